@@ -1,0 +1,297 @@
+"""`RunConfig`: the one place where options are defined. Command-line options, environment names and TOML keys derive from its fields.
+
+Each field carries a *scope*:
+
+- `generation`: changes what the agent does; two runs that differ here are different experiments.
+- `scoring`: changes what the answers are worth; a stored run can be judged again under another value.
+- `operational`: changes neither; `resume` may override it.
+
+Secrets never enter a `RunConfig`: providers read them from the environment.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic.fields import FieldInfo
+
+from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.types import digest
+
+__all__ = ["DEFAULT_MODEL", "ENV_PREFIX", "SPLITS", "RunConfig", "Scope", "Traffic", "parse_limit", "scope_of"]
+
+ENV_PREFIX = "TALM_SIM_"
+DEFAULT_MODEL = "openai-api/vllm/smollm2-135m"
+"""The model whose recording is shipped with the package."""
+WEAK_MODELS = frozenset({"smollm2-135m"})
+"""Model names for which `--tool-format auto` means `constrained`."""
+SPLITS: dict[str, tuple[str, ...]] = {
+    "perfect": ("perfect",),
+    "underspecified": ("underspecified",),
+    "unavailable": ("replaceable", "non-replaceable"),
+    "replaceable": ("replaceable",),
+    "non-replaceable": ("non-replaceable",),
+    "no-tools": ("no-tools",),
+    "all": ("perfect", "underspecified", "replaceable", "non-replaceable", "no-tools"),
+}
+"""Split name to the scenario groups it holds, task `talm`."""
+
+
+class Scope(StrEnum):
+    """What a field may change; see the module's docstring."""
+
+    GENERATION = "generation"
+    SCORING = "scoring"
+    OPERATIONAL = "operational"
+
+
+class Traffic(StrEnum):
+    """Where HTTP answers come from."""
+
+    LIVE = "live"
+    REPLAY = "replay"
+    RECORD = "record"
+
+
+def _field(default: Any, scope: Scope, help_text: str, *, flag: str = "", metavar: str = "") -> Any:
+    """A field with its scope, its one-line help, and, where they differ from the name, its command-line flag and placeholder."""
+    return Field(default=default, description=help_text, json_schema_extra={"scope": scope.value, "flag": flag, "metavar": metavar})
+
+
+GEN, SCO, OPE = Scope.GENERATION, Scope.SCORING, Scope.OPERATIONAL
+
+
+class RunConfig(BaseModel):
+    """Everything that decides a run. Frozen; unknown keys are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+
+    task: Literal["talm"] = _field("talm", GEN, "What is measured.")
+    split: str = _field("all", GEN, "Scenario groups to run: " + ", ".join(SPLITS) + ".")
+    scenarios: Path | None = _field(None, GEN, "JSONL file of scenarios to run in place of the packaged ones.", metavar="FILE")
+    limit: str | None = _field(None, GEN, "Run the first N scenarios of each group, or those from A to B (counted from 1).", metavar="N|A-B")
+    epochs: int = Field(
+        default=1, ge=1, description="Times each scenario is run.", json_schema_extra={"scope": GEN.value, "flag": "", "metavar": "N"}
+    )
+    model: str = _field(DEFAULT_MODEL, GEN, "Model as PROVIDER/NAME.", metavar="P/N")
+    model_options: dict[str, str] = _field({}, GEN, "Option passed to the model provider; repeatable.", flag="-M", metavar="K=V")
+    task_options: dict[str, str] = _field({}, GEN, "Option of the task; repeatable.", flag="-T", metavar="K=V")
+    tool_format: Literal["auto", "native", "constrained"] = _field(
+        "auto", GEN, "How the model calls tools: the provider's own tool calls, or one grammar-constrained action a turn (for weak models)."
+    )
+    human: Literal["auto", "none", "terminal", "recorded", "simulated"] = _field(
+        "auto", GEN, "Who answers the agent's questions. auto: recorded on replay, none otherwise."
+    )
+    perturb: tuple[str, ...] = _field((), GEN, "Damage the tools on purpose; repeatable.", metavar="NAME[:k=v,...]")
+    prompts: Path | None = _field(None, GEN, "TOML file with prompt wordings to use in place of the built-in ones.", metavar="FILE")
+    turn_limit: int = Field(
+        default=5,
+        ge=1,
+        description="Model turns an episode may take after the awareness question.",
+        json_schema_extra={"scope": GEN.value, "flag": "", "metavar": "N"},
+    )
+    token_limit: int | None = Field(
+        default=None,
+        ge=1,
+        description="Tokens (input and output) an episode may use.",
+        json_schema_extra={"scope": GEN.value, "flag": "", "metavar": "N"},
+    )
+    temperature: float = Field(
+        default=1.0, ge=0, le=2, description="Sampling temperature.", json_schema_extra={"scope": GEN.value, "flag": "", "metavar": "X"}
+    )
+    max_new_tokens: int = Field(
+        default=512,
+        ge=1,
+        description="Tokens one model turn may generate.",
+        json_schema_extra={"scope": GEN.value, "flag": "", "metavar": "N"},
+    )
+    seed: int = _field(0, GEN, "Seed of sampling and perturbations.", metavar="N")
+
+    judge: tuple[str, ...] = _field((), SCO, "Judge to apply; repeatable. Default: those the task's table needs.", metavar="NAME")
+    judge_model: str | None = _field(None, SCO, "Model of the llm and preference judges; never the agent's own by default.", metavar="P/N")
+    paired_run: Path | None = _field(
+        None, SCO, "Stored run that holds the `perfect` episodes which no-tools answers are compared with.", metavar="RUN"
+    )
+
+    tools: Traffic | None = _field(None, OPE, "Tool traffic. Default: replay where a recording is found, else live.")
+    models: Traffic | None = _field(None, OPE, "Model traffic. Default: replay where a recording is found, else live.")
+    cassettes: Path | None = _field(None, OPE, "Directory of recordings to read and write. Default: the shipped ones.", metavar="DIR")
+    run_dir: Path = _field(Path("runs"), OPE, "Directory that holds runs.", metavar="DIR")
+    run_id: str | None = _field(None, OPE, "Name of the run. Default: made from time, model and split.", metavar="NAME")
+    max_episodes: int = Field(
+        default=16, ge=1, description="Episodes in flight.", json_schema_extra={"scope": OPE.value, "flag": "", "metavar": "N"}
+    )
+    max_connections: int = Field(
+        default=16,
+        ge=1,
+        description="Model requests in flight.",
+        json_schema_extra={"scope": OPE.value, "flag": "", "metavar": "N"},
+    )
+    max_retries: int = Field(
+        default=5,
+        ge=0,
+        description="Times a failed model request is tried again.",
+        json_schema_extra={"scope": OPE.value, "flag": "", "metavar": "N"},
+    )
+    timeout: float = Field(
+        default=600.0,
+        gt=0,
+        description="Seconds one request may take.",
+        json_schema_extra={"scope": OPE.value, "flag": "", "metavar": "S"},
+    )
+    controls: bool = _field(False, OPE, "Print the control models' rows beside the model's, labelled as controls.")
+    display: Literal["full", "plain", "json", "none"] = _field("full", OPE, "What to show while running.")
+
+    @field_validator("split")
+    @classmethod
+    def _known_split(cls, value: str) -> str:
+        if value not in SPLITS:
+            raise ValueError(f"unknown split '{value}'.{did_you_mean(value, SPLITS)}")
+        return value
+
+    @field_validator("limit")
+    @classmethod
+    def _valid_limit(cls, value: str | None) -> str | None:
+        parse_limit(value)
+        return value
+
+    @field_validator("model", "judge_model")
+    @classmethod
+    def _has_provider(cls, value: str | None) -> str | None:
+        if value is not None and "/" not in value:
+            raise ValueError(f"'{value}' is no model: write PROVIDER/NAME, e.g. openai/gpt-4o or sim/oracle.")
+        return value
+
+    @model_validator(mode="after")
+    def _llm_judges_need_a_model(self) -> RunConfig:
+        for name in self.judge:
+            if name in {"llm", "preference"} and self.judge_model is None:
+                raise ValueError(f"judge '{name}' needs a model: add --judge-model PROVIDER/NAME.")
+        return self
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Scenario groups of the split."""
+        return SPLITS[self.split]
+
+    @property
+    def constrained(self) -> bool:
+        """Whether the model acts through the constrained tool format."""
+        if self.tool_format == "auto":
+            return self.model.rsplit("/", 1)[-1] in WEAK_MODELS
+        return self.tool_format == "constrained"
+
+    def fields_of(self, scope: Scope) -> dict[str, Any]:
+        """JSON values of the fields of one scope."""
+        return {name: value for name, value in self.model_dump(mode="json").items() if scope_of(name) is scope}
+
+    def generation_digest(self) -> str:
+        """Digest of what shapes the requests of one conversation: part of a model cassette's key.
+
+        The human counts only as present or absent: what was answered stands in the recorded conversation itself.
+        """
+        return digest(
+            {
+                "model": self.model,
+                "model_options": self.model_options,
+                "tool_format": "constrained" if self.constrained else "native",
+                "human": self.human != "none",
+                "perturb": self.perturb,
+                "prompts": self.prompts.read_text(encoding="utf-8") if self.prompts else "",
+                "temperature": self.temperature,
+                "max_new_tokens": self.max_new_tokens,
+                "seed": self.seed,
+            }
+        )
+
+    @classmethod
+    def load(cls, file: Path | None = None, environ: dict[str, str] | None = None, **options: Any) -> RunConfig:
+        """Build a config from, in rising priority: defaults, TOML file, `TALM_SIM_<FIELD>` environment variables, `options`.
+
+        Args:
+            file: TOML file whose top-level keys are field names.
+            environ: Environment to read; the process's own by default.
+            **options: Field values; None means "not given".
+
+        Raises:
+            PrerequisiteError: A value or key is wrong; the message names where it came from.
+        """
+        values: dict[str, Any] = {}
+        origin: dict[str, str] = {}
+        if file is not None:
+            for key, value in _read_toml(file).items():
+                name = key.replace("-", "_")
+                if name not in cls.model_fields:
+                    raise PrerequisiteError(f"{file}: unknown key '{key}'.{did_you_mean(name, cls.model_fields)}")
+                values[name], origin[name] = value, f"{file}: {key}"
+        for name, text in _from_environ(cls.model_fields, os.environ if environ is None else environ).items():
+            values[name], origin[name] = text, ENV_PREFIX + name.upper()
+        for name, value in options.items():
+            if value is not None:
+                values[name], origin[name] = value, "--" + name.replace("_", "-")
+        try:
+            return cls(**values)
+        except ValidationError as err:
+            first = err.errors()[0]
+            name = str(first["loc"][0]) if first["loc"] else ""
+            message = first["msg"].removeprefix("Value error, ")
+            raise PrerequisiteError(f"{origin[name]}: {message}" if name in origin else message) from None
+
+
+def scope_of(name: str) -> Scope:
+    """Scope of the field `name` of `RunConfig`."""
+    extra = RunConfig.model_fields[name].json_schema_extra
+    assert isinstance(extra, dict)
+    return Scope(str(extra["scope"]))
+
+
+def parse_limit(text: str | None) -> tuple[int, int | None]:
+    """Turn `N` or `A-B` into a half-open range (start, stop) counted from 0.
+
+    >>> parse_limit("3"), parse_limit("2-4"), parse_limit(None)
+    ((0, 3), (1, 4), (0, None))
+
+    Raises:
+        ValueError: The text is neither, or the range is empty.
+    """
+    if text is None:
+        return 0, None
+    first, dash, last = text.partition("-")
+    try:
+        start, stop = (int(first) - 1, int(last)) if dash else (0, int(first))
+    except ValueError:
+        raise ValueError(f"'{text}' is no limit: write a number such as 20, or a range such as 21-40.") from None
+    if start < 0 or stop <= start:
+        raise ValueError(f"limit '{text}' selects nothing: the smallest is 1.")
+    return start, stop
+
+
+def _read_toml(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise PrerequisiteError(f"{file}: no such file.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as err:
+        raise PrerequisiteError(f"{file}: not valid TOML: {err}.") from None
+
+
+def _from_environ(fields: dict[str, FieldInfo], environ: Any) -> dict[str, Any]:
+    """Values given as `TALM_SIM_<FIELD>`; lists are split at commas, `k=v` lists become mappings."""
+    found: dict[str, Any] = {}
+    for name, field in fields.items():
+        text = environ.get(ENV_PREFIX + name.upper())
+        if text is None:
+            continue
+        default = field.default
+        if isinstance(default, tuple):
+            found[name] = tuple(part for part in text.split(",") if part)
+        elif isinstance(default, dict):
+            found[name] = dict(part.split("=", 1) for part in text.split(",") if "=" in part)
+        else:
+            found[name] = text
+    return found
