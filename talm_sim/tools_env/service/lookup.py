@@ -1,0 +1,33 @@
+"""What routers share: forgiving comparison of names, and the 404 that tells a model what to try instead."""
+
+import unicodedata
+from collections.abc import Iterable
+
+from fastapi import HTTPException
+
+from talm_sim.errors import did_you_mean
+
+__all__ = ["fold", "not_found"]
+
+
+def fold(text: str) -> str:
+    """Reduce a name to what two spellings of it share: no case, no diacritics, single spaces.
+
+    >>> fold("  São  Paulo ")
+    'sao paulo'
+    """
+    plain = "".join(char for char in unicodedata.normalize("NFKD", text) if not unicodedata.combining(char))
+    return " ".join(plain.casefold().split())
+
+
+def not_found(what: str, value: str, known: Iterable[str] = (), hint: str = "") -> HTTPException:
+    """Build the answer to an unknown key.
+
+    Args:
+        what: What was looked up, e.g. `airport code`.
+        value: What the model gave.
+        known: Values that exist; the nearest one is suggested. Keep it short or leave it out: without a near one it is listed.
+        hint: One sentence about the expected form.
+    """
+    suggestion = did_you_mean(value, known) if known else ""
+    return HTTPException(404, f"No {what} '{value}'.{suggestion}{' ' + hint if hint else ''}")

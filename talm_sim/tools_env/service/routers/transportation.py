@@ -1,0 +1,241 @@
+"""Airports and flights, from airportsdata (MIT; its data is collected from public sources and community edits)."""
+
+import math
+from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import Annotated
+from zoneinfo import ZoneInfo
+
+import airportsdata
+from airportsdata import Airport
+from fastapi import APIRouter, Path, Query
+from pydantic import BaseModel
+
+from talm_sim.tools_env.service.lookup import fold, not_found
+
+__all__ = ["router"]
+
+router = APIRouter(prefix="/transportation")
+
+EARTH_RADIUS_KM = 6371.0088
+KM_PER_MILE = 1.609344
+METRES_PER_FOOT = 0.3048
+MOST_LISTED = 8
+
+CODE_HINT = "Give a three-letter IATA code such as HAN or a four-letter ICAO code such as VVNB."
+
+
+@lru_cache(maxsize=1)
+def _airports() -> dict[str, Airport]:
+    """Airports that have an IATA code, by IATA and by ICAO code."""
+    by_iata = airportsdata.load("IATA")
+    return {airport["icao"]: airport for airport in by_iata.values() if airport["icao"]} | by_iata
+
+
+@lru_cache(maxsize=1)
+def _distinct() -> list[Airport]:
+    """Every airport once, ordered by IATA code."""
+    return [airport for code, airport in sorted(_airports().items()) if code == airport["iata"]]
+
+
+def _airport(code: str) -> Airport:
+    airport = _airports().get(code.strip().upper())
+    if airport is None:
+        raise not_found("airport", code, hint=CODE_HINT)
+    return airport
+
+
+class AirportCode(BaseModel):
+    """One airport of a city."""
+
+    iata: str
+    icao: str
+    name: str
+    country_code: str
+
+
+class CityAirports(BaseModel):
+    """Airports of a city."""
+
+    city: str
+    count: int
+    airports: list[AirportCode]
+
+
+class AirportDetails(BaseModel):
+    """Where an airport lies."""
+
+    iata: str
+    icao: str
+    name: str
+    city: str
+    region: str
+    country_code: str
+    latitude: float
+    longitude: float
+    elevation_ft: int
+    elevation_m: int
+    timezone: str
+
+
+class FlightDistance(BaseModel):
+    """Great-circle distance between two airports."""
+
+    origin: str
+    destination: str
+    distance_km: int
+    distance_miles: int
+
+
+class ArrivalTime(BaseModel):
+    """When a flight lands, on the clocks at its destination."""
+
+    origin: str
+    destination: str
+    arrival_local: str
+    arrival_timezone: str
+    days_later: int
+
+
+class AirportHeight(BaseModel):
+    """An airport and how high it lies."""
+
+    iata: str
+    name: str
+    city: str
+    elevation_ft: int
+
+
+class CountryAirports(BaseModel):
+    """Airports of a country."""
+
+    country_code: str
+    airport_count: int
+    highest: AirportHeight
+    lowest: AirportHeight
+
+
+@router.get(
+    "/cities/{city}/airports",
+    operation_id="find_city_airports",
+    summary="Find the airports that serve a city, with their IATA and ICAO codes.",
+    openapi_extra={"x-human-replaceable": True},
+)
+async def find_city_airports(
+    city: Annotated[str, Path(description="City name in English.", examples=["Hanoi"], min_length=1)],
+    country_code: Annotated[
+        str | None, Query(description="Two-letter country code, to tell cities of one name apart.", examples=["VN"], min_length=2, max_length=2)
+    ] = None,
+) -> CityAirports:
+    wanted = fold(city)
+    found = [
+        airport
+        for airport in _distinct()
+        if fold(airport["city"]) == wanted and (country_code is None or airport["country"] == country_code.upper())
+    ]
+    if not found:
+        raise not_found("airport in", city, hint="Check the spelling and the country code.")
+    return CityAirports(
+        city=found[0]["city"],
+        count=len(found),
+        airports=[
+            AirportCode(iata=one["iata"], icao=one["icao"], name=one["name"], country_code=one["country"]) for one in found[:MOST_LISTED]
+        ],
+    )
+
+
+@router.get(
+    "/airports/{code}",
+    operation_id="get_airport_details",
+    summary="Get an airport's name, city, coordinates, elevation and time zone by its code.",
+    openapi_extra={"x-human-replaceable": True},
+)
+async def get_airport_details(
+    code: Annotated[str, Path(description="IATA or ICAO code of the airport.", examples=["HAN"], min_length=3, max_length=4)],
+) -> AirportDetails:
+    airport = _airport(code)
+    return AirportDetails(
+        iata=airport["iata"],
+        icao=airport["icao"],
+        name=airport["name"],
+        city=airport["city"],
+        region=airport["subd"],
+        country_code=airport["country"],
+        latitude=round(airport["lat"], 4),
+        longitude=round(airport["lon"], 4),
+        elevation_ft=round(airport["elevation"]),
+        elevation_m=round(airport["elevation"] * METRES_PER_FOOT),
+        timezone=airport["tz"],
+    )
+
+
+@router.get(
+    "/distance",
+    operation_id="get_flight_distance",
+    summary="Compute the great-circle flight distance between two airports.",
+    openapi_extra={"x-human-replaceable": False},
+)
+async def get_flight_distance(
+    origin: Annotated[str, Query(description="Code of the departure airport.", examples=["HAN"], min_length=3, max_length=4)],
+    destination: Annotated[str, Query(description="Code of the arrival airport.", examples=["CDG"], min_length=3, max_length=4)],
+) -> FlightDistance:
+    start, end = _airport(origin), _airport(destination)
+    lat1, lat2 = math.radians(start["lat"]), math.radians(end["lat"])
+    half_lon = math.radians(end["lon"] - start["lon"]) / 2
+    haversine = math.sin((lat2 - lat1) / 2) ** 2 + math.cos(lat1) * math.cos(lat2) * math.sin(half_lon) ** 2
+    kilometres = 2 * EARTH_RADIUS_KM * math.asin(math.sqrt(haversine))
+    return FlightDistance(
+        origin=start["iata"],
+        destination=end["iata"],
+        distance_km=round(kilometres),
+        distance_miles=round(kilometres / KM_PER_MILE),
+    )
+
+
+@router.get(
+    "/arrival-time",
+    operation_id="get_arrival_time",
+    summary="Compute the local arrival date and time of a flight from its local departure and its duration.",
+    openapi_extra={"x-human-replaceable": False},
+)
+async def get_arrival_time(
+    origin: Annotated[str, Query(description="Code of the departure airport.", examples=["HAN"], min_length=3, max_length=4)],
+    destination: Annotated[str, Query(description="Code of the arrival airport.", examples=["CDG"], min_length=3, max_length=4)],
+    departure: Annotated[datetime, Query(description="Local departure, as YYYY-MM-DDTHH:MM.", examples=["2024-03-05T23:30"])],
+    duration_minutes: Annotated[int, Query(description="Flight time in minutes.", examples=[790], ge=1, le=2880)],
+) -> ArrivalTime:
+    start, end = _airport(origin), _airport(destination)
+    leaving = departure.replace(tzinfo=ZoneInfo(start["tz"]))
+    landing = (leaving.astimezone(ZoneInfo("UTC")) + timedelta(minutes=duration_minutes)).astimezone(ZoneInfo(end["tz"]))
+    return ArrivalTime(
+        origin=start["iata"],
+        destination=end["iata"],
+        arrival_local=landing.strftime("%Y-%m-%d %H:%M"),
+        arrival_timezone=end["tz"],
+        days_later=(landing.date() - leaving.date()).days,
+    )
+
+
+@router.get(
+    "/countries/{country_code}/airports",
+    operation_id="get_country_airports",
+    summary="Count a country's airports and name its highest and lowest one.",
+    openapi_extra={"x-human-replaceable": False},
+)
+async def get_country_airports(
+    country_code: Annotated[str, Path(description="Two-letter country code.", examples=["VN"], min_length=2, max_length=2)],
+) -> CountryAirports:
+    code = country_code.upper()
+    found = sorted((airport for airport in _distinct() if airport["country"] == code), key=lambda airport: airport["elevation"])
+    if not found:
+        raise not_found("airport in country", country_code, hint="Give a two-letter ISO code such as VN.")
+    return CountryAirports(country_code=code, airport_count=len(found), highest=_height(found[-1]), lowest=_height(found[0]))
+
+
+def _height(airport: Airport) -> AirportHeight:
+    return AirportHeight(
+        iata=airport["iata"],
+        name=airport["name"],
+        city=airport["city"],
+        elevation_ft=round(airport["elevation"]),
+    )
