@@ -1,4 +1,4 @@
-"""Airports and flights, from airportsdata (MIT; its data is collected from public sources and community edits)."""
+"""Airports and flights, from airportsdata 20260905 (code and data: MIT)."""
 
 import math
 from datetime import datetime, timedelta
@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import airportsdata
 from airportsdata import Airport
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, HTTPException, Path, Query
 from pydantic import BaseModel
 
 from talm_sim.tools_env.service.lookup import fold, not_found
@@ -201,11 +201,16 @@ async def get_flight_distance(
 async def get_arrival_time(
     origin: Annotated[str, Query(description="Code of the departure airport.", examples=["HAN"], min_length=3, max_length=4)],
     destination: Annotated[str, Query(description="Code of the arrival airport.", examples=["CDG"], min_length=3, max_length=4)],
-    departure: Annotated[datetime, Query(description="Local departure, as YYYY-MM-DDTHH:MM.", examples=["2024-03-05T23:30"])],
+    departure: Annotated[
+        str, Query(description="Local departure, as YYYY-MM-DDTHH:MM.", examples=["2024-03-05T23:30"], pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d$")
+    ],
     duration_minutes: Annotated[int, Query(description="Flight time in minutes.", examples=[790], ge=1, le=2880)],
 ) -> ArrivalTime:
     start, end = _airport(origin), _airport(destination)
-    leaving = departure.replace(tzinfo=ZoneInfo(start["tz"]))
+    try:
+        leaving = datetime.fromisoformat(departure).replace(tzinfo=ZoneInfo(start["tz"]))
+    except ValueError:
+        raise HTTPException(422, f"departure: '{departure}' is no date and time.") from None
     landing = (leaving.astimezone(ZoneInfo("UTC")) + timedelta(minutes=duration_minutes)).astimezone(ZoneInfo(end["tz"]))
     return ArrivalTime(
         origin=start["iata"],
