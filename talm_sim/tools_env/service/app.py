@@ -7,12 +7,9 @@ from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 
-from talm_sim.tools_env.service import routers
+from talm_sim.tools_env.service import HEALTH_PATH, routers
 
-__all__ = ["HEALTH_PATH", "create_app"]
-
-HEALTH_PATH = "/health"
-"""Answers 200 once the service takes calls; it is no tool."""
+__all__ = ["create_app"]
 
 
 def create_app() -> FastAPI:

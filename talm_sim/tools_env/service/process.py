@@ -1,0 +1,155 @@
+"""The tool service as a child process."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import queue
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from types import TracebackType
+from typing import IO, Self
+
+import requests
+
+from talm_sim.errors import PrerequisiteError
+from talm_sim.tools_env.service import HEALTH_PATH
+from talm_sim.tools_env.service.specs import specs_from_openapi
+from talm_sim.types import ToolSpec
+
+__all__ = ["ToolService"]
+
+START_TIMEOUT_S = 30.0
+STOP_TIMEOUT_S = 5.0
+
+
+class ToolService:
+    """Runs the tool service beside this process, for as long as a `with` or `async with` block lasts.
+
+    The child's standard input is a pipe held here: when this process dies, however it dies, the pipe closes and the child stops.
+
+    Args:
+        port: Port on loopback; 0 takes a free one.
+    """
+
+    def __init__(self, port: int = 0) -> None:
+        self._port = port
+        self._process: subprocess.Popen[str] | None = None
+        self._errors: IO[str] | None = None
+        self._base_url = ""
+
+    @property
+    def base_url(self) -> str:
+        """Address of the running service, without a final slash.
+
+        Raises:
+            RuntimeError: The service is not running.
+        """
+        if not self._base_url:
+            raise RuntimeError("the tool service is not running: use it within a with block")
+        return self._base_url
+
+    @property
+    def pid(self) -> int | None:
+        """Process id of the running service; None when it is stopped."""
+        return self._process.pid if self._process else None
+
+    def start(self) -> Self:
+        """Start the service and wait until it answers.
+
+        Raises:
+            PrerequisiteError: The port is busy, or the service does not start; the message holds its own reason.
+        """
+        self._errors = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - closed by stop()
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "talm_sim.tools_env.service", "--port", str(self._port), "--until-stdin-closes"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+            # Ctrl-C in a terminal is for the run, which still needs its tools while it winds up.
+            start_new_session=True,
+        )
+        try:
+            self._base_url = self._await_address(self._process)
+            self._check_health()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def stop(self) -> None:
+        """Stop the service; a service that is not running is left as it is."""
+        process, self._process, self._base_url = self._process, None, ""
+        if process is not None:
+            assert process.stdin is not None and process.stdout is not None
+            # A child that is dead already has closed the other end.
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.close()
+            try:
+                process.wait(STOP_TIMEOUT_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            process.stdout.close()
+        if self._errors is not None:
+            self._errors.close()
+            self._errors = None
+
+    def specs(self) -> dict[str, ToolSpec]:
+        """Specs of every tool, read from the running service's OpenAPI document."""
+        with requests.Session() as session:
+            session.trust_env = False
+            answer = session.get(f"{self.base_url}/openapi.json", timeout=START_TIMEOUT_S)
+            answer.raise_for_status()
+            return specs_from_openapi(answer.json())
+
+    def _await_address(self, process: subprocess.Popen[str]) -> str:
+        """Read the one line the child prints when it takes calls."""
+        assert process.stdout is not None
+        lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+        threading.Thread(target=lambda out: lines.put(out.readline()), args=(process.stdout,), daemon=True).start()
+        try:
+            address = lines.get(timeout=START_TIMEOUT_S).strip()
+        except queue.Empty:
+            raise PrerequisiteError(f"the tool service did not start within {START_TIMEOUT_S:g} s: is this machine overloaded?") from None
+        if not address:
+            process.wait(STOP_TIMEOUT_S)
+            raise PrerequisiteError(f"tool service: {self._last_error()}")
+        return address
+
+    def _last_error(self) -> str:
+        assert self._errors is not None
+        self._errors.seek(0)
+        lines = [line.strip() for line in self._errors if line.strip()]
+        return lines[-1] if lines else "it ended without a word; try `python -m talm_sim.tools_env.service`"
+
+    def _check_health(self) -> None:
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while True:
+            try:
+                with requests.Session() as session:
+                    session.trust_env = False
+                    session.get(self._base_url + HEALTH_PATH, timeout=STOP_TIMEOUT_S).raise_for_status()
+                    return
+            except requests.RequestException as err:
+                if time.monotonic() > deadline:
+                    raise PrerequisiteError(
+                        f"the tool service started, but does not answer at {self._base_url}: {type(err).__name__}."
+                    ) from None
+                time.sleep(0.05)
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.stop()
+
+    async def __aenter__(self) -> Self:
+        return await asyncio.to_thread(self.start)
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        await asyncio.to_thread(self.stop)

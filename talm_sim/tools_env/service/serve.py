@@ -1,0 +1,72 @@
+"""Run the tool service in this process."""
+
+import asyncio
+import errno
+import socket
+import sys
+import threading
+from collections.abc import Callable
+
+import uvicorn
+
+from talm_sim.errors import PrerequisiteError
+from talm_sim.tools_env.service.app import create_app
+
+__all__ = ["HOST", "serve"]
+
+HOST = "127.0.0.1"
+"""The service answers on loopback only."""
+
+
+class _Server(uvicorn.Server):
+    """A uvicorn server that says when it takes calls."""
+
+    def __init__(self, config: uvicorn.Config, on_ready: Callable[[str], None], base_url: str) -> None:
+        super().__init__(config)
+        self._on_ready = on_ready
+        self._base_url = base_url
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._on_ready(self._base_url)
+
+
+def serve(port: int, *, on_ready: Callable[[str], None], until_stdin_closes: bool = False) -> None:
+    """Serve until interrupted.
+
+    Args:
+        port: Port on loopback; 0 takes a free one.
+        on_ready: Called once with the base address when calls are taken.
+        until_stdin_closes: Stop also when standard input ends, which happens when the process that holds its other end dies.
+
+    Raises:
+        PrerequisiteError: The port cannot be had.
+    """
+    with _bind(port) as listener:
+        config = uvicorn.Config(create_app(), log_level="warning", access_log=False, lifespan="off", timeout_graceful_shutdown=1)
+        server = _Server(config, on_ready, f"http://{HOST}:{listener.getsockname()[1]}")
+        if until_stdin_closes:
+            threading.Thread(target=_stop_at_end_of_stdin, args=(server,), daemon=True).start()
+        asyncio.run(server.serve(sockets=[listener]))
+
+
+def _bind(port: int) -> socket.socket:
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    # Without it a port stays taken for a minute after the service that used it was stopped.
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((HOST, port))
+        listener.listen()
+    except (OSError, OverflowError) as err:
+        listener.close()
+        busy = isinstance(err, OSError) and err.errno == errno.EADDRINUSE
+        reason = "is busy" if busy else f"cannot be used ({err})"
+        raise PrerequisiteError(f"port {port} {reason}: choose another one, or 0 for any free port.") from None
+    return listener
+
+
+def _stop_at_end_of_stdin(server: uvicorn.Server) -> None:
+    while sys.stdin.buffer.read(4096):
+        pass
+    server.should_exit = True
