@@ -81,7 +81,9 @@ class ToolSpec(Record):
     """JSON Schema of the arguments, always of type object."""
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"] = "GET"
     path: str = ""
-    """Path below the category's root; `{name}` parts are filled from the arguments."""
+    """Path below the tools' base address; `{name}` parts are filled from the arguments."""
+    query: tuple[str, ...] = ()
+    """Arguments that travel in the query string; what is neither there nor in the path is the JSON body's."""
     human_replaceable: bool = False
     """Whether a person can stand in for the tool with minimal effort (Fail-TaLMs, section 3.2)."""
 
@@ -335,7 +337,7 @@ class ToolEvent(Record):
     result: str = ""
     """What the model was shown, as JSON text."""
     ok: bool
-    """Whether the tool did its work (a 2xx answer that reached the model undamaged)."""
+    """Whether a readable 2xx answer reached the model."""
     status: int | None = None
     """HTTP status; None where no answer came (timeout, reset) or no request was made."""
     error: str = ""
@@ -372,7 +374,7 @@ class Termination(StrEnum):
     ANSWERED = "answered"
     SKIPPED = "skipped"
     TURN_LIMIT = "turn_limit"
-    TOKEN_LIMIT = "token_limit"  # noqa: S105 - not a credential
+    TOKEN_LIMIT = "token_limit"
     CONTEXT_OVERFLOW = "context_overflow"
     CANCELLED = "cancelled"
     REPLAY_MISS = "replay_miss"

@@ -1,0 +1,51 @@
+"""The awareness question's answer, parsed.
+
+The agent is asked, before it acts, whether it has the information (or the tools) it needs, and starts its answer with Yes, No or IDK
+(Fail-TaLMs, section 4.2). The parser forgives form, never content: whatever does not open with one of the three is `unparsed`.
+"""
+
+from __future__ import annotations
+
+import re
+
+from talm_sim.types import AwarenessValue
+
+__all__ = ["CHOICES", "parse_awareness"]
+
+CHOICES = ("Yes", "No", "IDK")
+"""The labels the agent chooses from, in the order the question names them."""
+
+_THINKING = re.compile(r"<(think|thinking|reasoning)>.*?(</\1>|\Z)", re.DOTALL | re.IGNORECASE)
+_DECORATION = " \t\r\n*_`~#>\"'“”‘’«»([{-–—:.,"
+_LABEL = re.compile(r"(?:(?:my|the|final|short)\s+)*(?:answer|response|awareness|verdict)\W*(?:is\b)?\W*", re.IGNORECASE)
+_OPENINGS = (
+    (AwarenessValue.IDK, re.compile(r"(?:idk|i\s*(?:do\s*n['’]?t|do\s+not)\s+know|i['’]?\s*a?m\s+(?:not\s+sure|unsure)|no\s+idea)\b", re.IGNORECASE)),
+    (AwarenessValue.YES, re.compile(r"yes\b", re.IGNORECASE)),
+    # "No further information is needed" is no No: the label stands alone or before a new clause.
+    (AwarenessValue.NO, re.compile(r"no\b(?=\s*(?:[^\w\s]|\n|\Z)|\s+(?:i|we|it|this|that|there|the|because|and|or)\b)", re.IGNORECASE)),
+)
+_SECOND_LABEL = re.compile(r"\W{0,3}(?:\s*(?:/|,|\||or|and)\s*)\W{0,3}(?:yes|no|idk)\b(?=\W*\Z|\s*[,/|]|\s+(?:or|and)\b)", re.IGNORECASE)
+"""An answer that lists the labels ("Yes, No, or IDK", "yes/no") chooses none of them."""
+
+
+def parse_awareness(raw: str) -> AwarenessValue:
+    """Read the label an answer opens with.
+
+    Case, quotes, markdown, an "Answer:" in front and thinking blocks are forgiven.
+
+    >>> parse_awareness("**Yes**, I can look both up.").value
+    'yes'
+    >>> parse_awareness("I don't know which airport is meant.").value
+    'idk'
+    >>> parse_awareness("Sure! Let me help.").value
+    'unparsed'
+    """
+    text = _THINKING.sub("", raw).lstrip(_DECORATION)
+    label = _LABEL.match(text)
+    if label:
+        text = text[label.end() :].lstrip(_DECORATION)
+    for value, opening in _OPENINGS:
+        match = opening.match(text)
+        if match:
+            return AwarenessValue.UNPARSED if _SECOND_LABEL.match(text, match.end()) else value
+    return AwarenessValue.UNPARSED

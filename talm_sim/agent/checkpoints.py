@@ -1,0 +1,62 @@
+"""Checkpoint savers for episodes that pause, with a serializer that refuses everything but our own types.
+
+The default loader would execute a crafted checkpoint, and a run directory from elsewhere is untrusted input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+from talm_sim import types
+
+__all__ = ["durable_saver", "memory_saver"]
+
+_STATE_TYPES = (
+    types.AwarenessAnswer,
+    types.AwarenessKind,
+    types.AwarenessValue,
+    types.HumanEvent,
+    types.ModelTurn,
+    types.Origin,
+    types.PerturbationLog,
+    types.Termination,
+    types.ToolCall,
+    types.ToolEvent,
+    types.UnparsableCall,
+    types.Usage,
+)
+_MESSAGES = (
+    ("langchain_core.messages.ai", "AIMessage"),
+    ("langchain_core.messages.human", "HumanMessage"),
+    ("langchain_core.messages.system", "SystemMessage"),
+    ("langchain_core.messages.tool", "ToolMessage"),
+    ("langgraph.types", "Interrupt"),
+    ("langgraph.types", "Send"),
+)
+
+
+def _serializer() -> JsonPlusSerializer:
+    ours = [(kind.__module__, kind.__name__) for kind in _STATE_TYPES]
+    return JsonPlusSerializer(pickle_fallback=False, allowed_json_modules=None, allowed_msgpack_modules=[*ours, *_MESSAGES])
+
+
+def memory_saver() -> InMemorySaver:
+    """A saver for questions that are answered at once."""
+    return InMemorySaver(serde=_serializer())
+
+
+@asynccontextmanager
+async def durable_saver(path: Path) -> AsyncIterator[BaseCheckpointSaver[Any]]:
+    """A saver that keeps paused episodes in the SQLite file `path`."""
+    async with AsyncSqliteSaver.from_conn_string(str(path)) as saver:
+        saver.serde = _serializer()
+        await saver.setup()
+        yield saver

@@ -1,0 +1,246 @@
+"""One scenario in, one `Episode` out: no files, no printing, no registry."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from langchain_core.messages import HumanMessage, SystemMessage
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.types import Command
+
+from talm_sim.agent.graph import EpisodeContext, State, talm_graph
+from talm_sim.agent.humans import HumanReply, Responder
+from talm_sim.agent.prompts import Prompts
+from talm_sim.errors import CassetteMissError
+from talm_sim.models.base import GenerationSettings, Model, ScenarioModel
+from talm_sim.tools_env.cassettes import Player, current_player
+from talm_sim.tools_env.environment import Environment, EpisodeTools
+from talm_sim.types import Episode, Event, ModelTurn, Scenario, Termination, Usage
+
+__all__ = ["Agent", "PendingQuestion", "Players", "Waiting", "episode_id", "run_episode"]
+
+
+@dataclass(frozen=True, slots=True)
+class Players:
+    """The recordings one episode plays or writes; None where its traffic is purely live or in process."""
+
+    tools: Player | None = None
+    model: Player | None = None
+
+
+@dataclass(frozen=True)
+class Agent:
+    """Everything the episodes of a run share.
+
+    Attributes:
+        model: Acts. A control model is bound to each scenario.
+        environment: The tools.
+        prompts: The wording.
+        settings: Sampling; the seed is moved on by the epoch.
+        human: `none`, or the kind of responder; with `none` the agent is not offered `ask_human`.
+        responder: Makes the responder of a scenario and epoch; None where a person answers later, so that a question pauses the episode.
+        saver: Keeps paused episodes; needed unless `human` is `none`.
+        turn_limit: Model turns an episode may take after the awareness questions.
+        token_limit: Tokens an episode may use; None for no limit.
+    """
+
+    model: Model
+    environment: Environment
+    prompts: Prompts
+    settings: GenerationSettings = field(default_factory=GenerationSettings)
+    human: str = "none"
+    responder: Callable[[Scenario, int], Responder] | None = None
+    saver: BaseCheckpointSaver[Any] | None = None
+    turn_limit: int = 5
+    token_limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PendingQuestion:
+    """A question nobody has answered yet."""
+
+    interrupt_id: str
+    ask: int
+    """Number of the question within the episode, from 1."""
+    question: str
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """An episode that pauses until a person answers."""
+
+    episode_id: str
+    scenario_id: str
+    epoch: int
+    attempt: int
+    questions: tuple[PendingQuestion, ...]
+    model_turns: tuple[ModelTurn, ...]
+    events: tuple[Event, ...]
+    """What the agent has done so far."""
+    state: dict[str, Any]
+    """JSON to hand back to `run_episode` on resume."""
+
+
+def episode_id(scenario_id: str, epoch: int) -> str:
+    """`<scenario>` for the first epoch, `<scenario>@<epoch>` for later ones."""
+    return scenario_id if epoch == 1 else f"{scenario_id}@{epoch}"
+
+
+async def run_episode(
+    agent: Agent,
+    scenario: Scenario,
+    *,
+    epoch: int = 1,
+    attempt: int = 1,
+    players: Players | None = None,
+    resume: Mapping[str, HumanReply] | None = None,
+    state: Mapping[str, Any] | None = None,
+) -> Episode | Waiting:
+    """Run one episode, or one stretch of it.
+
+    Args:
+        agent: What the episodes of the run share.
+        scenario: What is asked.
+        epoch: Counts from 1.
+        attempt: Counts from 1; an interrupted attempt is not continued but counted.
+        players: The recordings to play or write.
+        resume: Answers by interrupt id, to continue a waiting episode. An id that is not pending is ignored.
+        state: `Waiting.state` of the stretch before.
+
+    Returns:
+        The episode, or `Waiting` if a person has to answer first.
+
+    Raises:
+        PrerequisiteError: The scenario does not fit the environment.
+    """
+    players = players or Players()
+    started = time.time()
+    kept: Mapping[str, Any] = state or {}
+    tools = agent.environment.open(scenario, epoch=epoch, player=players.tools, state=kept.get("perturbations"))
+    _restore(players, kept)
+    context = _context(agent, scenario, tools, epoch)
+    graph = talm_graph(agent.saver)
+    thread = f"{episode_id(scenario.id, epoch)}#{attempt}"
+    config: Any = {"configurable": {"thread_id": thread}, "recursion_limit": 2 * agent.turn_limit + 5}
+    asks: dict[str, int] = dict(kept.get("asks", {}))
+    step: Any = _first_state(agent, scenario) if resume is None else _resume_command(_still_pending(resume, asks))
+    responder = agent.responder(scenario, epoch) if agent.responder else None
+    durable: dict[str, Any] = {"durability": "exit"} if agent.saver else {}
+    with ExitStack() as stack:
+        token = current_player.set(players.model)
+        stack.callback(current_player.reset, token)
+        while True:
+            result: dict[str, Any] = await graph.ainvoke(step, config, context=context, **durable)
+            questions = _pending(result, asks)
+            if not questions:
+                break
+            if responder is None:
+                return Waiting(
+                    episode_id(scenario.id, epoch),
+                    scenario.id,
+                    epoch,
+                    attempt,
+                    questions,
+                    tuple(result.get("model_turns", ())),
+                    tuple(result.get("events", ())),
+                    _keep(players, tools, asks, kept, started),
+                )
+            try:
+                step = _resume_command({q.interrupt_id: await _answer(responder, q) for q in questions})
+            except CassetteMissError as err:
+                result |= {"termination": Termination.REPLAY_MISS, "error": str(err)}
+                break
+    if agent.saver is not None:
+        await agent.saver.adelete_thread(thread)
+    return _episode(agent, scenario, epoch, attempt, result, tools, kept.get("started_at", started), kept.get("active_s", 0.0) + time.time() - started)
+
+
+def _context(agent: Agent, scenario: Scenario, tools: EpisodeTools, epoch: int) -> EpisodeContext:
+    settings = agent.settings
+    seed = None if settings.seed is None else settings.seed + epoch - 1
+    offered = tuple(tools.tools) if agent.human == "none" else (*tools.tools, agent.prompts.human_tool())
+    model = agent.model.for_scenario(scenario) if isinstance(agent.model, ScenarioModel) else agent.model
+    return EpisodeContext(
+        group=scenario.group,
+        query=scenario.query,
+        model=model,
+        tools=tools,
+        offered=offered,
+        prompts=agent.prompts,
+        settings=GenerationSettings(settings.temperature, settings.max_new_tokens, seed, options=settings.options),
+        turn_limit=agent.turn_limit,
+        token_limit=agent.token_limit,
+    )
+
+
+def _first_state(agent: Agent, scenario: Scenario) -> State:
+    return {"messages": [SystemMessage(agent.prompts.system_for(agent.human != "none")), HumanMessage(scenario.query)]}
+
+
+def _resume_command(replies: Mapping[str, HumanReply]) -> Command[Any]:
+    # By interrupt id, never a bare value: a bare one would answer whichever question comes first.
+    return Command(resume={interrupt_id: asdict(reply) for interrupt_id, reply in replies.items()})
+
+
+async def _answer(responder: Responder, question: PendingQuestion) -> HumanReply:
+    asked = time.time()
+    reply = await responder(question.question, question.ask)
+    return HumanReply(reply.answer, reply.responder, reply.declined, asked, time.time())
+
+
+def _still_pending(replies: Mapping[str, HumanReply], asks: Mapping[str, int]) -> dict[str, HumanReply]:
+    """Drop answers to questions this episode never asked: a stale id could answer the wrong question."""
+    return {interrupt_id: reply for interrupt_id, reply in replies.items() if interrupt_id in asks}
+
+
+def _pending(result: Mapping[str, Any], asks: dict[str, int]) -> tuple[PendingQuestion, ...]:
+    """The open questions; new ones get the next numbers in `asks`."""
+    pending = result.get("__interrupt__", ())
+    return tuple(PendingQuestion(item.id, asks.setdefault(item.id, len(asks) + 1), str(item.value)) for item in pending)
+
+
+def _keep(players: Players, tools: EpisodeTools, asks: dict[str, int], kept: Mapping[str, Any], started: float) -> dict[str, Any]:
+    return {
+        "asks": asks,
+        "perturbations": tools.state(),
+        "played_tools": players.tools.counts() if players.tools else {},
+        "played_model": players.model.counts() if players.model else {},
+        "started_at": kept.get("started_at", started),
+        "active_s": kept.get("active_s", 0.0) + time.time() - started,
+    }
+
+
+def _restore(players: Players, kept: Mapping[str, Any]) -> None:
+    if players.tools and "played_tools" in kept:
+        players.tools.restore(kept["played_tools"])
+    if players.model and "played_model" in kept:
+        players.model.restore(kept["played_model"])
+
+
+def _episode(
+    agent: Agent, scenario: Scenario, epoch: int, attempt: int, result: Mapping[str, Any], tools: EpisodeTools, started: float, elapsed: float
+) -> Episode:
+    awareness, turns = tuple(result.get("awareness", ())), tuple(result.get("model_turns", ()))
+    return Episode(
+        id=episode_id(scenario.id, epoch),
+        scenario_id=scenario.id,
+        group=scenario.group,
+        epoch=epoch,
+        attempt=attempt,
+        model=agent.model.name,
+        human=agent.human,
+        awareness=awareness,
+        model_turns=turns,
+        events=tuple(result.get("events", ())),
+        perturbations=tools.logs(),
+        answer=result.get("answer", ""),
+        termination=result["termination"],
+        error=result.get("error") or "",
+        usage=sum((item.usage for item in (*awareness, *turns)), Usage()),
+        started_at=started,
+        elapsed_s=elapsed,
+    )

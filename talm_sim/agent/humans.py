@@ -1,0 +1,84 @@
+"""The human in the loop: what is asked, what is answered, and the responders that answer without a person at the keyboard."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from talm_sim.errors import CassetteMissError
+from talm_sim.scenarios.missing import question_is_about
+from talm_sim.tools_env.cassettes import RecordedAnswer
+from talm_sim.types import Scenario, ToolSpec, digest
+
+__all__ = ["HumanReply", "RecordedResponder", "Responder", "SimulatedResponder", "question_digest"]
+
+DONT_KNOW = "Sorry, I don't know."
+
+
+@dataclass(frozen=True, slots=True)
+class HumanReply:
+    """An answer to one question.
+
+    Attributes:
+        answer: The words the agent reads.
+        responder: Who answered: `terminal`, `recorded`, `simulated`, `answer`.
+        declined: `idk` if the person does not know, `skip` if they would not say.
+        asked_at: Unix time the question was put, in seconds.
+        answered_at: Unix time of the answer, in seconds.
+    """
+
+    answer: str
+    responder: str
+    declined: Literal["", "idk", "skip"] = ""
+    asked_at: float = 0.0
+    answered_at: float = 0.0
+
+
+class Responder(Protocol):
+    """Answers an agent's questions at once."""
+
+    async def __call__(self, question: str, ask: int) -> HumanReply:
+        """Answer the `ask`-th question (from 1) of the episode."""
+        ...
+
+
+class SimulatedResponder:
+    """Gives the scenario's own `missing` answer, but only to a question about what is missing; knows nothing else."""
+
+    def __init__(self, scenario: Scenario, missing_tool: ToolSpec | None = None) -> None:
+        self._missing = scenario.missing
+        self._tool = missing_tool
+
+    async def __call__(self, question: str, ask: int) -> HumanReply:
+        """Answer from the scenario, or say "I don't know"."""
+        missing = self._missing
+        if missing is None or missing.human_answer is None or not question_is_about(question, missing, self._tool):
+            return HumanReply(DONT_KNOW, "simulated", "idk")
+        return HumanReply(missing.human_answer, "simulated")
+
+
+class RecordedResponder:
+    """Repeats the answers that lie beside a recording. A question that was not asked then is a miss, never answered by guess."""
+
+    def __init__(self, scenario_id: str, answers: Sequence[RecordedAnswer]) -> None:
+        self._scenario_id = scenario_id
+        self._answers = {answer.ask: answer for answer in answers}
+
+    async def __call__(self, question: str, ask: int) -> HumanReply:
+        """Return the recorded answer.
+
+        Raises:
+            CassetteMissError: No answer was recorded for this ask, or the question was another.
+        """
+        recorded = self._answers.get(ask)
+        if recorded is None:
+            raise CassetteMissError(f"{self._scenario_id}: no human answer was recorded for question {ask}; record it, or use --human simulated.")
+        if recorded.question_digest != question_digest(question):
+            raise CassetteMissError(f"{self._scenario_id}: question {ask} is not the recorded one ('{recorded.question[:80]}').")
+        return HumanReply(recorded.answer, "recorded", recorded.declined)
+
+
+def question_digest(question: str) -> str:
+    """Digest of a question, blind to white space around and within."""
+    return digest(" ".join(question.split()))

@@ -1,0 +1,87 @@
+"""The wording an agent is given, and its replacement by the user's."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from importlib import resources
+from pathlib import Path
+
+from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.types import AwarenessKind, ToolSpec
+
+__all__ = ["ASK_HUMAN", "Prompts", "load_prompts"]
+
+ASK_HUMAN = "ask_human"
+"""Name of the Ask-and-Help tool."""
+_TABLES = {"agent": "", "awareness": "awareness_"}
+"""Tables of the prompt file and the prefix of their fields here; the `judge` table belongs to the judges."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """Texts of task `talm`; `{query}` and `{tools}` are filled in."""
+
+    system: str
+    with_human: str
+    ask_human: str
+    ask_human_question: str
+    awareness_system: str
+    awareness_information: str
+    awareness_tool: str
+
+    def system_for(self, human: bool) -> str:
+        """System message of the solving conversation."""
+        return f"{self.system}\n{self.with_human}" if human else self.system
+
+    def awareness_question(self, kind: AwarenessKind, query: str, tools: Sequence[ToolSpec]) -> str:
+        """User message that asks the awareness question of `kind`."""
+        text = self.awareness_information if kind is AwarenessKind.INFORMATION else self.awareness_tool
+        listed = "".join(f"\n- {tool.name}({', '.join(tool.parameters.get('properties', {}))}): {tool.description}" for tool in tools)
+        # Not str.format: a query or a tool description may hold braces.
+        return text.replace("{tools}", listed or "none").replace("{query}", query)
+
+    def human_tool(self) -> ToolSpec:
+        """The Ask-and-Help tool."""
+        question = {"type": "string", "description": self.ask_human_question}
+        schema = {"type": "object", "properties": {"question": question}, "required": ["question"], "additionalProperties": False}
+        return ToolSpec(name=ASK_HUMAN, category="human", description=self.ask_human, parameters=schema, method="POST")
+
+
+def load_prompts(file: Path | None = None) -> Prompts:
+    """Return the built-in texts, with those of the user's `file` in their place.
+
+    Raises:
+        PrerequisiteError: The file is missing, is not TOML, or has an unknown key.
+    """
+    texts = _texts(tomllib.loads((resources.files("talm_sim.agent") / "prompts.toml").read_text(encoding="utf-8")), "prompts.toml")
+    if file is not None:
+        try:
+            texts |= _texts(tomllib.loads(file.read_text(encoding="utf-8")), str(file))
+        except OSError:
+            raise PrerequisiteError(f"{file}: cannot be read; --prompts needs a TOML file.") from None
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as err:
+            raise PrerequisiteError(f"{file}: not valid TOML: {err}.") from None
+    return Prompts(**texts)
+
+
+def _texts(document: dict[str, object], where: str) -> dict[str, str]:
+    known = {field.name for field in fields(Prompts)}
+    texts: dict[str, str] = {}
+    for table, prefix in _TABLES.items():
+        values = document.get(table, {})
+        if not isinstance(values, dict):
+            raise PrerequisiteError(f"{where}: '{table}' must be a table of texts.")
+        for key, text in values.items():
+            if prefix + key not in known:
+                names = [name.removeprefix(prefix) for name in known if name.startswith("awareness_") == bool(prefix)]
+                raise PrerequisiteError(f"{where}: unknown key '{table}.{key}'.{did_you_mean(key, sorted(names))}")
+            if not isinstance(text, str):
+                raise PrerequisiteError(f"{where}: '{table}.{key}' must be a text.")
+            texts[prefix + key] = text.strip()
+    unknown = set(document) - {*_TABLES, "judge"}
+    if unknown:
+        name = sorted(unknown)[0]
+        raise PrerequisiteError(f"{where}: unknown table '{name}'.{did_you_mean(name, [*_TABLES, 'judge'])}")
+    return texts

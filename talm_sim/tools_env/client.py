@@ -1,0 +1,108 @@
+"""Tool calls as HTTP: from a recording where there is one, else over the wire with `requests`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import requests
+from requests.adapters import HTTPAdapter
+from urllib3.util.retry import Retry
+
+from talm_sim.errors import ProviderError
+from talm_sim.tools_env.cassettes import HttpRequest, HttpResponse, Player
+from talm_sim.types import Origin, ToolSpec
+
+__all__ = ["LOGICAL_HOST", "ToolClient", "build_request"]
+
+LOGICAL_HOST = "http://tools.invalid"
+"""Stands for whatever base address the tools have, so recordings fit every port."""
+
+
+def build_request(spec: ToolSpec, arguments: Mapping[str, Any]) -> HttpRequest:
+    """Turn a tool call into its HTTP request on the logical host.
+
+    Arguments fill the `{name}` parts of the path first; the others go to the query string, or to a JSON body where the method takes one.
+    """
+    path, rest = spec.path, dict(arguments)
+    for name in list(rest):
+        if "{" + name + "}" in path:
+            path = path.replace("{" + name + "}", quote(_text(rest.pop(name)), safe=""))
+    url = LOGICAL_HOST + path
+    if spec.method in {"POST", "PUT", "PATCH"}:
+        body = json.dumps(rest, sort_keys=True).encode()
+        return HttpRequest(spec.method, url, {"Content-Type": "application/json"}, body)
+    if rest:
+        pairs = [(name, _text(item)) for name in sorted(rest) for item in (rest[name] if isinstance(rest[name], list) else [rest[name]])]
+        url += "?" + urlencode(pairs)
+    return HttpRequest(spec.method, url, {}, None)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+class ToolClient:
+    """Sends tool requests. One per run, shared by its episodes.
+
+    Args:
+        base_url: Address of the live tools; None where every call is replayed.
+        connections: Live requests in flight.
+        timeout: Seconds one live request may take.
+    """
+
+    def __init__(self, base_url: str | None = None, *, connections: int = 16, timeout: float = 30.0) -> None:
+        self.base_url = base_url
+        self._timeout = timeout
+        self._executor: ThreadPoolExecutor | None = None
+        self._session: requests.Session | None = None
+        if base_url is not None:
+            self._executor = ThreadPoolExecutor(connections, thread_name_prefix="tool")
+            self._session = requests.Session()
+            self._session.trust_env = False
+            # A server may close an idle connection just as it is taken from the pool: reading calls are safe to send again.
+            adapter = HTTPAdapter(pool_maxsize=connections, max_retries=Retry(2, status=0, allowed_methods={"GET"}, backoff_factor=0.05))
+            self._session.mount("http://", adapter)
+            self._session.mount("https://", adapter)
+
+    async def send(self, request: HttpRequest, player: Player | None) -> tuple[HttpResponse, Origin]:
+        """Answer `request` from `player`, or live.
+
+        A replayed answer is found inline, since a thread hop costs more than the look-up; live requests run in the executor.
+
+        Raises:
+            CassetteMissError: In replay, the request was not recorded.
+            ProviderError: The live tools cannot be reached.
+            requests.Timeout: The live tool did not answer in time.
+        """
+        if player is not None:
+            recorded = player.lookup(request)
+            if recorded is not None:
+                return recorded, Origin.RECORDED
+        response = await asyncio.get_running_loop().run_in_executor(self._executor, self._send_live, request)
+        if player is not None:
+            player.record(request, response)
+        return response, Origin.LIVE
+
+    def _send_live(self, request: HttpRequest) -> HttpResponse:
+        if self._session is None or self.base_url is None:
+            raise ProviderError("No live tools: this run was started without a tool service.")
+        url = self.base_url.rstrip("/") + request.url.removeprefix(LOGICAL_HOST)
+        try:
+            answer = self._session.request(request.method, url, data=request.body, headers=dict(request.headers), timeout=self._timeout)
+        except requests.ConnectionError as err:
+            raise ProviderError(f"The tool service does not answer: {type(err).__name__}.") from None
+        return HttpResponse(answer.status_code, answer.reason, tuple(answer.headers.items()), answer.content)
+
+    def close(self) -> None:
+        """Close connections and threads."""
+        if self._executor is not None:
+            self._executor.shutdown(wait=False, cancel_futures=True)
+        if self._session is not None:
+            self._session.close()
