@@ -1,0 +1,63 @@
+"""Shared fixtures: no test may leave the machine, and benchmark data is found by its environment variable."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def _is_local(address: Any) -> bool:
+    if not isinstance(address, tuple):
+        return True  # a Unix socket
+    host = str(address[0])
+    try:
+        return ipaddress.ip_address(host.partition("%")[0]).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+@pytest.fixture(autouse=True)
+def _no_network(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Fail the test, even one that swallows exceptions, when anything connects beyond loopback."""
+    attempts: list[str] = []
+
+    def guard(name: str) -> None:
+        real = getattr(socket.socket, name)
+
+        def connect(self: socket.socket, address: Any) -> Any:
+            if not _is_local(address):
+                attempts.append(str(address))
+                raise OSError(f"network use in a test: {address}")
+            return real(self, address)
+
+        monkeypatch.setattr(socket.socket, name, connect)
+
+    guard("connect")
+    guard("connect_ex")
+    real_lookup = socket.getaddrinfo
+
+    def lookup(host: Any, *args: Any, **kwargs: Any) -> Any:
+        name = host.decode() if isinstance(host, bytes) else host
+        if name not in (None, "", "localhost") and not _is_local((name,)):
+            attempts.append(str(name))
+            raise socket.gaierror(f"network use in a test: {name}")
+        return real_lookup(host, *args, **kwargs)
+
+    monkeypatch.setattr(socket, "getaddrinfo", lookup)
+    yield
+    assert not attempts, f"the test used the network: {attempts}"
+
+
+@pytest.fixture
+def bench_data() -> Path:
+    """Directory of real benchmark data; the test is skipped where it is absent."""
+    folder = os.environ.get("TALM_SIM_BENCH_DATA")
+    if not folder or not Path(folder).is_dir():
+        pytest.skip("TALM_SIM_BENCH_DATA names no directory")
+    return Path(folder)
