@@ -1,11 +1,10 @@
 """What routers share: forgiving comparison of names, and the 404 that tells a model what to try instead."""
 
+import difflib
 import unicodedata
 from collections.abc import Iterable
 
 from fastapi import HTTPException
-
-from talm_sim.errors import did_you_mean
 
 __all__ = ["fold", "not_found"]
 
@@ -26,8 +25,9 @@ def not_found(what: str, value: str, known: Iterable[str] = (), hint: str = "") 
     Args:
         what: What was looked up, e.g. `airport code`.
         value: What the model gave.
-        known: Values that exist; the nearest one is suggested. Keep it short or leave it out: without a near one it is listed.
+        known: Values that exist; the nearest one is suggested.
         hint: One sentence about the expected form.
     """
-    suggestion = did_you_mean(value, known) if known else ""
-    return HTTPException(404, f"No {what} '{value}'.{suggestion}{' ' + hint if hint else ''}")
+    near = difflib.get_close_matches(value, list(known), n=1)
+    parts = [f"No {what} '{value}'.", f"Did you mean '{near[0]}'?" if near else "", hint]
+    return HTTPException(404, " ".join(part for part in parts if part))

@@ -1,6 +1,5 @@
 """Airports and flights, from airportsdata 20260905 (code and data: MIT)."""
 
-import math
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Annotated
@@ -11,14 +10,13 @@ from airportsdata import Airport
 from fastapi import APIRouter, HTTPException, Path, Query
 from pydantic import BaseModel
 
+from talm_sim.tools_env.service.geodesy import KM_PER_MILE, great_circle_km
 from talm_sim.tools_env.service.lookup import fold, not_found
 
 __all__ = ["router"]
 
 router = APIRouter(prefix="/transportation")
 
-EARTH_RADIUS_KM = 6371.0088
-KM_PER_MILE = 1.609344
 METRES_PER_FOOT = 0.3048
 MOST_LISTED = 8
 
@@ -180,10 +178,7 @@ async def get_flight_distance(
     destination: Annotated[str, Query(description="Code of the arrival airport.", examples=["CDG"], min_length=3, max_length=4)],
 ) -> FlightDistance:
     start, end = _airport(origin), _airport(destination)
-    lat1, lat2 = math.radians(start["lat"]), math.radians(end["lat"])
-    half_lon = math.radians(end["lon"] - start["lon"]) / 2
-    haversine = math.sin((lat2 - lat1) / 2) ** 2 + math.cos(lat1) * math.cos(lat2) * math.sin(half_lon) ** 2
-    kilometres = 2 * EARTH_RADIUS_KM * math.asin(math.sqrt(haversine))
+    kilometres = great_circle_km((start["lat"], start["lon"]), (end["lat"], end["lon"]))
     return FlightDistance(
         origin=start["iata"],
         destination=end["iata"],
