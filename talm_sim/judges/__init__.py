@@ -1,0 +1,1 @@
+"""What an episode was worth: one judge a file, and the metrics over their verdicts."""
