@@ -1,0 +1,69 @@
+"""The deterministic judge: every required fact stands in the final answer, and no gold call is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from talm_sim.judges.facts import AnswerText
+from talm_sim.types import Episode, Facts, GoldCall, Scenario, ToolEvent, Verdict, digest
+
+__all__ = ["ReferenceJudge", "gold_call_made"]
+
+
+class ReferenceJudge:
+    """Passes an episode by its scenario's required facts and gold calls. It does not apply to a scenario without facts (imported outputs)."""
+
+    name = "reference"
+
+    def __init__(self) -> None:
+        self.config_digest = digest({"judge": self.name, "rules": 1})
+
+    async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
+        """Judge one episode."""
+        value, explanation = self.judge(episode, scenario)
+        return Verdict(episode_id=episode.id, judge=self.name, judge_config_digest=self.config_digest, value=value, explanation=explanation)
+
+    def judge(self, episode: Episode, scenario: Scenario) -> tuple[bool | None, str]:
+        """Return the verdict's value and what decided it."""
+        if not episode.termination.completed:
+            return None, f"not judged: the episode ended in {episode.termination.value}"
+        if not isinstance(scenario.target, Facts):
+            return None, "not applicable: the scenario has no reference facts"
+        answer = AnswerText.of(episode.answer)
+        facts = scenario.target.required
+        lacking = [f"fact '{fact.name}' ({fact.value}) is not in the answer" for fact in facts if not answer.states(fact)]
+        events = episode.tool_events
+        unmade = [call for call in scenario.gold_calls if not any(gold_call_made(call, event) for event in events)]
+        lacking += [f"gold call {_written(call)} was not made" for call in unmade]
+        if lacking:
+            return False, "; ".join(lacking)
+        return True, f"all facts ({len(facts)}) stand in the answer and all gold calls ({len(scenario.gold_calls)}) were made"
+
+
+def gold_call_made(gold: GoldCall, event: ToolEvent) -> bool:
+    """Tell whether a tool event is the gold call: it worked, same tool, and the gold arguments are among its own.
+
+    Numbers compare by value (1 is 1.0, and is not True), texts without regard to case and surrounding space.
+    """
+    return (
+        event.ok
+        and event.name == gold.tool
+        and all(name in event.arguments and _same(value, event.arguments[name]) for name, value in gold.arguments.items())
+    )
+
+
+def _same(left: Any, right: Any) -> bool:
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    if isinstance(left, str) and isinstance(right, str):
+        return left.strip().casefold() == right.strip().casefold()
+    if isinstance(left, list | tuple) and isinstance(right, list | tuple):
+        return len(left) == len(right) and all(map(_same, left, right))
+    if isinstance(left, Mapping) and isinstance(right, Mapping):
+        return left.keys() == right.keys() and all(_same(value, right[key]) for key, value in left.items())
+    return bool(left == right)
+
+
+def _written(call: GoldCall) -> str:
+    return f"{call.tool}({', '.join(f'{name}={value!r}' for name, value in call.arguments.items())})"

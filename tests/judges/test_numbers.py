@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from talm_sim.judges.numbers import number_is_stated, written_numbers
+
+
+def states(text: str, value: int | float | Decimal) -> bool:
+    return number_is_stated(value, written_numbers(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("It has 7 runways.", 7),
+        ("7", 7),
+        ("It costs $7.", 7),
+        ("7.0 metres", 7),
+        ("15km away", 15),
+        ("the 7th", 7),
+        ("from 5-7 days", 7),
+        ("**1,402,112,000** people", 1402112000),
+        ("1 402\u00a0112\u202f000 people".replace("1 402", "1\u2009402"), 1402112000),
+        ("1'402'112 Franken", 1402112),
+        ("Rs 12,34,567", 1234567),
+        ("1.402 billion people", 1402112000),
+        ("8.05 million", 8053663),
+        ("3 million", 3_000_000),
+        ("17.46 km", 17.4567),
+        ("17.4567 km", 17.4567),
+        ("17.457", 17.4565),
+        ("17.456", 17.4565),
+        ("8849 m", 8848.86),
+        ("0.30", 0.1 + 0.2),
+        ("-5 degrees", -5),
+        ("\u22125°C", -5),
+        ("lies at 21.2° S", -21.2),
+        ("105.8 W", -105.8),
+        ("21.2°S", 21.2),
+        (".5", 0.5),
+        ("6.022e23", 6.022e23),
+        ("6.02 \u00d7 10²³ per mole", 6.02214076e23),
+        ("1.67 x 10^-27 kg", 1.67262192e-27),
+        ("120m²", 120),
+        ("a score of 45/50", 45),
+        ("UTC time: 5.", 5),
+    ],
+)
+def test_a_number_that_says_the_value_states_it(text: str, value: float) -> None:
+    assert states(text, value)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("17", 7),
+        ("7.5", 7),
+        ("0.7", 7),
+        ("1,007", 7),
+        ("70", 7),
+        ("A7", 7),
+        ("B-7", 7),
+        ("version 1.7.3", 7),
+        ("at 7:30", 7),
+        ("on 2024-07-05", 7),
+        ("seven", 7),
+        ("-7", 7),
+        ("7", -7),
+        ("#7788ff", 7788),
+        ("x^7", 7),
+        ("17", 17.4567),
+        ("17.5", 17.44),
+        ("17.45", 17.4567),
+        ("0.00", 0.001),
+        ("1.4 billion people", 1402112000),
+        ("12,300", 12345),
+        ("", 0),
+        ("no number", 0),
+    ],
+)
+def test_a_number_inside_another_or_too_coarse_does_not(text: str, value: float) -> None:
+    assert not states(text, value)
+
+
+def test_a_value_that_is_no_number_is_never_stated() -> None:
+    assert not states("nan inf 1", float("nan"))
+    assert not states("nan inf 1", float("inf"))
+
+
+@given(st.integers(-(10**15), 10**15))
+def test_an_integer_is_stated_plain_and_with_separators(value: int) -> None:
+    assert states(f"The result is {value}.", value)
+    assert states(f"The result is {value:,}, as computed.", value)
+
+
+@given(st.integers(0, 10**9), st.integers(0, 10**9))
+def test_an_integer_is_stated_only_by_an_equal_one(value: int, other: int) -> None:
+    assert states(f"({other})", value) == (value == other)
+
+
+@given(st.decimals(-(10**6), 10**6, places=6), st.integers(0, 6))
+def test_rounding_to_three_or_more_digits_states_a_decimal(value: Decimal, places: int) -> None:
+    rounded = round(value, places)
+    significant = len(str(abs(rounded)).replace(".", "").lstrip("0"))
+    assert states(f"about {rounded:f} units", value) == (significant >= 3 or rounded == value)
+
+
+@given(st.text(max_size=200))
+def test_any_text_can_be_read(text: str) -> None:
+    for number in written_numbers(text):
+        assert number.value.is_finite()
+        number_is_stated(1.5, [number])
+
+
+def test_a_very_long_number_is_read_without_harm() -> None:
+    assert not states("9" * 5000 + "." + "3" * 5000, 3)
+    assert not states("1e999 1e-999", 3)

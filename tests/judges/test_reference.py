@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from talm_sim.judges.reference import ReferenceJudge, gold_call_made
+from talm_sim.types import Episode, Fact, Facts, GoldCall, Scenario, Target, Termination, ToolEvent, Turn
+
+ELEVATION = Fact(name="elevation", value=39)
+NAME = Fact(name="name", value="Noi Bai")
+CALL = GoldCall(tool="airport_info", arguments={"iata": "HAN", "limit": 1})
+
+
+def scenario(target: Target | None = None, *calls: GoldCall) -> Scenario:
+    turn = Turn(messages=({"role": "user", "content": "How high is Hanoi airport?"},), gold_calls=calls)
+    return Scenario(id="s", group="perfect", turns=(turn,), target=target)
+
+
+def event(ok: bool = True, name: str = "airport_info", **arguments: object) -> ToolEvent:
+    return ToolEvent(turn=0, call_id="1", name=name, arguments=arguments or {"iata": " han ", "limit": 1.0, "extra": [1]}, ok=ok)
+
+
+def episode(answer: str, *events: ToolEvent, termination: Termination = Termination.ANSWERED) -> Episode:
+    return Episode(id="s", scenario_id="s", group="perfect", model="m/m", events=events, answer=answer, termination=termination)
+
+
+async def test_a_full_answer_with_its_calls_passes() -> None:
+    verdict = await ReferenceJudge()(episode("Noi Bai, 39 ft.", event()), scenario(Facts(required=(ELEVATION, NAME)), CALL))
+    assert verdict.value is True
+    assert verdict.judge == "reference" and verdict.judge_config_digest
+    assert verdict.explanation == "all facts (2) stand in the answer and all gold calls (1) were made"
+
+
+async def test_the_explanation_names_everything_that_lacks() -> None:
+    verdict = await ReferenceJudge()(episode("It is 40 ft.", event(ok=False)), scenario(Facts(required=(ELEVATION, NAME)), CALL))
+    assert verdict.value is False
+    assert verdict.explanation == (
+        "fact 'elevation' (39) is not in the answer; fact 'name' (Noi Bai) is not in the answer; "
+        "gold call airport_info(iata='HAN', limit=1) was not made"
+    )
+
+
+@pytest.mark.parametrize(
+    ("answer", "events"),
+    [("Noi Bai, 39 ft.", ()), ("Noi Bai, 39 ft.", (event(ok=False),)), ("Noi Bai", (event(),)), ("", (event(),))],
+)
+async def test_a_lacking_call_or_fact_fails(answer: str, events: tuple[ToolEvent, ...]) -> None:
+    assert (await ReferenceJudge()(episode(answer, *events), scenario(Facts(required=(ELEVATION, NAME)), CALL))).value is False
+
+
+async def test_a_skipped_episode_fails_and_an_unfinished_one_is_not_judged() -> None:
+    target = scenario(Facts(required=(ELEVATION,)))
+    assert (await ReferenceJudge()(episode("", termination=Termination.SKIPPED), target)).value is False
+    verdict = await ReferenceJudge()(episode("39", termination=Termination.REPLAY_MISS), target)
+    assert verdict.value is None and "replay_miss" in verdict.explanation
+
+
+async def test_a_scenario_without_facts_is_not_applicable() -> None:
+    verdict = await ReferenceJudge()(episode("39"), scenario(None))
+    assert verdict.value is None and verdict.explanation.startswith("not applicable")
+
+
+@pytest.mark.parametrize(
+    ("gold", "made", "same"),
+    [
+        ({"n": 1}, {"n": 1.0}, True),
+        ({"n": 1}, {"n": True}, False),
+        ({"n": True}, {"n": True}, True),
+        ({"n": 1}, {"n": "1"}, False),
+        ({"s": "Ha Noi"}, {"s": "  ha noi "}, True),
+        ({"l": ["A", 1]}, {"l": ["a", 1.0]}, True),
+        ({"l": ["A", 1]}, {"l": ["a"]}, False),
+        ({"d": {"k": "V"}}, {"d": {"k": "v"}}, True),
+        ({"d": {"k": "V"}}, {"d": {"k": "v", "x": 1}}, False),
+        ({"n": None}, {"n": None}, True),
+        ({"n": None}, {}, False),
+        ({}, {"anything": 1}, True),
+    ],
+)
+def test_arguments_compare_by_value(gold: dict[str, object], made: dict[str, object], same: bool) -> None:
+    assert gold_call_made(GoldCall(tool="t", arguments=gold), ToolEvent(turn=0, call_id="1", name="t", arguments=made, ok=True)) is same
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=10),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.text(max_size=5), JSON, max_size=4), st.dictionaries(st.text(max_size=5), JSON, max_size=4))
+def test_a_call_holds_its_own_arguments_whatever_else_it_holds(gold: dict[str, object], more: dict[str, object]) -> None:
+    made = ToolEvent(turn=0, call_id="1", name="t", arguments=more | gold, ok=True)
+    assert gold_call_made(GoldCall(tool="t", arguments=gold), made)
+    assert not gold_call_made(GoldCall(tool="u", arguments=gold), made)
+    assert not gold_call_made(GoldCall(tool="t", arguments=gold), made.model_copy(update={"ok": False}))
+
+
+@given(st.lists(st.integers(0, 10**6), min_size=1, max_size=5, unique=True))
+def test_an_answer_passes_exactly_when_every_fact_stands(values: list[int]) -> None:
+    target = scenario(Facts(required=tuple(Fact(name=f"f{v}", value=v) for v in values)))
+    judge = ReferenceJudge()
+    assert judge.judge(episode(" and ".join(map(str, values))), target)[0] is True
+    assert judge.judge(episode(" and ".join(map(str, values[1:]))), target)[0] is False
