@@ -27,8 +27,26 @@ _LEADS_IN = frozenset({"and", "or", "me", "know", "specify", "clarify", "is", "f
 _QUANTITY = frozenset({"many", "much", "long", "far", "large", "tall", "high", "heavy"})
 _REQUESTS = frozenset(
     {
-        "provide", "tell", "specify", "give", "share", "supply", "clarify", "confirm", "enter", "indicate", "state", "mention",
-        "choose", "select", "pick", "need", "know", "require", "name", "identify",
+        "provide",
+        "tell",
+        "specify",
+        "give",
+        "share",
+        "supply",
+        "clarify",
+        "confirm",
+        "enter",
+        "indicate",
+        "state",
+        "mention",
+        "choose",
+        "select",
+        "pick",
+        "need",
+        "know",
+        "require",
+        "name",
+        "identify",
     }
 )
 _FOCUS_ENDS = frozenset({"for", "at", "in", "on", "to", "from", "with", "by", "about", "when", "where", "if", "because", "so", "that"})
