@@ -1,0 +1,237 @@
+"""Many episodes at once: a run's plan carried out, episode by episode committed, with people asked while others go on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from talm_sim.errors import PrerequisiteError
+from talm_sim.runs.events import EpisodeFinished, EpisodeStarted, EpisodeWaiting, OnEvent, ignore_events
+from talm_sim.runs.questions import Question, ready_episodes, replies_to, unanswered
+from talm_sim.runs.store import Paused, RunStore, episode_id_of
+from talm_sim.types import Episode, Scenario
+
+if TYPE_CHECKING:
+    from talm_sim.agent.episode import Waiting
+    from talm_sim.agent.humans import HumanReply
+
+__all__ = ["Ask", "BatchCounts", "EpisodeRunner", "run_batch"]
+
+_POLL_SECONDS = 0.2
+
+Ask = Callable[[Question], "Awaitable[HumanReply | None]"]
+"""Puts a question to a person; None when nobody is there, so that the question stays open and no further one is put."""
+
+
+class EpisodeRunner(Protocol):
+    """Runs one episode, or the next stretch of one that waited."""
+
+    async def __call__(
+        self,
+        scenario: Scenario,
+        *,
+        epoch: int,
+        attempt: int,
+        resume: Mapping[str, HumanReply] | None = None,
+        state: Mapping[str, Any] | None = None,
+    ) -> Episode | Waiting:
+        """Run an episode; with `resume` (answers by interrupt id) and `state` (`Waiting.state`), go on with one."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class BatchCounts:
+    """Where a run stands when its batch returns."""
+
+    total: int
+    finished: int
+    waiting: int
+    terminations: dict[str, int]
+    """Episodes of this session by termination."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    scenario: Scenario
+    position: int
+    epoch: int
+    attempt: int
+    paused: Paused | None = None
+
+    @property
+    def episode_id(self) -> str:
+        return episode_id_of(self.scenario.id, self.epoch)
+
+
+async def run_batch(
+    store: RunStore,
+    runner: EpisodeRunner,
+    *,
+    epochs: int = 1,
+    max_episodes: int = 16,
+    on_event: OnEvent = ignore_events,
+    ask: Ask | None = None,
+    wait: bool = False,
+) -> BatchCounts:
+    """Run every episode of a run that is not finished yet.
+
+    An episode counts as finished, and is reported, when its commit stands. One that waits for a person gives its slot to another; it goes
+    on as soon as all its questions are answered, by `ask` or from any other process. One that was interrupted starts again.
+
+    Args:
+        store: The run.
+        runner: Runs one episode.
+        epochs: Times each scenario is run.
+        max_episodes: Episodes in flight.
+        on_event: Told of progress.
+        ask: Puts open questions to a person, one at a time, in the order they came up.
+        wait: Whether to stay for answers from elsewhere when nothing else is left to do.
+
+    Returns:
+        Where the run stands: with neither `ask` nor `wait`, some episodes may still wait for a person.
+
+    Raises:
+        PrerequisiteError: The user must mend something; raised at once, what was finished is kept.
+        Exception: A bug in the runner; raised after the other episodes in flight were finished and kept.
+    """
+    batch = _Batch(store, runner, epochs, on_event=on_event, ask=ask, wait=wait)
+    return await batch.run(max_episodes)
+
+
+class _Batch:
+    def __init__(self, store: RunStore, runner: EpisodeRunner, epochs: int, *, on_event: OnEvent, ask: Ask | None, wait: bool) -> None:
+        self._store = store
+        self._runner = runner
+        self._on_event = on_event
+        self._ask = ask
+        self._wait = wait
+        self._epochs = epochs
+        self._scenarios = store.scenarios()
+        self._positions = {scenario.id: position for position, scenario in enumerate(self._scenarios)}
+        self._total = len(self._scenarios) * epochs
+        done = store.finished_ids()
+        self._paused = store.paused()
+        self._finished = len(done)
+        self._plan = self._fresh(done | set(self._paused))
+        self._ready: deque[_Job] = deque()
+        self._running: set[asyncio.Task[None]] = set()
+        self._asking: asyncio.Task[None] | None = None
+        self._failure: BaseException | None = None
+        self._wake = asyncio.Event()
+        self._terminations: Counter[str] = Counter()
+
+    async def run(self, max_episodes: int) -> BatchCounts:
+        poll = asyncio.create_task(self._poll())
+        try:
+            await self._dispatch(max_episodes)
+        finally:
+            helpers = {poll, *self._running, *({self._asking} if self._asking else ())}
+            for task in helpers:
+                task.cancel()
+            await asyncio.gather(*helpers, return_exceptions=True)
+        if self._failure is not None:
+            raise self._failure
+        return BatchCounts(self._total, self._finished, len(self._paused), dict(self._terminations))
+
+    def _fresh(self, left_out: set[str]) -> Iterator[_Job]:
+        """Episodes to begin, epoch by epoch, so that an early stop leaves every scenario equally often run."""
+        attempts = self._store.next_attempts()
+        for epoch in range(1, self._epochs + 1):
+            for position, scenario in enumerate(self._scenarios):
+                episode_id = episode_id_of(scenario.id, epoch)
+                if episode_id not in left_out:
+                    yield _Job(scenario, position, epoch, attempts.get(episode_id, 1))
+
+    async def _dispatch(self, max_episodes: int) -> None:
+        self._collect_answers()
+        while True:
+            self._wake.clear()
+            while self._failure is None and len(self._running) < max_episodes:
+                job = self._ready.popleft() if self._ready else next(self._plan, None)
+                if job is None:
+                    break
+                task = asyncio.create_task(self._episode(job))
+                self._running.add(task)
+                task.add_done_callback(self._slot_is_free)
+            self._start_asking()
+            if isinstance(self._failure, PrerequisiteError) or (not self._running and not self._expects_answers()):
+                return
+            await self._wake.wait()
+
+    def _expects_answers(self) -> bool:
+        if self._failure is not None or not self._paused:
+            return False
+        return self._wait or self._asking is not None or bool(self._ready)
+
+    def _slot_is_free(self, task: asyncio.Task[None]) -> None:
+        self._running.discard(task)
+        self._note_failure(task)
+
+    def _note_failure(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (err := task.exception()) is not None and not isinstance(self._failure, PrerequisiteError):
+            self._failure = err
+        self._wake.set()
+
+    async def _episode(self, job: _Job) -> None:
+        paused = job.paused
+        self._on_event(EpisodeStarted(job.episode_id, job.attempt, resumed=paused is not None))
+        if paused is None:
+            self._store.begin(job.episode_id, job.attempt)
+            result = await self._runner(job.scenario, epoch=job.epoch, attempt=job.attempt)
+        else:
+            replies = replies_to(self._store.reader, job.episode_id, job.attempt)
+            result = await self._runner(job.scenario, epoch=job.epoch, attempt=job.attempt, resume=replies, state=paused.state)
+        if isinstance(result, Episode):
+            await self._store.finish(result, job.position)
+            self._finished += 1
+            self._terminations[result.termination.value] += 1
+            self._on_event(
+                EpisodeFinished(result.id, result.group, result.termination, result.error, result.elapsed_s, self._finished, self._total)
+            )
+        else:
+            await self._store.pause(result)
+            self._paused[job.episode_id] = Paused(job.episode_id, job.scenario.id, job.epoch, job.attempt, result.state)
+            self._on_event(EpisodeWaiting(job.episode_id, job.attempt, tuple(q.question for q in result.questions)))
+            self._collect_answers()
+
+    # --- people -----------------------------------------------------------------------------------------------------------------------
+
+    async def _poll(self) -> None:
+        """Look for answers from other processes."""
+        while True:
+            await asyncio.sleep(_POLL_SECONDS)
+            if self._paused and self._store.changed():
+                self._collect_answers()
+
+    def _collect_answers(self) -> None:
+        """Make ready what has all its answers."""
+        for episode_id in ready_episodes(self._store.reader):
+            paused = self._paused.pop(episode_id, None)
+            if paused is not None:
+                position = self._positions[paused.scenario_id]
+                self._ready.append(_Job(self._scenarios[position], position, paused.epoch, paused.attempt, paused))
+        if self._ready:
+            self._wake.set()
+
+    def _start_asking(self) -> None:
+        if self._ask is not None and self._asking is None and self._paused and self._failure is None:
+            self._asking = asyncio.create_task(self._put_questions(self._ask))
+            self._asking.add_done_callback(self._stopped_asking)
+
+    def _stopped_asking(self, task: asyncio.Task[None]) -> None:
+        self._asking = None
+        self._note_failure(task)
+
+    async def _put_questions(self, ask: Ask) -> None:
+        while questions := unanswered(self._store.reader):
+            question = questions[0]
+            reply = await ask(question)
+            if reply is None:
+                self._ask = None
+                return
+            await self._store.reply(question.key, reply.answer, reply.declined, reply.responder)
+            self._collect_answers()
+        self._collect_answers()

@@ -1,0 +1,134 @@
+"""The SQLite file of a run: its tables, how it is opened, and how documents are packed into it.
+
+A run directory may come from a stranger: documents are JSON (never pickle), and unpacking stops at a limit.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from pathlib import Path
+
+from talm_sim.errors import PrerequisiteError
+
+__all__ = ["DATABASE", "connect_owner", "connect_reader", "create_database", "pack", "unpack"]
+
+DATABASE = "run.db"
+"""Name of the file below the run's directory."""
+_UNPACKED_LIMIT = 256 * 2**20
+"""Bytes one document may unpack to: far above any episode, far below what would exhaust the memory."""
+_BUSY_SECONDS = 30.0
+_APPLICATION_ID = 0x74616C6D
+_SCHEMA = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE lease (
+    one INTEGER PRIMARY KEY CHECK (one = 1), token TEXT NOT NULL, pid INTEGER NOT NULL, host TEXT NOT NULL,
+    process TEXT NOT NULL, heartbeat REAL NOT NULL
+);
+CREATE TABLE scenarios (position INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, grp TEXT NOT NULL, body BLOB NOT NULL);
+CREATE TABLE attempts (episode_id TEXT PRIMARY KEY, attempt INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE episodes (
+    id TEXT PRIMARY KEY, scenario_id TEXT NOT NULL, grp TEXT NOT NULL, epoch INTEGER NOT NULL, position INTEGER NOT NULL,
+    attempt INTEGER NOT NULL, termination TEXT NOT NULL, body BLOB NOT NULL
+);
+CREATE INDEX episodes_in_order ON episodes (epoch, position);
+CREATE TABLE verdicts (
+    episode_id TEXT NOT NULL, judge TEXT NOT NULL, judge_config_digest TEXT NOT NULL, body BLOB NOT NULL,
+    PRIMARY KEY (episode_id, judge, judge_config_digest)
+) WITHOUT ROWID;
+CREATE TABLE waiting (
+    episode_id TEXT PRIMARY KEY, scenario_id TEXT NOT NULL, epoch INTEGER NOT NULL, attempt INTEGER NOT NULL, body BLOB NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE questions (
+    number INTEGER PRIMARY KEY, episode_id TEXT NOT NULL, attempt INTEGER NOT NULL, interrupt_id TEXT NOT NULL,
+    ask INTEGER NOT NULL, question TEXT NOT NULL, asked_at REAL NOT NULL,
+    current INTEGER NOT NULL DEFAULT 1, UNIQUE (episode_id, attempt, interrupt_id)
+);
+CREATE TABLE answers (
+    episode_id TEXT NOT NULL, attempt INTEGER NOT NULL, interrupt_id TEXT NOT NULL, answer TEXT NOT NULL, declined TEXT NOT NULL,
+    responder TEXT NOT NULL, answered_at REAL NOT NULL, PRIMARY KEY (episode_id, attempt, interrupt_id)
+) WITHOUT ROWID;
+"""
+
+
+def pack(text: str) -> bytes:
+    """Compress a JSON document for its row."""
+    return zlib.compress(text.encode(), level=1)
+
+
+def unpack(body: bytes) -> bytes:
+    """Return the JSON document of a row.
+
+    Raises:
+        PrerequisiteError: The row is damaged, or unpacks to more than a document may hold.
+    """
+    machine = zlib.decompressobj()
+    try:
+        data = machine.decompress(body, _UNPACKED_LIMIT)
+    except (zlib.error, TypeError) as err:
+        raise PrerequisiteError(f"{DATABASE}: a stored document is damaged ({err}); restore the file from a copy.") from None
+    if not machine.eof:
+        raise PrerequisiteError(f"{DATABASE}: a stored document is damaged (cut short or too large); restore the file from a copy.")
+    return data
+
+
+def create_database(directory: Path) -> sqlite3.Connection:
+    """Create the run's tables in `directory` and return a connection to them."""
+    conn = sqlite3.connect(directory / DATABASE, isolation_level=None, timeout=_BUSY_SECONDS)
+    conn.execute("PRAGMA journal_mode=WAL")
+    conn.execute("PRAGMA synchronous=NORMAL")
+    conn.execute(f"PRAGMA application_id={_APPLICATION_ID}")
+    conn.executescript(_SCHEMA)
+    return conn
+
+
+def connect_owner(directory: Path) -> sqlite3.Connection:
+    """Open a run's database for writing; transactions are begun explicitly.
+
+    A commit survives the death of the process. Synchronous NORMAL leaves out the flush per commit, so a power cut may lose the last
+    few episodes, never damage the file.
+
+    Raises:
+        PrerequisiteError: The file cannot be written or is no run database.
+    """
+    conn = _connect(directory, "rw", writing=True)
+    conn.execute("PRAGMA synchronous=NORMAL")
+    return conn
+
+
+def connect_reader(directory: Path) -> sqlite3.Connection:
+    """Open a run's database for reading, also where the directory itself is read-only.
+
+    Raises:
+        PrerequisiteError: The file is no run database, or is read-only with commits that only a writer can take over.
+    """
+    try:
+        return _connect(directory, "ro", writing=False)
+    except PrerequisiteError:
+        log = directory / f"{DATABASE}-wal"
+        if not (directory / DATABASE).is_file() or (log.exists() and log.stat().st_size):
+            raise
+        # WAL needs a writable directory even to read; without a log the file alone is complete.
+        return _connect(directory, "ro&immutable=1", writing=False)
+
+
+def _connect(directory: Path, mode: str, *, writing: bool) -> sqlite3.Connection:
+    path = directory / DATABASE
+    try:
+        uri = f"{path.resolve().as_uri()}?mode={mode}"
+        conn = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=_BUSY_SECONDS, check_same_thread=False)
+    except sqlite3.OperationalError as err:
+        raise PrerequisiteError(f"{path}: cannot be opened ({err}).") from None
+    try:
+        if conn.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION_ID:
+            raise PrerequisiteError(f"{path}: is no run database of talm-sim.")
+        if writing:
+            conn.execute("BEGIN IMMEDIATE")
+            conn.execute("ROLLBACK")
+    except sqlite3.DatabaseError as err:
+        conn.close()
+        raise PrerequisiteError(f"{path}: cannot be {'written' if writing else 'read'} ({err}).") from None
+    except PrerequisiteError:
+        conn.close()
+        raise
+    return conn

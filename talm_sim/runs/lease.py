@@ -1,0 +1,117 @@
+"""One process owns a run: who it is, whether it still lives, and how a dead one is followed."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import sqlite3
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from talm_sim.errors import PrerequisiteError
+
+__all__ = ["Lease", "Owner", "acquire", "owner_of"]
+
+STALE_SECONDS = 60.0
+"""A lease whose process cannot be looked at (another machine or container) counts as abandoned after so long without a heartbeat."""
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The process that holds, or held, a run."""
+
+    pid: int
+    host: str
+    process: str
+    heartbeat: float
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process still runs; where it cannot be looked at, whether it was heard of lately."""
+        host, boot = _here()
+        if sys.platform != "win32" and self.host == host and self.process.startswith(boot):
+            return _process(self.pid) == self.process
+        return time.time() - self.heartbeat < STALE_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right of this process to write a run, proved by its token in every transaction."""
+
+    token: str
+    run_id: str
+
+    def renew(self, conn: sqlite3.Connection) -> None:
+        """Within a transaction: beat the heart, or find that another process has taken the run over.
+
+        Raises:
+            PrerequisiteError: The lease is lost.
+        """
+        beat = conn.execute("UPDATE lease SET heartbeat = ? WHERE token = ?", (time.time(), self.token))
+        if beat.rowcount != 1:
+            raise PrerequisiteError(f"run '{self.run_id}' was taken over by another process; nothing more is written from here.")
+
+    def release(self, conn: sqlite3.Connection) -> None:
+        """Give the run back."""
+        conn.execute("DELETE FROM lease WHERE token = ?", (self.token,))
+
+
+def owner_of(conn: sqlite3.Connection) -> Owner | None:
+    """The process named in the lease, dead or alive; None where nobody holds the run."""
+    row = conn.execute("SELECT pid, host, process, heartbeat FROM lease").fetchone()
+    return Owner(*row) if row else None
+
+
+def acquire(conn: sqlite3.Connection, run_id: str) -> Lease:
+    """Take the run for this process.
+
+    Raises:
+        PrerequisiteError: A living process holds it.
+    """
+    conn.execute("BEGIN IMMEDIATE")
+    try:
+        owner = owner_of(conn)
+        if owner is not None and owner.alive:
+            raise PrerequisiteError(
+                f"run '{run_id}' is being run by process {owner.pid} on {owner.host}; wait for it or stop it, then try again."
+            )
+        lease = Lease(token=secrets.token_hex(8), run_id=run_id)
+        pid, (host, boot) = os.getpid(), _here()
+        process = _process(pid) if sys.platform != "win32" else boot
+        conn.execute(
+            "INSERT OR REPLACE INTO lease (one, token, pid, host, process, heartbeat) VALUES (1, ?, ?, ?, ?, ?)",
+            (lease.token, pid, host, process, time.time()),
+        )
+        conn.execute("COMMIT")
+    except BaseException:
+        conn.execute("ROLLBACK")
+        raise
+    return lease
+
+
+def _here() -> tuple[str, str]:
+    """This machine's name, and a mark that differs after a reboot and in another container of the same name."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        return socket.gethostname(), f"{boot}/{os.readlink('/proc/self/ns/pid')}/"
+    except OSError:
+        return socket.gethostname(), "/"
+
+
+def _process(pid: int) -> str:
+    """The mark of a living process, which a later process of the same number does not share; empty for a dead one."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return ""
+    except OSError:
+        pass  # alive, another user's
+    _, boot = _here()
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return boot
+    return "" if fields[0] == "Z" else f"{boot}{fields[19]}"

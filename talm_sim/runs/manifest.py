@@ -1,0 +1,169 @@
+"""`run.json`: what a run is. Written once, when the run is created, together with its scenarios; never changed."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import secrets
+import shutil
+import time
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import closing
+from importlib import metadata
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from talm_sim.config import RunConfig
+from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.runs.database import DATABASE, create_database, pack
+from talm_sim.types import Scenario, digest
+
+__all__ = ["MANIFEST", "RunManifest", "create_run", "dataset_digest", "find_run", "fresh_run_id", "read_manifest"]
+
+MANIFEST = "run.json"
+"""Name of the file below the run's directory."""
+FORMAT = 1
+_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_PACKAGES = ("talm-sim", "langgraph", "langchain-core", "openai", "anthropic", "vcrpy")
+
+
+class RunManifest(BaseModel):
+    """What a run is, and what made it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: int = FORMAT
+    id: str
+    config: RunConfig
+    """The configuration with every automatic value resolved."""
+    dataset_digest: str
+    generation_digest: str
+    """Digest of all that shapes a conversation, the prompt file's text included."""
+    created: str
+    """UTC, ISO 8601."""
+    command: str = ""
+    """The command line or call that made the run."""
+    versions: dict[str, str] = Field(default_factory=dict)
+    notes: dict[str, str] = Field(default_factory=dict)
+    """What else a reader should know, e.g. where an imported run comes from."""
+
+
+def dataset_digest(scenarios: Sequence[Scenario]) -> str:
+    """Digest of the scenarios a run holds, in order: runs compare only where it is equal."""
+    return digest([scenario.model_dump(mode="json") for scenario in scenarios], 16)
+
+
+def fresh_run_id(run_dir: Path, config: RunConfig) -> str:
+    """A name made of time (UTC), model and split that no run in `run_dir` has yet."""
+    model = re.sub(r"[^A-Za-z0-9._-]+", "-", config.model.rpartition("/")[2]).strip("-.") or "model"
+    name = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{model[:60]}-{config.split}"
+    taken = {path.name for path in run_dir.glob(f"{name}*")} if run_dir.is_dir() else set()
+    return next(candidate for candidate in (name, *(f"{name}-{n}" for n in range(2, len(taken) + 3))) if candidate not in taken)
+
+
+def create_run(
+    run_dir: Path, run_id: str, config: RunConfig, scenarios: Sequence[Scenario], *, command: str = "", notes: dict[str, str] | None = None
+) -> Path:
+    """Create a run with its scenarios, whole or not at all.
+
+    Returns:
+        The run's directory.
+
+    Raises:
+        PrerequisiteError: The name is taken or no name, the directory cannot be written, or there is no scenario.
+    """
+    if not _RUN_ID.fullmatch(run_id):
+        raise PrerequisiteError(f"--run-id: '{run_id}' is no run name: use letters, digits, '.', '_' and '-', at most 128.")
+    if not scenarios:
+        raise PrerequisiteError("nothing to run: no scenario is left by --split and --limit.")
+    twice = [name for name, count in Counter(scenario.id for scenario in scenarios).items() if count > 1]
+    if twice:
+        raise PrerequisiteError(f"scenario '{twice[0]}' stands twice in the set; every id must be its own.")
+    manifest = RunManifest(
+        id=run_id,
+        config=config,
+        dataset_digest=dataset_digest(scenarios),
+        generation_digest=config.generation_digest(),
+        created=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        command=command,
+        versions=_versions(),
+        notes=notes or {},
+    )
+    target = run_dir / run_id
+    if target.exists():
+        raise PrerequisiteError(f"{target}: a run of this name exists; continue it with `talm-sim resume {target}` or choose another --run-id.")
+    # Built beside its place and renamed into it, so that a kill leaves a whole run or a hidden leftover, never half a run.
+    draft = run_dir / f".{run_id}.{secrets.token_hex(4)}"
+    try:
+        draft.mkdir(parents=True)
+        _fill(draft, manifest, scenarios)
+        os.rename(draft, target)
+    except OSError as err:
+        shutil.rmtree(draft, ignore_errors=True)
+        if target.exists():
+            raise PrerequisiteError(f"{target}: a run of this name exists; choose another --run-id.") from None
+        raise PrerequisiteError(f"{run_dir}: cannot be written ({err.strerror}); choose another --run-dir.") from None
+    return target
+
+
+def read_manifest(directory: Path) -> RunManifest:
+    """Read a run's `run.json`.
+
+    Raises:
+        PrerequisiteError: There is none, or it is damaged or of a later version.
+    """
+    path = directory / MANIFEST
+    try:
+        manifest = RunManifest.model_validate_json(path.read_bytes())
+    except OSError as err:
+        raise PrerequisiteError(f"{directory}: is no run ({MANIFEST}: {err.strerror}).") from None
+    except ValidationError as err:
+        first = err.errors()[0]
+        raise PrerequisiteError(f"{path}: {'.'.join(map(str, first['loc'])) or 'document'}: {first['msg']}.") from None
+    if manifest.format != FORMAT:
+        raise PrerequisiteError(f"{path}: format {manifest.format} is not known here; upgrade talm-sim.")
+    return manifest
+
+
+def find_run(run: Path | str, run_dir: Path = Path("runs")) -> Path:
+    """Return the directory of a run given as a path, or by its name in `run_dir`.
+
+    Raises:
+        PrerequisiteError: There is no such run.
+    """
+    path = Path(run)
+    if (path / MANIFEST).is_file():
+        return path
+    named = run_dir / path
+    if len(path.parts) == 1 and (named / MANIFEST).is_file():
+        return named
+    known = sorted(found.parent.name for found in run_dir.glob(f"*/{MANIFEST}") if not found.parent.name.startswith("."))
+    hint = did_you_mean(path.name, known[-8:]) if known else f" {run_dir} holds no run."
+    raise PrerequisiteError(f"{run}: no such run.{hint}")
+
+
+def _fill(directory: Path, manifest: RunManifest, scenarios: Sequence[Scenario]) -> None:
+    with closing(create_database(directory)) as conn:
+        conn.execute("BEGIN")
+        conn.executemany(
+            "INSERT INTO scenarios VALUES (?, ?, ?, ?)",
+            [(position, item.id, item.group, pack(item.model_dump_json())) for position, item in enumerate(scenarios)],
+        )
+        conn.execute("COMMIT")
+    (directory / MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    for name in (DATABASE, MANIFEST):
+        with (directory / name).open("rb") as file:
+            os.fsync(file.fileno())
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,60 @@
+"""Rows of a run's database as core types, one at a time, so that a run larger than the memory can be read."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from talm_sim.errors import PrerequisiteError
+from talm_sim.runs.database import DATABASE, unpack
+from talm_sim.types import Episode, Scenario, Verdict
+
+__all__ = ["episode", "episodes", "meta", "scenarios", "verdicts"]
+
+_T = TypeVar("_T", bound=BaseModel)
+
+
+def scenarios(conn: sqlite3.Connection) -> Iterator[Scenario]:
+    """The run's scenarios in order."""
+    for scenario_id, body in conn.execute("SELECT id, body FROM scenarios ORDER BY position"):
+        yield _parsed(Scenario, body, f"scenario '{scenario_id}'")
+
+
+def episodes(conn: sqlite3.Connection, group: str | None = None) -> Iterator[Episode]:
+    """Finished episodes, of one group or all, in the order of the plan: epoch by epoch, scenario by scenario."""
+    query = "SELECT id, body FROM episodes WHERE grp = ifnull(?, grp) ORDER BY epoch, position"
+    for episode_id, body in conn.execute(query, (group,)):
+        yield _parsed(Episode, body, f"episode '{episode_id}'")
+
+
+def episode(conn: sqlite3.Connection, episode_id: str) -> Episode | None:
+    """One finished episode; None where it is not finished or unknown."""
+    row = conn.execute("SELECT body FROM episodes WHERE id = ?", (episode_id,)).fetchone()
+    return _parsed(Episode, row[0], f"episode '{episode_id}'") if row else None
+
+
+def verdicts(conn: sqlite3.Connection, judges: Sequence[tuple[str, str]]) -> Iterator[Verdict]:
+    """Verdicts of the given judges, each named with its config digest, judge by judge in the order of the episodes' ids."""
+    for judge, digest in judges:
+        query = "SELECT episode_id, body FROM verdicts WHERE judge = ? AND judge_config_digest = ? ORDER BY episode_id"
+        for episode_id, body in conn.execute(query, (judge, digest)):
+            yield _parsed(Verdict, body, f"verdict '{judge}' of '{episode_id}'")
+
+
+def meta(conn: sqlite3.Connection, key: str) -> Any:
+    """A small fact about the run; None where it is not set."""
+    row = conn.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+    return json.loads(row[0]) if row else None
+
+
+def _parsed(kind: type[_T], body: bytes, what: str) -> _T:
+    try:
+        return kind.model_validate_json(unpack(body))
+    except ValidationError as err:
+        first = err.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise PrerequisiteError(f"{DATABASE}: {what} is damaged: {where}: {first['msg']}; restore the file from a copy.") from None

@@ -1,0 +1,211 @@
+"""The run store as its one owner sees it. A row in `run.db` is the commit: what is not there has not happened."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from talm_sim.runs import questions, rows
+from talm_sim.runs.database import connect_owner, connect_reader, pack, unpack
+from talm_sim.runs.lease import acquire
+from talm_sim.runs.writer import Writer
+from talm_sim.types import Episode, Scenario, Verdict
+
+if TYPE_CHECKING:
+    from talm_sim.agent.episode import Waiting
+
+__all__ = ["Paused", "RunStore", "episode_id_of"]
+
+
+def episode_id_of(scenario_id: str, epoch: int) -> str:
+    """Id of the episode of a scenario in an epoch (counted from 1)."""
+    return scenario_id if epoch == 1 else f"{scenario_id}@{epoch}"
+
+
+@dataclass(frozen=True, slots=True)
+class Paused:
+    """An episode that waits for a person, and what it needs to go on."""
+
+    episode_id: str
+    scenario_id: str
+    epoch: int
+    attempt: int
+    state: dict[str, Any]
+
+
+class RunStore:
+    """Writes a run; made by `open`, which takes the run's lease.
+
+    Args:
+        directory: The run's directory.
+        writer: The thread that commits.
+        reader: A connection for reading on the event loop's thread.
+    """
+
+    def __init__(self, directory: Path, writer: Writer, reader: sqlite3.Connection) -> None:
+        self.directory = directory
+        self.reader = reader
+        self._writer = writer
+        self._seen_version = -1
+
+    @classmethod
+    def open(cls, directory: Path) -> RunStore:
+        """Take the run for this process; call it on the running loop, and `aclose` it.
+
+        Raises:
+            PrerequisiteError: Another process runs it, or the directory cannot be written.
+        """
+        conn = connect_owner(directory)
+        try:
+            lease = acquire(conn, directory.name)
+            writer = Writer(conn, lease, asyncio.get_running_loop())
+        except BaseException:
+            conn.close()
+            raise
+        return cls(directory, writer, connect_reader(directory))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, err: BaseException | None, trace: TracebackType | None) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Commit what is under way and give the run back; shielded from a second Ctrl-C."""
+        try:
+            await asyncio.shield(self._writer.close())
+        finally:
+            self.reader.close()
+
+    # --- episodes ---------------------------------------------------------------------------------------------------------------------
+
+    def begin(self, episode_id: str, attempt: int) -> None:
+        """Note that an attempt begins, so that the next one after a kill has another number."""
+        self._writer.later(lambda conn: _begin(conn, episode_id, attempt))
+
+    async def finish(self, episode: Episode, position: int) -> None:
+        """Commit a finished episode.
+
+        Args:
+            episode: The episode; no longer waiting from now on.
+            position: Place of its scenario in the run's order.
+        """
+        await self._writer.commit(lambda conn: _finish(conn, episode, position))
+
+    async def pause(self, waiting: Waiting) -> None:
+        """Commit that an episode waits for a person."""
+        await self._writer.commit(lambda conn: _pause(conn, waiting))
+
+    async def abandon(self, episode_id: str) -> None:
+        """Forget that an episode waits: it will start again."""
+        await self._writer.commit(lambda conn: _execute(conn, "DELETE FROM waiting WHERE episode_id = ?", (episode_id,)))
+
+    def next_attempts(self) -> dict[str, int]:
+        """For each episode that was ever begun, the number of its next attempt."""
+        return {episode_id: attempt + 1 for episode_id, attempt in self.reader.execute("SELECT episode_id, attempt FROM attempts")}
+
+    def finished_ids(self) -> set[str]:
+        """Ids of the finished episodes."""
+        return {episode_id for (episode_id,) in self.reader.execute("SELECT id FROM episodes")}
+
+    def scenarios(self) -> list[Scenario]:
+        """The run's scenarios in order."""
+        return list(rows.scenarios(self.reader))
+
+    # --- the human queue --------------------------------------------------------------------------------------------------------------
+
+    def paused(self) -> dict[str, Paused]:
+        """Episodes that wait for a person, by id."""
+        query = "SELECT episode_id, scenario_id, epoch, attempt, body FROM waiting"
+        return {row[0]: Paused(*row[:4], json.loads(unpack(row[4]))["state"]) for row in self.reader.execute(query)}
+
+    def changed(self) -> bool:
+        """Whether anything was committed, by any process, since the last call; costs microseconds."""
+        version = int(self.reader.execute("PRAGMA data_version").fetchone()[0])
+        changed, self._seen_version = version != self._seen_version, version
+        return changed
+
+    async def reply(self, key: questions.Key, text: str, declined: questions.Declined, responder: str) -> None:
+        """Commit an answer given in this process; an earlier one stands."""
+
+        def change(conn: sqlite3.Connection) -> None:
+            questions.insert_answer(conn, key, text, declined, responder)
+
+        await self._writer.commit(change)
+
+    # --- verdicts ---------------------------------------------------------------------------------------------------------------------
+
+    async def add_verdict(self, verdict: Verdict) -> None:
+        """Commit a verdict in place of an earlier one of the same judge and judge config."""
+        body = verdict.model_dump_json()
+        key = (verdict.episode_id, verdict.judge, verdict.judge_config_digest)
+        await self._writer.commit(lambda conn: _execute(conn, "INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?, ?)", (*key, pack(body))))
+
+    async def set_meta(self, values: Mapping[str, Any]) -> None:
+        """Commit small facts about the run, as JSON."""
+        entries = [(key, json.dumps(value)) for key, value in values.items()]
+
+        def change(conn: sqlite3.Connection) -> None:
+            conn.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", entries)
+
+        await self._writer.commit(change)
+
+
+def _execute(conn: sqlite3.Connection, statement: str, values: Sequence[Any]) -> None:
+    conn.execute(statement, values)
+
+
+def _begin(conn: sqlite3.Connection, episode_id: str, attempt: int) -> None:
+    conn.execute("INSERT OR REPLACE INTO attempts VALUES (?, ?)", (episode_id, attempt))
+
+
+def _finish(conn: sqlite3.Connection, episode: Episode, position: int) -> None:
+    conn.execute(
+        "INSERT INTO episodes VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            episode.id,
+            episode.scenario_id,
+            episode.group,
+            episode.epoch,
+            position,
+            episode.attempt,
+            episode.termination.value,
+            pack(episode.model_dump_json()),
+        ),
+    )
+    conn.execute("DELETE FROM waiting WHERE episode_id = ?", (episode.id,))
+
+
+def _pause(conn: sqlite3.Connection, waiting: Waiting) -> None:
+    body = pack(json.dumps({"state": waiting.state, "progress": _progress(waiting)}))
+    where = (waiting.episode_id, waiting.attempt)
+    conn.execute(
+        "INSERT OR REPLACE INTO waiting VALUES (?, ?, ?, ?, ?)",
+        (waiting.episode_id, waiting.scenario_id, waiting.epoch, waiting.attempt, body),
+    )
+    conn.execute("UPDATE questions SET current = 0 WHERE episode_id = ?", (waiting.episode_id,))
+    for question in waiting.questions:
+        conn.execute(
+            "INSERT INTO questions (episode_id, attempt, interrupt_id, ask, question, asked_at) VALUES (?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT DO UPDATE SET current = 1",
+            (*where, question.interrupt_id, question.ask, question.question, time.time()),
+        )
+        # A person is not asked twice: where an earlier attempt put the same question and had it answered, that answer holds.
+        conn.execute(
+            "INSERT OR IGNORE INTO answers SELECT q.episode_id, ?, ?, a.answer, a.declined, a.responder, a.answered_at"
+            " FROM questions q JOIN answers a USING (episode_id, attempt, interrupt_id)"
+            " WHERE q.episode_id = ? AND q.attempt < ? AND q.ask = ? AND q.question = ? ORDER BY q.number DESC LIMIT 1",
+            (waiting.attempt, question.interrupt_id, *where, question.ask, question.question),
+        )
+
+
+def _progress(waiting: Waiting) -> list[dict[str, Any]]:
+    items: Iterable[Any] = (*waiting.model_turns, *waiting.events)
+    return [item.model_dump(mode="json") for item in items]

@@ -1,0 +1,76 @@
+"""Tidy tables: episodes and summaries as flat rows, and as pandas frames where pandas is installed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from talm_sim.errors import PrerequisiteError
+from talm_sim.types import AwarenessKind, Episode
+
+if TYPE_CHECKING:
+    import pandas
+
+    from talm_sim.judges.metrics import GroupSummary
+
+__all__ = ["episode_record", "frame", "summary_record"]
+
+
+def episode_record(episode: Episode) -> dict[str, Any]:
+    """One episode as a flat row."""
+    tools, people = episode.tool_events, episode.human_events
+    information = episode.awareness_of(AwarenessKind.INFORMATION)
+    tool = episode.awareness_of(AwarenessKind.TOOL)
+    return {
+        "episode": episode.id,
+        "scenario": episode.scenario_id,
+        "group": episode.group,
+        "epoch": episode.epoch,
+        "attempt": episode.attempt,
+        "model": episode.model,
+        "human": episode.human,
+        "termination": episode.termination.value,
+        "completed": episode.termination.completed,
+        "awareness_information": information.value if information else None,
+        "awareness_tool": tool.value if tool else None,
+        "model_turns": len(episode.model_turns),
+        "tool_calls": len(tools),
+        "tool_failures": sum(not event.ok for event in tools),
+        "human_calls": len(people),
+        "perturbations_fired": sum(log.fired for log in episode.perturbations),
+        "input_tokens": episode.usage.input_tokens,
+        "output_tokens": episode.usage.output_tokens,
+        "elapsed_s": episode.elapsed_s,
+        "answer": episode.answer,
+        "error": episode.error,
+    }
+
+
+def summary_record(summary: GroupSummary) -> dict[str, Any]:
+    """One group's metrics as a flat row: each rate as `<rate>`, `<rate>_low`, `<rate>_high`, `<rate>_k` and `<rate>_n`."""
+    row: dict[str, Any] = {
+        "group": summary.group,
+        "total": summary.total,
+        "n": summary.n,
+        "not_scored": sum(summary.not_scored.values()),
+        "unparsed": summary.unparsed,
+        "pass_judge": summary.pass_judge,
+    }
+    for name, rate in summary.rates.items():
+        row[name] = rate.value if rate else None
+        row[f"{name}_low"], row[f"{name}_high"] = (rate.low, rate.high) if rate else (None, None)
+        row[f"{name}_k"], row[f"{name}_n"] = (rate.k, rate.n) if rate else (None, None)
+    return row
+
+
+def frame(records: Sequence[dict[str, Any]]) -> pandas.DataFrame:
+    """Records as a pandas frame.
+
+    Raises:
+        PrerequisiteError: pandas is not installed.
+    """
+    try:
+        import pandas
+    except ImportError:
+        raise PrerequisiteError("pandas is not installed: pip install 'talm-sim[pandas]'.") from None
+    return pandas.DataFrame.from_records(list(records))

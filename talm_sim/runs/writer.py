@@ -1,0 +1,125 @@
+"""The one thread that writes a run: what arrives while it commits goes into its next transaction (group commit)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import queue
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from talm_sim.errors import PrerequisiteError
+from talm_sim.runs.lease import Lease
+
+__all__ = ["Writer"]
+
+Change = Callable[[sqlite3.Connection], None]
+_MOST_PER_COMMIT: Final = 256
+_BEAT_SECONDS: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    change: Change
+    done: asyncio.Future[None] | None
+
+
+class Writer:
+    """Applies changes to a run's database in order; each is committed before its future resolves.
+
+    Every transaction renews the lease, so a process that lost it (it was suspended and another took the run over) writes nothing more.
+
+    Args:
+        connection: A connection for writing; the writer closes it.
+        lease: The lease of this process.
+        loop: The loop that awaits `commit`.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, lease: Lease, loop: asyncio.AbstractEventLoop) -> None:
+        self._lease = lease
+        self._loop = loop
+        self._entries: queue.SimpleQueue[_Entry | None] = queue.SimpleQueue()
+        self._failure: BaseException | None = None
+        self._connection = connection
+        self._thread = threading.Thread(target=self._work, name="talm-sim-writer", daemon=True)
+        self._thread.start()
+
+    def commit(self, change: Change) -> asyncio.Future[None]:
+        """Queue `change`; the future resolves when it is committed, and fails where it could not be."""
+        done = self._loop.create_future()
+        if self._failure is not None:
+            done.set_exception(self._failure)
+        else:
+            self._entries.put(_Entry(change, done))
+        return done
+
+    def later(self, change: Change) -> None:
+        """Queue `change` without waiting; it goes in before everything queued after it."""
+        self._entries.put(_Entry(change, None))
+
+    async def close(self) -> None:
+        """Commit what is queued, give the lease back, and end the thread."""
+        self._entries.put(None)
+        await asyncio.to_thread(self._thread.join)
+
+    def _work(self) -> None:
+        conn = self._connection
+        try:
+            more = True
+            while more:
+                entries, more = self._next()
+                self._apply(conn, entries)
+            with contextlib.suppress(sqlite3.Error):
+                self._lease.release(conn)
+        finally:
+            conn.close()
+
+    def _next(self) -> tuple[list[_Entry], bool]:
+        """Wait for the next entries; an empty list means that only the lease is due. False: no more will come."""
+        entries: list[_Entry] = []
+        try:
+            entry = self._entries.get(timeout=_BEAT_SECONDS)
+            while entry is not None:
+                entries.append(entry)
+                if len(entries) == _MOST_PER_COMMIT:
+                    return entries, True
+                entry = self._entries.get_nowait()
+        except queue.Empty:
+            return entries, True
+        return entries, False
+
+    def _apply(self, conn: sqlite3.Connection, entries: list[_Entry]) -> None:
+        if self._failure is None:
+            try:
+                conn.execute("BEGIN IMMEDIATE")
+                self._lease.renew(conn)
+                for entry in entries:
+                    entry.change(conn)
+                conn.execute("COMMIT")
+            except BaseException as err:  # handed to whoever awaits the change
+                with contextlib.suppress(sqlite3.Error):
+                    conn.execute("ROLLBACK")
+                self._failure = _explained(err)
+        waiters = [entry.done for entry in entries if entry.done is not None]
+        if waiters:
+            with contextlib.suppress(RuntimeError):  # the loop is gone: nobody waits any more
+                self._loop.call_soon_threadsafe(_resolve, waiters, self._failure)
+
+
+def _resolve(waiters: Iterable[asyncio.Future[None]], failure: BaseException | None) -> None:
+    for done in waiters:
+        if done.done():
+            continue
+        if failure is None:
+            done.set_result(None)
+        else:
+            done.set_exception(failure)
+
+
+def _explained(err: BaseException) -> BaseException:
+    if isinstance(err, sqlite3.OperationalError):
+        return PrerequisiteError(f"run.db: cannot be written ({err}); free space or mend its permissions, then resume the run.")
+    return err

@@ -1,0 +1,200 @@
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from tests.runs.scripted import ScriptedRunner, finished, new_run
+
+from talm_sim.agent.humans import HumanReply
+from talm_sim.errors import PrerequisiteError
+from talm_sim.runs.batch import BatchCounts, run_batch
+from talm_sim.runs.events import EpisodeFinished, EpisodeStarted, EpisodeWaiting, RunEvent
+from talm_sim.runs.questions import AnswerStatus, Question, answer
+from talm_sim.runs.store import RunStore
+from talm_sim.runs.stored import load_run
+from talm_sim.types import Termination
+
+
+async def batch(run: Path, runner: ScriptedRunner, **options: object) -> BatchCounts:
+    async with RunStore.open(run) as store:
+        return await run_batch(store, runner, **options)  # type: ignore[arg-type]
+
+
+async def test_every_scenario_is_run_once_an_epoch_in_order(tmp_path: Path) -> None:
+    run, runner = new_run(tmp_path, 3, epochs=2), ScriptedRunner()
+    counts = await batch(run, runner, epochs=2, max_episodes=1)
+    ids = ["plain-000", "plain-001", "plain-002", "plain-000@2", "plain-001@2", "plain-002@2"]
+    assert runner.calls == [(episode_id, 1) for episode_id in ids]
+    assert counts == BatchCounts(total=6, finished=6, waiting=0, terminations={"answered": 6})
+    assert [episode.id for episode in load_run(run).episodes()] == ids
+
+
+async def test_episodes_in_flight_stay_under_the_limit_and_reach_it(tmp_path: Path) -> None:
+    runner = ScriptedRunner(delay=0.01)
+    await batch(new_run(tmp_path, 20), runner, max_episodes=4)
+    assert runner.most_at_once == 4
+
+
+async def test_an_episode_is_reported_only_after_its_commit(tmp_path: Path) -> None:
+    run, seen = new_run(tmp_path, 30), []
+
+    def check(event: RunEvent) -> None:
+        if isinstance(event, EpisodeFinished):
+            seen.append(event.episode_id)
+            assert event.episode_id in {episode.id for episode in load_run(run).episodes()}
+            assert event.finished == len(seen)
+
+    await batch(run, ScriptedRunner(), on_event=check)
+    assert len(seen) == 30
+
+
+async def test_a_waiting_episode_gives_its_slot_away(tmp_path: Path) -> None:
+    run, runner, events = new_run(tmp_path, 4, asks=2), ScriptedRunner(), []
+    counts = await batch(run, runner, max_episodes=1, on_event=events.append)
+    assert (counts.finished, counts.waiting) == (2, 2)
+    assert [e.questions for e in events if isinstance(e, EpisodeWaiting)] == [("What is ask-000, part 1?",), ("What is ask-001, part 1?",)]
+    assert [question.query for question in load_run(run).pending()] == ["Query 0?", "Query 1?"]
+
+
+async def test_a_person_is_asked_one_question_at_a_time_in_order_while_others_go_on(tmp_path: Path) -> None:
+    run, runner = new_run(tmp_path, 6, asks=3), ScriptedRunner(delay=0.005, questions=2)
+    asked: list[str] = []
+    busy = False
+
+    async def ask(question: Question) -> HumanReply:
+        nonlocal busy
+        assert not busy, "two questions at once"
+        busy = True
+        asked.append(question.question)
+        assert question.progress[0]["text"] == "I ask."
+        await asyncio.sleep(0.02)
+        busy = False
+        return HumanReply(f"answer {len(asked)}", "terminal")
+
+    counts = await batch(run, runner, max_episodes=6, ask=ask)
+    assert (counts.finished, counts.waiting) == (6, 0)
+    assert sorted(asked[:3]) == [f"What is ask-00{n}, part 1?" for n in range(3)]
+    assert sorted(asked[3:]) == [f"What is ask-00{n}, part 2?" for n in range(3)]
+    # The plain ones did not wait for the person.
+    assert [episode_id for episode_id, _ in runner.calls[:6]] == [f"ask-00{n}" for n in range(3)] + [f"plain-00{n}" for n in range(3, 6)]
+    answers = {episode.id: episode.answer for episode in load_run(run).episodes()}
+    first = asked.index("What is ask-000, part 1?") + 1
+    second = asked.index("What is ask-000, part 2?") + 1
+    assert answers["ask-000"] == f"done answer {first} answer {second}"
+
+
+async def test_nobody_there_leaves_the_questions_open(tmp_path: Path) -> None:
+    run, asked = new_run(tmp_path, 3, asks=2), []
+
+    async def ask(question: Question) -> None:
+        asked.append(question.episode_id)
+
+    counts = await batch(run, ScriptedRunner(), ask=ask)
+    assert asked == ["ask-000"]
+    assert (counts.finished, counts.waiting) == (1, 2)
+
+
+async def test_an_answer_from_elsewhere_reaches_the_waiting_owner(tmp_path: Path) -> None:
+    run = new_run(tmp_path, 2, asks=1)
+
+    async def reply_later() -> AnswerStatus:
+        while not await asyncio.to_thread(load_run(run).pending):
+            await asyncio.sleep(0.01)
+        return await asyncio.to_thread(answer, run, "ask-000", "Oslo")
+
+    counts, status = await asyncio.gather(batch(run, ScriptedRunner(), wait=True), reply_later())
+    assert status is AnswerStatus.DELIVERED
+    assert counts.finished == 2
+    assert load_run(run).episode("ask-000").answer == "done Oslo"
+
+
+async def test_an_answer_given_without_an_owner_is_used_on_resume_without_a_new_attempt(tmp_path: Path) -> None:
+    run = new_run(tmp_path, 2, asks=1)
+    await batch(run, ScriptedRunner())
+    assert answer(run, "ask-000", "Oslo") is AnswerStatus.SAVED
+    runner, events = ScriptedRunner(), []
+    counts = await batch(run, runner, on_event=events.append)
+    assert counts.finished == 2
+    assert runner.calls == [("ask-000", 1)]
+    assert EpisodeStarted("ask-000", 1, resumed=True) in events
+    assert load_run(run).pending() == []
+
+
+async def test_a_prerequisite_stops_at_once_and_keeps_what_was_finished(tmp_path: Path) -> None:
+    run = new_run(tmp_path, 50)
+    failing = ScriptedRunner(delay=0.002, failures={"plain-010": PrerequisiteError("set KEY")})
+    with pytest.raises(PrerequisiteError, match="set KEY"):
+        await batch(run, failing, max_episodes=2)
+    kept = [episode.id for episode in load_run(run).episodes()]
+    assert set(kept) >= {f"plain-{n:03}" for n in range(9)}
+    assert len(kept) <= 11
+    runner = ScriptedRunner()
+    await batch(run, runner)
+    assert {episode_id for episode_id, _ in runner.calls}.isdisjoint(kept)
+    assert ("plain-010", 2) in runner.calls
+    assert load_run(run).finished == 50
+
+
+async def test_a_bug_is_raised_after_the_others_in_flight_are_kept(tmp_path: Path) -> None:
+    run = new_run(tmp_path, 20)
+
+    class SlowOthers(ScriptedRunner):
+        async def __call__(self, scenario, **options):  # type: ignore[no-untyped-def]
+            self.delay = 0.0 if scenario.id == "plain-001" else 0.05
+            return await super().__call__(scenario, **options)
+
+    with pytest.raises(ZeroDivisionError):
+        await batch(run, SlowOthers(failures={"plain-001": ZeroDivisionError()}), max_episodes=4)
+    assert [episode.id for episode in load_run(run).episodes()] == ["plain-000", "plain-002", "plain-003"]
+
+
+async def test_a_bug_while_asking_is_raised(tmp_path: Path) -> None:
+    async def ask(question: Question) -> HumanReply:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await batch(new_run(tmp_path, 2, asks=1), ScriptedRunner(), ask=ask)
+
+
+async def test_cancelling_keeps_everything_and_leaves_the_run_free(tmp_path: Path) -> None:
+    run = new_run(tmp_path, 200, asks=2)
+    task = asyncio.create_task(batch(run, ScriptedRunner(delay=0.01), max_episodes=8))
+    while load_run(run).finished < 20:
+        await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    stored = load_run(run)
+    assert stored.owner is None
+    assert len(stored.pending()) == 2
+    kept = {episode.id for episode in stored.episodes()}
+    runner = ScriptedRunner()
+    await batch(run, runner)
+    assert kept.isdisjoint(episode_id for episode_id, _ in runner.calls)
+    assert load_run(run).finished == 198
+
+
+async def test_an_episode_that_failed_through_no_fault_of_the_agent_is_data(tmp_path: Path) -> None:
+    run = new_run(tmp_path, 2)
+
+    class Broken(ScriptedRunner):
+        async def __call__(self, scenario, **options):  # type: ignore[no-untyped-def]
+            return finished(scenario, termination=Termination.INFRASTRUCTURE_ERROR, error="no route")
+
+    counts = await batch(run, Broken())
+    assert counts.terminations == {"infrastructure_error": 2}
+    assert {episode.error for episode in load_run(run).episodes()} == {"no route"}
+
+
+async def test_a_new_attempt_does_not_ask_what_was_answered(tmp_path: Path) -> None:
+    run = new_run(tmp_path, 1, asks=1)
+    await batch(run, ScriptedRunner())
+    answer(run, "ask-000", "Oslo", responder="desk")
+    async with RunStore.open(run) as store:
+        await store.abandon("ask-000")
+    runner = ScriptedRunner()
+    counts = await batch(run, runner)
+    assert counts.finished == 1
+    assert runner.calls == [("ask-000", 2), ("ask-000", 2)]
+    assert load_run(run).episode("ask-000").answer == "done Oslo"
