@@ -1,0 +1,37 @@
+# `make help` lists the targets: each says after two hashes what it does.
+.DEFAULT_GOAL := help
+.PHONY: help setup run test lint types scenarios test-local bench build
+
+PYTHON ?= python3
+BIN := .venv/bin
+export PYTHON
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## Make .venv with everything development needs
+	@sh scripts/setup.sh
+
+run: setup ## Run the main job: replay the shipped recording of the underspecified split
+	@$(BIN)/talm-sim run --split underspecified
+
+test: ## Run the tests (make test ARGS='tests/cli -x')
+	@sh scripts/test.sh $(ARGS)
+
+lint: setup ## Check the style
+	@$(BIN)/ruff check .
+
+types: setup ## Check the types
+	@$(BIN)/mypy
+
+scenarios: setup ## Prove every packaged scenario against the live tools
+	@$(BIN)/talm-sim scenarios check
+
+test-local: setup ## Run the tests that need a real model server on this machine
+	@$(BIN)/python -m pytest --quiet -m local
+
+bench: setup ## Measure what the machinery costs an episode
+	@$(BIN)/python benchmarks/overhead.py
+
+build: setup ## Build the wheel into dist/
+	@$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .

@@ -1,0 +1,56 @@
+"""`talm-sim runs list`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from talm_sim.cli.arguments import json_option, print_json, print_list, run_dir_option
+from talm_sim.cli.console import stdout
+from talm_sim.runs.stored import RunInfo, list_runs
+
+__all__ = ["command"]
+
+
+@click.group()
+def command() -> None:
+    """The stored runs: list."""
+
+
+@command.command("list")
+@run_dir_option
+@json_option
+def list_(run_dir: Path, as_json: bool) -> None:
+    """List the runs of a directory, oldest first."""
+    infos = list_runs(run_dir)
+    if as_json:
+        print_json(
+            [
+                {
+                    "id": info.id,
+                    "path": str(info.path),
+                    "created": info.created,
+                    "model": info.model,
+                    "split": info.split,
+                    "human": info.human,
+                    "finished": info.finished,
+                    "total": info.total,
+                    "waiting": info.waiting,
+                    "pid": info.owner.pid if info.owner else None,
+                    "problem": info.problem,
+                }
+                for info in infos
+            ]
+        )
+        return
+    rows = [{"id": info.id, "done": f"{info.finished}/{info.total}", "human": info.human, "state": _state(info)} for info in infos]
+    columns = {"id": "Run", "done": "Done", "human": "Human", "state": "State"}
+    print_list(stdout(), rows, columns, empty=f"{run_dir} holds no run; start one with: talm-sim run --split underspecified")
+
+
+def _state(info: RunInfo) -> str:
+    if info.problem:
+        return f"unreadable: {info.problem}"
+    state = "running" if info.owner else "done" if info.finished == info.total else "unfinished"
+    return f"{state}, {info.waiting} waiting" if info.waiting else state

@@ -1,0 +1,27 @@
+"""The two consoles: data on standard output, talk on standard error. Neither reads markup, so no text can style or break a screen."""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+__all__ = ["PLAIN_WIDTH", "stderr", "stdout"]
+
+PLAIN_WIDTH = 80
+"""Columns of a table written to a file or pipe."""
+
+
+def stdout() -> Console:
+    """Console for data."""
+    return _console(stderr=False)
+
+
+def stderr() -> Console:
+    """Console for talk: progress, hints, questions."""
+    return _console(stderr=True)
+
+
+def _console(*, stderr: bool) -> Console:
+    console = Console(stderr=stderr, markup=False, emoji=False, highlight=False)
+    if not console.is_terminal and not console.is_dumb_terminal:
+        console.width = PLAIN_WIDTH
+    return console

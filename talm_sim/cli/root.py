@@ -1,0 +1,57 @@
+"""The root command: a table of subcommands, each imported only when it is called."""
+
+from __future__ import annotations
+
+import click
+
+from talm_sim import __version__
+from talm_sim.cli.lazy import LazyGroup
+
+__all__ = ["SECTIONS", "root"]
+
+_AT = "talm_sim.cli.commands."
+
+SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
+    "Run": {
+        "run": (_AT + "run:command", "Run episodes and print the table."),
+        "resume": (_AT + "resume:command", "Continue a stored run."),
+        "answer": (_AT + "answer:command", "Answer the questions a run waits for."),
+        "judge": (_AT + "judge:command", "Score a stored run again, offline."),
+        "ablate": (_AT + "ablate:command", "Run a grid of settings and print one table."),
+    },
+    "Read": {
+        "report": (_AT + "report:command", "Print the table of stored runs."),
+        "show": (_AT + "show:command", "Print one episode as a transcript."),
+        "import": (_AT + "importing:command", "Read foreign results into runs."),
+        "export": (_AT + "export:command", "Write out what the package holds."),
+    },
+    "Look around": {
+        "tools": (_AT + "tools:command", "The tools: list, show, serve."),
+        "scenarios": (_AT + "scenarios:command", "The scenarios: list, show, check."),
+        "models": (_AT + "models:command", "The model providers: list."),
+        "runs": (_AT + "runs:command", "The stored runs: list."),
+        "doctor": (_AT + "doctor:command", "Say what is installed and what a live run would need."),
+    },
+}
+"""Section of the help page to name, to `module:attribute` and short help. The help stands here so that printing it imports nothing."""
+
+
+def _print_version(context: click.Context, _: click.Parameter, value: bool) -> None:
+    if value and not context.resilient_parsing:
+        click.echo(f"talm-sim {__version__}")
+        context.exit()
+
+
+@click.group(
+    cls=LazyGroup,
+    sections=SECTIONS,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="\b\nThe main job, replayed from a shipped recording; no key, no network:\n  talm-sim run --split underspecified",
+)
+@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Print the version.")
+def root() -> None:
+    """Watch what a tool-using language model does when something is missing.
+
+    A fact the user did not give, a tool that is masked, an endpoint that is broken: does the agent notice, ask a person, decline, guess, and
+    does it still solve the task?
+    """

@@ -1,0 +1,136 @@
+"""One episode as a page a person can read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from talm_sim.cli.text import clean, count, one_line
+from talm_sim.types import Episode, HumanEvent, ModelTurn, Scenario, ToolEvent, Verdict
+
+__all__ = ["call_text", "tool_event_lines", "transcript"]
+
+_RESULT_WIDTH = 600
+
+
+def transcript(episode: Episode, scenario: Scenario | None, verdicts: Sequence[Verdict]) -> RenderableType:
+    """Return the whole page: what was asked, what was missing, every turn with its calls and answers, the end and what it was worth.
+
+    Args:
+        episode: The episode to show.
+        scenario: Its scenario; None where the run does not hold it.
+        verdicts: What the judges said.
+    """
+    parts: list[RenderableType] = [_head(episode)]
+    if scenario is not None:
+        parts += _section("Query", [Text(clean(scenario.query))])
+        if scenario.missing is not None:
+            parts += _section("Missing", list(_missing(scenario)))
+    if episode.awareness:
+        parts += _section("Awareness", list(_awareness(episode)))
+    for index, turn in enumerate(episode.model_turns):
+        parts += _section(f"Turn {index + 1}", list(_turn(episode, index, turn)))
+    parts += _section("Answer", [_answer(episode)])
+    if episode.perturbations:
+        lines = [Text(f"{clean(log.name)}: fired {log.fired} of {count(log.armed, 'time')} it was armed") for log in episode.perturbations]
+        parts += _section("Perturbations", lines)
+    parts += _section("Verdicts", list(_verdicts(verdicts)))
+    return Group(*parts)
+
+
+def _section(title: str, lines: Sequence[RenderableType]) -> list[RenderableType]:
+    return [Text(), Text(title, style="bold"), *(Padding(line, (0, 0, 0, 2), expand=False) for line in lines)]
+
+
+def _head(episode: Episode) -> Text:
+    epoch = f", epoch {episode.epoch}" if episode.epoch > 1 else ""
+    attempt = f", attempt {episode.attempt}" if episode.attempt > 1 else ""
+    usage = episode.usage
+    return Text.assemble(
+        (clean(episode.id), "bold"),
+        f"  ({episode.group}{epoch}{attempt})\n",
+        f"model {clean(episode.model)}, human {clean(episode.human)}\n",
+        f"ended: {episode.termination.value} after {count(len(episode.model_turns), 'model turn')}, "
+        f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out, {episode.elapsed_s:.1f} s",
+    )
+
+
+def _missing(scenario: Scenario) -> Iterator[Text]:
+    missing = scenario.missing
+    assert missing is not None
+    removed = f" (removed: “{one_line(missing.removed_text)}”)" if missing.removed_text else ""
+    yield Text(f"{missing.kind.value} {clean(missing.name)}{removed}")
+    yield Text(f"a person would say: {one_line(missing.human_answer)}" if missing.human_answer else "no person could help", style="dim")
+
+
+def _awareness(episode: Episode) -> Iterator[Text]:
+    for answer in episode.awareness:
+        question = "enough information?" if answer.kind.value == "information" else "enough tools?"
+        yield Text.assemble(f"{question} ", (answer.value.value, "bold"), (f"  “{one_line(answer.raw)}”", "dim"))
+
+
+def _turn(episode: Episode, index: int, turn: ModelTurn) -> Iterator[RenderableType]:
+    if turn.reasoning.strip():
+        yield Text("thinks: " + clean(turn.reasoning).strip(), style="dim italic")
+    if turn.text.strip():
+        yield Text(clean(turn.text).strip())
+    for call in turn.unparsable_calls:
+        yield Text(f"! no call: {one_line(call.name)} {one_line(call.raw)}: {one_line(call.reason)}", style="yellow")
+    for event in episode.events:
+        if event.turn == index:
+            yield from human_event_lines(event) if isinstance(event, HumanEvent) else tool_event_lines(event)
+    if turn.stop == "length":
+        yield Text("(cut off at the token limit of one turn)", style="yellow")
+
+
+def call_text(event: ToolEvent) -> str:
+    """A tool call as code, on one line."""
+    arguments = (f"{one_line(name)}={one_line(repr(value) if isinstance(value, str) else value)}" for name, value in event.arguments.items())
+    return f"{one_line(event.name)}({', '.join(arguments)})"
+
+
+def tool_event_lines(event: ToolEvent, width: int = _RESULT_WIDTH) -> Iterator[RenderableType]:
+    """A tool call, how it went and the first `width` characters of its result."""
+    yield Text.assemble("→ ", (call_text(event), "cyan"))
+    facts = [str(event.status) if event.status is not None else "no status", event.origin.value, f"{event.elapsed_ms:.0f} ms"]
+    if event.error:
+        facts.insert(1, one_line(event.error))
+    line = Text("  ".join(["ok" if event.ok else "failed", *facts]), style="green" if event.ok else "red")
+    if event.perturbation is not None:
+        fired = "fired" if event.perturbation.fired else "armed, did not fire"
+        line.append(f"  perturbation {one_line(event.perturbation.name)} {fired}", style="yellow")
+    yield Padding(line, (0, 0, 0, 2), expand=False)
+    if event.result:
+        yield Padding(Text(one_line(event.result, width), style="dim"), (0, 0, 0, 2), expand=False)
+
+
+def human_event_lines(event: HumanEvent) -> Iterator[RenderableType]:
+    """A question to the human and what came back."""
+    yield Text.assemble("? ", ("asks the human: ", "magenta"), clean(event.question).strip())
+    who = clean(event.responder) or "human"
+    if event.declined:
+        said = Text("does not know" if event.declined == "idk" else "will not answer", style="italic")
+    else:
+        said = Text(clean(event.answer).strip())
+    yield Padding(Text.assemble((f"{who}: ", "magenta"), said), (0, 0, 0, 2), expand=False)
+
+
+def _answer(episode: Episode) -> Text:
+    if episode.error:
+        return Text(clean(episode.error), style="red")
+    return Text(clean(episode.answer).strip()) if episode.answer.strip() else Text("(none)", style="dim")
+
+
+def _verdicts(verdicts: Sequence[Verdict]) -> Iterator[Text]:
+    for verdict in verdicts:
+        word, style = {True: ("pass", "green"), False: ("fail", "red"), None: ("no verdict", "yellow")}[verdict.value]
+        votes = f" ({sum(verdict.votes)} of {count(len(verdict.votes), 'vote')})" if verdict.votes else ""
+        line = Text.assemble(f"{clean(verdict.judge)}: ", (word, style), votes)
+        if verdict.explanation:
+            line.append(f"  {clean(verdict.explanation).strip()}")
+        yield line
+    if not verdicts:
+        yield Text("(none yet: talm-sim judge scores a stored run)", style="dim")

@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from talm_sim.cli.progress import Display
+from talm_sim.cli.prompt import LineReader
+from talm_sim.cli.responder import TerminalResponder
+from talm_sim.runs.batch import BatchCounts, run_batch
+from talm_sim.runs.events import RunEvent, RunStarted
+from talm_sim.runs.questions import answer
+from talm_sim.runs.store import RunStore
+from talm_sim.runs.stored import load_run
+from tests.runs.scripted import ScriptedRunner, new_run
+
+
+class Screen(Display):
+    """Notes when it keeps still."""
+
+    pauses = 0
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        self.pauses += 1
+        yield
+
+
+@dataclass
+class Session:
+    """A run with somebody at the terminal, who types into a pipe."""
+
+    path: Path
+    total: int
+    console: Console = field(default_factory=lambda: Console(file=io.StringIO(), width=80, markup=False))
+
+    def __post_init__(self) -> None:
+        self.source, self.sink = os.pipe()
+        self.reader = LineReader(self.source)
+        self.display = Screen(self.console)
+        self.responder = TerminalResponder(self.display, self.console, self.reader)
+
+    def type(self, text: str) -> None:
+        os.write(self.sink, text.encode())
+
+    def hang_up(self) -> None:
+        os.close(self.sink)
+        self.sink = -1
+
+    @property
+    def screen(self) -> str:
+        assert isinstance(self.console.file, io.StringIO)
+        return self.console.file.getvalue()
+
+    async def run(self, runner: ScriptedRunner, on_event: Callable[[RunEvent], None] = lambda event: None) -> BatchCounts:
+        def listen(event: RunEvent) -> None:
+            self.display(event)
+            on_event(event)
+
+        self.display(RunStarted("a-run", str(self.path), self.total, 0, 0, "sim/scripted", "in-process", "live", "terminal"))
+        async with RunStore.open(self.path) as store:
+            return await run_batch(store, runner, on_event=listen, ask=self.responder)
+
+    def close(self) -> None:
+        self.reader.close()
+        os.close(self.source)
+        if self.sink >= 0:
+            os.close(self.sink)
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Iterator[Session]:
+    made = Session(new_run(tmp_path, 6, asks=3), 6)
+    yield made
+    made.close()
+
+
+def answers(session: Session) -> dict[str, str]:
+    return {episode.id: episode.answer for episode in load_run(session.path).episodes()}
+
+
+async def test_a_person_answers_every_question(session: Session) -> None:
+    session.type("one\n\n/skip\n")
+    counts = await session.run(ScriptedRunner())
+    assert (counts.finished, counts.waiting) == (6, 0)
+    given = answers(session)
+    assert given["ask-000"] == "done one"
+    assert given["ask-001"] == "done Sorry, I don't know."
+    assert given["ask-002"] == "done I would rather not answer that."
+    assert session.display.pauses == 3
+
+
+async def test_other_episodes_go_on_while_the_prompt_waits(session: Session) -> None:
+    finished: list[str] = []
+
+    def typed_after_the_others(event: RunEvent) -> None:
+        if type(event).__name__ == "EpisodeFinished":
+            finished.append(event.episode_id)  # type: ignore[union-attr]
+            if len(finished) == 3:
+                session.type("a\nb\nc\n")
+
+    await session.run(ScriptedRunner(), typed_after_the_others)
+    assert finished[:3] == ["plain-003", "plain-004", "plain-005"]
+
+
+async def test_later_puts_a_question_behind_the_others_and_leaves_it_open(session: Session) -> None:
+    session.type("/later\ntwo\nthree\n")
+    counts = await session.run(ScriptedRunner(delay=0.01))
+    assert (counts.finished, counts.waiting) == (5, 1)
+    assert [question.episode_id for question in load_run(session.path).pending()] == ["ask-000"]
+    assert answers(session)["ask-001"] == "done two"
+
+
+async def test_the_end_of_input_leaves_the_rest_open(session: Session) -> None:
+    session.type("one\n")
+    session.hang_up()
+    counts = await session.run(ScriptedRunner())
+    assert (counts.finished, counts.waiting) == (4, 2)
+
+
+async def test_an_answer_from_elsewhere_to_a_question_put_off_counts(session: Session) -> None:
+    session.type("/later\n")
+
+    async def elsewhere() -> None:
+        while not any("ask-001" in line for line in session.screen.splitlines()):
+            await asyncio.sleep(0.01)
+        answer(session.path, "ask-000", "from elsewhere", responder="answer")
+        session.type("two\nthree\n")
+
+    counts, _ = await asyncio.gather(session.run(ScriptedRunner()), elsewhere())
+    assert counts.waiting == 0
+    assert answers(session)["ask-000"] == "done from elsewhere"
+
+
+async def test_cancelling_the_run_ends_the_prompt_and_keeps_the_questions(session: Session) -> None:
+    task = asyncio.create_task(session.run(ScriptedRunner()))
+    while "It asks you" not in session.screen:
+        await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await asyncio.wait_for(asyncio.get_running_loop().shutdown_default_executor(), 10)
+    assert len(load_run(session.path).pending()) == 3
+    assert load_run(session.path).finished == 3

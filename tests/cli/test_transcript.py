@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import io
+
+from rich.console import Console
+
+from talm_sim.cli.transcript import transcript
+from talm_sim.types import (
+    AwarenessAnswer,
+    AwarenessKind,
+    AwarenessValue,
+    Episode,
+    HumanEvent,
+    Missing,
+    MissingKind,
+    ModelTurn,
+    PerturbationLog,
+    Scenario,
+    Termination,
+    ToolEvent,
+    Turn,
+    UnparsableCall,
+    Usage,
+    Verdict,
+)
+
+SCENARIO = Scenario(
+    id="geo-01.underspecified",
+    group="underspecified",
+    turns=(Turn(messages=({"role": "user", "content": "How many people live there?"},)),),
+    missing=Missing(kind=MissingKind.ARGUMENT, name="country", value="FR", removed_text="in France", human_answer="In France."),
+)
+EPISODE = Episode(
+    id="geo-01.underspecified@2",
+    scenario_id="geo-01.underspecified",
+    group="underspecified",
+    epoch=2,
+    model="openai/some",
+    human="terminal",
+    awareness=(AwarenessAnswer(kind=AwarenessKind.INFORMATION, value=AwarenessValue.NO, raw="No\x1b[31m!"),),
+    model_turns=(
+        ModelTurn(text="Let me [bold]look[/bold].", unparsable_calls=(UnparsableCall(id="9", name="f", raw="{", reason="malformed JSON"),)),
+        ModelTurn(reasoning="hm", text="68 million.", stop="length"),
+    ),
+    events=(
+        ToolEvent(
+            turn=0,
+            call_id="1",
+            name="population",
+            arguments={"country": "FR", "year": 2020},
+            result='{"detail": "broken"}',
+            ok=False,
+            status=500,
+            error="http_500",
+            perturbation=PerturbationLog(name="http-500", armed=1, fired=1),
+        ),
+        HumanEvent(turn=0, call_id="2", question="Which country?", answer="France\x1b]0;title\x07", responder="terminal"),
+        HumanEvent(turn=1, call_id="3", question="Which year?", answer="Sorry.", responder="terminal", declined="idk"),
+    ),
+    perturbations=(PerturbationLog(name="http-500", armed=3, fired=1),),
+    answer="68 million.",
+    termination=Termination.ANSWERED,
+    usage=Usage(input_tokens=1200, output_tokens=34),
+)
+VERDICTS = [
+    Verdict(episode_id=EPISODE.id, judge="reference", value=False, explanation="fact 'population' [2020] is missing"),
+    Verdict(episode_id=EPISODE.id, judge="llm", value=True, votes=(True, True, False, True)),
+    Verdict(episode_id=EPISODE.id, judge="preference", value=None, explanation="no judge model"),
+]
+
+
+def page(episode: Episode = EPISODE, scenario: Scenario | None = SCENARIO, verdicts: list[Verdict] | None = None) -> str:
+    console = Console(file=io.StringIO(), width=80, markup=False, highlight=False)
+    console.print(transcript(episode, scenario, VERDICTS if verdicts is None else verdicts))
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_the_page_tells_the_whole_episode() -> None:
+    text = " ".join(page().split())
+    for part in (
+        "geo-01.underspecified@2 (underspecified, epoch 2)",
+        "ended: answered after 2 model turns, 1,200 tokens in, 34 out",
+        "How many people live there?",
+        "argument country (removed: “in France”)",
+        "enough information? no",
+        "! no call: f {: malformed JSON",
+        "→ population(country='FR', year=2020)",
+        "failed 500 http_500 live 0 ms perturbation http-500 fired",
+        '{"detail": "broken"}',
+        "asks the human: Which country? terminal: France",
+        "asks the human: Which year? terminal: does not know",
+        "thinks: hm",
+        "(cut off at the token limit of one turn)",
+        "http-500: fired 1 of 3 times it was armed",
+        "reference: fail fact 'population' [2020] is missing",
+        "llm: pass (3 of 4 votes)",
+        "preference: no verdict no judge model",
+    ):
+        assert part in text
+    assert text.index("Turn 1") < text.index("→ population") < text.index("Which country?") < text.index("Turn 2") < text.index("Which year?")
+
+
+def test_foreign_text_cannot_style_or_steer_the_terminal() -> None:
+    text = page()
+    assert "\x1b" not in text
+    assert "[bold]look[/bold]" in text
+
+
+def test_every_line_fits_the_terminal() -> None:
+    assert max(len(line.rstrip()) for line in page().splitlines()) <= 80
+
+
+def test_an_episode_without_anything() -> None:
+    bare = Episode(id="a", scenario_id="a", group="perfect", model="sim/x", termination=Termination.INFRASTRUCTURE_ERROR, error="no route")
+    text = page(bare, None, [])
+    assert "no route" in text
+    assert "talm-sim judge" in text
+    assert "Awareness" not in text
