@@ -1,0 +1,88 @@
+"""What model-based judges are told, how they are shown an episode, and how the user replaces the wording."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.types import Episode, ToolEvent, canonical_json, digest
+
+__all__ = ["JudgePrompts", "Section", "load_judge_prompts", "show", "transcript"]
+
+_LONGEST_RESULT = 20_000
+"""Characters of one tool result a grader is shown; the published pipeline cuts at about 32,000 tokens."""
+
+Section = tuple[str, str]
+"""A title and the text under it."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgePrompts:
+    """System messages of the model-based judges."""
+
+    llm: str
+    preference: str
+
+
+def load_judge_prompts(file: Path | None = None) -> JudgePrompts:
+    """Return the built-in texts, with those of the `[judge]` table of the user's `file` in their place.
+
+    Raises:
+        PrerequisiteError: The file cannot be read, is not TOML, or its `[judge]` table has an unknown key or a value that is no text.
+    """
+    packaged = (resources.files("talm_sim.judges") / "prompts.toml").read_text(encoding="utf-8")
+    prompts = JudgePrompts(**_judge_table(tomllib.loads(packaged), "prompts.toml"))
+    if file is None:
+        return prompts
+    try:
+        document = tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError:
+        raise PrerequisiteError(f"{file}: cannot be read; --prompts needs a TOML file.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as err:
+        raise PrerequisiteError(f"{file}: not valid TOML: {err}.") from None
+    return replace(prompts, **_judge_table(document, str(file)))
+
+
+def _judge_table(document: dict[str, Any], where: str) -> dict[str, str]:
+    table = document.get("judge", {})
+    if not isinstance(table, dict):
+        raise PrerequisiteError(f"{where}: 'judge' must be a table of texts.")
+    known = [field.name for field in fields(JudgePrompts)]
+    for key, text in table.items():
+        if key not in known:
+            raise PrerequisiteError(f"{where}: unknown key 'judge.{key}'.{did_you_mean(key, known)}")
+        if not isinstance(text, str) or not text.strip():
+            raise PrerequisiteError(f"{where}: 'judge.{key}' must be a text.")
+    return {key: text.strip() for key, text in table.items()}
+
+
+def show(question: str, sections: Sequence[Section]) -> str:
+    """Write a grader's user message: the question, then each section between marked lines.
+
+    The mark is a digest of all the texts, so no text can hold the line that closes its own section; equal material gives an equal message,
+    which is what lets a recording be replayed.
+    """
+    mark = digest(list(sections))
+    blocks = [f"{title}:\n<<<{mark}\n{text}\n{mark}>>>" for title, text in sections]
+    return "\n\n".join([question, *blocks])
+
+
+def transcript(episode: Episode) -> str:
+    """What the agent did besides answering, in order: tool calls with their results, and exchanges with the person."""
+    lines = []
+    for event in episode.events:
+        if isinstance(event, ToolEvent):
+            lines.append(f"Called {event.name} with {canonical_json(event.arguments)}\nIt returned: {_cut(event.result)}")
+        else:
+            lines.append(f"Asked the person: {event.question}\nThe person replied: {event.answer or '(nothing)'}")
+    return "\n".join(lines)
+
+
+def _cut(text: str) -> str:
+    rest = len(text) - _LONGEST_RESULT
+    return text if rest <= 0 else f"{text[:_LONGEST_RESULT]} [{rest} more characters not shown]"

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import product
+
+import pytest
+
+from talm_sim.errors import ContextOverflowError, ProviderError
+from talm_sim.judges.llm import LlmJudge
+from talm_sim.types import Episode, HumanEvent, Scenario, Termination, ToolEvent, Turn
+from tests.judges.scripted import scripted
+
+SCENARIO = Scenario(id="s", group="perfect", turns=(Turn(messages=({"role": "user", "content": "How high is Hanoi airport?"},)),))
+EVENTS = (
+    ToolEvent(turn=0, call_id="1", name="airport_info", arguments={"iata": "HAN"}, result='{"elevation": 39}', ok=True),
+    HumanEvent(turn=0, call_id="2", question="In feet?", answer="Yes, in feet.", responder="simulated"),
+)
+
+
+def episode(answer: str = "39 ft", termination: Termination = Termination.ANSWERED) -> Episode:
+    return Episode(id="s", scenario_id="s", group="perfect", model="m/m", answer=answer, events=EVENTS, termination=termination)
+
+
+async def test_three_agreeing_votes_end_the_vote() -> None:
+    model = scripted("Pass. Good.", "Fail", "**Pass**", "pass")
+    verdict = await LlmJudge(model, "Grade.")(episode(), SCENARIO)
+    assert verdict.value is True
+    assert verdict.votes == (True, False, True, True)
+    assert verdict.explanation == "3 Pass, 1 Fail"
+
+
+@pytest.mark.parametrize("votes", list(product(["Pass", "Fail"], repeat=5)))
+def test_the_majority_of_five_decides_and_no_vote_is_asked_in_vain(votes: tuple[str, ...]) -> None:
+    model = scripted(*votes)
+    verdict = asyncio.run(LlmJudge(model, "Grade.")(episode(), SCENARIO))
+    assert verdict.value is (votes.count("Pass") >= 3)
+    last = next(n for n in range(3, 6) if 3 in (votes[:n].count("Pass"), votes[:n].count("Fail")))
+    assert len(model.asked) == last == len(verdict.votes)
+
+
+async def test_an_unreadable_vote_is_no_vote() -> None:
+    verdict = await LlmJudge(scripted("Well...", "Fail", "Pass", "It depends", "Fail"), "Grade.")(episode(), SCENARIO)
+    assert verdict.value is False
+    assert verdict.votes == (False, True, False)
+    assert verdict.explanation == "1 Pass, 2 Fail, 2 unreadable"
+
+
+@pytest.mark.parametrize("votes", [("?",) * 5, ("Pass", "Fail", "?", "?", "?")])
+async def test_without_a_majority_the_verdict_is_open(votes: tuple[str, ...]) -> None:
+    verdict = await LlmJudge(scripted(*votes), "Grade.")(episode(), SCENARIO)
+    assert verdict.value is None
+    assert verdict.explanation.startswith("undecided")
+
+
+async def test_each_vote_is_a_conversation_of_its_own_in_its_own_setting() -> None:
+    opened: list[tuple[str, str, int]] = []
+    inside: list[int] = []
+
+    @contextmanager
+    def open_vote(digest: str, judged: Episode, vote: int) -> Iterator[None]:
+        opened.append((digest, judged.id, vote))
+        inside.append(vote)
+        yield
+        inside.remove(vote)
+
+    model = scripted("Pass", "Pass", "Pass")
+    judge = LlmJudge(model, "Grade.", open_vote)
+    await judge(episode(), SCENARIO)
+    assert opened == [(judge.config_digest, "s", vote) for vote in (1, 2, 3)]
+    assert not inside
+    assert [len(messages) for messages in model.asked] == [2, 2, 2]
+    assert len(set(model.questions)) == 1
+    assert {settings.seed for settings in model.settings} == {1, 2, 3}
+    assert model.settings[0].choices == ("Pass", "Fail")
+
+
+async def test_the_grader_sees_query_answer_calls_and_exchanges_in_the_published_order() -> None:
+    model = scripted("Pass", "Pass", "Pass")
+    await LlmJudge(model, "Grade.")(episode(), SCENARIO)
+    assert model.asked[0][0].content == "Grade."
+    parts = ["How high is Hanoi airport?", "39 ft", 'airport_info with {"iata":"HAN"}', '{"elevation": 39}', "In feet?", "Yes, in feet."]
+    places = [model.questions[0].index(part) for part in parts]
+    assert places == sorted(places)
+
+
+async def test_without_calls_the_grader_is_shown_none() -> None:
+    model = scripted("Pass", "Pass", "Pass")
+    await LlmJudge(model, "Grade.")(episode().model_copy(update={"events": ()}), SCENARIO)
+    assert "Tools called" not in model.questions[0]
+
+
+@pytest.mark.parametrize("termination", [Termination.SKIPPED, Termination.TURN_LIMIT])
+async def test_no_answer_fails_without_a_vote(termination: Termination) -> None:
+    verdict = await LlmJudge(scripted(), "Grade.")(episode(" ", termination), SCENARIO)
+    assert verdict.value is False and termination.value in verdict.explanation
+
+
+async def test_an_unfinished_episode_is_not_judged() -> None:
+    verdict = await LlmJudge(scripted(), "Grade.")(episode(termination=Termination.INFRASTRUCTURE_ERROR), SCENARIO)
+    assert verdict.value is None and "infrastructure_error" in verdict.explanation
+
+
+async def test_a_context_overflow_leaves_the_verdict_open_and_another_failure_raises() -> None:
+    verdict = await LlmJudge(scripted("Pass", ContextOverflowError("too long")), "Grade.")(episode(), SCENARIO)
+    assert verdict.value is None and verdict.votes == (True,)
+    with pytest.raises(ProviderError, match="down"):
+        await LlmJudge(scripted(ProviderError("down")), "Grade.")(episode(), SCENARIO)
+
+
+def test_the_digest_tells_judges_apart() -> None:
+    digests = {LlmJudge(scripted(name=name), text).config_digest for name in ("a/b", "a/c") for text in ("Grade.", "Grade well.")}
+    assert len(digests) == 4
