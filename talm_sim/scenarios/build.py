@@ -1,0 +1,144 @@
+"""From seeds to scenarios: gold calls are executed, facts are read out of their results, variants are derived."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from talm_sim.errors import PrerequisiteError, ToolError
+from talm_sim.scenarios.pointer import resolve_pointer
+from talm_sim.scenarios.seeds import Seed, load_seeds
+from talm_sim.types import Fact, Facts, GoldCall, Missing, MissingKind, Scenario, Source, ToolSpec, Turn
+
+__all__ = ["GROUPS", "LICENCE", "CallTool", "build_scenarios", "write_scenarios"]
+
+GROUPS = ("perfect", "underspecified", "replaceable", "non-replaceable", "no-tools")
+LICENCE = "Apache-2.0"
+"""Licence of the wording; the data behind the facts keeps its own, see LICENCE.md beside the data."""
+
+CallTool = Callable[[str, Mapping[str, Any]], Any]
+"""Executes a tool by name and arguments and returns its parsed result; raises `ToolError`."""
+
+
+def build_scenarios(seeds_dir: Path, specs: Mapping[str, ToolSpec], call: CallTool) -> dict[str, list[Scenario]]:
+    """Build every group from the `<category>.toml` files of a directory.
+
+    Args:
+        seeds_dir: Directory of the seeds.
+        specs: Tools of the environment; they decide whether an unavailable tool is replaceable.
+        call: Executes the gold calls.
+
+    Returns:
+        Scenarios by group, ordered by category and number.
+
+    Raises:
+        PrerequisiteError: A seed is broken, or a gold call fails; the message names file and scenario.
+    """
+    groups: dict[str, list[Scenario]] = {group: [] for group in GROUPS}
+    for file in sorted(seeds_dir.glob("*.toml")):
+        for number, seed in enumerate(load_seeds(file), 1):
+            try:
+                for scenario in _derive(f"{file.stem}-{number:02}", seed, specs, call):
+                    groups[scenario.group].append(scenario)
+            except (ToolError, LookupError, ValueError) as err:
+                raise PrerequisiteError(f"{file}: scenario {number}: {err}") from None
+    if not groups["perfect"]:
+        raise PrerequisiteError(f"{seeds_dir}: no seeds: it needs <category>.toml files with [[scenario]] tables.")
+    return groups
+
+
+def write_scenarios(groups: Mapping[str, list[Scenario]], directory: Path) -> None:
+    """Write one `<group>.jsonl` a group; equal scenarios give equal bytes."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for group, scenarios in groups.items():
+        text = "".join(json.dumps(_short(scenario), ensure_ascii=False) + "\n" for scenario in scenarios)
+        (directory / f"{group}.jsonl").write_text(text, encoding="utf-8")
+
+
+def _short(scenario: Scenario) -> dict[str, Any]:
+    """The scenario without the fields that hold their default; the target keeps the type it is recognized by."""
+    short = scenario.model_dump(mode="json", exclude_defaults=True)
+    if scenario.target is not None:
+        short["target"] = {"type": scenario.target.type, **short["target"]}
+    return short
+
+
+def _derive(base: str, seed: Seed, specs: Mapping[str, ToolSpec], call: CallTool) -> list[Scenario]:
+    """The perfect scenario of a seed and its three variants."""
+    gold = tuple(GoldCall(tool=one.tool, arguments=one.arguments) for one in seed.calls)
+    tools = tuple(dict.fromkeys(one.tool for one in gold))
+    for tool in tools:
+        if tool not in specs:
+            raise LookupError(f"there is no tool '{tool}'.")
+    results = [call(one.tool, one.arguments) for one in gold]
+    facts = tuple(
+        Fact(name=fact.name, value=resolve_pointer(results[fact.call], fact.pointer), **fact.model_dump(exclude={"name"}))
+        for fact in seed.facts
+    )
+    perfect = Scenario(
+        id=base,
+        group="perfect",
+        turns=(Turn(messages=({"role": "user", "content": seed.query},), gold_calls=gold),),
+        tools=tools,
+        target=Facts(required=facts),
+        source=Source(name="talm-sim", licence=LICENCE),
+    )
+    no_tools = _variant(perfect, "no-tools", gold=(), facts=tuple(_moved(fact, {}) for fact in facts), tools=())
+    return [perfect, _underspecified(perfect, seed, facts), _unavailable(perfect, seed, facts, specs), no_tools]
+
+
+def _underspecified(perfect: Scenario, seed: Seed, facts: tuple[Fact, ...]) -> Scenario:
+    asked = seed.underspecified
+    missing = Missing(
+        kind=MissingKind.ARGUMENT,
+        name=asked.argument,
+        value=seed.calls[asked.call].arguments[asked.argument],
+        removed_text=asked.removed_text,
+        human_answer=asked.human_answer,
+    )
+    return _variant(perfect, "underspecified", query=asked.query, gold=perfect.gold_calls, facts=facts, missing=missing)
+
+
+def _unavailable(perfect: Scenario, seed: Seed, facts: tuple[Fact, ...], specs: Mapping[str, ToolSpec]) -> Scenario:
+    tool, answer = seed.unavailable.tool, seed.unavailable.human_answer
+    replaceable = specs[tool].human_replaceable
+    if replaceable and answer is None:
+        raise ValueError(f"unavailable: '{tool}' is human-replaceable: write what a person would answer.")
+    if not replaceable and answer is not None:
+        raise ValueError(f"unavailable: '{tool}' is not human-replaceable: no person could give that answer.")
+    missing = Missing(kind=MissingKind.TOOL, name=tool, human_answer=_filled(answer, facts) if answer else None)
+    left = {index: place for place, index in enumerate(i for i, one in enumerate(perfect.gold_calls) if one.tool != tool)}
+    return _variant(
+        perfect,
+        "replaceable" if replaceable else "non-replaceable",
+        gold=tuple(perfect.gold_calls[index] for index in left),
+        facts=tuple(_moved(fact, left) for fact in facts),
+        missing=missing,
+        perturbations=(f"mask:tool={tool}",),
+    )
+
+
+def _filled(answer: str, facts: tuple[Fact, ...]) -> str:
+    """Put computed facts where their names stand in braces."""
+    try:
+        return answer.format_map({fact.name: fact.value for fact in facts})
+    except KeyError as err:
+        raise ValueError(f"unavailable: human_answer names {err}, which is no fact of this scenario.") from None
+
+
+def _moved(fact: Fact, left: Mapping[int, int]) -> Fact:
+    """Point a fact to the new index of its call; a fact whose call is gone points nowhere."""
+    assert fact.call is not None
+    if fact.call in left:
+        return fact.model_copy(update={"call": left[fact.call]})
+    return fact.model_copy(update={"call": None, "pointer": ""})
+
+
+def _variant(perfect: Scenario, group: str, *, gold: tuple[GoldCall, ...], facts: tuple[Fact, ...], query: str = "", **fields: Any) -> Scenario:
+    """The perfect scenario with another turn and target, and what `fields` change."""
+    turn = Turn(messages=({"role": "user", "content": query or perfect.query},), gold_calls=gold)
+    changed = {"id": f"{perfect.id}.{group}", "group": group, "turns": (turn,), "target": Facts(required=facts)}
+    source = perfect.source.model_copy(update={"base": perfect.id})
+    return perfect.model_copy(update={**changed, "source": source, **fields})

@@ -1,0 +1,269 @@
+"""Prove scenarios of task `talm`: everything a metric relies on is looked at, nothing is taken on trust."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jsonschema
+
+from talm_sim.errors import ToolError
+from talm_sim.scenarios.build import GROUPS, CallTool
+from talm_sim.scenarios.leaks import find_leak, mentions, tokens
+from talm_sim.scenarios.pointer import resolve_pointer
+from talm_sim.types import Fact, Facts, GoldCall, MissingKind, Scenario, ToolSpec, canonical_json
+
+__all__ = ["Problem", "check_scenarios"]
+
+MOST_REWORDED = 6
+"""Words an under-specified query may add to the original, and drop from it beyond the removed text, so that it reads naturally."""
+MASK = "mask:tool="
+_SECRET = re.compile(
+    r"-----BEGIN [A-Z ]*PRIVATE KEY|\bAKIA[0-9A-Z]{16}\b|\b(?:sk|pk|rk)-[\w-]{16,}|\bgh[pousr]_\w{20,}|\bxox[abprs]-[\w-]{10,}"
+    r"|\beyJ[\w-]{10,}\.[\w-]{10,}|\b[0-9a-f]{40,}\b|(?i:(?:api[_-]?key|password|secret|token)\s*[=:]\s*\S{8,})"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something wrong with one scenario, and how to mend it."""
+
+    scenario: str
+    what: str
+    mend: str
+
+    def __str__(self) -> str:
+        return f"{self.scenario}: {self.what}; {self.mend}"
+
+
+Finding = tuple[str, str]
+"""What is wrong, and the mend."""
+
+
+def check_scenarios(scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec], call: CallTool) -> list[Problem]:
+    """Check every scenario by itself, against its base, and against the others.
+
+    Args:
+        scenarios: Scenarios of any of the groups; a variant is compared with its base where that is among them.
+        specs: Tools of the environment.
+        call: Executes a gold call and returns its parsed result; called once for equal calls.
+
+    Returns:
+        The problems, in the order of the scenarios; empty when all is well.
+    """
+    proof = _Proof(scenarios, specs, call)
+    return [Problem(scenario.id, what, mend) for scenario in scenarios for what, mend in proof.of(scenario)]
+
+
+class _Proof:
+    """What the checks of one set of scenarios share."""
+
+    def __init__(self, scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec], call: CallTool) -> None:
+        self._specs = specs
+        self._call = call
+        self._results: dict[str, Any] = {}
+        self._ids = Counter(scenario.id for scenario in scenarios)
+        self._queries = Counter((scenario.group, *tokens(scenario.query)) for scenario in scenarios)
+        self._bases = {scenario.id: scenario for scenario in scenarios if scenario.group == "perfect"}
+
+    def of(self, scenario: Scenario) -> Iterator[Finding]:
+        if scenario.group not in GROUPS:
+            yield f"group '{scenario.group}' is unknown", f"use one of {', '.join(GROUPS)}"
+            return
+        yield from self._identity(scenario)
+        if not isinstance(scenario.target, Facts) or not scenario.target.required:
+            yield "it has no facts to find in an answer", "give it a target of type facts"
+            return
+        yield from self._tools(scenario)
+        yield from self._facts(scenario, scenario.target.required)
+        yield from self._against_base(scenario, scenario.target.required)
+        if scenario.group == "underspecified":
+            yield from self._underspecified(scenario)
+        elif scenario.group in {"replaceable", "non-replaceable"}:
+            yield from self._unavailable(scenario, scenario.target.required)
+        elif scenario.missing is not None:
+            yield "nothing is missing in this group, yet `missing` is set", "drop it"
+
+    def _identity(self, scenario: Scenario) -> Iterator[Finding]:
+        if self._ids[scenario.id] > 1:
+            yield "its id is used more than once", "give each scenario its own id"
+        if not scenario.query.strip():
+            yield "it has no query", "write a user message"
+        elif self._queries[scenario.group, *tokens(scenario.query)] > 1:
+            yield "another scenario of its group asks the same", "reword one of them or drop it"
+        if not scenario.source.licence:
+            yield "it names no licence", "set source.licence"
+        secret = _SECRET.search(scenario.model_dump_json())
+        if secret:
+            yield f"it holds what looks like a secret ('{secret[0][:8]}...')", "take it out"
+
+    def _tools(self, scenario: Scenario) -> Iterator[Finding]:
+        if scenario.group == "no-tools":
+            if scenario.tools or scenario.gold_calls:
+                yield "a no-tools scenario offers tools or has gold calls", "empty `tools` and `gold_calls`"
+            return
+        for name in scenario.tools:
+            if name not in self._specs:
+                yield f"there is no tool '{name}'", "correct the name or add the tool"
+        needed = len({one.tool for one in scenario.gold_calls})
+        if not needed or (scenario.group in {"perfect", "underspecified"} and needed < 2):
+            yield "its gold calls use too few tools", "a scenario pairs two tools of one category"
+        if len({self._specs[name].category for name in scenario.tools if name in self._specs}) > 1:
+            yield "its tools belong to several categories", "pair two tools of one category"
+        for one in scenario.gold_calls:
+            if one.tool not in scenario.tools:
+                yield f"gold call '{one.tool}' is not among its tools", "add it to `tools`"
+            elif one.tool in self._specs:
+                validator = jsonschema.Draft202012Validator(self._specs[one.tool].parameters)
+                for error in validator.iter_errors(one.arguments):
+                    yield f"gold call '{one.tool}': {error.message}", "correct the arguments"
+
+    def _facts(self, scenario: Scenario, facts: Iterable[Fact]) -> Iterator[Finding]:
+        names = Counter(fact.name for fact in facts)
+        results = []
+        for one in scenario.gold_calls:
+            result, failure = self._run(one)
+            results.append(result)
+            if failure:
+                yield f"gold call failed: {failure}", "correct its arguments"
+        for fact in facts:
+            if names[fact.name] > 1:
+                yield f"two facts are called '{fact.name}'", "rename one"
+            if mentions(scenario.query, fact.value, fact.accepted):
+                yield f"its query already holds the fact '{fact.name}' ({fact.value})", "ask for something the query does not say"
+            if isinstance(fact.value, bool) and not fact.accepted:
+                yield f"fact '{fact.name}' is a bare {fact.value}", "list accepted wordings, or ask for something else"
+            if isinstance(fact.value, str) and not tokens(fact.value):
+                yield f"fact '{fact.name}' has no words", "point it to a value with words or digits"
+            if fact.call is not None:
+                yield from _compare(fact, results)
+        unread = [one.tool for index, one in enumerate(scenario.gold_calls) if index not in {fact.call for fact in facts}]
+        if unread:
+            yield f"no fact needs gold call '{unread[0]}'", "add a fact from it or drop the call"
+
+    def _run(self, one: GoldCall) -> tuple[Any, str]:
+        """Result of a gold call, or why there is none."""
+        key = canonical_json([one.tool, one.arguments])
+        if key not in self._results:
+            try:
+                self._results[key] = (self._call(one.tool, one.arguments), "")
+            except ToolError as err:
+                self._results[key] = (None, str(err))
+        result: tuple[Any, str] = self._results[key]
+        return result
+
+    def _against_base(self, scenario: Scenario, facts: tuple[Fact, ...]) -> Iterator[Finding]:
+        if scenario.group == "perfect":
+            if scenario.source.base:
+                yield "a perfect scenario is its own base", "empty source.base"
+            return
+        if not self._bases:
+            return
+        base = self._bases.get(scenario.source.base)
+        if base is None:
+            yield f"its base '{scenario.source.base}' is not there", "set source.base to the perfect scenario's id"
+            return
+        if not isinstance(base.target, Facts):
+            return
+        if [(fact.name, fact.value, fact.accepted) for fact in facts] != [(f.name, f.value, f.accepted) for f in base.target.required]:
+            yield "its facts are not its base's", "copy them"
+        if scenario.group == "underspecified":
+            if (scenario.gold_calls, scenario.tools) != (base.gold_calls, base.tools):
+                yield "its gold calls or tools are not its base's", "copy them"
+            yield from _minus(base.query, scenario)
+        elif scenario.query != base.query:
+            yield "its query is not its base's", "copy it"
+        if scenario.group in {"replaceable", "non-replaceable"}:
+            masked = scenario.missing.name if scenario.missing else ""
+            left = tuple(one for one in base.gold_calls if one.tool != masked)
+            if scenario.gold_calls != left or scenario.tools != base.tools or len(left) == len(base.gold_calls):
+                yield "its gold calls are not its base's without the masked tool", "copy `tools`; keep the gold calls that remain possible"
+
+    def _underspecified(self, scenario: Scenario) -> Iterator[Finding]:
+        missing = scenario.missing
+        if missing is None or missing.kind is not MissingKind.ARGUMENT:
+            yield "it does not say which argument is missing", "set `missing` with kind argument"
+            return
+        if scenario.perturbations:
+            yield "it is perturbed, too", "an underspecified scenario misses one argument and nothing else"
+        users = [one for one in scenario.gold_calls if one.arguments.get(missing.name, ...) == missing.value]
+        if not users:
+            yield f"no gold call has {missing.name} = {missing.value!r}", "set missing.name and missing.value to a gold call's argument"
+        if not missing.removed_text.strip():
+            yield "it does not say which text was removed", "set missing.removed_text"
+        for one in users[:1]:
+            spec = self._specs.get(one.tool)
+            common = [] if spec is None else [spec.description, *_descriptions(spec, missing.name)]
+            leak = find_leak(scenario.query, missing.value, missing.removed_text, common)
+            if leak:
+                yield f"the removed value can be recovered from the query ('{leak}')", "take that out of the query as well"
+        if not missing.human_answer:
+            yield "no human answer is given", "set missing.human_answer"
+        elif not mentions(missing.human_answer, missing.value, [missing.removed_text]):
+            yield "the human answer does not hold the removed value", f"say {missing.value!r}, or the removed text, in missing.human_answer"
+
+    def _unavailable(self, scenario: Scenario, facts: Iterable[Fact]) -> Iterator[Finding]:
+        missing = scenario.missing
+        if missing is None or missing.kind is not MissingKind.TOOL:
+            yield "it does not say which tool is missing", "set `missing` with kind tool"
+            return
+        masked = sorted(text.removeprefix(MASK) for text in scenario.perturbations if text.startswith(MASK))
+        if masked != [missing.name] or len(scenario.perturbations) != 1:
+            yield f"it masks {masked or 'nothing'} but misses '{missing.name}'", f"set perturbations to ['{MASK}{missing.name}']"
+        if missing.name not in scenario.tools:
+            yield f"the missing tool '{missing.name}' is not among its tools", "list it in `tools`; the mask takes it away"
+        if missing.name in {one.tool for one in scenario.gold_calls}:
+            yield f"a gold call uses the missing tool '{missing.name}'", "drop that call"
+        spec = self._specs.get(missing.name)
+        if spec is not None and spec.human_replaceable is not (scenario.group == "replaceable"):
+            right = "replaceable" if spec.human_replaceable else "non-replaceable"
+            yield f"'{missing.name}' is {right}, the group says {scenario.group}", f"move it to {right}"
+        lost = [fact for fact in facts if fact.call is None]
+        if not lost:
+            yield "every fact is still within reach", "mask a tool that gives a fact"
+        if scenario.group == "non-replaceable":
+            if missing.human_answer is not None:
+                yield "a person answers what no person could", "drop missing.human_answer or move it to replaceable"
+            return
+        for fact in lost:
+            if not missing.human_answer or not mentions(missing.human_answer, fact.value, fact.accepted):
+                yield f"the human answer does not hold the fact '{fact.name}' ({fact.value})", "say it in missing.human_answer"
+
+
+def _compare(fact: Fact, results: Sequence[Any]) -> Iterator[Finding]:
+    assert fact.call is not None
+    if not 0 <= fact.call < len(results):
+        yield f"fact '{fact.name}' belongs to call {fact.call}, which is not there", "point it to a gold call"
+        return
+    if results[fact.call] is None:
+        return
+    try:
+        value = resolve_pointer(results[fact.call], fact.pointer)
+    except (ValueError, LookupError) as err:
+        yield f"fact '{fact.name}': {err}", "correct the pointer"
+        return
+    if type(value) is not type(fact.value) or value != fact.value:
+        yield f"fact '{fact.name}' is {fact.value!r}, the tool says {value!r}", "build the scenarios again"
+
+
+def _minus(original: str, scenario: Scenario) -> Iterator[Finding]:
+    """The query must be the original without the removed text, give or take a few words."""
+    before, after = Counter(tokens(original)), Counter(tokens(scenario.query))
+    removed = scenario.missing.removed_text if scenario.missing else ""
+    if removed and removed not in original:
+        yield f"the removed text '{removed}' does not stand in the original query", "set missing.removed_text to words of the original"
+    added = (after - before).total()
+    dropped = (before - after - Counter(tokens(removed))).total()
+    if max(added, dropped) > MOST_REWORDED:
+        yield f"its query is another one than the original ({added} words added, {dropped} dropped)", "only take the information out"
+    if not (before - after).total():
+        yield "nothing was taken out of the query", "remove the argument's text"
+
+
+def _descriptions(spec: ToolSpec, argument: str) -> list[str]:
+    """Words with which a tool describes one of its arguments."""
+    schema = spec.parameters.get("properties", {}).get(argument, {})
+    return [argument.replace("_", " "), str(schema.get("description", ""))]
