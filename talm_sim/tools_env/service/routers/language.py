@@ -48,11 +48,10 @@ class SpellingComparison(BaseModel):
 
 
 class PhoneticCodes(BaseModel):
-    """A name's codes in four indexing systems."""
+    """A name's codes in three indexing systems."""
 
     name: str
     soundex: str
-    metaphone: str
     nysiis: str
     match_rating_codex: str
 
@@ -112,7 +111,7 @@ async def compare_spelling(
 @router.get(
     "/phonetic-codes",
     operation_id="get_phonetic_codes",
-    summary="Get the Soundex, Metaphone, NYSIIS and match rating codes of a name.",
+    summary="Get the Soundex, NYSIIS and match rating codes of a name.",
     openapi_extra={"x-human-replaceable": False},
 )
 async def get_phonetic_codes(
@@ -122,7 +121,6 @@ async def get_phonetic_codes(
     return PhoneticCodes(
         name=name,
         soundex=jellyfish.soundex(letters),
-        metaphone=jellyfish.metaphone(letters),
         nysiis=jellyfish.nysiis(letters),
         match_rating_codex=jellyfish.match_rating_codex(letters),
     )
