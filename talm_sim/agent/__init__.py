@@ -1,0 +1,1 @@
+"""Who acts: prompts, the LangGraph state machine, and `run_episode`."""

@@ -19,7 +19,10 @@ _THINKING = re.compile(r"<(think|thinking|reasoning)>.*?(</\1>|\Z)", re.DOTALL |
 _DECORATION = " \t\r\n*_`~#>\"'“”‘’«»([{-–—:.,"
 _LABEL = re.compile(r"(?:(?:my|the|final|short)\s+)*(?:answer|response|awareness|verdict)\W*(?:is\b)?\W*", re.IGNORECASE)
 _OPENINGS = (
-    (AwarenessValue.IDK, re.compile(r"(?:idk|i\s*(?:do\s*n['’]?t|do\s+not)\s+know|i['’]?\s*a?m\s+(?:not\s+sure|unsure)|no\s+idea)\b", re.IGNORECASE)),
+    (
+        AwarenessValue.IDK,
+        re.compile(r"(?:idk|i\s*(?:do\s*n['’]?t|do\s+not)\s+know|i['’]?\s*a?m\s+(?:not\s+sure|unsure)|no\s+idea)\b", re.IGNORECASE),
+    ),
     (AwarenessValue.YES, re.compile(r"yes\b", re.IGNORECASE)),
     # "No further information is needed" is no No: the label stands alone or before a new clause.
     (AwarenessValue.NO, re.compile(r"no\b(?=\s*(?:[^\w\s]|\n|\Z)|\s+(?:i|we|it|this|that|there|the|because|and|or)\b)", re.IGNORECASE)),

@@ -156,7 +156,8 @@ async def run_episode(
                 break
     if agent.saver is not None:
         await agent.saver.adelete_thread(thread)
-    return _episode(agent, scenario, epoch, attempt, result, tools, kept.get("started_at", started), kept.get("active_s", 0.0) + time.time() - started)
+    elapsed = kept.get("active_s", 0.0) + time.time() - started
+    return _episode(agent, scenario, epoch, attempt, result, tools, kept.get("started_at", started), elapsed)
 
 
 def _context(agent: Agent, scenario: Scenario, tools: EpisodeTools, epoch: int) -> EpisodeContext:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from talm_sim.errors import CassetteMissError
 from talm_sim.scenarios.missing import question_is_about
 from talm_sim.tools_env.cassettes import RecordedAnswer
-from talm_sim.types import Scenario, ToolSpec, digest
+from talm_sim.types import MissingKind, Scenario, ToolSpec, digest
 
-__all__ = ["HumanReply", "RecordedResponder", "Responder", "SimulatedResponder", "question_digest"]
+__all__ = ["HumanReply", "RecordedResponder", "Responder", "SimulatedResponder", "describe_missing", "question_digest"]
 
 DONT_KNOW = "Sorry, I don't know."
 
@@ -46,14 +46,14 @@ class Responder(Protocol):
 class SimulatedResponder:
     """Gives the scenario's own `missing` answer, but only to a question about what is missing; knows nothing else."""
 
-    def __init__(self, scenario: Scenario, missing_tool: ToolSpec | None = None) -> None:
+    def __init__(self, scenario: Scenario, specs: Mapping[str, ToolSpec]) -> None:
         self._missing = scenario.missing
-        self._tool = missing_tool
+        self._description = describe_missing(scenario, specs)
 
     async def __call__(self, question: str, ask: int) -> HumanReply:
         """Answer from the scenario, or say "I don't know"."""
         missing = self._missing
-        if missing is None or missing.human_answer is None or not question_is_about(question, missing, self._tool):
+        if missing is None or missing.human_answer is None or not question_is_about(question, missing, self._description):
             return HumanReply(DONT_KNOW, "simulated", "idk")
         return HumanReply(missing.human_answer, "simulated")
 
@@ -73,10 +73,21 @@ class RecordedResponder:
         """
         recorded = self._answers.get(ask)
         if recorded is None:
-            raise CassetteMissError(f"{self._scenario_id}: no human answer was recorded for question {ask}; record it, or use --human simulated.")
+            raise CassetteMissError(f"{self._scenario_id}: no human answer was recorded for question {ask}; try --human simulated.")
         if recorded.question_digest != question_digest(question):
             raise CassetteMissError(f"{self._scenario_id}: question {ask} is not the recorded one ('{recorded.question[:80]}').")
         return HumanReply(recorded.answer, "recorded", recorded.declined)
+
+
+def describe_missing(scenario: Scenario, specs: Mapping[str, ToolSpec]) -> str:
+    """What the tool specifications say of the scenario's missing tool or argument; empty where they say nothing."""
+    missing = scenario.missing
+    if missing is None:
+        return ""
+    if missing.kind in {MissingKind.TOOL, MissingKind.ENDPOINT}:
+        return specs[missing.name].description if missing.name in specs else ""
+    called = (specs[call.tool].parameters["properties"] for call in scenario.gold_calls if call.tool in specs)
+    return next((str(properties[missing.name].get("description", "")) for properties in called if missing.name in properties), "")
 
 
 def question_digest(question: str) -> str:

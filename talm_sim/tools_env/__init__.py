@@ -1,0 +1,1 @@
+"""What can be done: the environment, its perturbations, recordings and the live tool service."""

@@ -1,7 +1,7 @@
 """The environment: the tools one episode can reach, with perturbations and recording.
 
-A call passes validate -> perturbation.before -> HTTP or cassette -> perturbation.after -> result. Recordings lie below the perturbations, so one
-recording serves every ablation.
+A call passes validate -> perturbation.before -> HTTP or cassette -> perturbation.after -> result. Recordings lie below the perturbations, so
+one recording serves every ablation.
 """
 
 from __future__ import annotations
@@ -196,8 +196,9 @@ def _read(outcome: Outcome) -> str:
         raise ToolError(f"The tool answered with a broken body: {_cut(outcome.body.decode(errors='replace'), 200)}", "malformed_body") from None
     if not 200 <= outcome.status < 300:
         detail = value.get("detail", value) if isinstance(value, dict) else value
+        text = _cut(detail if isinstance(detail, str) else canonical_json(detail), 500)
         wait = f" Retry after {outcome.retry_after:g} s." if outcome.retry_after is not None else ""
-        raise ToolError(f"HTTP {outcome.status}: {_cut(detail if isinstance(detail, str) else canonical_json(detail), 500)}.{wait}", f"http_{outcome.status}")
+        raise ToolError(f"HTTP {outcome.status}: {text}.{wait}", f"http_{outcome.status}")
     return _cut(canonical_json(value), MAX_RESULT_CHARS)
 
 

@@ -1,0 +1,29 @@
+"""Recordings of tool and model traffic in vcrpy's format, played without patching anything."""
+
+from talm_sim.tools_env.cassettes.archive import export, pack
+from talm_sim.tools_env.cassettes.http import HttpRequest, HttpResponse
+from talm_sim.tools_env.cassettes.library import CassetteLibrary, RecordedAnswer, Recording, model_folder, shipped_cassettes
+from talm_sim.tools_env.cassettes.redaction import REDACTED, Redactor
+from talm_sim.tools_env.cassettes.tape import Player, Tape, current_player
+from talm_sim.tools_env.cassettes.transport import RecordingTransport
+
+model_transport = RecordingTransport
+
+__all__ = [
+    "REDACTED",
+    "CassetteLibrary",
+    "HttpRequest",
+    "HttpResponse",
+    "Player",
+    "RecordedAnswer",
+    "Recording",
+    "RecordingTransport",
+    "Redactor",
+    "Tape",
+    "current_player",
+    "export",
+    "model_folder",
+    "model_transport",
+    "pack",
+    "shipped_cassettes",
+]

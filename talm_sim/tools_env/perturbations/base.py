@@ -44,7 +44,7 @@ class PerturbationSpec:
         return f"{self.name}:{options}" if options else self.name
 
 
-class Perturbation(ABC):  # noqa: B024 - every hook has a default: a perturbation overrides the one it needs
+class Perturbation(ABC):
     """One perturbation in one episode.
 
     Options every perturbation takes: `tool` (only calls of this tool), `p` (chance to fire on a call, default 1) and `times` (fire at most

@@ -16,6 +16,8 @@ __all__ = ["router"]
 
 router = APIRouter(prefix="/geography")
 
+KOSOVO = frozenset({"KOS", "XKX"})
+"""Codes under which its neighbours list Kosovo, which has no ISO code and no entry of its own."""
 COUNTRY_HINT = "Give its English name or its ISO code."
 COUNTRY = Path(description="Country name in English, or its ISO code.", examples=["Vietnam"], min_length=2)
 
@@ -157,7 +159,7 @@ async def get_country_facts(country: Annotated[str, COUNTRY]) -> CountryFacts:
 )
 async def get_country_borders(country: Annotated[str, COUNTRY]) -> CountryBorders:
     info = _country(country)
-    names = sorted(_country(code)["name"] for code in info.get("borders", []))
+    names = sorted("Kosovo" if code in KOSOVO else _country(code)["name"] for code in info.get("borders", []))
     return CountryBorders(country=info["name"], neighbour_count=len(names), neighbours=names)
 
 

@@ -229,7 +229,9 @@ async def get_country_airports(
     found = sorted((airport for airport in _distinct() if airport["country"] == code), key=lambda airport: airport["elevation"])
     if not found:
         raise not_found("airport in country", country_code, hint="Give a two-letter ISO code such as VN.")
-    return CountryAirports(country_code=code, airport_count=len(found), highest=_height(found[-1]), lowest=_height(found[0]))
+    # Zero stands for an unknown elevation in this data far more often than for the level of the sea.
+    measured = [airport for airport in found if airport["elevation"]] or found
+    return CountryAirports(country_code=code, airport_count=len(found), highest=_height(measured[-1]), lowest=_height(measured[0]))
 
 
 def _height(airport: Airport) -> AirportHeight:

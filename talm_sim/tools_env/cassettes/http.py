@@ -1,0 +1,28 @@
+"""One HTTP exchange, as the recordings know it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+__all__ = ["HttpRequest", "HttpResponse"]
+
+
+@dataclass(frozen=True, slots=True)
+class HttpRequest:
+    """A request on a logical host: recordings hold no real address."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    body: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class HttpResponse:
+    """A response whose body is decoded: no gzip is left."""
+
+    status: int
+    reason: str
+    headers: tuple[tuple[str, str], ...]
+    body: bytes

@@ -1,0 +1,218 @@
+"""Where recordings lie: an unpacked tree, or zips of one, shipped with the package or given by the user.
+
+An unpacked tree holds
+
+    tools/specs.json                                      what the tools were when they were recorded
+    tools/<group>/<scenario>.json                         tool traffic, shared by all runs
+    <model>/<group>/<scenario>/<epoch>-<vote>-<digest>.json   one conversation of a model
+    <model>/<group>/<scenario>/<epoch>-<digest>.human.json    the human answers within it
+
+and a packed one `tools/<group>.zip` and `<model>/<group>.zip` with the same names inside, below the group. `/` in a model's name becomes `--`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Literal
+from weakref import WeakValueDictionary
+
+from pydantic import BaseModel, ConfigDict
+
+from talm_sim.config import Traffic
+from talm_sim.errors import PrerequisiteError
+from talm_sim.tools_env.cassettes.archive import Archive, open_archive
+from talm_sim.tools_env.cassettes.redaction import Redactor
+from talm_sim.tools_env.cassettes.tape import Player, Tape, write_atomically
+from talm_sim.types import ToolSpec
+
+__all__ = ["CassetteLibrary", "RecordedAnswer", "Recording", "model_folder", "shipped_cassettes"]
+
+TOOLS = "tools"
+SPECS = "specs.json"
+_TAPES_KEPT = 512
+
+
+class RecordedAnswer(BaseModel):
+    """A human answer that belongs to a recorded conversation."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    ask: int
+    """Number of the question within the episode, from 1."""
+    question_digest: str
+    question: str
+    answer: str
+    declined: Literal["", "idk", "skip"] = ""
+    responder: str
+    """Who answered when it was recorded."""
+
+
+class Recording(BaseModel):
+    """What is known of one packed recording."""
+
+    model: str
+    """Name of the model, or `tools`."""
+    group: str
+    licence: str
+    command: str
+    created: str
+    files: int
+    bytes: int
+
+
+def shipped_cassettes() -> Path:
+    """The recordings that come with the package: in the wheel inside it, in a checkout beside it."""
+    package = Path(__file__).resolve().parents[2]
+    inside = package / "cassettes"
+    return inside if inside.is_dir() else package.parent / "cassettes"
+
+
+def model_folder(model: str) -> str:
+    """Folder name of a model's recordings."""
+    return "".join(char if char.isalnum() or char in "._-" else "--" if char == "/" else "_" for char in model)
+
+
+class CassetteLibrary:
+    """All recordings below one root.
+
+    Args:
+        root: Directory to read and write; the shipped recordings by default, which are only read.
+    """
+
+    def __init__(self, root: Path | None = None) -> None:
+        self.root = root or shipped_cassettes()
+        self._redactor = Redactor()
+        self._open: WeakValueDictionary[str, Tape] = WeakValueDictionary()
+        self._kept: OrderedDict[str, Tape] = OrderedDict()
+
+    def open_tools(self, scenario_id: str, group: str, mode: Traffic) -> Player:
+        """Open a scenario's tool recording.
+
+        Raises:
+            PrerequisiteError: The file is no cassette.
+        """
+        return self._player(f"{TOOLS}/{group}/{_safe(scenario_id)}.json", mode)
+
+    def open_model(self, model: str, scenario_id: str, group: str, epoch: int, vote: int, digest: str, mode: Traffic) -> Player:
+        """Open one conversation of a model; vote 0 is the agent's, 1 and up are a judge's.
+
+        Raises:
+            PrerequisiteError: The file is no cassette.
+        """
+        return self._player(f"{model_folder(model)}/{group}/{_safe(scenario_id)}/{epoch}-{vote}-{digest}.json", mode)
+
+    def has_tools(self, groups: Iterable[str]) -> bool:
+        """Whether tool traffic is recorded for each of `groups`."""
+        return all(self._has(TOOLS, group) for group in groups)
+
+    def has_model(self, model: str, groups: Iterable[str]) -> bool:
+        """Whether conversations of `model` are recorded for each of `groups`."""
+        return all(self._has(model_folder(model), group) for group in groups)
+
+    def tool_specs(self) -> dict[str, ToolSpec]:
+        """The tools as they were when recorded; empty where none are.
+
+        Raises:
+            PrerequisiteError: The file cannot be read.
+        """
+        specs: dict[str, ToolSpec] = {}
+        for name, text in self._spec_files():
+            try:
+                specs |= {spec["name"]: ToolSpec.model_validate(spec) for spec in json.loads(text)}
+            except (ValueError, KeyError, TypeError):
+                raise PrerequisiteError(f"{name}: not a readable list of tools; delete it and record again, or restore it.") from None
+        return specs
+
+    def save_tool_specs(self, specs: Mapping[str, ToolSpec]) -> None:
+        """Write the tools down beside their recordings."""
+        dumped = [spec.model_dump(mode="json") for _, spec in sorted(specs.items())]
+        write_atomically(self.root / TOOLS / SPECS, json.dumps(dumped, indent=1, sort_keys=True) + "\n")
+
+    def human_answers(self, model: str, scenario_id: str, group: str, epoch: int, digest: str) -> list[RecordedAnswer]:
+        """The human answers of one recorded conversation, in the order of the questions.
+
+        Raises:
+            PrerequisiteError: The file cannot be read.
+        """
+        place = self._human(model, scenario_id, group, epoch, digest)
+        name, text = self._read(place)
+        if text is None:
+            return []
+        try:
+            return [RecordedAnswer.model_validate(answer) for answer in json.loads(text)]
+        except ValueError:
+            raise PrerequisiteError(f"{name}: not a readable list of human answers; delete it and record again, or restore it.") from None
+
+    def save_human_answers(self, model: str, scenario_id: str, group: str, epoch: int, digest: str, answers: Sequence[RecordedAnswer]) -> None:
+        """Write the human answers of one conversation, without secrets."""
+        text = self._redactor.text(json.dumps([answer.model_dump() for answer in answers], indent=1, ensure_ascii=False))
+        write_atomically(self.root / self._human(model, scenario_id, group, epoch, digest), text + "\n")
+
+    def describe(self) -> list[Recording]:
+        """What is packed here."""
+        found = []
+        for path in sorted(self.root.glob("*/*.zip")):
+            archive = open_archive(path)
+            facts: dict[str, Any] = {key: str(archive.index.get(key, "")) for key in ("model", "group", "licence", "command", "created")}
+            found.append(Recording(**facts, files=len(archive.names()), bytes=path.stat().st_size))
+        return found
+
+    def _player(self, place: str, mode: Traffic) -> Player:
+        tape = self._open.get(place)
+        if tape is None:
+            name, text = self._read(place)
+            tape = Tape(name, text or "", path=self.root / place, redactor=self._redactor)
+            self._open[place] = tape
+        # A tape in use is shared, so parallel appends merge; the last ones used stay parsed.
+        self._kept[place] = tape
+        self._kept.move_to_end(place)
+        if len(self._kept) > _TAPES_KEPT:
+            self._kept.popitem(last=False)
+        return Player(tape, mode)
+
+    def _human(self, model: str, scenario_id: str, group: str, epoch: int, digest: str) -> str:
+        return f"{model_folder(model)}/{group}/{_safe(scenario_id)}/{epoch}-{digest}.human.json"
+
+    def _has(self, folder: str, group: str) -> bool:
+        return (self.root / folder / group).is_dir() or (self.root / folder / f"{group}.zip").is_file()
+
+    def _archive(self, folder: str, group: str) -> Archive | None:
+        path = self.root / folder / f"{group}.zip"
+        return open_archive(path) if path.is_file() else None
+
+    def _read(self, place: str) -> tuple[str, str | None]:
+        """Return the shown name and the content of a file; unpacked ones come first, as they are newer."""
+        path = self.root / place
+        if path.is_file():
+            return str(path), _decode(str(path), path.read_bytes())
+        folder, group, inner = place.split("/", 2)
+        archive = self._archive(folder, group)
+        data = archive.read(inner) if archive else None
+        return (f"{archive.path}:{inner}" if archive else str(path)), None if data is None else _decode(f"{place}", data)
+
+    def _spec_files(self) -> list[tuple[str, str]]:
+        loose = self.root / TOOLS / SPECS
+        if loose.is_file():
+            return [(str(loose), _decode(str(loose), loose.read_bytes()))]
+        found: dict[str, tuple[str, str]] = {}
+        for path in sorted((self.root / TOOLS).glob("*.zip")):
+            data = open_archive(path).read(SPECS)
+            if data is not None:
+                found.setdefault(sha256(data).hexdigest(), (f"{path}:{SPECS}", _decode(str(path), data)))
+        return list(found.values())
+
+
+def _safe(scenario_id: str) -> str:
+    """A scenario id as a file name: ids come from users' files."""
+    return "".join(char if char.isalnum() or char in "._-@" else "_" for char in scenario_id).lstrip(".") or "_"
+
+
+def _decode(name: str, data: bytes) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise PrerequisiteError(f"{name}: not a readable cassette (no UTF-8); delete it and record again, or restore it.") from None
