@@ -1,0 +1,359 @@
+"""Reader of what the authors of Fail-TaLMs published: model outputs with their grades, queries and tool schemas.
+
+Expected folders, each of which may be missing: `outputs/<Setting>/<model>/answers.json`, `benchmark/<Setting>/all_<Setting>_queries.json`,
+`tools/<Category>/<tool>.json`. A model folder's name ends in `_auto_eval` or `_human_eval` (who graded) and then, with Ask-and-Help, in
+`_qaq` (or `_aah`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from talm_sim.errors import PrerequisiteError
+from talm_sim.types import (
+    AwarenessAnswer,
+    AwarenessKind,
+    AwarenessValue,
+    Episode,
+    HumanEvent,
+    Scenario,
+    Source,
+    Termination,
+    ToolSpec,
+    Turn,
+    Verdict,
+)
+
+__all__ = [
+    "PUBLISHED",
+    "PUBLISHED_PREFERENCE",
+    "CoincidingGrades",
+    "PublishedRun",
+    "coinciding_grades",
+    "read_outputs",
+    "read_queries",
+    "read_tools",
+]
+
+PUBLISHED = "published"
+"""Judge name of the grades that came with the outputs (`pass_rate`)."""
+PUBLISHED_PREFERENCE = "published-preference"
+"""Judge name of their comparison of no-tools answers (`win_rate`)."""
+_HUMAN = "published"
+"""Responder of imported Ask-and-Help runs: people the authors sat at the keyboard."""
+_GROUPS = {
+    "original": "perfect",
+    "underspecified": "underspecified",
+    "replaceable": "replaceable",
+    "non-replaceable": "non-replaceable",
+    "no-tools": "no-tools",
+}
+_NAME = re.compile(r"(?P<model>.+?)(?:_(?P<grading>auto|human)_eval)?(?P<help>_qaq|_aah)?")
+_TYPES = {
+    "INT": "integer",
+    "INTEGER": "integer",
+    "LONG": "integer",
+    "NUMBER": "number",
+    "FLOAT": "number",
+    "DOUBLE": "number",
+    "DECIMAL": "number",
+    "BOOLEAN": "boolean",
+    "DICT": "object",
+    "OBJECT": "object",
+}
+"""The release's types and JSON Schema's; whatever names a list is an array, all others are strings."""
+_PATH_VARIABLE = re.compile(r":([A-Za-z_]\w*)")
+_LICENCE = "MIT (stated by the authors; no licence text is in their repository)"
+_URL = "https://github.com/EduardoTrevino/Fail-TaLMs"
+
+_ToolKey = tuple[str, str, str]
+"""Category, tool and function. The release spells some tools in two ways that differ in case, so the first two are casefolded."""
+
+
+@dataclass(slots=True)
+class PublishedRun:
+    """All outputs of one model under one setting of human help and grading."""
+
+    model: str
+    human: Literal["none", "published"]
+    grading: Literal["auto", "human"]
+    """Who graded: GPT-4o, or a person."""
+    episodes: list[Episode] = field(default_factory=list)
+    scenarios: list[Scenario] = field(default_factory=list)
+    verdicts: list[Verdict] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """A name that tells the runs of one folder apart."""
+        return "-".join([self.model, *(["human-graded"] if self.grading == "human" else []), *(["aah"] if self.human != "none" else [])])
+
+
+@dataclass(frozen=True, slots=True)
+class CoincidingGrades:
+    """How often two gradings of one model's group say the same, by query.
+
+    The two files hold two separate generations of the model, so this mixes the graders' agreement with the model's own variation between
+    runs. It is not a measure of judge validity.
+    """
+
+    model: str
+    group: str
+    same: int
+    both: int
+    """Queries that stand in both files."""
+
+
+def read_outputs(directory: Path) -> list[PublishedRun]:
+    """Read the published outputs below `directory` (the release's root, or its `outputs`).
+
+    Grades become verdicts of judge `published`; for no-tools, `win_rate` becomes `published-preference`, and a missing one counts as 0, as
+    in the authors' scorer. Awareness is their annotation, with the model's words as the raw text. A query that occurs twice in a file
+    becomes two epochs of one scenario.
+
+    Raises:
+        PrerequisiteError: The directory is missing, or a file is broken; the message names it.
+    """
+    runs: dict[tuple[str, str, str], PublishedRun] = {}
+    for file in sorted(_folder(directory, "outputs").glob("*/*/answers.json")):
+        group = _GROUPS.get(file.parent.parent.name.lower())
+        match = _NAME.fullmatch(file.parent.name)
+        if group is None or match is None:
+            continue
+        human: Literal["none", "published"] = "published" if match["help"] else "none"
+        grading: Literal["auto", "human"] = "human" if match["grading"] == "human" else "auto"
+        run = runs.setdefault((match["model"], human, grading), PublishedRun(match["model"], human, grading))
+        _add_answers(run, group, file)
+    return list(runs.values())
+
+
+def read_queries(directory: Path) -> list[Scenario]:
+    """Read the benchmark's queries below `directory` (the release's root, or its `benchmark`), with the ids `read_outputs` gives them.
+
+    Tools bear the names `read_tools` gives them. The published queries name no gold calls, no facts and not what is missing: the scenarios
+    have no target, and only judges that need none apply.
+
+    Raises:
+        PrerequisiteError: The directory is missing, or a file is broken; the message names it.
+    """
+    found: list[tuple[str, dict[str, Any], str, list[_ToolKey]]] = []
+    for file in sorted(_folder(directory, "benchmark").glob("*/all_*_queries.json")):
+        group = _GROUPS.get(file.parent.name.lower())
+        if group is not None:
+            for where, entry in _entries(file):
+                apis = _objects(entry.get("api_list", []), f"{where}, 'api_list'")
+                found.append((group, entry, where, [_key(api.get("category_name"), api.get("tool_name"), api.get("api_name")) for api in apis]))
+    names = _names([*(key for key, _ in _functions(directory)), *(key for *_, keys in found for key in keys)])
+    return [_scenario(group, entry, where, tuple(names[key] for key in keys)) for group, entry, where, keys in found]
+
+
+def read_tools(directory: Path) -> list[ToolSpec]:
+    """Read the tool schemas below `directory` (the release's root, or its `tools`).
+
+    A function keeps its name where no other tool has one of that name (31 names occur more than once, and some queries offer both); there
+    it is called `<tool>_<function>`. Types are mapped to JSON Schema; what the release leaves untyped is a string.
+
+    Raises:
+        PrerequisiteError: The directory is missing, or a file is broken; the message names it.
+    """
+    if not directory.is_dir():
+        raise PrerequisiteError(f"{directory}: no such directory.")
+    functions = dict(_functions(directory))
+    names = _names(functions)
+    return [_tool_spec(names[key], function) for key, function in functions.items()]
+
+
+def coinciding_grades(runs: Sequence[PublishedRun]) -> list[CoincidingGrades]:
+    """Compare the human-graded with the automatically graded files of the same model and human setting, group by group."""
+    found: list[CoincidingGrades] = []
+    for run in runs:
+        if run.grading != "human":
+            continue
+        for other in runs:
+            if (other.model, other.human, other.grading) == (run.model, run.human, "auto"):
+                found += _compare(run, other)
+    return found
+
+
+def _compare(one: PublishedRun, other: PublishedRun) -> Iterator[CoincidingGrades]:
+    graded = {verdict.episode_id: verdict.value for verdict in other.verdicts if verdict.judge == PUBLISHED}
+    groups = {episode.id: episode.group for episode in one.episodes}
+    same: Counter[str] = Counter()
+    both: Counter[str] = Counter()
+    for verdict in one.verdicts:
+        if verdict.judge == PUBLISHED and verdict.episode_id in graded:
+            group = groups[verdict.episode_id]
+            both[group] += 1
+            same[group] += verdict.value == graded[verdict.episode_id]
+    for group, count in both.items():
+        yield CoincidingGrades(one.model, group, same[group], count)
+
+
+def _add_answers(run: PublishedRun, group: str, file: Path) -> None:
+    epochs: Counter[str] = Counter()
+    for where, entry in _entries(file):
+        scenario = _scenario(group, entry, where)
+        epochs[scenario.id] += 1
+        epoch = epochs[scenario.id]
+        if epoch == 1:
+            run.scenarios.append(scenario)
+        episode = _episode(run, group, entry, scenario.id, epoch)
+        run.episodes.append(episode)
+        run.verdicts += _verdicts(group, entry, episode.id)
+
+
+def _scenario(group: str, entry: dict[str, Any], where: str, tools: tuple[str, ...] = ()) -> Scenario:
+    number, query = entry.get("query_id"), entry.get("query")
+    if not isinstance(number, int) or not isinstance(query, str):
+        raise PrerequisiteError(f"{where}: no 'query_id' (a number) and 'query' (a text); this is no Fail-TaLMs file.")
+    # Only no-tools repeats the perfect queries under their numbers; the other settings number their own.
+    base = f"perfect-{number}" if group == "no-tools" else ""
+    return Scenario(
+        id=f"{group}-{number}",
+        group=group,
+        turns=(Turn(messages=({"role": "user", "content": query},)),),
+        tools=tools,
+        source=Source(name="fail-talms", base=base, licence=_LICENCE, url=_URL),
+    )
+
+
+def _episode(run: PublishedRun, group: str, entry: dict[str, Any], scenario: str, epoch: int) -> Episode:
+    awareness = [
+        AwarenessAnswer(kind=kind, value=_awareness(entry[f"{key}_annotation"]), raw=str(entry.get(f"{key}_awareness") or ""))
+        for kind, key in ((AwarenessKind.TOOL, "tool"), (AwarenessKind.INFORMATION, "info"))
+        if f"{key}_annotation" in entry
+    ]
+    events = [
+        HumanEvent(
+            turn=0,
+            call_id=f"human-{number}",
+            question=str(exchange.get("question", "")),
+            answer=str(exchange.get("user_response", "")),
+            responder=_HUMAN,
+        )
+        for number, exchange in enumerate(entry.get("interaction_scores") or (), start=1)
+    ]
+    answer = entry.get("model_answer")
+    return Episode(
+        id=scenario if epoch == 1 else f"{scenario}@{epoch}",
+        scenario_id=scenario,
+        group=group,
+        epoch=epoch,
+        model=f"fail-talms/{run.model}",
+        human=run.human,
+        awareness=tuple(awareness),
+        events=tuple(events),
+        answer=answer if isinstance(answer, str) else "" if answer is None else json.dumps(answer, ensure_ascii=False),
+        termination=Termination.SKIPPED if entry.get("skipped") else Termination.ANSWERED,
+    )
+
+
+def _awareness(annotation: object) -> AwarenessValue:
+    text = str(annotation).strip().lower()
+    return AwarenessValue(text) if text in {"yes", "no", "idk"} else AwarenessValue.UNPARSED
+
+
+def _verdicts(group: str, entry: dict[str, Any], episode: str) -> Iterator[Verdict]:
+    graded = entry.get("pass_rate")
+    said = f"pass_rate {graded}" if graded is not None else "no pass_rate: counted as 0"
+    yield Verdict(episode_id=episode, judge=PUBLISHED, value=graded == 1, explanation=said)
+    if group == "no-tools":
+        won = entry.get("win_rate")
+        said = f"win_rate {won}" if won is not None else "no win_rate: counted as 0"
+        yield Verdict(episode_id=episode, judge=PUBLISHED_PREFERENCE, value=(won or 0) >= 1, explanation=said)
+
+
+def _folder(directory: Path, name: str) -> Path:
+    if not directory.is_dir():
+        raise PrerequisiteError(f"{directory}: no such directory.")
+    inner = directory / name
+    return inner if inner.is_dir() else directory
+
+
+def _entries(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The objects of a JSON list, each with a place to name in messages."""
+    for number, entry in enumerate(_objects(_json(file), str(file)), start=1):
+        yield f"{file}, entry {number}", entry
+
+
+def _json(file: Path) -> Any:
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except OSError as err:
+        raise PrerequisiteError(f"{file}: cannot be read: {err.strerror}.") from None
+    except json.JSONDecodeError as err:
+        raise PrerequisiteError(f"{file}:{err.lineno}: not valid JSON: {err.msg}.") from None
+    except (UnicodeDecodeError, RecursionError):
+        raise PrerequisiteError(f"{file}: not a JSON text.") from None
+
+
+def _objects(value: Any, where: str) -> list[dict[str, Any]]:
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+        raise PrerequisiteError(f"{where}: expected a list of objects; this is no Fail-TaLMs file.")
+    return value
+
+
+def _key(category: object, tool: object, function: object) -> _ToolKey:
+    return str(category).casefold(), str(tool).casefold(), str(function)
+
+
+def _functions(directory: Path) -> Iterator[tuple[_ToolKey, dict[str, Any]]]:
+    """The functions of all tool files; nothing where the folder is missing."""
+    for file in sorted(_folder(directory, "tools").glob("*/*.json")):
+        tool = _json(file)
+        # Other folders of the release hold lists, or no functions.
+        if isinstance(tool, dict) and "api_list" in tool:
+            for function in _objects(tool["api_list"], f"{file}, 'api_list'"):
+                yield _key(file.parent.name, tool.get("tool_name", file.stem), function.get("name")), function | {"category": file.parent.name}
+
+
+def _names(keys: Iterable[_ToolKey]) -> dict[_ToolKey, str]:
+    known = dict.fromkeys(keys)
+    count = Counter(function for *_, function in known)
+    return {key: key[2] if count[key[2]] == 1 else re.sub(r"\W", "_", f"{key[1]}_{key[2]}") for key in known}
+
+
+def _tool_spec(name: str, function: dict[str, Any]) -> ToolSpec:
+    properties: dict[str, Any] = {}
+    required: list[str] = []
+    for field_name in ("required_parameters", "optional_parameters"):
+        for parameter in function.get(field_name) or ():
+            # One tool lists bare names.
+            described = parameter if isinstance(parameter, dict) else {"name": str(parameter)}
+            properties[str(described["name"])] = _schema(described)
+            if field_name == "required_parameters":
+                required.append(str(described["name"]))
+    method = str(function.get("method") or "GET").split()[0].upper()
+    return ToolSpec.model_validate(
+        {
+            "name": name,
+            "category": function["category"],
+            "description": str(function.get("description") or ""),
+            "parameters": {"type": "object", "properties": properties, "required": required},
+            "method": method,
+            "path": _path(str(function.get("url") or "")),
+        }
+    )
+
+
+def _schema(parameter: dict[str, Any]) -> dict[str, Any]:
+    said = str(parameter.get("type") or "STRING").upper()
+    if "LIST" in said or said == "ARRAY":
+        schema: dict[str, Any] = {"type": "array", "items": {"type": "integer" if "INTEGER" in said else "string"}}
+    else:
+        schema = {"type": _TYPES.get(said, "string")}
+    if parameter.get("description"):
+        schema["description"] = str(parameter["description"])
+    if parameter.get("default") is not None:
+        schema["default"] = parameter["default"]
+    return schema
+
+
+def _path(url: str) -> str:
+    """The path of a URL, with `:name` written as `{name}`."""
+    return _PATH_VARIABLE.sub(r"{\1}", re.sub(r"^https?://[^/]*", "", url))
