@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 from talm_sim.errors import ContextOverflowError
-from talm_sim.judges.base import OpenVote, no_recording
+from talm_sim.judges.base import JudgeContext, OpenVote, judge_digest, no_recording
 from talm_sim.judges.grader import ask_grader
 from talm_sim.judges.labels import opening_label
-from talm_sim.judges.prompts import Section, show, transcript
+from talm_sim.judges.prompts import JudgePrompts, Section, show, transcript
 from talm_sim.models.base import Model
-from talm_sim.types import Episode, Scenario, Verdict, digest
+from talm_sim.types import Episode, Scenario, Verdict
 
-__all__ = ["VOTES", "LlmJudge"]
+__all__ = ["VOTES", "LlmJudge", "config_digest", "open_judge"]
 
 VOTES = 5
 """Graders asked at most; three that agree end the vote."""
 _ENOUGH = VOTES // 2 + 1
 _LABELS = {"pass": r"pass(?:ed|es)?", "fail": r"fail(?:ed|s|ure)?"}
+_RULES = 1
+
+
+def open_judge(context: JudgeContext) -> LlmJudge:
+    """Build the judge for a run."""
+    assert context.model is not None
+    return LlmJudge(context.model, context.prompts.llm, context.open_vote)
+
+
+def config_digest(model: str, prompts: JudgePrompts) -> str:
+    """Digest of the judge's configuration."""
+    return judge_digest(LlmJudge.name, _RULES, model, prompts.llm)
 
 
 class LlmJudge:
@@ -32,7 +44,7 @@ class LlmJudge:
         self.model = model
         self.instructions = instructions
         self.open_vote = open_vote
-        self.config_digest = digest({"judge": self.name, "model": model.name, "instructions": instructions, "votes": VOTES, "format": 1})
+        self.config_digest = judge_digest(self.name, _RULES, model.name, instructions)
 
     async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
         """Judge one episode."""

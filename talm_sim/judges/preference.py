@@ -5,19 +5,32 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from talm_sim.errors import ContextOverflowError
-from talm_sim.judges.base import OpenVote, no_recording
+from talm_sim.judges.base import JudgeContext, OpenVote, judge_digest, no_recording
 from talm_sim.judges.grader import ask_grader
 from talm_sim.judges.labels import opening_label
 from talm_sim.judges.pairing import PerfectPairs
-from talm_sim.judges.prompts import show
+from talm_sim.judges.prompts import JudgePrompts, show
 from talm_sim.models.base import Model
-from talm_sim.types import Episode, Scenario, Verdict, digest
+from talm_sim.types import Episode, Scenario, Verdict
 
-__all__ = ["PreferenceJudge"]
+__all__ = ["PreferenceJudge", "config_digest", "open_judge"]
 
 _LABELS = {"win": r"wins?|won", "tie": r"tied?|draw", "lose": r"loses?|lost|loss"}
 _SCORES = {"win": 2, "tie": 1, "lose": 0}
 """The published `win_rate`: 2 a win of the answer without tools, 1 a tie, 0 a loss."""
+
+_RULES = 1
+
+
+def open_judge(context: JudgeContext) -> PreferenceJudge:
+    """Build the judge for a run."""
+    assert context.model is not None
+    return PreferenceJudge(context.model, context.prompts.preference, context.pairs, context.passed, context.open_vote)
+
+
+def config_digest(model: str, prompts: JudgePrompts) -> str:
+    """Digest of the judge's configuration."""
+    return judge_digest(PreferenceJudge.name, _RULES, model, prompts.preference)
 
 
 class PreferenceJudge:
@@ -37,7 +50,7 @@ class PreferenceJudge:
         self,
         model: Model,
         instructions: str,
-        pairs: PerfectPairs,
+        pairs: PerfectPairs[Episode],
         passed: Callable[[str], bool | None],
         open_vote: OpenVote = no_recording,
     ) -> None:
@@ -55,7 +68,7 @@ class PreferenceJudge:
         self.pairs = pairs
         self.passed = passed
         self.open_vote = open_vote
-        self.config_digest = digest({"judge": self.name, "model": model.name, "instructions": instructions, "orders": 2, "format": 1})
+        self.config_digest = judge_digest(self.name, _RULES, model.name, instructions)
 
     async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
         """Judge one episode; it applies to group `no-tools` alone."""
@@ -91,7 +104,7 @@ class PreferenceJudge:
                 if passed is None
                 else "not compared: the answer itself does not pass",
             )
-        pair = self.pairs.of(episode, scenario)
+        pair = self.pairs.of(scenario.base, episode.epoch)
         if pair is None:
             return None, "not applicable: there is no paired perfect episode"
         return pair if pair.answer.strip() else (True, "win: the paired perfect episode gave no answer")

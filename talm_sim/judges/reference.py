@@ -5,10 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from talm_sim.judges.base import JudgeContext, judge_digest
 from talm_sim.judges.facts import AnswerText
-from talm_sim.types import Episode, Facts, GoldCall, Scenario, ToolEvent, Verdict, digest
+from talm_sim.judges.prompts import JudgePrompts
+from talm_sim.types import Episode, Facts, GoldCall, Scenario, ToolEvent, Verdict
 
-__all__ = ["ReferenceJudge", "gold_call_made"]
+__all__ = ["ReferenceJudge", "config_digest", "gold_call_made", "open_judge"]
+
+_RULES = 1
+
+
+def open_judge(context: JudgeContext) -> ReferenceJudge:
+    """Build the judge for a run."""
+    return ReferenceJudge()
+
+
+def config_digest(model: str, prompts: JudgePrompts) -> str:
+    """Digest of the judge's configuration; neither model nor wording touches it."""
+    return judge_digest(ReferenceJudge.name, _RULES)
 
 
 class ReferenceJudge:
@@ -17,7 +31,7 @@ class ReferenceJudge:
     name = "reference"
 
     def __init__(self) -> None:
-        self.config_digest = digest({"judge": self.name, "rules": 1})
+        self.config_digest = judge_digest(self.name, _RULES)
 
     async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
         """Judge one episode."""

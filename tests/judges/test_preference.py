@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from talm_sim.errors import ContextOverflowError
-from talm_sim.judges.pairing import PerfectPairs
+from talm_sim.judges.pairing import perfect_episodes
 from talm_sim.judges.preference import PreferenceJudge
 from talm_sim.types import Episode, Scenario, Source, Termination, Turn, Verdict
 from tests.judges.scripted import ScriptedModel, scripted
@@ -21,7 +21,7 @@ def episode(answer: str, group: str = "no-tools", epoch: int = 1, termination: T
 
 
 async def judge(model: ScriptedModel, *perfect: Episode, passed: bool | None = True, judged: Episode | None = None) -> Verdict:
-    return await PreferenceJudge(model, "Compare.", PerfectPairs(perfect), lambda _: passed)(judged or episode("without"), SCENARIO)
+    return await PreferenceJudge(model, "Compare.", perfect_episodes(perfect), lambda _: passed)(judged or episode("without"), SCENARIO)
 
 
 @pytest.mark.parametrize(
@@ -74,6 +74,6 @@ async def test_a_comparison_in_one_order_only_is_left_open(votes: tuple[str | Ex
 
 
 async def test_the_pair_is_of_the_same_epoch_else_the_earliest() -> None:
-    pairs = PerfectPairs([episode("second", "perfect", 2), episode("first", "perfect", 1)])
-    found = [pairs.of(episode("x", epoch=epoch), SCENARIO) for epoch in (1, 2, 3)]
+    pairs = perfect_episodes([episode("second", "perfect", 2), episode("first", "perfect", 1)])
+    found = [pairs.of("s-1", epoch) for epoch in (1, 2, 3)]
     assert [pair.answer for pair in found if pair] == ["first", "second", "first"]

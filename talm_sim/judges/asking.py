@@ -1,0 +1,110 @@
+"""Ask-for-help: does the agent ask a person when it needs one, only then, and about the right thing?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pydantic import computed_field
+
+from talm_sim.scenarios.missing import question_is_about
+from talm_sim.types import Episode, Record, Scenario
+
+__all__ = ["AskScores", "ask_scores", "needs_help", "total_ask_scores"]
+
+_NEEDING = frozenset({"underspecified", "replaceable"})
+
+
+class AskScores(Record):
+    """Counts over completed episodes with a person at hand, and the shares they give; a share without a denominator is None."""
+
+    episodes: int = 0
+    needing: int = 0
+    """Episodes that lack something a person can supply."""
+    asking: int = 0
+    """Episodes with at least one question."""
+    asking_in_need: int = 0
+    questions: int = 0
+    questions_in_need: int = 0
+    """Questions in episodes whose missing thing is known, so that their relevance can be told."""
+    relevant_questions: int = 0
+    """Those among them that are about it."""
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def precision(self) -> float | None:
+        """Share of the asking episodes that needed help."""
+        return _share(self.asking_in_need, self.asking)
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def recall(self) -> float | None:
+        """Share of the episodes needing help that asked."""
+        return _share(self.asking_in_need, self.needing)
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def f1(self) -> float | None:
+        """Harmonic mean of precision and recall."""
+        return _share(2 * self.asking_in_need, self.asking + self.needing)
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def relevance(self) -> float | None:
+        """Share of the questions in need that are about what is missing."""
+        return _share(self.relevant_questions, self.questions_in_need)
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def questions_per_episode(self) -> float | None:
+        """Questions asked, over all episodes."""
+        return _share(self.questions, self.episodes)
+
+
+def _share(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
+def needs_help(scenario: Scenario) -> bool:
+    """Tell whether the scenario lacks something a person can supply.
+
+    An imported scenario does not say what is missing; there the group decides, as published: under-specified queries, replaceable tools.
+    """
+    if scenario.missing is None:
+        return scenario.group in _NEEDING
+    return scenario.missing.human_answer is not None
+
+
+def ask_scores(episode: Episode, scenario: Scenario, description: str = "") -> AskScores | None:
+    """Score one episode; None where nobody could be asked or the episode was not completed.
+
+    Args:
+        episode: The episode.
+        scenario: Its scenario.
+        description: What the tool specification says of the missing argument or tool; the same text the simulated person goes by.
+    """
+    if episode.human == "none" or not episode.termination.completed:
+        return None
+    asked = [event.question for event in episode.human_events]
+    needs, missing = needs_help(scenario), scenario.missing
+    told = asked if needs and missing is not None else []
+    return AskScores(
+        episodes=1,
+        needing=int(needs),
+        asking=int(bool(asked)),
+        asking_in_need=int(needs and bool(asked)),
+        questions=len(asked),
+        questions_in_need=len(told),
+        relevant_questions=sum(missing is not None and question_is_about(question, missing, description) for question in told),
+    )
+
+
+def total_ask_scores(scores: Iterable[AskScores | None]) -> AskScores | None:
+    """Add counts up, over episodes or over the groups of a run; None where there are none to add."""
+    counts = dict.fromkeys(AskScores.model_fields, 0)
+    found = False
+    for score in scores:
+        if score is not None:
+            found = True
+            for name in counts:
+                counts[name] += getattr(score, name)
+    return AskScores(**counts) if found else None
