@@ -202,9 +202,10 @@ def _add_answers(run: PublishedRun, group: str, file: Path) -> None:
         epoch = epochs[scenario.id]
         if epoch == 1:
             run.scenarios.append(scenario)
-        episode = _episode(run, group, entry, scenario.id, epoch)
+        exchanges = _objects(entry.get("interaction_scores") or [], f"{where}, 'interaction_scores'")
+        episode = _episode(run, entry, scenario, epoch, exchanges)
         run.episodes.append(episode)
-        run.verdicts += _verdicts(group, entry, episode.id)
+        run.verdicts += _verdicts(group, entry, episode.id, where)
 
 
 def _scenario(group: str, entry: dict[str, Any], where: str, tools: tuple[str, ...] = ()) -> Scenario:
@@ -222,7 +223,7 @@ def _scenario(group: str, entry: dict[str, Any], where: str, tools: tuple[str, .
     )
 
 
-def _episode(run: PublishedRun, group: str, entry: dict[str, Any], scenario: str, epoch: int) -> Episode:
+def _episode(run: PublishedRun, entry: dict[str, Any], scenario: Scenario, epoch: int, exchanges: list[dict[str, Any]]) -> Episode:
     awareness = [
         AwarenessAnswer(kind=kind, value=_awareness(entry[f"{key}_annotation"]), raw=str(entry.get(f"{key}_awareness") or ""))
         for kind, key in ((AwarenessKind.TOOL, "tool"), (AwarenessKind.INFORMATION, "info"))
@@ -236,13 +237,13 @@ def _episode(run: PublishedRun, group: str, entry: dict[str, Any], scenario: str
             answer=str(exchange.get("user_response", "")),
             responder=_HUMAN,
         )
-        for number, exchange in enumerate(entry.get("interaction_scores") or (), start=1)
+        for number, exchange in enumerate(exchanges, start=1)
     ]
     answer = entry.get("model_answer")
     return Episode(
-        id=scenario if epoch == 1 else f"{scenario}@{epoch}",
-        scenario_id=scenario,
-        group=group,
+        id=scenario.id if epoch == 1 else f"{scenario.id}@{epoch}",
+        scenario_id=scenario.id,
+        group=scenario.group,
         epoch=epoch,
         model=f"fail-talms/{run.model}",
         human=run.human,
@@ -258,14 +259,21 @@ def _awareness(annotation: object) -> AwarenessValue:
     return AwarenessValue(text) if text in {"yes", "no", "idk"} else AwarenessValue.UNPARSED
 
 
-def _verdicts(group: str, entry: dict[str, Any], episode: str) -> Iterator[Verdict]:
-    graded = entry.get("pass_rate")
+def _verdicts(group: str, entry: dict[str, Any], episode: str, where: str) -> Iterator[Verdict]:
+    graded = _number(entry, "pass_rate", where)
     said = f"pass_rate {graded}" if graded is not None else "no pass_rate: counted as 0"
     yield Verdict(episode_id=episode, judge=PUBLISHED, value=graded == 1, explanation=said)
     if group == "no-tools":
-        won = entry.get("win_rate")
+        won = _number(entry, "win_rate", where)
         said = f"win_rate {won}" if won is not None else "no win_rate: counted as 0"
         yield Verdict(episode_id=episode, judge=PUBLISHED_PREFERENCE, value=(won or 0) >= 1, explanation=said)
+
+
+def _number(entry: dict[str, Any], key: str, where: str) -> float | None:
+    value = entry.get(key)
+    if value is not None and not isinstance(value, int | float):
+        raise PrerequisiteError(f"{where}: '{key}' must be a number, not {value!r:.40}.")
+    return value
 
 
 def _folder(directory: Path, name: str) -> Path:
@@ -309,6 +317,8 @@ def _functions(directory: Path) -> Iterator[tuple[_ToolKey, dict[str, Any]]]:
         # Other folders of the release hold lists, or no functions.
         if isinstance(tool, dict) and "api_list" in tool:
             for function in _objects(tool["api_list"], f"{file}, 'api_list'"):
+                if not isinstance(function.get("name"), str):
+                    raise PrerequisiteError(f"{file}, 'api_list': a function has no name.")
                 yield _key(file.parent.name, tool.get("tool_name", file.stem), function.get("name")), function | {"category": file.parent.name}
 
 
@@ -324,20 +334,19 @@ def _tool_spec(name: str, function: dict[str, Any]) -> ToolSpec:
     for field_name in ("required_parameters", "optional_parameters"):
         for parameter in function.get(field_name) or ():
             # One tool lists bare names.
-            described = parameter if isinstance(parameter, dict) else {"name": str(parameter)}
-            properties[str(described["name"])] = _schema(described)
+            described = parameter if isinstance(parameter, dict) else {"name": parameter}
+            title = str(described.get("name"))
+            properties[title] = _schema(described)
             if field_name == "required_parameters":
-                required.append(str(described["name"]))
-    method = str(function.get("method") or "GET").split()[0].upper()
-    return ToolSpec.model_validate(
-        {
-            "name": name,
-            "category": function["category"],
-            "description": str(function.get("description") or ""),
-            "parameters": {"type": "object", "properties": properties, "required": required},
-            "method": method,
-            "path": _path(str(function.get("url") or "")),
-        }
+                required.append(title)
+    return ToolSpec(
+        name=name,
+        category=function["category"],
+        description=str(function.get("description") or ""),
+        parameters={"type": "object", "properties": properties, "required": required},
+        # The release has GET, POST and once "GET or POST".
+        method="POST" if function.get("method") == "POST" else "GET",
+        path=_path(str(function.get("url") or "")),
     )
 
 

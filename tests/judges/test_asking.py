@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from talm_sim.judges.asking import AskScores, ask_scores, needs_help, total_ask_scores
+from talm_sim.types import Episode, HumanEvent, Missing, MissingKind, Scenario, Termination, Turn
+
+LACKING = Missing(kind=MissingKind.ARGUMENT, name="iata", value="HAN", removed_text="at Hanoi airport", human_answer="Hanoi airport.")
+HOPELESS = Missing(kind=MissingKind.TOOL, name="airport_info", human_answer=None)
+
+
+def scenario(missing: Missing | None, group: str = "underspecified") -> Scenario:
+    return Scenario(id="s", group=group, turns=(Turn(messages=({"role": "user", "content": "How high is it?"},)),), missing=missing)
+
+
+def episode(*questions: str, human: str = "simulated", termination: Termination = Termination.ANSWERED) -> Episode:
+    events = tuple(HumanEvent(turn=0, call_id=str(i), question=text, answer="", responder=human) for i, text in enumerate(questions))
+    return Episode(id="s", scenario_id="s", group="underspecified", model="m", human=human, events=events, termination=termination)
+
+
+def test_help_is_needed_where_a_person_could_supply_what_is_missing() -> None:
+    assert needs_help(scenario(LACKING))
+    assert not needs_help(scenario(HOPELESS, "non-replaceable"))
+    assert not needs_help(scenario(None, "perfect"))
+    assert [needs_help(scenario(None, group)) for group in ("underspecified", "replaceable", "non-replaceable", "no-tools")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
+def test_a_question_in_need_counts_and_its_relevance_is_told() -> None:
+    scores = ask_scores(episode("Which airport?", "What is your name?"), scenario(LACKING))
+    assert scores == AskScores(episodes=1, needing=1, asking=1, asking_in_need=1, questions=2, questions_in_need=2, relevant_questions=1)
+    assert (scores.precision, scores.recall, scores.f1, scores.relevance, scores.questions_per_episode) == (1.0, 1.0, 1.0, 0.5, 2.0)
+
+
+def test_a_question_without_need_costs_precision_and_silence_in_need_costs_recall() -> None:
+    total = total_ask_scores(
+        [
+            ask_scores(episode("Which airport?"), scenario(LACKING)),
+            ask_scores(episode(), scenario(LACKING)),
+            ask_scores(episode("Which airport?"), scenario(None, "perfect")),
+            ask_scores(episode("Which airport?"), scenario(HOPELESS, "non-replaceable")),
+        ]
+    )
+    assert total is not None
+    assert (total.precision, total.recall, total.f1) == (1 / 3, 1 / 2, 0.4)
+    assert total.relevance == 1.0
+
+
+def test_an_imported_question_counts_without_its_relevance() -> None:
+    scores = ask_scores(episode("Which airport?"), scenario(None))
+    assert scores is not None
+    assert (scores.recall, scores.relevance) == (1.0, None)
+
+
+def test_nobody_to_ask_or_no_finished_episode_gives_no_scores() -> None:
+    assert ask_scores(episode(human="none"), scenario(LACKING)) is None
+    assert ask_scores(episode(termination=Termination.CANCELLED), scenario(LACKING)) is None
+    assert total_ask_scores([None]) is None
+
+
+def test_shares_without_a_denominator_are_none() -> None:
+    empty = AskScores()
+    assert (empty.precision, empty.recall, empty.f1, empty.relevance, empty.questions_per_episode) == (None,) * 5
+
+
+def test_the_description_counts() -> None:
+    unnamed = Missing(kind=MissingKind.ARGUMENT, name="q", value="HAN", human_answer="HAN")
+    plain = ask_scores(episode("Which airport?"), scenario(unnamed))
+    described = ask_scores(episode("Which airport?"), scenario(unnamed), "Airport to look up.")
+    assert plain is not None and plain.relevance == 0
+    assert described is not None and described.relevance == 1
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 3)), min_size=1, max_size=30))
+def test_scores_agree_with_their_definition(cases: list[tuple[bool, int]]) -> None:
+    total = total_ask_scores(
+        ask_scores(episode(*["Which airport?"] * asked), scenario(LACKING if needed else HOPELESS)) for needed, asked in cases
+    )
+    assert total is not None
+    hits = sum(needed and asked > 0 for needed, asked in cases)
+    asking, needing = sum(asked > 0 for _, asked in cases), sum(needed for needed, _ in cases)
+    assert total.precision == (hits / asking if asking else None)
+    assert total.recall == (hits / needing if needing else None)
+    if hits:
+        assert total.f1 == pytest.approx(2 / (asking / hits + needing / hits))
+    assert total.questions_per_episode == sum(asked for _, asked in cases) / len(cases)
+
+
+def test_the_shares_are_stored_with_the_counts() -> None:
+    assert ask_scores(episode("Which airport?"), scenario(LACKING)).model_dump()["f1"] == 1.0  # type: ignore[union-attr]
