@@ -33,7 +33,8 @@ CREATE TABLE episodes (
 );
 CREATE INDEX episodes_in_order ON episodes (epoch, position);
 CREATE TABLE verdicts (
-    episode_id TEXT NOT NULL, judge TEXT NOT NULL, judge_config_digest TEXT NOT NULL, body BLOB NOT NULL,
+    episode_id TEXT NOT NULL, judge TEXT NOT NULL, judge_config_digest TEXT NOT NULL, failed INTEGER NOT NULL,
+    body BLOB NOT NULL,
     PRIMARY KEY (episode_id, judge, judge_config_digest)
 ) WITHOUT ROWID;
 CREATE TABLE waiting (

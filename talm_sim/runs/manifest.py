@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import re
 import secrets
 import shutil
+import sqlite3
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from importlib import metadata
 from pathlib import Path
@@ -19,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.runs.database import DATABASE, create_database, pack
-from talm_sim.types import Scenario, digest
+from talm_sim.types import Scenario, ToolSpec, digest
 
 __all__ = ["MANIFEST", "RunManifest", "create_run", "dataset_digest", "find_run", "fresh_run_id", "read_manifest"]
 
@@ -65,9 +67,27 @@ def fresh_run_id(run_dir: Path, config: RunConfig) -> str:
 
 
 def create_run(
-    run_dir: Path, run_id: str, config: RunConfig, scenarios: Sequence[Scenario], *, command: str = "", notes: dict[str, str] | None = None
+    run_dir: Path,
+    run_id: str,
+    config: RunConfig,
+    scenarios: Sequence[Scenario],
+    *,
+    tools: Sequence[ToolSpec] = (),
+    command: str = "",
+    notes: Mapping[str, str] | None = None,
+    fill: Callable[[sqlite3.Connection], None] | None = None,
 ) -> Path:
     """Create a run with its scenarios, whole or not at all.
+
+    Args:
+        run_dir: Directory that holds runs; made where it is missing.
+        run_id: The run's name.
+        config: With every automatic value resolved.
+        scenarios: What is run, in order.
+        tools: The tools they name, kept so that the run can be read and judged without them.
+        command: What made the run.
+        notes: See `RunManifest.notes`.
+        fill: Writes what the run holds from the start, within the transaction that creates it.
 
     Returns:
         The run's directory.
@@ -90,7 +110,7 @@ def create_run(
         created=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         command=command,
         versions=_versions(),
-        notes=notes or {},
+        notes=dict(notes or {}),
     )
     target = run_dir / run_id
     if target.exists():
@@ -99,7 +119,7 @@ def create_run(
     draft = run_dir / f".{run_id}.{secrets.token_hex(4)}"
     try:
         draft.mkdir(parents=True)
-        _fill(draft, manifest, scenarios)
+        _write(draft, manifest, scenarios, tools, fill)
         os.rename(draft, target)
     except OSError as err:
         shutil.rmtree(draft, ignore_errors=True)
@@ -145,13 +165,22 @@ def find_run(run: Path | str, run_dir: Path = Path("runs")) -> Path:
     raise PrerequisiteError(f"{run}: no such run.{hint}")
 
 
-def _fill(directory: Path, manifest: RunManifest, scenarios: Sequence[Scenario]) -> None:
+def _write(
+    directory: Path,
+    manifest: RunManifest,
+    scenarios: Sequence[Scenario],
+    tools: Sequence[ToolSpec],
+    fill: Callable[[sqlite3.Connection], None] | None,
+) -> None:
     with closing(create_database(directory)) as conn:
         conn.execute("BEGIN")
         conn.executemany(
             "INSERT INTO scenarios VALUES (?, ?, ?, ?)",
             [(position, item.id, item.group, pack(item.model_dump_json())) for position, item in enumerate(scenarios)],
         )
+        conn.execute("INSERT INTO meta VALUES ('tools', ?)", (json.dumps([tool.model_dump(mode="json") for tool in tools]),))
+        if fill is not None:
+            fill(conn)
         conn.execute("COMMIT")
     (directory / MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8")
     for name in (DATABASE, MANIFEST):

@@ -13,7 +13,7 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.database import DATABASE, unpack
 from talm_sim.types import Episode, Scenario, Verdict
 
-__all__ = ["episode", "episodes", "meta", "scenarios", "verdicts"]
+__all__ = ["episode", "episodes", "meta", "scenarios", "verdict", "verdicts"]
 
 _T = TypeVar("_T", bound=BaseModel)
 
@@ -43,6 +43,13 @@ def verdicts(conn: sqlite3.Connection, judges: Sequence[tuple[str, str]]) -> Ite
         query = "SELECT episode_id, body FROM verdicts WHERE judge = ? AND judge_config_digest = ? ORDER BY episode_id"
         for episode_id, body in conn.execute(query, (judge, digest)):
             yield _parsed(Verdict, body, f"verdict '{judge}' of '{episode_id}'")
+
+
+def verdict(conn: sqlite3.Connection, episode_id: str, judge: str, judge_config_digest: str) -> Verdict | None:
+    """One judge's verdict on one episode; None where it has not judged it."""
+    query = "SELECT body FROM verdicts WHERE episode_id = ? AND judge = ? AND judge_config_digest = ?"
+    row = conn.execute(query, (episode_id, judge, judge_config_digest)).fetchone()
+    return _parsed(Verdict, row[0], f"verdict '{judge}' of '{episode_id}'") if row else None
 
 
 def meta(conn: sqlite3.Connection, key: str) -> Any:

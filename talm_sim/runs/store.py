@@ -21,7 +21,7 @@ from talm_sim.types import Episode, Scenario, Verdict
 if TYPE_CHECKING:
     from talm_sim.agent.episode import Waiting
 
-__all__ = ["Paused", "RunStore", "episode_id_of"]
+__all__ = ["Paused", "RunStore", "episode_id_of", "write_episode", "write_verdict"]
 
 
 def episode_id_of(scenario_id: str, epoch: int) -> str:
@@ -97,7 +97,7 @@ class RunStore:
             episode: The episode; no longer waiting from now on.
             position: Place of its scenario in the run's order.
         """
-        await self._writer.commit(lambda conn: _finish(conn, episode, position))
+        await self._writer.commit(lambda conn: write_episode(conn, episode, position))
 
     async def pause(self, waiting: Waiting) -> None:
         """Commit that an episode waits for a person."""
@@ -124,7 +124,10 @@ class RunStore:
     def paused(self) -> dict[str, Paused]:
         """Episodes that wait for a person, by id."""
         query = "SELECT episode_id, scenario_id, epoch, attempt, body FROM waiting"
-        return {row[0]: Paused(*row[:4], json.loads(unpack(row[4]))["state"]) for row in self.reader.execute(query)}
+        return {
+            episode_id: Paused(episode_id, scenario_id, epoch, attempt, json.loads(unpack(body))["state"])
+            for episode_id, scenario_id, epoch, attempt, body in self.reader.execute(query)
+        }
 
     def changed(self) -> bool:
         """Whether anything was committed, by any process, since the last call; costs microseconds."""
@@ -142,11 +145,19 @@ class RunStore:
 
     # --- verdicts ---------------------------------------------------------------------------------------------------------------------
 
-    async def add_verdict(self, verdict: Verdict) -> None:
-        """Commit a verdict in place of an earlier one of the same judge and judge config."""
-        body = verdict.model_dump_json()
-        key = (verdict.episode_id, verdict.judge, verdict.judge_config_digest)
-        await self._writer.commit(lambda conn: _execute(conn, "INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?, ?)", (*key, pack(body))))
+    def judged_ids(self, judge: str, judge_config_digest: str) -> set[str]:
+        """Ids of the episodes a judge has said something of."""
+        query = "SELECT episode_id FROM verdicts WHERE judge = ? AND judge_config_digest = ? AND NOT failed"
+        return {episode_id for (episode_id,) in self.reader.execute(query, (judge, judge_config_digest))}
+
+    async def add_verdict(self, verdict: Verdict, *, failed: bool = False) -> None:
+        """Commit a verdict in place of an earlier one of the same judge and judge config.
+
+        Args:
+            verdict: What the judge says.
+            failed: Whether the judge could not do its work, so that it is asked again next time.
+        """
+        await self._writer.commit(lambda conn: write_verdict(conn, verdict, failed=failed))
 
     async def set_meta(self, values: Mapping[str, Any]) -> None:
         """Commit small facts about the run, as JSON."""
@@ -166,7 +177,8 @@ def _begin(conn: sqlite3.Connection, episode_id: str, attempt: int) -> None:
     conn.execute("INSERT OR REPLACE INTO attempts VALUES (?, ?)", (episode_id, attempt))
 
 
-def _finish(conn: sqlite3.Connection, episode: Episode, position: int) -> None:
+def write_episode(conn: sqlite3.Connection, episode: Episode, position: int) -> None:
+    """Within a transaction: add a finished episode, which waits no more; `position` is its scenario's place in the run."""
     conn.execute(
         "INSERT INTO episodes VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         (
@@ -181,6 +193,12 @@ def _finish(conn: sqlite3.Connection, episode: Episode, position: int) -> None:
         ),
     )
     conn.execute("DELETE FROM waiting WHERE episode_id = ?", (episode.id,))
+
+
+def write_verdict(conn: sqlite3.Connection, verdict: Verdict, *, failed: bool = False) -> None:
+    """Within a transaction: add a verdict, in place of an earlier one of the same judge and judge config."""
+    key = (verdict.episode_id, verdict.judge, verdict.judge_config_digest)
+    conn.execute("INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?, ?, ?)", (*key, failed, pack(verdict.model_dump_json())))
 
 
 def _pause(conn: sqlite3.Connection, waiting: Waiting) -> None:

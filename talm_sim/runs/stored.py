@@ -18,7 +18,7 @@ from talm_sim.runs.lease import Owner, owner_of
 from talm_sim.runs.manifest import MANIFEST, RunManifest, find_run, read_manifest
 from talm_sim.runs.questions import Question, unanswered
 from talm_sim.runs.tables import episode_record, frame, summary_record
-from talm_sim.types import Episode, Scenario, Verdict
+from talm_sim.types import Episode, Scenario, ToolSpec, Verdict
 
 if TYPE_CHECKING:
     import pandas
@@ -78,13 +78,22 @@ class StoredRun:
     def total(self) -> int:
         """Episodes of the whole run."""
         with self._reading() as conn:
-            return int(conn.execute("SELECT count(*) FROM scenarios").fetchone()[0]) * self.manifest.config.epochs
+            planned = rows.meta(conn, "total")
+            if planned is None:
+                planned = conn.execute("SELECT count(*) FROM scenarios").fetchone()[0] * self.manifest.config.epochs
+        return int(planned)
 
     @property
     def finished(self) -> int:
         """Episodes finished by now."""
         with self._reading() as conn:
             return int(conn.execute("SELECT count(*) FROM episodes").fetchone()[0])
+
+    @property
+    def judged(self) -> bool:
+        """Whether judges have been through the run."""
+        with self._reading() as conn:
+            return rows.meta(conn, "judges") is not None
 
     @property
     def owner(self) -> Owner | None:
@@ -97,6 +106,12 @@ class StoredRun:
         """The run's scenarios in order."""
         with self._reading() as conn:
             yield from rows.scenarios(conn)
+
+    def tools(self) -> dict[str, ToolSpec]:
+        """The tools the scenarios name, missing ones included, by name; empty for an imported run."""
+        with self._reading() as conn:
+            found = [ToolSpec.model_validate(item) for item in rows.meta(conn, "tools") or ()]
+        return {tool.name: tool for tool in found}
 
     def episodes(self, group: str | None = None) -> Iterator[Episode]:
         """Finished episodes, of one group or all, in the order of the plan."""
@@ -131,10 +146,24 @@ class StoredRun:
             return unanswered(conn)
 
     def summary(self) -> list[GroupSummary]:
-        """Metrics of each group, over the episodes finished by now."""
+        """Metrics of each group, over the episodes finished by now.
+
+        Raises:
+            PrerequisiteError: The run's `paired_run` cannot be read.
+        """
+        from talm_sim.agent.humans import describe_missing
         from talm_sim.judges.metrics import summarize
 
-        return summarize(self.episodes(), list(self.scenarios()), list(self.verdicts()))
+        tools = self.tools()
+        other = self.config.paired_run
+        paired = load_run(other, self.path.parent) if other is not None else None
+        return summarize(
+            self.episodes(),
+            self.scenarios(),
+            self.verdicts(),
+            paired=(paired.episodes("perfect"), paired.verdicts()) if paired else None,
+            describe=lambda scenario: describe_missing(scenario, tools),
+        )
 
     def summary_records(self) -> list[dict[str, Any]]:
         """The summary as one flat row a group: n, each rate with its interval, and what names the run."""

@@ -4,7 +4,6 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from tests.runs.scripted import ScriptedRunner, finished, new_run
 
 from talm_sim.agent.humans import HumanReply
 from talm_sim.errors import PrerequisiteError
@@ -14,6 +13,7 @@ from talm_sim.runs.questions import AnswerStatus, Question, answer
 from talm_sim.runs.store import RunStore
 from talm_sim.runs.stored import load_run
 from talm_sim.types import Termination
+from tests.runs.scripted import ScriptedRunner, finished, new_run
 
 
 async def batch(run: Path, runner: ScriptedRunner, **options: object) -> BatchCounts:
@@ -50,7 +50,8 @@ async def test_an_episode_is_reported_only_after_its_commit(tmp_path: Path) -> N
 
 
 async def test_a_waiting_episode_gives_its_slot_away(tmp_path: Path) -> None:
-    run, runner, events = new_run(tmp_path, 4, asks=2), ScriptedRunner(), []
+    run, runner = new_run(tmp_path, 4, asks=2), ScriptedRunner()
+    events: list[RunEvent] = []
     counts = await batch(run, runner, max_episodes=1, on_event=events.append)
     assert (counts.finished, counts.waiting) == (2, 2)
     assert [e.questions for e in events if isinstance(e, EpisodeWaiting)] == [("What is ask-000, part 1?",), ("What is ask-001, part 1?",)]
@@ -113,7 +114,8 @@ async def test_an_answer_given_without_an_owner_is_used_on_resume_without_a_new_
     run = new_run(tmp_path, 2, asks=1)
     await batch(run, ScriptedRunner())
     assert answer(run, "ask-000", "Oslo") is AnswerStatus.SAVED
-    runner, events = ScriptedRunner(), []
+    runner = ScriptedRunner()
+    events: list[RunEvent] = []
     counts = await batch(run, runner, on_event=events.append)
     assert counts.finished == 2
     assert runner.calls == [("ask-000", 1)]

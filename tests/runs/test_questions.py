@@ -6,13 +6,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from tests.runs.scripted import ScriptedRunner, new_run
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.batch import run_batch
 from talm_sim.runs.questions import AnswerStatus, answer
 from talm_sim.runs.store import RunStore
 from talm_sim.runs.stored import load_run
+from tests.runs.scripted import ScriptedRunner, new_run
 
 
 async def waiting_run(directory: Path, runner: ScriptedRunner | None = None) -> Path:

@@ -1,0 +1,199 @@
+"""Run, resume and judge: the package's verbs. The core is async; `run`, `resume` and `judge` wrap it for plain scripts."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any, TypeVar
+
+from talm_sim.config import RunConfig, Scope
+from talm_sim.errors import PrerequisiteError
+from talm_sim.runs.batch import Ask, BatchCounts, run_batch
+from talm_sim.runs.events import OnEvent, RunFinished, RunStarted, ignore_events
+from talm_sim.runs.judging import check_judges, judge_run
+from talm_sim.runs.manifest import create_run, find_run, fresh_run_id
+from talm_sim.runs.resolve import configure, in_process, overridden, resolve
+from talm_sim.runs.store import RunStore
+from talm_sim.runs.stored import StoredRun
+from talm_sim.runs.wiring import Parts, open_parts, open_runner
+from talm_sim.scenarios.load import load_scenarios
+from talm_sim.tools_env.cassettes import CassetteLibrary
+from talm_sim.types import Scenario
+
+__all__ = ["judge", "judge_async", "prepare", "resume", "resume_async", "run", "run_async", "to_completion"]
+
+_T = TypeVar("_T")
+
+
+def run(
+    config: RunConfig | None = None,
+    /,
+    *,
+    on_event: OnEvent = ignore_events,
+    ask: Ask | None = None,
+    wait: bool = False,
+    command: str = "",
+    **options: Any,
+) -> StoredRun:
+    """Run episodes over scenarios, judge them, and return the stored run.
+
+    Args:
+        config: What to run; the defaults replay the shipped recording.
+        on_event: Told of progress (`talm_sim.runs.events`).
+        ask: With `human="terminal"`: puts a question to a person, one at a time. Without it, questions stay open in the store.
+        wait: Whether to stay until all open questions are answered from elsewhere (`talm-sim answer`).
+        command: Stored with the run as what made it.
+        **options: Fields of `RunConfig`, in place of those of `config`.
+
+    Raises:
+        PrerequisiteError: The user must mend something; the message is one line.
+    """
+    return to_completion(run_async(config, on_event=on_event, ask=ask, wait=wait, command=command, **options))
+
+
+async def run_async(
+    config: RunConfig | None = None,
+    /,
+    *,
+    on_event: OnEvent = ignore_events,
+    ask: Ask | None = None,
+    wait: bool = False,
+    command: str = "",
+    **options: Any,
+) -> StoredRun:
+    """`run`, on the running event loop."""
+    final, scenarios, library = prepare(configure(config, options))
+    # Everything that can be missing is opened before the run exists, so a failed start leaves nothing behind.
+    async with open_parts(final, library) as parts:
+        parts.check(scenarios)
+        run_id = final.run_id or fresh_run_id(final.run_dir, final)
+        directory = create_run(final.run_dir, run_id, final, scenarios, tools=parts.tools_of(scenarios), command=command)
+        return await _session(StoredRun(directory), parts, on_event=on_event, ask=ask, wait=wait)
+
+
+def prepare(wanted: RunConfig) -> tuple[RunConfig, list[Scenario], CassetteLibrary]:
+    """Resolve a configuration and find out, before anything runs, what it lacks.
+
+    Returns:
+        The configuration with every automatic value decided, its scenarios, and the recordings it uses.
+
+    Raises:
+        PrerequisiteError: A scenario, judge or recording it needs is not there.
+    """
+    library = CassetteLibrary(wanted.cassettes)
+    scenarios = load_scenarios(wanted.groups, wanted.scenarios, wanted.limit)
+    final = resolve(wanted, library)
+    if final.cassettes != wanted.cassettes:
+        library = CassetteLibrary(final.cassettes)
+    check_judges(final, library)
+    return final, scenarios, library
+
+
+def resume(run: Path | str, *, on_event: OnEvent = ignore_events, ask: Ask | None = None, wait: bool = False, **overrides: Any) -> StoredRun:
+    """Go on with a run: unfinished episodes start again, waiting ones continue with the answers given meanwhile.
+
+    Args:
+        run: The run's directory, or its name in `runs/`.
+        on_event: As in `run`.
+        ask: As in `run`.
+        wait: As in `run`.
+        **overrides: Operational fields of `RunConfig`, for this session only.
+
+    Raises:
+        PrerequisiteError: There is no such run, another process runs it, or an override would make it another experiment.
+    """
+    return to_completion(resume_async(run, on_event=on_event, ask=ask, wait=wait, **overrides))
+
+
+async def resume_async(
+    run: Path | str, *, on_event: OnEvent = ignore_events, ask: Ask | None = None, wait: bool = False, **overrides: Any
+) -> StoredRun:
+    """`resume`, on the running event loop."""
+    stored = _open(run, overrides)
+    config = overridden(stored.config, overrides, {Scope.OPERATIONAL}, verb="resume", otherwise="start a new run with `talm-sim run` instead.")
+    if config.generation_digest() != stored.manifest.generation_digest:
+        raise PrerequisiteError(f"resume: {config.prompts} has changed since the run began; restore it, or start a new run.")
+    async with open_parts(config, CassetteLibrary(config.cassettes)) as parts:
+        return await _session(stored, parts, on_event=on_event, ask=ask, wait=wait)
+
+
+def judge(run: Path | str, *, on_event: OnEvent = ignore_events, **scoring: Any) -> StoredRun:
+    """Judge a stored run again; its episodes stay as they are.
+
+    Args:
+        run: The run's directory, or its name in `runs/`.
+        on_event: Told of progress.
+        **scoring: Scoring fields of `RunConfig` (`judge`, `judge_model`, `paired_run`), kept with the run; operational ones are for this
+            session only.
+
+    Raises:
+        PrerequisiteError: There is no such run, another process runs it, or a judge lacks something.
+    """
+    return to_completion(judge_async(run, on_event=on_event, **scoring))
+
+
+async def judge_async(run: Path | str, *, on_event: OnEvent = ignore_events, **scoring: Any) -> StoredRun:
+    """`judge`, on the running event loop."""
+    stored = _open(run, scoring)
+    config = overridden(
+        stored.config, scoring, {Scope.SCORING, Scope.OPERATIONAL}, verb="judge", otherwise="that is not for a judge to change."
+    )
+    library = CassetteLibrary(config.cassettes)
+    check_judges(config, library)
+    async with RunStore.open(stored.path) as store:
+        await judge_run(store, config, library, on_event)
+    return stored
+
+
+async def _session(stored: StoredRun, parts: Parts, *, on_event: OnEvent, ask: Ask | None, wait: bool) -> StoredRun:
+    """One stretch of a run in this process: episodes, then judges."""
+    started = time.monotonic()
+    config = parts.config
+    async with RunStore.open(stored.path) as store:
+        async with open_runner(parts, store) as runner:
+            on_event(_started(stored, config, store))
+            counts = await run_batch(
+                store, runner, epochs=config.epochs, max_episodes=config.max_episodes, on_event=on_event, ask=ask, wait=wait
+            )
+        await judge_run(store, config, parts.library, on_event)
+    on_event(_finished(stored, counts, time.monotonic() - started))
+    return stored
+
+
+def _open(run: Path | str, options: dict[str, Any]) -> StoredRun:
+    return StoredRun(find_run(run, Path(options.get("run_dir") or "runs")))
+
+
+def _started(stored: StoredRun, config: RunConfig, store: RunStore) -> RunStarted:
+    models = "in-process" if in_process(config.model) else str(config.models)
+    return RunStarted(
+        run_id=stored.id,
+        path=str(stored.path),
+        total=stored.total,
+        finished=stored.finished,
+        waiting=len(store.paused()),
+        model=config.model,
+        models=models,
+        tools=str(config.tools),
+        human=config.human,
+    )
+
+
+def _finished(stored: StoredRun, counts: BatchCounts, elapsed: float) -> RunFinished:
+    return RunFinished(stored.id, counts.finished, counts.total, counts.waiting, counts.terminations, elapsed)
+
+
+def to_completion(work: Coroutine[Any, Any, _T]) -> _T:
+    """Run a coroutine in a loop of its own, and return what it returns.
+
+    Raises:
+        PrerequisiteError: A loop is running already, as in a notebook.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    work.close()
+    raise PrerequisiteError("an event loop is running already: await the function whose name ends in _async instead.")

@@ -1,0 +1,154 @@
+"""Where a run's judges are put together, and what they are told to work with."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+
+from talm_sim.config import RunConfig, Scope, Traffic
+from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.judges.base import Judge, OpenVote, no_recording
+from talm_sim.judges.llm import LlmJudge
+from talm_sim.judges.pairing import perfect_episodes
+from talm_sim.judges.preference import PreferenceJudge
+from talm_sim.judges.prompts import load_judge_prompts
+from talm_sim.judges.reference import ReferenceJudge
+from talm_sim.models.base import Model
+from talm_sim.models.registry import open_model
+from talm_sim.runs import rows
+from talm_sim.runs.events import OnEvent
+from talm_sim.runs.resolve import in_process
+from talm_sim.runs.scoring import score
+from talm_sim.runs.store import RunStore
+from talm_sim.runs.stored import load_run
+from talm_sim.tools_env.cassettes import CassetteLibrary, current_player, model_transport
+from talm_sim.types import Episode
+
+__all__ = ["JUDGES", "check_judges", "judge_run", "judge_traffic"]
+
+JUDGES = ("reference", "llm", "preference")
+"""Judges by name, in the order in which they work: `preference` reads what the others said."""
+
+
+def check_judges(config: RunConfig, library: CassetteLibrary) -> None:
+    """See that the judges of a resolved `config` are there, before anything is run.
+
+    Raises:
+        PrerequisiteError: A judge is unknown, or its model can be neither replayed nor asked live.
+    """
+    for name in config.judge:
+        if name not in JUDGES:
+            raise PrerequisiteError(f"--judge: unknown judge '{name}'.{did_you_mean(name, JUDGES)}")
+    if set(_names(config)) != {"reference"}:
+        judge_traffic(config, library)
+        load_judge_prompts(config.prompts)
+    if config.paired_run is not None:
+        load_run(config.paired_run, config.run_dir)
+
+
+def judge_traffic(config: RunConfig, library: CassetteLibrary) -> Traffic | None:
+    """Traffic of the judge's model: as the agent's, for replay must not reach the network; None for a judge in process.
+
+    Raises:
+        PrerequisiteError: The agent's model is replayed, and the judge's was not recorded.
+    """
+    model = config.judge_model
+    assert model is not None
+    if in_process(model):
+        return None
+    if config.models in (Traffic.LIVE, Traffic.RECORD):
+        return config.models
+    if library.has_model(model, config.groups):
+        return Traffic.REPLAY
+    if config.models is None:
+        return Traffic.LIVE
+    raise PrerequisiteError(f"--judge-model {model}: was not recorded, and this run is replayed; judge it live: talm-sim judge RUN --live.")
+
+
+async def judge_run(store: RunStore, config: RunConfig, library: CassetteLibrary, on_event: OnEvent) -> int:
+    """Judge the finished episodes of a run with the judges of a resolved `config`, and note them as the run's.
+
+    Returns:
+        How many verdicts failed.
+    """
+    async with _open_judges(store, config, library) as judges:
+        failed = await score(store, judges, max_at_once=config.max_connections, on_event=on_event)
+        await store.set_meta({"judges": [(judge.name, judge.config_digest) for judge in judges], "scoring": config.fields_of(Scope.SCORING)})
+    return failed
+
+
+def _names(config: RunConfig) -> tuple[str, ...]:
+    """The judges to apply: those named, else `reference` and, with a judge model, those its groups need."""
+    needed = {"reference"} if config.judge_model is None else set(JUDGES)
+    wanted = set(config.judge) or needed
+    if "no-tools" not in config.groups:
+        wanted -= {"preference"}
+    return tuple(name for name in JUDGES if name in wanted)
+
+
+@asynccontextmanager
+async def _open_judges(store: RunStore, config: RunConfig, library: CassetteLibrary) -> AsyncIterator[list[Judge]]:
+    async with AsyncExitStack() as stack:
+        names = _names(config)
+        judges: list[Judge] = [ReferenceJudge()] if "reference" in names else []
+        if set(names) - {"reference"}:
+            traffic = judge_traffic(config, library)
+            model = _open_model(config, traffic)
+            stack.push_async_callback(model.aclose)
+            prompts, votes = load_judge_prompts(config.prompts), _votes(config, library, traffic)
+            if "llm" in names:
+                judges.append(LlmJudge(model, prompts.llm, votes))
+            if "preference" in names:
+                paired = load_run(config.paired_run, config.run_dir).episodes("perfect") if config.paired_run else None
+                pairs = perfect_episodes(paired or rows.episodes(store.reader, "perfect"))
+                passed = _passed(store.reader, [(judge.name, judge.config_digest) for judge in reversed(judges)])
+                judges.append(PreferenceJudge(model, prompts.preference, pairs, passed, votes))
+        yield judges
+
+
+def _open_model(config: RunConfig, traffic: Traffic | None) -> Model:
+    assert config.judge_model is not None
+    as_agent = config.model_copy(update={"model": config.judge_model, "tool_format": "auto"})
+    return open_model(
+        config.judge_model,
+        transport_factory=None if traffic is None else model_transport,
+        max_retries=config.max_retries,
+        max_connections=config.max_connections,
+        timeout=config.timeout,
+        constrained=as_agent.constrained,
+        replay=traffic is Traffic.REPLAY,
+    )
+
+
+def _votes(config: RunConfig, library: CassetteLibrary, traffic: Traffic | None) -> OpenVote:
+    """Puts the recording of one vote in place, beside the recordings of the judge's model."""
+    if traffic is None or traffic is Traffic.LIVE:
+        return no_recording
+    model = config.judge_model
+    assert model is not None
+
+    @contextmanager
+    def open_vote(digest: str, episode: Episode, vote: int) -> Iterator[None]:
+        player = library.open_model(model, episode.scenario_id, episode.group, episode.epoch, vote, digest, traffic)
+        token = current_player.set(player)
+        try:
+            yield
+        finally:
+            current_player.reset(token)
+            player.save()
+
+    return open_vote
+
+
+def _passed(conn: sqlite3.Connection, judges: list[tuple[str, str]]) -> Callable[[str], bool | None]:
+    """Whether an episode passed by itself, as the first of `judges` that decided it said."""
+
+    def passed(episode_id: str) -> bool | None:
+        for judge, digest in judges:
+            verdict = rows.verdict(conn, episode_id, judge, digest)
+            if verdict is not None and verdict.value is not None:
+                return verdict.value
+        return None
+
+    return passed

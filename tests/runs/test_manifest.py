@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from talm_sim.config import RunConfig
+from talm_sim.errors import PrerequisiteError
+from talm_sim.runs.manifest import create_run, dataset_digest, find_run, fresh_run_id, read_manifest
+from talm_sim.runs.stored import list_runs, load_run
+from tests.runs.scripted import new_run, scenarios
+
+
+def test_a_run_says_what_it_is(tmp_path: Path) -> None:
+    config = RunConfig(model="sim/oracle", split="perfect", human="none")
+    run = create_run(tmp_path, "one", config, scenarios(3), command="talm-sim run")
+    manifest = read_manifest(run)
+    assert manifest.config == config
+    assert manifest.dataset_digest == dataset_digest(scenarios(3)) != dataset_digest(scenarios(2))
+    assert manifest.command == "talm-sim run"
+    assert {"python", "langgraph"} <= set(manifest.versions)
+    assert list(load_run(run).scenarios()) == scenarios(3)
+
+
+def test_an_existing_name_is_refused(tmp_path: Path) -> None:
+    new_run(tmp_path)
+    with pytest.raises(PrerequisiteError, match=r"a-run: a run of this name exists; continue it with `talm-sim resume"):
+        new_run(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["", "../up", "a/b", ".hidden", "-x", "a b"])
+def test_a_name_that_is_no_name_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(PrerequisiteError, match="is no run name"):
+        new_run(tmp_path, name=name)
+
+
+def test_a_directory_that_cannot_be_written_is_refused_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(PrerequisiteError, match=r"^\S+/file: cannot be written \(Not a directory\); choose another --run-dir\.$"):
+        new_run(tmp_path / "file")
+
+
+def test_a_failed_start_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("talm_sim.runs.manifest.os.fsync", full)
+    with pytest.raises(PrerequisiteError, match="No space left on device"):
+        new_run(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_to_run_and_an_id_twice_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(PrerequisiteError, match="nothing to run"):
+        new_run(tmp_path, 0)
+    with pytest.raises(PrerequisiteError, match="'plain-000' stands twice"):
+        create_run(tmp_path, "x", RunConfig(), [*scenarios(1), *scenarios(1)])
+
+
+def test_names_are_fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("talm_sim.runs.manifest.time.strftime", lambda *_: "20260102-030405")
+    config = RunConfig(model="langchain/my.module:make", split="perfect")
+    names = []
+    for _ in range(3):
+        names.append(fresh_run_id(tmp_path, config))
+        (tmp_path / names[-1]).mkdir()
+    assert names == ["20260102-030405-my.module-make-perfect" + tail for tail in ("", "-2", "-3")]
+
+
+def test_a_run_is_found_by_path_and_by_name(tmp_path: Path) -> None:
+    run = new_run(tmp_path)
+    assert find_run(run) == find_run("a-run", tmp_path) == run
+    with pytest.raises(PrerequisiteError, match=r"a-rum: no such run\. Did you mean 'a-run'\?"):
+        find_run("a-rum", tmp_path)
+    with pytest.raises(PrerequisiteError, match=r"x: no such run\. \S+ holds no run\."):
+        find_run("x", tmp_path / "none")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"format": 9}, "format 9 is not known here"),
+        ({"config": {"model": "nothing"}}, "config.model: Value error, 'nothing' is no model"),
+        ({"unknown": 1}, "unknown: Extra inputs"),
+    ],
+)
+def test_a_damaged_manifest_is_named(tmp_path: Path, change: dict[str, object], message: str) -> None:
+    path = new_run(tmp_path) / "run.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(PrerequisiteError, match=message):
+        load_run(path.parent)
+    path.write_text("{")
+    with pytest.raises(PrerequisiteError, match=r"run\.json: document: Invalid JSON"):
+        load_run(path.parent)
+
+
+def test_runs_are_listed_and_a_damaged_one_with_its_problem(tmp_path: Path) -> None:
+    new_run(tmp_path, 4, name="good", epochs=2)
+    (new_run(tmp_path, name="bad") / "run.db").write_bytes(b"not a database" * 100)
+    (tmp_path / ".draft").mkdir()
+    (tmp_path / ".draft" / "run.json").write_text("{}")
+    bad, good = list_runs(tmp_path)
+    assert (good.id, good.finished, good.total, good.waiting, good.owner, good.problem) == ("good", 0, 8, 0, None, "")
+    assert bad.id == "bad"
+    assert "run.db: cannot be read" in bad.problem
+    assert list_runs(tmp_path / "none") == []
