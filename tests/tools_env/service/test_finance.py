@@ -1,0 +1,112 @@
+"""Finance tools answer with known facts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from talm_sim.types import ToolSpec
+
+Ask = Callable[..., Any]
+
+
+def test_the_category_has_five_tools_and_says_which_a_person_can_replace(specs: dict[str, ToolSpec]) -> None:
+    tools = {name: spec.human_replaceable for name, spec in specs.items() if spec.category == "finance"}
+    assert tools == {
+        "convert_currency": False,
+        "get_exchange_rate_range": False,
+        "build_iban": False,
+        "get_iban_format": True,
+        "check_trading_day": True,
+    }
+
+
+def test_convert_currency_uses_the_rate_of_the_day(ask: Ask) -> None:
+    result = ask("convert_currency", amount=100, from_currency="usd", to_currency="EUR", date="2023-06-15")
+    assert result == {
+        "amount": 100.0,
+        "from_currency": "USD",
+        "to_currency": "EUR",
+        "converted": 92.43,
+        "rate": 0.9243,
+        "rate_date": "2023-06-15",
+    }
+
+
+def test_convert_currency_falls_back_to_friday_on_a_weekend(ask: Ask) -> None:
+    sunday = ask("convert_currency", amount=250, from_currency="USD", to_currency="GBP", date="2023-01-08")
+    friday = ask("convert_currency", amount=250, from_currency="USD", to_currency="GBP", date="2023-01-06")
+    assert sunday == friday
+    assert sunday["rate_date"] == "2023-01-06"
+
+
+def test_convert_currency_refuses_what_the_bank_does_not_quote(ask: Ask) -> None:
+    assert "No currency 'VND'" in ask("convert_currency", 404, amount=1, from_currency="VND", to_currency="EUR", date="2023-06-15")
+    assert "RUB" in ask("convert_currency", 404, amount=1, from_currency="EUR", to_currency="RUB", date="2023-06-15")
+    assert ask("convert_currency", 422, amount=-1, from_currency="USD", to_currency="EUR", date="2023-06-15").startswith("amount: ")
+
+
+def test_rate_range_finds_the_euros_low_of_2022(ask: Ask) -> None:
+    result = ask("get_exchange_rate_range", from_currency="EUR", to_currency="USD", start="2022-01-01", end="2022-12-31")
+    assert result["lowest"] == {"date": "2022-09-28", "rate": 0.9565}
+    assert result["highest"] == {"date": "2022-02-04", "rate": 1.1464}
+    assert result["change_percent"] == -6.07
+
+
+@pytest.mark.parametrize(("start", "end"), [("2022-12-31", "2022-01-01"), ("2020-01-01", "2022-01-01")])
+def test_rate_range_refuses_a_period_that_is_reversed_or_too_long(ask: Ask, start: str, end: str) -> None:
+    assert ask("get_exchange_rate_range", 422, from_currency="EUR", to_currency="USD", start=start, end=end).startswith("end: ")
+
+
+def test_rate_range_without_any_rate_is_not_found(ask: Ask) -> None:
+    assert "no common" in ask("get_exchange_rate_range", 404, from_currency="RUB", to_currency="USD", start="2023-02-01", end="2023-03-01")
+
+
+@pytest.mark.parametrize(
+    ("country_code", "account", "iban"),
+    [
+        ("DE", "370400440532013000", "DE89370400440532013000"),
+        ("gb", "WEST 1234 5698 7654 32", "GB82WEST12345698765432"),
+        ("BE", "539-0075470-34", "BE68539007547034"),
+        ("FR", "20041010050500013M02606", "FR1420041010050500013M02606"),
+    ],
+)
+def test_build_iban_agrees_with_the_registrys_examples(ask: Ask, country_code: str, account: str, iban: str) -> None:
+    result = ask("build_iban", country_code=country_code, account=account)
+    assert result["iban"] == iban
+    assert result["printed"].replace(" ", "") == iban
+    assert result["check_digits"] == iban[2:4]
+
+
+def test_build_iban_refuses_impossible_accounts(ask: Ask) -> None:
+    assert "Germany" in ask("build_iban", 422, country_code="DE", account="37040044")
+    assert ask("build_iban", 422, country_code="DE", account="éé").startswith("account: ")
+    assert "No IBAN country 'US'" in ask("build_iban", 404, country_code="US", account="37040044")
+
+
+def test_iban_format_counts_the_whole_number(ask: Ask) -> None:
+    result = ask("get_iban_format", country_code="mt")
+    assert result == {
+        "country": "Malta",
+        "country_code": "MT",
+        "length": 31,
+        "after_check_digits": ["4 letters", "5 digits", "18 letters or digits"],
+    }
+    assert ask("get_iban_format", country_code="NO")["length"] == 15
+    assert ask("get_iban_format", country_code="AE")["country"] == "United Arab Emirates"
+
+
+def test_trading_day_knows_holidays_weekends_and_open_days(ask: Ask) -> None:
+    good_friday = ask("check_trading_day", exchange="nyse", date="2025-04-18")
+    assert (good_friday["is_open"], good_friday["closed_because"], good_friday["next_trading_day"]) == (False, "Good Friday", "2025-04-21")
+    saturday = ask("check_trading_day", exchange="XLON", date="2025-05-03")
+    assert (saturday["closed_because"], saturday["next_trading_day"]) == ("weekend", "2025-05-06")
+    tuesday = ask("check_trading_day", exchange="HKEX", date="2025-09-30")
+    assert (tuesday["is_open"], tuesday["closed_because"], tuesday["weekday"]) == (True, None, "Tuesday")
+
+
+def test_trading_day_refuses_unknown_exchanges_and_far_years(ask: Ask) -> None:
+    assert "Did you mean 'XNYS'?" in ask("check_trading_day", 404, exchange="NYS", date="2025-04-18")
+    assert ask("check_trading_day", 422, exchange="NYSE", date="1950-04-18").startswith("date: ")

@@ -1,0 +1,74 @@
+"""Language tools answer with known facts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from talm_sim.types import ToolSpec
+
+Ask = Callable[..., Any]
+
+
+def test_the_category_has_five_tools_and_says_which_a_person_can_replace(specs: dict[str, ToolSpec]) -> None:
+    tools = {name: spec.human_replaceable for name, spec in specs.items() if spec.category == "language"}
+    assert tools == {
+        "get_plural": True,
+        "spell_out_number": True,
+        "compare_spelling": False,
+        "get_phonetic_codes": False,
+        "romanize_text": False,
+    }
+
+
+@pytest.mark.parametrize(
+    ("noun", "plural"),
+    [("child", "children"), ("attorney general", "attorneys general"), ("mother-in-law", "mothers-in-law"), ("oasis", "oases")],
+)
+def test_plural(ask: Ask, noun: str, plural: str) -> None:
+    assert ask("get_plural", noun=noun) == {"singular": noun, "plural": plural}
+
+
+def test_plural_takes_words_only(ask: Ask) -> None:
+    assert ask("get_plural", 422, noun="42").startswith("noun: ")
+
+
+def test_number_in_words(ask: Ask) -> None:
+    assert ask("spell_out_number", number=1342) == {
+        "number": 1342,
+        "words": "one thousand, three hundred and forty-two",
+        "ordinal_words": "one thousand, three hundred and forty-second",
+        "ordinal": "1342nd",
+    }
+    assert ask("spell_out_number", number=0)["words"] == "zero"
+    assert ask("spell_out_number", 422, number=1.5).startswith("number: ")
+
+
+def test_spelling_distance(ask: Ask) -> None:
+    assert ask("compare_spelling", first="kitten", second="sitting")["edit_distance"] == 3
+    swapped = ask("compare_spelling", first="MARTHA", second="MARHTA")
+    assert (swapped["edit_distance"], swapped["edit_distance_with_swaps"], swapped["jaro_winkler_similarity"]) == (2, 1, 0.961)
+
+
+@pytest.mark.parametrize(
+    ("name", "soundex"), [("Robert", "R163"), ("Rupert", "R163"), ("Tymczak", "T522"), ("Pfister", "P236"), ("O'Hara", "O600")]
+)
+def test_soundex(ask: Ask, name: str, soundex: str) -> None:
+    assert ask("get_phonetic_codes", name=name)["soundex"] == soundex
+
+
+def test_other_phonetic_codes(ask: Ask) -> None:
+    assert ask("get_phonetic_codes", name="Catherine")["match_rating_codex"] == "CTHRN"
+    assert ask("get_phonetic_codes", name="Robert")["nysiis"] == "RABAD"
+    assert ask("get_phonetic_codes", 422, name="Nguyễn").startswith("name: ")
+
+
+@pytest.mark.parametrize(("text", "romanized"), [("Αθήνα", "Athina"), ("Москва", "Moskva"), ("თბილისი", "tbilisi"), ("Đà Nẵng", "Da Nang")])
+def test_romanization(ask: Ask, text: str, romanized: str) -> None:
+    assert ask("romanize_text", text=text) == {"text": text, "romanized": romanized}
+
+
+def test_romanization_of_nothing_is_not_found(ask: Ask) -> None:
+    assert "No Latin letters" in ask("romanize_text", 404, text="\ue000")

@@ -1,0 +1,94 @@
+"""Science tools answer with known facts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from talm_sim.types import ToolSpec
+
+Ask = Callable[..., Any]
+
+
+def test_the_category_has_five_tools_and_says_which_a_person_can_replace(specs: dict[str, ToolSpec]) -> None:
+    tools = {name: spec.human_replaceable for name, spec in specs.items() if spec.category == "science"}
+    assert tools == {
+        "compute_molar_mass": False,
+        "get_element": True,
+        "get_isotope": False,
+        "get_particle": False,
+        "convert_units": True,
+    }
+
+
+def test_molar_mass_of_caffeine(ask: Ask) -> None:
+    assert ask("compute_molar_mass", formula="C8H10N4O2") == {
+        "formula": "C8H10N4O2",
+        "hill_formula": "C8H10N4O2",
+        "atoms": 24,
+        "molar_mass_g_per_mol": 194.191,
+        "monoisotopic_mass_u": 194.0804,
+    }
+
+
+@pytest.mark.parametrize("formula", ["Xx2", "((", "-"])
+def test_molar_mass_refuses_what_is_no_formula(ask: Ask, formula: str) -> None:
+    assert ask("compute_molar_mass", 422, formula=formula).startswith("formula: ")
+
+
+@pytest.mark.parametrize("key", ["Au", "gold", "GOLD"])
+def test_element_by_symbol_and_name(ask: Ask, key: str) -> None:
+    gold = ask("get_element", element=key)
+    assert (gold["symbol"], gold["atomic_number"], gold["group"], gold["period"]) == ("Au", 79, 11, 6)
+    assert (gold["melting_point_k"], gold["electronegativity"]) == (1337.58, 2.54)
+    assert gold["electron_configuration"] == "[Xe] 4f14 5d10 6s"
+
+
+def test_element_without_electronegativity_says_so(ask: Ask) -> None:
+    assert ask("get_element", element="neon")["electronegativity"] is None
+
+
+def test_unknown_element_suggests_a_near_one(ask: Ask) -> None:
+    assert "Did you mean 'tungsten'?" in ask("get_element", 404, element="tungsen")
+
+
+def test_isotope_of_carbon(ask: Ask) -> None:
+    result = ask("get_isotope", element="carbon", mass_number=13)
+    assert result == {"symbol": "C", "mass_number": 13, "mass_u": 13.00335, "natural_abundance_percent": 1.07, "neutrons": 7}
+    assert "Carbon" in ask("get_isotope", 404, element="C", mass_number=40)
+
+
+def test_particles_by_common_and_by_table_name(ask: Ask) -> None:
+    muon = ask("get_particle", name="Muon")
+    assert (muon["pdg_id"], muon["mass_mev"], muon["charge"], muon["spin"], muon["lifetime_ns"]) == (13, 105.6584, -1.0, "1/2", 2196.98)
+    assert muon["antiparticle"] == "mu+"
+    proton = ask("get_particle", name="proton")
+    assert (proton["pdg_id"], proton["mass_mev"], proton["quark_content"], proton["lifetime_ns"]) == (2212, 938.2721, "uud", None)
+    assert ask("get_particle", name="K+")["lifetime_ns"] == 12.3794
+    assert ask("get_particle", name="t")["charge"] == 0.666667
+
+
+def test_unknown_particle_suggests_a_near_one(ask: Ask) -> None:
+    assert "Did you mean 'proton'?" in ask("get_particle", 404, name="protom")
+
+
+@pytest.mark.parametrize(
+    ("value", "from_unit", "to_unit", "result"),
+    [
+        (60, "mph", "km/h", 96.5606),
+        (350, "degF", "degC", 176.667),
+        (5, "miles per hour", "m/s", 2.2352),
+        (1, "light_year", "parsec", 0.306601),
+        (9.81, "m/s^2", "ft/s^2", 32.185),
+    ],
+)
+def test_convert_units(ask: Ask, value: float, from_unit: str, to_unit: str, result: float) -> None:
+    assert ask("convert_units", value=value, from_unit=from_unit, to_unit=to_unit)["result"] == result
+
+
+def test_convert_units_refuses_unknown_and_unlike_units(ask: Ask) -> None:
+    assert "No unit 'banana'" in ask("convert_units", 404, value=1, from_unit="banana", to_unit="kg")
+    assert "different things" in ask("convert_units", 422, value=1, from_unit="mph", to_unit="kg")
+    assert ask("convert_units", 422, value=1, from_unit="2**9", to_unit="m").startswith("from_unit: ")
