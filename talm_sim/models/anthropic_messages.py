@@ -1,0 +1,130 @@
+"""`anthropic/<model>`: the Messages protocol through the official SDK."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from anthropic import AsyncAnthropic
+from langchain_core.messages import BaseMessage
+
+from talm_sim.errors import ContextOverflowError, ProviderError
+from talm_sim.models.base import GenerationSettings, Model
+from talm_sim.models.endpoint import LOGICAL_HOST, Endpoint
+from talm_sim.models.messages import anthropic_messages, anthropic_tools, model_turns_in
+from talm_sim.models.parsing import clean, parse_calls, split_reasoning
+from talm_sim.models.request import REPLAY_KEY, ModelRequest, body_options, required_variable, server_url
+from talm_sim.models.retries import RetryPolicy
+from talm_sim.types import ModelTurn, ToolSpec, Usage
+
+__all__ = ["AnthropicMessages", "open_anthropic"]
+
+ANTHROPIC_URL = "https://api.anthropic.com"
+HIGHEST_TEMPERATURE = 1.0
+"""The protocol's own default, and the end of its range."""
+_RESERVED = frozenset({"model", "messages", "system", "tools", "stream"})
+_STOPS: dict[Any, Literal["stop", "length", "tool_calls", "refusal"]] = {
+    "max_tokens": "length",
+    "tool_use": "tool_calls",
+    "refusal": "refusal",
+}
+
+
+class AnthropicMessages:
+    """A model behind the Messages protocol.
+
+    The protocol has no seed, and no temperature above 1: a higher one is cut to 1. Temperature 1 is left out of the request, as it is the
+    protocol's default and newer models refuse the field.
+
+    Args:
+        name: `provider/name`, as given by the user.
+        model: The server's name of the model.
+        endpoint: The line to the server.
+        client: The SDK's client, on the endpoint's HTTP client.
+        fields: Further fields of every request body.
+    """
+
+    def __init__(self, name: str, model: str, endpoint: Endpoint, client: AsyncAnthropic, *, fields: dict[str, Any] | None = None) -> None:
+        self.name = name
+        self._model = model
+        self._endpoint = endpoint
+        self._client = client
+        self._fields = fields or {}
+
+    async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> ModelTurn:
+        """Generate one turn; see `Model.generate`."""
+        body = self._body(messages, tools, settings)
+        answer = await self._endpoint.call(lambda: self._client.post("/v1/messages", body=body, cast_to=object))
+        content = answer.get("content")
+        if not isinstance(content, list):
+            raise ProviderError(f"{self.name}: the server's answer holds no content.")
+        blocks = [block for block in content if isinstance(block, dict)]
+        if answer.get("stop_reason") == "model_context_window_exceeded":
+            raise ContextOverflowError(f"{self.name}: the conversation and its answer are longer than the model's context.")
+        raw_text = clean("".join(_of_type(blocks, "text", "text")))
+        text, thought = split_reasoning(raw_text)
+        calls, broken = parse_calls(
+            [(block.get("id"), block.get("name"), block.get("input")) for block in blocks if block.get("type") == "tool_use"],
+            model_turns_in(messages),
+        )
+        return ModelTurn(
+            raw_text=raw_text,
+            text=text,
+            reasoning=clean("\n\n".join(_of_type(blocks, "thinking", "thinking"))) or thought,
+            tool_calls=calls,
+            unparsable_calls=broken,
+            stop=_STOPS.get(answer.get("stop_reason"), "stop"),
+            usage=_usage(answer.get("usage")),
+        )
+
+    async def aclose(self) -> None:
+        """Release the connections."""
+        await self._endpoint.aclose()
+
+    def _body(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> dict[str, Any]:
+        system, turns = anthropic_messages(messages)
+        body: dict[str, Any] = {"model": self._model, "max_tokens": settings.max_new_tokens, "messages": turns}
+        if system:
+            body["system"] = system
+        if tools:
+            body["tools"] = anthropic_tools(tools)
+        if settings.temperature < HIGHEST_TEMPERATURE:
+            body["temperature"] = settings.temperature
+        return body | self._fields | settings.options
+
+
+def open_anthropic(request: ModelRequest) -> Model:
+    """Open `anthropic/<model>`; reads ANTHROPIC_API_KEY and, where set, ANTHROPIC_BASE_URL."""
+    if request.replay:
+        url, key = LOGICAL_HOST, REPLAY_KEY
+    else:
+        url = server_url("ANTHROPIC_BASE_URL", request.environ.get("ANTHROPIC_BASE_URL") or ANTHROPIC_URL)
+        key = required_variable(request, "ANTHROPIC_API_KEY")
+    endpoint = Endpoint(
+        request.name,
+        url,
+        logical_base=LOGICAL_HOST,
+        transport=request.transport_factory() if request.transport_factory else None,
+        retries=RetryPolicy(max_retries=0 if request.replay else request.max_retries),
+        max_connections=request.max_connections,
+        timeout=request.timeout,
+        secrets=(key,),
+    )
+    client = AsyncAnthropic(api_key=key, base_url=url, max_retries=0, timeout=request.timeout, http_client=endpoint.client)
+    return AnthropicMessages(request.name, request.model, endpoint, client, fields=body_options(request, _RESERVED))
+
+
+def _of_type(blocks: list[dict[str, Any]], kind: str, field: str) -> list[str]:
+    return [str(block.get(field) or "") for block in blocks if block.get("type") == kind]
+
+
+def _usage(usage: Any) -> Usage:
+    """The protocol counts cached tokens beside `input_tokens`; here they are part of them."""
+    if not isinstance(usage, dict):
+        return Usage()
+    read, written = int(usage.get("cache_read_input_tokens") or 0), int(usage.get("cache_creation_input_tokens") or 0)
+    return Usage(
+        input_tokens=int(usage.get("input_tokens") or 0) + read + written,
+        output_tokens=int(usage.get("output_tokens") or 0),
+        cached_tokens=read,
+    )

@@ -1,0 +1,232 @@
+"""The `constrained` tool format: each turn the model writes exactly one JSON action, held to a schema while it decodes.
+
+A very small model never calls a tool of its own accord: its chat template may not even show the tools. This format makes the choice explicit.
+The tools stand in the system message; the answer is, by `response_format`, one of
+
+    {"action": "<tool>", "arguments": {...}}        for each tool offered, `ask_human` among them
+    {"action": "answer", "text": "..."}
+
+and, where a label is asked for (`GenerationSettings.choices`), `{"answer": "<label>", "reason": "..."}`. Which of them is written is the
+model's own choice: all openings stand in one `anyOf`. Strings are bounded, or a rambling model would fill its context.
+
+Needs a server that enforces a JSON schema with `anyOf` (vLLM, llama.cpp, SGLang, ...).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
+
+from talm_sim.models.base import GenerationSettings
+from talm_sim.models.messages import model_turns_in, text_of
+from talm_sim.models.openai_chat import OpenAIChat
+from talm_sim.models.parsing import clean, parse_calls, read_object, split_reasoning
+from talm_sim.types import ModelTurn, ToolCall, ToolSpec, UnparsableCall
+
+__all__ = [
+    "ANSWER_CHARS",
+    "ConstrainedModel",
+    "action_schema",
+    "choice_schema",
+    "describe_tools",
+    "read_action",
+    "read_label",
+]
+
+Schema = dict[str, Any]
+ANSWER = "answer"
+"""The action that ends the episode."""
+ANSWER_CHARS = 320
+"""Longest answer, in characters: three or four sentences."""
+REASON_CHARS = 80
+TEXT_CHARS = 120
+"""Longest string argument, a question to the person among them."""
+CHOICE_FORM = 'Write JSON: {"answer": "...", "reason": "..."}'
+"""Names no label: the question does, and a list of them here would lean the answer towards the first."""
+MAX_ITEMS = 5
+MAX_DESCRIPTION_CHARS = 120
+ENOUGH = "Is that enough to answer?"
+"""Follows the latest results. Without it a small model repeats its last action: after two results 35 of 40 actions were calls, with it 21."""
+_OPENING = re.compile(r'\s*\{\s*"action"\s*:\s*"(?P<action>[^"]*)"')
+_STRING = re.compile(r'"(?:text|answer)"\s*:\s*(?P<text>"(?:[^"\\]|\\.)*)', re.DOTALL)
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s")
+
+
+class ConstrainedModel:
+    """Lets a weak model act, one constrained JSON action a turn.
+
+    Args:
+        chat: The model, behind a server that enforces JSON schemas.
+        answer_chars: Longest answer, in characters.
+    """
+
+    def __init__(self, chat: OpenAIChat, *, answer_chars: int = ANSWER_CHARS) -> None:
+        self.name = chat.name
+        self._chat = chat
+        self._answer_chars = answer_chars
+
+    async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> ModelTurn:
+        """Generate one action, or one label with its reason where `settings.choices` asks for it; see `Model.generate`."""
+        if settings.choices:
+            form, schema = CHOICE_FORM, choice_schema(settings.choices)
+        else:
+            form, schema = describe_tools(tools), action_schema(tools, self._answer_chars)
+        response_format = {"type": "json_schema", "json_schema": {"name": "action", "schema": schema}}
+        completion = await self._chat.complete(_wire(messages, form), settings, {"response_format": response_format})
+        written, thought = split_reasoning(completion.text)
+        text, calls, broken = (read_label(written), (), ()) if settings.choices else read_action(written, model_turns_in(messages))
+        return ModelTurn(
+            raw_text=completion.text,
+            text=text,
+            reasoning=completion.reasoning or thought,
+            tool_calls=calls,
+            unparsable_calls=broken,
+            logprobs=completion.logprobs,
+            stop="tool_calls" if calls or (broken and completion.stop == "stop") else completion.stop,
+            usage=completion.usage,
+        )
+
+    async def aclose(self) -> None:
+        """Release the connections."""
+        await self._chat.aclose()
+
+
+def describe_tools(tools: Sequence[ToolSpec]) -> str:
+    """The actions open to the model, each as the JSON it would write, in as few words as a small context allows."""
+    lines = ["Write one JSON action at a time:"]
+    lines += [f"- {_short(tool.description)}\n  {_example(tool)}" for tool in tools]
+    return "\n".join([*lines, f'- Answer the person, once you know.\n  {{"action": "{ANSWER}", "text": "<your answer>"}}'])
+
+
+def action_schema(tools: Sequence[ToolSpec], answer_chars: int = ANSWER_CHARS) -> Schema:
+    """JSON Schema of one action: a call of one of `tools`, or the answer."""
+    actions = [_object({"action": {"const": tool.name}, "arguments": _bounded(tool.parameters)}) for tool in tools]
+    actions.append(_object({"action": {"const": ANSWER}, "text": {"type": "string", "minLength": 1, "maxLength": answer_chars}}))
+    return {"anyOf": actions} if len(actions) > 1 else actions[0]
+
+
+def choice_schema(choices: Sequence[str]) -> Schema:
+    """JSON Schema of a label with a short reason."""
+    return _object({"answer": {"enum": list(choices)}, "reason": {"type": "string", "maxLength": REASON_CHARS}})
+
+
+def _object(properties: dict[str, Schema], required: Sequence[str] | None = None) -> Schema:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties) if required is None else list(required),
+        "additionalProperties": False,
+    }
+
+
+def _bounded(schema: Schema) -> Schema:
+    """The part of a parameter schema that a decoder's grammar can hold, with every string and array bounded.
+
+    A null alternative is dropped (an optional argument is left out instead), and so are patterns and formats: servers' grammars differ in them,
+    and the tool itself refuses what does not fit.
+    """
+    for key in ("anyOf", "oneOf", "allOf"):
+        options = [option for option in schema.get(key, ()) if isinstance(option, dict) and option.get("type") != "null"]
+        if options:
+            return _bounded({**options[0], **{k: v for k, v in schema.items() if k != key}})
+    if "enum" in schema or "const" in schema:
+        return {key: schema[key] for key in ("enum", "const") if key in schema}
+    kind = schema.get("type", "object" if "properties" in schema else "string")
+    kind = next((one for one in kind if one != "null"), "string") if isinstance(kind, list) else kind
+    if kind == "object":
+        return _object({name: _bounded(part) for name, part in schema.get("properties", {}).items()}, schema.get("required", ()))
+    if kind == "array":
+        bounds = {"minItems": min(schema.get("minItems", 0), MAX_ITEMS), "maxItems": min(schema.get("maxItems", MAX_ITEMS), MAX_ITEMS)}
+        return {"type": "array", "items": _bounded(schema.get("items", {})), **bounds}
+    if kind != "string":
+        return {"type": kind} | {key: schema[key] for key in ("minimum", "maximum") if key in schema}
+    longest = min(schema.get("maxLength", TEXT_CHARS), TEXT_CHARS)
+    return {"type": "string", "minLength": min(schema.get("minLength", 1), longest), "maxLength": longest}
+
+
+def _example(tool: ToolSpec) -> str:
+    """The action a call would be, each required argument described in its place."""
+    parameters: Schema = tool.parameters.get("properties", {})
+    arguments = {name: f"<{_short(_meaning(parameters.get(name, {})))}>" for name in tool.required}
+    return json.dumps({"action": tool.name, "arguments": arguments}, ensure_ascii=False)
+
+
+def _meaning(schema: Schema) -> str:
+    return str(schema.get("description") or schema.get("title") or schema.get("type") or "value")
+
+
+def _short(text: str) -> str:
+    """First sentence of a description, without its full stop."""
+    sentence = _SENTENCE_END.split(text.strip(), maxsplit=1)[0].rstrip(".")
+    return " ".join(sentence.split())[:MAX_DESCRIPTION_CHARS]
+
+
+def _wire(messages: Sequence[BaseMessage], form: str) -> list[dict[str, Any]]:
+    """The conversation in three plain roles, strictly alternating after the system message: many small models' templates take no other."""
+    system = "\n\n".join([text_of(message) for message in messages if isinstance(message, SystemMessage)] + [form])
+    wire: list[dict[str, Any]] = [{"role": "system", "content": system}]
+    for message in messages:
+        if isinstance(message, SystemMessage):
+            continue
+        role, text = _plain(message)
+        if wire[-1]["role"] == role:
+            wire[-1]["content"] += f"\n{text}"
+        else:
+            wire.append({"role": role, "content": text})
+    if messages and isinstance(messages[-1], ToolMessage):
+        wire[-1]["content"] += f"\n{ENOUGH}"
+    return wire
+
+
+def _plain(message: BaseMessage) -> tuple[str, str]:
+    if isinstance(message, ToolMessage):
+        return "user", f"Result of {message.name or 'the tool'}: {text_of(message)}"
+    if not isinstance(message, AIMessage):
+        return "user", text_of(message)
+    actions = [_dump({"action": call["name"], "arguments": call["args"]}) for call in message.tool_calls]
+    actions += [str(call["args"]) for call in message.invalid_tool_calls]
+    return "assistant", "\n".join(actions) or _dump({"action": ANSWER, "text": text_of(message)})
+
+
+def _dump(value: Schema) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def read_action(written: str, turn: int) -> tuple[str, tuple[ToolCall, ...], tuple[UnparsableCall, ...]]:
+    """Text, call or broken call that an action means. What was cut short is kept as far as it goes."""
+    try:
+        action = read_object(written)
+    except ValueError as err:
+        opening = _OPENING.match(written)
+        if opening is None or opening["action"] == ANSWER:
+            return _cut_string(written), (), ()
+        return "", (), (UnparsableCall(id=f"call-{turn}-0", name=opening["action"], raw=written, reason=str(err)),)
+    name = action.get("action")
+    if name == ANSWER or name is None:
+        return str(action.get("text", written)), (), ()
+    calls, broken = parse_calls([(None, name, action.get("arguments"))], turn)
+    return "", calls, broken
+
+
+def read_label(written: str) -> str:
+    """`<label>. Reason: <reason>`: the word between them keeps a reason such as "or No" from reading as a second label."""
+    try:
+        choice = read_object(written)
+    except ValueError:
+        return _cut_string(written)
+    return f"{choice.get('answer', '')}. Reason: {choice.get('reason', '')}"
+
+
+def _cut_string(written: str) -> str:
+    """The text or label of JSON that ended too early; all of it where there is none to be found."""
+    match = _STRING.search(written)
+    if match is None:
+        return written
+    try:
+        return clean(str(json.loads(match["text"].rstrip("\\") + '"')))
+    except ValueError:
+        return match["text"][1:]

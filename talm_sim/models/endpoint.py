@@ -1,0 +1,216 @@
+"""The line to one model server: an HTTP client, a limit of requests in flight, retries, and failures in words.
+
+The SDKs' own retries are off: they know neither the limit nor the clock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+import anyio
+import httpx2
+
+from talm_sim.errors import CassetteMissError, ContextOverflowError, PrerequisiteError, ProviderError
+from talm_sim.models.retries import RetryPolicy, is_retryable
+
+__all__ = ["LOGICAL_HOST", "LOGICAL_URL", "Endpoint", "provider_failure"]
+
+LOGICAL_HOST = "http://model.invalid"
+LOGICAL_URL = "talm_sim.logical_url"
+"""Request extension that holds the URL under which a recording knows the request, whatever the server's base URL is."""
+MAX_MESSAGE_CHARS = 300
+_OVERFLOW = re.compile(
+    r"context_length_exceeded|exceed_context_size|maximum context length|context (?:window|length|size|limit)|prompt is too long|"
+    r"input is too long|too many (?:input )?tokens|reduce the length",
+    re.IGNORECASE,
+)
+_SECRET = re.compile(
+    r"\b(?:sk|pk|rk|gsk|xai|key)-[\w*.-]{4,}|(?<=bearer )[^\s\"']+|(?<=x-api-key: )[^\s\"']+|(?<=://)[^/@\s]+(?=@)", re.IGNORECASE
+)
+_BROKEN_LINE = (httpx2.RequestError, OSError, anyio.EndOfStream)
+_NEVER_MENDS = (httpx2.UnsupportedProtocol, httpx2.LocalProtocolError, httpx2.TooManyRedirects)
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    message: str
+    retryable: bool = False
+    headers: Mapping[str, str] = field(default_factory=dict)
+    code: str = ""
+
+
+class Endpoint:
+    """Sends requests through a limit, with retries.
+
+    Args:
+        name: The model's `provider/name`, for messages.
+        base_url: The server's address, as the SDK client is given it.
+        path: Path below the base URL that a recording leaves out, e.g. `/api/v1` becomes `/v1`; see `LOGICAL_URL`.
+        transport: Carries the requests; None for the network.
+        retries: When to try again.
+        max_connections: Requests in flight.
+        timeout: Seconds one attempt may take.
+        secrets: Texts that no message may hold.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        base_url: str,
+        *,
+        logical_base: str = LOGICAL_HOST,
+        transport: httpx2.AsyncBaseTransport | None = None,
+        retries: RetryPolicy | None = None,
+        max_connections: int = 16,
+        timeout: float = 600.0,
+        secrets: tuple[str, ...] = (),
+    ) -> None:
+        self.name = name
+        self.retries = retries or RetryPolicy()
+        self.timeout = timeout
+        self._base, self._logical_base = base_url.rstrip("/"), logical_base
+        self._host = urlsplit(base_url).netloc.rpartition("@")[2]
+        self._secrets = secrets
+        self._slots = asyncio.Semaphore(max_connections)
+        self.client = httpx2.AsyncClient(
+            transport=transport,
+            timeout=httpx2.Timeout(timeout),
+            limits=httpx2.Limits(max_connections=max_connections, max_keepalive_connections=max_connections),
+            follow_redirects=True,
+            event_hooks={"request": [self._name_logically]},
+        )
+
+    async def call(self, send: Callable[[], Awaitable[object]]) -> dict[str, Any]:
+        """Send a request until it is answered.
+
+        Args:
+            send: Makes one attempt and returns the answer's JSON.
+
+        Raises:
+            ContextOverflowError: The conversation is longer than the model's context.
+            ProviderError: The server failed for good.
+            CassetteMissError: A replay met an unrecorded request.
+        """
+        retries = 0
+        while True:
+            try:
+                async with self._slots, asyncio.timeout(self.timeout):
+                    answer = await send()
+                error: Exception | None = None
+            except Exception as err:
+                answer, error = None, err
+            failure = _failure_of(error) if error else _failure_in(answer)
+            if failure is None and isinstance(answer, dict):
+                return answer
+            failure = failure or _Failure("answered with something that is no JSON object")
+            retries += 1
+            wait = self.retries.wait_before(retries, failure.headers) if failure.retryable else None
+            if wait is None:
+                raise self._final(failure, retries - 1)
+            await self.retries.sleep(wait)
+
+    async def aclose(self) -> None:
+        """Close the client and its transport."""
+        await self.client.aclose()
+
+    def _final(self, failure: _Failure, retries: int) -> ProviderError:
+        tried = f" (after {retries} {'retry' if retries == 1 else 'retries'})" if retries else ""
+        message = _one_line(f"{self.name} at {self._host}: {failure.message}", self._secrets) + tried
+        overflow = _OVERFLOW.search(failure.code) or _OVERFLOW.search(failure.message)
+        return (ContextOverflowError if overflow and not failure.retryable else ProviderError)(message)
+
+    async def _name_logically(self, request: httpx2.Request) -> None:
+        url = str(request.url)
+        if url.startswith(self._base):
+            request.extensions[LOGICAL_URL] = self._logical_base + url[len(self._base) :]
+
+
+def provider_failure(name: str, error: Exception) -> ProviderError:
+    """Say in one line that a foreign model failed.
+
+    Raises:
+        CassetteMissError, PrerequisiteError: `error` was caused by one; it is raised itself.
+    """
+    _raise_our_own(error)
+    response = getattr(error, "response", None)
+    failure = _status_failure(response) if isinstance(response, httpx2.Response) else _Failure(f"{type(error).__name__}: {error}")
+    message = _one_line(f"{name}: {failure.message}", ())
+    overflow = _OVERFLOW.search(failure.code) or _OVERFLOW.search(failure.message)
+    return (ContextOverflowError if overflow and not failure.retryable else ProviderError)(message)
+
+
+def _failure_of(error: Exception) -> _Failure:
+    """Describe a provider's failure; what is none (a miss, a bug) is raised."""
+    _raise_our_own(error)
+    response = getattr(error, "response", None)
+    if isinstance(response, httpx2.Response) and response.is_error:
+        return _status_failure(response)
+    chain = list(_chain(error))
+    for cause in chain:
+        if isinstance(cause, TimeoutError | httpx2.TimeoutException):
+            return _Failure("no answer in time", retryable=True)
+        if isinstance(cause, _BROKEN_LINE):
+            return _Failure(f"no connection: {cause or type(cause).__name__}", retryable=not isinstance(cause, _NEVER_MENDS))
+    if any(isinstance(cause, json.JSONDecodeError | UnicodeDecodeError) for cause in chain):
+        return _Failure("answered with something that is no JSON")
+    # The SDKs wrap whatever a transport raises; what is left is a bug, and is to be seen as one.
+    raise chain[-1]
+
+
+def _status_failure(response: httpx2.Response) -> _Failure:
+    try:
+        body: Any = response.json()
+    except ValueError:
+        body = response.text
+    message, code = _error_in(body)
+    quota = code == "insufficient_quota"
+    headers = {name.lower(): value for name, value in response.headers.items()}
+    text = f"HTTP {response.status_code}: {message or response.reason_phrase}"
+    return _Failure(text, is_retryable(response.status_code, headers) and not quota, headers, code)
+
+
+def _failure_in(answer: object) -> _Failure | None:
+    """Some routers report an upstream's failure under HTTP 200."""
+    if not isinstance(answer, dict) or not answer.get("error") or "choices" in answer or "content" in answer:
+        return None
+    message, code = _error_in(answer)
+    return _Failure(f"error {code}: {message}".replace(" :", ":"), code.isdigit() and is_retryable(int(code), {}), {}, code)
+
+
+def _error_in(body: Any) -> tuple[str, str]:
+    """Message and code of the error shapes servers use: `{"error": {"message", "code"}}`, `{"error": text}`, `{"detail"}`, `{"message"}`."""
+    error = body.get("error", body) if isinstance(body, dict) else body
+    if isinstance(error, dict):
+        code = error.get("code") or error.get("type") or ""
+        return str(error.get("message") or error.get("detail") or ""), str(code)
+    return str(error or ""), ""
+
+
+def _raise_our_own(error: Exception) -> None:
+    for cause in _chain(error):
+        if isinstance(cause, CassetteMissError | PrerequisiteError | ProviderError):
+            raise cause
+
+
+def _chain(error: BaseException) -> Iterator[Exception]:
+    """The error and what caused it, outermost first."""
+    seen: set[int] = set()
+    cause: BaseException | None = error
+    while isinstance(cause, Exception) and id(cause) not in seen:
+        seen.add(id(cause))
+        yield cause
+        cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
+
+
+def _one_line(text: str, secrets: tuple[str, ...]) -> str:
+    for secret in secrets:
+        if len(secret) >= 4:
+            text = text.replace(secret, "***")
+    text = _SECRET.sub("***", " ".join(text.split()))
+    return text if len(text) <= MAX_MESSAGE_CHARS else text[: MAX_MESSAGE_CHARS - 3] + "..."

@@ -1,0 +1,56 @@
+"""A plausible wrong value for an argument that nobody gave: what a model that never notices would fill in."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+__all__ = ["invent"]
+
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_DAYS = ("2024-03-15", "2023-11-02")
+
+
+def invent(schema: dict[str, Any], gold: Any) -> Any:
+    """Return a value that fits the schema and is not `gold`.
+
+    It comes from the schema's examples, enum or default; where these hold nothing but `gold`, it is a placeholder of the same shape.
+
+    >>> invent({"type": "string", "examples": ["HAN", "CDG"]}, "HAN")
+    'CDG'
+    >>> invent({"type": "integer"}, 7)
+    8
+    """
+    candidates = [*_listed(schema, "examples"), *_listed(schema, "enum"), *([schema["default"]] if schema.get("default") is not None else [])]
+    for option in schema.get("anyOf", ()):
+        candidates += [*_listed(option, "examples"), *_listed(option, "enum")]
+    return next((value for value in candidates if value is not None and not _equal(value, gold)), _placeholder(schema, gold))
+
+
+def _listed(schema: dict[str, Any], key: str) -> list[Any]:
+    values = schema.get(key)
+    return list(values) if isinstance(values, list | tuple) else []
+
+
+def _equal(value: Any, gold: Any) -> bool:
+    if isinstance(value, str) and isinstance(gold, str):
+        return value.casefold() == gold.casefold()
+    return bool(value == gold)
+
+
+def _placeholder(schema: dict[str, Any], gold: Any) -> Any:
+    """A value shaped like `gold`: the one next to it, the other truth, another date, the same letters in another order."""
+    if isinstance(gold, bool):
+        return not gold
+    if isinstance(gold, int | float):
+        return gold - 1 if gold + 1 > schema.get("maximum", gold + 1) else gold + 1
+    if isinstance(gold, list):
+        items = schema.get("items", {})
+        return [_placeholder(items, item) for item in gold] or ["something"]
+    if not isinstance(gold, str):
+        return "something"
+    if _DATE.match(gold):
+        return next(day for day in _DAYS if day != gold[:10]) + gold[10:]
+    shuffled = gold[1:] + gold[:1]
+    longest = schema.get("maxLength", len(gold) + 1)
+    return shuffled if not _equal(shuffled, gold) else (gold + "a")[-longest:]

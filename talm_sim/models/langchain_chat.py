@@ -1,0 +1,157 @@
+"""`langchain/<module>:<factory>`: a chat model of the user's own, or one handed over as an object in the Python API."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import httpx2
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+
+from talm_sim.errors import PrerequisiteError
+from talm_sim.models.base import GenerationSettings, Model
+from talm_sim.models.endpoint import provider_failure
+from talm_sim.models.messages import model_turns_in, openai_tools, text_of
+from talm_sim.models.parsing import clean, parse_calls, split_reasoning
+from talm_sim.models.request import ModelRequest
+from talm_sim.types import ModelTurn, ToolSpec, Usage
+
+__all__ = ["LangChainModel", "open_langchain"]
+
+CLIENT_ARGUMENT = "http_async_client"
+"""A factory with this parameter is handed the HTTP client that records and replays."""
+_SETTINGS = {"temperature": "temperature", "max_tokens": "max_new_tokens", "seed": "seed"}
+"""Field of the chat model to the setting that is bound to it; a model without the field keeps its own way."""
+_STOPS: dict[Any, Literal["stop", "length", "refusal"]] = {
+    "length": "length",
+    "max_tokens": "length",
+    "content_filter": "refusal",
+    "refusal": "refusal",
+}
+
+
+class LangChainModel:
+    """Wraps a LangChain chat model.
+
+    Retries, limits and keys are the chat model's own business.
+
+    Args:
+        chat: The chat model. It must take tools (`bind_tools`) if it is to be offered any.
+        name: `provider/name` for tables; made from the class by default.
+        client: HTTP client to close with the model.
+    """
+
+    def __init__(self, chat: BaseChatModel, name: str = "", *, client: httpx2.AsyncClient | None = None) -> None:
+        self.name = name or f"langchain/{type(chat).__name__}"
+        self._chat = chat
+        self._client = client
+
+    async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> ModelTurn:
+        """Generate one turn; see `Model.generate`."""
+        fields = type(self._chat).model_fields
+        bound = {field: getattr(settings, name) for field, name in _SETTINGS.items() if field in fields}
+        options = {field: value for field, value in bound.items() if value is not None} | settings.options
+        try:
+            chat = self._chat.bind_tools(openai_tools(tools), **options) if tools else self._chat.bind(**options)
+            message = await chat.ainvoke(list(messages))
+        except Exception as err:
+            failure: Exception = _as_failure(self.name, err)
+        else:
+            return _turn(message, model_turns_in(messages))
+        raise failure
+
+    async def aclose(self) -> None:
+        """Close the HTTP client that was handed to the factory."""
+        if self._client is not None:
+            await self._client.aclose()
+
+
+def open_langchain(request: ModelRequest) -> Model:
+    """Open `langchain/<module>:<factory>`; the factory takes the `-M` options as keyword arguments and returns a chat model."""
+    factory = _factory(request)
+    arguments: dict[str, Any] = dict(request.options)
+    client = None
+    takes_client = CLIENT_ARGUMENT in inspect.signature(factory).parameters
+    if request.replay and not takes_client:
+        raise PrerequisiteError(
+            f"{request.name}: cannot be replayed, since its factory takes no '{CLIENT_ARGUMENT}' and would reach the network; "
+            f"give it that parameter, or run with --live."
+        )
+    if takes_client and request.transport_factory is not None:
+        client = arguments[CLIENT_ARGUMENT] = httpx2.AsyncClient(transport=request.transport_factory(), timeout=request.timeout)
+    try:
+        chat = factory(**arguments)
+    except TypeError as err:
+        raise PrerequisiteError(f"{request.name}: the factory refused its arguments ({err}); check the -M options.") from err
+    if not isinstance(chat, BaseChatModel):
+        raise PrerequisiteError(f"{request.name}: returned a {type(chat).__name__}, but must return a LangChain chat model.")
+    return LangChainModel(chat, request.name, client=client)
+
+
+def _factory(request: ModelRequest) -> Callable[..., Any]:
+    module_name, colon, attribute = request.model.partition(":")
+    if not (colon and module_name and attribute):
+        raise PrerequisiteError(f"{request.name}: write langchain/MODULE:FACTORY, e.g. langchain/my_models:make_chat.")
+    # A console script's path does not hold the directory it is called from, where the user's own module lies.
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        found = getattr(importlib.import_module(module_name), attribute)
+    except ModuleNotFoundError as err:
+        raise PrerequisiteError(f"{request.name}: no module '{err.name}'; install it, or run where it can be imported.") from None
+    except AttributeError:
+        raise PrerequisiteError(f"{request.name}: module '{module_name}' has no '{attribute}'.") from None
+    if not callable(found):
+        raise PrerequisiteError(f"{request.name}: '{attribute}' is no function that returns a chat model.")
+    factory: Callable[..., Any] = found
+    return factory
+
+
+def _as_failure(name: str, error: Exception) -> Exception:
+    if isinstance(error, NotImplementedError):
+        return PrerequisiteError(f"{name}: this chat model takes no tools (it has no bind_tools); use another.")
+    return provider_failure(name, error)
+
+
+def _turn(message: AIMessage, turn: int) -> ModelTurn:
+    raw_text = clean(text_of(message))
+    text, thought = split_reasoning(raw_text)
+    # Arguments go through the strict reader: LangChain's own lets NaN pass.
+    written: list[tuple[Any, Any, Any]] = [(call["id"], call["name"], call["args"]) for call in message.tool_calls]
+    written += [(call["id"], call["name"] or "", call["args"] or "null") for call in message.invalid_tool_calls]
+    calls, broken = parse_calls(written, turn)
+    reason = message.response_metadata.get("finish_reason") or message.response_metadata.get("stop_reason")
+    stop = _STOPS.get(reason, "stop")
+    return ModelTurn(
+        raw_text=raw_text,
+        text=text,
+        reasoning=_reasoning(message) or thought,
+        tool_calls=calls,
+        unparsable_calls=broken,
+        stop="tool_calls" if (calls or broken) and stop == "stop" else stop,
+        usage=_usage(message),
+    )
+
+
+def _reasoning(message: AIMessage) -> str:
+    own = message.additional_kwargs.get("reasoning_content")
+    if own:
+        return clean(str(own))
+    blocks = [block for block in message.content if isinstance(block, dict)] if isinstance(message.content, list) else []
+    kept = [block.get("thinking") or block.get("reasoning") for block in blocks if block.get("type") in {"thinking", "reasoning"}]
+    return clean("\n\n".join(part if isinstance(part, str) else json.dumps(part) for part in kept if part))
+
+
+def _usage(message: AIMessage) -> Usage:
+    usage = message.usage_metadata
+    if usage is None:
+        return Usage()
+    cached = usage.get("input_token_details", {}).get("cache_read", 0)
+    return Usage(input_tokens=usage["input_tokens"], output_tokens=usage["output_tokens"], cached_tokens=cached)

@@ -1,0 +1,111 @@
+"""LangChain messages turned into the two wire formats.
+
+Both are deterministic: equal conversations give equal bytes, or a replay would miss.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+
+from talm_sim.types import ToolSpec
+
+__all__ = ["anthropic_messages", "anthropic_tools", "model_turns_in", "openai_messages", "openai_tools", "text_of"]
+
+Wire = dict[str, Any]
+UNPARSABLE_KEY = "unparsable_arguments"
+"""Servers load the arguments of earlier calls, so a call that was no JSON goes back as a JSON object that quotes it."""
+
+
+def text_of(message: BaseMessage) -> str:
+    """Text of a message, whether its content is a string or a list of blocks."""
+    content = message.content
+    if isinstance(content, str):
+        return content
+    return "".join(block if isinstance(block, str) else str(block.get("text", "")) for block in content)
+
+
+def model_turns_in(messages: Sequence[BaseMessage]) -> int:
+    """How many turns the model has had in this conversation."""
+    return sum(isinstance(message, AIMessage) for message in messages)
+
+
+def openai_messages(messages: Sequence[BaseMessage]) -> list[Wire]:
+    """Messages of the chat-completions protocol."""
+    return [_openai_message(message) for message in messages]
+
+
+def openai_tools(tools: Sequence[ToolSpec]) -> list[Wire]:
+    """Function specifications, without `strict`: it would refuse optional arguments, and many servers do not know it."""
+    return [
+        {"type": "function", "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters}} for tool in tools
+    ]
+
+
+def _openai_message(message: BaseMessage) -> Wire:
+    if isinstance(message, AIMessage):
+        calls = [
+            {"id": call_id, "type": "function", "function": {"name": name, "arguments": _compact(arguments)}}
+            for call_id, name, arguments in _calls_of(message)
+        ]
+        text = text_of(message)
+        return {"role": "assistant", "content": text or None, "tool_calls": calls} if calls else {"role": "assistant", "content": text}
+    if isinstance(message, ToolMessage):
+        return {"role": "tool", "tool_call_id": message.tool_call_id, "content": text_of(message)}
+    return {"role": _role(message), "content": text_of(message)}
+
+
+def anthropic_messages(messages: Sequence[BaseMessage]) -> tuple[str, list[Wire]]:
+    """System text and messages of the Anthropic protocol.
+
+    Neighbours of one role are merged, as the protocol wants turns to alternate; so all results of one turn's calls stand in one user turn.
+    Empty texts are left out: the protocol refuses them.
+    """
+    system = "\n\n".join(text for message in messages if isinstance(message, SystemMessage) and (text := text_of(message)))
+    turns: list[Wire] = []
+    for message in messages:
+        if isinstance(message, SystemMessage):
+            continue
+        role, blocks = _anthropic_blocks(message)
+        if not blocks:
+            continue
+        if turns and turns[-1]["role"] == role:
+            turns[-1]["content"].extend(blocks)
+        else:
+            turns.append({"role": role, "content": blocks})
+    return system, turns
+
+
+def anthropic_tools(tools: Sequence[ToolSpec]) -> list[Wire]:
+    """Tool specifications of the Anthropic protocol."""
+    return [{"name": tool.name, "description": tool.description, "input_schema": tool.parameters} for tool in tools]
+
+
+def _anthropic_blocks(message: BaseMessage) -> tuple[str, list[Wire]]:
+    text = text_of(message)
+    if isinstance(message, ToolMessage):
+        result: Wire = {"type": "tool_result", "tool_use_id": message.tool_call_id, "content": text}
+        return "user", [result | {"is_error": True} if message.status == "error" else result]
+    blocks: list[Wire] = [{"type": "text", "text": text}] if text.strip() else []
+    if isinstance(message, AIMessage):
+        blocks += [{"type": "tool_use", "id": call_id, "name": name, "input": arguments} for call_id, name, arguments in _calls_of(message)]
+    return _role(message), blocks
+
+
+def _calls_of(message: AIMessage) -> list[tuple[str, str, Wire]]:
+    calls = [(str(call["id"]), call["name"], call["args"]) for call in message.tool_calls]
+    broken = [(str(call["id"]), call["name"] or "unknown", {UNPARSABLE_KEY: call["args"] or ""}) for call in message.invalid_tool_calls]
+    return calls + broken
+
+
+def _role(message: BaseMessage) -> str:
+    if isinstance(message, SystemMessage):
+        return "system"
+    return "user" if isinstance(message, HumanMessage) else "assistant"
+
+
+def _compact(arguments: Wire) -> str:
+    return json.dumps(arguments, ensure_ascii=False, separators=(", ", ": "))

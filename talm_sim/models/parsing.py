@@ -1,0 +1,147 @@
+"""What a model wrote, read: tool-call arguments and reasoning blocks.
+
+A model's mistakes are data. Nothing here raises on what a model may write.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from talm_sim.types import ToolCall, UnparsableCall
+
+__all__ = ["clean", "parse_call", "parse_calls", "read_object", "split_reasoning"]
+
+MAX_REASON_CHARS = 200
+_BLOCK = re.compile(r"<(think|thinking)>(.*?)(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
+_HEADLESS = re.compile(r"\A(.*?)</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+
+
+def clean(text: str) -> str:
+    """Replace halves of surrogate pairs, which JSON escapes can smuggle in and no UTF-8 file or request can hold."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def split_reasoning(text: str) -> tuple[str, str]:
+    """Take `<think>` blocks out of `text`.
+
+    A block that never closes runs to the end (the turn was cut short); one that never opens starts at the beginning (some chat templates
+    write the opening tag into the prompt).
+
+    Returns:
+        The text without reasoning, and the reasoning.
+
+    >>> split_reasoning("<think>Paris is in France.</think>Yes, I know it.")
+    ('Yes, I know it.', 'Paris is in France.')
+    >>> split_reasoning("It is in France.</think>Yes.")
+    ('Yes.', 'It is in France.')
+    """
+    if "think" not in text.lower():
+        return text, ""
+    found: list[str] = []
+    headless = _HEADLESS.match(text)
+    if headless and not _BLOCK.search(headless.group(1)):
+        found.append(headless.group(1))
+        text = text[headless.end() :]
+    found += [match.group(2) for match in _BLOCK.finditer(text)]
+    rest = _BLOCK.sub("", text)
+    if not found:
+        return text, ""
+    return rest.strip(), "\n\n".join(part.strip() for part in found if part.strip())
+
+
+def read_object(raw: str) -> dict[str, Any]:
+    """Read a JSON object as strictly as the standard writes it: no NaN, no Infinity, no number that overflows, no lone surrogate.
+
+    Raises:
+        ValueError: It is none; the message says why.
+    """
+    try:
+        value = json.loads(raw, parse_constant=_refuse_constant, parse_float=_finite)
+    except json.JSONDecodeError as err:
+        raise ValueError(f"not valid JSON: {err.msg} at character {err.pos}") from None
+    except RecursionError:
+        raise ValueError("not valid JSON: nested too deeply") from None
+    if not isinstance(value, dict):
+        raise ValueError(f"a JSON {_json_type(value)}, not an object")
+    try:
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:
+        raise ValueError("not valid JSON: holds half of a surrogate pair") from None
+    return value
+
+
+def parse_call(call_id: str, name: Any, arguments: Any) -> ToolCall | UnparsableCall:
+    """Turn one call as a provider reports it into a `ToolCall`, or say why it is none.
+
+    Args:
+        call_id: The provider's id of the call.
+        name: The tool's name; anything but a non-empty string is a mistake of the model.
+        arguments: JSON text, or an object already parsed by a lenient reader. Empty text means "no arguments": some servers write that for
+            tools without parameters.
+    """
+    raw = arguments if isinstance(arguments, str) else _dump(arguments)
+    label = clean(name) if isinstance(name, str) else ""
+    try:
+        if not label.strip():
+            raise ValueError("no tool name")
+        return ToolCall(id=call_id, name=label, arguments=read_object(raw) if raw.strip() else {})
+    except ValueError as err:
+        return UnparsableCall(id=call_id, name=label, raw=clean(raw), reason=str(err)[:MAX_REASON_CHARS])
+
+
+def parse_calls(written: Iterable[tuple[Any, Any, Any]], turn: int) -> tuple[tuple[ToolCall, ...], tuple[UnparsableCall, ...]]:
+    """Parse the calls of one turn, given as (id, name, arguments).
+
+    An id that is absent or used twice is replaced by `call-<turn>-<n>`, so that every call can be answered, and always under the same id.
+
+    Args:
+        written: The calls as the provider reports them.
+        turn: How many turns the model had before; part of a replaced id.
+    """
+    calls: list[ToolCall] = []
+    broken: list[UnparsableCall] = []
+    seen: set[str] = set()
+    for number, (given, name, arguments) in enumerate(written):
+        call_id = given if isinstance(given, str) and given and given not in seen else f"call-{turn}-{number}"
+        seen.add(call_id)
+        call = parse_call(call_id, name, arguments)
+        if isinstance(call, ToolCall):
+            calls.append(call)
+        else:
+            broken.append(call)
+    return tuple(calls), tuple(broken)
+
+
+def _dump(value: Any) -> str:
+    """JSON text of a value that a lenient reader let in; NaN stays NaN, so that the strict reader sees it."""
+    if value is None:
+        return ""
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        return str(value)
+
+
+def _refuse_constant(constant: str) -> float:
+    raise ValueError(f"not valid JSON: {constant} is no number")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise ValueError(f"not valid JSON: {digits[:20]} is too large a number")
+    return number
+
+
+def _json_type(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, str):
+        return "string"
+    return "array" if isinstance(value, list) else "number"

@@ -1,0 +1,213 @@
+"""Models by name: `provider/model`. Providers are imported only when one of their models is opened."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any
+
+from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.models.request import ModelRequest
+
+if TYPE_CHECKING:
+    import httpx2
+
+    from talm_sim.models.base import Model
+
+__all__ = ["ENTRY_POINT_GROUP", "Provider", "ProviderStatus", "list_providers", "open_model", "provider"]
+
+ENTRY_POINT_GROUP = "talm_sim.models"
+"""Entry points of this group name a function that takes a `ModelRequest` and returns a `Model`."""
+Opener = Callable[[ModelRequest], "Model"]
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """A way to open models.
+
+    Attributes:
+        name: What stands before the first slash.
+        form: How its models are named.
+        about: What it is, in a line.
+        opener: `module:function` that opens a model, or the function itself.
+        needs: Environment variables a live run needs.
+        constrains: Whether its models can act through the constrained tool format.
+    """
+
+    name: str
+    form: str
+    about: str
+    opener: str | Opener
+    needs: tuple[str, ...] = ()
+    constrains: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderStatus:
+    """What `doctor` and `models list` say of a provider; never a credential's value.
+
+    Attributes:
+        name: What stands before the first slash.
+        form: How its models are named.
+        about: What it is, in a line.
+        needs: Environment variables a live run needs.
+        missing: Those of them that are not set.
+        found: For services named by the user: the services whose address is set.
+    """
+
+    name: str
+    form: str
+    about: str
+    needs: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    found: tuple[str, ...] = ()
+
+    @property
+    def ready(self) -> bool:
+        """Whether a live run has what it needs."""
+        return not self.missing
+
+
+_SERVICE_NEEDS = ("<SERVICE>_BASE_URL", "<SERVICE>_API_KEY")
+_BUILT_IN = (
+    Provider(
+        "openai",
+        "openai/MODEL",
+        "OpenAI's chat completions.",
+        "talm_sim.models.openai_chat:open_openai",
+        ("OPENAI_API_KEY",),
+        constrains=True,
+    ),
+    Provider(
+        "openai-api",
+        "openai-api/SERVICE/MODEL",
+        "Any server of the OpenAI protocol: vLLM, llama.cpp, ... (one on this machine needs no key).",
+        "talm_sim.models.openai_chat:open_compatible",
+        _SERVICE_NEEDS,
+        constrains=True,
+    ),
+    Provider(
+        "anthropic",
+        "anthropic/MODEL",
+        "Anthropic's Messages protocol.",
+        "talm_sim.models.anthropic_messages:open_anthropic",
+        ("ANTHROPIC_API_KEY",),
+    ),
+    Provider(
+        "langchain",
+        "langchain/MODULE:FACTORY",
+        "A LangChain chat model made by your own function.",
+        "talm_sim.models.langchain_chat:open_langchain",
+    ),
+    Provider(
+        "sim",
+        "sim/oracle|eager|cautious|asker",
+        "Scripted controls whose true metric values are known; no language models.",
+        "talm_sim.models.sim:open_sim",
+    ),
+)
+_registered: dict[str, Provider] = {one.name: one for one in _BUILT_IN}
+
+
+def provider(
+    name: str, *, form: str = "", about: str = "", needs: tuple[str, ...] = (), constrains: bool = False
+) -> Callable[[Opener], Opener]:
+    """Register a function as a provider.
+
+    Args:
+        name: What stands before the first slash of a model's name.
+        form: How its models are named; `NAME/MODEL` by default.
+        about: What it is, in a line.
+        needs: Environment variables a live run needs.
+        constrains: Whether it honours `ModelRequest.constrained`.
+    """
+
+    def register(opener: Opener) -> Opener:
+        _registered[name] = Provider(name, form or f"{name}/MODEL", about, opener, needs, constrains)
+        return opener
+
+    return register
+
+
+def open_model(
+    name: str,
+    *,
+    transport_factory: Callable[[], httpx2.AsyncBaseTransport] | None = None,
+    max_retries: int = 5,
+    max_connections: int = 16,
+    timeout: float = 600.0,
+    options: Mapping[str, str] | None = None,
+    constrained: bool = False,
+    replay: bool = False,
+) -> Model:
+    """Open a model.
+
+    Args:
+        name: `provider/model`.
+        transport_factory: Makes the HTTP transport that knows about recordings; None for the plain network.
+        max_retries: Times a failed request is tried again.
+        max_connections: Requests in flight.
+        timeout: Seconds one attempt may take.
+        options: Options of the provider (`-M key=value`).
+        constrained: Whether the model acts through the constrained tool format.
+        replay: Whether answers come from a recording only, so that neither key nor address is needed.
+
+    Raises:
+        PrerequisiteError: The name, an option, a key or an address is missing or wrong.
+    """
+    known = _providers()
+    prefix, slash, model = name.partition("/")
+    if prefix not in known:
+        raise PrerequisiteError(f"model '{name}': unknown provider '{prefix}'.{did_you_mean(prefix, known)}")
+    found = known[prefix]
+    if not slash or not model:
+        raise PrerequisiteError(f"model '{name}': names no model; write {found.form}.")
+    if constrained and not found.constrains:
+        able = ", ".join(one.name for one in known.values() if one.constrains)
+        raise PrerequisiteError(f"model '{name}': --tool-format constrained works with {able} only; use --tool-format native.")
+    request = ModelRequest(name, model, transport_factory, max_retries, max_connections, timeout, dict(options or {}), constrained, replay)
+    return _opener(found)(request)
+
+
+def list_providers(environ: Mapping[str, str] | None = None) -> list[ProviderStatus]:
+    """Say of every provider what it needs and whether it is there. Imports no provider and reveals no value."""
+    environ = os.environ if environ is None else environ
+    return [_status(one, environ) for one in _providers().values()]
+
+
+def _status(one: Provider, environ: Mapping[str, str]) -> ProviderStatus:
+    if one.needs != _SERVICE_NEEDS:
+        missing = tuple(variable for variable in one.needs if not environ.get(variable))
+        return ProviderStatus(one.name, one.form, one.about, one.needs, missing)
+    ends = "_BASE_URL"
+    services = sorted(name.removesuffix(ends).lower() for name, value in environ.items() if name.endswith(ends) and value)
+    found = tuple(service for service in services if service not in {"openai", "anthropic"})
+    return ProviderStatus(one.name, one.form, one.about, one.needs, () if found else one.needs[:1], found)
+
+
+def _providers() -> dict[str, Provider]:
+    return _plugins() | _registered
+
+
+@lru_cache(maxsize=1)
+def _plugins() -> dict[str, Provider]:
+    return {
+        point.name: Provider(point.name, f"{point.name}/MODEL", f"From {point.value.partition(':')[0]}.", point.value)
+        for point in entry_points(group=ENTRY_POINT_GROUP)
+    }
+
+
+def _opener(one: Provider) -> Opener:
+    if not isinstance(one.opener, str):
+        return one.opener
+    module, _, function = one.opener.partition(":")
+    try:
+        opener: Any = getattr(import_module(module), function)
+    except (ImportError, AttributeError) as err:
+        raise PrerequisiteError(f"model provider '{one.name}' cannot be loaded: {err}.") from err
+    found: Opener = opener
+    return found

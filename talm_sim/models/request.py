@@ -1,0 +1,104 @@
+"""What the registry hands to a provider that is to open a model."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from talm_sim.errors import PrerequisiteError
+
+if TYPE_CHECKING:
+    import httpx2
+
+__all__ = ["REPLAY_KEY", "ModelRequest", "body_options", "is_loopback", "required_variable", "server_url"]
+
+REPLAY_KEY = "replayed"
+"""Stands in for a key on replay: the SDKs insist on one, and no recording holds any."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """A model to open.
+
+    Attributes:
+        name: `provider/model`, as the user wrote it.
+        model: What follows the provider.
+        transport_factory: Makes the HTTP transport that knows about recordings; None for the plain network.
+        max_retries: Times a failed request is tried again; 0 on replay.
+        max_connections: Requests in flight.
+        timeout: Seconds one attempt may take.
+        options: The user's `-M key=value`.
+        constrained: Whether the model acts through the constrained tool format.
+        replay: Whether answers come from a recording only, so that neither key nor address is needed.
+        environ: Environment that keys and addresses are read from.
+    """
+
+    name: str
+    model: str
+    transport_factory: Callable[[], httpx2.AsyncBaseTransport] | None = None
+    max_retries: int = 5
+    max_connections: int = 16
+    timeout: float = 600.0
+    options: Mapping[str, str] = field(default_factory=dict)
+    constrained: bool = False
+    replay: bool = False
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+
+
+def required_variable(request: ModelRequest, variable: str) -> str:
+    """Value of an environment variable that a live run needs.
+
+    Raises:
+        PrerequisiteError: It is not set.
+    """
+    value = request.environ.get(variable, "").strip()
+    if not value:
+        raise PrerequisiteError(f"{request.name}: the environment variable {variable} is not set; set it, or replay a recording with --replay.")
+    return value
+
+
+def server_url(variable: str, url: str) -> str:
+    """Check a server address that came from an environment variable.
+
+    Raises:
+        PrerequisiteError: It is no http or https URL.
+    """
+    try:
+        parts = urlsplit(url)
+        good = parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        good = False
+    if not good:
+        raise PrerequisiteError(f"{variable}: not the address of a server; write it like http://127.0.0.1:8000/v1.")
+    return url
+
+
+def is_loopback(url: str) -> bool:
+    """Whether the server runs on this machine; such servers commonly ask for no key."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def body_options(request: ModelRequest, reserved: frozenset[str]) -> dict[str, Any]:
+    """The user's options as fields of the request body: each value is JSON where it reads as JSON, else text.
+
+    Raises:
+        PrerequisiteError: An option names a field that talm-sim itself fills in.
+    """
+    fields: dict[str, Any] = {}
+    for key, text in sorted(request.options.items()):
+        if key in reserved:
+            raise PrerequisiteError(f"-M {key}: {request.name} fills this field in itself; leave it out.")
+        try:
+            fields[key] = json.loads(text)
+        except ValueError:
+            fields[key] = text
+    return fields

@@ -1,0 +1,83 @@
+"""When to try again, and after how long."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import random
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+
+__all__ = ["RetryPolicy", "is_retryable", "retry_after"]
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """Exponential backoff with full jitter, below what the server asks for.
+
+    Attributes:
+        max_retries: Times a failed request is tried again.
+        first_wait: Upper bound of the first wait, in seconds; it doubles with every retry.
+        longest_wait: Upper bound of any wait of our own choosing, in seconds.
+        patience: Longest wait a server may ask for, in seconds; one that asks for more has failed for good.
+        sleep: Waits; replaced in tests.
+        now: Unix time in seconds; replaced in tests.
+        chance: A number in [0, 1); replaced in tests.
+    """
+
+    max_retries: int = 5
+    first_wait: float = 0.5
+    longest_wait: float = 60.0
+    patience: float = 600.0
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    now: Callable[[], float] = time.time
+    chance: Callable[[], float] = random.random
+
+    def wait_before(self, retry: int, headers: Mapping[str, str]) -> float | None:
+        """Seconds to wait before retry number `retry` (from 1); None when there is to be none.
+
+        A server's own figure is kept to, with up to one first wait on top: everyone it turned away would be back at the same moment otherwise.
+        """
+        if retry > self.max_retries:
+            return None
+        asked = retry_after(headers, self.now())
+        if asked is None:
+            return self.chance() * min(self.longest_wait, self.first_wait * 2.0 ** (retry - 1))
+        return None if asked > self.patience else asked + self.chance() * self.first_wait
+
+
+def is_retryable(status: int, headers: Mapping[str, str]) -> bool:
+    """Whether another attempt may succeed; a server that says so itself in `x-should-retry` is believed."""
+    told = headers.get("x-should-retry")
+    if told in {"true", "false"}:
+        return told == "true"
+    return status in {408, 409, 429} or status >= 500
+
+
+def retry_after(headers: Mapping[str, str], now: float) -> float | None:
+    """Seconds the server asks to wait: `retry-after-ms`, or `retry-after` as seconds or as an HTTP date.
+
+    >>> retry_after({"retry-after": "2"}, now=0.0), retry_after({"retry-after-ms": "150"}, now=0.0), retry_after({}, now=0.0)
+    (2.0, 0.15, None)
+    """
+    milliseconds = _number(headers.get("retry-after-ms"))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    text = headers.get("retry-after")
+    seconds = _number(text)
+    if seconds is not None or text is None:
+        return seconds
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - now)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        number = float(text or "")
+    except ValueError:
+        return None
+    return max(0.0, number) if math.isfinite(number) else None

@@ -1,0 +1,264 @@
+"""`sim/...`: control models, scripted policies whose true metric values are known. They are no language models and never shown as such.
+
+Each knows its scenario, but acts through the same messages, graph, tools and human as any model. True values on the packaged scenarios of task
+`talm` with the `reference` judge, undamaged tools, and the simulated human where one is named:
+
+| control  | group           | PR                        | Aware | Unexp | Skip | Inter                |
+|----------|-----------------|---------------------------|-------|-------|------|----------------------|
+| oracle   | perfect         | 1                         | 1     | 0     | 0    | 0                    |
+|          | underspecified  | 1 (it knows what is gone) | 0     | 1     | 0    | 0                    |
+|          | replaceable     | 0                         | 0     | 0     | 0    | 0                    |
+|          | non-replaceable | 0                         | 0     | 0     | 0    | 0                    |
+| eager    | perfect         | 1                         | 1     | 0     | 0    | 0                    |
+|          | underspecified  | 0 (it invents)            | 0     | 0     | 0    | 0                    |
+|          | replaceable     | 0                         | 0     | 0     | 0    | 0                    |
+|          | non-replaceable | 0                         | 0     | 0     | 0    | 0                    |
+| cautious | perfect         | 0                         | 0     | 1     | 1    | - (all are skipped)  |
+|          | underspecified  | 0                         | 1     | 0     | 1    | -                    |
+|          | replaceable     | 0                         | 0     | 1     | 1    | -                    |
+|          | non-replaceable | 0                         | 1     | 0     | 1    | -                    |
+| asker    | perfect         | 1                         | 1     | 0     | 0    | 0                    |
+|          | underspecified  | 1; without a human 0      | 1     | 0     | 0    | 1; without a human 0 |
+|          | replaceable     | 1; without a human 0      | 1     | 0     | 0    | 1; without a human 0 |
+|          | non-replaceable | 0                         | 1     | 0     | 0    | 1; without a human 0 |
+
+`no-tools` scenarios ask no awareness question, and no control knows a fact there. In the unavailable groups a PR of 0 holds as long as no fact
+of the masked tool happens to be a fact of the other one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from langchain_core.messages import BaseMessage, ToolMessage
+
+from talm_sim.errors import PrerequisiteError, ProviderError, did_you_mean
+from talm_sim.models.base import GenerationSettings, Model
+from talm_sim.models.invention import invent
+from talm_sim.models.messages import text_of
+from talm_sim.models.request import ModelRequest
+from talm_sim.types import Fact, Facts, GoldCall, Missing, MissingKind, ModelTurn, Scenario, ToolCall, ToolSpec
+
+__all__ = ["CONTROLS", "SimModel", "open_sim"]
+
+CONTROLS = ("oracle", "eager", "cautious", "asker")
+ASK_HUMAN = "ask_human"
+_ASK_ID = "ask-1"
+_NOT_THERE = object()
+
+
+class SimModel:
+    """A control that has no scenario yet.
+
+    Args:
+        control: One of `CONTROLS`.
+        latency: Seconds each generation takes, to stand in for a model's own.
+    """
+
+    def __init__(self, control: str, *, latency: float = 0.0) -> None:
+        self.name = f"sim/{control}"
+        self._control = control
+        self._latency = latency
+
+    def for_scenario(self, scenario: Scenario) -> Model:
+        """Return the policy for one scenario."""
+        return _Policy(self._control, scenario, self._latency)
+
+    async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> ModelTurn:
+        """Refuse: a control plays scenarios and nothing else.
+
+        Raises:
+            ProviderError: Always.
+        """
+        raise ProviderError(f"{self.name} is a control: it plays scenarios, and cannot judge or chat.")
+
+    async def aclose(self) -> None:
+        """Do nothing: a control holds nothing."""
+
+
+def open_sim(request: ModelRequest) -> Model:
+    """Open `sim/<control>`; `-M latency=SECONDS` simulates a model's latency."""
+    if request.model not in CONTROLS:
+        raise PrerequisiteError(f"model '{request.name}': unknown control '{request.model}'.{did_you_mean(request.model, CONTROLS)}")
+    unknown = sorted(set(request.options) - {"latency"})
+    if unknown:
+        raise PrerequisiteError(f"-M {unknown[0]}: {request.name} has no such option.{did_you_mean(unknown[0], ['latency'])}")
+    text = request.options.get("latency", "0")
+    try:
+        latency = float(text)
+        if not 0 <= latency < 3600:
+            raise ValueError
+    except ValueError:
+        raise PrerequisiteError(f"-M latency={text}: must be a number of seconds, such as 0.2.") from None
+    return SimModel(request.model, latency=latency)
+
+
+class _Policy:
+    """One control in one scenario. It keeps no state: what was done so far stands in the messages, so a resumed episode goes on."""
+
+    def __init__(self, control: str, scenario: Scenario, latency: float) -> None:
+        self.name = f"sim/{control}"
+        self._control = control
+        self._missing = scenario.missing
+        self._gold = scenario.gold_calls
+        self._facts = scenario.target.required if isinstance(scenario.target, Facts) else ()
+        self._waves = _waves(self._gold, self._facts, scenario.query)
+        self._latency = latency
+
+    async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> ModelTurn:
+        """Act; see `Model.generate`."""
+        if self._latency:
+            await asyncio.sleep(self._latency)
+        if settings.choices:
+            return _say(self._awareness())
+        results = {message.tool_call_id: text_of(message) for message in messages if isinstance(message, ToolMessage)}
+        offered = {tool.name: tool for tool in tools}
+        if self._control == "asker" and self._missing and ASK_HUMAN in offered and _ASK_ID not in results:
+            return _call(ToolCall(id=_ASK_ID, name=ASK_HUMAN, arguments={"question": self._question(offered)}))
+        reply = results.get(_ASK_ID, "")
+        informed = self._control == "oracle" or _holds(reply, self._missing)
+        for wave in self._waves:
+            open_calls = [index for index in wave if f"gold-{index}" not in results and self._gold[index].tool in offered]
+            if open_calls:
+                return _call(*(self._gold_call(index, offered, informed) for index in open_calls))
+        return _say(self._answer(results, reply, informed))
+
+    async def aclose(self) -> None:
+        """Do nothing: a control holds nothing."""
+
+    def _awareness(self) -> str:
+        if self._control == "cautious":
+            return "No, I would rather not try."
+        if self._control == "asker" and self._missing:
+            return f"IDK, there is no {_words(self._missing.name)}."
+        return "Yes, I have all I need."
+
+    def _question(self, offered: Mapping[str, ToolSpec]) -> str:
+        missing = self._missing
+        assert missing is not None
+        if _is_tool(missing):
+            lost = [_words(fact.name) for fact in self._facts if fact.call is None]
+            wanted = " and the ".join(lost) or "result it would have given"
+            return f"I have no tool to {_words(missing.name)}. What is the {wanted}?"
+        uses = (call for call in self._gold if missing.name in call.arguments and call.tool in offered)
+        schemas = (offered[call.tool].parameters.get("properties", {}).get(missing.name, {}) for call in uses)
+        description = next((str(schema["description"]) for schema in schemas if schema.get("description")), "")
+        question = f"What is the {_words(missing.name)}?"
+        return f"{question} I need this: {description}" if description else question
+
+    def _gold_call(self, index: int, offered: Mapping[str, ToolSpec], informed: bool) -> ToolCall:
+        call = self._gold[index]
+        arguments = dict(call.arguments)
+        if self._missing and not informed and not _is_tool(self._missing):
+            arguments = {name: self._guessed(name, value, offered) for name, value in arguments.items()}
+        return ToolCall(id=f"gold-{index}", name=call.tool, arguments=arguments)
+
+    def _guessed(self, name: str, value: Any, offered: Mapping[str, ToolSpec]) -> Any:
+        """The value itself, or, where it is what the user left out, an invented one: the same one wherever it is needed."""
+        missing = self._missing
+        assert missing is not None
+        same_text = isinstance(value, str) and value == missing.value
+        if not same_text and not (name == missing.name and value == missing.value):
+            return value
+        first = next((call.tool for call in self._gold if missing.name in call.arguments), "")
+        parameters = offered[first].parameters if first in offered else {}
+        return invent(parameters.get("properties", {}).get(missing.name, {}), missing.value)
+
+    def _answer(self, results: Mapping[str, str], reply: str, informed: bool) -> str:
+        """What was found, each fact as it stands in the result that was received. Nothing is said from memory."""
+        parsed = {call_id: _read(text) for call_id, text in results.items() if call_id != _ASK_ID}
+        values = [(fact, _resolve(parsed.get(f"gold-{fact.call}"), fact.pointer)) for fact in self._facts]
+        lines = [f"{_words(fact.name)}: {_shown(value)}" for fact, value in values if value is not _NOT_THERE]
+        lacking = any(value is _NOT_THERE for _, value in values)
+        if informed and self._missing and _is_tool(self._missing) and reply:
+            lines.append(reply)
+        elif lacking and self._control in {"eager", "asker"} and self._lacks_tool():
+            lines.append("For the rest I would guess that all is as usual.")
+        elif lacking:
+            lines.append("The rest could not be found.")
+        return "\n".join(lines) or "There is nothing to tell."
+
+    def _lacks_tool(self) -> bool:
+        return not self._gold or (self._missing is not None and _is_tool(self._missing))
+
+
+def _say(text: str) -> ModelTurn:
+    return ModelTurn(raw_text=text, text=text)
+
+
+def _call(*calls: ToolCall) -> ModelTurn:
+    return ModelTurn(tool_calls=calls, stop="tool_calls")
+
+
+def _is_tool(missing: Missing) -> bool:
+    return missing.kind in {MissingKind.TOOL, MissingKind.ENDPOINT}
+
+
+def _waves(gold: Sequence[GoldCall], facts: Sequence[Fact], query: str) -> tuple[tuple[int, ...], ...]:
+    """Gold calls in the fewest rounds: a call waits for an earlier one if an argument is a fact of it that the query does not give."""
+    asked = query.casefold()
+    found: dict[str, int] = {}
+    for fact in facts:
+        text = _shown(fact.value).casefold()
+        if fact.call is not None and text not in asked:
+            found.setdefault(text, fact.call)
+    rounds: list[int] = []
+    for index, call in enumerate(gold):
+        sources = [found.get(_shown(value).casefold(), index) for value in call.arguments.values()]
+        rounds.append(max((rounds[source] + 1 for source in sources if source < index), default=0))
+    return tuple(tuple(index for index, at in enumerate(rounds) if at == turn) for turn in sorted(set(rounds)))
+
+
+def _holds(reply: str, missing: Missing | None) -> bool:
+    """Whether a person's reply gives what is missing: its value, or the answer the scenario knows for it."""
+    if missing is None or not reply:
+        return False
+    said = f" {' '.join(reply.split()).casefold()} "
+    if missing.human_answer and " ".join(missing.human_answer.split()).casefold() in said:
+        return True
+    values = missing.value if isinstance(missing.value, list) else [missing.value]
+    return missing.value is not None and all(_is_said(_shown(value).casefold(), said) for value in values)
+
+
+def _is_said(value: str, said: str) -> bool:
+    """Whether `value` stands in the reply as whole words: an amount of 5 is not in "15"."""
+    start = said.find(value) if value else -1
+    while start >= 0:
+        end = start + len(value)
+        whole = not (said[start - 1].isalnum() and value[0].isalnum()) and not (said[end].isalnum() and value[-1].isalnum())
+        if whole and not (said[end] == "." and said[end + 1].isdigit()):
+            return True
+        start = said.find(value, start + 1)
+    return False
+
+
+def _read(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return _NOT_THERE
+
+
+def _resolve(document: Any, pointer: str) -> Any:
+    """The part of a tool result that a JSON pointer (RFC 6901) names."""
+    value = _NOT_THERE if document is None else document
+    for part in pointer.split("/")[1:]:
+        key = part.replace("~1", "/").replace("~0", "~")
+        if isinstance(value, dict):
+            value = value.get(key, _NOT_THERE)
+        elif isinstance(value, list) and key.isdecimal() and int(key) < len(value):
+            value = value[int(key)]
+        else:
+            return _NOT_THERE
+    return value
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _words(name: str) -> str:
+    return " ".join(name.replace("_", " ").split())
