@@ -180,7 +180,7 @@ async def get_element(
 )
 async def get_isotope(
     element: Annotated[str, Path(description="Symbol or English name of the element.", examples=["C"], max_length=20)],
-    mass_number: Annotated[int, Path(description="Mass number of the isotope: its protons and neutrons together.", examples=[13], ge=1, le=300)],
+    mass_number: Annotated[int, Path(description="Mass number of the isotope: protons plus neutrons.", examples=[13], ge=1, le=300)],
 ) -> IsotopeProperties:
     found = _element(element)
     isotope = found.isotopes.get(mass_number)
