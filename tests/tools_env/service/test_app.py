@@ -1,0 +1,101 @@
+"""What holds for every category, whoever adds one."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import httpx2
+import pytest
+
+from talm_sim.tools_env.service import HEALTH_PATH, routers
+from talm_sim.tools_env.service.app import create_app
+from talm_sim.types import ToolSpec
+
+CATEGORIES = sorted(module.name for module in pkgutil.iter_modules(routers.__path__))
+
+
+def _operations() -> list[tuple[str, str, dict[str, Any]]]:
+    paths = create_app().openapi()["paths"]
+    return [(path, method, operation) for path, item in paths.items() for method, operation in item.items()]
+
+
+def test_every_router_file_is_served_under_its_own_name() -> None:
+    served: dict[str, int] = {}
+    for path, _, operation in _operations():
+        (tag,) = operation["tags"]
+        assert path.startswith(f"/{tag}/")
+        served[tag] = served.get(tag, 0) + 1
+    assert served == dict.fromkeys(CATEGORIES, 5)
+
+
+def test_there_are_enough_categories_and_endpoints() -> None:
+    assert len(CATEGORIES) >= 6
+    assert {"geography", "transportation"} <= set(CATEGORIES)
+
+
+def test_tool_names_are_unique_and_short() -> None:
+    names = [operation["operationId"] for _, _, operation in _operations()]
+    assert len(set(names)) == len(names)
+    assert [name for name in names if not name.isidentifier() or name.lower() != name or len(name) > 40] == []
+
+
+def test_every_operation_tells_a_model_what_it_does() -> None:
+    for path, method, operation in _operations():
+        assert method == "get", path
+        summary = operation["summary"]
+        assert summary.endswith(".") and summary.count(". ") == 0 and len(summary) <= 160, summary
+        assert isinstance(operation["x-human-replaceable"], bool), path
+        for parameter in operation["parameters"]:
+            assert parameter["description"], (path, parameter["name"])
+            assert parameter["schema"]["examples"], (path, parameter["name"])
+
+
+def test_each_category_has_tools_of_both_kinds() -> None:
+    for category in CATEGORIES:
+        kinds = {operation["x-human-replaceable"] for _, _, operation in _operations() if operation["tags"] == [category]}
+        assert kinds == {True, False}, category
+
+
+def test_building_the_application_reads_no_data() -> None:
+    caches = []
+    for category in CATEGORIES:
+        module = importlib.import_module(f"{routers.__name__}.{category}")
+        caches += [value for value in vars(module).values() if hasattr(value, "cache_info") and value.__module__ == module.__name__]
+    for cache in caches:
+        cache.cache_clear()
+    create_app().openapi()
+    assert caches and all(cache.cache_info().currsize == 0 for cache in caches)
+
+
+async def test_health_answers_and_is_no_tool() -> None:
+    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=create_app()), base_url="http://service") as client:
+        answer = await client.get(HEALTH_PATH)
+    assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
+    assert HEALTH_PATH not in create_app().openapi()["paths"]
+
+
+async def test_invalid_arguments_are_explained_in_one_sentence() -> None:
+    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=create_app()), base_url="http://service") as client:
+        answer = await client.get("/transportation/distance", params={"origin": "JFK", "destination": "a-very-long-code"})
+    assert answer.status_code == 422
+    assert answer.json() == {"detail": "destination: String should have at most 4 characters"}
+
+
+@pytest.mark.live
+def test_every_tool_answers_its_own_examples(specs: dict[str, ToolSpec], ask: Callable[..., Any]) -> None:
+    for name, spec in specs.items():
+        arguments = {key: schema["examples"][0] for key, schema in spec.parameters["properties"].items()}
+        first = ask(name, **arguments)
+        assert first == ask(name, **arguments), f"{name} is not deterministic"
+        assert isinstance(first, dict) and first, name
+
+
+def test_the_service_package_stays_out_of_a_replay() -> None:
+    """Reading specs and loading scenarios must not pull in the web framework."""
+    code = "import talm_sim.scenarios.load, talm_sim.types, sys; sys.exit('fastapi' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,83 @@
+"""Transportation tools answer with known facts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from talm_sim.types import ToolSpec
+
+Ask = Callable[..., Any]
+pytestmark = pytest.mark.live
+
+
+def test_which_tools_a_person_can_replace(specs: dict[str, ToolSpec]) -> None:
+    assert {name: spec.human_replaceable for name, spec in specs.items() if spec.category == "transportation"} == {
+        "find_city_airports": True,
+        "get_airport_details": True,
+        "get_flight_distance": False,
+        "get_arrival_time": False,
+        "get_country_airports": False,
+    }
+
+
+@pytest.mark.parametrize("code", ["HAN", "han", "VVNB"])
+def test_an_airport_is_found_by_either_code(ask: Ask, code: str) -> None:
+    details = ask("get_airport_details", code=code)
+    assert (details["iata"], details["icao"], details["city"], details["timezone"]) == ("HAN", "VVNB", "Hanoi", "Asia/Ho_Chi_Minh")
+    assert (details["elevation_ft"], details["elevation_m"]) == (39, 12)
+
+
+def test_airports_of_a_city_are_told_apart_by_country(ask: Ask) -> None:
+    assert ask("find_city_airports", city="Queenstown")["count"] == 2
+    assert [one["icao"] for one in ask("find_city_airports", city="queenstown", country_code="nz")["airports"]] == ["NZQN"]
+
+
+def test_a_city_is_found_without_its_accents(ask: Ask) -> None:
+    assert ask("find_city_airports", city="Léon", country_code="ES")["airports"][0]["iata"] == "LEN"
+
+
+def test_a_long_list_is_cut_but_counted(ask: Ask) -> None:
+    london = ask("find_city_airports", city="London")
+    assert london["count"] > len(london["airports"]) == 8
+
+
+def test_distance_agrees_with_published_great_circles(ask: Ask) -> None:
+    result = ask("get_flight_distance", origin="JFK", destination="LHR")
+    assert (result["distance_km"], result["distance_miles"]) == (pytest.approx(5540, rel=0.005), pytest.approx(3442, rel=0.005))
+    assert ask("get_flight_distance", origin="LHR", destination="JFK")["distance_km"] == result["distance_km"]
+    assert ask("get_flight_distance", origin="HAN", destination="VVNB")["distance_km"] == 0
+
+
+def test_arrival_counts_time_zones_and_the_date_line(ask: Ask) -> None:
+    west = ask("get_arrival_time", origin="HAN", destination="CDG", departure="2024-03-05T23:30", duration_minutes=790)
+    assert (west["arrival_local"], west["days_later"]) == ("2024-03-06 06:40", 1)
+    east = ask("get_arrival_time", origin="AKL", destination="LAX", departure="2024-03-05T20:00", duration_minutes=720)
+    assert (east["arrival_local"], east["days_later"]) == ("2024-03-05 11:00", 0)
+
+
+def test_arrival_counts_the_change_to_summer_time(ask: Ask) -> None:
+    # London's clocks went from 01:00 to 02:00 on 31 March 2024.
+    spring = ask("get_arrival_time", origin="LHR", destination="EDI", departure="2024-03-31T00:30", duration_minutes=80)
+    assert spring["arrival_local"] == "2024-03-31 02:50"
+
+
+def test_highest_and_lowest_airport_of_a_country(ask: Ask) -> None:
+    bolivia, israel = ask("get_country_airports", country_code="bo"), ask("get_country_airports", country_code="IL")
+    assert (bolivia["highest"]["iata"], bolivia["highest"]["elevation_ft"]) == ("LPB", 13355)
+    assert (israel["lowest"]["iata"], israel["lowest"]["elevation_ft"]) == ("MTZ", -1266)
+
+
+def test_an_unknown_elevation_is_not_the_lowest(ask: Ask) -> None:
+    assert ask("get_country_airports", country_code="ET")["lowest"]["elevation_ft"] > 0
+
+
+def test_unknown_keys_are_refused_with_advice(ask: Ask) -> None:
+    assert ask("get_airport_details", 404, code="XXX").startswith("No airport 'XXX'. Give a three-letter IATA code")
+    assert "Check the spelling" in ask("find_city_airports", 404, city="Atlantis")
+    assert "two-letter ISO code" in ask("get_country_airports", 404, country_code="QQ")
+    assert "is no date and time" in ask(
+        "get_arrival_time", 422, origin="HAN", destination="CDG", departure="2024-13-05T23:30", duration_minutes=790
+    )
