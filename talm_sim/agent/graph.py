@@ -2,8 +2,8 @@
 
     START -> assess -> (No: END) | think -> Send(tool)* and Send(human)* -> think ... -> END
 
-Every node is async: a sync one costs a thread hop. Nodes say where to go (`Command`): conditional edges cost nearly half of the speed. The human
-stands in a node that holds nothing but `interrupt`, because a node runs again from its start on resume.
+Every node is async: a sync one costs a thread hop. Nodes say where to go (`Command`): conditional edges cost nearly half of the speed. The
+human stands in a node that holds nothing but `interrupt`, because a node runs again from its start on resume.
 """
 
 from __future__ import annotations

@@ -15,6 +15,11 @@ _REWRITTEN = frozenset({"content-encoding", "content-length", "transfer-encoding
 """Headers that no longer fit once the body is decoded."""
 
 
+def _is_passing(status: int) -> bool:
+    """Whether an answer is a hiccup that is tried again: a replay, which never tries again, must not begin with it."""
+    return status in {408, 409, 429} or status >= 500
+
+
 class RecordingTransport(httpx2.AsyncBaseTransport):
     """Answers from the running episode's recording, else from the network.
 
@@ -41,7 +46,8 @@ class RecordingTransport(httpx2.AsyncBaseTransport):
         recorded = player.lookup(logical)
         if recorded is None:
             recorded = await self._send(request)
-            player.record(logical, recorded)
+            if not _is_passing(recorded.status):
+                player.record(logical, recorded)
         return httpx2.Response(recorded.status, headers=list(recorded.headers), content=recorded.body, request=request)
 
     async def _send(self, request: httpx2.Request) -> HttpResponse:
