@@ -68,7 +68,8 @@ def question_is_about(question: str, missing: Missing, description: str = "") ->
     >>> question_is_about("Could you give more details?", iata)
     False
     """
-    names = name_stems(missing.name)
+    # A tool's name is full of generic words ("get_airport_details"); an argument may be called by one ("code").
+    names = name_stems(missing.name) if missing.kind is MissingKind.ARGUMENT else frozenset[str]()
     wanted = _words_of(missing, description)
     for sentence in _SENTENCE_END.split(question.replace("\u2019", "'")):
         for phrase in _asked_for([word.lower() for word in _WORD.findall(sentence)]):

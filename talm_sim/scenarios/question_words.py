@@ -45,7 +45,7 @@ STOP = _stems(
     "thank sorry hi hello just also only more most some any each every all both either other another one ones like want wish need "
     "know tell give provide specify share supply clarify confirm enter indicate mention choose select pick say state mean meant refer "
     "ask asking interest help missing missed get got getting use used using make find found look looking let still yet exactly able "
-    "first next again same such ahead go proceed s t m re ve ll d which what whose who whom how prefer"
+    "again same such ahead go proceed s t m re ve ll d which what whose who whom how prefer"
 )
 """Stems that say nothing about what is asked for."""
 
@@ -53,7 +53,7 @@ GENERIC = _stems(
     "code id identifier name number value type kind info information detail details thing item items data query request question "
     "answer result results specific exact particular certain full complete correct right current input parameter argument option list "
     "search lookup fetch return show check tool call api context clarification part task available additional further following text "
-    "word"
+    "word first second next last"
 )
 """Stems that name the missing thing only when it bears such a name itself (argument `code`: "which code?")."""
 

@@ -48,6 +48,7 @@ TOOL = Missing(
         ("What's the target currency?", CURRENCY),
         ("Which code?", CODE),
         ("Please provide the code.", CODE),
+        ("What is the first word?", argument("first", "Tchaikovsky", "'Tchaikovsky'")),
         ("Which element would you like to know about?", ELEMENT),
         ("Could you give me the elevation of the airport?", TOOL),
         ("What is the height of the runway above sea level?", TOOL),
@@ -76,6 +77,7 @@ def test_a_question_that_names_the_missing_thing_is_about_it(question: str, miss
         ("Which airport?", AMOUNT),
         ("Please tell me the unit for the airport's temperature.", DATE),
         ("Which code?", IATA),
+        ("Could you give more details?", TOOL.model_copy(update={"name": "get_airport_details"})),
         ("What is your favourite colour?", TOOL),
     ],
 )
