@@ -8,6 +8,7 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
+from talm_sim.agent.prompts import load_prompts
 from talm_sim.config import RunConfig, Scope
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.batch import Ask, BatchCounts, run_batch
@@ -80,8 +81,9 @@ def prepare(wanted: RunConfig) -> tuple[RunConfig, list[Scenario], CassetteLibra
         The configuration with every automatic value decided, its scenarios, and the recordings it uses.
 
     Raises:
-        PrerequisiteError: A scenario, judge or recording it needs is not there.
+        PrerequisiteError: A scenario, prompt, judge or recording it needs is not there.
     """
+    load_prompts(wanted.prompts)
     library = CassetteLibrary(wanted.cassettes)
     scenarios = load_scenarios(wanted.groups, wanted.scenarios, wanted.limit)
     final = resolve(wanted, library)
@@ -112,7 +114,10 @@ async def resume_async(
 ) -> StoredRun:
     """`resume`, on the running event loop."""
     stored = _open(run, overrides)
+    if "imported" in stored.manifest.notes:
+        raise PrerequisiteError(f"resume: {stored.path} was imported; there is nothing to run.")
     config = overridden(stored.config, overrides, {Scope.OPERATIONAL}, verb="resume", otherwise="start a new run with `talm-sim run` instead.")
+    load_prompts(config.prompts)
     if config.generation_digest() != stored.manifest.generation_digest:
         raise PrerequisiteError(f"resume: {config.prompts} has changed since the run began; restore it, or start a new run.")
     async with open_parts(config, CassetteLibrary(config.cassettes)) as parts:

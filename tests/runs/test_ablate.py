@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from talm_sim.errors import PrerequisiteError
+from talm_sim.runs.ablate import ablate
+from talm_sim.runs.events import EpisodeFinished, RunEvent
+from tests.runs.recorded_world import make_world
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> dict[str, Any]:
+    return {**make_world(tmp_path), "split": "underspecified"}
+
+
+def test_a_grid_is_one_tidy_table(world: dict[str, Any]) -> None:
+    grid = {"model": ["sim/asker", "sim/cautious"], "epochs": [1, 2]}
+    rows = ablate(over=grid, human="simulated", **world).to_records()
+    assert [(row["model"], row["epochs"], row["pass_rate"], row["skip"], row["n"]) for row in rows] == [
+        ("sim/asker", 1, 1.0, 0.0, 4),
+        ("sim/asker", 2, 1.0, 0.0, 8),
+        ("sim/cautious", 1, 0.0, 1.0, 4),
+        ("sim/cautious", 2, 0.0, 1.0, 8),
+    ]
+    assert len({row["run"] for row in rows}) == 4
+
+
+def test_damage_is_varied_with_single_items(world: dict[str, Any]) -> None:
+    done = ablate(over={"perturb": ["", "http-500", ["http-500", "empty-result"]]}, **{**world, "split": "perfect"})
+    assert [(row["perturb"], row["pass_rate"]) for row in done.to_records()] == [("", 1.0), ("http-500", 0.0), ("http-500 empty-result", 0.0)]
+
+
+def test_finished_cells_are_read_and_new_ones_run(world: dict[str, Any]) -> None:
+    events: list[RunEvent] = []
+    first = ablate(over={"model": ["sim/asker"]}, **world)
+    second = ablate(over={"model": ["sim/asker", "sim/cautious"]}, **world, on_event=events.append)
+    assert first.cells[0].run.id == second.cells[0].run.id
+    assert sum(isinstance(event, EpisodeFinished) for event in events) == 4
+    assert second.to_records()[1]["skip"] == 1.0
+
+
+def test_an_interrupted_cell_goes_on(world: dict[str, Any]) -> None:
+    events: list[RunEvent] = []
+
+    def stop(event: RunEvent) -> None:
+        if isinstance(event, EpisodeFinished):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ablate(over={"model": ["sim/oracle"]}, **world, on_event=stop, max_episodes=1)
+    done = ablate(over={"model": ["sim/oracle"]}, **world, on_event=events.append)
+    assert sum(isinstance(event, EpisodeFinished) for event in events) == 3
+    assert done.to_records()[0]["n"] == 4
+
+
+@pytest.mark.parametrize(
+    ("over", "message"),
+    [
+        ({"modle": ["sim/eager"]}, r"ablate: unknown field 'modle'\. Did you mean 'model'\?"),
+        ({"model": "sim/eager"}, r"ablate: give 'model' a list of values"),
+        ({"model": []}, r"ablate: give 'model' a list of values"),
+        ({"max_episodes": [1, 2]}, r"ablate: 'max_episodes' changes how a run is carried out"),
+        ({"epochs": [1, 0]}, r"--epochs: Input should be greater"),
+        ({"temperature": [0.0], "judge": ["x"]}, r"cell temperature=0.0, judge=x: --judge: unknown judge 'x'"),
+    ],
+)
+def test_what_is_wrong_is_said_before_anything_runs(world: dict[str, Any], over: dict[str, Any], message: str) -> None:
+    with pytest.raises(PrerequisiteError, match=message):
+        ablate(over=over, **world)
+    assert not list(world["run_dir"].glob("*"))
