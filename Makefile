@@ -24,8 +24,8 @@ lint: setup ## Check the style
 types: setup ## Check the types
 	@$(BIN)/mypy
 
-scenarios: setup ## Prove every packaged scenario against the live tools
-	@$(BIN)/talm-sim scenarios check
+scenarios: setup ## Build the packaged scenarios from their seeds and prove every one
+	@$(BIN)/python scripts/build_scenarios.py
 
 test-local: setup ## Run the tests that need a real model server on this machine
 	@$(BIN)/python -m pytest --quiet -m local

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
+import os
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -10,13 +13,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from talm_sim.cli.console import print_page
 from talm_sim.cli.text import clean
 
-__all__ = ["command_line", "json_option", "print_json", "print_list", "run_argument", "run_dir_option"]
+__all__ = ["command_line", "json_option", "print_csv", "print_json", "print_list", "run_argument", "run_dir_option", "short_name"]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -35,16 +38,30 @@ run_dir_option = click.option(
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
+def short_name(path: Path) -> str:
+    """What names a run on a command line: its name where it lies in the directory looked in anyway, else its path."""
+    return path.name if path.parent == Path(os.environ.get("TALM_SIM_RUN_DIR", "runs")) else str(path)
+
+
 def print_json(value: Any) -> None:
     """Print a value as indented JSON on standard output."""
     click.echo(json.dumps(value, indent=2, ensure_ascii=False, default=str))
 
 
-def print_list(console: Console, rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], *, empty: str) -> None:
+def print_csv(records: Sequence[Mapping[str, Any]]) -> None:
+    """Print records as comma-separated values; the columns are those of the first one and what others add."""
+    columns = list(dict.fromkeys(key for record in records for key in record))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    click.echo(text.getvalue(), nl=False)
+
+
+def print_list(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], *, empty: str) -> None:
     """Print rows as a plain table; nothing but a line of talk where there are none.
 
     Args:
-        console: Standard output.
         rows: One mapping a line.
         columns: Key in the rows to head of the column; the last column takes the rest of the line.
         empty: What to say where there is no row.
@@ -57,7 +74,7 @@ def print_list(console: Console, rows: Sequence[Mapping[str, Any]], columns: Map
         table.add_column(head, overflow="fold", no_wrap=number == 1, ratio=1 if number == len(columns) else None)
     for row in rows:
         table.add_row(*(Text(clean(str(row[key]))) for key in columns))
-    console.print(table)
+    print_page(table)
 
 
 def command_line() -> str:

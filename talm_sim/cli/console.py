@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from rich.console import Console
+import click
+from rich.console import Console, RenderableType
 
-__all__ = ["PLAIN_WIDTH", "stderr", "stdout"]
+__all__ = ["PLAIN_WIDTH", "print_page", "stderr", "stdout"]
 
 PLAIN_WIDTH = 80
 """Columns of a table written to a file or pipe."""
@@ -18,6 +19,17 @@ def stdout() -> Console:
 def stderr() -> Console:
     """Console for talk: progress, hints, questions."""
     return _console(stderr=True)
+
+
+def print_page(page: RenderableType) -> None:
+    """Print a page on standard output; in a file or pipe without the spaces that fill its lines."""
+    console = stdout()
+    if console.is_terminal:
+        console.print(page)
+        return
+    with console.capture() as captured:
+        console.print(page)
+    click.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
 def _console(*, stderr: bool) -> Console:

@@ -34,21 +34,32 @@ _TRAFFIC_HELP = {
 class ConfigOption(click.Option):
     """An option of one `RunConfig` field.
 
-    The environment variable is shown here and read by `RunConfig.load`, which knows the order of precedence.
+    Args:
+        *args: As of `click.Option`.
+        scope: The field's scope.
+        shown_default: The field's default, for the help page.
+        reads_environment: Whether the option reads its variable. For a new run `RunConfig.load` does, which knows the order of precedence.
+        **kwargs: As of `click.Option`.
     """
 
-    def __init__(self, *args: Any, scope: Scope, shown_default: str = "", **kwargs: Any) -> None:
+    def __init__(self, *args: Any, scope: Scope, shown_default: str = "", reads_environment: bool = False, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.scope = scope
         self.shown_default = shown_default
+        self.reads_environment = reads_environment
 
     def resolve_envvar_value(self, ctx: click.Context) -> str | None:
-        """Read nothing."""
-        return None
+        """Read the variable, or leave it to `RunConfig.load`."""
+        return super().resolve_envvar_value(ctx) if self.reads_environment else None
+
+    def value_from_envvar(self, ctx: click.Context) -> Any:
+        """Split a list at its commas, as `RunConfig.load` does."""
+        text = self.resolve_envvar_value(ctx)
+        return text.split(",") if text and self.multiple else text
 
     def get_error_hint(self, ctx: click.Context | None) -> str:
-        """Name the option alone: the value cannot have come from the environment."""
-        return f"'{self.opts[-1]}'"
+        """Name the option alone where the value cannot have come from the environment."""
+        return super().get_error_hint(ctx) if self.reads_environment else f"'{self.opts[-1]}'"
 
     def get_help_extra(self, ctx: click.Context) -> OptionHelpExtra:
         """Add the field's default to what Click shows."""
@@ -74,34 +85,38 @@ class ConfigCommand(click.Command):
                     formatter.write_dl(rows, col_max=26)
 
 
-def config_options(scopes: Collection[Scope] = tuple(Scope), *, without: Collection[str] = ()) -> Callable[[Command], Command]:
-    """Return a decorator that gives a command the options of the fields in `scopes`, `--config` and, with `OPERATIONAL`, the traffic flags.
+def config_options(
+    scopes: Collection[Scope] = tuple(Scope), *, without: Collection[str] = (), stored: bool = False
+) -> Callable[[Command], Command]:
+    """Return a decorator that gives a command the options of the fields in `scopes` and, with `OPERATIONAL`, the traffic flags.
 
     The values arrive as keyword arguments, one a field (None or empty where not given); `collect` turns them into fields.
 
     Args:
         scopes: Scopes whose fields become options.
         without: Fields the command does not take.
+        stored: Whether the command changes a stored run's config, so that nothing is taken from defaults, and there is no `--config`.
     """
     options: list[Callable[[Command], Command]] = []
     for name, field in RunConfig.model_fields.items():
         if scope_of(name) in scopes and name not in without:
-            options.append(_option(name, field))
+            options.append(_option(name, field, stored))
     if Scope.OPERATIONAL in scopes:
         options += [
             click.option(f"--{traffic.value}", cls=ConfigOption, is_flag=True, scope=Scope.OPERATIONAL, help=_TRAFFIC_HELP[traffic])
             for traffic in Traffic
         ]
-    options.append(
-        click.option(
-            "--config",
-            cls=ConfigOption,
-            type=click.Path(path_type=Path),
-            metavar="F.toml",
-            scope=Scope.OPERATIONAL,
-            help="TOML file whose keys are these options' names; the command line and the environment go before it.",
+    if not stored:
+        options.append(
+            click.option(
+                "--config",
+                cls=ConfigOption,
+                type=click.Path(path_type=Path),
+                metavar="F.toml",
+                scope=Scope.OPERATIONAL,
+                help="TOML file whose keys are these options' names; the command line and the environment go before it.",
+            )
         )
-    )
 
     def decorate(command: Command) -> Command:
         for option in reversed(options):
@@ -142,7 +157,7 @@ def _pair(name: str, text: str) -> tuple[str, str]:
     return key, value
 
 
-def _option(name: str, field: FieldInfo) -> Callable[[Command], Command]:
+def _option(name: str, field: FieldInfo, stored: bool) -> Callable[[Command], Command]:
     """Return the decorator that adds the option of one field."""
     extra = field.json_schema_extra
     assert isinstance(extra, dict)
@@ -154,7 +169,8 @@ def _option(name: str, field: FieldInfo) -> Callable[[Command], Command]:
         "envvar": ENV_PREFIX + name.upper(),
         "show_envvar": True,
         "scope": scope_of(name),
-        "shown_default": _shown(field.default),
+        "shown_default": "" if stored else _shown(field.default),
+        "reads_environment": stored,
         "default": None,
     }
     kind = _inner(field.annotation)

@@ -128,8 +128,7 @@ class FullDisplay(Display):
 
     def __init__(self, console: Console) -> None:
         super().__init__(console)
-        columns = (TextColumn("{task.description}", markup=False), BarColumn(bar_width=None), MofNCompleteColumn(), TimeElapsedColumn())
-        self._bars = _Bars(*columns, TextColumn("left"), TimeRemainingColumn(), console=console, transient=True)
+        self._bars = _bars(console)
         self._tasks: dict[str, TaskID] = {}
         self._ended: Counter[str] = Counter()
         self._running: set[str] = set()
@@ -147,6 +146,7 @@ class FullDisplay(Display):
         match event:
             case RunStarted():
                 self.console.print(_opening(event))
+                self._forget()
                 self._tasks["episodes"] = self._bars.add_task("episodes", total=event.total, completed=event.finished)
             case EpisodeStarted():
                 self._running.add(event.episode_id)
@@ -161,6 +161,15 @@ class FullDisplay(Display):
             case RunFinished():
                 self.console.print(_closing(event))
         self._bars.counts = self._counts()
+
+    def _forget(self) -> None:
+        """Drop the bars and counts of an earlier run of the same session."""
+        for task in self._tasks.values():
+            self._bars.remove_task(task)
+        self._tasks.clear()
+        self._ended.clear()
+        self._running.clear()
+        self._waiting.clear()
 
     def _judged(self, event: JudgeProgress) -> None:
         name = one_line(event.judge, 20)
@@ -183,7 +192,22 @@ class FullDisplay(Display):
         try:
             yield
         finally:
-            self._bars.start()
+            self._draw_anew()
+
+    def _draw_anew(self) -> None:
+        """Go on with new bars: rich's would first erase as many lines as they had, the person's answer among them."""
+        old, self._bars = self._bars, _bars(self.console)
+        for name, task in self._tasks.items():
+            before = old.tasks[old.task_ids.index(task)]
+            self._tasks[name] = self._bars.add_task(before.description, total=before.total, completed=before.completed)
+            self._bars.tasks[-1].start_time = before.start_time
+        self._bars.counts = old.counts
+        self._bars.start()
+
+
+def _bars(console: Console) -> _Bars:
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(bar_width=None), MofNCompleteColumn(), TimeElapsedColumn())
+    return _Bars(*columns, TextColumn("left"), TimeRemainingColumn(), console=console, transient=True)
 
 
 def open_display(name: str, console: Console) -> Display:

@@ -22,7 +22,7 @@ __all__ = ["CLOSED", "DONT_KNOW", "LATER", "WONT_SAY", "LineReader", "Reply", "a
 
 DONT_KNOW = "Sorry, I don't know."
 WONT_SAY = "I would rather not answer that."
-HINT = "type your answer; Enter on empty = I don't know; /skip; /later; Ctrl-C keeps everything"
+HINT = "type your answer; empty = I don't know; /skip; /later; Ctrl-C keeps everything"
 _RESULT_WIDTH = 160
 _EVENTS_SHOWN = 8
 _EVENT: TypeAdapter[Event] = TypeAdapter(Event)
@@ -121,8 +121,8 @@ def question_panel(question: Question, more: int = 0) -> RenderableType:
     if done:
         parts += [Text("The agent so far", style="bold"), *done, Text()]
     parts += [Text("It asks you", style="bold"), Text(clean(question.question).strip() or "(an empty question)", style="magenta")]
-    title = Text(f" {one_line(question.episode_id)} ({one_line(question.group)}) ")
-    behind = Text(f" {count(more, 'more question')} waiting ") if more else None
+    title = Text(f"{one_line(question.episode_id)} ({one_line(question.group)})")
+    behind = Text(f"{count(more, 'more question')} waiting") if more else None
     titles: dict[str, Any] = {"title": title, "title_align": "left", "subtitle": behind, "subtitle_align": "right"}
     return Panel(Group(*parts), **titles, border_style="magenta", padding=(0, 1))
 

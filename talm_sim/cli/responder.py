@@ -68,6 +68,10 @@ class TerminalResponder:
                 else:
                     _file(path, current, reply)
 
+    def close(self) -> None:
+        """Release what the reader opened."""
+        self._reader.close()
+
     def _nothing_runs(self, pending: Sequence[Question]) -> bool:
         """Whether every episode is finished or waits for one of the questions put off."""
         assert self._display.started is not None

@@ -7,7 +7,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from talm_sim.cli.options import ConfigCommand, ConfigOption, config_options, load_config
+from talm_sim.cli.options import ConfigCommand, ConfigOption, collect, config_options, load_config
 from talm_sim.config import RunConfig, Scope, Traffic, scope_of
 from talm_sim.errors import PrerequisiteError
 
@@ -124,3 +124,18 @@ def test_options_of_one_scope_only() -> None:
 
     names = {param.name for param in command.params if isinstance(param, ConfigOption)}
     assert names == {name for name, scope in SCOPED.items() if scope is Scope.SCORING} - {"paired_run"} | {"config"}
+
+
+def test_a_command_on_a_stored_run_reads_variables_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    got: list[dict[str, Any]] = []
+
+    @click.command()
+    @config_options([Scope.SCORING, Scope.OPERATIONAL], stored=True)
+    def command(**options: Any) -> None:
+        got.append(collect(options))
+
+    monkeypatch.setenv("TALM_SIM_JUDGE", "llm,reference")
+    monkeypatch.setenv("TALM_SIM_DISPLAY", "none")
+    monkeypatch.setenv("TALM_SIM_SPLIT", "perfect")
+    command.main(["--timeout", "3"], standalone_mode=False)
+    assert got == [{"judge": ("llm", "reference"), "display": "none", "timeout": 3.0}]

@@ -69,7 +69,7 @@ class Session:
             return await run_batch(store, runner, on_event=listen, ask=self.responder)
 
     def close(self) -> None:
-        self.reader.close()
+        self.responder.close()
         os.close(self.source)
         if self.sink >= 0:
             os.close(self.sink)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from talm_sim.cli.arguments import json_option, print_json, print_list, run_argument, run_dir_option
-from talm_sim.cli.console import stderr, stdout
+from talm_sim.cli.arguments import json_option, print_json, print_list, run_argument, run_dir_option, short_name
+from talm_sim.cli.console import stderr
 from talm_sim.cli.prompt import CLOSED, DONT_KNOW, LATER, WONT_SAY, LineReader, Reply, ask
 from talm_sim.cli.text import clean, count, one_line
 from talm_sim.errors import PrerequisiteError, did_you_mean
@@ -63,7 +63,7 @@ def _list(questions: list[Question], as_json: bool) -> None:
         print_json([{key: getattr(question, key) for key in keys} for question in questions])
         return
     rows = [{"episode": question.episode_id, "question": one_line(question.question)} for question in questions]
-    print_list(stdout(), rows, {"episode": "Episode", "question": "Question"}, empty="no question is open")
+    print_list(rows, {"episode": "Episode", "question": "Question"}, empty="no question is open")
 
 
 def _answer_without_prompt(stored: StoredRun, questions: list[Question], episode: str | None, text: str | None, skip: bool) -> None:
@@ -130,4 +130,4 @@ def _hint(stored: StoredRun) -> None:
     if left:
         click.echo(f"{count(left, 'question')} still open", err=True)
     if stored.owner is None and stored.finished < stored.total:
-        click.echo(f"nobody runs this run now; continue it with: talm-sim resume {stored.path}", err=True)
+        click.echo(f"nobody runs this run now; continue it with: talm-sim resume {short_name(stored.path)}", err=True)

@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 from talm_sim.cli.arguments import json_option, print_json, print_list, run_dir_option
-from talm_sim.cli.console import stdout
 from talm_sim.runs.stored import RunInfo, list_runs
 
 __all__ = ["command"]
@@ -46,7 +45,7 @@ def list_(run_dir: Path, as_json: bool) -> None:
         return
     rows = [{"id": info.id, "done": f"{info.finished}/{info.total}", "human": info.human, "state": _state(info)} for info in infos]
     columns = {"id": "Run", "done": "Done", "human": "Human", "state": "State"}
-    print_list(stdout(), rows, columns, empty=f"{run_dir} holds no run; start one with: talm-sim run --split underspecified")
+    print_list(rows, columns, empty=f"{run_dir} holds no run; start one with: talm-sim run --split underspecified")
 
 
 def _state(info: RunInfo) -> str:

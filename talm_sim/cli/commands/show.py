@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from talm_sim.cli.arguments import json_option, print_json, print_list, run_dir_option
-from talm_sim.cli.console import stdout
+from talm_sim.cli.console import print_page
 from talm_sim.cli.transcript import transcript
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.stored import StoredRun, load_run
@@ -35,7 +35,7 @@ def command(episode: str, run_dir: Path, as_json: bool) -> None:
         print_json({"episode": found.model_dump(mode="json"), "verdicts": [verdict.model_dump(mode="json") for verdict in verdicts]})
         return
     scenario = next((item for item in stored.scenarios() if item.id == found.scenario_id), None)
-    stdout().print(transcript(found, scenario, verdicts))
+    print_page(transcript(found, scenario, verdicts))
 
 
 def _find(text: str, run_dir: Path) -> tuple[StoredRun, str]:
@@ -68,4 +68,4 @@ def _print_episodes(stored: StoredRun, as_json: bool) -> None:
         print_json(rows)
         return
     columns = {"episode": "Episode", "termination": "Ended", "tools": "Calls", "questions": "Asked", "verdicts": "Verdicts"}
-    print_list(stdout(), rows, columns, empty="no episode is finished yet")
+    print_list(rows, columns, empty="no episode is finished yet")

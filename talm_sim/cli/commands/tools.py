@@ -5,12 +5,11 @@ from __future__ import annotations
 import click
 
 from talm_sim.cli.arguments import json_option, print_json, print_list
-from talm_sim.cli.console import stdout
 from talm_sim.cli.text import one_line
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.types import ToolSpec
 
-__all__ = ["command"]
+__all__ = ["built_in_specs", "command"]
 
 
 @click.group()
@@ -23,7 +22,7 @@ def command() -> None:
 @json_option
 def list_(category: str | None, as_json: bool) -> None:
     """List the tools of the built-in service."""
-    specs = _specs()
+    specs = built_in_specs()
     known = sorted({spec.category for spec in specs.values()})
     if category is not None and category not in known:
         raise PrerequisiteError(f"--category: unknown category '{category}'.{did_you_mean(category, known)}")
@@ -35,7 +34,7 @@ def list_(category: str | None, as_json: bool) -> None:
         {"name": spec.name, "category": spec.category, "what": one_line(spec.description.split("\n")[0], 160)}
         for spec in sorted(chosen, key=lambda spec: (spec.category, spec.name))
     ]
-    print_list(stdout(), rows, {"name": "Tool", "category": "Category", "what": "What it does"}, empty="no tool")
+    print_list(rows, {"name": "Tool", "category": "Category", "what": "What it does"}, empty="no tool")
     click.echo(f"{len(rows)} tools in {len({spec.category for spec in chosen})} categories", err=True)
 
 
@@ -43,7 +42,7 @@ def list_(category: str | None, as_json: bool) -> None:
 @click.argument("name")
 def show(name: str) -> None:
     """Print one tool as a model is told of it (JSON)."""
-    specs = _specs()
+    specs = built_in_specs()
     if name not in specs:
         near = did_you_mean(name, specs)
         raise PrerequisiteError(f"unknown tool '{name}'.{near if near.startswith(' Did') else ' See: talm-sim tools list'}")
@@ -63,7 +62,7 @@ def serve(port: int) -> None:
     serve_tools(port, on_ready=ready)
 
 
-def _specs() -> dict[str, ToolSpec]:
+def built_in_specs() -> dict[str, ToolSpec]:
     """Specs of the built-in tools, from the application itself: no server is needed to describe it."""
     from talm_sim.tools_env.service.app import create_app  # noqa: PLC0415 - imports FastAPI
     from talm_sim.tools_env.service.specs import specs_from_openapi  # noqa: PLC0415

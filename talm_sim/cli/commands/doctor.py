@@ -1,0 +1,135 @@
+"""`talm-sim doctor`."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Iterator
+from importlib import metadata
+from typing import Any
+
+import click
+from rich.table import Table
+from rich.text import Text
+
+from talm_sim import __version__
+from talm_sim.cli.arguments import json_option, print_json
+from talm_sim.cli.commands.models import provider_records
+from talm_sim.cli.console import print_page
+from talm_sim.errors import PrerequisiteError
+
+__all__ = ["command"]
+
+_REQUIRED = ("langgraph", "langgraph-checkpoint-sqlite", "langchain-core", "openai", "anthropic", "httpx2", "requests", "vcrpy", "fastapi")
+_OPTIONAL = {"pandas": "load_run(...).to_pandas()", "langchain-openai": "langchain/ models over OpenAI"}
+
+
+@click.command()
+@json_option
+def command(as_json: bool) -> int:
+    """Say what is installed and what a live run would need.
+
+    Credentials are reported as there or not there, never shown. Exit code 1 if something the package itself needs is broken.
+    """
+    report = examine()
+    if as_json:
+        print_json(report)
+    else:
+        _print(report)
+    return 1 if report["problems"] else 0
+
+
+def examine() -> dict[str, Any]:
+    """Look at everything; nothing is contacted."""
+    problems: list[str] = []
+    packages = {name: _version(name) for name in _REQUIRED}
+    problems += [f"package {name} is not installed: pip install talm-sim" for name, found in packages.items() if found is None]
+    tools = _try(_tools, problems) or {"tools": 0, "categories": 0}
+    scenarios = _try(_scenarios, problems) or {}
+    recordings = _try(_recordings, problems)
+    if not recordings and recordings is not None:
+        problems.append("no recording is found beside the package: runs will be live")
+    return {
+        "talm-sim": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "packages": packages,
+        "optional": {name: _version(name) for name in _OPTIONAL},
+        "tools": tools,
+        "scenarios": scenarios,
+        "recordings": recordings or [],
+        "providers": provider_records(),
+        "problems": problems,
+    }
+
+
+def _try(look: Callable[[], Any], problems: list[str]) -> Any:
+    """What `look` finds; None with the problem noted where it cannot."""
+    try:
+        return look()
+    except (PrerequisiteError, ImportError, OSError) as err:
+        problems.append(str(err))
+        return None
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _tools() -> dict[str, int]:
+    from talm_sim.cli.commands.tools import built_in_specs  # noqa: PLC0415
+
+    specs = built_in_specs()
+    return {"tools": len(specs), "categories": len({spec.category for spec in specs.values()})}
+
+
+def _scenarios() -> dict[str, int]:
+    from talm_sim.config import SPLITS  # noqa: PLC0415
+    from talm_sim.scenarios.load import load_scenarios  # noqa: PLC0415
+
+    return {group: len(load_scenarios((group,))) for group in SPLITS["all"]}
+
+
+def _recordings() -> list[dict[str, Any]]:
+    from talm_sim.tools_env.cassettes import CassetteLibrary  # noqa: PLC0415 - heavy
+
+    return [item.model_dump() for item in CassetteLibrary().describe()]
+
+
+def _print(report: dict[str, Any]) -> None:
+    facts = _grid()
+    facts.add_row("talm-sim", f"{report['talm-sim']} on Python {report['python']}, {report['platform']}")
+    facts.add_row("packages", ", ".join(f"{name} {found}" for name, found in report["packages"].items() if found))
+    optional = (f"{name} {found or 'not installed'} (for {_OPTIONAL[name]})" for name, found in report["optional"].items())
+    facts.add_row("optional", "\n".join(optional))
+    facts.add_row("tools", f"{report['tools']['tools']} in {report['tools']['categories']} categories")
+    facts.add_row("scenarios", ", ".join(f"{number} {group}" for group, number in report["scenarios"].items()))
+    facts.add_row("recordings", "\n".join(_recording_lines(report["recordings"])) or "none")
+    print_page(facts)
+    print_page(Text("\nA live run needs", style="bold"))
+    needs = _grid()
+    for provider in report["providers"]:
+        names = " and ".join(provider["needs"]) or "nothing"
+        there = f"set for {', '.join(provider['found'])}" if provider["found"] else "set"
+        state = f": {there if provider['ready'] else 'not set'}" if provider["needs"] else ""
+        needs.add_row(provider["form"], Text(names + state, style="" if provider["ready"] else "yellow"))
+    print_page(needs)
+    for problem in report["problems"]:
+        print_page(Text(f"problem: {problem}", style="bold red"))
+
+
+def _grid() -> Table:
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(style="bold", no_wrap=True)
+    grid.add_column(overflow="fold")
+    return grid
+
+
+def _recording_lines(recordings: list[dict[str, Any]]) -> Iterator[str]:
+    models: dict[str, list[dict[str, Any]]] = {}
+    for item in recordings:
+        models.setdefault(item["model"], []).append(item)
+    for model, items in models.items():
+        yield f"{model}: {', '.join(item['group'] for item in items)} ({sum(item['bytes'] for item in items) / 1e6:.1f} MB)"

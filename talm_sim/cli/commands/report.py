@@ -1,0 +1,77 @@
+"""`talm-sim report RUN...`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from talm_sim.cli.arguments import json_option, print_csv, print_json, run_dir_option
+from talm_sim.cli.blocks import block_of
+from talm_sim.cli.console import stdout
+from talm_sim.cli.table import HEADS, Block, decimal, interval, table_lines
+from talm_sim.cli.text import clean
+from talm_sim.errors import PrerequisiteError
+from talm_sim.runs.stored import StoredRun, list_runs, load_run
+
+__all__ = ["command"]
+
+
+@click.command()
+@click.argument("runs", metavar="[RUN]...", nargs=-1)
+@run_dir_option
+@json_option
+@click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values.")
+@click.option("--markdown", "as_markdown", is_flag=True, help="Print a Markdown table.")
+def command(runs: tuple[str, ...], run_dir: Path, as_json: bool, as_csv: bool, as_markdown: bool) -> None:
+    """Print the table of stored runs, one below the other.
+
+    Without RUN, that of the newest. A rate stands over its 95 % Wilson interval; n counts the episodes it is over.
+    """
+    if as_json + as_csv + as_markdown > 1:
+        raise click.UsageError("--json, --csv and --markdown exclude each other.")
+    stored = [load_run(run, run_dir) for run in runs] or [_newest(run_dir)]
+    if as_json or as_csv:
+        records = [record for item in stored for record in item.summary_records()]
+        if as_json:
+            print_json(records)
+        else:
+            print_csv(records)
+        return
+    blocks = [block_of(item) for item in stored]
+    if as_markdown:
+        click.echo(_markdown(blocks))
+        return
+    console = stdout()
+    for line in table_lines(blocks):
+        console.print(line, soft_wrap=True)
+
+
+def _newest(run_dir: Path) -> StoredRun:
+    sound = [info for info in list_runs(run_dir) if not info.problem]
+    if not sound:
+        raise PrerequisiteError(f"{run_dir} holds no run; start one with: talm-sim run --split underspecified")
+    return load_run(sound[-1].path)
+
+
+def _markdown(blocks: Sequence[Block]) -> str:
+    lines = [f"| run | group | n | {' | '.join(HEADS.values())} |", f"|---|---|---:|{'---:|' * len(HEADS)}"]
+    notes = []
+    for block in blocks:
+        title = _cell(block.title)
+        for summary in block.summaries:
+            n = f"{summary.n}" if summary.n == summary.total else f"{summary.n} of {summary.total}"
+            cells = []
+            for name in HEADS:
+                rate = summary.rates.get(name)
+                limits = interval(rate)
+                cells.append(decimal(rate.value if rate else None) + (f" [{limits}]" if limits else ""))
+            lines.append(f"| {title} | {_cell(summary.group)} | {n} | {' | '.join(cells)} |")
+        notes += [f"- {title}: {_cell(note)}" for note in block.notes]
+    return "\n".join([*lines, "", *notes])
+
+
+def _cell(text: str) -> str:
+    """Text that cannot break the table."""
+    return " ".join(clean(text).split()).replace("\\", "\\\\").replace("|", "\\|")
