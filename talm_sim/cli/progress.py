@@ -199,7 +199,7 @@ class FullDisplay(Display):
         old, self._bars = self._bars, _bars(self.console)
         for name, task in self._tasks.items():
             before = old.tasks[old.task_ids.index(task)]
-            self._tasks[name] = self._bars.add_task(before.description, total=before.total, completed=before.completed)
+            self._tasks[name] = self._bars.add_task(before.description, total=before.total, completed=int(before.completed))
             self._bars.tasks[-1].start_time = before.start_time
         self._bars.counts = old.counts
         self._bars.start()

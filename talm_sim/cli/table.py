@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.text import Text
@@ -55,6 +55,7 @@ def table_lines(blocks: Sequence[Block]) -> Iterator[Text]:
     judges = {summary.pass_judge or "no judge" for block in blocks for summary in block.summaries if summary.n}
     by = judges.pop() if len(judges) == 1 else ""
     yield Text(" " * (_LABEL + _COUNT) + (by if 0 < len(by) < _RATE else "see notes").rjust(_RATE), style="dim")
+    shared = _shared_notes(blocks)
     for number, block in enumerate(blocks):
         if number:
             yield Text()
@@ -62,9 +63,24 @@ def table_lines(blocks: Sequence[Block]) -> Iterator[Text]:
             yield Text(line, style="bold yellow" if block.is_control else "bold cyan")
         for summary in block.summaries:
             yield from _rows(summary)
-        for note in block.notes:
-            for line in textwrap.wrap(clean(note), _WIDTH, initial_indent="  ", subsequent_indent="    "):
-                yield Text(line, style="dim")
+        yield from _notes(note for note in block.notes if note not in shared)
+    if shared:
+        yield Text()
+        yield Text("all of these:", style="dim")
+        yield from _notes(shared)
+
+
+def _shared_notes(blocks: Sequence[Block]) -> list[str]:
+    """Notes every block has, where there are several: said once, below them."""
+    if len(blocks) < 2:
+        return []
+    return [note for note in blocks[0].notes if all(note in block.notes for block in blocks)]
+
+
+def _notes(notes: Iterable[str]) -> Iterator[Text]:
+    for note in notes:
+        for line in textwrap.wrap(clean(note), _WIDTH, initial_indent="  ", subsequent_indent="    "):
+            yield Text(line, style="dim")
 
 
 def _rows(summary: GroupSummary) -> Iterator[Text]:

@@ -29,9 +29,10 @@ RESPONDER = "answer"
 @click.option("--list", "only_list", is_flag=True, help="Only list the open questions.")
 @json_option
 def command(*, run: str, run_dir: Path, episode: str | None, text: str | None, idk: bool, skip: bool, only_list: bool, as_json: bool) -> None:
-    """Answer the questions a run waits for, from any terminal, while it runs or later.
+    """Answer the questions a run waits for.
 
-    The questions are put one by one; every answer is kept at once. The first answer to a question stands.
+    From any terminal, while it runs or later. The questions are put one by one; every answer is kept at once. The first answer to a question
+    stands.
     """
     stored = load_run(run, run_dir)
     questions = _questions(stored, episode)

@@ -25,9 +25,9 @@ __all__ = ["command"]
 @click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print a Markdown table.")
 def command(runs: tuple[str, ...], run_dir: Path, as_json: bool, as_csv: bool, as_markdown: bool) -> None:
-    """Print the table of stored runs, one below the other.
+    """Print the table of stored runs.
 
-    Without RUN, that of the newest. A rate stands over its 95 % Wilson interval; n counts the episodes it is over.
+    One run below the other; without RUN, the newest. A rate stands over its 95 % Wilson interval; n counts the episodes it is over.
     """
     if as_json + as_csv + as_markdown > 1:
         raise click.UsageError("--json, --csv and --markdown exclude each other.")

@@ -1,0 +1,173 @@
+"""The program as a process: start-up, exit codes, one-line errors, closed pipes."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import statistics
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import pytest
+
+import talm_sim
+from talm_sim.cli import main
+from talm_sim.cli.root import SECTIONS, root
+
+Talm = Callable[..., tuple[int, str, str]]
+ENTRIES = {name: entry for section in SECTIONS.values() for name, entry in section.items()}
+
+
+def program(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "talm_sim", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, **options)  # type: ignore[call-overload,no-any-return]
+
+
+def test_help_is_quick_and_imports_nothing_heavy() -> None:
+    heavy = ["pydantic", "rich", "langgraph", "langchain_core", "openai", "anthropic", "fastapi", "requests", "vcr", "httpx2"]
+    code = f"import sys; from talm_sim.cli import main; main(['--help']); print([name for name in {heavy!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+    seconds = []
+    for _ in range(5):
+        begin = time.perf_counter()
+        program("--help")
+        seconds.append(time.perf_counter() - begin)
+    # The aim is 0.25 s on an idle machine; tests share theirs.
+    assert statistics.median(seconds) < 1.0
+
+
+def test_importing_the_package_is_light() -> None:
+    code = "import sys, talm_sim; print([name for name in ('pydantic', 'click', 'langgraph') if name in sys.modules], talm_sim.RunConfig)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "[] <class 'talm_sim.config.RunConfig'>\n"
+
+
+def test_every_public_name_is_there() -> None:
+    for name in talm_sim.__all__:
+        assert getattr(talm_sim, name) is not None
+        assert name in dir(talm_sim)
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = talm_sim.nonsense
+
+
+def test_the_version_is_the_packages() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["version"] == talm_sim.__version__
+    assert program("--version").stdout == f"talm-sim {talm_sim.__version__}\n"
+
+
+@pytest.mark.parametrize("name", sorted(ENTRIES))
+def test_the_help_page_says_of_a_command_what_it_says_itself(name: str) -> None:
+    module, _, attribute = ENTRIES[name][0].partition(":")
+    command = getattr(importlib.import_module(module), attribute)
+    assert isinstance(command, click.Command)
+    assert command.help is not None
+    assert command.help.split("\n")[0] == ENTRIES[name][1]
+
+
+@pytest.mark.parametrize("name", sorted(ENTRIES))
+def test_every_help_page_fits_a_terminal(name: str, talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    code, out, _ = talm(name, "--help")
+    assert code == 0
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_shell_completion_knows_the_commands() -> None:
+    done = program(env={**os.environ, "_TALM_SIM_COMPLETE": "bash_complete", "COMP_WORDS": "talm-sim re", "COMP_CWORD": "1"})
+    assert (done.returncode, done.stdout.split()) == (0, ["plain,resume", "plain,report"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["rum"], "No such command 'rum'. (Did you mean one of: 'resume', 'run'?)"),
+        (["run", "--splt", "x"], "No such option '--splt'."),
+        (["run", "--split", "underspecifed"], "--split: unknown split 'underspecifed'. Did you mean 'underspecified'?"),
+        (["run", "--limit", "0"], "--limit: limit '0' selects nothing: the smallest is 1."),
+        (["run", "--limit", "x"], "--limit: 'x' is no limit"),
+        (["run", "--model", "gpt-4o"], "--model: 'gpt-4o' is no model"),
+        (["run", "--model", "opnai/gpt-4o", "--tools", "live"], "unknown provider 'opnai'. Did you mean 'openai'?"),
+        (["run", "--model", "openai/gpt-4o", "--tools", "live"], "OPENAI_API_KEY"),
+        (["run", "--model", "sim/oracle", "--tools", "live", "--perturb", "http-501"], "unknown perturbation 'http-501'. Did you mean"),
+        (["run", "--model", "sim/oracle", "--tools", "live", "--perturb", "http-500:q=1"], "unknown option 'q'"),
+        (["run", "--live", "--replay"], "--live and --replay exclude each other."),
+        (["run", "--human", "martian"], "'martian' is not one of"),
+        (["run", "--judge", "llm"], "judge 'llm' needs a model"),
+        (["resume"], "Missing argument 'RUN'."),
+        (["resume", "nowhere"], "nowhere: no such run."),
+        (["judge", "nowhere"], "nowhere: no such run."),
+        (["answer", "nowhere"], "nowhere: no such run."),
+        (["ablate", "--over", "splt=perfect"], "--over: unknown option 'splt'. Did you mean 'split'?"),
+        (["ablate", "--over", "split"], "is no FIELD=V1,V2"),
+        (["ablate", "--over", "perturb=[1"], "not a JSON list"),
+        (["tools", "show", "cuntry"], "unknown tool 'cuntry'"),
+        (["tools", "list", "--category", "geo"], "--category: unknown category 'geo'"),
+        (["scenarios", "list", "--split", "perfct"], "unknown split 'perfct'. Did you mean 'perfect'?"),
+        (["scenarios", "show", "nothing"], "unknown scenario 'nothing'."),
+        (["scenarios", "list", "--scenarios", "nowhere.jsonl"], "nowhere.jsonl: cannot be read"),
+        (["import", "fail-talms", "nowhere"], "nowhere"),
+        (["export", "cassettes", "--from", "nowhere"], "nowhere: holds no packed recording."),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_2(
+    arguments: list[str], message: str, talm: Talm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    code, out, err = talm(*arguments)
+    assert message in err
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("talm-sim: error: ")
+
+
+def test_a_broken_scenario_line_is_named(talm: Talm, tmp_path: Path) -> None:
+    file = tmp_path / "mine.jsonl"
+    file.write_text('{"id": "a"}\n', encoding="utf-8")
+    code, _, err = talm("run", "--scenarios", str(file), "--model", "sim/oracle", "--tools", "live")
+    assert code == 2
+    assert f"{file}:1: group: Field required" in err
+
+
+def test_a_read_only_run_directory(talm: Talm, tmp_path: Path) -> None:
+    blocked = tmp_path / "runs"
+    blocked.write_text("a file where the directory should be", encoding="utf-8")
+    code, _, err = talm("run", "--run-dir", str(blocked), "--model", "sim/oracle", "--tools", "live", "--display", "none")
+    assert code == 2
+    assert "choose another --run-dir" in err
+
+
+def test_a_busy_port(talm: Talm) -> None:
+    import socket  # noqa: PLC0415
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        code, _, err = talm("tools", "serve", "--port", str(port))
+    assert code == 2
+    assert f"port {port} is busy" in err
+
+
+def test_a_bug_is_not_dressed_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(root, "main", broken)
+    with pytest.raises(ZeroDivisionError):
+        main(["runs"])
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["scenarios", "list"], ["scenarios", "list", "--json"]])
+def test_a_closed_pipe_is_quiet(arguments: list[str]) -> None:
+    words = " ".join(arguments)
+    command = f"{sys.executable} -m talm_sim {words} | head -c 1 >/dev/null; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "0\n"
+    assert "Error" not in done.stderr

@@ -1,0 +1,123 @@
+"""`report`, `show`, `runs list`: what a stored run looks like."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Talm = Callable[..., tuple[int, str, str]]
+
+
+def test_report_prints_rates_over_intervals_and_says_what_they_are(stored: Path, talm: Talm) -> None:
+    code, out, err = talm("report", "a-run")
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[0].split() == ["n", "PR", "Aware", "Unexp", "Skip", "Inter"]
+    assert lines[1].split() == ["reference"]
+    assert lines[2] == "openai/some, Ask-and-Help (recorded human), perturbed: http-500:p=0.5"
+    assert lines[3].split() == ["perfect", "2", ".50", ".50", ".00", ".00", ".00"]
+    assert lines[4].split() == [".09–.91", ".09–.91", ".00–.66", ".00–.66", ".00–.66"]
+    assert lines[5].split() == ["underspecified", "1", "1.00", "1.00", ".00", ".00", "1.00"]
+    assert lines[6].split()[:3] == ["of", "2", ".21–1.00"]
+    notes = " ".join(" ".join(lines[7:]).split())
+    for note in (
+        "model: replayed recording; tools: replayed recording",
+        "PR by judge reference",
+        "the LLM judge is not configured",
+        "not scored: 1 infrastructure_error",
+        "1 of 5 episodes not finished",
+        "1 awareness answer neither Yes, No nor I don't know",
+        "http-500:p=0.5 fired in 2 of 4 episodes (2 of 8 calls)",
+        "underspecified: asking: precision 1.00 (1/1), recall 1.00 (1/1), F1 1.00, relevant 1.00 (1/1); 1.00 questions an episode",
+    ):
+        assert note in notes
+
+
+def test_report_takes_the_newest_run_by_default(stored: Path, talm: Talm) -> None:
+    assert talm("report")[1] == talm("report", str(stored))[1]
+
+
+def test_several_runs_share_what_is_said_of_all(stored: Path, talm: Talm) -> None:
+    out = talm("report", "a-run", "a-run")[1]
+    assert out.count("Ask-and-Help (recorded human)") == 2
+    assert out.count("PR by judge reference") == 1
+    assert "all of these:" in out
+
+
+def test_report_as_data(stored: Path, talm: Talm) -> None:
+    records = json.loads(talm("report", "--json")[1])
+    assert [(record["group"], record["n"], record["pass_rate"]) for record in records] == [("perfect", 2, 0.5), ("underspecified", 1, 1.0)]
+    rows = list(csv.DictReader(io.StringIO(talm("report", "--csv")[1])))
+    assert [(row["run"], row["group"], row["pass_rate_k"]) for row in rows] == [("a-run", "perfect", "1"), ("a-run", "underspecified", "1")]
+    markdown = talm("report", "--markdown")[1].splitlines()
+    assert markdown[0] == "| run | group | n | PR | Aware | Unexp | Skip | Inter |"
+    assert "| underspecified | 1 of 2 | 1.00 [.21–1.00] |" in markdown[3]
+
+
+def test_report_forms_exclude_each_other(stored: Path, talm: Talm) -> None:
+    assert talm("report", "--json", "--csv")[0] == 2
+
+
+def test_an_empty_directory_says_how_to_begin(tmp_path: Path, talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, out, err = talm("report")
+    assert (code, out) == (2, "")
+    assert err == "talm-sim: error: runs holds no run; start one with: talm-sim run --split underspecified\n"
+    code, out, err = talm("runs", "list")
+    assert (code, out) == (0, "")
+    assert "holds no run" in err
+
+
+def test_show_prints_an_episode(stored: Path, talm: Talm) -> None:
+    for name in ("a-run:lacking-0", f"{stored}:lacking-0"):
+        code, out, err = talm("show", name)
+        assert (code, err) == (0, "")
+        assert "What is the capital? (lacking-0)" in out
+        assert "asks the human: Which country?" in out
+        assert "reference: pass" in out
+        assert not any(line.endswith(" ") for line in out.splitlines())
+
+
+def test_show_as_json(stored: Path, talm: Talm) -> None:
+    document = json.loads(talm("show", "a-run:lacking-0", "--json")[1])
+    assert document["episode"]["answer"] == "Paris."
+    assert document["verdicts"][0]["value"] is True
+
+
+def test_show_lists_a_runs_episodes(stored: Path, talm: Talm) -> None:
+    out = talm("show", "a-run")[1]
+    assert "lacking-1" in out
+    assert "infrastructure_error" in out
+    assert len(json.loads(talm("show", "a-run", "--json")[1])) == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("a-run:lackin-0", "no episode 'lackin-0'. Did you mean 'lacking-0'?"),
+        ("a-rum:lacking-0", "a-rum: no such run. Did you mean 'a-run'?"),
+        ("other/a:b", "other/a: no such run."),
+    ],
+)
+def test_show_of_what_is_not_there(stored: Path, talm: Talm, name: str, message: str) -> None:
+    code, out, err = talm("show", name)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_runs_list(stored: Path, talm: Talm) -> None:
+    (stored.parent / "broken").mkdir()
+    (stored.parent / "broken" / "run.json").write_text("{}", encoding="utf-8")
+    out = " ".join(talm("runs", "list")[1].split())
+    assert "a-run 4/5 recorded unfinished" in out
+    assert "unreadable" in out
+    infos = {info["id"]: info for info in json.loads(talm("runs", "list", "--json")[1])}
+    assert infos["a-run"]["finished"] == 4
+    assert infos["broken"]["problem"]

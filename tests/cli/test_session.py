@@ -1,0 +1,142 @@
+"""Whole sessions as a user has them: real processes, the real tool service, no model."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from queue import SimpleQueue
+
+import pytest
+
+pytestmark = pytest.mark.live
+TALM_SIM = [sys.executable, "-m", "talm_sim"]
+SMALL = ["--split", "underspecified", "--limit", "3", "--display", "plain"]
+
+
+def talm_sim(directory: Path, *arguments: str, typed: str | None = None) -> subprocess.CompletedProcess[str]:
+    environ = {name: text for name, text in os.environ.items() if not name.startswith("TALM_SIM_")}
+    command = [*TALM_SIM, *arguments]
+    return subprocess.run(command, cwd=directory, env=environ, input=typed, capture_output=True, text=True, timeout=100, check=False)
+
+
+def one_run(directory: Path) -> str:
+    (run,) = [path.name for path in (directory / "runs").iterdir()]
+    return run
+
+
+def test_record_replay_and_a_miss(tmp_path: Path) -> None:
+    command = ["run", *SMALL, "--model", "sim/asker", "--human", "simulated", "--cassettes", "tapes", "--tools"]
+    recorded = talm_sim(tmp_path, *command, "record", "--run-id", "first")
+    assert recorded.returncode == 0, recorded.stderr
+    again = talm_sim(tmp_path, *command, "replay", "--run-id", "again")
+    assert again.returncode == 0, again.stderr
+    assert "tools: replayed recording" in " ".join(again.stdout.split())
+    assert again.stdout.splitlines()[:5] == recorded.stdout.splitlines()[:5]
+
+    next((tmp_path / "tapes" / "tools" / "underspecified").glob("*-02.underspecified.json")).unlink()
+    missed = talm_sim(tmp_path, *command, "replay", "--run-id", "missed")
+    assert missed.returncode == 1, missed.stderr
+    assert "not scored: 1 replay_miss" in missed.stdout
+    assert "1 episode failed, such as" in missed.stderr
+
+
+def test_json_is_a_stream_of_objects_that_ends_with_the_summary(tmp_path: Path) -> None:
+    options = ["--split", "perfect", "--limit", "2", "--model", "sim/oracle", "--tools", "live", "--display", "json", "--controls"]
+    done = talm_sim(tmp_path, "run", *options)
+    assert done.returncode == 0, done.stderr
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert lines[0]["event"] == "run_started"
+    assert lines[-1]["event"] == "summary"
+    rates = {row["model"]: row["pass_rate"] for row in lines[-1]["groups"]}
+    assert rates["sim/oracle"] == 1.0
+    assert rates["sim/cautious"] == 0.0
+    assert set(rates) == {"sim/oracle", "sim/eager", "sim/cautious", "sim/asker"}
+
+
+def test_a_person_who_is_not_there_then_answers_then_the_run_goes_on(tmp_path: Path) -> None:
+    person = ["--model", "sim/asker", "--human", "terminal", "--tools", "live"]
+    begun = talm_sim(tmp_path, "run", *SMALL, *person, typed="/later\n")
+    assert begun.returncode == 0, begun.stderr
+    run = one_run(tmp_path)
+    assert f"3 questions open. Answer with: talm-sim answer {run}" in begun.stderr
+    assert f"Continue with: talm-sim resume {run}" in begun.stderr
+
+    questions = json.loads(talm_sim(tmp_path, "answer", run, "--json").stdout)
+    assert [question["ask"] for question in questions] == [1, 1, 1]
+    several = talm_sim(tmp_path, "answer", run, "--text", "x")
+    assert (several.returncode, "3 questions are open" in several.stderr) == (2, True)
+    first = questions[0]["episode_id"]
+    answered = talm_sim(tmp_path, "answer", run, "--episode", first, "--text", "11 March 1994")
+    assert (answered.returncode, f"{first}: saved" in answered.stderr) == (0, True)
+    assert talm_sim(tmp_path, "answer", run, "--episode", first, "--text", "too late").returncode == 2
+    typed = talm_sim(tmp_path, "answer", run, typed="/skip\n\n")
+    assert typed.returncode == 0
+    assert "What " in typed.stderr
+    assert json.loads(talm_sim(tmp_path, "answer", run, "--json").stdout) == []
+
+    resumed = talm_sim(tmp_path, "resume", run, "--display", "plain")
+    assert resumed.returncode == 0, resumed.stderr
+    assert "3 of 3 episodes" in resumed.stderr
+    transcript = talm_sim(tmp_path, "show", f"{run}:{first}").stdout
+    assert "answer: 11 March 1994" in transcript
+
+
+def test_ctrl_c_keeps_everything_and_says_how_to_go_on(tmp_path: Path) -> None:
+    command = [*TALM_SIM, "run", *SMALL, "--model", "sim/asker", "--human", "terminal", "--tools", "live"]
+    with subprocess.Popen(command, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        lines: SimpleQueue[str | None] = SimpleQueue()
+        assert process.stderr is not None
+        errors = process.stderr
+
+        def read() -> None:
+            for line in errors:
+                lines.put(line)
+            lines.put(None)
+
+        reader = threading.Thread(target=read)
+        reader.start()
+        while (line := lines.get(timeout=60)) is not None and "It asks you" not in line:
+            pass
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == 130
+        reader.join()
+    said = []
+    while (line := lines.get()) is not None:
+        said.append(line)
+    assert f"Continue with: talm-sim resume {one_run(tmp_path)}\n" in said[-1]
+    assert "Traceback" not in "".join(said)
+    questions = json.loads(talm_sim(tmp_path, "answer", one_run(tmp_path), "--json").stdout)
+    assert len(questions) >= 1
+
+
+def test_judge_scores_again(tmp_path: Path) -> None:
+    talm_sim(tmp_path, "run", *SMALL, "--model", "sim/oracle", "--tools", "live")
+    judged = talm_sim(tmp_path, "judge", one_run(tmp_path), "--judge", "reference", "--display", "plain")
+    assert judged.returncode == 0, judged.stderr
+    assert "PR by judge reference" in judged.stdout
+
+
+def test_ablate_prints_a_row_a_cell_and_reads_finished_cells(tmp_path: Path) -> None:
+    grid = ["ablate", "--over", "perturb=,http-500", "--split", "perfect", "--limit", "2", "--model", "sim/oracle", "--tools", "live"]
+    table = talm_sim(tmp_path, *grid, "--display", "none")
+    assert table.returncode == 0, table.stderr
+    assert "perturb=none: control: sim/oracle" in table.stdout
+    assert "http-500 fired in 2 of 2 episodes" in table.stdout
+    records = json.loads(talm_sim(tmp_path, *grid, "--display", "none", "--json").stdout)
+    assert [(record["perturb"], record["pass_rate"]) for record in records] == [("", 1.0), ("http-500", 0.0)]
+    assert len(list((tmp_path / "runs").iterdir())) == 2
+
+
+def test_scenarios_check_finds_a_wrong_fact(tmp_path: Path) -> None:
+    scenario = json.loads(talm_sim(tmp_path, "scenarios", "list", "--split", "perfect", "--json").stdout)[0]
+    scenario["target"]["required"][0]["value"] = "something else"
+    (tmp_path / "mine.jsonl").write_text(json.dumps(scenario) + "\n", encoding="utf-8")
+    checked = talm_sim(tmp_path, "scenarios", "check", "--scenarios", "mine.jsonl")
+    assert checked.returncode == 1
+    assert scenario["id"] in checked.stdout
+    assert "found" in checked.stderr
