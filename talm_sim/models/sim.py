@@ -30,6 +30,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -216,7 +217,7 @@ def _holds(reply: str, missing: Missing | None) -> bool:
     """Whether a person's reply gives what is missing: its value, or the answer the scenario knows for it."""
     if missing is None or not reply:
         return False
-    said = f" {' '.join(reply.split()).casefold()} "
+    said = " ".join(reply.split()).casefold()
     if missing.human_answer and " ".join(missing.human_answer.split()).casefold() in said:
         return True
     values = missing.value if isinstance(missing.value, list) else [missing.value]
@@ -224,15 +225,8 @@ def _holds(reply: str, missing: Missing | None) -> bool:
 
 
 def _is_said(value: str, said: str) -> bool:
-    """Whether `value` stands in the reply as whole words: an amount of 5 is not in "15"."""
-    start = said.find(value) if value else -1
-    while start >= 0:
-        end = start + len(value)
-        whole = not (said[start - 1].isalnum() and value[0].isalnum()) and not (said[end].isalnum() and value[-1].isalnum())
-        if whole and not (said[end] == "." and said[end + 1].isdigit()):
-            return True
-        start = said.find(value, start + 1)
-    return False
+    """Whether `value` stands in the reply as a whole: an amount of 5 is neither in "15" nor in "5.5"."""
+    return bool(value) and re.search(rf"(?<!\w)(?<!\d\.){re.escape(value)}(?!\w)(?!\.\d)", said) is not None
 
 
 def _read(text: str) -> Any:

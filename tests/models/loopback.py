@@ -1,0 +1,120 @@
+"""A real HTTP server on loopback that answers from a script: status, headers and body, in the order of the requests."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+__all__ = ["Answer", "Loopback", "anthropic_answer", "chat_answer", "loopback"]
+
+
+@dataclass(frozen=True)
+class Answer:
+    body: Any = None
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    delay: float = 0.0
+    hang_up: bool = False
+
+
+@dataclass
+class Seen:
+    path: str
+    headers: dict[str, str]
+    raw: bytes
+
+    @property
+    def body(self) -> Any:
+        return json.loads(self.raw)
+
+
+@dataclass
+class Loopback:
+    url: str
+    script: list[Answer]
+    seen: list[Seen] = field(default_factory=list)
+    in_flight: int = 0
+    most_in_flight: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def next_answer(self) -> Answer:
+        """The last answer of the script is repeated."""
+        return self.script.pop(0) if len(self.script) > 1 else self.script[0]
+
+
+@contextmanager
+def loopback(*script: Answer) -> Iterator[Loopback]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            raw = self.rfile.read(int(self.headers.get("content-length", 0)))
+            with state.lock:
+                state.in_flight += 1
+                state.most_in_flight = max(state.most_in_flight, state.in_flight)
+                state.seen.append(Seen(self.path, {name.lower(): value for name, value in self.headers.items()}, raw))
+                answer = state.next_answer()
+            time.sleep(answer.delay)
+            with state.lock:
+                state.in_flight -= 1
+            if answer.hang_up:
+                self.close_connection = True
+                return
+            body = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
+            self.send_response(answer.status)
+            self.send_header("content-length", str(len(body)))
+            for name, value in {"content-type": "application/json", **answer.headers}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Keep test output clean."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    server.block_on_close = False
+    state = Loopback(f"http://127.0.0.1:{server.server_address[1]}", list(script))
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    try:
+        yield state
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def chat_answer(content: str | None = "hello", *, finish: str = "stop", **message: Any) -> Answer:
+    """An answer of the chat-completions protocol."""
+    return Answer(
+        {
+            "id": "chatcmpl-1",
+            "object": "chat.completion",
+            "created": 1,
+            "model": "m",
+            "choices": [{"index": 0, "message": {"role": "assistant", "content": content, **message}, "finish_reason": finish}],
+            "usage": {"prompt_tokens": 11, "completion_tokens": 3, "total_tokens": 14, "prompt_tokens_details": {"cached_tokens": 8}},
+        }
+    )
+
+
+def anthropic_answer(*blocks: dict[str, Any], stop: str = "end_turn") -> Answer:
+    """An answer of the Messages protocol."""
+    return Answer(
+        {
+            "id": "msg_1",
+            "type": "message",
+            "role": "assistant",
+            "model": "m",
+            "content": list(blocks),
+            "stop_reason": stop,
+            "usage": {"input_tokens": 4, "output_tokens": 3, "cache_read_input_tokens": 6, "cache_creation_input_tokens": 1},
+        }
+    )

@@ -1,0 +1,245 @@
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+
+from talm_sim.errors import PrerequisiteError, ProviderError
+from talm_sim.models.base import GenerationSettings, ScenarioModel
+from talm_sim.models.request import ModelRequest
+from talm_sim.models.sim import CONTROLS, SimModel, open_sim
+from talm_sim.types import Fact, Facts, GoldCall, Missing, MissingKind, ModelTurn, Scenario, ToolSpec, Turn
+
+AIRPORT = ToolSpec(
+    name="get_airport",
+    parameters={
+        "type": "object",
+        "properties": {"code": {"type": "string", "description": "IATA code of the airport.", "examples": ["CDG"]}},
+        "required": ["code"],
+    },
+)
+TIME = ToolSpec(
+    name="get_time", parameters={"type": "object", "properties": {"zone": {"type": "string"}, "at": {"type": "string"}}, "required": ["zone"]}
+)
+ASK = ToolSpec(name="ask_human", parameters={"type": "object", "properties": {"question": {"type": "string"}}})
+GOLD = (GoldCall(tool="get_airport", arguments={"code": "HAN"}), GoldCall(tool="get_time", arguments={"zone": "UTC+7"}))
+FACTS = (
+    Fact(name="elevation_ft", value=39, call=0, pointer="/elevation/0/ft~1m"),
+    Fact(name="local_time", value="10:00", call=1, pointer="/time"),
+)
+RESULTS: dict[str, Any] = {"get_airport": {"elevation": [{"ft/m": 39}]}, "get_time": {"time": "10:00"}}
+LOST = (FACTS[0].model_copy(update={"call": None, "pointer": ""}), FACTS[1].model_copy(update={"call": 0}))
+
+
+def scenario(
+    *,
+    gold: tuple[GoldCall, ...] = GOLD,
+    facts: tuple[Fact, ...] = FACTS,
+    missing: Missing | None = None,
+    query: str = "How high is HAN, and what is the time in UTC+7?",
+) -> Scenario:
+    turn = Turn(messages=({"role": "user", "content": query},), gold_calls=gold)
+    return Scenario(id="t-01", group="perfect", turns=(turn,), tools=("get_airport", "get_time"), target=Facts(required=facts), missing=missing)
+
+
+ARGUMENT = Missing(kind=MissingKind.ARGUMENT, name="code", value="HAN", removed_text="HAN", human_answer="It's Hanoi, code HAN.")
+REPLACEABLE = Missing(kind=MissingKind.TOOL, name="get_airport", human_answer="It lies at 39 feet.")
+IRREPLACEABLE = Missing(kind=MissingKind.TOOL, name="get_airport")
+
+
+async def play(
+    control: str,
+    played: Scenario,
+    tools: tuple[ToolSpec, ...] = (AIRPORT, TIME),
+    results: Mapping[str, Any] = RESULTS,
+    human: str = "",
+    turns: int = 6,
+) -> list[ModelTurn]:
+    """Play an episode: tools answer from `results`, the human says `human`."""
+    messages: list[BaseMessage] = [HumanMessage(played.query)]
+    done: list[ModelTurn] = []
+    for _ in range(turns):
+        # A new policy each turn: it must keep nothing, or an episode that paused could not go on.
+        turn = await SimModel(control).for_scenario(played).generate(messages, tools, GenerationSettings())
+        done.append(turn)
+        if not turn.tool_calls:
+            return done
+        messages.append(AIMessage(turn.text, tool_calls=[{"id": c.id, "name": c.name, "args": c.arguments} for c in turn.tool_calls]))
+        for call in turn.tool_calls:
+            text = human if call.name == "ask_human" else json.dumps(results[call.name])
+            messages.append(ToolMessage(text, tool_call_id=call.id, name=call.name))
+    raise AssertionError("the control never answered")
+
+
+def calls(turn: ModelTurn) -> list[tuple[str, dict[str, Any]]]:
+    return [(call.name, call.arguments) for call in turn.tool_calls]
+
+
+GOLD_PAIR = [("get_airport", {"code": "HAN"}), ("get_time", {"zone": "UTC+7"})]
+
+
+@pytest.mark.parametrize("control", ["oracle", "eager", "asker"])
+async def test_a_perfect_scenario_is_solved_in_one_round_from_what_was_received(control: str) -> None:
+    first, last = await play(control, scenario(), (AIRPORT, TIME, ASK))
+    assert calls(first) == GOLD_PAIR
+    assert first.stop == "tool_calls"
+    assert last.text == "elevation ft: 39\nlocal time: 10:00"
+
+
+async def test_another_result_gives_another_answer() -> None:
+    *_, last = await play("oracle", scenario(), results=RESULTS | {"get_time": {"time": "23:59"}})
+    assert "23:59" in last.text
+    assert "10:00" not in last.text
+
+
+@pytest.mark.parametrize("damaged", [{"error": "HTTP 500"}, {"renamed": "10:00"}, [], "text", None])
+async def test_a_failed_call_leaves_its_fact_out(damaged: Any) -> None:
+    *_, last = await play("oracle", scenario(), results=RESULTS | {"get_time": damaged})
+    assert last.text == "elevation ft: 39\nThe rest could not be found."
+
+
+async def test_a_call_that_needs_an_earlier_result_waits_for_it() -> None:
+    zone = Fact(name="zone", value="UTC+7", call=0, pointer="/zone")
+    played = scenario(facts=(*FACTS, zone), query="How high is HAN, and what time is it there?")
+    first, second, _ = await play("oracle", played, results=RESULTS | {"get_airport": {"elevation": [{"ft/m": 39}], "zone": "UTC+7"}})
+    assert [calls(first), calls(second)] == [GOLD_PAIR[:1], GOLD_PAIR[1:]]
+
+
+async def test_the_oracle_knows_what_the_user_left_out() -> None:
+    first, last = await play("oracle", scenario(missing=ARGUMENT))
+    assert calls(first) == GOLD_PAIR
+    assert "39" in last.text
+
+
+async def test_with_a_tool_gone_the_other_calls_are_made() -> None:
+    played = scenario(gold=GOLD[1:], facts=LOST, missing=REPLACEABLE)
+    for control in ("oracle", "eager"):
+        first, last = await play(control, played, (TIME,))
+        assert calls(first) == GOLD_PAIR[1:]
+        assert "10:00" in last.text
+        assert "39" not in last.text
+
+
+async def test_without_tools_nothing_is_known() -> None:
+    nothing = tuple(fact.model_copy(update={"call": None, "pointer": ""}) for fact in FACTS)
+    for control in ("oracle", "eager", "asker"):
+        (only,) = await play(control, scenario(gold=(), facts=nothing), ())
+        assert only.text
+        assert not any(str(fact.value) in only.text for fact in FACTS)
+
+
+async def test_eager_invents_the_missing_argument_and_never_asks() -> None:
+    first, last = await play("eager", scenario(missing=ARGUMENT), (AIRPORT, TIME, ASK))
+    assert calls(first) == [("get_airport", {"code": "CDG"}), ("get_time", {"zone": "UTC+7"})]
+    assert last.text
+
+
+async def test_an_invented_value_is_the_same_wherever_the_true_one_stood() -> None:
+    gold = (GOLD[0], GoldCall(tool="get_time", arguments={"zone": "HAN", "at": "noon"}))
+    first, _ = await play("eager", scenario(gold=gold, missing=ARGUMENT))
+    assert calls(first)[1] == ("get_time", {"zone": "CDG", "at": "noon"})
+
+
+async def test_asker_asks_for_the_argument_in_words_then_solves() -> None:
+    question, first, last = await play("asker", scenario(missing=ARGUMENT), (AIRPORT, TIME, ASK), human="It's Hanoi, code HAN.")
+    assert calls(question) == [("ask_human", {"question": "What is the code? I need this: IATA code of the airport."})]
+    assert calls(first) == GOLD_PAIR
+    assert "39" in last.text
+
+
+@pytest.mark.parametrize(
+    ("human", "code"),
+    [
+        ("HAN please", "HAN"),
+        ("han.", "HAN"),
+        ("  it's hanoi,   code HAN. ", "HAN"),
+        ("CHANGI", "CDG"),
+        ("Sorry, I don't know.", "CDG"),
+        ("", "CDG"),
+    ],
+)
+async def test_asker_goes_on_with_the_value_only_if_it_was_told(human: str, code: str) -> None:
+    _, first, _ = await play("asker", scenario(missing=ARGUMENT), (AIRPORT, TIME, ASK), human=human)
+    assert calls(first)[0] == ("get_airport", {"code": code})
+
+
+@pytest.mark.parametrize(("human", "told"), [("5 of them", True), ("15 of them", False), ("5.5", False), ("It is 5.", True)])
+async def test_a_number_is_told_only_as_a_whole(human: str, told: bool) -> None:
+    missing = Missing(kind=MissingKind.ARGUMENT, name="at", value=5)
+    gold = (GoldCall(tool="get_time", arguments={"zone": "x", "at": 5}),)
+    _, first, _ = await play("asker", scenario(gold=gold, facts=(), missing=missing), (TIME, ASK), human=human)
+    assert (first.tool_calls[0].arguments["at"] == 5) is told
+
+
+async def test_asker_passes_a_persons_stand_in_on() -> None:
+    played = scenario(gold=GOLD[1:], facts=LOST, missing=REPLACEABLE)
+    question, first, last = await play("asker", played, (TIME, ASK), human="It lies at 39 feet.")
+    assert calls(question) == [("ask_human", {"question": "I have no tool to get airport. What is the elevation ft?"})]
+    assert calls(first) == GOLD_PAIR[1:]
+    assert last.text == "local time: 10:00\nIt lies at 39 feet."
+
+
+async def test_asker_goes_on_without_what_nobody_knows() -> None:
+    played = scenario(gold=GOLD[1:], facts=LOST, missing=IRREPLACEABLE)
+    *_, last = await play("asker", played, (TIME, ASK), human="Sorry, I don't know.")
+    assert "know" not in last.text
+    assert "39" not in last.text
+
+
+async def test_asker_without_a_human_acts_like_eager() -> None:
+    for missing in (ARGUMENT, REPLACEABLE):
+        played = scenario(missing=missing)
+        assert await play("asker", played) == await play("eager", played)
+
+
+@pytest.mark.parametrize(
+    ("control", "missing", "label"),
+    [
+        ("oracle", ARGUMENT, "Yes"),
+        ("eager", ARGUMENT, "Yes"),
+        ("cautious", None, "No"),
+        ("cautious", ARGUMENT, "No"),
+        ("asker", None, "Yes"),
+        ("asker", ARGUMENT, "IDK"),
+        ("asker", IRREPLACEABLE, "IDK"),
+    ],
+)
+async def test_the_awareness_question(control: str, missing: Missing | None, label: str) -> None:
+    policy = SimModel(control).for_scenario(scenario(missing=missing))
+    turn = await policy.generate([HumanMessage("?")], (), GenerationSettings(choices=("Yes", "No", "IDK")))
+    assert turn.text.startswith(f"{label}, ")
+
+
+async def test_latency_is_waited_for_each_generation() -> None:
+    model = open_sim(ModelRequest("sim/eager", "eager", options={"latency": "0.05"}))
+    assert isinstance(model, ScenarioModel)
+    started = time.perf_counter()
+    await model.for_scenario(scenario()).generate([HumanMessage("?")], (), GenerationSettings())
+    assert time.perf_counter() - started >= 0.05
+
+
+@pytest.mark.parametrize(
+    ("control", "options", "said"),
+    [
+        ("orakle", {}, "Did you mean 'oracle'"),
+        ("oracle", {"latancy": "1"}, "Did you mean 'latency'"),
+        ("oracle", {"latency": "slow"}, "latency=slow"),
+        ("oracle", {"latency": "-1"}, "latency=-1"),
+        ("oracle", {"latency": "nan"}, "latency=nan"),
+    ],
+)
+def test_what_is_wrong_is_named(control: str, options: dict[str, str], said: str) -> None:
+    with pytest.raises(PrerequisiteError, match=said):
+        open_sim(ModelRequest(f"sim/{control}", control, options=options))
+
+
+async def test_a_control_does_nothing_without_a_scenario() -> None:
+    for control in CONTROLS:
+        model = SimModel(control)
+        with pytest.raises(ProviderError, match=f"sim/{control}"):
+            await model.generate([HumanMessage("?")], (), GenerationSettings())
+        await model.aclose()
