@@ -165,7 +165,7 @@ def _open(
     )
     if not request.constrained:
         return chat
-    from talm_sim.models.constrained import ANSWER_CHARS, ConstrainedModel  # noqa: PLC0415
+    from talm_sim.models.constrained import ANSWER_CHARS, ConstrainedModel
 
     if length is not None and (not isinstance(length, int) or length < 1):
         raise PrerequisiteError(f"-M answer_chars={length}: must be a number of characters, such as {ANSWER_CHARS}.")
