@@ -22,6 +22,7 @@ _JUDGES = {
     "llm": "llm (majority of up to five votes)",
     "preference": "preference (no worse than the answer given with tools)",
     "published": "published (the grades that came with the outputs)",
+    "published-preference": "published-preference (the win rates that came with the outputs)",
 }
 
 
@@ -40,17 +41,20 @@ def block_of(stored: StoredRun) -> Block:
         *(f"{summary.group}: {note}" for summary in summaries for note in summary.notes),
         *(f"{name}: {text}" for name, text in stored.manifest.notes.items()),
     ]
-    return Block(f"{title}, {human_label(config)}{_damage(config)}", summaries, notes, control)
+    return Block(f"{title}, {human_label(stored)}{_damage(config)}", summaries, notes, control)
 
 
-def human_label(config: RunConfig) -> str:
+def human_label(stored: StoredRun) -> str:
     """Who can be asked, as a row's name says it."""
-    return "standalone" if config.human == "none" else f"Ask-and-Help ({config.human} human)"
+    human = stored.manifest.config.human
+    if human == "none":
+        return "standalone"
+    return "Ask-and-Help" if _imported(stored) else f"Ask-and-Help ({human} human)"
 
 
 def traffic_label(stored: StoredRun) -> str:
     """Where the answers of model and tools came from."""
-    if "imported" in stored.manifest.notes:
+    if _imported(stored):
         return f"run {stored.id}"
     config = stored.config
     words = {
@@ -63,6 +67,10 @@ def traffic_label(stored: StoredRun) -> str:
     return f"model: {words[config.models]}; tools: {tools[config.tools]}"
 
 
+def _imported(stored: StoredRun) -> bool:
+    return "imported" in stored.manifest.notes
+
+
 def _damage(config: RunConfig) -> str:
     return f", perturbed: {', '.join(config.perturb)}" if config.perturb else ""
 
@@ -71,12 +79,14 @@ def _pass_notes(config: RunConfig, summaries: Sequence[GroupSummary]) -> Iterato
     """Which judge the pass rates are from; that the others have no model where they have none."""
     groups_of: dict[str, list[str]] = {}
     for summary in summaries:
+        if summary.group == "unavailable":
+            continue
         if summary.pass_judge:
             groups_of.setdefault(summary.pass_judge, []).append(summary.group)
         elif summary.n:
             yield f"{summary.group}: no PR ({summary.no_pass_judge})"
     for judge, groups in groups_of.items():
-        where = f" [{', '.join(groups)}]" if len(groups_of) > 1 else ""
+        where = f" of {', '.join(groups)}" if len(groups_of) > 1 else ""
         yield f"PR{where} by judge {_JUDGES.get(judge, judge)}"
     if config.judge_model is None and not any("llm" in judge or "published" in judge for judge in groups_of):
         yield "the LLM judge is not configured: add --judge-model PROVIDER/NAME"
