@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Click answers a closed pipe with exit 1, which here would mean failed episodes; shell completion ends so, too.
         return _after_closed_pipe() if end.code == 1 else int(end.code or 0)
     except Exception as err:
-        from talm_sim.errors import PrerequisiteError  # noqa: PLC0415 - keeps `--help` light
+        from talm_sim.errors import PrerequisiteError
 
         if not isinstance(err, PrerequisiteError):
             raise

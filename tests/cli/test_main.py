@@ -144,7 +144,7 @@ def test_a_read_only_run_directory(talm: Talm, tmp_path: Path) -> None:
 
 
 def test_a_busy_port(talm: Talm) -> None:
-    import socket  # noqa: PLC0415
+    import socket
 
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -39,7 +39,7 @@ def command(*, axes: tuple[str, ...], name: str, as_json: bool, as_csv: bool, **
         raise click.UsageError("--json and --csv exclude each other.")
     over = dict(parse_axis(axis) for axis in axes)
     config = load_config(options)
-    from talm_sim.cli.session import ablate_session  # noqa: PLC0415 - heavy
+    from talm_sim.cli.session import ablate_session
 
     return ablate_session(config, over, name, "json" if as_json else "csv" if as_csv else "table")
 

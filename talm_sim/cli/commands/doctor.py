@@ -79,21 +79,21 @@ def _version(package: str) -> str | None:
 
 
 def _tools() -> dict[str, int]:
-    from talm_sim.cli.commands.tools import built_in_specs  # noqa: PLC0415
+    from talm_sim.cli.commands.tools import built_in_specs
 
     specs = built_in_specs()
     return {"tools": len(specs), "categories": len({spec.category for spec in specs.values()})}
 
 
 def _scenarios() -> dict[str, int]:
-    from talm_sim.config import SPLITS  # noqa: PLC0415
-    from talm_sim.scenarios.load import load_scenarios  # noqa: PLC0415
+    from talm_sim.config import SPLITS
+    from talm_sim.scenarios.load import load_scenarios
 
     return {group: len(load_scenarios((group,))) for group in SPLITS["all"]}
 
 
 def _recordings() -> list[dict[str, Any]]:
-    from talm_sim.tools_env.cassettes import CassetteLibrary  # noqa: PLC0415 - heavy
+    from talm_sim.tools_env.cassettes import CassetteLibrary
 
     return [item.model_dump() for item in CassetteLibrary().describe()]
 

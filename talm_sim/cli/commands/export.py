@@ -32,7 +32,7 @@ def command() -> None:
 )
 def cassettes(target: Path, source: Path | None) -> None:
     """Unpack the recordings into JSON cassettes that plain vcrpy reads."""
-    from talm_sim.tools_env.cassettes import export, shipped_cassettes  # noqa: PLC0415
+    from talm_sim.tools_env.cassettes import export, shipped_cassettes
 
     source = source or shipped_cassettes()
     written = export(source, target)

@@ -30,8 +30,8 @@ def fail_talms(directory: Path, run_dir: Path, scenarios_to: Path | None, tools_
     DIR is the release's root, or its `outputs`. One run is made for each model, human setting and grading; `report` prints them, `judge`
     scores their answers again. With --scenarios-to or --tools-to only those files are written.
     """
-    from talm_sim.runs.importing import import_fail_talms  # noqa: PLC0415 - heavy
-    from talm_sim.scenarios.fail_talms import read_queries, read_tools  # noqa: PLC0415
+    from talm_sim.runs.importing import import_fail_talms
+    from talm_sim.scenarios.fail_talms import read_queries, read_tools
 
     if scenarios_to is not None:
         queries = read_queries(directory)

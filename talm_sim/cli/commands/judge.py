@@ -25,6 +25,6 @@ def command(run: str, run_dir: Path, **options: Any) -> int:
     The episodes stay as they are. The judges given here are kept with the run and are what its table is made of from now on.
     """
     stored = load_run(run, run_dir)
-    from talm_sim.cli.session import judge_session  # noqa: PLC0415 - heavy
+    from talm_sim.cli.session import judge_session
 
     return judge_session(stored, collect(options))

@@ -26,6 +26,6 @@ def command(run: str, run_dir: Path, **options: Any) -> int:
     the run is carried out may change: what it measures is fixed.
     """
     stored = load_run(run, run_dir)
-    from talm_sim.cli.session import resume_session  # noqa: PLC0415 - heavy
+    from talm_sim.cli.session import resume_session
 
     return resume_session(stored, collect(options))

@@ -20,6 +20,6 @@ def command(**options: Any) -> int:
     network. A model without a recording is run live, and that is said first.
     """
     config = load_config(options)
-    from talm_sim.cli.session import run_session  # noqa: PLC0415 - heavy; a wrong option is told without it
+    from talm_sim.cli.session import run_session
 
     return run_session(config)

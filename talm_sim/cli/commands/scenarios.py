@@ -63,9 +63,9 @@ def check(file: Path | None, as_json: bool) -> int:
     Gold calls run and give the required facts, what was removed cannot be read from the query, masked tools are exactly the missing ones, no
     query occurs twice. Exit code 1 if something is wrong.
     """
-    from talm_sim.scenarios.check import check_scenarios  # noqa: PLC0415 - heavy
-    from talm_sim.tools_env.service.caller import ToolCaller  # noqa: PLC0415
-    from talm_sim.tools_env.service.process import ToolService  # noqa: PLC0415
+    from talm_sim.scenarios.check import check_scenarios
+    from talm_sim.tools_env.service.caller import ToolCaller
+    from talm_sim.tools_env.service.process import ToolService
 
     scenarios = load_scenarios(SPLITS["all"], file)
     with ToolService() as service:

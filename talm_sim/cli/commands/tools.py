@@ -53,7 +53,7 @@ def show(name: str) -> None:
 @click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="Port on loopback; 0 takes a free one.")
 def serve(port: int) -> None:
     """Serve the tools over HTTP on loopback until Ctrl-C."""
-    from talm_sim.tools_env.service.serve import serve as serve_tools  # noqa: PLC0415 - imports uvicorn
+    from talm_sim.tools_env.service.serve import serve as serve_tools
 
     def ready(url: str) -> None:
         click.echo(url)
@@ -64,7 +64,7 @@ def serve(port: int) -> None:
 
 def built_in_specs() -> dict[str, ToolSpec]:
     """Specs of the built-in tools, from the application itself: no server is needed to describe it."""
-    from talm_sim.tools_env.service.app import create_app  # noqa: PLC0415 - imports FastAPI
-    from talm_sim.tools_env.service.specs import specs_from_openapi  # noqa: PLC0415
+    from talm_sim.tools_env.service.app import create_app
+    from talm_sim.tools_env.service.specs import specs_from_openapi
 
     return specs_from_openapi(create_app().openapi())
