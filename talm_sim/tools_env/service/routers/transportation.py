@@ -90,8 +90,9 @@ class ArrivalTime(BaseModel):
 
     origin: str
     destination: str
-    arrival_local: str
-    arrival_timezone: str
+    arrival_date: str
+    arrival_time: str
+    timezone: str
     days_later: int
 
 
@@ -210,8 +211,9 @@ async def get_arrival_time(
     return ArrivalTime(
         origin=start["iata"],
         destination=end["iata"],
-        arrival_local=landing.strftime("%Y-%m-%d %H:%M"),
-        arrival_timezone=end["tz"],
+        arrival_date=landing.date().isoformat(),
+        arrival_time=landing.strftime("%H:%M"),
+        timezone=end["tz"],
         days_later=(landing.date() - leaving.date()).days,
     )
 

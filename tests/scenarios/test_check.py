@@ -1,0 +1,207 @@
+"""Every kind of damage to a scenario is found, and nothing else is reported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from talm_sim.scenarios.build import build_scenarios
+from talm_sim.scenarios.check import Problem, check_scenarios
+from talm_sim.types import Facts, GoldCall, Missing, MissingKind, Scenario
+from tests.scenarios.toy import SEED, SPECS, call_toy, write_seed
+
+Damage = Callable[[Scenario], Scenario]
+NON_REPLACEABLE = SEED.replace('tool = "get_height"\nhuman_answer = "It lies {height:,} feet up."', 'tool = "add_up"')
+
+
+@pytest.fixture
+def sound(tmp_path: Path) -> dict[str, Scenario]:
+    """One scenario of each group."""
+    second = NON_REPLACEABLE.replace("La Paz (LPB)", "Hanoi (HAN)").replace("La Paz, LPB", "Hanoi, HAN").replace('"LPB"', '"HAN"')
+    for old, new in (
+        ("do 17 and 26 make", "is the sum of 18 and 27"),
+        ("first = 17, second = 26", "first = 18, second = 27"),
+        ("-three", "-five"),
+    ):
+        second = second.replace(old, new)
+    (tmp_path / "trinkets.toml").write_text(second, encoding="utf-8")
+    groups = build_scenarios(write_seed(tmp_path), SPECS, call_toy)
+    return {scenario.id: scenario for scenarios in groups.values() for scenario in scenarios}
+
+
+def _check(scenarios: dict[str, Scenario]) -> list[Problem]:
+    return check_scenarios(list(scenarios.values()), SPECS, call_toy)
+
+
+def _set(**fields: Any) -> Damage:
+    return lambda scenario: scenario.model_copy(update=fields)
+
+
+def _query(old: str, new: str) -> Damage:
+    def change(scenario: Scenario) -> Scenario:
+        assert old in scenario.query
+        turn = scenario.turns[0].model_copy(update={"messages": ({"role": "user", "content": scenario.query.replace(old, new)},)})
+        return scenario.model_copy(update={"turns": (turn,)})
+
+    return change
+
+
+def _gold(*calls: GoldCall) -> Damage:
+    return lambda scenario: scenario.model_copy(update={"turns": (scenario.turns[0].model_copy(update={"gold_calls": calls}),)})
+
+
+def _fact(index: int, **fields: Any) -> Damage:
+    def change(scenario: Scenario) -> Scenario:
+        assert isinstance(scenario.target, Facts)
+        facts = list(scenario.target.required)
+        facts[index] = facts[index].model_copy(update=fields)
+        return scenario.model_copy(update={"target": Facts(required=tuple(facts))})
+
+    return change
+
+
+def _missing(**fields: Any) -> Damage:
+    def change(scenario: Scenario) -> Scenario:
+        assert scenario.missing is not None
+        return scenario.model_copy(update={"missing": scenario.missing.model_copy(update=fields)})
+
+    return change
+
+
+def _source(**fields: Any) -> Damage:
+    return lambda scenario: scenario.model_copy(update={"source": scenario.source.model_copy(update=fields)})
+
+
+HEIGHT = GoldCall(tool="get_height", arguments={"code": "LPB"})
+SUM = GoldCall(tool="add_up", arguments={"first": 17, "second": 26})
+MISSING = Missing(kind=MissingKind.TOOL, name="add_up")
+PERFECT, UNDER = "toys-01", "toys-01.underspecified"
+REPLACEABLE, NON, NONE = "toys-01.replaceable", "trinkets-01.non-replaceable", "toys-01.no-tools"
+
+
+def test_sound_scenarios_have_no_problems(sound: dict[str, Scenario]) -> None:
+    assert {scenario.group for scenario in sound.values()} == {"perfect", "underspecified", "replaceable", "non-replaceable", "no-tools"}
+    assert _check(sound) == []
+
+
+def test_a_subset_without_its_bases_is_judged_by_itself(sound: dict[str, Scenario]) -> None:
+    assert _check({name: scenario for name, scenario in sound.items() if scenario.group == "underspecified"}) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "damage", "what"),
+    [
+        # identity
+        (PERFECT, _set(group="impossible"), "group 'impossible' is unknown"),
+        (PERFECT, _set(id="trinkets-01"), "its id is used more than once"),
+        (NONE, _query("How high, in feet, is the airport of La Paz (LPB), and what do 17 and 26 make?", " "), "it has no query"),
+        (PERFECT, _source(licence=""), "it names no licence"),
+        (PERFECT, _source(base="toys-01"), "a perfect scenario is its own base"),
+        (PERFECT, _source(url="https://x/?api_key=abcdefgh1234"), "it holds what looks like a secret ('api_key=...')"),
+        (PERFECT, _query("make?", "make? sk-" + "a1b2" * 5), "it holds what looks like a secret ('sk-a1b2a...')"),
+        (PERFECT, _set(target=None), "it has no facts to find in an answer"),
+        (PERFECT, _set(target=Facts(required=())), "it has no facts to find in an answer"),
+        # tools and gold calls
+        (PERFECT, _set(tools=("get_height", "add_up", "fly")), "there is no tool 'fly'"),
+        (PERFECT, _set(tools=("add_up",)), "gold call 'get_height' is not among its tools"),
+        (PERFECT, _gold(HEIGHT, HEIGHT), "its gold calls use too few tools"),
+        (PERFECT, _gold(HEIGHT.model_copy(update={"arguments": {"code": "LA PAZ"}}), SUM), "gold call 'get_height': 'LA PAZ' is too long"),
+        (PERFECT, _gold(HEIGHT.model_copy(update={"arguments": {"code": "XXX"}}), SUM), "gold call failed: No airport 'XXX'."),
+        (PERFECT, _gold(HEIGHT, SUM, SUM), "no fact needs gold call 'add_up'"),
+        (NONE, _set(tools=("add_up",)), "a no-tools scenario offers tools or has gold calls"),
+        # facts
+        (PERFECT, _fact(0, value=13356), "fact 'height' is 13356, the tool says 13355"),
+        (PERFECT, _fact(0, value=13355.0), "fact 'height' is 13355.0, the tool says 13355"),
+        (PERFECT, _fact(0, value="13355"), "fact 'height' is '13355', the tool says 13355"),
+        (PERFECT, _fact(0, pointer="/metres"), "fact 'height': nothing stands at '/metres': there is no 'metres'."),
+        (PERFECT, _fact(0, pointer="feet"), "fact 'height': JSON pointer 'feet' must be empty or begin with '/'."),
+        (PERFECT, _fact(0, call=7), "fact 'height' belongs to call 7, which is not there"),
+        (PERFECT, _fact(0, name="sum"), "two facts are called 'sum'"),
+        (PERFECT, _fact(1, value=17, pointer="/terms/0"), "its query already holds the fact 'sum' (17)"),
+        (PERFECT, _fact(1, accepted=("LA PAZ",)), "its query already holds the fact 'sum' (43)"),
+        (PERFECT, _fact(1, value=True, accepted=()), "fact 'sum' is a bare True"),
+        (PERFECT, _fact(1, value="?!"), "fact 'sum' has no words"),
+        # underspecified
+        (UNDER, _set(missing=None), "it does not say which argument is missing"),
+        (UNDER, _missing(kind=MissingKind.TOOL), "it does not say which argument is missing"),
+        (UNDER, _missing(name="first"), "no gold call has first = 'LPB'"),
+        (UNDER, _missing(value="HAN"), "no gold call has code = 'HAN'"),
+        (UNDER, _missing(removed_text=" "), "it does not say which text was removed"),
+        (UNDER, _missing(removed_text="of Lima"), "the removed text 'of Lima' does not stand in the original query"),
+        (UNDER, _query("airport", "airport (lpb)"), "the removed value can be recovered from the query ('LPB')"),
+        (UNDER, _query("airport", "airport of LA PAZ"), "the removed value can be recovered from the query ('Paz')"),
+        (UNDER, _missing(human_answer=None), "no human answer is given"),
+        (UNDER, _missing(human_answer="The one in the mountains."), "the human answer does not hold the removed value"),
+        (UNDER, _set(perturbations=("http-500",)), "it is perturbed, too"),
+        (
+            UNDER,
+            _query("How high", "I am off to see my old aunt tomorrow: how high"),
+            "its query is another one than the original (9 words added",
+        ),
+        (
+            UNDER,
+            _query("How high, in feet, is the airport, and w", "W"),
+            "its query is another one than the original (0 words added, 8 dropped)",
+        ),
+        (UNDER, _query("the airport,", "the airport of La Paz (LPB),"), "nothing was taken out of the query"),
+        (UNDER, _set(tools=("add_up", "get_height")), "its gold calls or tools are not its base's"),
+        # unavailable
+        (REPLACEABLE, _set(missing=None), "it does not say which tool is missing"),
+        (REPLACEABLE, _set(perturbations=()), "it masks nothing but misses 'get_height'"),
+        (REPLACEABLE, _set(perturbations=("mask:tool=add_up",)), "it masks ['add_up'] but misses 'get_height'"),
+        (REPLACEABLE, _set(perturbations=("mask:tool=get_height", "http-500")), "it masks ['get_height'] but misses 'get_height'"),
+        (REPLACEABLE, _set(tools=("add_up",)), "the missing tool 'get_height' is not among its tools"),
+        (REPLACEABLE, _gold(HEIGHT, SUM), "a gold call uses the missing tool 'get_height'"),
+        (REPLACEABLE, _gold(), "its gold calls use too few tools"),
+        (REPLACEABLE, _set(group="non-replaceable"), "'get_height' is replaceable, the group says non-replaceable"),
+        (REPLACEABLE, _missing(human_answer="Quite high."), "the human answer does not hold the fact 'height' (13355)"),
+        (REPLACEABLE, _missing(human_answer=None), "the human answer does not hold the fact 'height' (13355)"),
+        (REPLACEABLE, _query("How high", "Tell me how high"), "its query is not its base's"),
+        (NON, _missing(human_answer="45"), "a person answers what no person could"),
+        (NON, _set(group="replaceable"), "'add_up' is non-replaceable, the group says replaceable"),
+        # variants against their base
+        (NONE, _source(base="toys-99"), "its base 'toys-99' is not there"),
+        (NONE, _fact(0, value=4), "its facts are not its base's"),
+        (NONE, _query("17", "19"), "its query is not its base's"),
+        (NONE, lambda one: one.model_copy(update={"missing": MISSING}), "nothing is missing in this group, yet `missing` is set"),
+    ],
+)
+def test_damage_is_found(sound: dict[str, Scenario], name: str, damage: Damage, what: str) -> None:
+    damaged = damage(sound[name])
+    problems = _check(sound | {name: damaged})
+    assert [problem for problem in problems if problem.scenario == damaged.id and problem.what.startswith(what)], problems
+    assert all(problem.mend for problem in problems)
+
+
+def test_every_fact_within_reach_means_nothing_is_missing(sound: dict[str, Scenario]) -> None:
+    damaged = _fact(0, call=0, pointer="/sum")(sound[REPLACEABLE])
+    assert "every fact is still within reach" in [problem.what for problem in _check(sound | {REPLACEABLE: damaged})]
+
+
+def test_two_scenarios_of_a_group_that_ask_the_same_are_both_named(sound: dict[str, Scenario]) -> None:
+    other = _query("How high", "how  HIGH")(sound[PERFECT]).model_copy(update={"id": "toys-02"})
+    named = [problem.scenario for problem in _check(sound | {"toys-02": other}) if "asks the same" in problem.what]
+    assert set(named) == {"toys-02", PERFECT}
+
+
+def test_tools_of_two_categories_are_no_pair(sound: dict[str, Scenario]) -> None:
+    specs = SPECS | {"add_up": SPECS["add_up"].model_copy(update={"category": "sums"})}
+    assert {problem.what for problem in check_scenarios([sound[PERFECT]], specs, call_toy)} == {"its tools belong to several categories"}
+
+
+def test_equal_calls_are_made_once(sound: dict[str, Scenario]) -> None:
+    made = []
+
+    def counting(tool: str, arguments: Any) -> Any:
+        made.append((tool, tuple(arguments.items())))
+        return call_toy(tool, arguments)
+
+    check_scenarios(list(sound.values()), SPECS, counting)
+    assert len(made) == len(set(made)) == 4
+
+
+def test_a_problem_reads_as_one_line() -> None:
+    assert str(Problem("toys-01", "it has no query", "write a user message")) == "toys-01: it has no query; write a user message"

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from talm_sim.errors import PrerequisiteError
+from talm_sim.scenarios.load import load_scenarios
+
+
+def _line(ident: str, group: str = "perfect", **fields: Any) -> str:
+    query = fields.pop("query", "How?")
+    return json.dumps(
+        {"id": ident, "group": group, "turns": [{"messages": [{"role": "user", "content": query}]}], **fields}, ensure_ascii=False
+    )
+
+
+def _file(directory: Path, *lines: str) -> Path:
+    file = directory / "mine.jsonl"
+    file.write_text("\n".join(lines), encoding="utf-8")
+    return file
+
+
+@pytest.mark.parametrize("group", ["perfect", "underspecified", "no-tools"])
+def test_at_least_sixty_packaged_scenarios_a_group(group: str) -> None:
+    assert len(load_scenarios([group])) >= 60
+
+
+def test_at_least_sixty_packaged_unavailable_scenarios_of_both_kinds() -> None:
+    counts = {group: len(load_scenarios([group])) for group in ("replaceable", "non-replaceable")}
+    assert sum(counts.values()) >= 60
+    assert min(counts.values()) >= 0.4 * sum(counts.values())
+
+
+def test_groups_come_in_the_order_asked_for_and_limits_hold_for_each(tmp_path: Path) -> None:
+    file = _file(tmp_path, _line("a"), _line("b", "no-tools"), "", _line("c"), _line("d"), _line("e", "no-tools"))
+    assert [one.id for one in load_scenarios(["no-tools", "perfect"], file)] == ["b", "e", "a", "c", "d"]
+    assert [one.id for one in load_scenarios(["perfect", "no-tools"], file, "1")] == ["a", "b"]
+    assert [one.id for one in load_scenarios(["perfect", "no-tools"], file, "2-3")] == ["c", "d", "e"]
+
+
+def test_packaged_limits_select_the_first(tmp_path: Path) -> None:
+    assert load_scenarios(["perfect"], limit="3") == load_scenarios(["perfect"])[:3]
+
+
+def test_line_separators_inside_a_string_do_not_break_a_line(tmp_path: Path) -> None:
+    (scenario,) = load_scenarios(["perfect"], _file(tmp_path, _line("a", query="one\u2028two\u0085three")))
+    assert scenario.query == "one\u2028two\u0085three"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"id": "b",', r"mine\.jsonl:3: not JSON \(.*\)"),
+        ("[]", r"mine\.jsonl:3: the line: "),
+        (json.dumps({"id": "b", "group": "perfect"}), r"mine\.jsonl:3: turns: Field required"),
+        (_line("b", colour="red"), r"mine\.jsonl:3: colour: Extra inputs"),
+        (_line("b", target={"type": "fact"}), r"mine\.jsonl:3: target: "),
+        (_line("a"), r"mine\.jsonl:3: id 'a' was used on line 1 already"),
+    ],
+)
+def test_a_broken_line_is_named_even_in_another_group(tmp_path: Path, line: str, message: str) -> None:
+    file = _file(tmp_path, _line("a"), _line("x", "no-tools"), line)
+    with pytest.raises(PrerequisiteError, match=message) as caught:
+        load_scenarios(["no-tools"], file)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(PrerequisiteError, match=r"none\.jsonl: cannot be read: No such file"):
+        load_scenarios(["perfect"], tmp_path / "none.jsonl")
+    (tmp_path / "latin.jsonl").write_bytes(b"\xe9")
+    with pytest.raises(PrerequisiteError, match=r"latin\.jsonl: is not UTF-8 text \(byte 0\)"):
+        load_scenarios(["perfect"], tmp_path / "latin.jsonl")
+
+
+def test_nothing_left_to_run_is_an_error(tmp_path: Path) -> None:
+    file = _file(tmp_path, _line("a"))
+    with pytest.raises(PrerequisiteError, match="no scenario of group no-tools"):
+        load_scenarios(["no-tools"], file)
+    with pytest.raises(PrerequisiteError, match="no scenario of group perfect within limit 2-3"):
+        load_scenarios(["perfect"], file, "2-3")

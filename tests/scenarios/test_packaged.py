@@ -1,0 +1,69 @@
+"""The packaged scenarios are true: proved against the running service, and answerable in the judge's own eyes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from talm_sim.judges.facts import AnswerText
+from talm_sim.scenarios.build import GROUPS, build_scenarios
+from talm_sim.scenarios.check import check_scenarios
+from talm_sim.scenarios.load import load_scenarios, packaged_data
+from talm_sim.tools_env.service.caller import ToolCaller
+from talm_sim.tools_env.service.process import ToolService
+from talm_sim.types import Facts
+
+SEEDS = Path(__file__).resolve().parents[2] / "seeds"
+
+
+@pytest.mark.live
+def test_every_packaged_scenario_passes_the_check_and_is_what_the_seeds_give() -> None:
+    packaged = load_scenarios(GROUPS)
+    with ToolService() as service:
+        specs = service.specs()
+        with ToolCaller(service.base_url, specs) as call:
+            assert [str(problem) for problem in check_scenarios(packaged, specs, call)] == []
+            built = build_scenarios(SEEDS, specs, call)
+    assert [scenario for group in GROUPS for scenario in built[group]] == packaged
+
+
+def test_every_perfect_scenario_has_its_three_variants() -> None:
+    bases = [scenario.id for scenario in load_scenarios(["perfect"])]
+    assert [scenario.base for scenario in load_scenarios(["underspecified"])] == bases
+    assert [scenario.base for scenario in load_scenarios(["no-tools"])] == bases
+    unavailable = Counter(scenario.base for scenario in load_scenarios(["replaceable", "non-replaceable"]))
+    assert unavailable == Counter(bases)
+
+
+def test_the_reference_judge_finds_the_facts_a_person_states() -> None:
+    for scenario in load_scenarios(["replaceable"]):
+        assert scenario.missing is not None and scenario.missing.human_answer and isinstance(scenario.target, Facts)
+        said = AnswerText.of(scenario.missing.human_answer)
+        assert [fact.name for fact in scenario.target.required if fact.call is None and not said.states(fact)] == [], scenario.id
+
+
+def test_the_reference_judge_finds_every_fact_in_a_plain_answer_and_none_in_the_query() -> None:
+    for scenario in load_scenarios(["perfect"]):
+        assert isinstance(scenario.target, Facts)
+        query = AnswerText.of(scenario.query)
+        for fact in scenario.target.required:
+            assert AnswerText.of(f"The {fact.name} is {fact.value}.").states(fact), (scenario.id, fact)
+            assert not query.states(fact), (scenario.id, fact)
+
+
+def test_queries_open_in_many_ways() -> None:
+    openings = Counter(" ".join(scenario.query.split()[:2]).casefold() for scenario in load_scenarios(["perfect"]))
+    assert max(openings.values()) <= len(load_scenarios(["perfect"])) // 8, openings.most_common(3)
+
+
+def test_the_data_says_where_it_comes_from_in_the_versions_it_was_computed_with() -> None:
+    rows = [
+        line.strip("| ").split(" | ") for line in (packaged_data() / "LICENCE.md").read_text(encoding="utf-8").splitlines() if line[:2] == "| "
+    ]
+    assert {row[0] for row in rows[1:]} == {scenario.id.rpartition("-")[0] for scenario in load_scenarios(["perfect"])}
+    for _, package, *_ in rows[1:]:
+        name, stated = package.split()
+        assert version(name) == stated, name

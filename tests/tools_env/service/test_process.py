@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import requests
+
+from talm_sim.errors import PrerequisiteError
+from talm_sim.tools_env.service import HEALTH_PATH, process
+from talm_sim.tools_env.service.process import ToolService
+
+pytestmark = pytest.mark.live
+
+
+def _answers(base_url: str) -> bool:
+    with requests.Session() as session:
+        session.trust_env = False
+        try:
+            return session.get(base_url + HEALTH_PATH, timeout=2).ok
+        except requests.ConnectionError:
+            return False
+
+
+def _gone_within(base_url: str, seconds: float) -> bool:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if not _answers(base_url):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_serves_within_the_block_and_not_after() -> None:
+    with ToolService() as service:
+        base_url, pid = service.base_url, service.pid
+        assert base_url.startswith("http://127.0.0.1:") and pid is not None
+        assert _answers(base_url)
+        assert len(service.specs()) >= 40
+    assert not _answers(base_url)
+    assert service.pid is None
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+async def test_async_block_and_several_services_side_by_side() -> None:
+    async with ToolService() as one, ToolService() as other:
+        first, second = one.base_url, other.base_url
+        assert first != second
+        assert _answers(first) and _answers(second)
+    assert not _answers(first) and not _answers(second)
+
+
+def test_a_busy_port_is_told_in_one_line() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        service = ToolService(port)
+        with pytest.raises(PrerequisiteError) as caught:
+            service.start()
+    assert str(caught.value) == f"tool service: port {port} is busy: choose another one, or 0 for any free port."
+    assert service.pid is None
+
+
+def test_a_port_that_is_none_is_told_in_one_line() -> None:
+    with pytest.raises(
+        PrerequisiteError, match=r"^tool service: port 70000 cannot be used \(.*\): choose another one, or 0 for any free port\.$"
+    ):
+        ToolService(70000).start()
+
+
+def test_an_explicit_port_can_be_taken_again_at_once() -> None:
+    with ToolService() as first:
+        base_url = first.base_url
+        assert _answers(base_url)
+    with ToolService(int(base_url.rpartition(":")[2])) as second:
+        assert second.base_url == base_url
+        assert _answers(base_url)
+
+
+def test_stopping_twice_or_before_starting_is_harmless() -> None:
+    service = ToolService()
+    service.stop()
+    with service:
+        pass
+    service.stop()
+    with pytest.raises(RuntimeError, match="not running"):
+        _ = service.base_url
+
+
+def test_a_service_that_hangs_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "STOP_TIMEOUT_S", 0.2)
+    with ToolService() as service:
+        pid = service.pid
+        assert pid is not None
+        os.kill(pid, signal.SIGSTOP)
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_a_service_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    mute = tmp_path / "python"
+    mute.write_text("#!/bin/sh\nexec sleep 60\n")
+    mute.chmod(0o755)
+    monkeypatch.setattr(process, "START_TIMEOUT_S", 0.3)
+    monkeypatch.setattr(process, "STOP_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(sys, "executable", str(mute))
+    with pytest.raises(PrerequisiteError, match="did not start within"):
+        ToolService().start()
+
+
+def test_a_service_that_breaks_gives_its_own_last_words(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    broken = tmp_path / "python"
+    broken.write_text("#!/bin/sh\necho Traceback >&2\necho 'ModuleNotFoundError: no pandas' >&2\nexit 1\n")
+    broken.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(broken))
+    with pytest.raises(PrerequisiteError, match=r"^tool service: ModuleNotFoundError: no pandas$"):
+        ToolService().start()
+
+
+@pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGTERM])
+def test_the_service_dies_with_its_parent(sign: signal.Signals) -> None:
+    code = (
+        "import time\n"
+        "from talm_sim.tools_env.service.process import ToolService\n"
+        "service = ToolService().start()\n"
+        "print(service.base_url, flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        base_url = parent.stdout.readline().strip()
+        assert _answers(base_url)
+        parent.send_signal(sign)
+    assert _gone_within(base_url, 10)
+
+
+def test_alone_it_serves_until_interrupted_and_prints_its_address() -> None:
+    command = [sys.executable, "-m", "talm_sim.tools_env.service", "--port", "0"]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as alone:
+        assert alone.stdout is not None and alone.stderr is not None
+        base_url = alone.stdout.readline().strip()
+        assert _answers(base_url)
+        alone.send_signal(signal.SIGINT)
+        assert alone.wait(10) == 130
+        assert alone.stderr.read() == ""

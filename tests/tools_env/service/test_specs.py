@@ -1,0 +1,233 @@
+from __future__ import annotations
+
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from talm_sim.errors import PrerequisiteError
+from talm_sim.tools_env.service.app import create_app
+from talm_sim.tools_env.service.specs import specs_from_openapi
+
+
+def _document(paths: dict[str, Any], **components: Any) -> dict[str, Any]:
+    return {"openapi": "3.0.3", "info": {"title": "t", "version": "1"}, "paths": paths, "components": {"schemas": components}}
+
+
+def _only(operation: dict[str, Any], *, method: str = "get", path: str = "/pets", **components: Any) -> Any:
+    (spec,) = specs_from_openapi(_document({path: {method: operation}}, **components)).values()
+    return spec
+
+
+def test_our_own_document() -> None:
+    specs = specs_from_openapi(create_app().openapi())
+    spec = specs["get_flight_distance"]
+    assert (spec.method, spec.path, spec.category, spec.human_replaceable) == ("GET", "/transportation/distance", "transportation", False)
+    assert spec.description == "Compute the great-circle flight distance between two airports."
+    assert spec.query == ("origin", "destination")
+    assert spec.parameters == {
+        "type": "object",
+        "properties": {
+            "origin": {"type": "string", "description": "Code of the departure airport.", "examples": ["HAN"], "minLength": 3, "maxLength": 4},
+            "destination": {
+                "type": "string",
+                "description": "Code of the arrival airport.",
+                "examples": ["CDG"],
+                "minLength": 3,
+                "maxLength": 4,
+            },
+        },
+        "required": ["origin", "destination"],
+        "additionalProperties": False,
+    }
+
+
+def test_an_optional_argument_is_neither_nullable_nor_required() -> None:
+    spec = specs_from_openapi(create_app().openapi())["find_city_airports"]
+    assert spec.parameters["properties"]["country_code"]["type"] == "string"
+    assert spec.required == ("city",)
+
+
+def test_every_schema_of_ours_is_valid_and_without_titles() -> None:
+    for spec in specs_from_openapi(create_app().openapi()).values():
+        jsonschema.Draft202012Validator.check_schema(spec.parameters)
+        assert "title" not in str(spec.parameters)
+
+
+def test_path_query_and_body_are_flattened_into_one_object() -> None:
+    pet = {
+        "type": "object",
+        "title": "Pet",
+        "required": ["name"],
+        "properties": {"name": {"type": "string"}, "tag": {"$ref": "#/components/schemas/Tag"}},
+    }
+    spec = _only(
+        {
+            "operationId": "update pet",
+            "parameters": [
+                {"name": "id", "in": "path", "required": True, "schema": {"type": "integer", "minimum": 1}},
+                {"name": "notify", "in": "query", "schema": {"type": "boolean", "default": False}},
+                {"name": "X-Token", "in": "header", "required": True, "schema": {"type": "string"}},
+            ],
+            "requestBody": {"required": True, "content": {"application/json; charset=utf-8": {"schema": {"$ref": "#/components/schemas/Pet"}}}},
+        },
+        method="put",
+        path="/pets/{id}",
+        Pet=pet,
+        Tag={"type": "string", "enum": ["cat", "dog"]},
+    )
+    assert (spec.name, spec.category, spec.query) == ("update_pet", "pets", ("notify",))
+    assert spec.parameters == {
+        "type": "object",
+        "properties": {
+            "id": {"type": "integer", "minimum": 1},
+            "notify": {"type": "boolean", "default": False},
+            "name": {"type": "string"},
+            "tag": {"type": "string", "enum": ["cat", "dog"]},
+        },
+        "required": ["id", "name"],
+        "additionalProperties": False,
+    }
+
+
+def test_an_optional_body_requires_nothing() -> None:
+    schema = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+    assert _only({"requestBody": {"content": {"application/json": {"schema": schema}}}}, method="post").required == ()
+
+
+def test_parameters_of_the_path_item_hold_for_all_its_operations_and_are_overridden() -> None:
+    item = {
+        "parameters": [
+            {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}},
+            {"name": "page", "in": "query", "schema": {"type": "integer"}},
+        ],
+        "get": {"parameters": [{"name": "page", "in": "query", "required": True, "schema": {"type": "integer", "maximum": 9}}]},
+        "delete": {},
+    }
+    get, delete = specs_from_openapi(_document({"/pets/{id}": item})).values()
+    assert get.required == ("id", "page") and get.parameters["properties"]["page"]["maximum"] == 9
+    assert delete.required == ("id",) and (get.name, delete.name) == ("get_pets_id", "delete_pets_id")
+
+
+@pytest.mark.parametrize(
+    ("written", "short"),
+    [
+        ({"anyOf": [{"type": "integer"}, {"type": "null"}], "default": None, "title": "N"}, {"type": "integer"}),
+        ({"type": ["string", "null"], "nullable": True}, {"type": "string"}),
+        ({"type": ["string", "integer"]}, {"type": ["string", "integer"]}),
+        ({"oneOf": [{"type": "integer"}, {"type": "string"}]}, {"oneOf": [{"type": "integer"}, {"type": "string"}]}),
+        ({"type": "number", "minimum": 0, "exclusiveMinimum": True}, {"type": "number", "exclusiveMinimum": 0}),
+        ({"type": "number", "maximum": 5, "exclusiveMaximum": False}, {"type": "number", "maximum": 5}),
+        ({"type": "string", "example": "HAN"}, {"type": "string", "examples": ["HAN"]}),
+        (
+            {"type": "array", "items": {"type": "string", "title": "T"}, "minItems": 1},
+            {"type": "array", "items": {"type": "string"}, "minItems": 1},
+        ),
+        (
+            {
+                "allOf": [{"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}],
+                "properties": {"b": {"type": "integer"}},
+            },
+            {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}, "required": ["a"]},
+        ),
+    ],
+)
+def test_schemas_come_out_short(written: dict[str, Any], short: dict[str, Any]) -> None:
+    assert _only({"parameters": [{"name": "x", "in": "query", "schema": written}]}).parameters["properties"]["x"] == short
+
+
+def test_examples_and_descriptions_of_a_parameter_reach_its_schema() -> None:
+    spec = _only(
+        {
+            "summary": "Find  pets.",
+            "description": "Slow\nat night.",
+            "parameters": [
+                {"name": "a", "in": "query", "description": "First.", "example": 3, "schema": {"type": "integer", "description": "Other."}},
+                {"name": "b", "in": "query", "examples": {"one": {"value": "x"}, "two": {"value": "y"}}, "schema": {"type": "string"}},
+                {"name": "c", "in": "query", "content": {"application/json": {"schema": {"type": "object"}}}},
+            ],
+        }
+    )
+    assert spec.description == "Find pets.\nSlow at night."
+    assert spec.parameters["properties"] == {
+        "a": {"type": "integer", "description": "First.", "examples": [3]},
+        "b": {"type": "string", "examples": ["x", "y"]},
+        "c": {"type": "object"},
+    }
+
+
+def test_a_description_that_repeats_the_summary_is_told_once() -> None:
+    assert _only({"summary": "Find pets", "description": "Find pets by name."}).description == "Find pets by name."
+
+
+def test_a_schema_that_holds_itself_ends() -> None:
+    node = {"type": "object", "properties": {"child": {"$ref": "#/components/schemas/Node"}}}
+    body = {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Node"}}}}
+    assert _only({"requestBody": body}, method="post", Node=node).parameters["properties"]["child"]["type"] == "object"
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ({}, "not an OpenAPI 3 document"),
+        ({"openapi": "3.1.0"}, "not an OpenAPI 3 document"),
+        ({"swagger": "2.0", "paths": {}}, "not an OpenAPI 3 document"),
+        (_document({"/a": {"get": {"operationId": "x"}}, "/b": {"get": {"operationId": "x"}}}), "GET /b: another operation is called 'x'"),
+        (
+            _document(
+                {
+                    "/a/{x}": {
+                        "get": {
+                            "parameters": [
+                                {"name": "x", "in": "path", "required": True, "schema": {"type": "string"}},
+                                {"name": "x", "in": "query", "schema": {"type": "string"}},
+                            ]
+                        }
+                    }
+                }
+            ),
+            r"GET /a/{x}: two parameters are called 'x'",
+        ),
+        (
+            _document({"/a": {"post": {"requestBody": {"content": {"application/json": {"schema": {"type": "array"}}}}}}}),
+            "POST /a: its JSON body has no named properties",
+        ),
+        (_document({"/a": {"get": {"parameters": [{"$ref": "other.yaml#/p"}]}}}), r"cannot resolve \$ref 'other.yaml#/p'"),
+        (_document({"/a": {"get": {"parameters": [{"$ref": "#/components/nothing"}]}}}), "the document has no such part"),
+    ],
+)
+def test_what_cannot_be_a_tool_is_refused_in_one_line(document: dict[str, Any], message: str) -> None:
+    with pytest.raises(PrerequisiteError, match=message) as caught:
+        specs_from_openapi(document)
+    assert "\n" not in str(caught.value)
+
+
+def test_references_in_a_circle_are_refused() -> None:
+    document = _document({"/a": {"get": {"parameters": [{"name": "x", "in": "query", "schema": {"$ref": "#/components/schemas/A"}}]}}})
+    document["components"]["schemas"] = {"A": {"$ref": "#/components/schemas/B"}, "B": {"$ref": "#/components/schemas/A"}}
+    with pytest.raises(PrerequisiteError, match="without circles"):
+        specs_from_openapi(document)
+
+
+_names = st.from_regex(r"[a-z][a-z0-9_]{0,8}", fullmatch=True)
+_schemas = st.recursive(
+    st.sampled_from([{"type": "string", "title": "T"}, {"type": "integer", "minimum": 1}, {"anyOf": [{"type": "number"}, {"type": "null"}]}]),
+    lambda inner: st.one_of(
+        inner.map(lambda schema: {"type": "array", "items": schema}),
+        inner.map(lambda schema: {"allOf": [schema], "title": "T"}),
+        st.dictionaries(_names, inner, max_size=3).map(lambda props: {"type": "object", "properties": props}),
+    ),
+    max_leaves=6,
+)
+
+
+@given(st.dictionaries(_names, st.tuples(_schemas, st.booleans()), max_size=5))
+def test_any_parameters_give_a_closed_valid_schema_with_their_names(parameters: dict[str, tuple[dict[str, Any], bool]]) -> None:
+    written = [{"name": name, "in": "query", "required": needed, "schema": schema} for name, (schema, needed) in parameters.items()]
+    spec = _only({"parameters": written})
+    jsonschema.Draft202012Validator.check_schema(spec.parameters)
+    assert list(spec.parameters["properties"]) == list(parameters)
+    assert set(spec.required) == {name for name, (_, needed) in parameters.items() if needed}
+    assert spec.parameters["additionalProperties"] is False
