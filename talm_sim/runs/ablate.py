@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from talm_sim.config import RunConfig, Scope, scope_of
+from talm_sim.config import RunConfig, Scope, Traffic, scope_of
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.runs.api import prepare, resume_async, run_async, to_completion
 from talm_sim.runs.events import OnEvent, ignore_events
@@ -16,6 +16,7 @@ from talm_sim.runs.manifest import dataset_digest
 from talm_sim.runs.resolve import configure
 from talm_sim.runs.stored import StoredRun
 from talm_sim.runs.tables import frame
+from talm_sim.runs.wiring import check_recorded, open_parts
 from talm_sim.types import digest
 
 if TYPE_CHECKING:
@@ -92,16 +93,18 @@ async def ablate_async(
     for field, values in grid.items():
         _check_field(field, values)
     combinations = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
-    planned = [(values, _planned(shared, values, name)) for values in combinations]
+    planned = [(values, await _planned(shared, values, name)) for values in combinations]
     cells = [Cell(values, await _run_cell(config, on_event)) for values, config in planned]
     return Ablation(tuple(cells))
 
 
-def _planned(shared: RunConfig, values: Mapping[str, Any], name: str) -> RunConfig:
+async def _planned(shared: RunConfig, values: Mapping[str, Any], name: str) -> RunConfig:
     """The configuration of a cell, checked and named after its content."""
-    wanted = configure(shared, {field: _as_value(field, value) for field, value in values.items()})
     try:
-        final, scenarios, _ = prepare(wanted)
+        final, scenarios, library = prepare(configure(shared, {field: _as_value(field, value) for field, value in values.items()}))
+        if final.models is Traffic.REPLAY:
+            async with open_parts(final, library) as parts:
+                await check_recorded(parts, scenarios)
     except PrerequisiteError as err:
         raise PrerequisiteError(f"cell {_label(values)}: {err}") from None
     content = {
@@ -109,7 +112,8 @@ def _planned(shared: RunConfig, values: Mapping[str, Any], name: str) -> RunConf
         "scoring": final.fields_of(Scope.SCORING),
         "dataset": dataset_digest(scenarios),
     }
-    return final.model_copy(update={"run_id": f"{name}-{digest(content)}"})
+    named: RunConfig = final.model_copy(update={"run_id": f"{name}-{digest(content)}"})
+    return named
 
 
 async def _run_cell(config: RunConfig, on_event: OnEvent) -> StoredRun:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Coroutine
 from pathlib import Path
@@ -18,7 +19,7 @@ from talm_sim.runs.manifest import create_run, find_run, fresh_run_id
 from talm_sim.runs.resolve import configure, in_process, overridden, resolve
 from talm_sim.runs.store import RunStore
 from talm_sim.runs.stored import StoredRun
-from talm_sim.runs.wiring import Parts, open_parts, open_runner
+from talm_sim.runs.wiring import Parts, check_recorded, open_parts, open_runner
 from talm_sim.scenarios.load import load_scenarios
 from talm_sim.tools_env.cassettes import CassetteLibrary
 from talm_sim.types import Scenario
@@ -69,6 +70,7 @@ async def run_async(
     # Everything that can be missing is opened before the run exists, so a failed start leaves nothing behind.
     async with open_parts(final, library) as parts:
         parts.check(scenarios)
+        await check_recorded(parts, scenarios)
         run_id = final.run_id or fresh_run_id(final.run_dir, final)
         directory = create_run(final.run_dir, run_id, final, scenarios, tools=parts.tools_of(scenarios), command=command)
         return await _session(StoredRun(directory), parts, on_event=on_event, ask=ask, wait=wait)
@@ -196,9 +198,8 @@ def to_completion(work: Coroutine[Any, Any, _T]) -> _T:
     Raises:
         PrerequisiteError: A loop is running already, as in a notebook.
     """
-    try:
+    with contextlib.suppress(RuntimeError):
         asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(work)
-    work.close()
-    raise PrerequisiteError("an event loop is running already: await the function whose name ends in _async instead.")
+        work.close()
+        raise PrerequisiteError("an event loop is running already: await the function whose name ends in _async instead.")
+    return asyncio.run(work)

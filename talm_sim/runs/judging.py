@@ -7,13 +7,11 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 
 from talm_sim.config import RunConfig, Scope, Traffic
-from talm_sim.errors import PrerequisiteError, did_you_mean
-from talm_sim.judges.base import Judge, OpenVote, no_recording
-from talm_sim.judges.llm import LlmJudge
-from talm_sim.judges.pairing import perfect_episodes
-from talm_sim.judges.preference import PreferenceJudge
+from talm_sim.errors import PrerequisiteError
+from talm_sim.judges.base import Judge, JudgeContext, OpenVote, no_recording
+from talm_sim.judges.pairing import PerfectPairs, perfect_episodes
 from talm_sim.judges.prompts import load_judge_prompts
-from talm_sim.judges.reference import ReferenceJudge
+from talm_sim.judges.registry import default_judges, judge_config_digest, open_judge
 from talm_sim.models.base import Model
 from talm_sim.models.registry import open_model
 from talm_sim.runs import rows
@@ -25,10 +23,7 @@ from talm_sim.runs.stored import load_run
 from talm_sim.tools_env.cassettes import CassetteLibrary, current_player, model_transport
 from talm_sim.types import Episode
 
-__all__ = ["JUDGES", "check_judges", "judge_run", "judge_traffic"]
-
-JUDGES = ("reference", "llm", "preference")
-"""Judges by name, in the order in which they work: `preference` reads what the others said."""
+__all__ = ["check_judges", "judge_run", "judge_traffic"]
 
 
 def check_judges(config: RunConfig, library: CassetteLibrary) -> None:
@@ -37,12 +32,14 @@ def check_judges(config: RunConfig, library: CassetteLibrary) -> None:
     Raises:
         PrerequisiteError: A judge is unknown, or its model can be neither replayed nor asked live.
     """
-    for name in config.judge:
-        if name not in JUDGES:
-            raise PrerequisiteError(f"--judge: unknown judge '{name}'.{did_you_mean(name, JUDGES)}")
-    if set(_names(config)) != {"reference"}:
+    load_judge_prompts(config.prompts)
+    for name in default_judges(config):
+        try:
+            judge_config_digest(name, config)
+        except PrerequisiteError as err:
+            raise PrerequisiteError(f"--judge: {err}") from None
+    if config.judge_model is not None:
         judge_traffic(config, library)
-        load_judge_prompts(config.prompts)
     if config.paired_run is not None:
         load_run(config.paired_run, config.run_dir)
 
@@ -78,33 +75,25 @@ async def judge_run(store: RunStore, config: RunConfig, library: CassetteLibrary
     return failed
 
 
-def _names(config: RunConfig) -> tuple[str, ...]:
-    """The judges to apply: those named, else `reference` and, with a judge model, those its groups need."""
-    needed = {"reference"} if config.judge_model is None else set(JUDGES)
-    wanted = set(config.judge) or needed
-    if "no-tools" not in config.groups:
-        wanted -= {"preference"}
-    return tuple(name for name in JUDGES if name in wanted)
-
-
 @asynccontextmanager
 async def _open_judges(store: RunStore, config: RunConfig, library: CassetteLibrary) -> AsyncIterator[list[Judge]]:
     async with AsyncExitStack() as stack:
-        names = _names(config)
-        judges: list[Judge] = [ReferenceJudge()] if "reference" in names else []
-        if set(names) - {"reference"}:
+        names = default_judges(config)
+        model: Model | None = None
+        open_vote: OpenVote = no_recording
+        if config.judge_model is not None:
             traffic = judge_traffic(config, library)
             model = _open_model(config, traffic)
             stack.push_async_callback(model.aclose)
-            prompts, votes = load_judge_prompts(config.prompts), _votes(config, library, traffic)
-            if "llm" in names:
-                judges.append(LlmJudge(model, prompts.llm, votes))
-            if "preference" in names:
-                paired = load_run(config.paired_run, config.run_dir).episodes("perfect") if config.paired_run else None
-                pairs = perfect_episodes(paired or rows.episodes(store.reader, "perfect"))
-                passed = _passed(store.reader, [(judge.name, judge.config_digest) for judge in reversed(judges)])
-                judges.append(PreferenceJudge(model, prompts.preference, pairs, passed, votes))
-        yield judges
+            open_vote = _votes(config, library, traffic)
+        pairs: PerfectPairs[Episode] = PerfectPairs()
+        if "preference" in names:
+            paired = load_run(config.paired_run, config.run_dir).episodes("perfect") if config.paired_run else None
+            pairs = perfect_episodes(paired or rows.episodes(store.reader, "perfect"))
+        # An answer passes by itself as the last judge before the comparison said, which is the one with a model.
+        before = [(name, judge_config_digest(name, config)) for name in reversed(names) if name != "preference"]
+        context = JudgeContext(load_judge_prompts(config.prompts), model, open_vote, pairs, _passed(store.reader, before))
+        yield [open_judge(name, context) for name in names]
 
 
 def _open_model(config: RunConfig, traffic: Traffic | None) -> Model:

@@ -17,6 +17,7 @@ from talm_sim.agent.episode import Agent, Players, Waiting, run_episode
 from talm_sim.agent.humans import HumanReply, RecordedResponder, Responder, SimulatedResponder, question_digest
 from talm_sim.agent.prompts import load_prompts
 from talm_sim.config import RunConfig, Traffic
+from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import GenerationSettings, Model
 from talm_sim.models.registry import open_model
 from talm_sim.runs.resolve import in_process
@@ -24,9 +25,9 @@ from talm_sim.runs.store import RunStore
 from talm_sim.tools_env.cassettes import CassetteLibrary, RecordedAnswer, model_transport
 from talm_sim.tools_env.client import ToolClient
 from talm_sim.tools_env.environment import Environment
-from talm_sim.types import Episode, Scenario, ToolSpec
+from talm_sim.types import Episode, Scenario, Termination, ToolSpec
 
-__all__ = ["CHECKPOINTS", "Parts", "open_parts", "open_runner"]
+__all__ = ["CHECKPOINTS", "Parts", "check_recorded", "open_parts", "open_runner"]
 
 CHECKPOINTS = "checkpoints.db"
 """Name of the file below the run's directory that keeps paused episodes."""
@@ -94,18 +95,44 @@ async def open_runner(parts: Parts, store: RunStore) -> AsyncIterator[_Runner]:
             await _reconcile(store, saver)
         elif config.human != "none":
             saver = memory_saver()
-        agent = Agent(
-            model=parts.model,
-            environment=parts.environment,
-            prompts=load_prompts(config.prompts),
-            settings=GenerationSettings(config.temperature, config.max_new_tokens, config.seed),
-            human=config.human,
-            responder=_responder(parts) if config.human in {"recorded", "simulated"} else None,
-            saver=saver,
-            turn_limit=config.turn_limit,
-            token_limit=config.token_limit,
-        )
-        yield _Runner(agent, parts)
+        yield _Runner(_agent(parts, saver), parts)
+
+
+async def check_recorded(parts: Parts, scenarios: Sequence[Scenario]) -> None:
+    """Where a model is to be replayed, replay one episode of each group, and see that it was recorded with these settings.
+
+    Other prompts, sampling or perturbations are other conversations; better said now than once for each episode.
+
+    Raises:
+        PrerequisiteError: Not even the first request of an episode is in the recording.
+    """
+    config = parts.config
+    if config.models is not Traffic.REPLAY:
+        return
+    runner = _Runner(_agent(parts, memory_saver()), parts)
+    for scenario in {scenario.group: scenario for scenario in reversed(scenarios)}.values():
+        result = await runner(scenario, epoch=config.epochs, attempt=1)
+        begun = result.model_turns or (isinstance(result, Episode) and result.awareness)
+        if isinstance(result, Episode) and result.termination is Termination.REPLAY_MISS and not begun:
+            raise PrerequisiteError(
+                f"model '{config.model}': {scenario.id}, epoch {config.epochs}, was not recorded with these settings; "
+                "add --live, or keep to the settings of the recording."
+            )
+
+
+def _agent(parts: Parts, saver: BaseCheckpointSaver[Any] | None) -> Agent:
+    config = parts.config
+    return Agent(
+        model=parts.model,
+        environment=parts.environment,
+        prompts=load_prompts(config.prompts),
+        settings=GenerationSettings(config.temperature, config.max_new_tokens, config.seed),
+        human=config.human,
+        responder=_responder(parts) if config.human in {"recorded", "simulated"} else None,
+        saver=saver,
+        turn_limit=config.turn_limit,
+        token_limit=config.token_limit,
+    )
 
 
 class _Runner:
@@ -128,6 +155,10 @@ class _Runner:
     ) -> Episode | Waiting:
         players = self._players(scenario, epoch)
         result = await run_episode(self._agent, scenario, epoch=epoch, attempt=attempt, players=players, resume=resume, state=state)
+        missed = [miss for player in (players.tools, players.model) if player is not None for miss in player.misses]
+        if missed and isinstance(result, Episode) and result.termination is not Termination.REPLAY_MISS:
+            # A client library that wraps or retries what a transport raises would pass the miss off as a failure of the network.
+            result = result.model_copy(update={"termination": Termination.REPLAY_MISS, "error": missed[0]})
         if Traffic.RECORD in (self._config.tools, self._config.models):
             await asyncio.to_thread(self._save, players, scenario, epoch, result)
         return result

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from talm_sim.config import Traffic
-from talm_sim.tools_env.cassettes import CassetteLibrary, HttpResponse
+from talm_sim.tools_env.cassettes import CassetteLibrary, HttpRequest, HttpResponse
 from talm_sim.tools_env.client import build_request
 from talm_sim.types import Fact, Facts, GoldCall, Missing, MissingKind, Scenario, Source, ToolSpec, Turn
 
@@ -36,6 +36,14 @@ def make_world(directory: Path) -> dict[str, Any]:
     file = directory / "scenarios.jsonl"
     file.write_text("".join(scenario.model_dump_json() + "\n" for scenario in scenarios), encoding="utf-8")
     return {"scenarios": file, "cassettes": directory / "cassettes", "run_dir": directory / "runs", "model": "sim/oracle", "split": "perfect"}
+
+
+def pretend_recorded(cassettes: Path, model: str, group: str) -> None:
+    """Leave a recording of `model` under settings that no test uses."""
+    player = CassetteLibrary(cassettes).open_model(model, "another", group, 1, 0, "0123456789ab", Traffic.RECORD)
+    request = HttpRequest("POST", "http://model.invalid/v1/chat/completions", {"content-type": "application/json"}, b"{}")
+    player.record(request, HttpResponse(200, "OK", (("content-type", "application/json"),), b"{}"))
+    player.save()
 
 
 def _scenario(town: str) -> Scenario:

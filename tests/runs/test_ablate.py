@@ -8,7 +8,7 @@ import pytest
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.ablate import ablate
 from talm_sim.runs.events import EpisodeFinished, RunEvent
-from tests.runs.recorded_world import make_world
+from tests.runs.recorded_world import make_world, pretend_recorded
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def world(tmp_path: Path) -> dict[str, Any]:
 
 
 def test_a_grid_is_one_tidy_table(world: dict[str, Any]) -> None:
-    grid = {"model": ["sim/asker", "sim/cautious"], "epochs": [1, 2]}
+    grid: dict[str, list[Any]] = {"model": ["sim/asker", "sim/cautious"], "epochs": [1, 2]}
     rows = ablate(over=grid, human="simulated", **world).to_records()
     assert [(row["model"], row["epochs"], row["pass_rate"], row["skip"], row["n"]) for row in rows] == [
         ("sim/asker", 1, 1.0, 0.0, 4),
@@ -63,11 +63,20 @@ def test_an_interrupted_cell_goes_on(world: dict[str, Any]) -> None:
         ({"model": "sim/eager"}, r"ablate: give 'model' a list of values"),
         ({"model": []}, r"ablate: give 'model' a list of values"),
         ({"max_episodes": [1, 2]}, r"ablate: 'max_episodes' changes how a run is carried out"),
-        ({"epochs": [1, 0]}, r"--epochs: Input should be greater"),
+        ({"epochs": [1, 0]}, r"cell epochs=0: --epochs: Input should be greater"),
         ({"temperature": [0.0], "judge": ["x"]}, r"cell temperature=0.0, judge=x: --judge: unknown judge 'x'"),
     ],
 )
 def test_what_is_wrong_is_said_before_anything_runs(world: dict[str, Any], over: dict[str, Any], message: str) -> None:
     with pytest.raises(PrerequisiteError, match=message):
         ablate(over=over, **world)
+    assert not list(world["run_dir"].glob("*"))
+
+
+def test_a_cell_that_was_not_recorded_is_named_before_anything_runs(world: dict[str, Any]) -> None:
+    pretend_recorded(world["cassettes"], "openai/small", "underspecified")
+    with pytest.raises(
+        PrerequisiteError, match=r"^cell temperature=0\.0: model 'openai/small': towns-oslo\.underspecified, epoch 1, was not recorded"
+    ):
+        ablate(over={"temperature": [0.0, 1.0]}, **{**world, "model": "openai/small"})
     assert not list(world["run_dir"].glob("*"))

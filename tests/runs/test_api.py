@@ -16,7 +16,7 @@ from talm_sim.runs.events import EpisodeFinished, JudgeProgress, RunEvent, RunFi
 from talm_sim.runs.questions import AnswerStatus, Question, answer
 from talm_sim.runs.stored import load_run
 from talm_sim.types import HumanEvent
-from tests.runs.recorded_world import TOWNS, make_world
+from tests.runs.recorded_world import TOWNS, make_world, pretend_recorded
 
 
 @pytest.fixture
@@ -81,6 +81,15 @@ def test_what_is_wrong_is_said_before_a_run_exists(world: dict[str, Any], option
         run(**{**world, **options})
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+    assert not list(world["run_dir"].glob("*"))
+
+
+def test_settings_that_were_not_recorded_are_said_before_a_run_exists(world: dict[str, Any]) -> None:
+    pretend_recorded(world["cassettes"], "openai/small", "perfect")
+    with pytest.raises(
+        PrerequisiteError, match=r"^model 'openai/small': towns-oslo, epoch 1, was not recorded with these settings; add --live, or"
+    ):
+        run(**{**world, "model": "openai/small"})
     assert not list(world["run_dir"].glob("*"))
 
 
