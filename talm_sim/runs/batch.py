@@ -125,6 +125,7 @@ class _Batch:
 
     async def run(self, max_episodes: int) -> BatchCounts:
         poll = asyncio.create_task(self._poll())
+        poll.add_done_callback(self._note_failure)
         try:
             await self._dispatch(max_episodes)
         finally:

@@ -72,7 +72,7 @@ class StoredRun:
         """The run's configuration, with the scoring fields it was last judged with."""
         with self._reading() as conn:
             scoring = rows.meta(conn, "scoring")
-        return self.manifest.config if scoring is None else RunConfig(**{**self.manifest.config.model_dump(), **scoring})
+            return self.manifest.config if scoring is None else RunConfig(**{**self.manifest.config.model_dump(), **scoring})
 
     @cached_property
     def total(self) -> int:
@@ -196,8 +196,8 @@ class StoredRun:
         conn = connect_reader(self.path)
         try:
             yield conn
-        except sqlite3.DatabaseError as err:
-            raise PrerequisiteError(f"{self.path}: run.db cannot be read ({err}).") from None
+        except (sqlite3.DatabaseError, ValueError) as err:
+            raise PrerequisiteError(f"{self.path}: run.db cannot be read ({str(err).splitlines()[0]}).") from None
         finally:
             conn.close()
 

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import pickle
+import shutil
+import sqlite3
+import zlib
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from talm_sim.errors import PrerequisiteError
+from talm_sim.runs.batch import run_batch
+from talm_sim.runs.database import pack, unpack
+from talm_sim.runs.store import RunStore
+from talm_sim.runs.stored import load_run
+from talm_sim.types import Termination
+from tests.runs.scripted import ScriptedRunner, finished, new_run, scenarios
+
+
+async def finished_run(directory: Path, number: int = 3, *, asks: int = 0) -> Path:
+    run = new_run(directory, number, asks=asks)
+    async with RunStore.open(run) as store:
+        await run_batch(store, ScriptedRunner())
+    return run
+
+
+async def test_episodes_come_back_as_they_were_stored(tmp_path: Path) -> None:
+    run = new_run(tmp_path, 2)
+    first, second = scenarios(2)
+    kept = finished(first, termination=Termination.TURN_LIMIT, answer="Ünïcödé \u2028 \x00 end", error="x" * 100_000)
+    async with RunStore.open(run) as store:
+        await store.finish(finished(second), 1)
+        await store.finish(kept, 0)
+    stored = load_run(run)
+    assert list(stored.episodes()) == [kept, finished(second)]
+    assert stored.episode(first.id) == kept
+    assert list(stored.episodes("underspecified")) == []
+
+
+async def test_a_run_can_be_read_while_it_goes_on_and_from_a_copy(tmp_path: Path) -> None:
+    run = new_run(tmp_path, 2)
+    async with RunStore.open(run) as store:
+        await store.finish(finished(scenarios(1)[0]), 0)
+        stored = load_run(run)
+        assert (stored.finished, stored.total) == (1, 2)
+        assert stored.owner is not None
+    assert stored.owner is None
+    shutil.copytree(run, tmp_path / "copy")
+    assert load_run(tmp_path / "copy").finished == 1
+
+
+@pytest.mark.parametrize(
+    ("episode_id", "message"),
+    [
+        ("plain-1", r"no episode 'plain-1'\. Did you mean 'plain-00"),
+        ("zzz", r"no episode 'zzz'\. Known are 2, such as 'plain-001'\."),
+        ("ask-000", r"episode 'ask-000' waits for a person; see `talm-sim answer "),
+        ("plain-009", r"episode 'plain-009' is not finished; continue with `talm-sim resume "),
+    ],
+)
+async def test_an_episode_that_is_not_there_is_explained(tmp_path: Path, episode_id: str, message: str) -> None:
+    run = await finished_run(tmp_path, 3, asks=1)
+    with closing(sqlite3.connect(run / "run.db")) as conn:
+        conn.execute("INSERT INTO attempts VALUES ('plain-009', 1)")
+        conn.commit()
+    with pytest.raises(PrerequisiteError, match=message):
+        load_run(run).episode(episode_id)
+
+
+class Crafted:
+    """What a hostile run directory would like to be executed."""
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return (exec, ("raise SystemExit('executed')",))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pickle.dumps(Crafted()),
+        zlib.compress(pickle.dumps(Crafted())),
+        pack("{}"),
+        pack('{"id": 1}'),
+        pack("{}")[:-3],
+        "text",
+        b"",
+    ],
+    ids=["pickle", "packed-pickle", "empty", "wrong", "cut", "text", "nothing"],
+)
+async def test_a_damaged_or_crafted_row_is_an_error_not_code(tmp_path: Path, body: bytes | str) -> None:
+    run = await finished_run(tmp_path)
+    with closing(sqlite3.connect(run / "run.db")) as conn:
+        conn.execute("UPDATE episodes SET body = ? WHERE id = 'plain-001'", (body,))
+        conn.commit()
+    with pytest.raises(PrerequisiteError, match=r"run\.db: .* is damaged"):
+        list(load_run(run).episodes())
+
+
+def test_a_small_row_cannot_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("talm_sim.runs.database._UNPACKED_LIMIT", 2**20)
+    with pytest.raises(PrerequisiteError, match="too large"):
+        unpack(zlib.compress(b"0" * 2**24))
+
+
+async def test_another_database_is_no_run(tmp_path: Path) -> None:
+    run = await finished_run(tmp_path)
+    (run / "run.db").unlink()
+    with pytest.raises(PrerequisiteError, match=r"run\.db: cannot be opened"):
+        load_run(run).finished  # noqa: B018
+    with closing(sqlite3.connect(run / "run.db")) as conn:
+        conn.execute("CREATE TABLE episodes (id TEXT)")
+    with pytest.raises(PrerequisiteError, match="is no run database of talm-sim"):
+        RunStore.open(run)
+
+
+@pytest.mark.parametrize("value", ["{", '{"judge": 3}', '{"unknown": 1}'])
+async def test_damaged_facts_about_a_run_are_an_error_in_one_line(tmp_path: Path, value: str) -> None:
+    run = await finished_run(tmp_path)
+    with closing(sqlite3.connect(run / "run.db")) as conn:
+        conn.execute("INSERT INTO meta VALUES ('scoring', ?)", (value,))
+        conn.commit()
+    with pytest.raises(PrerequisiteError, match=r"a-run: run\.db cannot be read \([^\n]+\)\.$"):
+        load_run(run).config  # noqa: B018

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import BaseMessage, ToolMessage
+
+from talm_sim.models import registry
+from talm_sim.models.base import GenerationSettings, Model
+from talm_sim.models.request import ModelRequest
+from talm_sim.runs.api import prepare, resume, run
+from talm_sim.runs.questions import answer, replies_to
+from talm_sim.runs.store import RunStore
+from talm_sim.runs.stored import StoredRun, load_run
+from talm_sim.runs.wiring import Parts, open_parts, open_runner
+from talm_sim.types import ModelTurn, ToolCall, ToolSpec
+from tests.runs.recorded_world import make_world
+
+
+class TwoQuestions:
+    """A model that asks two questions, one after the other, and then answers with what it heard."""
+
+    name = "test/two-questions"
+
+    async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> ModelTurn:
+        if settings.choices:
+            return ModelTurn(text="Yes", raw_text="Yes")
+        heard = [str(message.content) for message in messages if isinstance(message, ToolMessage)]
+        if len(heard) == 2:
+            return ModelTurn(text=" and ".join(heard), raw_text="")
+        call = ToolCall(id=f"c{len(heard)}", name="ask_human", arguments={"question": f"Question {len(heard) + 1}?"})
+        return ModelTurn(tool_calls=(call,), stop="tool_calls")
+
+    async def aclose(self) -> None:
+        return
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
+    def opened(request: ModelRequest) -> Model:
+        return TwoQuestions()
+
+    monkeypatch.setattr(registry, "_registered", dict(registry._registered))
+    registry.provider("test")(opened)
+    yield {
+        **make_world(tmp_path),
+        "split": "underspecified",
+        "model": "test/two-questions",
+        "human": "terminal",
+        "limit": "1",
+        "models": "live",
+    }
+
+
+@asynccontextmanager
+async def opened(stored: StoredRun) -> AsyncIterator[tuple[Parts, RunStore]]:
+    config, _, library = prepare(stored.config)
+    async with open_parts(config, library) as parts, RunStore.open(stored.path) as store:
+        yield parts, store
+
+
+def question_of(stored: StoredRun) -> str:
+    (question,) = stored.pending()
+    return question.question
+
+
+def test_two_questions_are_answered_one_after_the_other(world: dict[str, Any]) -> None:
+    stored = run(**world)
+    for number in (1, 2):
+        assert question_of(stored) == f"Question {number}?"
+        answer(stored.path, "towns-oslo.underspecified", f"answer {number}")
+        stored = resume(stored.path)
+    assert stored.episode("towns-oslo.underspecified").answer == "answer 1 and answer 2"
+
+
+def test_killed_after_the_checkpoint_but_before_the_commit(world: dict[str, Any]) -> None:
+    """The checkpoint stands at question 2 while the store still knows question 1: nothing is asked twice, no answer goes astray."""
+    stored = run(**world)
+    answer(stored.path, "towns-oslo.underspecified", "answer 1")
+
+    async def go_on_without_committing() -> None:
+        async with opened(stored) as (parts, store), open_runner(parts, store) as runner:
+            (paused,) = store.paused().values()
+            replies = replies_to(store.reader, paused.episode_id, paused.attempt)
+            await runner(store.scenarios()[0], epoch=1, attempt=1, resume=replies, state=paused.state)
+
+    asyncio.run(go_on_without_committing())
+    assert load_run(stored.path).pending() == []
+    stored = resume(stored.path)
+    assert question_of(stored) == "Question 2?"
+    answer(stored.path, "towns-oslo.underspecified", "answer 2")
+    (episode,) = resume(stored.path).episodes()
+    assert episode.answer == "answer 1 and answer 2"
+    assert [event.answer for event in episode.human_events] == ["answer 1", "answer 2"]
+
+
+def test_a_checkpoint_without_a_committed_pause_is_dropped(world: dict[str, Any]) -> None:
+    stored = run(**world)
+
+    async def forget_the_pause() -> None:
+        async with RunStore.open(stored.path) as store:
+            await store.abandon("towns-oslo.underspecified")
+
+    asyncio.run(forget_the_pause())
+    stored = resume(stored.path)
+    (question,) = stored.pending()
+    assert (question.attempt, question.question) == (2, "Question 1?")
+
+    async def threads() -> list[str]:
+        async with opened(stored) as (parts, store), open_runner(parts, store):
+            with closing(sqlite3.connect(stored.path / "checkpoints.db")) as conn:
+                return [thread for (thread,) in conn.execute("SELECT DISTINCT thread_id FROM checkpoints")]
+
+    assert asyncio.run(threads()) == ["towns-oslo.underspecified#2"]
