@@ -51,7 +51,7 @@ class Endpoint:
     Args:
         name: The model's `provider/name`, for messages.
         base_url: The server's address, as the SDK client is given it.
-        path: Path below the base URL that a recording leaves out, e.g. `/api/v1` becomes `/v1`; see `LOGICAL_URL`.
+        logical_base: What stands in for `base_url` in recordings, whatever path the server lies under; see `LOGICAL_URL`.
         transport: Carries the requests; None for the network.
         retries: When to try again.
         max_connections: Requests in flight.

@@ -1,26 +1,26 @@
 """`sim/...`: control models, scripted policies whose true metric values are known. They are no language models and never shown as such.
 
 Each knows its scenario, but acts through the same messages, graph, tools and human as any model. True values on the packaged scenarios of task
-`talm` with the `reference` judge, undamaged tools, and the simulated human where one is named:
+`talm` with the `reference` judge and undamaged tools; without a human Inter is "-" throughout, and only the asker's other values change:
 
-| control  | group           | PR                        | Aware | Unexp | Skip | Inter                |
-|----------|-----------------|---------------------------|-------|-------|------|----------------------|
-| oracle   | perfect         | 1                         | 1     | 0     | 0    | 0                    |
-|          | underspecified  | 1 (it knows what is gone) | 0     | 1     | 0    | 0                    |
-|          | replaceable     | 0                         | 0     | 0     | 0    | 0                    |
-|          | non-replaceable | 0                         | 0     | 0     | 0    | 0                    |
-| eager    | perfect         | 1                         | 1     | 0     | 0    | 0                    |
-|          | underspecified  | 0 (it invents)            | 0     | 0     | 0    | 0                    |
-|          | replaceable     | 0                         | 0     | 0     | 0    | 0                    |
-|          | non-replaceable | 0                         | 0     | 0     | 0    | 0                    |
-| cautious | perfect         | 0                         | 0     | 1     | 1    | - (all are skipped)  |
-|          | underspecified  | 0                         | 1     | 0     | 1    | -                    |
-|          | replaceable     | 0                         | 0     | 1     | 1    | -                    |
-|          | non-replaceable | 0                         | 1     | 0     | 1    | -                    |
-| asker    | perfect         | 1                         | 1     | 0     | 0    | 0                    |
-|          | underspecified  | 1; without a human 0      | 1     | 0     | 0    | 1; without a human 0 |
-|          | replaceable     | 1; without a human 0      | 1     | 0     | 0    | 1; without a human 0 |
-|          | non-replaceable | 0                         | 1     | 0     | 0    | 1; without a human 0 |
+| control        | group           | PR                        | Aware | Unexp | Skip | Inter |
+|----------------|-----------------|---------------------------|-------|-------|------|-------|
+| oracle         | perfect         | 1                         | 1     | 0     | 0    | 0     |
+|                | underspecified  | 1 (it knows what is gone) | 0     | 1     | 0    | 0     |
+|                | replaceable     | 0                         | 0     | 0     | 0    | 0     |
+|                | non-replaceable | 0                         | 0     | 0     | 0    | 0     |
+| eager          | perfect         | 1                         | 1     | 0     | 0    | 0     |
+|                | underspecified  | 0 (it invents)            | 0     | 0     | 0    | 0     |
+|                | replaceable     | 0                         | 0     | 0     | 0    | 0     |
+|                | non-replaceable | 0                         | 0     | 0     | 0    | 0     |
+| cautious       | perfect         | 0                         | 0     | 1     | 1    | -     |
+|                | underspecified  | 0                         | 1     | 0     | 1    | -     |
+|                | replaceable     | 0                         | 0     | 1     | 1    | -     |
+|                | non-replaceable | 0                         | 1     | 0     | 1    | -     |
+| asker          | perfect         | 1                         | 1     | 0     | 0    | 0     |
+|                | underspecified  | 1; without a human 0      | 1     | 0     | 0    | 1     |
+|                | replaceable     | 1; without a human 0      | 1     | 0     | 0    | 1     |
+|                | non-replaceable | 0                         | 1     | 0     | 0    | 1     |
 
 `no-tools` scenarios ask no awareness question, and no control knows a fact there. In the unavailable groups a PR of 0 holds as long as no fact
 of the masked tool happens to be a fact of the other one.
@@ -141,9 +141,10 @@ class _Policy:
         missing = self._missing
         assert missing is not None
         if _is_tool(missing):
-            lost = [_words(fact.name) for fact in self._facts if fact.call is None]
-            wanted = " and the ".join(lost) or "result it would have given"
-            return f"I have no tool to {_words(missing.name)}. What is the {wanted}?"
+            does = _words(missing.name)
+            gives = does.partition(" ")[2] or does
+            lost = " and the ".join(_words(fact.name) for fact in self._facts if fact.call is None)
+            return f"I have no tool to {does}. What is the {gives}{', meaning the ' + lost if lost else ''}?"
         uses = (call for call in self._gold if missing.name in call.arguments and call.tool in offered)
         schemas = (offered[call.tool].parameters.get("properties", {}).get(missing.name, {}) for call in uses)
         description = next((str(schema["description"]) for schema in schemas if schema.get("description")), "")

@@ -178,7 +178,7 @@ async def test_a_number_is_told_only_as_a_whole(human: str, told: bool) -> None:
 async def test_asker_passes_a_persons_stand_in_on() -> None:
     played = scenario(gold=GOLD[1:], facts=LOST, missing=REPLACEABLE)
     question, first, last = await play("asker", played, (TIME, ASK), human="It lies at 39 feet.")
-    assert calls(question) == [("ask_human", {"question": "I have no tool to get airport. What is the elevation ft?"})]
+    assert calls(question) == [("ask_human", {"question": "I have no tool to get airport. What is the airport, meaning the elevation ft?"})]
     assert calls(first) == GOLD_PAIR[1:]
     assert last.text == "local time: 10:00\nIt lies at 39 feet."
 
