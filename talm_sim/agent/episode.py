@@ -19,7 +19,7 @@ from talm_sim.errors import CassetteMissError
 from talm_sim.models.base import GenerationSettings, Model, ScenarioModel
 from talm_sim.tools_env.cassettes import Player, current_player
 from talm_sim.tools_env.environment import Environment, EpisodeTools
-from talm_sim.types import Episode, Event, ModelTurn, Scenario, Termination, Usage
+from talm_sim.types import Episode, Event, ModelTurn, Scenario, Termination, Usage, digest
 
 __all__ = ["Agent", "PendingQuestion", "Players", "Waiting", "episode_id", "run_episode"]
 
@@ -40,7 +40,7 @@ class Agent:
         model: Acts. A control model is bound to each scenario.
         environment: The tools.
         prompts: The wording.
-        settings: Sampling; the seed is moved on by the epoch.
+        settings: Sampling; each episode derives a seed of its own from the one given.
         human: `none`, or the kind of responder; with `none` the agent is not offered `ask_human`.
         responder: Makes the responder of a scenario and epoch; None where a person answers later, so that a question pauses the episode.
         saver: Keeps paused episodes; needed unless `human` is `none`.
@@ -162,7 +162,8 @@ async def run_episode(
 
 def _context(agent: Agent, scenario: Scenario, tools: EpisodeTools, epoch: int) -> EpisodeContext:
     settings = agent.settings
-    seed = None if settings.seed is None else settings.seed + epoch - 1
+    # One seed for all would make a server draw the same noise everywhere: episodes would not be independent, and no interval would hold.
+    seed = None if settings.seed is None else int(digest([settings.seed, scenario.id, epoch], 7), 16)
     offered = tuple(tools.tools) if agent.human == "none" else (*tools.tools, agent.prompts.human_tool())
     model = agent.model.for_scenario(scenario) if isinstance(agent.model, ScenarioModel) else agent.model
     return EpisodeContext(
