@@ -65,7 +65,8 @@ async def finish(run: Path, *, epochs: int = 1) -> ScriptedRunner:
     return runner
 
 
-@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.timeout(300)
+@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(points=st.lists(st.integers(0, 25), min_size=1, max_size=3))
 async def test_any_kills_give_the_same_final_set(points: list[int]) -> None:
     with tempfile.TemporaryDirectory() as folder:
