@@ -38,7 +38,7 @@ def block_of(stored: StoredRun) -> Block:
         *_exclusions(stored, summaries),
         *_perturbation_notes(config, stored.episodes() if config.perturb else ()),
         *_asking_notes(summaries),
-        *(f"{summary.group}: {note}" for summary in summaries for note in summary.notes),
+        *_group_notes((summary.group, note) for summary in summaries for note in summary.notes),
         *(f"{name}: {text}" for name, text in stored.manifest.notes.items()),
     ]
     return Block(f"{title}, {human_label(stored)}{_damage(config)}", summaries, notes, control)
@@ -83,8 +83,7 @@ def _pass_notes(config: RunConfig, summaries: Sequence[GroupSummary]) -> Iterato
             continue
         if summary.pass_judge:
             groups_of.setdefault(summary.pass_judge, []).append(summary.group)
-        elif summary.n:
-            yield f"{summary.group}: no PR ({summary.no_pass_judge})"
+    yield from _group_notes((one.group, f"no PR ({one.no_pass_judge})") for one in summaries if one.n and not one.pass_judge)
     for judge, groups in groups_of.items():
         where = f" of {', '.join(groups)}" if len(groups_of) > 1 else ""
         yield f"PR{where} by judge {_JUDGES.get(judge, judge)}"
@@ -94,6 +93,15 @@ def _pass_notes(config: RunConfig, summaries: Sequence[GroupSummary]) -> Iterato
         if summary.raw_pass_rate is not None:
             raw = summary.raw_pass_rate
             yield f"{summary.group}: answers that pass by themselves {decimal(raw.value)} [{interval(raw)}] by judge {summary.raw_pass_judge}"
+
+
+def _group_notes(notes: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Notes on groups, each said once for all the groups it is about."""
+    groups_of: dict[str, list[str]] = {}
+    for group, note in notes:
+        groups_of.setdefault(note, []).append(group)
+    for note, groups in groups_of.items():
+        yield f"{', '.join(groups)}: {note}"
 
 
 def _exclusions(stored: StoredRun, summaries: Sequence[GroupSummary]) -> Iterator[str]:

@@ -129,7 +129,8 @@ class FullDisplay(Display):
     def __init__(self, console: Console) -> None:
         super().__init__(console)
         self._bars = _bars(console)
-        self._tasks: dict[str, TaskID] = {}
+        # Until the run begins: a live tool service takes its time.
+        self._tasks: dict[str, TaskID] = {"starting": self._bars.add_task("starting", total=None)}
         self._ended: Counter[str] = Counter()
         self._running: set[str] = set()
 

@@ -148,7 +148,9 @@ def _run_controls(stored: StoredRun) -> list[StoredRun]:
     found = []
     for model in CONTROLS:
         name = f"{stored.id}.{model.replace('/', '-')}"
-        found.append(run(config.model_copy(update={**changes, "model": model, "run_id": name})))
+        before = stored.path.parent / name
+        # A second session of the run finds the controls of the first.
+        found.append(resume(before) if before.exists() else run(config.model_copy(update={**changes, "model": model, "run_id": name})))
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from talm_sim.cli.arguments import json_option, print_json, print_list
-from talm_sim.cli.text import one_line
+from talm_sim.cli.text import count, one_line
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.types import ToolSpec
 
@@ -35,7 +35,8 @@ def list_(category: str | None, as_json: bool) -> None:
         for spec in sorted(chosen, key=lambda spec: (spec.category, spec.name))
     ]
     print_list(rows, {"name": "Tool", "category": "Category", "what": "What it does"}, empty="no tool")
-    click.echo(f"{len(rows)} tools in {len({spec.category for spec in chosen})} categories", err=True)
+    categories = len({spec.category for spec in chosen})
+    click.echo(f"{count(len(rows), 'tool')} in {categories} {'category' if categories == 1 else 'categories'}", err=True)
 
 
 @command.command("show")

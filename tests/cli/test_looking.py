@@ -1,0 +1,73 @@
+"""`doctor`, `models`, `tools`, `scenarios`: what is there, and never a secret."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+Talm = Callable[..., tuple[int, str, str]]
+SECRET = "sk-do-not-print-me-0123456789"
+
+
+@pytest.fixture(autouse=True)
+def _credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    monkeypatch.setenv("VLLM_BASE_URL", f"http://user:{SECRET}@127.0.0.1:9/v1")
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+@pytest.mark.parametrize("arguments", [["doctor"], ["doctor", "--json"], ["models", "list"], ["models", "list", "--json"]])
+def test_credentials_are_told_of_but_not_shown(arguments: list[str], talm: Talm) -> None:
+    _, out, err = talm(*arguments)
+    assert SECRET not in out + err
+    assert "OPENAI_API_KEY" in out or "openai/MODEL" in out
+
+
+def test_doctor_says_what_a_live_run_needs(talm: Talm) -> None:
+    _, out, _ = talm("doctor")
+    text = " ".join(out.split())
+    assert "openai/MODEL OPENAI_API_KEY: set" in text
+    assert "anthropic/MODEL ANTHROPIC_API_KEY: not set" in text
+    assert "set for vllm" in text
+    report = json.loads(talm("doctor", "--json")[1])
+    assert report["tools"]["tools"] >= 40
+    assert report["tools"]["categories"] >= 6
+    assert set(report["scenarios"]) == {"perfect", "underspecified", "replaceable", "non-replaceable", "no-tools"}
+    assert None not in report["packages"].values()
+
+
+def test_doctor_fails_where_a_package_is_missing(talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("talm_sim.cli.commands.doctor._REQUIRED", ("no-such-package",))
+    code, out, _ = talm("doctor")
+    assert code == 1
+    assert "problem: package no-such-package is not installed" in out
+
+
+def test_models_list_names_every_provider(talm: Talm) -> None:
+    providers = {item["name"]: item for item in json.loads(talm("models", "list", "--json")[1])["providers"]}
+    assert set(providers) >= {"openai", "openai-api", "anthropic", "langchain", "sim"}
+    assert (providers["openai"]["ready"], providers["anthropic"]["ready"]) == (True, False)
+    assert providers["openai-api"]["found"] == ["vllm"]
+
+
+def test_tools_list_and_show(talm: Talm) -> None:
+    specs = json.loads(talm("tools", "list", "--json")[1])
+    first = specs[0]
+    code, out, err = talm("tools", "list", "--category", first["category"])
+    assert code == 0
+    assert first["name"] in out
+    assert "1 category" in err
+    assert json.loads(talm("tools", "show", first["name"])[1]) == first
+
+
+def test_scenarios_list_and_show(talm: Talm) -> None:
+    scenarios = json.loads(talm("scenarios", "list", "--split", "unavailable", "--json")[1])
+    assert {item["group"] for item in scenarios} == {"replaceable", "non-replaceable"}
+    assert json.loads(talm("scenarios", "show", scenarios[0]["id"])[1]) == scenarios[0]
+    code, out, err = talm("scenarios", "list", "--split", "perfect")
+    assert code == 0
+    assert out.startswith("Scenario")
+    assert err.endswith(" perfect\n")
