@@ -11,7 +11,6 @@ from urllib.parse import quote, urlencode
 
 import requests
 from requests.adapters import HTTPAdapter
-from urllib3.util.retry import Retry
 
 from talm_sim.errors import ProviderError
 from talm_sim.tools_env.cassettes import HttpRequest, HttpResponse, Player
@@ -66,8 +65,7 @@ class ToolClient:
             self._executor = ThreadPoolExecutor(connections, thread_name_prefix="tool")
             self._session = requests.Session()
             self._session.trust_env = False
-            # A server may close an idle connection just as it is taken from the pool: reading calls are safe to send again.
-            adapter = HTTPAdapter(pool_maxsize=connections, max_retries=Retry(2, status=0, allowed_methods={"GET"}, backoff_factor=0.05))
+            adapter = HTTPAdapter(pool_maxsize=connections)
             self._session.mount("http://", adapter)
             self._session.mount("https://", adapter)
 
@@ -95,10 +93,20 @@ class ToolClient:
             raise ProviderError("No live tools: this run was started without a tool service.")
         url = self.base_url.rstrip("/") + request.url.removeprefix(LOGICAL_HOST)
         try:
-            answer = self._session.request(request.method, url, data=request.body, headers=dict(request.headers), timeout=self._timeout)
-        except requests.ConnectionError as err:
-            raise ProviderError(f"The tool service does not answer: {type(err).__name__}.") from None
+            answer = self._request(request, url)
+        except requests.ConnectionError:
+            # A server may close an idle connection just as it is taken from the pool: a reading call is safe to send again.
+            if request.method != "GET":
+                raise ProviderError("The tool service broke the connection.") from None
+            try:
+                answer = self._request(request, url)
+            except requests.ConnectionError as err:
+                raise ProviderError(f"The tool service does not answer: {type(err).__name__}.") from None
         return HttpResponse(answer.status_code, answer.reason, tuple(answer.headers.items()), answer.content)
+
+    def _request(self, request: HttpRequest, url: str) -> requests.Response:
+        assert self._session is not None
+        return self._session.request(request.method, url, data=request.body, headers=dict(request.headers), timeout=self._timeout)
 
     def close(self) -> None:
         """Close connections and threads."""

@@ -37,7 +37,7 @@ COMMON_NAMES = {
 
 @lru_cache(maxsize=1)
 def _units() -> Any:
-    import pint  # noqa: PLC0415 - only its users pay the third of a second
+    import pint
 
     return pint.UnitRegistry()
 
@@ -231,7 +231,7 @@ async def convert_units(
     from_unit: Annotated[str, Query(description="Unit of the number, in words or as a symbol.", examples=["mph"], max_length=40, pattern=UNIT)],
     to_unit: Annotated[str, Query(description="Unit wanted.", examples=["km/h"], max_length=40, pattern=UNIT)],
 ) -> ConvertedQuantity:
-    from pint import DimensionalityError  # noqa: PLC0415 - see _units
+    from pint import DimensionalityError
 
     source, target = _unit(from_unit), _unit(to_unit)
     try:
@@ -242,7 +242,7 @@ async def convert_units(
 
 
 def _unit(name: str) -> Any:
-    from pint import PintError  # noqa: PLC0415 - see _units
+    from pint import PintError
 
     try:
         return _units().Unit(name)

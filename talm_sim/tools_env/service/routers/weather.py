@@ -131,7 +131,7 @@ def _cities() -> dict[str, LocationInfo]:
 @lru_cache(maxsize=1)
 def _stations() -> dict[str, WeatherStation]:
     """Stations by code, without the dozen whose position the list leaves out or garbles."""
-    from metar.Station import stations  # noqa: PLC0415 - reads the whole list while it is imported
+    from metar.Station import stations
 
     listed: Iterable[Any] = stations.values()  # typed upstream as if positions were already numbers
     every = ((station, _degrees(station.position.latitude), _degrees(station.position.longitude)) for station in listed)

@@ -1,0 +1,268 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from langchain_core.messages import BaseMessage
+
+from talm_sim.agent.checkpoints import durable_saver, memory_saver
+from talm_sim.agent.episode import Agent, Waiting, run_episode
+from talm_sim.agent.humans import HumanReply, RecordedResponder, SimulatedResponder, question_digest
+from talm_sim.agent.prompts import load_prompts
+from talm_sim.errors import CassetteMissError, ContextOverflowError, ProviderError
+from talm_sim.models.base import GenerationSettings
+from talm_sim.tools_env.cassettes import HttpRequest, HttpResponse, Player, RecordedAnswer
+from talm_sim.tools_env.client import ToolClient
+from talm_sim.tools_env.environment import Environment
+from talm_sim.types import (
+    Episode,
+    GoldCall,
+    Missing,
+    MissingKind,
+    ModelTurn,
+    Origin,
+    Scenario,
+    Termination,
+    ToolCall,
+    ToolSpec,
+    Turn,
+    UnparsableCall,
+    Usage,
+)
+
+SPEC = ToolSpec(
+    name="airport_info",
+    category="t",
+    path="/t/{code}",
+    parameters={
+        "type": "object",
+        "properties": {"code": {"type": "string", "description": "Code of the airport."}},
+        "required": ["code"],
+        "additionalProperties": False,
+    },
+)
+SCENARIO = Scenario(
+    id="s",
+    group="underspecified",
+    turns=(
+        Turn(
+            messages=({"role": "user", "content": "How high is the airport?"},),
+            gold_calls=(GoldCall(tool="airport_info", arguments={"code": "HAN"}),),
+        ),
+    ),
+    tools=("airport_info",),
+    missing=Missing(kind=MissingKind.ARGUMENT, name="code", value="HAN", removed_text="HAN", human_answer="It is HAN."),
+)
+
+
+class Client(ToolClient):
+    """Answers every call from memory."""
+
+    async def send(self, request: HttpRequest, player: Player | None) -> tuple[HttpResponse, Origin]:
+        return HttpResponse(200, "OK", (), json.dumps({"path": request.url}).encode()), Origin.RECORDED
+
+
+class Script:
+    """A model that plays prepared turns; it keeps what it was shown."""
+
+    name = "test/script"
+
+    def __init__(self, *turns: ModelTurn | Exception, awareness: str = "Yes.") -> None:
+        self.turns = list(turns)
+        self.awareness = awareness
+        self.seen: list[Sequence[BaseMessage]] = []
+        self.offered: list[tuple[str, ...]] = []
+        self.seeds: list[int | None] = []
+
+    async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> ModelTurn:
+        self.seeds.append(settings.seed)
+        if settings.choices:
+            return ModelTurn(raw_text=self.awareness, text=self.awareness, usage=Usage(input_tokens=10, output_tokens=1))
+        self.seen.append(list(messages))
+        self.offered.append(tuple(tool.name for tool in tools))
+        turn = self.turns.pop(0)
+        if isinstance(turn, Exception):
+            raise turn
+        return turn
+
+    async def aclose(self) -> None:
+        """Nothing to close."""
+
+
+def _calls(*calls: tuple[str, dict[str, object]]) -> ModelTurn:
+    tool_calls = tuple(ToolCall(id=f"c{number}", name=name, arguments=arguments) for number, (name, arguments) in enumerate(calls))
+    return ModelTurn(tool_calls=tool_calls, usage=Usage(input_tokens=100, output_tokens=10))
+
+
+def _ask(*questions: str) -> ModelTurn:
+    return _calls(*(("ask_human", {"question": question}) for question in questions))
+
+
+ANSWER = ModelTurn(raw_text="12 m", text="12 m")
+LOOK = _calls(("airport_info", {"code": "HAN"}))
+
+
+def _agent(model: Script, **options: object) -> Agent:
+    environment = Environment({"airport_info": SPEC}, Client())
+    return Agent(model, environment, load_prompts(), **options)  # type: ignore[arg-type]
+
+
+async def _episode(model: Script, **options: object) -> Episode:
+    result = await run_episode(_agent(model, **options), SCENARIO)
+    assert isinstance(result, Episode)
+    return result
+
+
+async def test_an_episode_keeps_everything_that_happened() -> None:
+    episode = await _episode(Script(LOOK, ANSWER))
+    assert (episode.termination, episode.answer) == (Termination.ANSWERED, "12 m")
+    assert [answer.value for answer in episode.awareness] == ["yes"]
+    assert [(event.name, event.ok, event.result) for event in episode.tool_events] == [
+        ("airport_info", True, '{"path":"http://tools.invalid/t/HAN"}')
+    ]
+    assert episode.usage == Usage(input_tokens=110, output_tokens=11)
+    assert "How high is the airport?" in episode.model_turns[0].raw_prompt
+    assert Episode.model_validate_json(episode.model_dump_json()) == episode
+
+
+async def test_a_no_skips_before_anything_is_done() -> None:
+    model = Script(awareness="No, the airport is not named.")
+    episode = await _episode(model)
+    assert episode.termination is Termination.SKIPPED
+    assert not model.seen
+
+
+async def test_perfect_scenarios_are_asked_both_questions() -> None:
+    model = Script(ANSWER)
+    result = await run_episode(_agent(model), SCENARIO.model_copy(update={"group": "perfect", "missing": None}))
+    assert isinstance(result, Episode)
+    assert [answer.kind for answer in result.awareness] == ["information", "tool"]
+
+
+async def test_no_tools_is_asked_none() -> None:
+    model = Script(ANSWER)
+    result = await run_episode(_agent(model), SCENARIO.model_copy(update={"group": "no-tools", "tools": (), "missing": None}))
+    assert isinstance(result, Episode)
+    assert result.awareness == ()
+    assert model.offered == [()]
+
+
+async def test_each_episode_draws_with_a_seed_of_its_own() -> None:
+    seeds = set()
+    for scenario_id, epoch in (("s", 1), ("s", 2), ("t", 1)):
+        model = Script(ANSWER)
+        scenario = SCENARIO.model_copy(update={"id": scenario_id})
+        await run_episode(_agent(model, settings=GenerationSettings(seed=0)), scenario, epoch=epoch)
+        seeds |= set(model.seeds)
+    assert len(seeds) == 3
+
+
+async def test_parallel_calls_are_answered_in_the_order_they_were_made() -> None:
+    model = Script(_calls(("airport_info", {"code": "A"}), ("nothing", {}), ("airport_info", {"code": 3})), ANSWER)
+    episode = await _episode(model)
+    assert [(event.call_id, event.error) for event in episode.tool_events] == [("c0", ""), ("c1", "unknown_tool"), ("c2", "invalid_arguments")]
+    assert [message.type for message in model.seen[1]] == ["system", "human", "ai", "tool", "tool", "tool"]
+
+
+async def test_an_unparsable_call_is_answered_with_an_error() -> None:
+    broken = ModelTurn(unparsable_calls=(UnparsableCall(id="x", name="airport_info", raw="{", reason="malformed JSON"),))
+    episode = await _episode(Script(broken, ANSWER))
+    assert [(event.error, event.ok) for event in episode.tool_events] == [("unparsable_arguments", False)]
+    assert episode.termination is Termination.ANSWERED
+
+
+async def test_the_turn_limit_ends_a_loop() -> None:
+    episode = await _episode(Script(*[LOOK] * 9), turn_limit=3)
+    assert (episode.termination, len(episode.model_turns), len(episode.tool_events)) == (Termination.TURN_LIMIT, 3, 2)
+
+
+async def test_the_token_limit_ends_a_loop() -> None:
+    episode = await _episode(Script(*[LOOK] * 9), token_limit=200)
+    assert (episode.termination, len(episode.model_turns)) == (Termination.TOKEN_LIMIT, 2)
+
+
+@pytest.mark.parametrize(
+    ("error", "termination"),
+    [
+        (CassetteMissError("not recorded"), Termination.REPLAY_MISS),
+        (ContextOverflowError("too long"), Termination.CONTEXT_OVERFLOW),
+        (ProviderError("gone"), Termination.INFRASTRUCTURE_ERROR),
+    ],
+)
+async def test_a_foreseen_failure_ends_the_episode_and_keeps_what_came_before(error: Exception, termination: Termination) -> None:
+    episode = await _episode(Script(LOOK, error))
+    assert (episode.termination, episode.error) == (termination, str(error))
+    assert len(episode.tool_events) == 1
+
+
+async def test_a_bug_is_not_swallowed() -> None:
+    with pytest.raises(ZeroDivisionError):
+        await _episode(Script(ZeroDivisionError()))
+
+
+async def test_without_a_human_the_agent_is_not_offered_one() -> None:
+    model = Script(_ask("Which airport?"), ANSWER)
+    episode = await _episode(model)
+    assert model.offered[0] == ("airport_info",)
+    assert episode.human_events == ()
+    assert episode.tool_events[0].error == "unknown_tool"
+
+
+async def test_a_simulated_human_answers_only_what_is_missing() -> None:
+    model = Script(_ask("Which airport do you mean?", "What is your name?"), ANSWER)
+    episode = await _episode(
+        model, human="simulated", saver=memory_saver(), responder=lambda scenario, epoch: SimulatedResponder(scenario, {"airport_info": SPEC})
+    )
+    assert model.offered[0] == ("airport_info", "ask_human")
+    assert [(event.answer, event.declined) for event in episode.human_events] == [("It is HAN.", ""), ("Sorry, I don't know.", "idk")]
+    assert [message.text for message in model.seen[1] if message.type == "tool"] == ["It is HAN.", "Sorry, I don't know."]
+
+
+def _recorded(question: str) -> Callable[[Scenario, int], RecordedResponder]:
+    answer = RecordedAnswer(ask=1, question_digest=question_digest(question), question=question, answer="It is HAN.", responder="simulated")
+    return lambda scenario, epoch: RecordedResponder(scenario.id, [answer])
+
+
+async def test_a_recorded_human_repeats_the_answer_to_the_same_question() -> None:
+    model = Script(_ask("Which  airport?"), ANSWER)
+    episode = await _episode(model, human="recorded", saver=memory_saver(), responder=_recorded("Which airport?"))
+    assert [event.answer for event in episode.human_events] == ["It is HAN."]
+
+
+async def test_another_question_is_a_miss() -> None:
+    model = Script(_ask("Which city?"), ANSWER)
+    episode = await _episode(model, human="recorded", saver=memory_saver(), responder=_recorded("Which airport?"))
+    assert episode.termination is Termination.REPLAY_MISS
+    assert "not the recorded one" in episode.error
+
+
+async def test_a_question_without_a_text_is_the_models_mistake() -> None:
+    model = Script(_ask(" "), ANSWER)
+    episode = await _episode(model, human="recorded", saver=memory_saver(), responder=_recorded("x"))
+    assert episode.human_events == ()
+    assert episode.tool_events[0].error == "unknown_tool"
+
+
+async def test_a_paused_episode_goes_on_in_another_process(tmp_path: Path) -> None:
+    """Two questions, answered one after the other, each through a fresh connection; the tool is not called twice."""
+    first = Script(_calls(("airport_info", {"code": "HAN"}), ("ask_human", {"question": "A?"}), ("ask_human", {"question": "B?"})))
+    async with durable_saver(tmp_path / "c.db") as saver:
+        waiting = await run_episode(_agent(first, human="terminal", saver=saver), SCENARIO)
+    assert isinstance(waiting, Waiting)
+    assert [(question.ask, question.question) for question in waiting.questions] == [(1, "A?"), (2, "B?")]
+    assert len(waiting.events) <= 1
+    kept = json.loads(json.dumps(waiting.state))
+    async with durable_saver(tmp_path / "c.db") as saver:
+        replies = {waiting.questions[1].interrupt_id: HumanReply("b", "terminal"), "stale": HumanReply("z", "terminal")}
+        again = await run_episode(_agent(Script(), human="terminal", saver=saver), SCENARIO, resume=replies, state=kept)
+    assert isinstance(again, Waiting)
+    assert [(question.ask, question.question) for question in again.questions] == [(1, "A?")]
+    async with durable_saver(tmp_path / "c.db") as saver:
+        replies = {again.questions[0].interrupt_id: HumanReply("a", "terminal")}
+        episode = await run_episode(_agent(Script(ANSWER), human="terminal", saver=saver), SCENARIO, resume=replies, state=again.state)
+        assert isinstance(episode, Episode)
+    assert [(event.question, event.answer) for event in episode.human_events] == [("A?", "a"), ("B?", "b")]
+    assert len(episode.tool_events) == 1
+    assert episode.termination is Termination.ANSWERED

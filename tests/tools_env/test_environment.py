@@ -1,0 +1,206 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from talm_sim.config import Traffic
+from talm_sim.errors import CassetteMissError, PrerequisiteError, ProviderError
+from talm_sim.tools_env.cassettes import HttpRequest, HttpResponse, Player, Tape
+from talm_sim.tools_env.client import ToolClient, build_request
+from talm_sim.tools_env.clock import VirtualClock
+from talm_sim.tools_env.environment import Environment, validate_arguments
+from talm_sim.types import Origin, Scenario, ToolCall, ToolEvent, ToolSpec, Turn, UnparsableCall
+
+PLACE = {"type": "string"}
+SPEC = ToolSpec(
+    name="t",
+    category="c",
+    path="/c/{place}",
+    parameters={
+        "type": "object",
+        "properties": {"place": PLACE, "n": {"type": "integer"}, "deep": {"type": "boolean"}},
+        "required": ["place"],
+        "additionalProperties": False,
+    },
+)
+OTHER = SPEC.model_copy(update={"name": "u", "path": "/c/u/{place}"})
+SCENARIO = Scenario(id="s", group="perfect", turns=(Turn(messages=({"role": "user", "content": "q"},)),), tools=("t", "u"))
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Echoes the path; `/c/gone` is not there, `/c/slow` takes its time."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        if self.path.startswith("/c/slow"):
+            threading.Event().wait(2)
+        status = 404 if self.path.startswith("/c/gone") else 200
+        body = json.dumps({"detail": "no such place"} if status == 404 else {"path": self.path}).encode()
+        self.send_response(status)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=http.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{http.server_port}"
+    http.shutdown()
+    http.server_close()
+    thread.join()
+
+
+@pytest.fixture
+def client(url: str) -> Iterator[ToolClient]:
+    client = ToolClient(url, timeout=0.5)
+    yield client
+    client.close()
+
+
+def _call(client: ToolClient, *perturb: str, place: str = "x", player: Player | None = None, name: str = "t") -> ToolEvent:
+    tools = Environment({"t": SPEC, "u": OTHER}, client, perturb=perturb, clock=VirtualClock()).open(SCENARIO, player=player)
+    return asyncio.run(tools.call(ToolCall(id="1", name=name, arguments={"place": place}), 0))
+
+
+def test_a_live_call_is_real_http(client: ToolClient) -> None:
+    event = _call(client, place="Hà Nội/ö")
+    assert (event.ok, event.status, event.origin) == (True, 200, Origin.LIVE)
+    assert json.loads(event.result) == {"path": "/c/H%C3%A0%20N%E1%BB%99i%2F%C3%B6"}
+
+
+def test_a_tools_own_error_is_shown_to_the_model(client: ToolClient) -> None:
+    event = _call(client, place="gone")
+    assert (event.ok, event.status, event.error) == (False, 404, "http_404")
+    assert json.loads(event.result) == {"error": "HTTP 404: no such place."}
+
+
+def test_a_tool_that_does_not_answer_times_out(client: ToolClient) -> None:
+    event = _call(client, place="slow")
+    assert (event.ok, event.status, event.error, event.origin) == (False, None, "timeout", Origin.LIVE)
+
+
+def test_an_absent_service_is_no_tools_failure() -> None:
+    client = ToolClient("http://127.0.0.1:9", timeout=0.5)
+    with pytest.raises(ProviderError, match="does not answer"):
+        _call(client)
+    client.close()
+
+
+@pytest.mark.parametrize(
+    ("perturb", "error", "status", "origin"),
+    [
+        ("http-404", "http_404", 404, Origin.PERTURBED),
+        ("http-500", "http_500", 500, Origin.PERTURBED),
+        ("http-503", "http_503", 503, Origin.PERTURBED),
+        ("http-429", "http_429", 429, Origin.PERTURBED),
+        ("timeout", "timeout", None, Origin.PERTURBED),
+        ("connection-reset", "connection_reset", None, Origin.PERTURBED),
+        ("malformed-body", "malformed_body", 200, Origin.LIVE),
+        ("empty-result", "", 200, Origin.LIVE),
+    ],
+)
+def test_a_perturbation_shows_in_the_event(client: ToolClient, perturb: str, error: str, status: int | None, origin: Origin) -> None:
+    event = _call(client, perturb)
+    assert (event.error, event.status, event.origin) == (error, status, origin)
+    assert event.perturbation is not None
+    assert (event.perturbation.name, event.perturbation.fired) == (perturb, 1)
+    assert event.ok is (not error)
+    if perturb == "empty-result":
+        assert event.result == "{}"
+    if perturb == "http-429":
+        assert "Retry after 2 s." in event.result
+
+
+def test_a_perturbation_of_another_tool_stays_out(client: ToolClient) -> None:
+    assert _call(client, "http-500:tool=u").ok
+    assert not _call(client, "http-500:tool=u", name="u").ok
+
+
+def test_recordings_lie_below_the_perturbations(client: ToolClient) -> None:
+    tape = Tape("t")
+    assert _call(client, player=Player(tape, Traffic.RECORD)).origin is Origin.LIVE
+    absent = ToolClient()
+    assert _call(absent, player=Player(tape, Traffic.REPLAY)).origin is Origin.RECORDED
+    damaged = _call(absent, "malformed-body", player=Player(tape, Traffic.REPLAY))
+    assert (damaged.error, damaged.origin) == ("malformed_body", Origin.RECORDED)
+    with pytest.raises(CassetteMissError):
+        _call(absent, place="y", player=Player(tape, Traffic.REPLAY))
+
+
+def test_a_masked_tool_is_out_of_sight_and_out_of_reach(client: ToolClient) -> None:
+    masked = SCENARIO.model_copy(update={"perturbations": ("mask:tool=u",)})
+    tools = Environment({"t": SPEC, "u": OTHER}, client).open(masked)
+    assert [tool.name for tool in tools.tools] == ["t"]
+    assert [(log.name, log.armed, log.fired) for log in tools.logs()] == [("mask:tool=u", 1, 1)]
+    event = asyncio.run(tools.call(ToolCall(id="1", name="u", arguments={"place": "x"}), 0))
+    assert event.error == "unknown_tool"
+
+
+def test_counts_carry_a_paused_episode_over(client: ToolClient) -> None:
+    environment = Environment({"t": SPEC, "u": OTHER}, client, perturb=("http-500:times=1",))
+    before = environment.open(SCENARIO)
+    assert not asyncio.run(before.call(ToolCall(id="1", name="t", arguments={"place": "x"}), 0)).ok
+    after = environment.open(SCENARIO, state=json.loads(json.dumps(before.state())))
+    assert asyncio.run(after.call(ToolCall(id="2", name="t", arguments={"place": "x"}), 1)).ok
+
+
+def test_unparsable_and_invalid_arguments_never_reach_the_wire() -> None:
+    tools = Environment({"t": SPEC, "u": OTHER}, ToolClient()).open(SCENARIO)
+    broken = asyncio.run(tools.call(UnparsableCall(id="1", name="t", raw="{", reason="malformed JSON"), 0))
+    wrong = asyncio.run(tools.call(ToolCall(id="2", name="t", arguments={"place": 3}), 0))
+    assert (broken.error, wrong.error) == ("unparsable_arguments", "invalid_arguments")
+    assert "place" in wrong.result
+
+
+@pytest.mark.parametrize(
+    ("scenario", "perturb", "message"),
+    [
+        (SCENARIO.model_copy(update={"tools": ("tt",)}), (), "scenario s: no tool 'tt'."),
+        (SCENARIO, ("mask:tool=tool_t",), "--perturb mask:tool=tool_t: no tool 'tool_t'."),
+    ],
+)
+def test_names_that_fit_no_tool_are_one_line(scenario: Scenario, perturb: tuple[str, ...], message: str) -> None:
+    with pytest.raises(PrerequisiteError, match=message):
+        Environment({"t": SPEC, "u": OTHER}, ToolClient(), perturb=perturb).open(scenario)
+
+
+def test_requests_have_one_form() -> None:
+    request = build_request(SPEC, {"n": 3, "place": "a b", "deep": True})
+    assert request == HttpRequest("GET", "http://tools.invalid/c/a%20b?deep=true&n=3", {}, None)
+    posted = build_request(SPEC.model_copy(update={"method": "POST"}), {"n": 3, "place": "x"})
+    assert (posted.url, posted.body) == ("http://tools.invalid/c/x", b'{"n": 3}')
+
+
+@given(st.text(min_size=1))
+def test_no_argument_leaves_its_path_segment(place: str) -> None:
+    url = build_request(SPEC, {"place": place}).url
+    assert url.startswith("http://tools.invalid/c/")
+    assert not set("/?#") & set(url.removeprefix("http://tools.invalid/c/"))
+
+
+def test_a_long_result_is_cut() -> None:
+    class Long(ToolClient):
+        async def send(self, request: HttpRequest, player: Player | None) -> tuple[HttpResponse, Origin]:
+            return HttpResponse(200, "OK", (), json.dumps("x" * 10_000).encode()), Origin.LIVE
+
+    event = _call(Long())
+    assert len(event.result) < 8_100
+    assert event.result.endswith("characters cut]")
+
+
+def test_validation_accepts_what_fits() -> None:
+    validate_arguments(SPEC, {"place": "x", "n": 1})
