@@ -1,10 +1,11 @@
 """Recordings of tool and model traffic in vcrpy's format, played without patching anything."""
 
-from talm_sim.tools_env.cassettes.archive import export, pack
 from talm_sim.tools_env.cassettes.http import HttpRequest, HttpResponse
 from talm_sim.tools_env.cassettes.library import CassetteLibrary, RecordedAnswer, Recording, model_folder, shipped_cassettes
+from talm_sim.tools_env.cassettes.packing import export, pack
+from talm_sim.tools_env.cassettes.player import Player, current_player
 from talm_sim.tools_env.cassettes.redaction import REDACTED, Redactor
-from talm_sim.tools_env.cassettes.tape import Player, Tape, current_player
+from talm_sim.tools_env.cassettes.tape import Tape
 from talm_sim.tools_env.cassettes.transport import RecordingTransport
 
 model_transport = RecordingTransport

@@ -15,9 +15,9 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import quote
 from weakref import WeakValueDictionary
 
 from pydantic import BaseModel, ConfigDict
@@ -25,15 +25,17 @@ from pydantic import BaseModel, ConfigDict
 from talm_sim.config import Traffic
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tools_env.cassettes.archive import Archive, open_archive
+from talm_sim.tools_env.cassettes.files import read_text, write_atomically
+from talm_sim.tools_env.cassettes.packing import SPECS, TOOLS
+from talm_sim.tools_env.cassettes.player import Player
 from talm_sim.tools_env.cassettes.redaction import Redactor
-from talm_sim.tools_env.cassettes.tape import Player, Tape, write_atomically
-from talm_sim.types import ToolSpec
+from talm_sim.tools_env.cassettes.tape import Tape
+from talm_sim.types import ToolSpec, digest
 
 __all__ = ["CassetteLibrary", "RecordedAnswer", "Recording", "model_folder", "shipped_cassettes"]
 
-TOOLS = "tools"
-SPECS = "specs.json"
 _TAPES_KEPT = 512
+_LONGEST_NAME = 120
 
 
 class RecordedAnswer(BaseModel):
@@ -95,7 +97,14 @@ class CassetteLibrary:
         Raises:
             PrerequisiteError: The file is no cassette.
         """
-        return self._player(f"{TOOLS}/{group}/{_safe(scenario_id)}.json", mode)
+        place = f"{TOOLS}/{_safe(group)}/{_safe(scenario_id)}.json"
+        tape = self._tape(place)
+        # The last ones used stay parsed: the next epoch and the next run play them again.
+        self._kept[place] = tape
+        self._kept.move_to_end(place)
+        if len(self._kept) > _TAPES_KEPT:
+            self._kept.popitem(last=False)
+        return Player(tape, mode)
 
     def open_model(self, model: str, scenario_id: str, group: str, epoch: int, vote: int, digest: str, mode: Traffic) -> Player:
         """Open one conversation of a model; vote 0 is the agent's, 1 and up are a judge's.
@@ -103,7 +112,7 @@ class CassetteLibrary:
         Raises:
             PrerequisiteError: The file is no cassette.
         """
-        return self._player(f"{model_folder(model)}/{group}/{_safe(scenario_id)}/{epoch}-{vote}-{digest}.json", mode)
+        return Player(self._tape(f"{_conversations(model, scenario_id, group)}/{epoch}-{vote}-{_safe(digest)}.json"), mode)
 
     def has_tools(self, groups: Iterable[str]) -> bool:
         """Whether tool traffic is recorded for each of `groups`."""
@@ -123,14 +132,14 @@ class CassetteLibrary:
         for name, text in self._spec_files():
             try:
                 specs |= {spec["name"]: ToolSpec.model_validate(spec) for spec in json.loads(text)}
-            except (ValueError, KeyError, TypeError):
+            except (ValueError, LookupError, TypeError, RecursionError):
                 raise PrerequisiteError(f"{name}: not a readable list of tools; delete it and record again, or restore it.") from None
         return specs
 
     def save_tool_specs(self, specs: Mapping[str, ToolSpec]) -> None:
         """Write the tools down beside their recordings."""
         dumped = [spec.model_dump(mode="json") for _, spec in sorted(specs.items())]
-        write_atomically(self.root / TOOLS / SPECS, json.dumps(dumped, indent=1, sort_keys=True) + "\n")
+        write_atomically(self.root / TOOLS / SPECS, (json.dumps(dumped, indent=1, sort_keys=True) + "\n").encode())
 
     def human_answers(self, model: str, scenario_id: str, group: str, epoch: int, digest: str) -> list[RecordedAnswer]:
         """The human answers of one recorded conversation, in the order of the questions.
@@ -138,19 +147,18 @@ class CassetteLibrary:
         Raises:
             PrerequisiteError: The file cannot be read.
         """
-        place = self._human(model, scenario_id, group, epoch, digest)
-        name, text = self._read(place)
+        name, text = self._read(_human(model, scenario_id, group, epoch, digest))
         if text is None:
             return []
         try:
             return [RecordedAnswer.model_validate(answer) for answer in json.loads(text)]
-        except ValueError:
+        except (ValueError, TypeError, RecursionError):
             raise PrerequisiteError(f"{name}: not a readable list of human answers; delete it and record again, or restore it.") from None
 
     def save_human_answers(self, model: str, scenario_id: str, group: str, epoch: int, digest: str, answers: Sequence[RecordedAnswer]) -> None:
         """Write the human answers of one conversation, without secrets."""
         text = self._redactor.text(json.dumps([answer.model_dump() for answer in answers], indent=1, ensure_ascii=False))
-        write_atomically(self.root / self._human(model, scenario_id, group, epoch, digest), text + "\n")
+        write_atomically(self.root / _human(model, scenario_id, group, epoch, digest), f"{text}\n".encode())
 
     def describe(self) -> list[Recording]:
         """What is packed here."""
@@ -161,24 +169,17 @@ class CassetteLibrary:
             found.append(Recording(**facts, files=len(archive.names()), bytes=path.stat().st_size))
         return found
 
-    def _player(self, place: str, mode: Traffic) -> Player:
+    def _tape(self, place: str) -> Tape:
+        """The tape at a place; one in use is shared, so that what parallel episodes add merges."""
         tape = self._open.get(place)
         if tape is None:
             name, text = self._read(place)
-            tape = Tape(name, text or "", path=self.root / place, redactor=self._redactor)
-            self._open[place] = tape
-        # A tape in use is shared, so parallel appends merge; the last ones used stay parsed.
-        self._kept[place] = tape
-        self._kept.move_to_end(place)
-        if len(self._kept) > _TAPES_KEPT:
-            self._kept.popitem(last=False)
-        return Player(tape, mode)
-
-    def _human(self, model: str, scenario_id: str, group: str, epoch: int, digest: str) -> str:
-        return f"{model_folder(model)}/{group}/{_safe(scenario_id)}/{epoch}-{digest}.human.json"
+            tape = self._open[place] = Tape(name, text, path=self.root / place, redactor=self._redactor)
+        return tape
 
     def _has(self, folder: str, group: str) -> bool:
-        return (self.root / folder / group).is_dir() or (self.root / folder / f"{group}.zip").is_file()
+        place = self.root / folder / _safe(group)
+        return place.is_dir() or place.with_name(f"{place.name}.zip").is_file()
 
     def _archive(self, folder: str, group: str) -> Archive | None:
         path = self.root / folder / f"{group}.zip"
@@ -188,31 +189,43 @@ class CassetteLibrary:
         """Return the shown name and the content of a file; unpacked ones come first, as they are newer."""
         path = self.root / place
         if path.is_file():
-            return str(path), _decode(str(path), path.read_bytes())
+            return str(path), read_text(path)
         folder, group, inner = place.split("/", 2)
         archive = self._archive(folder, group)
-        data = archive.read(inner) if archive else None
-        return (f"{archive.path}:{inner}" if archive else str(path)), None if data is None else _decode(f"{place}", data)
+        if archive is None:
+            return str(path), None
+        name, data = f"{archive.path}:{inner}", archive.read(inner)
+        return name, None if data is None else _decode(name, data)
 
     def _spec_files(self) -> list[tuple[str, str]]:
         loose = self.root / TOOLS / SPECS
         if loose.is_file():
-            return [(str(loose), _decode(str(loose), loose.read_bytes()))]
-        found: dict[str, tuple[str, str]] = {}
+            return [(str(loose), read_text(loose))]
+        found: dict[bytes, str] = {}
         for path in sorted((self.root / TOOLS).glob("*.zip")):
             data = open_archive(path).read(SPECS)
             if data is not None:
-                found.setdefault(sha256(data).hexdigest(), (f"{path}:{SPECS}", _decode(str(path), data)))
-        return list(found.values())
+                found.setdefault(data, f"{path}:{SPECS}")  # the groups of one recording hold the same list
+        return [(name, _decode(name, data)) for data, name in found.items()]
 
 
-def _safe(scenario_id: str) -> str:
-    """A scenario id as a file name: ids come from users' files."""
-    return "".join(char if char.isalnum() or char in "._-@" else "_" for char in scenario_id).lstrip(".") or "_"
+def _conversations(model: str, scenario_id: str, group: str) -> str:
+    return f"{model_folder(model)}/{_safe(group)}/{_safe(scenario_id)}"
+
+
+def _human(model: str, scenario_id: str, group: str, epoch: int, digest_: str) -> str:
+    return f"{_conversations(model, scenario_id, group)}/{epoch}-{_safe(digest_)}.human.json"
+
+
+def _safe(name: str) -> str:
+    """An id as a file name: ids come from users' files, and unequal ones must stay so."""
+    safe = quote(name, safe="@")
+    safe = "%2E" + safe[1:] if safe.startswith(".") else safe or "%"
+    return safe if len(safe) <= _LONGEST_NAME else f"{safe[:_LONGEST_NAME]}%{digest(name)}"
 
 
 def _decode(name: str, data: bytes) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
-        raise PrerequisiteError(f"{name}: not a readable cassette (no UTF-8); delete it and record again, or restore it.") from None
+        raise PrerequisiteError(f"{name}: not a readable recording (no UTF-8); restore it.") from None

@@ -1,34 +1,31 @@
 from __future__ import annotations
 
-import json
-import zipfile
+import asyncio
+import gc
 from pathlib import Path
 
 import pytest
 
 from talm_sim.config import Traffic
 from talm_sim.errors import CassetteMissError, PrerequisiteError
-from talm_sim.tools_env.cassettes import CassetteLibrary, HttpRequest, HttpResponse, RecordedAnswer, export, model_folder, pack
+from talm_sim.tools_env.cassettes import CassetteLibrary, RecordedAnswer, library, model_folder, pack, shipped_cassettes
 from talm_sim.types import ToolSpec
+from tests.tools_env.cassettes.exchanges import answer, get
 
 MODEL = "openai-api/vllm/tiny"
-REQUEST = HttpRequest("GET", "http://tools.invalid/a", {}, None)
-ANSWER = HttpResponse(200, "OK", (("content-type", "application/json"),), b'{"city": "Hanoi"}')
+ANSWER = answer('{"city": "Hanoi"}')
 HUMAN = RecordedAnswer(ask=1, question_digest="d", question="Which?", answer="Hanoi", responder="simulated")
 
 
 @pytest.fixture
 def recorded(tmp_path: Path) -> Path:
     """An unpacked tree with one tool recording, one conversation and one human answer."""
-    library = CassetteLibrary(tmp_path / "tree")
-    for player in (
-        library.open_tools("s-1", "perfect", Traffic.RECORD),
-        library.open_model(MODEL, "s-1", "perfect", 1, 0, "abc", Traffic.RECORD),
-    ):
-        player.record(REQUEST, ANSWER)
+    tree = CassetteLibrary(tmp_path / "tree")
+    for player in (tree.open_tools("s-1", "perfect", Traffic.RECORD), tree.open_model(MODEL, "s-1", "perfect", 1, 0, "abc", Traffic.RECORD)):
+        player.record(get(), ANSWER)
         player.save()
-    library.save_tool_specs({"a": ToolSpec(name="a", path="/a")})
-    library.save_human_answers(MODEL, "s-1", "perfect", 1, "abc", [HUMAN])
+    tree.save_tool_specs({"a": ToolSpec(name="a", path="/a")})
+    tree.save_human_answers(MODEL, "s-1", "perfect", 1, "abc", [HUMAN])
     return tmp_path / "tree"
 
 
@@ -40,113 +37,144 @@ def packed(recorded: Path, tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("form", ["recorded", "packed"])
 def test_packed_and_unpacked_recordings_read_the_same(form: str, request: pytest.FixtureRequest) -> None:
-    library = CassetteLibrary(request.getfixturevalue(form))
-    assert library.open_tools("s-1", "perfect", Traffic.REPLAY).lookup(REQUEST) == ANSWER
-    assert library.open_model(MODEL, "s-1", "perfect", 1, 0, "abc", Traffic.REPLAY).lookup(REQUEST) == ANSWER
-    assert library.human_answers(MODEL, "s-1", "perfect", 1, "abc") == [HUMAN]
-    assert library.tool_specs() == {"a": ToolSpec(name="a", path="/a")}
-    assert library.has_tools(["perfect"])
-    assert library.has_model(MODEL, ["perfect"])
-    assert not library.has_model(MODEL, ["perfect", "no-tools"])
-    assert not library.has_model("openai/other", ["perfect"])
+    found = CassetteLibrary(request.getfixturevalue(form))
+    assert found.open_tools("s-1", "perfect", Traffic.REPLAY).lookup(get()) == ANSWER
+    assert found.open_model(MODEL, "s-1", "perfect", 1, 0, "abc", Traffic.REPLAY).lookup(get()) == ANSWER
+    assert found.human_answers(MODEL, "s-1", "perfect", 1, "abc") == [HUMAN]
+    assert found.human_answers(MODEL, "s-2", "perfect", 1, "abc") == []
+    assert found.tool_specs() == {"a": ToolSpec(name="a", path="/a")}
+    assert found.has_tools(["perfect"])
+    assert found.has_model(MODEL, ["perfect"])
+    assert not found.has_model(MODEL, ["perfect", "no-tools"])
+    assert not found.has_model("openai/other", ["perfect"])
 
 
-def test_another_epoch_or_digest_is_another_conversation(packed: Path) -> None:
-    library = CassetteLibrary(packed)
-    for epoch, digest in ((2, "abc"), (1, "abd")):
-        player = library.open_model(MODEL, "s-1", "perfect", epoch, 0, digest, Traffic.REPLAY)
-        with pytest.raises(CassetteMissError, match="empty or absent"):
-            player.lookup(REQUEST)
+def test_files_lie_where_plain_vcrpy_users_look(recorded: Path) -> None:
+    assert sorted(path.relative_to(recorded).as_posix() for path in recorded.rglob("*.json")) == [
+        "openai-api--vllm--tiny/perfect/s-1/1-0-abc.json",
+        "openai-api--vllm--tiny/perfect/s-1/1-abc.human.json",
+        "tools/perfect/s-1.json",
+        "tools/specs.json",
+    ]
 
 
-def test_two_episodes_that_record_one_scenario_share_the_tape(tmp_path: Path) -> None:
-    library = CassetteLibrary(tmp_path)
-    players = [library.open_tools("s", "perfect", Traffic.RECORD) for _ in range(2)]
+def test_an_unpacked_file_comes_before_a_packed_one(packed: Path) -> None:
+    player = CassetteLibrary(packed).open_tools("s-1", "perfect", Traffic.RECORD)
+    player.record(get("/new"), answer("new"))
+    player.save()
+    again = CassetteLibrary(packed).open_tools("s-1", "perfect", Traffic.REPLAY)
+    assert [again.lookup(get()), again.lookup(get("/new"))] == [ANSWER, answer("new")]
+
+
+@pytest.mark.parametrize(("epoch", "vote", "digest"), [(2, 0, "abc"), (1, 1, "abc"), (1, 0, "abd")])
+def test_another_epoch_vote_or_digest_is_another_conversation(packed: Path, epoch: int, vote: int, digest: str) -> None:
+    player = CassetteLibrary(packed).open_model(MODEL, "s-1", "perfect", epoch, vote, digest, Traffic.REPLAY)
+    with pytest.raises(CassetteMissError, match=rf"perfect\.zip:s-1/{epoch}-{vote}-{digest}\.json: GET .* empty or absent"):
+        player.lookup(get())
+
+
+def test_episodes_that_record_one_scenario_share_the_tape(tmp_path: Path) -> None:
+    tree = CassetteLibrary(tmp_path)
+    players = [tree.open_tools("s", "perfect", Traffic.RECORD) for _ in range(2)]
     for number, player in enumerate(players):
-        player.record(HttpRequest("GET", f"http://tools.invalid/{number}", {}, None), ANSWER)
+        player.record(get(f"/{number}"), ANSWER)
     for player in players:
         player.save()
     again = CassetteLibrary(tmp_path).open_tools("s", "perfect", Traffic.REPLAY)
-    assert [again.lookup(HttpRequest("GET", f"http://tools.invalid/{number}", {}, None)) for number in range(2)] == [ANSWER, ANSWER]
+    assert [again.lookup(get(f"/{number}")) for number in range(2)] == [ANSWER, ANSWER]
 
 
-def test_packing_is_deterministic_and_says_where_it_comes_from(recorded: Path, packed: Path, tmp_path: Path) -> None:
-    again = tmp_path / "again"
-    pack(recorded, again, command="record it", licence="Apache-2.0", created="2026-11-21")
-    for path in packed.glob("*/*.zip"):
-        assert path.read_bytes() == (again / path.relative_to(packed)).read_bytes()
-    facts = {recording.model: recording for recording in CassetteLibrary(packed).describe()}
-    assert facts[MODEL].command == "record it"
-    assert facts[MODEL].licence == "Apache-2.0"
-    assert facts[MODEL].files == 2
-    assert set(facts) == {MODEL, "tools"}
-
-
-def test_export_gives_the_tree_back(recorded: Path, packed: Path, tmp_path: Path) -> None:
-    target = tmp_path / "out"
-    export(packed, target)
-    files = {path.relative_to(target): path.read_bytes() for path in target.rglob("*.json")}
-    assert files == {path.relative_to(recorded): path.read_bytes() for path in recorded.rglob("*.json")}
-
-
-def test_packing_nothing_says_how_to_record(tmp_path: Path) -> None:
-    with pytest.raises(PrerequisiteError, match="holds no recordings"):
-        pack(tmp_path / "none", tmp_path / "zips", command="", licence="", created="")
-
-
-def test_a_broken_zip_is_named(packed: Path) -> None:
-    path = packed / "tools" / "perfect.zip"
-    path.write_bytes(path.read_bytes()[:-40])
-    with pytest.raises(PrerequisiteError, match=r"perfect\.zip: not a readable recording"):
-        CassetteLibrary(packed).open_tools("s-1", "perfect", Traffic.REPLAY)
-
-
-def _rewrite(path: Path, change: dict[str, bytes]) -> None:
-    with zipfile.ZipFile(path) as archive:
-        files = {name: archive.read(name) for name in archive.namelist()}
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, data in (files | change).items():
-            archive.writestr(name, data)
-
-
-def test_changed_content_is_found_by_its_digest(packed: Path) -> None:
-    _rewrite(packed / "tools" / "perfect.zip", {"s-1.json": b"{}"})
-    with pytest.raises(PrerequisiteError, match=r"s-1\.json: its digest is not the recorded one"):
-        CassetteLibrary(packed).open_tools("s-1", "perfect", Traffic.REPLAY)
-
-
-def test_export_refuses_names_that_leave_the_folder(packed: Path, tmp_path: Path) -> None:
-    path = packed / "tools" / "perfect.zip"
-    index = json.loads(zipfile.ZipFile(path).read("index.json"))
-    evil = "../../../evil.json"
-    index["files"] = {evil: "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"}
-    _rewrite(path, {"index.json": json.dumps(index).encode(), evil: b"{}"})
-    with pytest.raises(PrerequisiteError, match="names a file outside its folder"):
-        export(packed, tmp_path / "out")
-    assert not list(tmp_path.rglob("evil.json"))
-
-
-def test_scenario_ids_from_users_stay_inside(tmp_path: Path) -> None:
-    player = CassetteLibrary(tmp_path / "tree").open_tools("../../evil", "perfect", Traffic.RECORD)
-    player.record(REQUEST, ANSWER)
-    player.save()
-    assert [path.parent for path in tmp_path.rglob("*.json")] == [tmp_path / "tree" / "tools" / "perfect"]
-
-
-def test_an_unwritable_directory_is_one_line(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    player = CassetteLibrary(tmp_path / "file").open_tools("s", "perfect", Traffic.RECORD)
-    player.record(REQUEST, ANSWER)
-    with pytest.raises(PrerequisiteError, match="cannot be written"):
+def test_two_libraries_that_record_one_scenario_merge(tmp_path: Path) -> None:
+    players = [CassetteLibrary(tmp_path).open_tools("s", "perfect", Traffic.RECORD) for _ in range(2)]
+    for number, player in enumerate(players):
+        player.record(get(f"/{number}"), ANSWER)
         player.save()
+    again = CassetteLibrary(tmp_path).open_tools("s", "perfect", Traffic.REPLAY)
+    assert [again.lookup(get(f"/{number}")) for number in range(2)] == [ANSWER, ANSWER]
 
 
-def test_broken_answers_are_named(recorded: Path) -> None:
-    path = next(recorded.rglob("*.human.json"))
-    path.write_text("[{}]")
-    with pytest.raises(PrerequisiteError, match=r"human\.json: not a readable list of human answers"):
-        CassetteLibrary(recorded).human_answers(MODEL, "s-1", "perfect", 1, "abc")
+async def test_many_tasks_read_one_zip(packed: Path) -> None:
+    found = CassetteLibrary(packed)
+
+    async def read() -> object:
+        await asyncio.sleep(0)
+        return await asyncio.to_thread(lambda: CassetteLibrary(packed).open_tools("s-1", "perfect", Traffic.REPLAY).lookup(get()))
+
+    assert set(await asyncio.gather(*(read() for _ in range(20)))) == {ANSWER}
+    assert found.open_tools("s-1", "perfect", Traffic.REPLAY).lookup(get()) == ANSWER
+
+
+def test_only_the_last_tool_tapes_stay_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(library, "_TAPES_KEPT", 3)
+    found = CassetteLibrary(tmp_path)
+    for number in range(10):
+        found.open_tools(f"s-{number}", "perfect", Traffic.RECORD)
+        found.open_model(MODEL, f"s-{number}", "perfect", 1, 0, "abc", Traffic.RECORD)
+    gc.collect()
+    assert [place.rpartition("/")[2] for place in found._open] == ["s-7.json", "s-8.json", "s-9.json"]
+
+
+def test_describe_says_where_recordings_come_from(packed: Path) -> None:
+    facts = {item.model: item for item in CassetteLibrary(packed).describe()}
+    assert set(facts) == {MODEL, "tools"}
+    assert (facts[MODEL].group, facts[MODEL].command, facts[MODEL].licence, facts[MODEL].files) == ("perfect", "record it", "Apache-2.0", 2)
+    assert facts[MODEL].bytes == (packed / "openai-api--vllm--tiny" / "perfect.zip").stat().st_size
+
+
+@pytest.mark.parametrize("scenario_id", ["../../evil", "..", "/etc/evil", "a\\..\\b", "a/b", "", "n" * 500, "con:\0"])
+@pytest.mark.parametrize("group", ["perfect", "../../out"])
+def test_ids_from_users_stay_inside(tmp_path: Path, scenario_id: str, group: str) -> None:
+    tree = tmp_path / "deep" / "er" / "tree"
+    for player in (
+        CassetteLibrary(tree).open_tools(scenario_id, group, Traffic.RECORD),
+        CassetteLibrary(tree).open_model("openai/../x", scenario_id, group, 1, 0, "abc", Traffic.RECORD),
+    ):
+        player.record(get(), ANSWER)
+        player.save()
+    found = list(tmp_path.rglob("*.json"))
+    assert len(found) == 2
+    assert all(path.is_relative_to(tree) for path in found)
+    assert CassetteLibrary(tree).has_tools([group])
+    assert CassetteLibrary(tree).open_tools(scenario_id, group, Traffic.REPLAY).lookup(get()) == ANSWER
+
+
+def test_ids_that_differ_are_recorded_apart(tmp_path: Path) -> None:
+    for scenario_id in ("a b", "a_b", "a+b", "a%20b"):
+        player = CassetteLibrary(tmp_path).open_tools(scenario_id, "perfect", Traffic.RECORD)
+        assert player.lookup(get()) is None
+        player.record(get(), ANSWER)
+        player.save()
 
 
 def test_model_names_become_folder_names() -> None:
     assert model_folder("openai-api/vllm/a b") == "openai-api--vllm--a_b"
+
+
+@pytest.mark.parametrize("text", ["[{}]", "{", "3", "[3]", "[" * 100_000])
+def test_broken_answers_are_named(recorded: Path, text: str) -> None:
+    next(recorded.rglob("*.human.json")).write_text(text)
+    with pytest.raises(PrerequisiteError, match=r"human\.json: not a readable list of human answers"):
+        CassetteLibrary(recorded).human_answers(MODEL, "s-1", "perfect", 1, "abc")
+
+
+@pytest.mark.parametrize("text", ["[{}]", "{", "3", "[3]", '[{"name": 3}]'])
+def test_broken_specs_are_named(recorded: Path, text: str) -> None:
+    (recorded / "tools" / "specs.json").write_text(text)
+    with pytest.raises(PrerequisiteError, match=r"specs\.json: not a readable list of tools"):
+        CassetteLibrary(recorded).tool_specs()
+
+
+def test_secrets_stay_out_of_human_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_TOKEN", 'of "mine" 123')
+    CassetteLibrary(tmp_path).save_human_answers(MODEL, "s", "perfect", 1, "abc", [HUMAN.model_copy(update={"answer": 'of "mine" 123'})])
+    assert CassetteLibrary(tmp_path).human_answers(MODEL, "s", "perfect", 1, "abc")[0].answer == "REDACTED"
+
+
+def test_the_shipped_recordings_are_found_beside_a_checkout_and_inside_a_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / "talm_sim" / "tools_env" / "cassettes" / "library.py"
+    place.parent.mkdir(parents=True)
+    monkeypatch.setattr(library, "__file__", str(place))
+    assert shipped_cassettes() == tmp_path / "cassettes"
+    (tmp_path / "talm_sim" / "cassettes").mkdir()
+    assert shipped_cassettes() == tmp_path / "talm_sim" / "cassettes"
+    assert CassetteLibrary().root == tmp_path / "talm_sim" / "cassettes"

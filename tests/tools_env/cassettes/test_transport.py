@@ -1,12 +1,9 @@
 from __future__ import annotations
 
 import asyncio
-import gzip
 import json
-import threading
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
 
 import anthropic
 import httpx2
@@ -14,148 +11,240 @@ import openai
 import pytest
 
 from talm_sim.config import Traffic
-from talm_sim.tools_env.cassettes import Player, RecordingTransport, Redactor, Tape, current_player
+from talm_sim.errors import CassetteMissError
+from talm_sim.models.endpoint import LOGICAL_URL
+from talm_sim.tools_env.cassettes import Player, Tape, current_player, model_transport
+from tests.tools_env.cassettes.model_server import ModelServer, model_server
 
-
-@dataclass
-class Server:
-    """A real HTTP server that speaks just enough of both protocols; it counts what it is asked."""
-
-    url: str = ""
-    asked: list[str] = field(default_factory=list)
-    failures: int = 0
-
-    def answer(self, path: str, body: dict[str, object]) -> dict[str, object]:
-        messages = body["messages"]
-        assert isinstance(messages, list)
-        text = f"echo {messages[-1]['content']}"
-        if path.endswith("/messages"):
-            usage = {"input_tokens": 1, "output_tokens": 1}
-            block = {"type": "text", "text": text}
-            facts = {"id": "m", "type": "message", "role": "assistant", "model": "x", "stop_reason": "end_turn", "stop_sequence": None}
-            return {**facts, "content": [block], "usage": usage}
-        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
-        return {"id": "c", "object": "chat.completion", "created": 1, "model": "x", "choices": [choice]}
+GONE = "http://model.invalid"
+"""Where a replaying client believes the server to be."""
+Ask = Callable[[httpx2.AsyncClient, str, str], Awaitable[str]]
 
 
 @pytest.fixture
-def server() -> Iterator[Server]:
-    state = Server()
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            state.asked.append(str(body))
-            status, answer = 200, state.answer(self.path, body)
-            if state.failures:
-                state.failures -= 1
-                status, answer = 503, {"error": "later"}
-            data = gzip.compress(json.dumps(answer).encode())
-            self.send_response(status)
-            for name, value in (("content-type", "application/json"), ("content-encoding", "gzip"), ("content-length", str(len(data)))):
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(data)
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
-
-    class Http(ThreadingHTTPServer):
-        request_queue_size = 128
-
-    http = Http(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=http.serve_forever, daemon=True)
-    thread.start()
-    state.url = f"http://127.0.0.1:{http.server_port}"
-    yield state
-    http.shutdown()
-    http.server_close()
-    thread.join()
+def server() -> Iterator[ModelServer]:
+    with model_server() as running:
+        yield running
 
 
-async def _ask_openai(client: openai.AsyncOpenAI, text: str) -> str | None:
-    answer = await client.chat.completions.create(model="x", messages=[{"role": "user", "content": text}])
-    return answer.choices[0].message.content
+@asynccontextmanager
+async def _client(tape: Tape, mode: Traffic) -> AsyncIterator[httpx2.AsyncClient]:
+    token = current_player.set(Player(tape, mode))
+    async with httpx2.AsyncClient(transport=model_transport(), follow_redirects=True) as client:
+        yield client
+    current_player.reset(token)
 
 
-def _openai(url: str, http: httpx2.AsyncClient) -> openai.AsyncOpenAI:
-    return openai.AsyncOpenAI(api_key="sk-test-0123456789abcdef", base_url=url + "/v1", http_client=http, max_retries=0)
+def _openai(http: httpx2.AsyncClient, url: str, base: str = "/v1") -> openai.AsyncOpenAI:
+    return openai.AsyncOpenAI(api_key="sk-test-0123456789abcdef", base_url=url + base, http_client=http, max_retries=0)
 
 
-async def test_openai_sdk_replays_with_the_server_gone(server: Server) -> None:
+async def _ask_openai(http: httpx2.AsyncClient, url: str, text: str) -> str:
+    answer = await _openai(http, url).chat.completions.create(model="x", messages=[{"role": "user", "content": text}])
+    return answer.choices[0].message.content or ""
+
+
+async def _stream_openai(http: httpx2.AsyncClient, url: str, text: str) -> str:
+    stream = await _openai(http, url).chat.completions.create(model="x", messages=[{"role": "user", "content": text}], stream=True)
+    return " ".join([chunk.choices[0].delta.content or "" async for chunk in stream])
+
+
+async def _ask_anthropic(http: httpx2.AsyncClient, url: str, text: str) -> str:
+    client = anthropic.AsyncAnthropic(api_key="key", base_url=url, http_client=http, max_retries=0)
+    message = await client.messages.create(model="x", max_tokens=5, messages=[{"role": "user", "content": text}])
+    assert message.content[0].type == "text"
+    return message.content[0].text
+
+
+async def _stream_anthropic(http: httpx2.AsyncClient, url: str, text: str) -> str:
+    client = anthropic.AsyncAnthropic(api_key="key", base_url=url, http_client=http, max_retries=0)
+    async with client.messages.stream(model="x", max_tokens=5, messages=[{"role": "user", "content": text}]) as stream:
+        return await stream.get_final_text()
+
+
+@pytest.mark.parametrize("ask", [_ask_openai, _stream_openai, _ask_anthropic, _stream_anthropic])
+async def test_both_sdks_replay_with_the_server_gone(ask: Ask) -> None:
     tape = Tape("t")
-    async with httpx2.AsyncClient(transport=RecordingTransport()) as http:
-        current_player.set(Player(tape, Traffic.RECORD))
-        assert await _ask_openai(_openai(server.url, http), "hello") == "echo hello"
-    async with httpx2.AsyncClient(transport=RecordingTransport()) as http:
-        current_player.set(Player(tape, Traffic.REPLAY))
-        # Another address and key: neither belongs to a recording.
-        assert await _ask_openai(_openai("http://model.invalid", http), "hello") == "echo hello"
+    with model_server() as server:
+        async with _client(tape, Traffic.RECORD) as http:
+            assert await ask(http, server.url, "hello there") == "echo hello there"
+    async with _client(tape, Traffic.REPLAY) as http:
+        assert await ask(http, GONE, "hello there") == "echo hello there"
     assert len(server.asked) == 1
-    assert "sk-test" not in tape._serialize()
-    assert "127.0.0.1" not in tape._serialize()
+    text = tape.text()
+    assert "http://model.invalid/v1/" in text
+    for hidden in ("127.0.0.1", "sk-test", "set-cookie", "content-encoding", "x-stainless"):
+        assert hidden not in text.lower()
+    assert "hello" in text
 
 
-async def test_anthropic_sdk_replays_with_the_server_gone(server: Server) -> None:
-    tape = Tape("t")
-
-    async def ask(mode: Traffic, url: str) -> str:
-        async with httpx2.AsyncClient(transport=RecordingTransport()) as http:
-            current_player.set(Player(tape, mode))
-            client = anthropic.AsyncAnthropic(api_key="key", base_url=url, http_client=http, max_retries=0)
-            message = await client.messages.create(model="x", max_tokens=5, messages=[{"role": "user", "content": "hello"}])
-            block = message.content[0]
-            assert block.type == "text"
-            return block.text
-
-    assert await ask(Traffic.RECORD, server.url) == "echo hello"
-    assert await ask(Traffic.REPLAY, "http://model.invalid") == "echo hello"
-    assert len(server.asked) == 1
-
-
-async def test_fifty_tasks_on_one_client_keep_their_recordings_apart(server: Server) -> None:
+async def test_fifty_tasks_on_one_client_keep_their_recordings_apart(server: ModelServer) -> None:
     tapes = [Tape(str(number)) for number in range(50)]
-    async with httpx2.AsyncClient(transport=RecordingTransport()) as http:
-        client = _openai(server.url, http)
+    async with httpx2.AsyncClient(transport=model_transport()) as http:
 
-        async def episode(number: int, mode: Traffic) -> str | None:
+        async def episode(number: int, mode: Traffic) -> list[str]:
             current_player.set(Player(tapes[number], mode))
-            return await _ask_openai(client, f"task {number}")
+            return [await _ask_openai(http, server.url, f"task {number}"), await _stream_openai(http, server.url, f"stream {number}")]
 
         first = await asyncio.gather(*(episode(number, Traffic.RECORD) for number in range(50)))
         asked = len(server.asked)
         again = await asyncio.gather(*(episode(number, Traffic.REPLAY) for number in range(50)))
-    assert first == again == [f"echo task {number}" for number in range(50)]
-    assert asked == len(server.asked) == 50
-    assert all(f"task {number}" in tape._serialize() for number, tape in enumerate(tapes))
+    assert first == again == [[f"echo task {number}", f"echo stream {number}"] for number in range(50)]
+    assert asked == len(server.asked) == 100
+    for number, tape in enumerate(tapes):
+        bodies = [item["request"]["body"] for item in json.loads(tape.text())["interactions"]]
+        assert [f'"{word} {number}"' in body for word, body in zip(("task", "stream"), bodies, strict=True)] == [True, True]
 
 
-async def test_without_a_player_requests_pass_straight_through(server: Server) -> None:
-    async with httpx2.AsyncClient(transport=RecordingTransport()) as http:
+async def test_without_a_player_requests_pass_straight_through(server: ModelServer) -> None:
+    async with httpx2.AsyncClient(transport=model_transport()) as http:
         assert current_player.get() is None
-        assert await _ask_openai(_openai(server.url, http), "hello") == "echo hello"
+        assert await _ask_openai(http, server.url, "hello") == "echo hello"
     assert len(server.asked) == 1
 
 
-async def test_a_passing_failure_is_not_recorded(server: Server) -> None:
+async def test_a_given_inner_transport_carries_what_is_live() -> None:
+    inner = httpx2.MockTransport(lambda request: httpx2.Response(200, json={"host": request.url.host}))
+    current_player.set(None)
+    async with httpx2.AsyncClient(transport=model_transport(inner)) as http:
+        assert (await http.post("https://api.example/v1")).json() == {"host": "api.example"}
+
+
+async def test_a_redirect_is_recorded_without_the_servers_address() -> None:
     tape = Tape("t")
-    server.failures = 1
-    async with httpx2.AsyncClient(transport=RecordingTransport()) as http:
-        current_player.set(Player(tape, Traffic.RECORD))
-        client = _openai(server.url, http)
-        with pytest.raises(openai.InternalServerError):
-            await _ask_openai(client, "hello")
-        assert await _ask_openai(client, "hello") == "echo hello"
-        current_player.set(Player(tape, Traffic.REPLAY))
-        assert await _ask_openai(client, "hello") == "echo hello"
+
+    async def ask(http: httpx2.AsyncClient, url: str) -> str | None:
+        answer = await _openai(http, url, "/old").chat.completions.create(model="x", messages=[{"role": "user", "content": "hi"}])
+        return answer.choices[0].message.content
+
+    with model_server() as server:
+        async with _client(tape, Traffic.RECORD) as http:
+            assert await ask(http, server.url) == "echo hi"
+    assert server.asked == ["/old/chat/completions", "/v1/chat/completions"]
+    async with _client(tape, Traffic.REPLAY) as http:
+        assert await ask(http, GONE) == "echo hi"
+    assert "127.0.0.1" not in tape.text()
+    assert [item["response"]["status"]["code"] for item in json.loads(tape.text())["interactions"]] == [307, 200]
+
+
+async def test_a_request_is_filed_under_its_logical_url(server: ModelServer) -> None:
+    tape = Tape("t")
+
+    async def name(request: httpx2.Request) -> None:
+        request.extensions[LOGICAL_URL] = "http://model.invalid/v1/chat/completions"
+
+    current_player.set(Player(tape, Traffic.RECORD))
+    async with httpx2.AsyncClient(transport=model_transport(), event_hooks={"request": [name]}) as http:
+        await _openai(http, server.url, "/some/service/v1").chat.completions.create(model="x", messages=[{"role": "user", "content": "hi"}])
+    assert server.asked == ["/some/service/v1/chat/completions"]
+    async with _client(tape, Traffic.REPLAY) as http:
+        assert await _ask_openai(http, GONE, "hi") == "echo hi"
+
+
+@pytest.mark.parametrize(
+    "failure", [(503, {"error": "later"}), (429, {"error": "slow down"}), (200, {"error": {"code": 502, "message": "upstream"}})]
+)
+async def test_a_passing_failure_is_not_recorded(server: ModelServer, failure: tuple[int, object]) -> None:
+    tape = Tape("t")
+    server.first = [failure]
+    async with _client(tape, Traffic.RECORD) as http:
+        body = {"messages": [{"content": "hello"}]}
+        first = await http.post(server.url + "/v1/chat/completions", json=body)
+        assert (first.status_code, first.json()) == failure
+        assert (await http.post(server.url + "/v1/chat/completions", json=body)).json()["choices"]
+    assert len(json.loads(tape.text())["interactions"]) == 1
     assert len(server.asked) == 2
 
 
-def test_redactor_reads_secrets_by_variable_name() -> None:
-    from talm_sim.tools_env.cassettes.redaction import secrets_in_environment  # noqa: PLC0415
+async def test_a_failure_for_good_is_replayed_as_one(server: ModelServer) -> None:
+    tape = Tape("t")
+    server.first = [(400, {"error": {"message": "maximum context length"}})]
+    async with _client(tape, Traffic.RECORD) as http:
+        with pytest.raises(openai.BadRequestError, match="maximum context length"):
+            await _ask_openai(http, server.url, "long")
+    async with _client(tape, Traffic.REPLAY) as http:
+        with pytest.raises(openai.BadRequestError, match="maximum context length") as err:
+            await _ask_openai(http, GONE, "long")
+    assert err.value.response.headers["retry-after"] == "3"
+    assert len(server.asked) == 1
 
-    found = secrets_in_environment({"MY_API_KEY": "abcdefgh1", "GH_TOKEN": "abcdefgh12", "PATH": "abcdefgh123", "X_SECRET": "short"})
-    assert found == ("abcdefgh12", "abcdefgh1")
-    assert Redactor(found).text("a abcdefgh12 b") == "a REDACTED b"
+
+async def test_a_stream_that_breaks_off_is_not_recorded(server: ModelServer) -> None:
+    tape = Tape("t")
+    server.cut_streams = True
+    async with _client(tape, Traffic.RECORD) as http:
+        with pytest.raises(openai.APIConnectionError):
+            await _stream_openai(http, server.url, "hello there")
+        server.cut_streams = False
+        assert await _stream_openai(http, server.url, "hello there") == "echo hello there"
+    assert len(json.loads(tape.text())["interactions"]) == 1
+
+
+async def test_a_stream_closed_before_its_end_is_not_recorded(server: ModelServer) -> None:
+    tape = Tape("t")
+    async with _client(tape, Traffic.RECORD) as http:
+        body = {"messages": [{"content": "a b c d"}], "stream": True}
+        async with http.stream("POST", server.url + "/v1/chat/completions", json=body) as response:
+            async for _ in response.aiter_raw():
+                break
+    assert json.loads(tape.text())["interactions"] == []
+
+
+async def test_a_stream_closed_after_its_last_event_is_recorded() -> None:
+    class Waiting(httpx2.AsyncByteStream):
+        """A server that keeps the line open after the last event."""
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            yield b"data: {}\n\ndata: [DO"
+            yield b"NE]\n\n"
+            raise AssertionError("read past the last event")
+
+        async def aclose(self) -> None:
+            """Nothing to close."""
+
+    tape = Tape("t")
+    current_player.set(Player(tape, Traffic.RECORD))
+    inner = httpx2.MockTransport(lambda _: httpx2.Response(200, stream=Waiting()))
+    async with httpx2.AsyncClient(transport=model_transport(inner)) as http, http.stream("POST", "http://h.invalid/v1") as response:
+        events = b""
+        async for chunk in response.aiter_raw():
+            events += chunk
+            if b"[DONE]" in events:
+                break
+    assert json.loads(tape.text())["interactions"][0]["response"]["body"]["string"] == "data: {}\n\ndata: [DONE]\n\n"
+
+
+async def test_an_encoding_that_cannot_be_undone_is_the_clients_error_and_not_recorded() -> None:
+    tape = Tape("t")
+    current_player.set(Player(tape, Traffic.RECORD))
+    stream = httpx2.ByteStream(b"no gzip")
+    inner = httpx2.MockTransport(lambda _: httpx2.Response(200, headers={"content-encoding": "gzip"}, stream=stream))
+    async with httpx2.AsyncClient(transport=model_transport(inner)) as http:
+        with pytest.raises(httpx2.DecodingError):
+            await http.post("http://h.invalid/v1")
+    assert json.loads(tape.text())["interactions"] == []
+
+
+@pytest.mark.parametrize("ask", [_ask_openai, _ask_anthropic])
+async def test_a_miss_reaches_the_caller_through_both_sdks(ask: Ask) -> None:
+    tape = Tape("empty")
+    async with _client(tape, Traffic.REPLAY) as http:
+        with pytest.raises((CassetteMissError, anthropic.APIConnectionError)) as err:
+            await ask(http, GONE, "hello")
+        player = current_player.get()
+    miss = err.value if isinstance(err.value, CassetteMissError) else err.value.__cause__
+    assert isinstance(miss, CassetteMissError)
+    assert player is not None
+    assert player.misses == [str(miss)]
+
+
+async def test_proxies_of_the_environment_are_heeded(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("http_proxy", server.url.removeprefix("http://"))
+    current_player.set(None)
+    async with httpx2.AsyncClient(transport=model_transport()) as http:
+        assert await _ask_openai(http, "http://far.invalid", "hello") == "echo hello"
+        monkeypatch.setenv("no_proxy", "127.0.0.1")
+        assert await _ask_openai(http, server.url, "hello") == "echo hello"
+    assert server.asked == ["http://far.invalid/v1/chat/completions", "/v1/chat/completions"]

@@ -1,0 +1,92 @@
+"""When a request is one that was recorded: vcrpy's matchers, and two of our own that know canonical JSON and redacted values."""
+
+from __future__ import annotations
+
+import json
+import re
+from hashlib import sha256
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+from vcr import matchers
+from vcr.request import Request
+
+from talm_sim.tools_env.cassettes.redaction import REDACTED
+
+__all__ = ["MATCHERS", "canonical_body", "canonical_key", "exact_key", "has_redacted_value"]
+
+_VALUE_ENDS = re.compile(r"[\s\"'&?{}\[\],;<>]")
+"""What no redacted value holds: a placeholder stands for one value and never for several."""
+
+
+def exact_key(request: Request) -> str:
+    """Digest of a request as it stands."""
+    return _digest(request.method, request.uri, request.body or b"")
+
+
+def canonical_key(request: Request) -> str:
+    """Digest that is equal for requests which differ only in the order of query pairs, or in a JSON body's order and white space."""
+    parts = urlsplit(request.uri)
+    query = urlencode(sorted(parse_qsl(parts.query, keep_blank_values=True)))
+    uri = urlunsplit((parts.scheme.lower(), parts.netloc.lower(), parts.path or "/", query, ""))
+    return _digest(request.method, uri, canonical_body(request.body))
+
+
+def canonical_body(body: bytes | None) -> bytes:
+    """Return a JSON body with sorted keys and no spaces, any other as it is."""
+    if not body:
+        return b""
+    try:
+        return json.dumps(json.loads(body), sort_keys=True, separators=(",", ":")).encode()
+    except (ValueError, RecursionError):
+        return body
+
+
+def has_redacted_value(request: Request) -> bool:
+    """Whether something was taken out of a recorded request."""
+    return REDACTED in request.uri or REDACTED.encode() in (request.body or b"")
+
+
+def path(asked: Request, recorded: Request) -> None:
+    """Compare paths; a redacted part stands for any one value."""
+    _compare(asked.path or "/", recorded.path or "/")
+
+
+def query(asked: Request, recorded: Request) -> None:
+    """Compare query pairs in any order; a redacted value stands for any one value."""
+    if asked.parsed_uri.query != recorded.parsed_uri.query:
+        one, other = (sorted(parse_qsl(request.parsed_uri.query, keep_blank_values=True)) for request in (asked, recorded))
+        _compare(urlencode(one), urlencode(other))
+
+
+def body(asked: Request, recorded: Request) -> None:
+    """Compare bodies, JSON by value; a redacted value stands for any one value."""
+    if asked.body != recorded.body:
+        one, other = (canonical_body(request.body).decode("utf-8", "replace") for request in (asked, recorded))
+        _compare(one, other)
+
+
+MATCHERS = (matchers.method, matchers.scheme, matchers.host, path, query, body)
+
+
+def _compare(asked: str, recorded: str) -> None:
+    if asked != recorded and not (REDACTED in recorded and _fits(asked, recorded.split(REDACTED))):
+        raise AssertionError(f"{asked} is not {recorded}")
+
+
+def _fits(asked: str, pieces: list[str]) -> bool:
+    """Whether `asked` is `pieces` with one value between each two; linear, since a recording from elsewhere may hold many."""
+    if not asked.startswith(pieces[0]):
+        return False
+    place = len(pieces[0])
+    for number, piece in enumerate(pieces[1:], start=2):
+        end = _VALUE_ENDS.search(asked, place)
+        limit = end.start() if end else len(asked)
+        start = asked.rfind(piece) if number == len(pieces) else asked.find(piece, place + 1, limit + len(piece))
+        if not place < start <= limit:
+            return False
+        place = start + len(piece)
+    return place == len(asked)
+
+
+def _digest(method: str, uri: str, body: bytes) -> str:
+    return sha256(f"{method} {uri}\n".encode() + body).hexdigest()[:32]

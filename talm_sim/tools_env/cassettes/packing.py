@@ -1,0 +1,107 @@
+"""From a tree of recordings to the zips that are shipped, and back."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+
+from talm_sim.errors import PrerequisiteError
+from talm_sim.tools_env.cassettes.archive import INDEX, open_archive
+from talm_sim.tools_env.cassettes.files import write_atomically
+
+__all__ = ["SPECS", "TOOLS", "export", "pack"]
+
+TOOLS = "tools"
+"""Folder of tool traffic; every other folder is a model's."""
+SPECS = "specs.json"
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+"""Time stamp of every member, so equal content gives equal bytes."""
+
+
+def pack(source: Path, target: Path, *, command: str, licence: str, created: str | None = None, notes: str = "") -> list[Path]:
+    """Pack an unpacked tree of recordings, one zip for each folder and group. Equal trees give equal bytes.
+
+    Args:
+        source: The tree that recording wrote.
+        target: Directory of the zips.
+        command: The command that made the recording.
+        licence: Licence of what was recorded.
+        created: Date of the recording, ISO 8601; by default the day its newest file was written.
+        notes: What a user of the recording should know.
+
+    Returns:
+        The zips written.
+
+    Raises:
+        PrerequisiteError: There is nothing to pack, or the zips cannot be written.
+    """
+    groups = list(_groups(source))
+    if not groups:
+        raise PrerequisiteError(f"{source}: holds no recordings; record some with `talm-sim run ... --record --cassettes {source}`.")
+    if created is None:
+        newest = max(path.stat().st_mtime for _, _, files in groups for path in files.values())
+        created = datetime.fromtimestamp(newest, UTC).date().isoformat()
+    written = []
+    for folder, group, files in groups:
+        contents = {name: path.read_bytes() for name, path in files.items()}
+        index = {
+            "model": folder.replace("--", "/"),
+            "group": group,
+            "licence": licence,
+            "command": command,
+            "created": created,
+            "notes": notes,
+            "files": {name: sha256(data).hexdigest() for name, data in contents.items()},
+        }
+        path = target / folder / f"{group}.zip"
+        write_atomically(path, _zip({INDEX: json.dumps(index, indent=1, sort_keys=True).encode(), **contents}))
+        written.append(path)
+    return written
+
+
+def export(source: Path, target: Path) -> list[Path]:
+    """Unpack every recording below `source`, for plain vcrpy and for reading.
+
+    Returns:
+        The files written.
+
+    Raises:
+        PrerequisiteError: A zip is damaged or names a file outside, or `target` cannot be written.
+    """
+    written = []
+    for path in sorted(source.glob("*/*.zip")):
+        archive = open_archive(path)
+        folder = target / path.parent.name
+        for name in archive.names():
+            data = archive.read(name)
+            assert data is not None
+            place = folder / name if name == SPECS else folder / path.stem / name
+            write_atomically(place, data)
+            written.append(place)
+    return written
+
+
+def _groups(source: Path) -> Iterator[tuple[str, str, dict[str, Path]]]:
+    """Folder, group and files, by their name inside the zip, of everything recorded below `source`."""
+    for folder in sorted(path for path in source.iterdir() if path.is_dir()) if source.is_dir() else ():
+        for group in sorted(path for path in folder.iterdir() if path.is_dir()):
+            files = {path.relative_to(group).as_posix(): path for path in sorted(group.rglob("*.json"))}
+            if files and folder.name == TOOLS and (folder / SPECS).is_file():
+                files[SPECS] = folder / SPECS
+            if files:
+                yield folder.name, group.name, files
+
+
+def _zip(files: dict[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, data in sorted(files.items()):
+            member = zipfile.ZipInfo(name, _EPOCH)
+            member.create_system = 3  # what zipfile writes here by itself depends on the machine
+            archive.writestr(member, data, zipfile.ZIP_DEFLATED, 9)
+    return buffer.getvalue()

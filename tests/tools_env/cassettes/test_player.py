@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from talm_sim.config import Traffic
+from talm_sim.errors import CassetteMissError
+from talm_sim.tools_env.cassettes import HttpRequest, Player, Tape
+from tests.tools_env.cassettes.exchanges import answer, get, post, recorded, reopen
+
+
+def _twice(path: Path) -> Path:
+    writer = Player(Tape(str(path), path=path), Traffic.RECORD)
+    for text in ("1", "2"):
+        assert writer.lookup(get()) is None
+        writer.record(get(), answer(text))
+    writer.save()
+    return path
+
+
+def test_repeats_play_in_order_and_never_wrap(tmp_path: Path) -> None:
+    player = reopen(_twice(tmp_path / "t.json"))
+    assert [player.lookup(get()), player.lookup(get())] == [answer("1"), answer("2")]
+    with pytest.raises(CassetteMissError, match=r"recorded 2 time\(s\) and is asked once more"):
+        player.lookup(get())
+
+
+def test_a_repeat_in_another_spelling_is_a_repeat(tmp_path: Path) -> None:
+    player = reopen(_twice(tmp_path / "t.json"))
+    spelt = HttpRequest("GET", "http://TOOLS.invalid/a?x=%31", {}, None)
+    assert [player.lookup(spelt), player.lookup(get())] == [answer("1"), answer("2")]
+    with pytest.raises(CassetteMissError):
+        player.lookup(spelt)
+
+
+def test_each_episode_has_its_own_cursor(tmp_path: Path) -> None:
+    path = recorded(tmp_path / "t.json", (get(), answer("1")))
+    tape = Tape(str(path), path.read_text())
+    assert [Player(tape, Traffic.REPLAY).lookup(get()) for _ in range(3)] == [answer("1")] * 3
+
+
+def test_counts_carry_a_paused_episode_over(tmp_path: Path) -> None:
+    path = _twice(tmp_path / "t.json")
+    before, after = reopen(path), reopen(path)
+    before.lookup(get())
+    after.restore(json.loads(json.dumps(before.counts())))
+    assert after.lookup(get()) == answer("2")
+    with pytest.raises(CassetteMissError):
+        after.lookup(get())
+
+
+def test_record_mode_plays_what_is_there_and_adds_the_rest(tmp_path: Path) -> None:
+    path = recorded(tmp_path / "t.json", (get(), answer("1")))
+    tape = Tape(str(path), path.read_text(), path=path)
+    one, two = Player(tape, Traffic.RECORD), Player(tape, Traffic.RECORD)
+    assert one.lookup(get()) == two.lookup(get()) == answer("1")
+    for player, name in ((one, "/b"), (two, "/c")):
+        assert player.lookup(get(name)) is None
+        player.record(get(name), answer(name))
+    one.save()
+    player = reopen(path)
+    assert [player.lookup(get(name)) for name in ("/b", "/c")] == [answer("/b"), answer("/c")]
+
+
+def test_what_an_episode_has_just_recorded_is_not_played_to_it_again() -> None:
+    player = Player(Tape("t"), Traffic.RECORD)
+    player.record(get(), answer("1"))
+    assert player.lookup(get()) is None
+
+
+def test_the_same_call_of_two_episodes_at_once_is_recorded_once() -> None:
+    tape = Tape("t")
+    players = [Player(tape, Traffic.RECORD) for _ in range(3)]
+    for player in players:
+        assert player.lookup(get()) is None
+    for player in players:
+        player.record(get(), answer("1"))
+    assert len(json.loads(tape.text())["interactions"]) == 1
+    players[0].record(get(), answer("1"))
+    assert len(json.loads(tape.text())["interactions"]) == 2
+
+
+def test_a_miss_is_kept_for_whom_the_error_does_not_reach(tmp_path: Path) -> None:
+    player = reopen(recorded(tmp_path / "t.json", (post({"a": 1}), answer())))
+    with pytest.raises(CassetteMissError) as err:
+        player.lookup(post({"a": 2}))
+    assert player.misses == [str(err.value)]
+    assert str(tmp_path / "t.json") in player.misses[0]
