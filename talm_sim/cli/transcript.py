@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from talm_sim.cli.text import clean, count, one_line
-from talm_sim.types import Episode, HumanEvent, ModelTurn, Scenario, ToolEvent, Verdict
+from talm_sim.types import Episode, HumanEvent, ModelTurn, Scenario, ToolCall, ToolEvent, Verdict
 
 __all__ = ["call_text", "tool_event_lines", "transcript"]
 
@@ -77,19 +77,23 @@ def _turn(episode: Episode, index: int, turn: ModelTurn) -> Iterator[RenderableT
         yield Text("thinks: " + clean(turn.reasoning).strip(), style="dim italic")
     if turn.text.strip():
         yield Text(clean(turn.text).strip())
-    for call in turn.unparsable_calls:
-        yield Text(f"! no call: {one_line(call.name)} {one_line(call.raw)}: {one_line(call.reason)}", style="yellow")
+    for broken in turn.unparsable_calls:
+        yield Text(f"! no call: {one_line(broken.name)} {one_line(broken.raw)}: {one_line(broken.reason)}", style="yellow")
     for event in episode.events:
         if event.turn == index:
             yield from human_event_lines(event) if isinstance(event, HumanEvent) else tool_event_lines(event)
+    done = {event.call_id for event in episode.events if event.turn == index}
+    for call in turn.tool_calls:
+        if call.id not in done:
+            yield Text.assemble("→ ", (call_text(call), "cyan"), ("  not executed: the episode ended here", "yellow"))
     if turn.stop == "length":
         yield Text("(cut off at the token limit of one turn)", style="yellow")
 
 
-def call_text(event: ToolEvent) -> str:
+def call_text(call: ToolCall | ToolEvent) -> str:
     """A tool call as code, on one line."""
-    arguments = (f"{one_line(name)}={one_line(repr(value) if isinstance(value, str) else value)}" for name, value in event.arguments.items())
-    return f"{one_line(event.name)}({', '.join(arguments)})"
+    arguments = (f"{one_line(name)}={one_line(repr(value) if isinstance(value, str) else value)}" for name, value in call.arguments.items())
+    return f"{one_line(call.name)}({', '.join(arguments)})"
 
 
 def tool_event_lines(event: ToolEvent, width: int = _RESULT_WIDTH) -> Iterator[RenderableType]:

@@ -24,6 +24,7 @@ from talm_sim.runs.resolve import in_process
 from talm_sim.runs.store import RunStore
 from talm_sim.tools_env.cassettes import CassetteLibrary, RecordedAnswer, model_transport
 from talm_sim.tools_env.client import ToolClient
+from talm_sim.tools_env.clock import RealClock, VirtualClock
 from talm_sim.tools_env.environment import Environment
 from talm_sim.types import Episode, Scenario, Termination, ToolSpec
 
@@ -69,7 +70,8 @@ async def open_parts(config: RunConfig, library: CassetteLibrary) -> AsyncIterat
         specs, base_url = await _tools(config, library, stack)
         client = ToolClient(base_url, connections=config.max_episodes)
         stack.callback(client.close)
-        environment = Environment(specs, client, perturb=config.perturb, seed=config.seed)
+        clock = VirtualClock() if config.tools is Traffic.REPLAY else RealClock()
+        environment = Environment(specs, client, perturb=config.perturb, seed=config.seed, clock=clock)
         model = open_model(
             config.model,
             transport_factory=None if in_process(config.model) else model_transport,
