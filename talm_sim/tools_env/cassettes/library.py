@@ -137,9 +137,9 @@ class CassetteLibrary:
         return specs
 
     def save_tool_specs(self, specs: Mapping[str, ToolSpec]) -> None:
-        """Write the tools down beside their recordings."""
+        """Write the tools down beside their recordings, their parameters in the order in which models are shown them."""
         dumped = [spec.model_dump(mode="json") for _, spec in sorted(specs.items())]
-        write_atomically(self.root / TOOLS / SPECS, (json.dumps(dumped, indent=1, sort_keys=True) + "\n").encode())
+        write_atomically(self.root / TOOLS / SPECS, (json.dumps(dumped, indent=1) + "\n").encode())
 
     def human_answers(self, model: str, scenario_id: str, group: str, epoch: int, digest: str) -> list[RecordedAnswer]:
         """The human answers of one recorded conversation, in the order of the questions.

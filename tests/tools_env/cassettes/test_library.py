@@ -178,3 +178,9 @@ def test_the_shipped_recordings_are_found_beside_a_checkout_and_inside_a_wheel(t
     (tmp_path / "talm_sim" / "cassettes").mkdir()
     assert shipped_cassettes() == tmp_path / "talm_sim" / "cassettes"
     assert CassetteLibrary().root == tmp_path / "talm_sim" / "cassettes"
+
+
+def test_parameters_keep_the_order_in_which_models_are_shown_them(tmp_path: Path) -> None:
+    schema = {"type": "object", "properties": {"zone": {"type": "string"}, "area": {"type": "string"}}}
+    CassetteLibrary(tmp_path).save_tool_specs({"a": ToolSpec(name="a", parameters=schema)})
+    assert list(CassetteLibrary(tmp_path).tool_specs()["a"].parameters["properties"]) == ["zone", "area"]
