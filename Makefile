@@ -27,8 +27,8 @@ types: setup ## Check the types
 scenarios: setup ## Build the packaged scenarios from their seeds and prove every one
 	@$(BIN)/python scripts/build_scenarios.py
 
-test-local: setup ## Run the tests that need a real model server on this machine
-	@$(BIN)/python -m pytest --quiet -m local
+test-local: setup ## Run the tests that need a real model server on this machine (scripts/serve_smollm2.sh)
+	@VLLM_BASE_URL=$${VLLM_BASE_URL:-http://127.0.0.1:8011/v1} $(BIN)/python -m pytest --quiet -m local
 
 bench: setup ## Measure what the machinery costs an episode
 	@$(BIN)/python benchmarks/overhead.py
