@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Make the recording that is shipped in cassettes/: SmolLM2-135M-Instruct (weights: Apache-2.0) acting in every packaged scenario, once alone and
+# once with a human who gives the scenario's own `missing` answer; and the control models' tool traffic, so that they can be replayed beside it.
+#
+#   scripts/record_shipped.sh [RECORDINGS]      default: recordings/
+#
+# Needs a development environment (scripts/setup.sh) and the server (scripts/local_vllm.sh, scripts/smollm2_model_dir.py,
+# scripts/serve_smollm2.sh). About half an hour on two quiet cores. Running it again goes on where it stopped: what is recorded is played.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+recordings=${1:-recordings}
+bin=.venv/bin
+export VLLM_BASE_URL=${VLLM_BASE_URL:-http://127.0.0.1:8011/v1}
+
+run() { "$bin/talm-sim" run --split all --cassettes "$recordings" --run-dir "$recordings-runs" --display plain "$@"; }
+
+for control in oracle eager cautious asker; do run --model "sim/$control" --human none --tools record; done
+run --model sim/asker --human simulated --tools record
+for human in none simulated; do run --model openai-api/vllm/smollm2-135m --human "$human" --record --max-episodes 16; done
+
+"$bin/python" -m talm_sim.tools_env.cassettes "$recordings" cassettes --command "scripts/record_shipped.sh" \
+    --licence "Apache-2.0 (scenarios, model, its output); tool answers: see talm_sim/scenarios/data/talm/LICENCE.md" \
+    --notes "Real traffic of SmolLM2-135M-Instruct behind vLLM, constrained tool format, temperature 1.0, seed 0. Human answers are the scenarios' own."
