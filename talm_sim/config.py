@@ -20,8 +20,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic.fields import FieldInfo
 
+from talm_sim.digests import digest
 from talm_sim.errors import PrerequisiteError, did_you_mean
-from talm_sim.types import digest
 
 __all__ = ["DEFAULT_MODEL", "ENV_PREFIX", "SPLITS", "RunConfig", "Scope", "Traffic", "parse_limit", "scope_of"]
 

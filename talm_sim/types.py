@@ -6,32 +6,29 @@ room of the package.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 __all__ = [
-    "ArgumentSpec",
     "AwarenessAnswer",
     "AwarenessKind",
     "AwarenessValue",
-    "Calls",
-    "Choice",
     "Episode",
     "Event",
     "Fact",
     "Facts",
     "GoldCall",
     "HumanEvent",
+    "JsonObject",
     "Missing",
     "MissingKind",
     "ModelTurn",
     "Origin",
     "PerturbationLog",
     "Rate",
+    "Record",
     "Scenario",
     "Source",
     "Target",
@@ -43,22 +40,10 @@ __all__ = [
     "UnparsableCall",
     "Usage",
     "Verdict",
-    "YesNo",
-    "canonical_json",
-    "digest",
 ]
 
 JsonObject = dict[str, Any]
-
-
-def canonical_json(value: Any) -> str:
-    """Return `value` as JSON with sorted keys and no spaces, so equal values have equal text."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
-
-
-def digest(value: Any, length: int = 12) -> str:
-    """Return the first `length` hex digits of the SHA-256 of `value`'s canonical JSON."""
-    return hashlib.sha256(canonical_json(value).encode()).hexdigest()[:length]
+"""A JSON object, as a JSON Schema or a call's arguments."""
 
 
 class Record(BaseModel):
@@ -68,8 +53,6 @@ class Record(BaseModel):
 
 
 # --- what can be done -------------------------------------------------------------------------------------------------------------------
-
-
 class ToolSpec(Record):
     """One tool as the model is told of it."""
 
@@ -91,13 +74,6 @@ class ToolSpec(Record):
     def required(self) -> tuple[str, ...]:
         """Names of the arguments that must be given."""
         return tuple(self.parameters.get("required", ()))
-
-
-class ArgumentSpec(Record):
-    """The values a `Calls` target accepts for one argument."""
-
-    name: str
-    accepted: tuple[Any, ...]
 
 
 class ToolCall(Record):
@@ -125,8 +101,6 @@ class GoldCall(Record):
 
 
 # --- what is asked ----------------------------------------------------------------------------------------------------------------------
-
-
 class Fact(Record):
     """One fact a correct answer states."""
 
@@ -147,38 +121,15 @@ class Facts(Record):
     required: tuple[Fact, ...]
 
 
-class Calls(Record):
-    """Target of call-accuracy tasks: for each call, the accepted values of each argument."""
-
-    type: Literal["calls"] = "calls"
-    calls: tuple[tuple[str, tuple[ArgumentSpec, ...]], ...]
-
-
-class Choice(Record):
-    """Target of multiple-choice tasks."""
-
-    type: Literal["choice"] = "choice"
-    options: dict[str, str]
-    gold: str
-
-
-class YesNo(Record):
-    """Target of Yes/No tasks; `gold` True means Yes."""
-
-    type: Literal["yes_no"] = "yes_no"
-    gold: bool
-
-
-Target = Annotated[Facts | Calls | Choice | YesNo, Field(discriminator="type")]
+Target = Facts
+"""What a correct episode shows. Tasks with other targets add theirs here, told apart by `type`."""
 
 
 class MissingKind(StrEnum):
     """What was taken away from a scenario."""
 
     ARGUMENT = "argument"
-    UTTERANCE = "utterance"
     TOOL = "tool"
-    ENDPOINT = "endpoint"
 
 
 class Missing(Record):
@@ -186,7 +137,7 @@ class Missing(Record):
 
     kind: MissingKind
     name: str
-    """The argument's, tool's or endpoint's name."""
+    """The argument's or tool's name."""
     value: Any = None
     """The removed argument value; None for a tool."""
     removed_text: str = ""
@@ -196,11 +147,10 @@ class Missing(Record):
 
 
 class Turn(Record):
-    """What the user says at once. A single query is one turn; missing functions may arrive with a later turn."""
+    """What the user says at once. A single query is one turn."""
 
     messages: tuple[dict[str, str], ...]
     """Chat messages, each with `role` and `content`."""
-    tools_added: tuple[str, ...] = ()
     gold_calls: tuple[GoldCall, ...] = ()
 
 
@@ -248,8 +198,6 @@ class Scenario(Record):
 
 
 # --- what happened ----------------------------------------------------------------------------------------------------------------------
-
-
 class Usage(Record):
     """Tokens of one generation, as the provider counted them."""
 
@@ -407,7 +355,6 @@ class Episode(Record):
     model_turns: tuple[ModelTurn, ...] = ()
     events: tuple[Event, ...] = ()
     perturbations: tuple[PerturbationLog, ...] = ()
-    option_scores: dict[str, float] | None = None
     answer: str = ""
     termination: Termination
     error: str = ""
@@ -428,9 +375,6 @@ class Episode(Record):
     def awareness_of(self, kind: AwarenessKind) -> AwarenessValue | None:
         """The parsed answer to the question of `kind`; None where it was not asked."""
         return next((a.value for a in self.awareness if a.kind == kind), None)
-
-
-# --- what it was worth ------------------------------------------------------------------------------------------------------------------
 
 
 class Verdict(Record):

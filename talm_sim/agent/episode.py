@@ -15,11 +15,12 @@ from langgraph.types import Command
 from talm_sim.agent.graph import EpisodeContext, State, talm_graph
 from talm_sim.agent.humans import HumanReply, Responder
 from talm_sim.agent.prompts import Prompts
+from talm_sim.digests import digest
 from talm_sim.errors import CassetteMissError
 from talm_sim.models.base import GenerationSettings, Model, ScenarioModel
 from talm_sim.tools_env.cassettes import Player, current_player
 from talm_sim.tools_env.environment import Environment, EpisodeTools
-from talm_sim.types import Episode, Event, ModelTurn, Scenario, Termination, Usage, digest
+from talm_sim.types import Episode, Event, ModelTurn, Scenario, Termination, Usage
 
 __all__ = ["Agent", "PendingQuestion", "Players", "Waiting", "episode_id", "run_episode"]
 

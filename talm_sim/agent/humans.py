@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from talm_sim.digests import digest
 from talm_sim.errors import CassetteMissError
 from talm_sim.scenarios.missing import question_is_about
 from talm_sim.tools_env.cassettes import RecordedAnswer
-from talm_sim.types import MissingKind, Scenario, ToolSpec, digest
+from talm_sim.types import MissingKind, Scenario, ToolSpec
 
 __all__ = ["HumanReply", "RecordedResponder", "Responder", "SimulatedResponder", "describe_missing", "question_digest"]
 
@@ -84,7 +85,7 @@ def describe_missing(scenario: Scenario, specs: Mapping[str, ToolSpec]) -> str:
     missing = scenario.missing
     if missing is None:
         return ""
-    if missing.kind in {MissingKind.TOOL, MissingKind.ENDPOINT}:
+    if missing.kind is MissingKind.TOOL:
         return specs[missing.name].description if missing.name in specs else ""
     called = (specs[call.tool].parameters["properties"] for call in scenario.gold_calls if call.tool in specs)
     return next((str(properties[missing.name].get("description", "")) for properties in called if missing.name in properties), "")

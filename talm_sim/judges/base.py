@@ -7,8 +7,9 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from talm_sim.digests import digest
 from talm_sim.judges.pairing import PerfectPairs
-from talm_sim.types import Episode, Scenario, Verdict, digest
+from talm_sim.types import Episode, Scenario, Verdict
 
 if TYPE_CHECKING:
     from talm_sim.judges.prompts import JudgePrompts

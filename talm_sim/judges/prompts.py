@@ -9,8 +9,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from talm_sim.digests import canonical_json, digest
 from talm_sim.errors import PrerequisiteError, did_you_mean
-from talm_sim.types import Episode, ToolEvent, canonical_json, digest
+from talm_sim.types import Episode, ToolEvent
 
 __all__ = ["JudgePrompts", "Section", "load_judge_prompts", "show", "transcript"]
 

@@ -9,10 +9,10 @@ from importlib.metadata import entry_points
 from typing import cast
 
 from talm_sim.config import RunConfig
+from talm_sim.digests import digest
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.judges.base import Judge, JudgeContext
 from talm_sim.judges.prompts import load_judge_prompts
-from talm_sim.types import digest
 
 __all__ = ["ENTRY_POINTS", "JudgeFactory", "default_judges", "judge_config_digest", "list_judges", "open_judge", "register_judge"]
 

@@ -196,7 +196,7 @@ def _call(*calls: ToolCall) -> ModelTurn:
 
 
 def _is_tool(missing: Missing) -> bool:
-    return missing.kind in {MissingKind.TOOL, MissingKind.ENDPOINT}
+    return missing.kind is MissingKind.TOOL
 
 
 def _waves(gold: Sequence[GoldCall], facts: Sequence[Fact], query: str) -> tuple[tuple[int, ...], ...]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from talm_sim.config import RunConfig, Scope, Traffic, scope_of
+from talm_sim.digests import digest
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.runs.api import prepare, resume_async, run_async, to_completion
 from talm_sim.runs.events import OnEvent, ignore_events
@@ -17,7 +18,6 @@ from talm_sim.runs.resolve import configure
 from talm_sim.runs.stored import StoredRun
 from talm_sim.runs.tables import frame
 from talm_sim.runs.wiring import check_recorded, open_parts
-from talm_sim.types import digest
 
 if TYPE_CHECKING:
     import pandas

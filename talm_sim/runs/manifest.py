@@ -19,9 +19,10 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from talm_sim.config import RunConfig
+from talm_sim.digests import digest
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.runs.database import DATABASE, create_database, pack
-from talm_sim.types import Scenario, ToolSpec, digest
+from talm_sim.types import Scenario, ToolSpec
 
 __all__ = ["MANIFEST", "RunManifest", "create_run", "dataset_digest", "find_run", "fresh_run_id", "read_manifest"]
 

@@ -15,12 +15,13 @@ from typing import Any
 import jsonschema
 import requests
 
+from talm_sim.digests import canonical_json
 from talm_sim.errors import PrerequisiteError, ToolError, did_you_mean
 from talm_sim.tools_env.cassettes import Player
 from talm_sim.tools_env.client import ToolClient, build_request
 from talm_sim.tools_env.clock import Clock, RealClock
 from talm_sim.tools_env.perturbations import Outcome, Perturbation, open_perturbations
-from talm_sim.types import Origin, PerturbationLog, Scenario, ToolCall, ToolEvent, ToolSpec, UnparsableCall, canonical_json
+from talm_sim.types import Origin, PerturbationLog, Scenario, ToolCall, ToolEvent, ToolSpec, UnparsableCall
 
 __all__ = ["Environment", "EpisodeTools", "validate_arguments"]
 

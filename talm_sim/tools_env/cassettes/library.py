@@ -23,6 +23,7 @@ from weakref import WeakValueDictionary
 from pydantic import BaseModel, ConfigDict
 
 from talm_sim.config import Traffic
+from talm_sim.digests import digest
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tools_env.cassettes.archive import Archive, open_archive
 from talm_sim.tools_env.cassettes.files import read_text, write_atomically
@@ -30,7 +31,7 @@ from talm_sim.tools_env.cassettes.packing import SPECS, TOOLS
 from talm_sim.tools_env.cassettes.player import Player
 from talm_sim.tools_env.cassettes.redaction import Redactor
 from talm_sim.tools_env.cassettes.tape import Tape
-from talm_sim.types import ToolSpec, digest
+from talm_sim.types import ToolSpec
 
 __all__ = ["CassetteLibrary", "RecordedAnswer", "Recording", "model_folder", "shipped_cassettes"]
 

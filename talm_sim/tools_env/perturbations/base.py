@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from talm_sim.digests import digest
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.tools_env.clock import Clock
-from talm_sim.types import PerturbationLog, ToolSpec, digest
+from talm_sim.types import PerturbationLog, ToolSpec
 
 __all__ = ["Outcome", "Perturbation", "PerturbationSpec", "known_perturbations", "open_perturbations", "parse_perturbation", "register"]
 

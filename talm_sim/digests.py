@@ -1,0 +1,23 @@
+"""Equal values have equal digests: canonical JSON, and a short hash of it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+__all__ = ["canonical_json", "digest"]
+
+
+def canonical_json(value: Any) -> str:
+    """Return `value` as JSON with sorted keys and no spaces, so equal values have equal text; what JSON does not know is written by `str`."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
+
+
+def digest(value: Any, length: int = 12) -> str:
+    """Return the first `length` hex digits of the SHA-256 of `value`'s canonical JSON.
+
+    >>> digest({"b": 1, "a": 2}) == digest({"a": 2, "b": 1})
+    True
+    """
+    return hashlib.sha256(canonical_json(value).encode()).hexdigest()[:length]
