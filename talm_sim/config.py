@@ -12,6 +12,7 @@ Secrets never enter a `RunConfig`: providers read them from the environment.
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from enum import StrEnum
 from pathlib import Path
@@ -42,6 +43,9 @@ SPLITS: dict[str, tuple[str, ...]] = {
 """Split name to the scenario groups it holds, task `talm`."""
 
 
+_SECRET_OPTION = re.compile(r"api_?key|(?:access|auth|bearer)_?token|secret|password|authorization|credential", re.IGNORECASE)
+
+
 class Scope(StrEnum):
     """What a field may change; see the module's docstring."""
 
@@ -58,9 +62,20 @@ class Traffic(StrEnum):
     RECORD = "record"
 
 
-def _field(default: Any, scope: Scope, help_text: str, *, flag: str = "", metavar: str = "") -> Any:
-    """A field with its scope, its one-line help, and, where they differ from the name, its command-line flag and placeholder."""
-    return Field(default=default, description=help_text, json_schema_extra={"scope": scope.value, "flag": flag, "metavar": metavar})
+def _field(
+    default: Any,
+    scope: Scope,
+    help_text: str,
+    *,
+    flag: str = "",
+    metavar: str = "",
+    ge: float | None = None,
+    gt: float | None = None,
+    le: float | None = None,
+) -> Any:
+    """A field with its scope, its one-line help, its bounds and, where they differ from the name, its command-line flag and placeholder."""
+    extra: dict[str, Any] = {"scope": scope.value, "flag": flag, "metavar": metavar}
+    return Field(default=default, description=help_text, json_schema_extra=extra, ge=ge, gt=gt, le=le)
 
 
 GEN, SCO, OPE = Scope.GENERATION, Scope.SCORING, Scope.OPERATIONAL
@@ -69,18 +84,15 @@ GEN, SCO, OPE = Scope.GENERATION, Scope.SCORING, Scope.OPERATIONAL
 class RunConfig(BaseModel):
     """Everything that decides a run. Frozen; unknown keys are refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False)
 
     task: Literal["talm"] = _field("talm", GEN, "What is measured.")
     split: str = _field("all", GEN, "Scenario groups to run: " + ", ".join(SPLITS) + ".")
     scenarios: Path | None = _field(None, GEN, "JSONL file of scenarios to run in place of the packaged ones.", metavar="FILE")
     limit: str | None = _field(None, GEN, "Run the first N scenarios of each group, or those from A to B (counted from 1).", metavar="N|A-B")
-    epochs: int = Field(
-        default=1, ge=1, description="Times each scenario is run.", json_schema_extra={"scope": GEN.value, "flag": "", "metavar": "N"}
-    )
+    epochs: int = _field(1, GEN, "Times each scenario is run.", metavar="N", ge=1)
     model: str = _field(DEFAULT_MODEL, GEN, "Model as PROVIDER/NAME.", metavar="P/N")
     model_options: dict[str, str] = _field({}, GEN, "Option passed to the model provider; repeatable.", flag="-M", metavar="K=V")
-    task_options: dict[str, str] = _field({}, GEN, "Option of the task; repeatable.", flag="-T", metavar="K=V")
     tool_format: Literal["auto", "native", "constrained"] = _field(
         "auto", GEN, "How the model calls tools: the provider's own tool calls, or one grammar-constrained action a turn (for weak models)."
     )
@@ -89,27 +101,10 @@ class RunConfig(BaseModel):
     )
     perturb: tuple[str, ...] = _field((), GEN, "Damage the tools on purpose; repeatable.", metavar="NAME[:k=v,...]")
     prompts: Path | None = _field(None, GEN, "TOML file with prompt wordings to use in place of the built-in ones.", metavar="FILE")
-    turn_limit: int = Field(
-        default=5,
-        ge=1,
-        description="Model turns an episode may take after the awareness question.",
-        json_schema_extra={"scope": GEN.value, "flag": "", "metavar": "N"},
-    )
-    token_limit: int | None = Field(
-        default=None,
-        ge=1,
-        description="Tokens (input and output) an episode may use.",
-        json_schema_extra={"scope": GEN.value, "flag": "", "metavar": "N"},
-    )
-    temperature: float = Field(
-        default=1.0, ge=0, le=2, description="Sampling temperature.", json_schema_extra={"scope": GEN.value, "flag": "", "metavar": "X"}
-    )
-    max_new_tokens: int = Field(
-        default=512,
-        ge=1,
-        description="Tokens one model turn may generate.",
-        json_schema_extra={"scope": GEN.value, "flag": "", "metavar": "N"},
-    )
+    turn_limit: int = _field(5, GEN, "Model turns an episode may take after the awareness question.", metavar="N", ge=1)
+    token_limit: int | None = _field(None, GEN, "Tokens (input and output) an episode may use.", metavar="N", ge=1)
+    temperature: float = _field(1.0, GEN, "Sampling temperature.", metavar="X", ge=0, le=2)
+    max_new_tokens: int = _field(512, GEN, "Tokens one model turn may generate.", metavar="N", ge=1)
     seed: int = _field(0, GEN, "Seed of sampling and perturbations.", metavar="N")
 
     judge: tuple[str, ...] = _field((), SCO, "Judge to apply; repeatable. Default: those the task's table needs.", metavar="NAME")
@@ -123,27 +118,10 @@ class RunConfig(BaseModel):
     cassettes: Path | None = _field(None, OPE, "Directory of recordings to read and write. Default: the shipped ones.", metavar="DIR")
     run_dir: Path = _field(Path("runs"), OPE, "Directory that holds runs.", metavar="DIR")
     run_id: str | None = _field(None, OPE, "Name of the run. Default: made from time, model and split.", metavar="NAME")
-    max_episodes: int = Field(
-        default=16, ge=1, description="Episodes in flight.", json_schema_extra={"scope": OPE.value, "flag": "", "metavar": "N"}
-    )
-    max_connections: int = Field(
-        default=16,
-        ge=1,
-        description="Model requests in flight.",
-        json_schema_extra={"scope": OPE.value, "flag": "", "metavar": "N"},
-    )
-    max_retries: int = Field(
-        default=5,
-        ge=0,
-        description="Times a failed model request is tried again.",
-        json_schema_extra={"scope": OPE.value, "flag": "", "metavar": "N"},
-    )
-    timeout: float = Field(
-        default=600.0,
-        gt=0,
-        description="Seconds one request may take.",
-        json_schema_extra={"scope": OPE.value, "flag": "", "metavar": "S"},
-    )
+    max_episodes: int = _field(16, OPE, "Episodes in flight.", metavar="N", ge=1)
+    max_connections: int = _field(16, OPE, "Model requests in flight.", metavar="N", ge=1)
+    max_retries: int = _field(5, OPE, "Times a failed model request is tried again.", metavar="N", ge=0)
+    timeout: float = _field(600.0, OPE, "Seconds one request may take.", metavar="S", gt=0)
     controls: bool = _field(False, OPE, "Print the control models' rows beside the model's, labelled as controls.")
     display: Literal["full", "plain", "json", "none"] = _field("full", OPE, "What to show while running.")
 
@@ -165,6 +143,14 @@ class RunConfig(BaseModel):
     def _has_provider(cls, value: str | None) -> str | None:
         if value is not None and "/" not in value:
             raise ValueError(f"'{value}' is no model: write PROVIDER/NAME, e.g. openai/gpt-4o or sim/oracle.")
+        return value
+
+    @field_validator("model_options")
+    @classmethod
+    def _no_secrets(cls, value: dict[str, str]) -> dict[str, str]:
+        for key in value:
+            if _SECRET_OPTION.search(key):
+                raise ValueError(f"'{key}' would be written into the run; providers read secrets from environment variables.")
         return value
 
     @model_validator(mode="after")
