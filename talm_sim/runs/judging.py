@@ -20,7 +20,7 @@ from talm_sim.runs.resolve import in_process
 from talm_sim.runs.scoring import score
 from talm_sim.runs.store import RunStore
 from talm_sim.runs.stored import load_run
-from talm_sim.tools_env.cassettes import CassetteLibrary, current_player, model_transport
+from talm_sim.tools_env.cassettes import CassetteLibrary, RecordingTransport, current_player
 from talm_sim.types import Episode
 
 __all__ = ["check_judges", "judge_run", "judge_traffic"]
@@ -104,7 +104,7 @@ def _open_model(config: RunConfig, traffic: Traffic | None) -> Model:
     as_agent = config.model_copy(update={"model": config.judge_model, "tool_format": "auto"})
     return open_model(
         config.judge_model,
-        transport_factory=None if traffic is None else model_transport,
+        transport_factory=None if traffic is None else RecordingTransport,
         max_retries=config.max_retries,
         max_connections=config.max_connections,
         timeout=config.timeout,

@@ -22,7 +22,7 @@ from talm_sim.models.base import GenerationSettings, Model
 from talm_sim.models.registry import open_model
 from talm_sim.runs.resolve import in_process
 from talm_sim.runs.store import RunStore
-from talm_sim.tools_env.cassettes import CassetteLibrary, RecordedAnswer, model_transport
+from talm_sim.tools_env.cassettes import CassetteLibrary, RecordedAnswer, RecordingTransport
 from talm_sim.tools_env.client import ToolClient
 from talm_sim.tools_env.clock import RealClock, VirtualClock
 from talm_sim.tools_env.environment import Environment
@@ -74,7 +74,7 @@ async def open_parts(config: RunConfig, library: CassetteLibrary) -> AsyncIterat
         environment = Environment(specs, client, perturb=config.perturb, seed=config.seed, clock=clock)
         model = open_model(
             config.model,
-            transport_factory=None if in_process(config.model) else model_transport,
+            transport_factory=None if in_process(config.model) else RecordingTransport,
             max_retries=config.max_retries,
             max_connections=config.max_connections,
             timeout=config.timeout,

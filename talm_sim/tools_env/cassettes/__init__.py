@@ -8,8 +8,6 @@ from talm_sim.tools_env.cassettes.redaction import REDACTED, Redactor
 from talm_sim.tools_env.cassettes.tape import Tape
 from talm_sim.tools_env.cassettes.transport import RecordingTransport
 
-model_transport = RecordingTransport
-
 __all__ = [
     "REDACTED",
     "CassetteLibrary",
@@ -24,7 +22,6 @@ __all__ = [
     "current_player",
     "export",
     "model_folder",
-    "model_transport",
     "pack",
     "shipped_cassettes",
 ]

@@ -13,7 +13,7 @@ import pytest
 from talm_sim.config import Traffic
 from talm_sim.errors import CassetteMissError
 from talm_sim.models.endpoint import LOGICAL_URL
-from talm_sim.tools_env.cassettes import Player, Tape, current_player, model_transport
+from talm_sim.tools_env.cassettes import Player, RecordingTransport, Tape, current_player
 from tests.tools_env.cassettes.model_server import ModelServer, model_server
 
 GONE = "http://model.invalid"
@@ -30,7 +30,7 @@ def server() -> Iterator[ModelServer]:
 @asynccontextmanager
 async def _client(tape: Tape, mode: Traffic) -> AsyncIterator[httpx2.AsyncClient]:
     token = current_player.set(Player(tape, mode))
-    async with httpx2.AsyncClient(transport=model_transport(), follow_redirects=True) as client:
+    async with httpx2.AsyncClient(transport=RecordingTransport(), follow_redirects=True) as client:
         yield client
     current_player.reset(token)
 
@@ -80,7 +80,7 @@ async def test_both_sdks_replay_with_the_server_gone(ask: Ask) -> None:
 
 async def test_fifty_tasks_on_one_client_keep_their_recordings_apart(server: ModelServer) -> None:
     tapes = [Tape(str(number)) for number in range(50)]
-    async with httpx2.AsyncClient(transport=model_transport()) as http:
+    async with httpx2.AsyncClient(transport=RecordingTransport()) as http:
 
         async def episode(number: int, mode: Traffic) -> list[str]:
             current_player.set(Player(tapes[number], mode))
@@ -97,7 +97,7 @@ async def test_fifty_tasks_on_one_client_keep_their_recordings_apart(server: Mod
 
 
 async def test_without_a_player_requests_pass_straight_through(server: ModelServer) -> None:
-    async with httpx2.AsyncClient(transport=model_transport()) as http:
+    async with httpx2.AsyncClient(transport=RecordingTransport()) as http:
         assert current_player.get() is None
         assert await _ask_openai(http, server.url, "hello") == "echo hello"
     assert len(server.asked) == 1
@@ -106,7 +106,7 @@ async def test_without_a_player_requests_pass_straight_through(server: ModelServ
 async def test_a_given_inner_transport_carries_what_is_live() -> None:
     inner = httpx2.MockTransport(lambda request: httpx2.Response(200, json={"host": request.url.host}))
     current_player.set(None)
-    async with httpx2.AsyncClient(transport=model_transport(inner)) as http:
+    async with httpx2.AsyncClient(transport=RecordingTransport(inner)) as http:
         assert (await http.post("https://api.example/v1")).json() == {"host": "api.example"}
 
 
@@ -134,7 +134,7 @@ async def test_a_request_is_filed_under_its_logical_url(server: ModelServer) -> 
         request.extensions[LOGICAL_URL] = "http://model.invalid/v1/chat/completions"
 
     current_player.set(Player(tape, Traffic.RECORD))
-    async with httpx2.AsyncClient(transport=model_transport(), event_hooks={"request": [name]}) as http:
+    async with httpx2.AsyncClient(transport=RecordingTransport(), event_hooks={"request": [name]}) as http:
         await _openai(http, server.url, "/some/service/v1").chat.completions.create(model="x", messages=[{"role": "user", "content": "hi"}])
     assert server.asked == ["/some/service/v1/chat/completions"]
     async with _client(tape, Traffic.REPLAY) as http:
@@ -205,7 +205,7 @@ async def test_a_stream_closed_after_its_last_event_is_recorded() -> None:
     tape = Tape("t")
     current_player.set(Player(tape, Traffic.RECORD))
     inner = httpx2.MockTransport(lambda _: httpx2.Response(200, stream=Waiting()))
-    async with httpx2.AsyncClient(transport=model_transport(inner)) as http, http.stream("POST", "http://h.invalid/v1") as response:
+    async with httpx2.AsyncClient(transport=RecordingTransport(inner)) as http, http.stream("POST", "http://h.invalid/v1") as response:
         events = b""
         async for chunk in response.aiter_raw():
             events += chunk
@@ -219,7 +219,7 @@ async def test_an_encoding_that_cannot_be_undone_is_the_clients_error_and_not_re
     current_player.set(Player(tape, Traffic.RECORD))
     stream = httpx2.ByteStream(b"no gzip")
     inner = httpx2.MockTransport(lambda _: httpx2.Response(200, headers={"content-encoding": "gzip"}, stream=stream))
-    async with httpx2.AsyncClient(transport=model_transport(inner)) as http:
+    async with httpx2.AsyncClient(transport=RecordingTransport(inner)) as http:
         with pytest.raises(httpx2.DecodingError):
             await http.post("http://h.invalid/v1")
     assert json.loads(tape.text())["interactions"] == []
@@ -243,7 +243,7 @@ async def test_proxies_of_the_environment_are_heeded(server: ModelServer, monkey
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("http_proxy", server.url.removeprefix("http://"))
     current_player.set(None)
-    async with httpx2.AsyncClient(transport=model_transport()) as http:
+    async with httpx2.AsyncClient(transport=RecordingTransport()) as http:
         assert await _ask_openai(http, "http://far.invalid", "hello") == "echo hello"
         monkeypatch.setenv("no_proxy", "127.0.0.1")
         assert await _ask_openai(http, server.url, "hello") == "echo hello"
