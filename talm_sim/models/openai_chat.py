@@ -1,4 +1,4 @@
-"""`openai/<model>` and `openai-api/<service>/<model>`: the chat-completions protocol through the official SDK.
+"""The chat-completions protocol through the official SDK.
 
 The SDK builds, signs and sends the request; its typed resource method is stepped over, because building and validating its models costs six
 times as much as the rest of a replayed turn, and because compatible servers do not all answer in the exact types.
@@ -6,30 +6,22 @@ times as much as the rest of a replayed turn, and because compatible servers do 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from langchain_core.messages import BaseMessage
-from openai import AsyncOpenAI, Omit
+from openai import AsyncOpenAI
 
-from talm_sim.errors import PrerequisiteError, ProviderError
-from talm_sim.models.base import GenerationSettings, Model
-from talm_sim.models.endpoint import LOGICAL_HOST, Endpoint
+from talm_sim.errors import ProviderError
+from talm_sim.models.base import GenerationSettings
+from talm_sim.models.endpoint import Endpoint
 from talm_sim.models.messages import model_turns_in, openai_messages, openai_tools
 from talm_sim.models.parsing import clean, parse_calls, split_reasoning
-from talm_sim.models.request import REPLAY_KEY, ModelRequest, body_options, is_loopback, required_variable, server_url
-from talm_sim.models.retries import RetryPolicy
 from talm_sim.types import ModelTurn, ToolSpec, Usage
 
-__all__ = ["Completion", "OpenAIChat", "open_compatible", "open_openai", "service_variables"]
+__all__ = ["Completion", "OpenAIChat"]
 
-LOGICAL_BASE = f"{LOGICAL_HOST}/v1"
-OPENAI_URL = "https://api.openai.com/v1"
-_RESERVED = frozenset({"model", "messages", "tools", "n", "stream", "stream_options", "response_format"})
-_FIXED_TEMPERATURE = re.compile(r"o\d|gpt-5(?!.*chat)")
-"""OpenAI's reasoning models refuse any temperature but their own."""
 _STOPS: dict[Any, Literal["stop", "length", "refusal"]] = {"length": "length", "content_filter": "refusal"}
 
 
@@ -57,6 +49,7 @@ class OpenAIChat:
         endpoint: The line to the server.
         client: The SDK's client, on the endpoint's HTTP client.
         max_tokens_field: `max_completion_tokens` for OpenAI, whose reasoning models take nothing else; `max_tokens` for compatible servers.
+        send_temperature: Whether requests name a temperature.
         fields: Further fields of every request body.
     """
 
@@ -118,83 +111,6 @@ class OpenAIChat:
     async def aclose(self) -> None:
         """Release the connections."""
         await self._endpoint.aclose()
-
-
-def open_openai(request: ModelRequest) -> Model:
-    """Open `openai/<model>`; reads OPENAI_API_KEY and, where set, OPENAI_BASE_URL."""
-    url = request.environ.get("OPENAI_BASE_URL") or OPENAI_URL
-    key = REPLAY_KEY if request.replay else required_variable(request, "OPENAI_API_KEY")
-    client, endpoint = _connect(request, server_url("OPENAI_BASE_URL", url), key)
-    own_temperature = _FIXED_TEMPERATURE.match(request.model) is not None
-    return _open(request, request.model, client, endpoint, "max_completion_tokens", send_temperature=not own_temperature)
-
-
-def open_compatible(request: ModelRequest) -> Model:
-    """Open `openai-api/<service>/<model>`; reads <SERVICE>_BASE_URL and <SERVICE>_API_KEY (a server on this machine needs no key)."""
-    service, _, model = request.model.partition("/")
-    if not service or not model:
-        raise PrerequisiteError(f"{request.name}: write openai-api/SERVICE/MODEL, e.g. openai-api/vllm/smollm2-135m.")
-    url_variable, key_variable = service_variables(service)
-    if request.replay:
-        url, key = LOGICAL_BASE, REPLAY_KEY
-    else:
-        url = server_url(url_variable, required_variable(request, url_variable))
-        key = request.environ.get(key_variable, "") if is_loopback(url) else required_variable(request, key_variable)
-    client, endpoint = _connect(request, url, key or "none")
-    return _open(request, model, client, endpoint, "max_tokens", send_temperature=True)
-
-
-def service_variables(service: str) -> tuple[str, str]:
-    """Names of the variables that hold a service's address and key.
-
-    >>> service_variables("my-server")
-    ('MY_SERVER_BASE_URL', 'MY_SERVER_API_KEY')
-    """
-    prefix = re.sub(r"\W", "_", service).upper()
-    return f"{prefix}_BASE_URL", f"{prefix}_API_KEY"
-
-
-def _open(
-    request: ModelRequest, model: str, client: AsyncOpenAI, endpoint: Endpoint, max_tokens_field: str, *, send_temperature: bool
-) -> Model:
-    fields = body_options(request, _RESERVED)
-    max_tokens_field = str(fields.pop("max_tokens_field", max_tokens_field))
-    length = fields.pop("answer_chars", None)
-    chat = OpenAIChat(
-        request.name, model, endpoint, client, max_tokens_field=max_tokens_field, send_temperature=send_temperature, fields=fields
-    )
-    if not request.constrained:
-        return chat
-    from talm_sim.models.constrained import ANSWER_CHARS, ConstrainedModel
-
-    if length is not None and (not isinstance(length, int) or length < 1):
-        raise PrerequisiteError(f"-M answer_chars={length}: must be a number of characters, such as {ANSWER_CHARS}.")
-    return ConstrainedModel(chat, answer_chars=length or ANSWER_CHARS)
-
-
-def _connect(request: ModelRequest, url: str, key: str) -> tuple[AsyncOpenAI, Endpoint]:
-    base_url = LOGICAL_BASE if request.replay else url
-    endpoint = Endpoint(
-        request.name,
-        base_url,
-        logical_base=LOGICAL_BASE,
-        transport=request.transport_factory() if request.transport_factory else None,
-        retries=RetryPolicy(max_retries=0 if request.replay else request.max_retries),
-        max_connections=request.max_connections,
-        timeout=request.timeout,
-        secrets=(key,),
-    )
-    # The SDK reads organization and project from the environment: they are OpenAI's own, and no other server's business.
-    headers = {} if base_url == OPENAI_URL else {"OpenAI-Organization": Omit(), "OpenAI-Project": Omit()}
-    client = AsyncOpenAI(
-        api_key=key,
-        base_url=base_url,
-        max_retries=0,
-        timeout=request.timeout,
-        http_client=endpoint.client,
-        default_headers=headers,  # type: ignore[arg-type]  # Omit is the SDK's way to drop a header, its annotation forgets it here
-    )
-    return client, endpoint
 
 
 def _completion(name: str, answer: dict[str, Any]) -> Completion:

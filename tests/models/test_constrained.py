@@ -14,7 +14,7 @@ from talm_sim.agent.awareness import CHOICES, parse_awareness
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import GenerationSettings
 from talm_sim.models.constrained import action_schema, choice_schema, describe_tools, read_action, read_label
-from talm_sim.models.openai_chat import open_compatible
+from talm_sim.models.openai_servers import open_compatible
 from talm_sim.models.request import ModelRequest
 from talm_sim.types import ModelTurn, ToolCall, ToolSpec
 from tests.models.loopback import Answer, Seen, chat_answer, loopback

@@ -8,7 +8,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.models.base import GenerationSettings, Model
-from talm_sim.models.openai_chat import open_compatible, open_openai
+from talm_sim.models.openai_servers import open_compatible, open_openai
 from talm_sim.models.request import ModelRequest
 from talm_sim.types import ModelTurn, ToolCall, ToolSpec, Usage
 from tests.models.loopback import Answer, Seen, chat_answer, loopback
