@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import zipfile
+import zlib
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
@@ -18,6 +19,8 @@ __all__ = ["INDEX", "Archive", "open_archive"]
 INDEX = "index.json"
 _LARGEST_ARCHIVE = 2**30
 """Bytes when unpacked; a small zip can hold any amount."""
+_UNREADABLE = (OSError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, LookupError, ValueError, EOFError)
+"""What `zipfile` raises on damage, depending on where it hits."""
 
 
 class Archive:
@@ -40,7 +43,7 @@ class Archive:
                 raise PrerequisiteError(f"{path}: unpacks to more than a recording can hold; do not trust it.")
             self.index: dict[str, Any] = json.loads(self._zip.read(INDEX))
             self._digests: dict[str, str] = dict(self.index["files"])
-        except (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError, LookupError, ValueError, TypeError, EOFError) as err:
+        except (*_UNREADABLE, TypeError) as err:
             raise PrerequisiteError(f"{path}: not a readable recording ({type(err).__name__}); restore it, or reinstall.") from None
         for name in self._digests:
             if not _stays_inside(name):
@@ -63,7 +66,7 @@ class Archive:
                 if self._zip.getinfo(name).file_size > LARGEST_FILE:
                     raise PrerequisiteError(f"{self.path}:{name}: larger than a recording can be; restore it.")
                 data = self._zip.read(name)
-        except (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError, LookupError, ValueError, EOFError) as err:
+        except _UNREADABLE as err:
             raise PrerequisiteError(f"{self.path}:{name}: cannot be unpacked ({type(err).__name__}); restore it.") from None
         if sha256(data).hexdigest() != self._digests[name]:
             raise PrerequisiteError(f"{self.path}:{name}: its digest is not the recorded one; restore it.")

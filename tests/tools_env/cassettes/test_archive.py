@@ -67,6 +67,20 @@ def test_changed_content_is_found_by_its_digest(tmp_path: Path) -> None:
         Archive(path).read("1.json")
 
 
+def test_any_flipped_bit_is_told_in_one_line_or_does_no_harm(tmp_path: Path) -> None:
+    content = json.dumps([{"number": number, "square": number * number} for number in range(40)]).encode()
+    sound = _zip(tmp_path / "a.zip", {"x.json": content}).read_bytes()
+    for place in range(len(sound)):
+        damaged = tmp_path / "b.zip"
+        damaged.write_bytes(sound[:place] + bytes([sound[place] ^ 1 << place % 8]) + sound[place + 1 :])
+        try:
+            read = Archive(damaged).read("x.json")
+        except PrerequisiteError as err:
+            assert str(err).startswith(str(damaged)) and "\n" not in str(err)
+        else:
+            assert read in (content, None)
+
+
 def test_a_file_the_index_names_and_the_zip_lacks_is_named(tmp_path: Path) -> None:
     with pytest.raises(PrerequisiteError, match=r"a\.zip:1\.json: cannot be unpacked"):
         Archive(_zip(tmp_path / "a.zip", {}, {"files": {"1.json": "0"}})).read("1.json")
