@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import queue
 import subprocess
 import sys
@@ -65,7 +66,9 @@ class ToolService:
         """
         self._errors = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - closed by stop()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "talm_sim.tools_env.service", "--port", str(self._port), "--until-stdin-closes"],
+            # -P: a file in the working directory must not stand in for a module. What this process can import, the child can, too.
+            [sys.executable, "-P", "-m", "talm_sim.tools_env.service", "--port", str(self._port), "--until-stdin-closes"],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,

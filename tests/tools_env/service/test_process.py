@@ -48,6 +48,13 @@ def test_serves_within_the_block_and_not_after() -> None:
         os.kill(pid, 0)
 
 
+def test_a_file_in_the_working_directory_stands_in_for_no_module(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "calendar.py").write_text("raise SystemExit('executed a file that merely lay there')\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    with ToolService() as service:
+        assert _answers(service.base_url)
+
+
 async def test_async_block_and_several_services_side_by_side() -> None:
     async with ToolService() as one, ToolService() as other:
         first, second = one.base_url, other.base_url
