@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any
 
 from langchain_core.messages import HumanMessage, SystemMessage
@@ -124,41 +124,48 @@ async def run_episode(
     tools = agent.environment.open(scenario, epoch=epoch, player=players.tools, state=kept.get("perturbations"))
     _restore(players, kept)
     context = _context(agent, scenario, tools, epoch)
-    graph = talm_graph(agent.saver)
+    graph: Any = talm_graph(agent.saver)
     thread = f"{episode_id(scenario.id, epoch)}#{attempt}"
     config: Any = {"configurable": {"thread_id": thread}, "recursion_limit": 2 * agent.turn_limit + 5}
     asks: dict[str, int] = dict(kept.get("asks", {}))
     step: Any = _first_state(agent, scenario) if resume is None else _resume_command(_still_pending(resume, asks))
-    responder = agent.responder(scenario, epoch) if agent.responder else None
     durable: dict[str, Any] = {"durability": "exit"} if agent.saver else {}
-    with ExitStack() as stack:
-        token = current_player.set(players.model)
-        stack.callback(current_player.reset, token)
-        while True:
-            result: dict[str, Any] = await graph.ainvoke(step, config, context=context, **durable)
-            questions = _pending(result, asks)
-            if not questions:
-                break
-            if responder is None:
-                return Waiting(
-                    episode_id(scenario.id, epoch),
-                    scenario.id,
-                    epoch,
-                    attempt,
-                    questions,
-                    tuple(result.get("model_turns", ())),
-                    tuple(result.get("events", ())),
-                    _keep(players, tools, asks, kept, started),
-                )
-            try:
-                step = _resume_command({q.interrupt_id: await _answer(responder, q) for q in questions})
-            except CassetteMissError as err:
-                result |= {"termination": Termination.REPLAY_MISS, "error": str(err)}
-                break
+    advance = partial(graph.ainvoke, config=config, context=context, **durable)
+    token = current_player.set(players.model)
+    try:
+        result, questions = await _play(advance, step, asks, agent.responder(scenario, epoch) if agent.responder else None)
+    finally:
+        current_player.reset(token)
+    if questions:
+        return Waiting(
+            episode_id(scenario.id, epoch),
+            scenario.id,
+            epoch,
+            attempt,
+            questions,
+            tuple(result.get("model_turns", ())),
+            tuple(result.get("events", ())),
+            _keep(players, tools, asks, kept, started),
+        )
     if agent.saver is not None:
         await agent.saver.adelete_thread(thread)
     elapsed = kept.get("active_s", 0.0) + time.time() - started
     return _episode(agent, scenario, epoch, attempt, result, tools, kept.get("started_at", started), elapsed)
+
+
+async def _play(
+    advance: Callable[[Any], Awaitable[dict[str, Any]]], step: Any, asks: dict[str, int], responder: Responder | None
+) -> tuple[dict[str, Any], tuple[PendingQuestion, ...]]:
+    """Advance the graph to its end, or to questions that no `responder` answers at once; return its state and those questions."""
+    while True:
+        result = await advance(step)
+        questions = _pending(result, asks)
+        if not questions or responder is None:
+            return result, questions
+        try:
+            step = _resume_command({question.interrupt_id: await _answer(responder, question) for question in questions})
+        except CassetteMissError as err:
+            return result | {"termination": Termination.REPLAY_MISS, "error": str(err)}, ()
 
 
 def _context(agent: Agent, scenario: Scenario, tools: EpisodeTools, epoch: int) -> EpisodeContext:

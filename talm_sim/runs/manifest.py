@@ -96,13 +96,7 @@ def create_run(
     Raises:
         PrerequisiteError: The name is taken or no name, the directory cannot be written, or there is no scenario.
     """
-    if not _RUN_ID.fullmatch(run_id):
-        raise PrerequisiteError(f"--run-id: '{run_id}' is no run name: use letters, digits, '.', '_' and '-', at most 128.")
-    if not scenarios:
-        raise PrerequisiteError("nothing to run: no scenario is left by --split and --limit.")
-    twice = [name for name, count in Counter(scenario.id for scenario in scenarios).items() if count > 1]
-    if twice:
-        raise PrerequisiteError(f"scenario '{twice[0]}' stands twice in the set; every id must be its own.")
+    _check_new(run_id, scenarios)
     manifest = RunManifest(
         id=run_id,
         config=config,
@@ -122,12 +116,26 @@ def create_run(
         draft.mkdir(parents=True)
         _write(draft, manifest, scenarios, tools, fill)
         os.rename(draft, target)
-    except OSError as err:
+    except (OSError, sqlite3.OperationalError) as err:
         shutil.rmtree(draft, ignore_errors=True)
         if target.exists():
             raise PrerequisiteError(f"{target}: a run of this name exists; choose another --run-id.") from None
-        raise PrerequisiteError(f"{run_dir}: cannot be written ({err.strerror}); choose another --run-dir.") from None
+        reason = err.strerror if isinstance(err, OSError) else err
+        raise PrerequisiteError(f"{run_dir}: cannot be written ({reason}); choose another --run-dir.") from None
+    except BaseException:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
     return target
+
+
+def _check_new(run_id: str, scenarios: Sequence[Scenario]) -> None:
+    if not _RUN_ID.fullmatch(run_id):
+        raise PrerequisiteError(f"--run-id: '{run_id}' is no run name: use letters, digits, '.', '_' and '-', at most 128.")
+    if not scenarios:
+        raise PrerequisiteError("nothing to run: no scenario is left by --split and --limit.")
+    twice = [name for name, count in Counter(scenario.id for scenario in scenarios).items() if count > 1]
+    if twice:
+        raise PrerequisiteError(f"scenario '{twice[0]}' stands twice in the set; every id must be its own.")
 
 
 def read_manifest(directory: Path) -> RunManifest:

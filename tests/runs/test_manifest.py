@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,18 @@ def test_a_failed_start_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr("talm_sim.runs.manifest.os.fsync", full)
     with pytest.raises(PrerequisiteError, match="No space left on device"):
         new_run(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("failure", "told"), [(sqlite3.OperationalError("database or disk is full"), PrerequisiteError), (KeyError("a bug"), KeyError)]
+)
+def test_a_start_that_fails_within_the_database_leaves_nothing(tmp_path: Path, failure: Exception, told: type[Exception]) -> None:
+    def fill(_: sqlite3.Connection) -> None:
+        raise failure
+
+    with pytest.raises(told, match=r"disk is full\); choose another --run-dir|a bug"):
+        create_run(tmp_path, "one", RunConfig(model="sim/oracle"), scenarios(1), fill=fill)
     assert list(tmp_path.iterdir()) == []
 
 
