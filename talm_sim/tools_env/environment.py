@@ -141,7 +141,7 @@ class EpisodeTools:
 
     async def _reach(self, spec: ToolSpec, arguments: Mapping[str, Any]) -> tuple[Outcome, Origin, Perturbation | None]:
         """Send a checked call through the perturbations and the wire; return also the first perturbation that fired."""
-        firing = [perturbation for perturbation in self._watching if perturbation.applies(spec.name)]
+        firing = self._fire(spec.name)
         first = firing[0] if firing else None
         for perturbation in firing:
             damage = await perturbation.before(self._clock)
@@ -155,6 +155,11 @@ class EpisodeTools:
         for perturbation in firing:
             outcome = await perturbation.after(outcome)
         return outcome, origin, first
+
+    def _fire(self, tool: str) -> list[Perturbation]:
+        """Decide which perturbations fire on a call; where one answers in the tool's place, no other can land, so none counts as fired."""
+        answering = next((one for one in self._watching if one.answers and one.applies(tool)), None)
+        return [answering] if answering else [one for one in self._watching if not one.answers and one.applies(tool)]
 
     def logs(self) -> tuple[PerturbationLog, ...]:
         """What each perturbation did."""

@@ -125,6 +125,22 @@ def test_a_perturbation_shows_in_the_event(client: ToolClient, perturb: str, err
         assert "Retry after 2 s." in event.result
 
 
+@pytest.mark.parametrize(
+    ("perturb", "fired"),
+    [
+        (("http-500", "timeout"), {"http-500": 1, "timeout": 0}),
+        (("malformed-body", "http-500"), {"malformed-body": 0, "http-500": 1}),
+        (("http-500:p=0", "malformed-body"), {"http-500:p=0": 0, "malformed-body": 1}),
+        (("http-500:tool=u", "timeout"), {"http-500:tool=u": 0, "timeout": 1}),
+    ],
+)
+def test_only_what_lands_counts_as_fired(client: ToolClient, perturb: tuple[str, ...], fired: dict[str, int]) -> None:
+    tools = Environment({"t": SPEC, "u": OTHER}, client, perturb=perturb, clock=VirtualClock()).open(SCENARIO)
+    event = asyncio.run(tools.call(ToolCall(id="1", name="t", arguments={"place": "x"}), 0))
+    assert {log.name: log.fired for log in tools.logs()} == fired
+    assert event.perturbation is not None and fired[event.perturbation.name] == 1
+
+
 def test_a_perturbation_of_another_tool_stays_out(client: ToolClient) -> None:
     assert _call(client, "http-500:tool=u").ok
     assert not _call(client, "http-500:tool=u", name="u").ok

@@ -97,9 +97,14 @@ class Perturbation(ABC):
         return outcome
 
     @property
+    def answers(self) -> bool:
+        """Whether it may answer in the tool's place."""
+        return type(self).before is not Perturbation.before
+
+    @property
     def watches_calls(self) -> bool:
         """Whether single calls are its business."""
-        return type(self).before is not Perturbation.before or type(self).after is not Perturbation.after
+        return self.answers or type(self).after is not Perturbation.after
 
     def log(self) -> PerturbationLog:
         """What it did so far."""
