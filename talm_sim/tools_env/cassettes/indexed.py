@@ -58,22 +58,19 @@ class IndexedCassette(Cassette):  # type: ignore[misc]  # vcrpy has no types
         same.append(len(self.entries) - 1)
 
     def _responses(self, request: Request) -> Iterator[tuple[int, Mapping[str, Any]]]:
-        """Places and contents of the interactions that answer `request`: those that equal it as it stands, then those that mean the same."""
-        same = self._exact.get(exact_key(request), ())
-        for place in same:
+        """Places and contents of the interactions that answer `request`: those that equal it as it stands, then all that mean the same."""
+        for place in self._exact.get(exact_key(request), ()):
             stored, response = self.data[place]
             if requests_match(request, stored, self._match_on):
                 yield place, response
         safe, safe_requests = self._hide(request), self.safe_requests()
-        seen = set(same)
         for places in (self._canonical.get(canonical_key(safe), ()), self._with_redacted_values()):
             for place in places:
-                if place not in seen and requests_match(safe, safe_requests[place], self._match_on):
-                    seen.add(place)
+                if requests_match(safe, safe_requests[place], self._match_on):
                     yield place, self.data[place][1]
 
     def places(self, request: Request) -> Iterator[int]:
-        """Places of the interactions that answer `request`, the best first."""
+        """Places of the interactions that answer `request`, the best first; some come more than once."""
         return (place for place, _ in self._responses(request))
 
     def answers_of(self, key: str) -> list[HttpResponse]:

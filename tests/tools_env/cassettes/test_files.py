@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-import multiprocessing
 import os
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -64,23 +64,21 @@ def test_a_file_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
         read_text(tmp_path)
 
 
-def _count_up(folder: Path) -> None:
-    for _ in range(50):
-        with exclusively(folder):
-            (folder / "n").write_text(str(int((folder / "n").read_text()) + 1))
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="no such locks")
-def test_processes_wait_for_each_other(tmp_path: Path) -> None:
-    (tmp_path / "n").write_text("0")
-    context = multiprocessing.get_context("spawn")
-    processes = [context.Process(target=_count_up, args=(tmp_path,)) for _ in range(2)]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join(60)
-        assert process.exitcode == 0
-    assert (tmp_path / "n").read_text() == "100"
+def test_writers_wait_for_each_other(tmp_path: Path) -> None:
+    entered = threading.Event()
+
+    def enter() -> None:
+        # Every entry opens the folder anew, so a thread is kept out just as another process is.
+        with exclusively(tmp_path):
+            entered.set()
+
+    other = threading.Thread(target=enter)
+    with exclusively(tmp_path):
+        other.start()
+        assert not entered.wait(0.3)
+    assert entered.wait(10)
+    other.join()
 
 
 def test_a_folder_that_is_not_there_yet_needs_no_lock(tmp_path: Path) -> None:
