@@ -77,7 +77,8 @@ def open_langchain(request: ModelRequest) -> Model:
     factory = _factory(request)
     arguments: dict[str, Any] = dict(request.options)
     client = None
-    takes_client = CLIENT_ARGUMENT in inspect.signature(factory).parameters
+    signature = inspect.signature(factory)
+    takes_client = CLIENT_ARGUMENT in signature.parameters
     if request.replay and not takes_client:
         raise PrerequisiteError(
             f"{request.name}: cannot be replayed, since its factory takes no '{CLIENT_ARGUMENT}' and would reach the network; "
@@ -86,9 +87,10 @@ def open_langchain(request: ModelRequest) -> Model:
     if takes_client and request.transport_factory is not None:
         client = arguments[CLIENT_ARGUMENT] = httpx2.AsyncClient(transport=request.transport_factory(), timeout=request.timeout)
     try:
-        chat = factory(**arguments)
+        signature.bind(**arguments)
     except TypeError as err:
-        raise PrerequisiteError(f"{request.name}: the factory refused its arguments ({err}); check the -M options.") from err
+        raise PrerequisiteError(f"{request.name}: the factory refused its arguments ({err}); check the -M options.") from None
+    chat = factory(**arguments)
     if not isinstance(chat, BaseChatModel):
         raise PrerequisiteError(f"{request.name}: returned a {type(chat).__name__}, but must return a LangChain chat model.")
     return LangChainModel(chat, request.name, client=client)
@@ -103,11 +105,12 @@ def _factory(request: ModelRequest) -> Callable[..., Any]:
     if here not in sys.path:
         sys.path.insert(0, here)
     try:
-        found = getattr(importlib.import_module(module_name), attribute)
+        module = importlib.import_module(module_name)
     except ModuleNotFoundError as err:
         raise PrerequisiteError(f"{request.name}: no module '{err.name}'; install it, or run where it can be imported.") from None
-    except AttributeError:
-        raise PrerequisiteError(f"{request.name}: module '{module_name}' has no '{attribute}'.") from None
+    found = getattr(module, attribute, None)
+    if found is None:
+        raise PrerequisiteError(f"{request.name}: module '{module_name}' has no '{attribute}'.")
     if not callable(found):
         raise PrerequisiteError(f"{request.name}: '{attribute}' is no function that returns a chat model.")
     factory: Callable[..., Any] = found

@@ -119,6 +119,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         "def make(text='hi'):\n    return FakeListChatModel(responses=[text])\n"
         "def with_client(http_async_client=None):\n    handed.append(http_async_client)\n    return make()\n"
         "def wrong():\n    return 'no chat model'\n"
+        "def broken():\n    return len(3)\n"
     )
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
@@ -163,3 +164,11 @@ def test_what_is_wrong_is_named(module: str, model: str, fields: dict[str, Any],
     with pytest.raises(PrerequisiteError, match=said) as failure:
         open_langchain(request(model, **fields))
     assert "\n" not in str(failure.value)
+
+
+def test_a_bug_in_the_users_code_is_seen_as_one(module: str, tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="has no len"):
+        open_langchain(request(f"{module}:broken"))
+    (tmp_path / "my_broken_models.py").write_text("import math\nmath.no_such_function()\n")
+    with pytest.raises(AttributeError, match="no_such_function"):
+        open_langchain(request("my_broken_models:make"))
