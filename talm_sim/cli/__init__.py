@@ -14,6 +14,7 @@ from collections.abc import Sequence
 import click
 
 from talm_sim.cli.root import root
+from talm_sim.cli.text import clean
 
 __all__ = ["main"]
 
@@ -52,8 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _complain(message: str) -> int:
-    """Print one line and return the exit code of a usage error."""
-    click.echo(f"{PROGRAM}: error: {' '.join(message.split())}", err=True)
+    """Print one line and return the exit code of a usage error; the message may quote a file or a server."""
+    click.echo(f"{PROGRAM}: error: {' '.join(clean(message).split())}", err=True)
     return 2
 
 

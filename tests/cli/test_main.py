@@ -135,6 +135,14 @@ def test_a_broken_scenario_line_is_named(talm: Talm, tmp_path: Path) -> None:
     assert f"{file}:1: group: Field required" in err
 
 
+def test_what_a_file_says_cannot_drive_the_terminal(talm: Talm, tmp_path: Path) -> None:
+    file = tmp_path / "mine.jsonl"
+    file.write_text('{"id": "a", "group": "perfect", "\\u001b[2J\\u009b31m": 1}\n')
+    code, _, err = talm("scenarios", "list", "--scenarios", str(file))
+    assert code == 2 and "mine.jsonl:1" in err
+    assert not set(err) & {"\x1b", "\x9b"}
+
+
 def test_a_read_only_run_directory(talm: Talm, tmp_path: Path) -> None:
     blocked = tmp_path / "runs"
     blocked.write_text("a file where the directory should be", encoding="utf-8")
