@@ -1,8 +1,4 @@
-"""The core types every room shares.
-
-All of them are frozen pydantic models, so an episode can be stored as one JSON document and scored again offline. This module imports no
-room of the package.
-"""
+"""The core types every room shares: frozen pydantic models, so an episode is one JSON document and can be scored again offline."""
 
 from __future__ import annotations
 
@@ -40,6 +36,7 @@ __all__ = [
     "UnparsableCall",
     "Usage",
     "Verdict",
+    "episode_id",
 ]
 
 JsonObject = dict[str, Any]
@@ -206,11 +203,7 @@ class Usage(Record):
     cached_tokens: int = 0
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(
-            input_tokens=self.input_tokens + other.input_tokens,
-            output_tokens=self.output_tokens + other.output_tokens,
-            cached_tokens=self.cached_tokens + other.cached_tokens,
-        )
+        return Usage(**{name: getattr(self, name) + getattr(other, name) for name in Usage.model_fields})
 
 
 class ModelTurn(Record):
@@ -339,11 +332,16 @@ class Termination(StrEnum):
 _NOT_SCORED = frozenset({Termination.CANCELLED, Termination.REPLAY_MISS, Termination.INFRASTRUCTURE_ERROR})
 
 
+def episode_id(scenario_id: str, epoch: int) -> str:
+    """Id of a scenario's episode in an epoch: `<scenario>` for the first one, `<scenario>@<epoch>` for later ones."""
+    return scenario_id if epoch == 1 else f"{scenario_id}@{epoch}"
+
+
 class Episode(Record):
     """One agent run over one scenario: everything a judge may ever need."""
 
     id: str
-    """`<scenario>` for the first epoch, `<scenario>@<epoch>` for later ones."""
+    """See `episode_id`."""
     scenario_id: str
     group: str
     epoch: int = 1

@@ -20,9 +20,9 @@ from talm_sim.errors import CassetteMissError
 from talm_sim.models.base import GenerationSettings, Model, ScenarioModel
 from talm_sim.tools_env.cassettes import Player, current_player
 from talm_sim.tools_env.environment import Environment, EpisodeTools
-from talm_sim.types import Episode, Event, ModelTurn, Scenario, Termination, Usage
+from talm_sim.types import Episode, Event, ModelTurn, Scenario, Termination, Usage, episode_id
 
-__all__ = ["Agent", "PendingQuestion", "Players", "Waiting", "episode_id", "run_episode"]
+__all__ = ["Agent", "PendingQuestion", "Players", "Waiting", "run_episode"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +84,6 @@ class Waiting:
     """What the agent has done so far."""
     state: dict[str, Any]
     """JSON to hand back to `run_episode` on resume."""
-
-
-def episode_id(scenario_id: str, epoch: int) -> str:
-    """`<scenario>` for the first epoch, `<scenario>@<epoch>` for later ones."""
-    return scenario_id if epoch == 1 else f"{scenario_id}@{epoch}"
 
 
 async def run_episode(

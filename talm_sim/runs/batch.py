@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.events import EpisodeFinished, EpisodeStarted, EpisodeWaiting, OnEvent, ignore_events
 from talm_sim.runs.questions import Question, ready_episodes, replies_to, unanswered
-from talm_sim.runs.store import Paused, RunStore, episode_id_of
-from talm_sim.types import Episode, Scenario
+from talm_sim.runs.store import Paused, RunStore
+from talm_sim.types import Episode, Scenario, episode_id
 
 if TYPE_CHECKING:
     from talm_sim.agent.episode import Waiting
@@ -63,7 +63,7 @@ class _Job:
 
     @property
     def episode_id(self) -> str:
-        return episode_id_of(self.scenario.id, self.epoch)
+        return episode_id(self.scenario.id, self.epoch)
 
 
 async def run_batch(
@@ -142,9 +142,9 @@ class _Batch:
         attempts = self._store.next_attempts()
         for epoch in range(1, self._epochs + 1):
             for position, scenario in enumerate(self._scenarios):
-                episode_id = episode_id_of(scenario.id, epoch)
-                if episode_id not in left_out:
-                    yield _Job(scenario, position, epoch, attempts.get(episode_id, 1))
+                name = episode_id(scenario.id, epoch)
+                if name not in left_out:
+                    yield _Job(scenario, position, epoch, attempts.get(name, 1))
 
     async def _dispatch(self, max_episodes: int) -> None:
         self._collect_answers()
@@ -209,8 +209,8 @@ class _Batch:
 
     def _collect_answers(self) -> None:
         """Make ready what has all its answers."""
-        for episode_id in ready_episodes(self._store.reader):
-            paused = self._paused.pop(episode_id, None)
+        for ready in ready_episodes(self._store.reader):
+            paused = self._paused.pop(ready, None)
             if paused is not None:
                 position = self._positions[paused.scenario_id]
                 self._ready.append(_Job(self._scenarios[position], position, paused.epoch, paused.attempt, paused))

@@ -21,12 +21,7 @@ from talm_sim.types import Episode, Scenario, Verdict
 if TYPE_CHECKING:
     from talm_sim.agent.episode import Waiting
 
-__all__ = ["Paused", "RunStore", "episode_id_of", "write_episode", "write_verdict"]
-
-
-def episode_id_of(scenario_id: str, epoch: int) -> str:
-    """Id of the episode of a scenario in an epoch (counted from 1)."""
-    return scenario_id if epoch == 1 else f"{scenario_id}@{epoch}"
+__all__ = ["Paused", "RunStore", "write_episode", "write_verdict"]
 
 
 @dataclass(frozen=True, slots=True)

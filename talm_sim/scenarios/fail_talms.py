@@ -28,6 +28,7 @@ from talm_sim.types import (
     ToolSpec,
     Turn,
     Verdict,
+    episode_id,
 )
 
 __all__ = [
@@ -241,7 +242,7 @@ def _episode(run: PublishedRun, entry: dict[str, Any], scenario: Scenario, epoch
     ]
     answer = entry.get("model_answer")
     return Episode(
-        id=scenario.id if epoch == 1 else f"{scenario.id}@{epoch}",
+        id=episode_id(scenario.id, epoch),
         scenario_id=scenario.id,
         group=scenario.group,
         epoch=epoch,

@@ -17,8 +17,8 @@ from talm_sim.config import RunConfig
 from talm_sim.runs.batch import run_batch
 from talm_sim.runs.events import EpisodeFinished, EpisodeWaiting, RunEvent
 from talm_sim.runs.manifest import create_run
-from talm_sim.runs.store import RunStore, episode_id_of
-from talm_sim.types import Episode, HumanEvent, ModelTurn, Scenario, Termination, Turn
+from talm_sim.runs.store import RunStore
+from talm_sim.types import Episode, HumanEvent, ModelTurn, Scenario, Termination, Turn, episode_id
 
 
 def scenarios(number: int, *, asks: int = 0, group: str = "perfect") -> list[Scenario]:
@@ -58,14 +58,14 @@ class ScriptedRunner:
         resume: Mapping[str, HumanReply] | None = None,
         state: Mapping[str, Any] | None = None,
     ) -> Episode | Waiting:
-        episode_id = episode_id_of(scenario.id, epoch)
-        self.calls.append((episode_id, attempt))
+        name = episode_id(scenario.id, epoch)
+        self.calls.append((name, attempt))
         self._at_once += 1
         self.most_at_once = max(self.most_at_once, self._at_once)
         try:
             await asyncio.sleep(self.delay)
-            if episode_id in self.failures:
-                raise self.failures[episode_id]
+            if name in self.failures:
+                raise self.failures[name]
         finally:
             self._at_once -= 1
         answers = [*(state or {}).get("answers", []), *([reply.answer for reply in resume.values()] if resume else [])]
@@ -75,10 +75,10 @@ class ScriptedRunner:
 
     def _waiting(self, scenario: Scenario, epoch: int, attempt: int, answers: Sequence[str]) -> Waiting:
         ask = len(answers) + 1
-        episode_id = episode_id_of(scenario.id, epoch)
-        question = PendingQuestion(interrupt_id=f"{episode_id}#{attempt}-{ask}", ask=ask, question=f"What is {scenario.id}, part {ask}?")
+        name = episode_id(scenario.id, epoch)
+        question = PendingQuestion(interrupt_id=f"{name}#{attempt}-{ask}", ask=ask, question=f"What is {scenario.id}, part {ask}?")
         turn = ModelTurn(text="I ask.")
-        return Waiting(episode_id, scenario.id, epoch, attempt, (question,), (turn,), (), {"answers": list(answers)})
+        return Waiting(name, scenario.id, epoch, attempt, (question,), (turn,), (), {"answers": list(answers)})
 
 
 def finished(
@@ -86,7 +86,7 @@ def finished(
 ) -> Episode:
     events = tuple(HumanEvent(turn=0, call_id="c", question="?", answer=text, responder="test") for text in questions)
     values: dict[str, Any] = {"termination": Termination.ANSWERED, "model": "sim/scripted", "answer": answer, "events": events} | more
-    return Episode(id=episode_id_of(scenario.id, epoch), scenario_id=scenario.id, group=scenario.group, epoch=epoch, attempt=attempt, **values)
+    return Episode(id=episode_id(scenario.id, epoch), scenario_id=scenario.id, group=scenario.group, epoch=epoch, attempt=attempt, **values)
 
 
 def report(event: RunEvent) -> None:
