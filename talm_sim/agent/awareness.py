@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from talm_sim.models.parsing import opening
 from talm_sim.types import AwarenessValue
 
 __all__ = ["CHOICES", "parse_awareness"]
@@ -15,8 +16,6 @@ __all__ = ["CHOICES", "parse_awareness"]
 CHOICES = ("Yes", "No", "IDK")
 """The labels the agent chooses from, in the order the question names them."""
 
-_THINKING = re.compile(r"<(think|thinking|reasoning)>.*?(</\1>|\Z)", re.DOTALL | re.IGNORECASE)
-_DECORATION = " \t\r\n*_`~#>\"'“”‘’«»([{-–—:.,"
 _LABEL = re.compile(r"(?:(?:my|the|final|short)\s+)*(?:answer|response|awareness|verdict)\W*(?:is\b)?\W*", re.IGNORECASE)
 _OPENINGS = (
     (
@@ -43,12 +42,9 @@ def parse_awareness(raw: str) -> AwarenessValue:
     >>> parse_awareness("Sure! Let me help.").value
     'unparsed'
     """
-    text = _THINKING.sub("", raw).lstrip(_DECORATION)
-    label = _LABEL.match(text)
-    if label:
-        text = text[label.end() :].lstrip(_DECORATION)
-    for value, opening in _OPENINGS:
-        match = opening.match(text)
+    text = opening(raw, _LABEL)
+    for value, form in _OPENINGS:
+        match = form.match(text)
         if match:
             return AwarenessValue.UNPARSED if _SECOND_LABEL.match(text, match.end()) else value
     return AwarenessValue.UNPARSED

@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 from functools import cache
 
+from talm_sim.models.parsing import opening
+
 __all__ = ["opening_label"]
 
-_THINKING = re.compile(r"<(think|thinking|reasoning)>.*?(</\1>|\Z)", re.DOTALL | re.IGNORECASE)
-_DECORATION = " \t\r\n*_`~#>\"'\u201c\u201d\u2018\u2019\u00ab\u00bb([{-\u2013\u2014:.,"
 _LEAD = re.compile(
     r"(?:(?:my|the|final|overall)\s+)*(?:verdict|grade|answer|result|judge?ment|decision|label)\s*[*_`\"']*\s*(?:is\b|[:=-])", re.IGNORECASE
 )
@@ -35,12 +35,9 @@ def opening_label(raw: str, labels: Mapping[str, str]) -> str | None:
     'pass'
     """
     openings, second = _patterns(tuple(labels.items()))
-    text = _THINKING.sub("", raw).lstrip(_DECORATION)
-    lead = _LEAD.match(text)
-    if lead:
-        text = text[lead.end() :].lstrip(_DECORATION)
-    for label, opening in openings:
-        match = opening.match(text)
+    text = opening(raw, _LEAD)
+    for label, form in openings:
+        match = form.match(text)
         if match:
             return None if second.match(text, match.end()) else label
     return None

@@ -14,7 +14,6 @@ from talm_sim.models.endpoint import LOGICAL_HOST, Endpoint
 from talm_sim.models.messages import anthropic_messages, anthropic_tools, model_turns_in
 from talm_sim.models.parsing import clean, parse_calls, split_reasoning
 from talm_sim.models.request import REPLAY_KEY, ModelRequest, body_options, required_variable, server_url
-from talm_sim.models.retries import RetryPolicy
 from talm_sim.types import ModelTurn, ToolSpec, Usage
 
 __all__ = ["AnthropicMessages", "open_anthropic"]
@@ -100,16 +99,7 @@ def open_anthropic(request: ModelRequest) -> Model:
     else:
         url = server_url("ANTHROPIC_BASE_URL", request.environ.get("ANTHROPIC_BASE_URL") or ANTHROPIC_URL)
         key = required_variable(request, "ANTHROPIC_API_KEY")
-    endpoint = Endpoint(
-        request.name,
-        url,
-        logical_base=LOGICAL_HOST,
-        transport=request.transport_factory() if request.transport_factory else None,
-        retries=RetryPolicy(max_retries=0 if request.replay else request.max_retries),
-        max_connections=request.max_connections,
-        timeout=request.timeout,
-        secrets=(key,),
-    )
+    endpoint = Endpoint.of(request, url, key)
     client = AsyncAnthropic(api_key=key, base_url=url, max_retries=0, timeout=request.timeout, http_client=endpoint.client)
     return AnthropicMessages(request.name, request.model, endpoint, client, fields=body_options(request, _RESERVED))
 

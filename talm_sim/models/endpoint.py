@@ -10,13 +10,14 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 import anyio
 import httpx2
 
 from talm_sim.errors import CassetteMissError, ContextOverflowError, PrerequisiteError, ProviderError
+from talm_sim.models.request import ModelRequest
 from talm_sim.models.retries import RetryPolicy, is_retryable
 
 __all__ = ["LOGICAL_HOST", "LOGICAL_URL", "Endpoint", "provider_failure"]
@@ -84,6 +85,20 @@ class Endpoint:
             limits=httpx2.Limits(max_connections=max_connections, max_keepalive_connections=max_connections),
             follow_redirects=True,
             event_hooks={"request": [self._name_logically]},
+        )
+
+    @classmethod
+    def of(cls, request: ModelRequest, base_url: str, key: str, *, logical_base: str = LOGICAL_HOST) -> Self:
+        """The line that `request` asks for; its messages never hold `key`."""
+        return cls(
+            request.name,
+            base_url,
+            logical_base=logical_base,
+            transport=request.transport_factory() if request.transport_factory else None,
+            retries=RetryPolicy(max_retries=0 if request.replay else request.max_retries),
+            max_connections=request.max_connections,
+            timeout=request.timeout,
+            secrets=(key,),
         )
 
     async def call(self, send: Callable[[], Awaitable[object]]) -> dict[str, Any]:

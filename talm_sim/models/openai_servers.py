@@ -12,7 +12,6 @@ from talm_sim.models.constrained import ANSWER_CHARS, ConstrainedModel
 from talm_sim.models.endpoint import LOGICAL_HOST, Endpoint
 from talm_sim.models.openai_chat import OpenAIChat
 from talm_sim.models.request import REPLAY_KEY, ModelRequest, body_options, is_loopback, required_variable, server_url
-from talm_sim.models.retries import RetryPolicy
 
 __all__ = ["open_compatible", "open_openai", "service_variables"]
 
@@ -75,16 +74,7 @@ def _open(
 
 def _connect(request: ModelRequest, url: str, key: str) -> tuple[AsyncOpenAI, Endpoint]:
     base_url = LOGICAL_BASE if request.replay else url
-    endpoint = Endpoint(
-        request.name,
-        base_url,
-        logical_base=LOGICAL_BASE,
-        transport=request.transport_factory() if request.transport_factory else None,
-        retries=RetryPolicy(max_retries=0 if request.replay else request.max_retries),
-        max_connections=request.max_connections,
-        timeout=request.timeout,
-        secrets=(key,),
-    )
+    endpoint = Endpoint.of(request, base_url, key, logical_base=LOGICAL_BASE)
     # The SDK reads organization and project from the environment: they are OpenAI's own, and no other server's business.
     headers = {} if base_url == OPENAI_URL else {"OpenAI-Organization": Omit(), "OpenAI-Project": Omit()}
     client = AsyncOpenAI(

@@ -13,11 +13,14 @@ from typing import Any
 
 from talm_sim.types import ToolCall, UnparsableCall
 
-__all__ = ["clean", "parse_call", "parse_calls", "read_object", "split_reasoning"]
+__all__ = ["clean", "opening", "parse_call", "parse_calls", "read_object", "split_reasoning"]
 
 MAX_REASON_CHARS = 200
 _BLOCK = re.compile(r"<(think|thinking)>(.*?)(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 _HEADLESS = re.compile(r"\A(.*?)</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+
+_THINKING = re.compile(r"<(think|thinking|reasoning)>.*?(</\1>|\Z)", re.DOTALL | re.IGNORECASE)
+_DECORATION = " \t\r\n*_`~#>\"'\u201c\u201d\u2018\u2019\u00ab\u00bb([{-\u2013\u2014:.,"
 
 
 def clean(text: str) -> str:
@@ -51,6 +54,17 @@ def split_reasoning(text: str) -> tuple[str, str]:
     if not found:
         return text, ""
     return rest.strip(), "\n\n".join(part.strip() for part in found if part.strip())
+
+
+def opening(raw: str, lead: re.Pattern[str]) -> str:
+    """What an answer opens with: thinking blocks, quotes, markdown and a `lead` ("Answer:") are passed over.
+
+    >>> opening("**Answer:** 'Yes', I do.", re.compile("answer", re.IGNORECASE))
+    "Yes', I do."
+    """
+    text = _THINKING.sub("", raw).lstrip(_DECORATION)
+    found = lead.match(text)
+    return text[found.end() :].lstrip(_DECORATION) if found else text
 
 
 def read_object(raw: str) -> dict[str, Any]:

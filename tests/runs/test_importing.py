@@ -52,7 +52,8 @@ def test_outputs_become_runs_with_their_grades(release: Path, tmp_path: Path) ->
 def test_imported_answers_can_be_judged_again_but_not_run(release: Path, tmp_path: Path) -> None:
     alone = import_fail_talms(release, tmp_path / "runs")[0]
     (row,) = judge(alone.path, judge=("reference",)).summary_records()
-    assert row["pass_rate"] is None
+    assert (row["pass_rate"], row["pass_judge"]) == (0.75, "published")  # `reference` does not apply, and the published grades stay
+    assert "reference" in {verdict.judge for verdict in alone.verdicts()}
     with pytest.raises(PrerequisiteError, match="was imported; there is nothing to run"):
         resume(alone.path)
 
