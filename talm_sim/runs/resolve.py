@@ -13,6 +13,8 @@ __all__ = ["Recordings", "configure", "in_process", "overridden", "resolve"]
 
 RECORDINGS = Path("recordings")
 """Where new recordings go unless the user names a directory: the shipped ones are not written to."""
+TOOLLESS = frozenset({"no-tools"})
+"""Groups whose scenarios offer no tool, so that there is no tool traffic to record."""
 
 
 class Recordings(Protocol):
@@ -57,7 +59,8 @@ def resolve(config: RunConfig, recordings: Recordings) -> RunConfig:
     elif models is None:
         models = Traffic.REPLAY if known and recordings.has_model(config.model, config.groups) else Traffic.LIVE
     if tools is None:
-        tools = Traffic.REPLAY if known and recordings.has_tools(config.groups) else Traffic.LIVE
+        calling = [group for group in config.groups if group not in TOOLLESS]
+        tools = Traffic.REPLAY if known and recordings.has_tools(calling) else Traffic.LIVE
     values: dict[str, Any] = {"models": models, "tools": tools}
     if config.human == "auto":
         values["human"] = "recorded" if models is Traffic.REPLAY else "none"
