@@ -15,7 +15,7 @@ import talm_sim
 PACKAGE = Path(talm_sim.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 LAYERS = (
-    ("errors", "types", "digests"),
+    ("errors", "types", "digests", "pointer"),
     ("config",),
     ("models",),
     ("tools_env", "scenarios"),

@@ -23,9 +23,9 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command, Send, interrupt
 
 from talm_sim.agent.awareness import CHOICES, parse_awareness
-from talm_sim.agent.prompts import ASK_HUMAN, Prompts
+from talm_sim.agent.prompts import Prompts
 from talm_sim.errors import CassetteMissError, ContextOverflowError, ProviderError
-from talm_sim.models.base import GenerationSettings, Model
+from talm_sim.models.base import ASK_HUMAN, GenerationSettings, Model
 from talm_sim.tools_env.environment import EpisodeTools
 from talm_sim.types import (
     AwarenessAnswer,

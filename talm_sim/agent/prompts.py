@@ -9,12 +9,11 @@ from importlib import resources
 from pathlib import Path
 
 from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.models.base import ASK_HUMAN
 from talm_sim.types import AwarenessKind, ToolSpec
 
-__all__ = ["ASK_HUMAN", "Prompts", "load_prompts"]
+__all__ = ["Prompts", "load_prompts"]
 
-ASK_HUMAN = "ask_human"
-"""Name of the Ask-and-Help tool."""
 _TABLES = {"agent": "", "awareness": "awareness_"}
 """Tables of the prompt file and the prefix of their fields here; the `judge` table belongs to the judges."""
 

@@ -10,7 +10,10 @@ from langchain_core.messages import BaseMessage
 
 from talm_sim.types import ModelTurn, Scenario, ToolSpec
 
-__all__ = ["GenerationSettings", "Model", "ScenarioModel"]
+__all__ = ["ASK_HUMAN", "GenerationSettings", "Model", "ScenarioModel"]
+
+ASK_HUMAN = "ask_human"
+"""Name of the Ask-and-Help tool, by which agents offer it and controls call it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,16 +37,16 @@ from typing import Any
 from langchain_core.messages import BaseMessage, ToolMessage
 
 from talm_sim.errors import PrerequisiteError, ProviderError, did_you_mean
-from talm_sim.models.base import GenerationSettings, Model
+from talm_sim.models.base import ASK_HUMAN, GenerationSettings, Model
 from talm_sim.models.invention import invent
 from talm_sim.models.messages import text_of
 from talm_sim.models.request import ModelRequest
+from talm_sim.pointer import resolve_pointer
 from talm_sim.types import Fact, Facts, GoldCall, Missing, MissingKind, ModelTurn, Scenario, ToolCall, ToolSpec
 
 __all__ = ["CONTROLS", "SimModel", "open_sim"]
 
 CONTROLS = ("oracle", "eager", "cautious", "asker")
-ASK_HUMAN = "ask_human"
 _ASK_ID = "ask-1"
 _NOT_THERE = object()
 
@@ -238,17 +238,11 @@ def _read(text: str) -> Any:
 
 
 def _resolve(document: Any, pointer: str) -> Any:
-    """The part of a tool result that a JSON pointer (RFC 6901) names."""
-    value = _NOT_THERE if document is None else document
-    for part in pointer.split("/")[1:]:
-        key = part.replace("~1", "/").replace("~0", "~")
-        if isinstance(value, dict):
-            value = value.get(key, _NOT_THERE)
-        elif isinstance(value, list) and key.isdecimal() and int(key) < len(value):
-            value = value[int(key)]
-        else:
-            return _NOT_THERE
-    return value
+    """The part of a tool result that a JSON pointer names."""
+    try:
+        return _NOT_THERE if document is None else resolve_pointer(document, pointer)
+    except LookupError:
+        return _NOT_THERE
 
 
 def _shown(value: Any) -> str:

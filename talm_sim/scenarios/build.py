@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from talm_sim.errors import PrerequisiteError, ToolError
-from talm_sim.scenarios.pointer import resolve_pointer
+from talm_sim.pointer import resolve_pointer
 from talm_sim.scenarios.seeds import Seed, load_seeds
 from talm_sim.types import Fact, Facts, GoldCall, Missing, MissingKind, Scenario, Source, ToolSpec, Turn
 

@@ -12,9 +12,9 @@ import jsonschema
 
 from talm_sim.digests import canonical_json
 from talm_sim.errors import ToolError
+from talm_sim.pointer import resolve_pointer
 from talm_sim.scenarios.build import GROUPS, CallTool
 from talm_sim.scenarios.leaks import find_leak, mentions, tokens
-from talm_sim.scenarios.pointer import resolve_pointer
 from talm_sim.types import Fact, Facts, GoldCall, MissingKind, Scenario, ToolSpec
 
 __all__ = ["Problem", "check_scenarios"]

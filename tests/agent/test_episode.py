@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -91,8 +91,8 @@ class Script:
         """Nothing to close."""
 
 
-def _calls(*calls: tuple[str, dict[str, object]]) -> ModelTurn:
-    tool_calls = tuple(ToolCall(id=f"c{number}", name=name, arguments=arguments) for number, (name, arguments) in enumerate(calls))
+def _calls(*calls: tuple[str, Mapping[str, object]]) -> ModelTurn:
+    tool_calls = tuple(ToolCall(id=f"c{number}", name=name, arguments=dict(arguments)) for number, (name, arguments) in enumerate(calls))
     return ModelTurn(tool_calls=tool_calls, usage=Usage(input_tokens=100, output_tokens=10))
 
 

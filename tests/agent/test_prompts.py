@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from talm_sim.agent.prompts import ASK_HUMAN, load_prompts
+from talm_sim.agent.prompts import load_prompts
 from talm_sim.errors import PrerequisiteError
+from talm_sim.models.base import ASK_HUMAN
 from talm_sim.types import AwarenessKind, ToolSpec
 
 TOOL = ToolSpec(name="airport_info", description="Facts {tools} of an airport.", parameters={"type": "object", "properties": {"code": {}}})
