@@ -19,6 +19,7 @@ from talm_sim.cli.responder import TerminalResponder
 from talm_sim.cli.table import Block, table_lines
 from talm_sim.cli.text import count, one_line
 from talm_sim.config import RunConfig
+from talm_sim.models import sim
 from talm_sim.runs.ablate import Ablation, ablate
 from talm_sim.runs.api import judge, resume, run
 from talm_sim.runs.batch import Ask
@@ -26,7 +27,7 @@ from talm_sim.runs.stored import StoredRun
 
 __all__ = ["CONTROLS", "ablate_session", "judge_session", "print_blocks", "resume_session", "run_session"]
 
-CONTROLS = ("sim/oracle", "sim/eager", "sim/cautious", "sim/asker")
+CONTROLS = tuple(f"sim/{control}" for control in sim.CONTROLS)
 """Models printed by `--controls`: scripts whose true metric values are known."""
 _INTERRUPTED = 130
 _T = TypeVar("_T")
