@@ -6,7 +6,7 @@ import hashlib
 import json
 from typing import Any
 
-__all__ = ["canonical_json", "digest"]
+__all__ = ["canonical_json", "derived_seed", "digest"]
 
 
 def canonical_json(value: Any) -> str:
@@ -21,3 +21,11 @@ def digest(value: Any, length: int = 12) -> str:
     True
     """
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()[:length]
+
+
+def derived_seed(*parts: Any) -> int:
+    """Return a 28-bit seed that depends on all `parts`.
+
+    One seed for all would make a server draw the same noise everywhere: the draws would not be independent, and no interval would hold.
+    """
+    return int(digest(list(parts), 7), 16)

@@ -15,7 +15,7 @@ from langgraph.types import Command
 from talm_sim.agent.graph import EpisodeContext, State, talm_graph
 from talm_sim.agent.humans import HumanReply, Responder
 from talm_sim.agent.prompts import Prompts
-from talm_sim.digests import digest
+from talm_sim.digests import derived_seed
 from talm_sim.errors import CassetteMissError
 from talm_sim.models.base import GenerationSettings, Model, ScenarioModel
 from talm_sim.tools_env.cassettes import Player, current_player
@@ -165,8 +165,7 @@ async def _play(
 
 def _context(agent: Agent, scenario: Scenario, tools: EpisodeTools, epoch: int) -> EpisodeContext:
     settings = agent.settings
-    # One seed for all would make a server draw the same noise everywhere: episodes would not be independent, and no interval would hold.
-    seed = None if settings.seed is None else int(digest([settings.seed, scenario.id, epoch], 7), 16)
+    seed = None if settings.seed is None else derived_seed(settings.seed, scenario.id, epoch)
     offered = tuple(tools.tools) if agent.human == "none" else (*tools.tools, agent.prompts.human_tool())
     model = agent.model.for_scenario(scenario) if isinstance(agent.model, ScenarioModel) else agent.model
     return EpisodeContext(

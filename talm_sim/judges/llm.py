@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from talm_sim.digests import derived_seed
 from talm_sim.errors import ContextOverflowError
 from talm_sim.judges.base import JudgeContext, OpenVote, judge_digest, no_recording
 from talm_sim.judges.grader import ask_grader
@@ -58,7 +59,7 @@ class LlmJudge:
         for vote in range(1, VOTES + 1):
             try:
                 with self.open_vote(self.config_digest, episode, vote):
-                    raw = await ask_grader(self.model, self.instructions, question, ("Pass", "Fail"), seed=vote)
+                    raw = await ask_grader(self.model, self.instructions, question, ("Pass", "Fail"), derived_seed(episode.id, vote))
             except ContextOverflowError:
                 return self._verdict(episode, None, "not judged: the episode is longer than the judge's context", votes)
             label = opening_label(raw, _LABELS)

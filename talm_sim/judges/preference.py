@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from talm_sim.digests import derived_seed
 from talm_sim.errors import ContextOverflowError
 from talm_sim.judges.base import JudgeContext, OpenVote, judge_digest, no_recording
 from talm_sim.judges.grader import ask_grader
@@ -113,7 +114,8 @@ class PreferenceJudge:
         sections = [("Request", scenario.query), ("Answer 1", answers[0]), ("Answer 2", answers[1])]
         question = show("Compare answer 1 with answer 2. Start with Win, Tie or Lose.", sections)
         with self.open_vote(self.config_digest, episode, vote):
-            return opening_label(await ask_grader(self.model, self.instructions, question, ("Win", "Tie", "Lose"), seed=vote), _LABELS)
+            seed = derived_seed(episode.id, vote)
+            return opening_label(await ask_grader(self.model, self.instructions, question, ("Win", "Tie", "Lose"), seed), _LABELS)
 
     def _verdict(self, episode: Episode, value: bool | None, explanation: str, votes: tuple[bool, ...] = ()) -> Verdict:
         return Verdict(

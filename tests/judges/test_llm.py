@@ -65,14 +65,15 @@ async def test_each_vote_is_a_conversation_of_its_own_in_its_own_setting() -> No
         yield
         inside.remove(vote)
 
-    model = scripted("Pass", "Pass", "Pass")
+    model = scripted(*["Pass"] * 6)
     judge = LlmJudge(model, "Grade.", open_vote)
     await judge(episode(), SCENARIO)
     assert opened == [(judge.config_digest, "s", vote) for vote in (1, 2, 3)]
     assert not inside
     assert [len(messages) for messages in model.asked] == [2, 2, 2]
     assert len(set(model.questions)) == 1
-    assert {settings.seed for settings in model.settings} == {1, 2, 3}
+    await judge(episode().model_copy(update={"id": "t"}), SCENARIO)
+    assert len({settings.seed for settings in model.settings}) == 6, "votes on one episode, and on two, must be independent draws"
     assert model.settings[0].choices == ("Pass", "Fail")
 
 
