@@ -23,7 +23,7 @@ class HumanReply:
 
     Attributes:
         answer: The words the agent reads.
-        responder: Who answered: `terminal`, `recorded`, `simulated`, `answer`.
+        responder: Who answered: `terminal`, `simulated`, `answer`, or `recorded (WHO)` for an answer that WHO gave when it was recorded.
         declined: `idk` if the person does not know, `skip` if they would not say.
         asked_at: Unix time the question was put, in seconds.
         answered_at: Unix time of the answer, in seconds.
@@ -77,7 +77,7 @@ class RecordedResponder:
             raise CassetteMissError(f"{self._scenario_id}: no human answer was recorded for question {ask}; try --human simulated.")
         if recorded.question_digest != question_digest(question):
             raise CassetteMissError(f"{self._scenario_id}: question {ask} is not the recorded one ('{recorded.question[:80]}').")
-        return HumanReply(recorded.answer, "recorded", recorded.declined)
+        return HumanReply(recorded.answer, f"recorded ({recorded.responder})", recorded.declined)
 
 
 def describe_missing(scenario: Scenario, specs: Mapping[str, ToolSpec]) -> str:
