@@ -96,9 +96,7 @@ def convert(gguf: Path, target: Path) -> None:
     disable_progress_bar()
     source = {"pretrained_model_name_or_path": str(gguf.parent), "gguf_file": gguf.name}
     # Without dequantize the weights stay packed, and save_pretrained refuses them.
-    model = AutoModelForCausalLM.from_pretrained(
-        **source, dtype=torch.float32, quantization_config=GgufConfig(dequantize=True)
-    )
+    model = AutoModelForCausalLM.from_pretrained(**source, dtype=torch.float32, quantization_config=GgufConfig(dequantize=True))
     model.save_pretrained(target)
     AutoTokenizer.from_pretrained(**source).save_pretrained(target)
     restore_digit_splitter(target / "tokenizer.json")
