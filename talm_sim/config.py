@@ -252,8 +252,10 @@ def parse_limit(text: str | None) -> tuple[int, int | None]:
         start, stop = (int(first) - 1, int(last)) if dash else (0, int(first))
     except ValueError:
         raise ValueError(f"'{text}' is no limit: write a number such as 20, or a range such as 21-40.") from None
-    if start < 0 or stop <= start:
+    if start < 0 or stop < 1:
         raise ValueError(f"limit '{text}' selects nothing: the smallest is 1.")
+    if stop <= start:
+        raise ValueError(f"limit '{text}' selects nothing: it ends before it begins.")
     return start, stop
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from talm_sim.config import RunConfig, Scope, Traffic, scope_of
+from talm_sim.config import RunConfig, Scope, scope_of
 from talm_sim.digests import digest
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.runs.api import prepare, resume_async, run_async, to_completion
@@ -99,32 +99,37 @@ async def ablate_async(
 
 
 async def _planned(shared: RunConfig, values: Mapping[str, Any], name: str) -> RunConfig:
-    """The configuration of a cell, checked and named after its content."""
+    """The configuration of a cell, named after its content and, where it was not begun before, checked for all it needs."""
     try:
-        final, scenarios, library = prepare(configure(shared, {field: _as_value(field, value) for field, value in values.items()}))
-        if final.models is Traffic.REPLAY:
-            async with open_parts(final, library) as parts:
+        final, scenarios, library = await prepare(configure(shared, {field: _as_value(field, value) for field, value in values.items()}))
+        content = {
+            "generation": final.fields_of(Scope.GENERATION) | {"prompts": final.generation_digest()},
+            "scoring": final.fields_of(Scope.SCORING),
+            "dataset": dataset_digest(scenarios),
+        }
+        named: RunConfig = final.model_copy(update={"run_id": f"{name}-{digest(content)}"})
+        if not _directory(named).exists():
+            async with open_parts(named, library) as parts:
+                parts.check(scenarios)
                 await check_recorded(parts, scenarios)
     except PrerequisiteError as err:
         raise PrerequisiteError(f"cell {_label(values)}: {err}") from None
-    content = {
-        "generation": final.fields_of(Scope.GENERATION) | {"prompts": final.generation_digest()},
-        "scoring": final.fields_of(Scope.SCORING),
-        "dataset": dataset_digest(scenarios),
-    }
-    named: RunConfig = final.model_copy(update={"run_id": f"{name}-{digest(content)}"})
     return named
 
 
 async def _run_cell(config: RunConfig, on_event: OnEvent) -> StoredRun:
-    assert config.run_id is not None
-    path = config.run_dir / config.run_id
+    path = _directory(config)
     if not path.exists():
         return await run_async(config, on_event=on_event)
     stored = StoredRun(path)
     if stored.finished == stored.total and stored.judged:
         return stored
     return await resume_async(path, on_event=on_event, max_episodes=config.max_episodes, max_connections=config.max_connections)
+
+
+def _directory(config: RunConfig) -> Path:
+    assert config.run_id is not None
+    return config.run_dir / config.run_id
 
 
 def _check_field(field: str, values: Sequence[Any]) -> None:

@@ -66,7 +66,7 @@ async def run_async(
     **options: Any,
 ) -> StoredRun:
     """`run`, on the running event loop."""
-    final, scenarios, library = prepare(configure(config, options))
+    final, scenarios, library = await prepare(configure(config, options))
     # Everything that can be missing is opened before the run exists, so a failed start leaves nothing behind.
     async with open_parts(final, library) as parts:
         parts.check(scenarios)
@@ -76,14 +76,14 @@ async def run_async(
         return await _session(StoredRun(directory), parts, on_event=on_event, ask=ask, wait=wait)
 
 
-def prepare(wanted: RunConfig) -> tuple[RunConfig, list[Scenario], CassetteLibrary]:
+async def prepare(wanted: RunConfig) -> tuple[RunConfig, list[Scenario], CassetteLibrary]:
     """Resolve a configuration and find out, before anything runs, what it lacks.
 
     Returns:
         The configuration with every automatic value decided, its scenarios, and the recordings it uses.
 
     Raises:
-        PrerequisiteError: A scenario, prompt, judge or recording it needs is not there.
+        PrerequisiteError: A scenario, prompt, judge (or its model) or recording it needs is not there.
     """
     load_prompts(wanted.prompts)
     library = CassetteLibrary(wanted.cassettes)
@@ -91,7 +91,7 @@ def prepare(wanted: RunConfig) -> tuple[RunConfig, list[Scenario], CassetteLibra
     final = resolve(wanted, library)
     if final.cassettes != wanted.cassettes:
         library = CassetteLibrary(final.cassettes)
-    check_judges(final, library)
+    await check_judges(final, library)
     return final, scenarios, library
 
 
@@ -122,7 +122,9 @@ async def resume_async(
     load_prompts(config.prompts)
     if config.generation_digest() != stored.manifest.generation_digest:
         raise PrerequisiteError(f"resume: {config.prompts} has changed since the run began; restore it, or start a new run.")
-    async with open_parts(config, CassetteLibrary(config.cassettes)) as parts:
+    library = CassetteLibrary(config.cassettes)
+    await check_judges(config, library)
+    async with open_parts(config, library) as parts:
         return await _session(stored, parts, on_event=on_event, ask=ask, wait=wait)
 
 
@@ -148,7 +150,7 @@ async def judge_async(run: Path | str, *, on_event: OnEvent = ignore_events, **s
         stored.config, scoring, {Scope.SCORING, Scope.OPERATIONAL}, verb="judge", otherwise="that is not for a judge to change."
     )
     library = CassetteLibrary(config.cassettes)
-    check_judges(config, library)
+    await check_judges(config, library)
     async with RunStore.open(stored.path) as store:
         await judge_run(store, config, library, on_event)
     return stored

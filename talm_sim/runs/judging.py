@@ -26,8 +26,8 @@ from talm_sim.types import Episode
 __all__ = ["check_judges", "judge_run", "judge_traffic"]
 
 
-def check_judges(config: RunConfig, library: CassetteLibrary) -> None:
-    """See that the judges of a resolved `config` are there, before anything is run.
+async def check_judges(config: RunConfig, library: CassetteLibrary) -> None:
+    """See that the judges of a resolved `config` are there and their model opens, before anything is run.
 
     Raises:
         PrerequisiteError: A judge is unknown, or its model can be neither replayed nor asked live.
@@ -39,7 +39,12 @@ def check_judges(config: RunConfig, library: CassetteLibrary) -> None:
         except PrerequisiteError as err:
             raise PrerequisiteError(f"--judge: {err}") from None
     if config.judge_model is not None:
-        judge_traffic(config, library)
+        try:
+            model = _open_model(config, judge_traffic(config, library))
+        except PrerequisiteError as err:
+            flag = f"--judge-model {config.judge_model}: "
+            raise PrerequisiteError(flag + str(err).removeprefix(flag)) from None
+        await model.aclose()
     if config.paired_run is not None:
         load_run(config.paired_run, config.run_dir)
 

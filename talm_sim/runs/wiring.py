@@ -49,6 +49,9 @@ class Parts:
         Raises:
             PrerequisiteError: A scenario names a tool or perturbation that is not.
         """
+        if not self.environment.specs and any(scenario.tools for scenario in scenarios):
+            where = self.config.cassettes or "the shipped recordings"
+            raise PrerequisiteError(f"{where}: no tools are recorded there; choose another --cassettes, or add --tools live.")
         for scenario in scenarios:
             self.environment.open(scenario)
 

@@ -69,14 +69,23 @@ def test_pandas_is_optional(world: dict[str, Any], monkeypatch: pytest.MonkeyPat
         ({"perturb": ("http-50",)}, "Did you mean"),
         ({"judge": ("referenc",)}, "--judge: unknown judge 'referenc'. Did you mean 'reference'?"),
         ({"judge_model": "openai/gpt-4o", "models": "replay", "model": "openai/x"}, "--judge-model openai/gpt-4o: was not recorded"),
+        (
+            {"judge_model": "opnai/gpt-4o"},
+            "--judge-model opnai/gpt-4o: model 'opnai/gpt-4o': unknown provider 'opnai'. Did you mean 'openai'?",
+        ),
+        ({"judge_model": "openai/gpt-4o"}, "--judge-model openai/gpt-4o: openai/gpt-4o: the environment variable OPENAI_API_KEY is not set"),
         ({"split": "no-tools"}, "no scenario of group no-tools"),
         ({"limit": "0"}, "--limit: limit '0' selects nothing"),
         ({"paired_run": "nowhere"}, "nowhere: no such run."),
         ({"run_id": "../x"}, "is no run name"),
         ({"prompts": Path("none.toml")}, "none.toml"),
+        ({"cassettes": Path("nowhere"), "tools": "replay"}, "nowhere: no tools are recorded there; choose another --cassettes, or add"),
     ],
 )
-def test_what_is_wrong_is_said_before_a_run_exists(world: dict[str, Any], options: dict[str, Any], message: str) -> None:
+def test_what_is_wrong_is_said_before_a_run_exists(
+    world: dict[str, Any], options: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(PrerequisiteError) as caught:
         run(**{**world, **options})
     assert message in str(caught.value)

@@ -59,7 +59,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str,
 
 @asynccontextmanager
 async def opened(stored: StoredRun) -> AsyncIterator[tuple[Parts, RunStore]]:
-    config, _, library = prepare(stored.config)
+    config, _, library = await prepare(stored.config)
     async with open_parts(config, library) as parts, RunStore.open(stored.path) as store:
         yield parts, store
 
