@@ -66,6 +66,11 @@ class _Job:
         return episode_id(self.scenario.id, self.epoch)
 
 
+_SPACING_S = 0.003
+"""Seconds between the first starts, about what an episode costs the processor. Started at once, all would stay in step: they would wait for
+their models together and then for the processor together."""
+
+
 async def run_batch(
     store: RunStore,
     runner: EpisodeRunner,
@@ -118,6 +123,7 @@ class _Batch:
         self._plan = self._fresh(done | set(self._paused))
         self._ready: deque[_Job] = deque()
         self._running: set[asyncio.Task[None]] = set()
+        self._in_flight = 0
         self._asking: asyncio.Task[None] | None = None
         self._failure: BaseException | None = None
         self._wake = asyncio.Event()
@@ -148,15 +154,21 @@ class _Batch:
 
     async def _dispatch(self, max_episodes: int) -> None:
         self._collect_answers()
+        to_space = max_episodes
         while True:
             self._wake.clear()
-            while self._failure is None and len(self._running) < max_episodes:
+            # What still waits for its commit is in no one's way, but it is held in memory: a slow disk must slow the run.
+            while self._failure is None and self._in_flight < max_episodes and len(self._running) < 2 * max_episodes:
                 job = self._ready.popleft() if self._ready else next(self._plan, None)
                 if job is None:
                     break
+                self._in_flight += 1
                 task = asyncio.create_task(self._episode(job))
                 self._running.add(task)
                 task.add_done_callback(self._slot_is_free)
+                if to_space:
+                    to_space -= 1
+                    await asyncio.sleep(_SPACING_S)
             self._start_asking()
             if isinstance(self._failure, PrerequisiteError) or (not self._running and not self._expects_answers()):
                 return
@@ -179,12 +191,17 @@ class _Batch:
     async def _episode(self, job: _Job) -> None:
         paused = job.paused
         self._on_event(EpisodeStarted(job.episode_id, job.attempt, resumed=paused is not None))
-        if paused is None:
-            self._store.begin(job.episode_id, job.attempt)
-            result = await self._runner(job.scenario, epoch=job.epoch, attempt=job.attempt)
-        else:
-            replies = replies_to(self._store.reader, job.episode_id, job.attempt)
-            result = await self._runner(job.scenario, epoch=job.epoch, attempt=job.attempt, resume=replies, state=paused.state)
+        try:
+            if paused is None:
+                self._store.begin(job.episode_id, job.attempt)
+                result = await self._runner(job.scenario, epoch=job.epoch, attempt=job.attempt)
+            else:
+                replies = replies_to(self._store.reader, job.episode_id, job.attempt)
+                result = await self._runner(job.scenario, epoch=job.epoch, attempt=job.attempt, resume=replies, state=paused.state)
+        finally:
+            # The next one need not wait for this one's commit.
+            self._in_flight -= 1
+            self._wake.set()
         if isinstance(result, Episode):
             await self._store.finish(result, job.position)
             self._finished += 1

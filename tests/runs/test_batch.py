@@ -143,7 +143,7 @@ async def test_a_bug_is_raised_after_the_others_in_flight_are_kept(tmp_path: Pat
 
     class SlowOthers(ScriptedRunner):
         async def __call__(self, scenario, **options):  # type: ignore[no-untyped-def]
-            self.delay = 0.0 if scenario.id == "plain-001" else 0.05
+            self.delay = 0.1 if scenario.id == "plain-001" else 0.3
             return await super().__call__(scenario, **options)
 
     with pytest.raises(ZeroDivisionError):
