@@ -5,8 +5,9 @@ The default loader would execute a crafted checkpoint, and a run directory from 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import sqlite3
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,9 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from talm_sim import types
+from talm_sim.errors import PrerequisiteError
 
-__all__ = ["durable_saver", "memory_saver"]
+__all__ = ["checkpoint_file", "durable_saver", "memory_saver"]
 
 _STATE_TYPES = (
     types.AwarenessAnswer,
@@ -55,8 +57,24 @@ def memory_saver() -> InMemorySaver:
 
 @asynccontextmanager
 async def durable_saver(path: Path) -> AsyncIterator[BaseCheckpointSaver[Any]]:
-    """A saver that keeps paused episodes in the SQLite file `path`."""
-    async with AsyncSqliteSaver.from_conn_string(str(path)) as saver:
-        saver.serde = _serializer()
-        await saver.setup()
+    """A saver that keeps paused episodes in the SQLite file `path`.
+
+    Raises:
+        PrerequisiteError: The file is damaged, or something else lies there.
+    """
+    async with AsyncExitStack() as stack:
+        with checkpoint_file(path):
+            saver = await stack.enter_async_context(AsyncSqliteSaver.from_conn_string(str(path)))
+            saver.serde = _serializer()
+            await saver.setup()
         yield saver
+
+
+@contextmanager
+def checkpoint_file(path: Path) -> Iterator[None]:
+    """Say in one line what SQLite cannot do with the file `path`."""
+    try:
+        yield
+    except sqlite3.Error as err:
+        mend = "move it away: the episodes that wait start again, and what people answered is kept"
+        raise PrerequisiteError(f"{path}: cannot be read ({err}); {mend}.") from None

@@ -121,7 +121,8 @@ async def resume_async(
     config = overridden(stored.config, overrides, {Scope.OPERATIONAL}, verb="resume", otherwise="start a new run with `talm-sim run` instead.")
     load_prompts(config.prompts)
     if config.generation_digest() != stored.manifest.generation_digest:
-        raise PrerequisiteError(f"resume: {config.prompts} has changed since the run began; restore it, or start a new run.")
+        changed = config.prompts or f"{stored.path}: run.json, or a wording built into talm-sim,"
+        raise PrerequisiteError(f"resume: {changed} has changed since the run began; restore it, or start a new run.")
     library = CassetteLibrary(config.cassettes)
     await check_judges(config, library)
     async with open_parts(config, library) as parts:

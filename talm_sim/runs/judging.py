@@ -77,7 +77,7 @@ async def judge_run(store: RunStore, config: RunConfig, library: CassetteLibrary
     async with _open_judges(store, config, library) as judges:
         failed = await score(store, judges, max_at_once=config.max_connections, on_event=on_event)
         # What others published of an imported run cannot be judged again, so it stays.
-        published = [(name, digest) for name, digest in rows.meta(store.reader, "judges") or () if name.startswith("published")]
+        published = [(name, digest) for name, digest in rows.judges(store.reader) or () if name.startswith("published")]
         now = [(judge.name, judge.config_digest) for judge in judges]
         await store.set_meta({"judges": [*published, *now], "scoring": config.fields_of(Scope.SCORING)})
     return failed

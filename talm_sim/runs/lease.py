@@ -61,7 +61,7 @@ class Lease:
 
 def owner_of(conn: sqlite3.Connection) -> Owner | None:
     """The process named in the lease, dead or alive; None where nobody holds the run."""
-    row = conn.execute("SELECT pid, host, process, heartbeat FROM lease").fetchone()
+    row = conn.execute("SELECT CAST(pid AS INTEGER), CAST(host AS TEXT), CAST(process AS TEXT), CAST(heartbeat AS REAL) FROM lease").fetchone()
     return Owner(*row) if row else None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import time
 from contextlib import closing
@@ -12,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from talm_sim.errors import PrerequisiteError, did_you_mean
-from talm_sim.runs.database import connect_owner, unpack
+from talm_sim.runs import rows
+from talm_sim.runs.database import connect_owner
 from talm_sim.runs.lease import owner_of
-from talm_sim.types import Scenario
 
 if TYPE_CHECKING:
     from talm_sim.agent.humans import HumanReply
@@ -26,7 +25,7 @@ Key = tuple[str, int, str]
 """Episode id, attempt, interrupt id."""
 
 _UNANSWERED = """
-SELECT q.episode_id, q.attempt, q.interrupt_id, q.ask, q.question, q.asked_at, w.body, s.body
+SELECT q.episode_id, q.attempt, q.interrupt_id, q.ask, q.question, q.asked_at, w.body, s.id, s.body
 FROM questions q
 JOIN waiting w ON w.episode_id = q.episode_id AND w.attempt = q.attempt
 JOIN scenarios s ON s.id = w.scenario_id
@@ -87,8 +86,8 @@ class Question:
 def unanswered(conn: sqlite3.Connection) -> list[Question]:
     """Questions without an answer, in the order they were asked."""
     found = []
-    for episode_id, attempt, interrupt_id, ask, text, asked_at, waiting, scenario in conn.execute(_UNANSWERED):
-        asked_in = Scenario.model_validate_json(unpack(scenario))
+    for episode_id, attempt, interrupt_id, ask, text, asked_at, waiting, scenario_id, scenario in conn.execute(_UNANSWERED):
+        asked_in = rows.scenario(scenario, scenario_id)
         found.append(
             Question(
                 episode_id=episode_id,
@@ -100,7 +99,7 @@ def unanswered(conn: sqlite3.Connection) -> list[Question]:
                 scenario_id=asked_in.id,
                 group=asked_in.group,
                 query=asked_in.query,
-                progress=json.loads(unpack(waiting))["progress"],
+                progress=rows.waiting(waiting, episode_id).progress,
             )
         )
     return found

@@ -2,26 +2,44 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError, field_validator
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.database import DATABASE, unpack
-from talm_sim.types import Episode, Scenario, Verdict
+from talm_sim.types import Episode, Event, Scenario, Verdict
 
-__all__ = ["episode", "episodes", "meta", "scenarios", "verdict", "verdicts"]
+__all__ = ["episode", "episodes", "judges", "meta", "scenario", "scenarios", "verdict", "verdicts", "waiting"]
 
 _T = TypeVar("_T", bound=BaseModel)
+_V = TypeVar("_V")
+_EVENT: TypeAdapter[Event] = TypeAdapter(Event)
+
+
+class WaitingBody(BaseModel):
+    """What is kept of an episode that waits for a person."""
+
+    state: dict[str, Any]
+    """`Waiting.state`."""
+    progress: list[dict[str, Any]]
+    """`Question.progress`."""
+
+    @field_validator("progress")
+    @classmethod
+    def _events(cls, progress: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        for item in progress:
+            if "type" in item:
+                _EVENT.validate_python(item)
+        return progress
 
 
 def scenarios(conn: sqlite3.Connection) -> Iterator[Scenario]:
     """The run's scenarios in order."""
     for scenario_id, body in conn.execute("SELECT id, body FROM scenarios ORDER BY position"):
-        yield _parsed(Scenario, body, f"scenario '{scenario_id}'")
+        yield scenario(body, scenario_id)
 
 
 def episodes(conn: sqlite3.Connection, group: str | None = None) -> Iterator[Episode]:
@@ -52,16 +70,37 @@ def verdict(conn: sqlite3.Connection, episode_id: str, judge: str, judge_config_
     return _parsed(Verdict, row[0], f"verdict '{judge}' of '{episode_id}'") if row else None
 
 
-def meta(conn: sqlite3.Connection, key: str) -> Any:
-    """A small fact about the run; None where it is not set."""
+def waiting(body: bytes, episode_id: str) -> WaitingBody:
+    """Read what is kept of an episode that waits."""
+    return _parsed(WaitingBody, body, f"waiting episode '{episode_id}'")
+
+
+def scenario(body: bytes, scenario_id: str) -> Scenario:
+    """Read one scenario."""
+    return _parsed(Scenario, body, f"scenario '{scenario_id}'")
+
+
+def judges(conn: sqlite3.Connection) -> list[tuple[str, str]] | None:
+    """The judges the run was last judged with, each with its config digest; None where it was not judged yet."""
+    return meta(conn, "judges", list[tuple[str, str]])
+
+
+def meta(conn: sqlite3.Connection, key: str, kind: type[_V]) -> _V | None:
+    """A small fact about the run, which is a `kind`; None where it is not set."""
     row = conn.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-    return json.loads(row[0]) if row else None
+    try:
+        return TypeAdapter(kind).validate_json(row[0]) if row else None
+    except ValidationError as err:
+        raise PrerequisiteError(f"{DATABASE}: '{key}' is damaged: {_first(err)}; restore the file from a copy.") from None
 
 
 def _parsed(kind: type[_T], body: bytes, what: str) -> _T:
     try:
         return kind.model_validate_json(unpack(body))
     except ValidationError as err:
-        first = err.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise PrerequisiteError(f"{DATABASE}: {what} is damaged: {where}: {first['msg']}; restore the file from a copy.") from None
+        raise PrerequisiteError(f"{DATABASE}: {what} is damaged: {_first(err)}; restore the file from a copy.") from None
+
+
+def _first(err: ValidationError) -> str:
+    first = err.errors()[0]
+    return ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from talm_sim.runs import questions, rows
-from talm_sim.runs.database import connect_owner, connect_reader, pack, unpack
+from talm_sim.runs.database import connect_owner, connect_reader, pack
 from talm_sim.runs.lease import acquire
 from talm_sim.runs.writer import Writer
 from talm_sim.types import Episode, Scenario, Verdict
@@ -120,7 +120,7 @@ class RunStore:
         """Episodes that wait for a person, by id."""
         query = "SELECT episode_id, scenario_id, epoch, attempt, body FROM waiting"
         return {
-            episode_id: Paused(episode_id, scenario_id, epoch, attempt, json.loads(unpack(body))["state"])
+            episode_id: Paused(episode_id, scenario_id, epoch, attempt, rows.waiting(body, episode_id).state)
             for episode_id, scenario_id, epoch, attempt, body in self.reader.execute(query)
         }
 

@@ -71,14 +71,14 @@ class StoredRun:
     def config(self) -> RunConfig:
         """The run's configuration, with the scoring fields it was last judged with."""
         with self._reading() as conn:
-            scoring = rows.meta(conn, "scoring")
+            scoring = rows.meta(conn, "scoring", dict[str, Any])
             return self.manifest.config if scoring is None else RunConfig(**{**self.manifest.config.model_dump(), **scoring})
 
     @cached_property
     def total(self) -> int:
         """Episodes of the whole run."""
         with self._reading() as conn:
-            planned = rows.meta(conn, "total")
+            planned = rows.meta(conn, "total", int)
             if planned is None:
                 planned = conn.execute("SELECT count(*) FROM scenarios").fetchone()[0] * self.manifest.config.epochs
         return int(planned)
@@ -93,7 +93,7 @@ class StoredRun:
     def judged(self) -> bool:
         """Whether judges have been through the run."""
         with self._reading() as conn:
-            return rows.meta(conn, "judges") is not None
+            return rows.judges(conn) is not None
 
     @property
     def owner(self) -> Owner | None:
@@ -110,7 +110,7 @@ class StoredRun:
     def tools(self) -> dict[str, ToolSpec]:
         """The tools the scenarios name, missing ones included, by name; empty for an imported run."""
         with self._reading() as conn:
-            found = [ToolSpec.model_validate(item) for item in rows.meta(conn, "tools") or ()]
+            found = rows.meta(conn, "tools", list[ToolSpec]) or ()
         return {tool.name: tool for tool in found}
 
     def episodes(self, group: str | None = None) -> Iterator[Episode]:
@@ -138,7 +138,7 @@ class StoredRun:
     def verdicts(self) -> Iterator[Verdict]:
         """Verdicts of the judges the run was last judged with."""
         with self._reading() as conn:
-            yield from rows.verdicts(conn, [(judge, digest) for judge, digest in rows.meta(conn, "judges") or ()])
+            yield from rows.verdicts(conn, rows.judges(conn) or ())
 
     def pending(self) -> list[Question]:
         """Open questions, in the order they were asked."""

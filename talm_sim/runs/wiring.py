@@ -12,8 +12,9 @@ from typing import Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
-from talm_sim.agent.checkpoints import durable_saver, memory_saver
+from talm_sim.agent.checkpoints import checkpoint_file, durable_saver, memory_saver
 from talm_sim.agent.episode import Agent, Players, Waiting, run_episode
+from talm_sim.agent.graph import talm_graph
 from talm_sim.agent.humans import HumanReply, RecordedResponder, Responder, SimulatedResponder, question_digest
 from talm_sim.agent.prompts import load_prompts
 from talm_sim.config import RunConfig, Traffic
@@ -225,13 +226,26 @@ def _responder(parts: Parts) -> Any:
 async def _reconcile(store: RunStore, saver: BaseCheckpointSaver[Any]) -> None:
     """Make checkpoints and store agree after a kill between their two commits.
 
-    A checkpoint whose pause was never committed is dropped; an episode whose checkpoint is gone starts again (what its person said is kept).
+    A checkpoint whose pause was never committed is dropped; an episode whose checkpoint is gone, or cannot be read, starts again (what its
+    person said is kept).
     """
     threads = {f"{paused.episode_id}#{paused.attempt}": paused.episode_id for paused in store.paused().values()}
     kept: set[str] = set()
-    with contextlib.closing(sqlite3.connect(store.directory / CHECKPOINTS)) as conn:
+    path = store.directory / CHECKPOINTS
+    with checkpoint_file(path), contextlib.closing(sqlite3.connect(path)) as conn:
         kept.update(thread for (thread,) in conn.execute("SELECT DISTINCT thread_id FROM checkpoints"))
-    for thread in kept - set(threads):
+    sound = {thread for thread in kept & set(threads) if await _is_sound(saver, thread)}
+    for thread in kept - sound:
         await saver.adelete_thread(thread)
-    for thread in set(threads) - kept:
+    for thread in set(threads) - sound:
         await store.abandon(threads[thread])
+
+
+async def _is_sound(saver: BaseCheckpointSaver[Any], thread: str) -> bool:
+    """Whether a graph can go on from a checkpoint."""
+    graph: Any = talm_graph(saver)
+    try:
+        await graph.aget_state({"configurable": {"thread_id": thread}})
+    except Exception:  # a damaged checkpoint breaks in as many ways as there are libraries that read it
+        return False
+    return True

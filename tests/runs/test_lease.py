@@ -29,6 +29,15 @@ def test_a_second_taker_is_refused_until_the_first_gives_back(tmp_path: Path) ->
         acquire(two, "a-run")
 
 
+def test_a_lease_that_holds_nonsense_is_nobodys(tmp_path: Path) -> None:
+    with closing(connect_owner(new_run(tmp_path))) as conn:
+        conn.execute("INSERT INTO lease VALUES (1, 't', 'pid', x'00', 'boot', 'yesterday')")
+        acquire(conn, "a-run")
+        owner = owner_of(conn)
+        assert owner is not None
+        assert owner.pid == os.getpid()
+
+
 def test_a_dead_process_is_followed_at_once(tmp_path: Path) -> None:
     run = new_run(tmp_path)
     take = "import sys; from pathlib import Path; from talm_sim.runs.database import connect_owner; from talm_sim.runs.lease import acquire"

@@ -114,7 +114,7 @@ async def test_another_database_is_no_run(tmp_path: Path) -> None:
         RunStore.open(run)
 
 
-@pytest.mark.parametrize("value", ["{", '{"judge": 3}', '{"unknown": 1}'])
+@pytest.mark.parametrize("value", ['{"judge": 3}', '{"unknown": 1}'])
 async def test_damaged_facts_about_a_run_are_an_error_in_one_line(tmp_path: Path, value: str) -> None:
     run = await finished_run(tmp_path)
     with closing(sqlite3.connect(run / "run.db")) as conn:
@@ -122,3 +122,27 @@ async def test_damaged_facts_about_a_run_are_an_error_in_one_line(tmp_path: Path
         conn.commit()
     with pytest.raises(PrerequisiteError, match=r"a-run: run\.db cannot be read \([^\n]+\)\.$"):
         load_run(run).config  # noqa: B018
+
+
+@pytest.mark.parametrize(("key", "value"), [("scoring", "{"), ("scoring", "[]"), ("judges", "[[1, 2], 3]"), ("total", "{}"), ("tools", "5")])
+async def test_a_fact_of_another_shape_is_damage(tmp_path: Path, key: str, value: str) -> None:
+    run = await finished_run(tmp_path)
+    with closing(sqlite3.connect(run / "run.db")) as conn:
+        conn.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+        conn.commit()
+    stored = load_run(run)
+    with pytest.raises(PrerequisiteError, match=rf"^run\.db: '{key}' is damaged: [^\n]+; restore the file from a copy\.$"):
+        _ = stored.total, stored.summary()
+
+
+@pytest.mark.parametrize("body", ["[]", '{"state": 5, "progress": []}', '{"state": {}, "progress": [{"type": "tool"}]}', '{"state": {}}'])
+async def test_a_damaged_pause_is_an_error_in_one_line(tmp_path: Path, body: str) -> None:
+    run = await finished_run(tmp_path, asks=1)
+    with closing(sqlite3.connect(run / "run.db")) as conn:
+        conn.execute("UPDATE waiting SET body = ?", (pack(body),))
+        conn.commit()
+    with pytest.raises(PrerequisiteError, match=r"^run\.db: waiting episode 'ask-000' is damaged: [^\n]+$"):
+        load_run(run).pending()
+    async with RunStore.open(run) as store:
+        with pytest.raises(PrerequisiteError, match="waiting episode"):
+            store.paused()

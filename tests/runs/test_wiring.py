@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import BaseMessage, ToolMessage
 
+from talm_sim.errors import PrerequisiteError
 from talm_sim.models import registry
 from talm_sim.models.base import GenerationSettings, Model
 from talm_sim.models.request import ModelRequest
@@ -97,6 +98,27 @@ def test_killed_after_the_checkpoint_but_before_the_commit(world: dict[str, Any]
     (episode,) = resume(stored.path).episodes()
     assert episode.answer == "answer 1 and answer 2"
     assert [event.answer for event in episode.human_events] == ["answer 1", "answer 2"]
+
+
+@pytest.mark.parametrize("damage", ["type = 'pickle'", "checkpoint = x'c1'", "checkpoint = x'80'", "type = 'none'"])
+def test_an_episode_whose_checkpoint_cannot_be_read_starts_again(world: dict[str, Any], damage: str) -> None:
+    stored = run(**world)
+    answer(stored.path, "towns-oslo.underspecified", "answer 1")
+    with closing(sqlite3.connect(stored.path / "checkpoints.db")) as conn:
+        conn.execute(f"UPDATE checkpoints SET {damage}")
+        conn.commit()
+    stored = resume(stored.path)
+    (question,) = stored.pending()
+    assert (question.attempt, question.question) == (2, "Question 2?"), "question 1 was answered before"
+
+
+def test_a_checkpoint_file_that_is_none_is_said_in_one_line(world: dict[str, Any]) -> None:
+    stored = run(**world)
+    (stored.path / "checkpoints.db").write_bytes(b"no database" * 1000)
+    with pytest.raises(PrerequisiteError, match=r"^\S+checkpoints\.db: cannot be read \(file is not a database\); move it away: [^\n]+$"):
+        resume(stored.path)
+    (stored.path / "checkpoints.db").unlink()
+    assert question_of(resume(stored.path)) == "Question 1?"
 
 
 def test_a_checkpoint_without_a_committed_pause_is_dropped(world: dict[str, Any]) -> None:
