@@ -191,17 +191,15 @@ class _Batch:
     async def _episode(self, job: _Job) -> None:
         paused = job.paused
         self._on_event(EpisodeStarted(job.episode_id, job.attempt, resumed=paused is not None))
-        try:
-            if paused is None:
-                self._store.begin(job.episode_id, job.attempt)
-                result = await self._runner(job.scenario, epoch=job.epoch, attempt=job.attempt)
-            else:
-                replies = replies_to(self._store.reader, job.episode_id, job.attempt)
-                result = await self._runner(job.scenario, epoch=job.epoch, attempt=job.attempt, resume=replies, state=paused.state)
-        finally:
-            # The next one need not wait for this one's commit.
-            self._in_flight -= 1
-            self._wake.set()
+        if paused is None:
+            self._store.begin(job.episode_id, job.attempt)
+            result = await self._runner(job.scenario, epoch=job.epoch, attempt=job.attempt)
+        else:
+            replies = replies_to(self._store.reader, job.episode_id, job.attempt)
+            result = await self._runner(job.scenario, epoch=job.epoch, attempt=job.attempt, resume=replies, state=paused.state)
+        # The next one need not wait for this one's commit; where the runner failed, there is no next one.
+        self._in_flight -= 1
+        self._wake.set()
         if isinstance(result, Episode):
             await self._store.finish(result, job.position)
             self._finished += 1
