@@ -25,6 +25,7 @@ WONT_SAY = "I would rather not answer that."
 HINT = "type your answer; empty = I don't know; /skip; /later; Ctrl-C keeps everything"
 _RESULT_WIDTH = 160
 _EVENTS_SHOWN = 8
+_LINES_SHOWN, _TEXT_SHOWN = 40, 2_000
 _EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 
 
@@ -116,15 +117,28 @@ def ask(console: Console, reader: LineReader, question: Question, more: int = 0)
 
 def question_panel(question: Question, more: int = 0) -> RenderableType:
     """What a person needs to answer: the user's request, what the agent has done, what it asks."""
-    parts: list[RenderableType] = [Text("The user asked", style="bold"), Text(clean(question.query).strip()), Text()]
+    parts: list[RenderableType] = [Text("The user asked", style="bold"), Text(_excerpt(question.query)), Text()]
     done = list(_done(question.progress))
     if done:
         parts += [Text("The agent so far", style="bold"), *done, Text()]
-    parts += [Text("It asks you", style="bold"), Text(clean(question.question).strip() or "(an empty question)", style="magenta")]
+    parts += [Text("It asks you", style="bold"), Text(_excerpt(question.question) or "(an empty question)", style="magenta")]
     title = Text(f"{one_line(question.episode_id)} ({one_line(question.group)})")
     behind = Text(f"{count(more, 'more question')} waiting") if more else None
     titles: dict[str, Any] = {"title": title, "title_align": "left", "subtitle": behind, "subtitle_align": "right"}
     return Panel(Group(*parts), **titles, border_style="magenta", padding=(0, 1))
+
+
+def _excerpt(text: str) -> str:
+    """A text as far as it can be read on a screen: of a longer one, the beginning, and the end, where the question mostly stands."""
+    shown = clean(text).strip()
+    lines = shown.split("\n")
+    if len(lines) > _LINES_SHOWN:
+        left_out = f"[… {count(len(lines) - _LINES_SHOWN, 'line')} left out …]"
+        shown = "\n".join([*lines[: _LINES_SHOWN // 2], left_out, *lines[-_LINES_SHOWN // 2 :]])
+    if len(shown) > _TEXT_SHOWN:
+        head, tail = shown[: _TEXT_SHOWN // 2], shown[-_TEXT_SHOWN // 2 :]
+        return f"{head}\n[… {count(len(shown) - _TEXT_SHOWN, 'character')} left out …]\n{tail}"
+    return shown
 
 
 def _done(progress: Sequence[dict[str, Any]]) -> Iterator[RenderableType]:
@@ -133,4 +147,8 @@ def _done(progress: Sequence[dict[str, Any]]) -> Iterator[RenderableType]:
     if len(events) > _EVENTS_SHOWN:
         yield Text(f"({count(len(events) - _EVENTS_SHOWN, 'earlier step')} not shown)", style="dim")
     for event in events[-_EVENTS_SHOWN:]:
-        yield from human_event_lines(event) if isinstance(event, HumanEvent) else tool_event_lines(event, _RESULT_WIDTH)
+        if isinstance(event, HumanEvent):
+            said = {"question": one_line(event.question, _RESULT_WIDTH), "answer": one_line(event.answer, _RESULT_WIDTH)}
+            yield from human_event_lines(event.model_copy(update=said))
+        else:
+            yield from tool_event_lines(event, _RESULT_WIDTH)

@@ -145,6 +145,11 @@ class StoredRun:
         with self._reading() as conn:
             return unanswered(conn)
 
+    def answered(self) -> set[str]:
+        """Ids of the episodes one of whose questions was answered."""
+        with self._reading() as conn:
+            return {episode_id for (episode_id,) in conn.execute("SELECT DISTINCT episode_id FROM answers")}
+
     def summary(self) -> list[GroupSummary]:
         """Metrics of each group, over the episodes finished by now.
 

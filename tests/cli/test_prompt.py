@@ -122,3 +122,22 @@ def test_a_long_past_is_shortened(terminal: Terminal) -> None:
     assert "(4 earlier steps not shown)" in terminal.screen
     assert "tool_3(" not in terminal.screen
     assert "tool_11(" in terminal.screen
+
+
+@pytest.mark.parametrize(
+    ("text", "left_out"),
+    [("x" * 1_000 + "y" * 98_000 + "z" * 1_000, "98,000 characters left out"), ("x\n" * 60 + "z", "21 lines left out")],
+)
+def test_a_flood_of_text_is_cut_in_the_middle(terminal: Terminal, text: str, left_out: str) -> None:
+    terminal.console.print(question_panel(question(text)))
+    assert left_out in terminal.screen
+    assert terminal.screen.count("\n") < 60
+    asked = terminal.screen.partition("It asks you")[2]
+    assert "x" in asked.partition("left out")[0]
+    assert "z" in asked.partition("left out")[2]
+
+
+def test_what_was_said_before_stands_on_few_lines(terminal: Terminal) -> None:
+    said = HumanEvent(turn=0, call_id="1", question="who? " * 20_000, answer="me " * 20_000, responder="terminal")
+    terminal.console.print(question_panel(question(progress=[said.model_dump(mode="json")])))
+    assert terminal.screen.count("\n") < 20

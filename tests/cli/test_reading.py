@@ -46,6 +46,7 @@ def test_report_takes_the_newest_run_by_default(stored: Path, talm: Talm) -> Non
 def test_several_runs_share_what_is_said_of_all(stored: Path, talm: Talm) -> None:
     out = talm("report", "a-run", "a-run")[1]
     assert out.count("Ask-and-Help (recorded human)") == 2
+    assert " ".join(out.split()).count("http-500:p=0.5 [a-run]") == 2, "equal titles are told apart by the run's name"
     assert out.count("PR by judge reference") == 1
     assert "all of these:" in out
 

@@ -73,7 +73,9 @@ def test_a_person_who_is_not_there_then_answers_then_the_run_goes_on(tmp_path: P
     first = questions[0]["episode_id"]
     answered = talm_sim(tmp_path, "answer", run, "--episode", first, "--text", "11 March 1994")
     assert (answered.returncode, f"{first}: saved" in answered.stderr) == (0, True)
-    assert talm_sim(tmp_path, "answer", run, "--episode", first, "--text", "too late").returncode == 2
+    late = talm_sim(tmp_path, "answer", run, "--episode", first, "--text", "too late")
+    assert late.returncode == 2
+    assert late.stderr == f"talm-sim: error: --episode: '{first}' has no open question any more: it was answered.\n"
     typed = talm_sim(tmp_path, "answer", run, typed="/skip\n\n")
     assert typed.returncode == 0
     assert "What " in typed.stderr

@@ -52,6 +52,8 @@ def _questions(stored: StoredRun, episode: str | None) -> list[Question]:
     if episode is None:
         return pending
     mine = [question for question in pending if question.episode_id == episode]
+    if not mine and episode in stored.answered():
+        raise PrerequisiteError(f"--episode: '{episode}' has no open question any more: it was answered.")
     if not mine:
         hint = did_you_mean(episode, dict.fromkeys(q.episode_id for q in pending)) if pending else " No question of this run is open."
         raise PrerequisiteError(f"--episode: '{episode}' has no open question.{hint}")

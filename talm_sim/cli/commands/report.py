@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -39,13 +41,21 @@ def command(runs: tuple[str, ...], run_dir: Path, as_json: bool, as_csv: bool, a
         else:
             print_csv(records)
         return
-    blocks = [block_of(item) for item in stored]
+    blocks = _told_apart([block_of(item) for item in stored], stored)
     if as_markdown:
         click.echo(_markdown(blocks))
         return
     console = stdout()
     for line in table_lines(blocks):
         console.print(line, soft_wrap=True)
+
+
+def _told_apart(blocks: list[Block], runs: Sequence[StoredRun]) -> list[Block]:
+    """The blocks, with the run's name behind a title that several have."""
+    times = Counter(block.title for block in blocks)
+    return [
+        replace(block, title=f"{block.title} [{run.id}]") if times[block.title] > 1 else block for block, run in zip(blocks, runs, strict=True)
+    ]
 
 
 def _newest(run_dir: Path) -> StoredRun:
