@@ -12,6 +12,7 @@ import pytest
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.batch import run_batch
 from talm_sim.runs.database import pack, unpack
+from talm_sim.runs.questions import answer
 from talm_sim.runs.store import RunStore
 from talm_sim.runs.stored import load_run
 from talm_sim.types import Termination
@@ -146,3 +147,21 @@ async def test_a_damaged_pause_is_an_error_in_one_line(tmp_path: Path, body: str
     async with RunStore.open(run) as store:
         with pytest.raises(PrerequisiteError, match="waiting episode"):
             store.paused()
+
+
+async def test_a_run_on_a_read_only_file_system_is_read_but_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = await finished_run(tmp_path, asks=1)
+    connect = sqlite3.connect
+
+    def read_only(database: str, **options: object) -> sqlite3.Connection:
+        # What SQLite falls back to where the file system admits no writing; permissions do not hold for an administrator.
+        opened: sqlite3.Connection = connect(database.replace("mode=rw", "mode=ro"), **options)  # type: ignore[call-overload]
+        return opened
+
+    monkeypatch.setattr(sqlite3, "connect", read_only)
+    message = r"run\.db: cannot be written \(attempt to write a readonly database\)\.$"
+    with pytest.raises(PrerequisiteError, match=message):
+        RunStore.open(run)
+    (question,) = load_run(run).pending()[:1]
+    with pytest.raises(PrerequisiteError, match=message):
+        answer(run, question.episode_id, "Paris")
