@@ -95,10 +95,10 @@ def main() -> int:
     kept = [_line("1,000 episodes, best of 3, episodes/s", f"{rate:.0f}", f">= {LEAST_RATE:.0f}", rate >= LEAST_RATE)]
     print(f"{'  with judging and the table, episodes/s':<52} {small['episodes'] / small['judged']:>12.0f}")
     kept.append(_line("  peak memory, MB", f"{small['memory']:.0f}", f"<= {MOST_MEMORY:.0f}", small["memory"] <= MOST_MEMORY))
-    slow = _apart(**oracle, epochs=20, model_options={"latency": str(LATENCY)})
+    slow = min((_apart(**oracle, epochs=20, model_options={"latency": str(LATENCY)}) for _ in range(3)), key=lambda result: result["seconds"])
     ideal = math.ceil(slow["episodes"] / IN_FLIGHT) * MODEL_CALLS * LATENCY
     share = ideal / slow["seconds"]
-    kept.append(_line(f"1,000 episodes, {LATENCY} s a model call, share of ideal", f"{share:.2f}", f">= {LEAST_SHARE}", share >= LEAST_SHARE))
+    kept.append(_line(f"1,000, {LATENCY} s a model call, best of 3, share of ideal", f"{share:.2f}", f">= {LEAST_SHARE}", share >= LEAST_SHARE))
     print(f"{'  ideal and measured, s':<52} {ideal:>6.1f} {slow['seconds']:>5.1f}")
     sdk = _apart(one_call=False, split="all", human="none")
     print(f"{'model turns replayed through the SDK, episodes/s':<52} {sdk['episodes'] / sdk['seconds']:>12.0f}")
