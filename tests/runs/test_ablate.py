@@ -8,6 +8,7 @@ import pytest
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.ablate import ablate
 from talm_sim.runs.events import EpisodeFinished, RunEvent
+from talm_sim.runs.stored import list_runs
 from tests.runs.recorded_world import make_world, pretend_recorded
 
 
@@ -51,8 +52,10 @@ def test_an_interrupted_cell_goes_on(world: dict[str, Any]) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         ablate(over={"model": ["sim/oracle"]}, **world, on_event=stop, max_episodes=1)
+    (interrupted,) = list_runs(world["run_dir"])
+    assert 1 <= interrupted.finished < 4
     done = ablate(over={"model": ["sim/oracle"]}, **world, on_event=events.append)
-    assert sum(isinstance(event, EpisodeFinished) for event in events) == 3
+    assert sum(isinstance(event, EpisodeFinished) for event in events) == 4 - interrupted.finished
     assert done.to_records()[0]["n"] == 4
 
 
