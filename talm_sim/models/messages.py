@@ -48,7 +48,7 @@ def openai_tools(tools: Sequence[ToolSpec]) -> list[Wire]:
 def _openai_message(message: BaseMessage) -> Wire:
     if isinstance(message, AIMessage):
         calls = [
-            {"id": call_id, "type": "function", "function": {"name": name, "arguments": _compact(arguments)}}
+            {"id": call_id, "type": "function", "function": {"name": name, "arguments": json.dumps(arguments, ensure_ascii=False)}}
             for call_id, name, arguments in _calls_of(message)
         ]
         text = text_of(message)
@@ -105,7 +105,3 @@ def _role(message: BaseMessage) -> str:
     if isinstance(message, SystemMessage):
         return "system"
     return "user" if isinstance(message, HumanMessage) else "assistant"
-
-
-def _compact(arguments: Wire) -> str:
-    return json.dumps(arguments, ensure_ascii=False, separators=(", ", ": "))
