@@ -161,8 +161,8 @@ def test_openai_needs_its_key_and_a_service_its_model() -> None:
 
 
 def test_replay_needs_neither() -> None:
-    open_openai(ModelRequest("openai/m", "m", environ={}, replay=True))
-    open_compatible(ModelRequest("openai-api/s/m", "s/m", environ={}, replay=True))
+    assert open_openai(ModelRequest("openai/m", "m", environ={}, replay=True)).name == "openai/m"
+    assert open_compatible(ModelRequest("openai-api/s/m", "s/m", environ={}, replay=True)).name == "openai-api/s/m"
 
 
 @pytest.mark.parametrize("option", ["model", "messages", "stream", "n"])

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from talm_sim.config import Traffic
-from talm_sim.errors import CassetteMissError, PrerequisiteError, ProviderError
+from talm_sim.errors import CassetteMissError, PrerequisiteError, ProviderError, ToolError
 from talm_sim.tools_env.cassettes import HttpRequest, HttpResponse, Player, Tape
 from talm_sim.tools_env.client import ToolClient, build_request
 from talm_sim.tools_env.clock import VirtualClock
@@ -220,5 +220,9 @@ def test_a_long_result_is_cut() -> None:
     assert event.result.endswith("characters cut]")
 
 
-def test_validation_accepts_what_fits() -> None:
+def test_validation_accepts_what_fits_and_nothing_else() -> None:
     validate_arguments(SPEC, {"place": "x", "n": 1})
+    for wrong in ({"n": 1}, {"place": "x", "n": "1"}, {"place": "x", "other": 1}):
+        with pytest.raises(ToolError) as err:
+            validate_arguments(SPEC, wrong)
+        assert err.value.code == "invalid_arguments"
