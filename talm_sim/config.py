@@ -18,29 +18,40 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic.fields import FieldInfo
 
 from talm_sim.digests import digest
 from talm_sim.errors import PrerequisiteError, did_you_mean
 
-__all__ = ["DEFAULT_MODEL", "ENV_PREFIX", "SPLITS", "RunConfig", "Scope", "Traffic", "parse_limit", "scope_of"]
+__all__ = ["DEFAULT_MODEL", "ENV_PREFIX", "SPLITS", "TEMPERATURES", "RunConfig", "Scope", "Traffic", "parse_limit", "scope_of"]
 
 ENV_PREFIX = "TALM_SIM_"
 DEFAULT_MODEL = "openai-api/vllm/smollm2-135m"
 """The model whose recording is shipped with the package."""
 WEAK_MODELS = frozenset({"smollm2-135m"})
 """Model names for which `--tool-format auto` means `constrained`."""
-SPLITS: dict[str, tuple[str, ...]] = {
-    "perfect": ("perfect",),
-    "underspecified": ("underspecified",),
-    "unavailable": ("replaceable", "non-replaceable"),
-    "replaceable": ("replaceable",),
-    "non-replaceable": ("non-replaceable",),
-    "no-tools": ("no-tools",),
-    "all": ("perfect", "underspecified", "replaceable", "non-replaceable", "no-tools"),
+SPLITS: dict[str, dict[str, tuple[str, ...]]] = {
+    "talm": {
+        "perfect": ("perfect",),
+        "underspecified": ("underspecified",),
+        "unavailable": ("replaceable", "non-replaceable"),
+        "replaceable": ("replaceable",),
+        "non-replaceable": ("non-replaceable",),
+        "no-tools": ("no-tools",),
+        "all": ("perfect", "underspecified", "replaceable", "non-replaceable", "no-tools"),
+    },
+    "when2call": {
+        "tool_call": ("tool_call",),
+        "request_for_info": ("request_for_info",),
+        "cannot_answer": ("cannot_answer",),
+        "direct": ("direct",),
+        "all": ("tool_call", "request_for_info", "cannot_answer", "direct"),
+    },
 }
-"""Split name to the scenario groups it holds, task `talm`."""
+"""Task to the names of its splits, and the scenario groups each holds."""
+TEMPERATURES = {"talm": 1.0, "when2call": 0.0}
+"""What a task samples with where nothing else is asked for: the papers' settings."""
 
 
 _SECRET_OPTION = re.compile(r"api_?key|(?:access|auth|bearer)_?token|secret|password|authorization|credential", re.IGNORECASE)
@@ -86,8 +97,8 @@ class RunConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False)
 
-    task: Literal["talm"] = _field("talm", GEN, "What is measured.")
-    split: str = _field("all", GEN, "Scenario groups to run: " + ", ".join(SPLITS) + ".")
+    task: Literal["talm", "when2call"] = _field("talm", GEN, "What is measured.")
+    split: str = _field("all", GEN, "Scenario groups to run. " + " ".join(f"{task}: {', '.join(splits)}." for task, splits in SPLITS.items()))
     scenarios: Path | None = _field(None, GEN, "JSONL file of scenarios to run in place of the packaged ones.", metavar="FILE")
     limit: str | None = _field(None, GEN, "Run the first N scenarios of each group, or those from A to B (counted from 1).", metavar="N|A-B")
     epochs: int = _field(1, GEN, "Times each scenario is run.", metavar="N", ge=1)
@@ -103,8 +114,14 @@ class RunConfig(BaseModel):
     prompts: Path | None = _field(None, GEN, "TOML file with prompt wordings to use in place of the built-in ones.", metavar="FILE")
     turn_limit: int = _field(5, GEN, "Model turns an episode may take after the awareness question.", metavar="N", ge=1)
     token_limit: int | None = _field(None, GEN, "Tokens (input and output) an episode may use.", metavar="N", ge=1)
-    temperature: float = _field(1.0, GEN, "Sampling temperature.", metavar="X", ge=0, le=2)
+    temperature: float | None = _field(None, GEN, "Sampling temperature. Default: 1.0 for talm, 0 for when2call.", metavar="X", ge=0, le=2)
     max_new_tokens: int = _field(512, GEN, "Tokens one model turn may generate.", metavar="N", ge=1)
+    mode: Literal["logprob", "judge"] = _field(
+        "logprob", GEN, "Task when2call. logprob: the likeliest of four given answers; judge: a free answer, classified."
+    )
+    template: str = _field(
+        "auto", GEN, "Task when2call: how tools and calls are written for the model; a built-in style, or a Jinja file.", metavar="NAME|FILE"
+    )
     seed: int = _field(0, GEN, "Seed of sampling and perturbations.", metavar="N")
 
     judge: tuple[str, ...] = _field((), SCO, "Judge to apply; repeatable. Default: those the task's table needs.", metavar="NAME")
@@ -127,9 +144,10 @@ class RunConfig(BaseModel):
 
     @field_validator("split")
     @classmethod
-    def _known_split(cls, value: str) -> str:
-        if value not in SPLITS:
-            raise ValueError(f"unknown split '{value}'.{did_you_mean(value, SPLITS)}")
+    def _known_split(cls, value: str, info: ValidationInfo) -> str:
+        splits = SPLITS.get(info.data.get("task", ""), {})
+        if splits and value not in splits:
+            raise ValueError(f"unknown split '{value}' of task {info.data['task']}.{did_you_mean(value, splits)}")
         return value
 
     @field_validator("limit")
@@ -163,7 +181,12 @@ class RunConfig(BaseModel):
     @property
     def groups(self) -> tuple[str, ...]:
         """Scenario groups of the split."""
-        return SPLITS[self.split]
+        return SPLITS[self.task][self.split]
+
+    @property
+    def sampling_temperature(self) -> float:
+        """The temperature given, or the task's own."""
+        return TEMPERATURES[self.task] if self.temperature is None else self.temperature
 
     @property
     def constrained(self) -> bool:
@@ -181,19 +204,26 @@ class RunConfig(BaseModel):
 
         The human counts only as present or absent: what was answered stands in the recorded conversation itself.
         """
+        shown = {} if self.task == "talm" else {"task": self.task, "mode": self.mode, "template": self._template_text()}
         return digest(
-            {
+            shown
+            | {
                 "model": self.model,
                 "model_options": self.model_options,
                 "tool_format": "constrained" if self.constrained else "native",
                 "human": self.human != "none",
                 "perturb": self.perturb,
                 "prompts": self.prompts.read_text(encoding="utf-8") if self.prompts else "",
-                "temperature": self.temperature,
+                "temperature": self.sampling_temperature,
                 "max_new_tokens": self.max_new_tokens,
                 "seed": self.seed,
             }
         )
+
+    def _template_text(self) -> str:
+        """What stands in the template where it is a file of the user's, else its name."""
+        path = Path(self.template)
+        return path.read_text(encoding="utf-8") if path.suffix and path.is_file() else self.template
 
     @classmethod
     def load(cls, file: Path | None = None, environ: dict[str, str] | None = None, **options: Any) -> RunConfig:

@@ -37,7 +37,7 @@ _AWARE = {"perfect": {_YES}, "underspecified": {_IDK, _NO}, "replaceable": {_IDK
 _UNEXPECTED_SUCCESS = frozenset({"underspecified", "non-replaceable"})
 _UNEXPECTED_NO = frozenset({"perfect", "replaceable"})
 _ORDER = ("perfect", "underspecified", "unavailable", "replaceable", "non-replaceable", "no-tools")
-_HALVES = SPLITS["unavailable"]
+_HALVES = SPLITS["talm"]["unavailable"]
 
 
 class GroupSummary(Record):

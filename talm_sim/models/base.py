@@ -8,9 +8,9 @@ from typing import Any, Protocol, runtime_checkable
 
 from langchain_core.messages import BaseMessage
 
-from talm_sim.types import ModelTurn, Scenario, ToolSpec
+from talm_sim.types import JsonObject, ModelTurn, Scenario, ToolSpec
 
-__all__ = ["ASK_HUMAN", "GenerationSettings", "Model", "ScenarioModel"]
+__all__ = ["ASK_HUMAN", "Continuation", "GenerationSettings", "Model", "ScenarioModel", "TextModel"]
 
 ASK_HUMAN = "ask_human"
 """Name of the Ask-and-Help tool, by which agents offer it and controls call it."""
@@ -54,6 +54,52 @@ class Model(Protocol):
 
     async def aclose(self) -> None:
         """Release connections and threads."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Continuation:
+    """How likely a model finds a text after a prompt."""
+
+    logprob: float
+    """Sum of the natural-log probabilities of its tokens."""
+    tokens: int
+
+
+@runtime_checkable
+class TextModel(Protocol):
+    """A model that takes a prompt to the letter: it can say how likely a continuation is, and continue it."""
+
+    name: str
+    chat_template: str
+    """The Jinja source of the tokenizer's own chat template; empty where it has none."""
+
+    async def score(self, prompt: str, options: Sequence[str]) -> list[Continuation]:
+        """Say how likely each option is as the continuation of `prompt`.
+
+        Raises:
+            ContextOverflowError: The prompt with its longest option does not fit the model's context; nothing is cut.
+        """
+        ...
+
+    async def complete(self, prompt: str, settings: GenerationSettings) -> ModelTurn:
+        """Continue `prompt` until the model ends its turn; `ModelTurn.raw_text` is what it wrote.
+
+        Raises:
+            ContextOverflowError: The prompt leaves no room for an answer.
+        """
+        ...
+
+    def render_chat(self, messages: Sequence[dict[str, str]], tools: Sequence[JsonObject]) -> str:
+        """Render a conversation through the tokenizer's own chat template, ready for the model's turn.
+
+        Args:
+            messages: Chat messages with `role` and `content`.
+            tools: Functions as `{"name", "description", "parameters"}`.
+
+        Raises:
+            PrerequisiteError: The tokenizer has no chat template, or it cannot take these messages.
+        """
         ...
 
 

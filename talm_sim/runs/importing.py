@@ -55,7 +55,7 @@ def _agreement_notes(published: list[PublishedRun]) -> dict[str, dict[str, str]]
 
 def _write(run: PublishedRun, run_dir: Path, name: str, notes: dict[str, str], command: str) -> Path:
     groups = {scenario.group for scenario in run.scenarios}
-    split = next(split for split, members in SPLITS.items() if groups <= set(members))
+    split = next(split for split, members in SPLITS["talm"].items() if groups <= set(members))
     human = "none" if run.human == "none" else "recorded"
     config = RunConfig(split=split, model=f"fail-talms/{run.model}", human=human, run_dir=run_dir, run_id=name)
     positions = {scenario.id: position for position, scenario in enumerate(run.scenarios)}

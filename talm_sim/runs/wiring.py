@@ -132,7 +132,7 @@ def _agent(parts: Parts, saver: BaseCheckpointSaver[Any] | None) -> Agent:
         model=parts.model,
         environment=parts.environment,
         prompts=load_prompts(config.prompts),
-        settings=GenerationSettings(config.temperature, config.max_new_tokens, config.seed),
+        settings=GenerationSettings(config.sampling_temperature, config.max_new_tokens, config.seed),
         human=config.human,
         responder=_responder(parts) if config.human in {"recorded", "simulated"} else None,
         saver=saver,

@@ -89,7 +89,7 @@ def _scenarios() -> dict[str, int]:
     from talm_sim.config import SPLITS
     from talm_sim.scenarios.load import load_scenarios
 
-    return {group: len(load_scenarios((group,))) for group in SPLITS["all"]}
+    return {group: len(load_scenarios((group,))) for group in SPLITS["talm"]["all"]}
 
 
 def _recordings() -> list[dict[str, Any]]:

@@ -26,14 +26,14 @@ def command() -> None:
 
 
 @command.command("list")
-@click.option("--split", metavar="SPLIT", default="all", show_default=True, help=f"Groups to list: {', '.join(SPLITS)}.")
+@click.option("--split", metavar="SPLIT", default="all", show_default=True, help=f"Groups to list: {', '.join(SPLITS['talm'])}.")
 @file_option
 @json_option
 def list_(split: str, file: Path | None, as_json: bool) -> None:
     """List the scenarios of a split."""
-    if split not in SPLITS:
-        raise PrerequisiteError(f"--split: unknown split '{split}'.{did_you_mean(split, SPLITS)}")
-    scenarios = load_scenarios(SPLITS[split], file)
+    if split not in SPLITS["talm"]:
+        raise PrerequisiteError(f"--split: unknown split '{split}'.{did_you_mean(split, SPLITS['talm'])}")
+    scenarios = load_scenarios(SPLITS["talm"][split], file)
     if as_json:
         print_json([scenario.model_dump(mode="json") for scenario in scenarios])
         return
@@ -47,7 +47,7 @@ def list_(split: str, file: Path | None, as_json: bool) -> None:
 @file_option
 def show(scenario: str, file: Path | None) -> None:
     """Print one scenario (JSON): query, tools, gold calls, facts, what is missing."""
-    scenarios = {item.id: item for item in load_scenarios(SPLITS["all"], file)}
+    scenarios = {item.id: item for item in load_scenarios(SPLITS["talm"]["all"], file)}
     if scenario not in scenarios:
         near = did_you_mean(scenario, scenarios)
         raise PrerequisiteError(f"unknown scenario '{scenario}'.{near if near.startswith(' Did') else ' See: talm-sim scenarios list'}")
@@ -67,7 +67,7 @@ def check(file: Path | None, as_json: bool) -> int:
     from talm_sim.tools_env.service.caller import ToolCaller
     from talm_sim.tools_env.service.process import ToolService
 
-    scenarios = load_scenarios(SPLITS["all"], file)
+    scenarios = load_scenarios(SPLITS["talm"]["all"], file)
     with ToolService() as service:
         specs = service.specs()
         with ToolCaller(service.base_url, specs) as call:

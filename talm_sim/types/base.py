@@ -1,0 +1,18 @@
+"""What all core types are made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+__all__ = ["JsonObject", "Record"]
+
+JsonObject = dict[str, Any]
+"""A JSON object, as a JSON Schema or a call's arguments."""
+
+
+class Record(BaseModel):
+    """A frozen value that refuses unknown fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")

@@ -1,0 +1,227 @@
+"""What happened: everything a judge may ever need to know of one agent run."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from talm_sim.types.base import JsonObject, Record
+from talm_sim.types.scenarios import Behaviour
+from talm_sim.types.tools import ToolCall, UnparsableCall
+
+__all__ = [
+    "AwarenessAnswer",
+    "AwarenessKind",
+    "AwarenessValue",
+    "Episode",
+    "Event",
+    "HumanEvent",
+    "ModelTurn",
+    "OptionScore",
+    "Origin",
+    "PerturbationLog",
+    "Termination",
+    "ToolEvent",
+    "Usage",
+    "episode_id",
+]
+
+
+class Usage(Record):
+    """Tokens of one generation, as the provider counted them."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(**{name: getattr(self, name) + getattr(other, name) for name in Usage.model_fields})
+
+
+class ModelTurn(Record):
+    """One generation."""
+
+    raw_prompt: str = ""
+    """What this turn added to the conversation, as text or JSON; the whole prompt is these joined."""
+    raw_text: str = ""
+    """What the model wrote, unchanged."""
+    text: str = ""
+    """`raw_text` without reasoning and without tool-call markup."""
+    reasoning: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    unparsable_calls: tuple[UnparsableCall, ...] = ()
+    logprobs: tuple[float, ...] | None = None
+    """Natural-log probability of each generated token, where the provider gives them."""
+    stop: Literal["stop", "length", "tool_calls", "refusal"] = "stop"
+    usage: Usage = Usage()
+
+
+class AwarenessKind(StrEnum):
+    """Which awareness question was asked."""
+
+    INFORMATION = "information"
+    TOOL = "tool"
+
+
+class AwarenessValue(StrEnum):
+    """A parsed answer to an awareness question. Anything not clearly one of the three is `unparsed`."""
+
+    YES = "yes"
+    NO = "no"
+    IDK = "idk"
+    UNPARSED = "unparsed"
+
+
+class AwarenessAnswer(Record):
+    """The agent's answer to one awareness question (Fail-TaLMs, section 4.2)."""
+
+    kind: AwarenessKind
+    value: AwarenessValue
+    raw: str = ""
+    usage: Usage = Usage()
+
+
+class OptionScore(Record):
+    """How likely a model finds one option of a multiple-choice item, as the continuation of the prompt (When2Call, section 3)."""
+
+    behaviour: Behaviour
+    logprob: float
+    """Sum of the natural-log probabilities of its tokens."""
+    tokens: int
+    size: int
+    """Length in bytes of the text that was scored, in UTF-8."""
+
+    @property
+    def per_byte(self) -> float:
+        """Log-probability a byte: what the length-normalised accuracy goes by."""
+        return self.logprob / self.size
+
+
+class PerturbationLog(Record):
+    """What one perturbation did: `armed` counts the calls (or, for a mask, tools) it watched, `fired` those it hit."""
+
+    name: str
+    armed: int = 0
+    fired: int = 0
+
+
+class Origin(StrEnum):
+    """Where a tool result came from."""
+
+    LIVE = "live"
+    RECORDED = "recorded"
+    PERTURBED = "perturbed"
+    """No request was made: a perturbation or the argument check answered."""
+
+
+class ToolEvent(Record):
+    """One executed tool call, successful or not."""
+
+    type: Literal["tool"] = "tool"
+    turn: int
+    """Index of the model turn that made the call."""
+    call_id: str
+    name: str
+    arguments: JsonObject = Field(default_factory=dict)
+    result: str = ""
+    """What the model was shown, as JSON text."""
+    ok: bool
+    """Whether a readable 2xx answer reached the model."""
+    status: int | None = None
+    """HTTP status; None where no answer came (timeout, reset) or no request was made."""
+    error: str = ""
+    """Why `ok` is False: `unknown_tool`, `invalid_arguments`, `timeout`, `connection_reset`, `http_404`, `malformed_body`, ..."""
+    perturbation: PerturbationLog | None = None
+    """The perturbation that fired on this call, if one did."""
+    origin: Origin = Origin.LIVE
+    elapsed_ms: float = 0.0
+
+
+class HumanEvent(Record):
+    """One question to the human and its answer."""
+
+    type: Literal["human"] = "human"
+    turn: int
+    call_id: str
+    question: str
+    answer: str
+    responder: str
+    """Who answered: terminal, recorded, simulated, queue, ..."""
+    declined: Literal["", "idk", "skip"] = ""
+    """`idk`: the person does not know; `skip`: the person does not want to answer."""
+    asked_at: float = 0.0
+    """Unix time in seconds."""
+    answered_at: float = 0.0
+
+
+Event = Annotated[ToolEvent | HumanEvent, Field(discriminator="type")]
+
+
+class Termination(StrEnum):
+    """Why an episode ended. Errors are data, never a score of 0."""
+
+    ANSWERED = "answered"
+    SKIPPED = "skipped"
+    TURN_LIMIT = "turn_limit"
+    TOKEN_LIMIT = "token_limit"
+    CONTEXT_OVERFLOW = "context_overflow"
+    CANCELLED = "cancelled"
+    REPLAY_MISS = "replay_miss"
+    AGENT_ERROR = "agent_error"
+    TOOL_ERROR = "tool_error"
+    INFRASTRUCTURE_ERROR = "infrastructure_error"
+
+    @property
+    def completed(self) -> bool:
+        """Whether the agent's behaviour, not our machinery, decided the end; only such episodes enter a rate."""
+        return self not in _NOT_SCORED
+
+
+_NOT_SCORED = frozenset({Termination.CANCELLED, Termination.REPLAY_MISS, Termination.INFRASTRUCTURE_ERROR})
+
+
+def episode_id(scenario_id: str, epoch: int) -> str:
+    """Id of a scenario's episode in an epoch: `<scenario>` for the first one, `<scenario>@<epoch>` for later ones."""
+    return scenario_id if epoch == 1 else f"{scenario_id}@{epoch}"
+
+
+class Episode(Record):
+    """One agent run over one scenario: everything a judge may ever need."""
+
+    id: str
+    """See `episode_id`."""
+    scenario_id: str
+    group: str
+    epoch: int = 1
+    attempt: int = 1
+    model: str
+    human: str = "none"
+    """The responder the run was configured with."""
+    awareness: tuple[AwarenessAnswer, ...] = ()
+    model_turns: tuple[ModelTurn, ...] = ()
+    events: tuple[Event, ...] = ()
+    perturbations: tuple[PerturbationLog, ...] = ()
+    option_scores: tuple[OptionScore, ...] = ()
+    """Of a multiple-choice item, in the order of its options."""
+    answer: str = ""
+    termination: Termination
+    error: str = ""
+    usage: Usage = Usage()
+    started_at: float = 0.0
+    elapsed_s: float = 0.0
+
+    @property
+    def tool_events(self) -> tuple[ToolEvent, ...]:
+        """Tool calls in the order they were made."""
+        return tuple(event for event in self.events if isinstance(event, ToolEvent))
+
+    @property
+    def human_events(self) -> tuple[HumanEvent, ...]:
+        """Questions to the human in the order they were asked."""
+        return tuple(event for event in self.events if isinstance(event, HumanEvent))
+
+    def awareness_of(self, kind: AwarenessKind) -> AwarenessValue | None:
+        """The parsed answer to the question of `kind`; None where it was not asked."""
+        return next((a.value for a in self.awareness if a.kind == kind), None)

@@ -1,0 +1,176 @@
+"""What is asked: scenarios, what is missing from them, and what a correct episode shows."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from talm_sim.types.base import Record
+from talm_sim.types.tools import GoldCall
+
+__all__ = [
+    "Behaviour",
+    "Choice",
+    "Fact",
+    "Facts",
+    "Missing",
+    "MissingKind",
+    "Option",
+    "Scenario",
+    "Source",
+    "Target",
+    "Turn",
+]
+
+
+class Fact(Record):
+    """One fact a correct answer states."""
+
+    name: str
+    value: str | int | float | bool
+    accepted: tuple[str, ...] = ()
+    """Other spellings that count as the same fact."""
+    call: int | None = None
+    """Index of the gold call whose result holds the fact; None for a fact without a call."""
+    pointer: str = ""
+    """JSON pointer (RFC 6901) to the value in that call's result."""
+
+
+class Facts(Record):
+    """Target of task `talm`: all of `required` stand in the final answer."""
+
+    type: Literal["facts"] = "facts"
+    required: tuple[Fact, ...]
+
+
+class Behaviour(StrEnum):
+    """What a model can do with a request (When2Call, section 2.1); the names are those of the published data."""
+
+    DIRECT = "direct"
+    """Answers from what it knows: always wrong here, as every request needs a tool."""
+    TOOL_CALL = "tool_call"
+    REQUEST_FOR_INFO = "request_for_info"
+    """Asks the user for what is missing."""
+    CANNOT_ANSWER = "cannot_answer"
+    """Says that it is unable to answer with the tools it has."""
+
+
+class Option(Record):
+    """One answer of a multiple-choice item."""
+
+    behaviour: Behaviour
+    text: str = Field(min_length=1)
+    """What the model would write. A tool call is `{"name": ..., "arguments": {...}}`, which a template puts into the model's own form."""
+
+    @field_validator("text")
+    @classmethod
+    def _says_something(cls, value: str) -> str:
+        if not value.strip():
+            raise ValueError("an option must not be empty")
+        return value
+
+
+class Choice(Record):
+    """Target of task `when2call`: the behaviour that is right, and an answer of each kind to choose from."""
+
+    type: Literal["choice"] = "choice"
+    gold: Behaviour
+    options: tuple[Option, ...] = Field(min_length=2)
+    """One a behaviour, in the order of the data: the first of two equally likely ones is chosen."""
+    tool_use: str = ""
+    """Why the request needs a tool (section 2.2): `real_time`, `database` or `other`; empty where it was not classified."""
+
+    @model_validator(mode="after")
+    def _one_option_each(self) -> Choice:
+        kinds = [option.behaviour for option in self.options]
+        if len(set(kinds)) != len(kinds):
+            raise ValueError("two options show the same behaviour")
+        if self.gold not in kinds:
+            raise ValueError(f"no option shows the gold behaviour {self.gold.value}")
+        return self
+
+    def text_of(self, behaviour: Behaviour) -> str | None:
+        """The option that shows `behaviour`; None where there is none."""
+        return next((option.text for option in self.options if option.behaviour is behaviour), None)
+
+
+Target = Annotated[Facts | Choice, Field(discriminator="type")]
+"""What a correct episode shows. Tasks with other targets add theirs here, told apart by `type`."""
+
+
+class MissingKind(StrEnum):
+    """What was taken away from a scenario."""
+
+    ARGUMENT = "argument"
+    TOOL = "tool"
+
+
+class Missing(Record):
+    """What is missing from a scenario, and what a person would say if asked for it."""
+
+    kind: MissingKind
+    name: str
+    """The argument's or tool's name."""
+    value: Any = None
+    """The removed argument value; None for a tool."""
+    removed_text: str = ""
+    """The words taken out of the query."""
+    human_answer: str | None = None
+    """A natural answer of a person asked for it; None where no person could help."""
+
+
+class Turn(Record):
+    """What the user says at once. A single query is one turn."""
+
+    messages: tuple[dict[str, str], ...]
+    """Chat messages, each with `role` and `content`."""
+    gold_calls: tuple[GoldCall, ...] = ()
+
+
+class Source(Record):
+    """Where a scenario comes from."""
+
+    name: str = ""
+    base: str = ""
+    """Id of the scenario this one was derived from (the paired `perfect` one); empty if it is its own base."""
+    licence: str = ""
+    url: str = ""
+
+
+class Scenario(Record):
+    """One task instance."""
+
+    id: str
+    task: str = "talm"
+    group: str
+    """Split, subset or category. For `talm`: perfect, underspecified, replaceable, non-replaceable, no-tools. For `when2call`: the gold
+    behaviour."""
+    turns: tuple[Turn, ...] = Field(min_length=1)
+    tools: tuple[str, ...] = ()
+    """Names of the environment's tools offered, before perturbations."""
+    shown_tools: tuple[str, ...] = ()
+    """Tools that come with the scenario and are shown, never executed: each the JSON text of a specification, kept to the letter because
+    prompts hold it."""
+    target: Target | None = None
+    missing: Missing | None = None
+    perturbations: tuple[str, ...] = ()
+    """Perturbations that belong to the scenario, written as on the command line, e.g. `mask:tool=airport_info`."""
+    language: str = "en"
+    source: Source = Source()
+
+    @property
+    def query(self) -> str:
+        """Text of the last user message of the first turn."""
+        return next((m["content"] for m in reversed(self.turns[0].messages) if m["role"] == "user"), "")
+
+    @property
+    def gold_calls(self) -> tuple[GoldCall, ...]:
+        """Gold calls of all turns, in order."""
+        return tuple(call for turn in self.turns for call in turn.gold_calls)
+
+    @property
+    def base(self) -> str:
+        """Id shared by a scenario and the variants derived from it."""
+        return self.source.base or self.id

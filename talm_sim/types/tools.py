@@ -1,0 +1,58 @@
+"""What can be done: tools, and the calls that models make of them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from talm_sim.types.base import JsonObject, Record
+
+__all__ = ["GoldCall", "ToolCall", "ToolSpec", "UnparsableCall"]
+
+
+class ToolSpec(Record):
+    """One tool as the model is told of it."""
+
+    name: str
+    """Unique within an environment; letters, digits and underscores."""
+    category: str = ""
+    description: str = ""
+    parameters: JsonObject = Field(default_factory=lambda: {"type": "object", "properties": {}})
+    """JSON Schema of the arguments, always of type object."""
+    method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"] = "GET"
+    path: str = ""
+    """Path below the tools' base address; `{name}` parts are filled from the arguments."""
+    query: tuple[str, ...] = ()
+    """Arguments that travel in the query string; what is neither there nor in the path is the JSON body's."""
+    human_replaceable: bool = False
+    """Whether a person can stand in for the tool with minimal effort (Fail-TaLMs, section 3.2)."""
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """Names of the arguments that must be given."""
+        return tuple(self.parameters.get("required", ()))
+
+
+class ToolCall(Record):
+    """One call a model made, already parsed into an object of arguments."""
+
+    id: str
+    name: str
+    arguments: JsonObject = Field(default_factory=dict)
+
+
+class UnparsableCall(Record):
+    """A call the model wrote that is no call: malformed JSON, or arguments that are not an object."""
+
+    id: str
+    name: str
+    raw: str
+    reason: str
+
+
+class GoldCall(Record):
+    """A call a correct solution makes."""
+
+    tool: str
+    arguments: JsonObject = Field(default_factory=dict)

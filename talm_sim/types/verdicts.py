@@ -1,0 +1,31 @@
+"""What it was worth: verdicts, and the rates over them."""
+
+from __future__ import annotations
+
+from talm_sim.types.base import Record
+
+__all__ = ["Rate", "Verdict"]
+
+
+class Verdict(Record):
+    """What one judge says of one episode."""
+
+    episode_id: str
+    judge: str
+    judge_config_digest: str = ""
+    value: bool | None
+    """None: the judge does not apply to this episode, or could not decide (see `explanation`)."""
+    label: str = ""
+    """What a classifying judge took the answer for: a `Behaviour`, or `unparsed`; empty for judges that do not classify."""
+    votes: tuple[bool, ...] = ()
+    explanation: str = ""
+
+
+class Rate(Record):
+    """A share with its Wilson 95 % interval; `value`, `low` and `high` are None for n = 0."""
+
+    k: int
+    n: int
+    value: float | None
+    low: float | None
+    high: float | None
