@@ -1,0 +1,237 @@
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from talm_sim.judges.choices import (
+    BEHAVIOURS,
+    UNPARSED,
+    ChoiceSummary,
+    Matrix,
+    argmax,
+    class_scores,
+    confusion,
+    macro_f1,
+    macro_f1_interval,
+    summarize_choices,
+)
+from talm_sim.judges.stats import wilson
+from talm_sim.types import Behaviour, Choice, Episode, Option, OptionScore, Scenario, Termination, Turn, Verdict
+
+DIRECT, CALL, ASK, CANNOT = BEHAVIOURS
+PUBLISHED = json.loads((Path(__file__).parent / "data" / "when2call_matrices.json").read_text(encoding="utf-8"))["tables"]
+LABELS = st.sampled_from([*BEHAVIOURS, UNPARSED])
+
+
+def published(table: dict[str, Any]) -> Matrix:
+    return ((0, 0, 0, 0), *(tuple(row) for row in table["matrix"]))
+
+
+def scenario(name: str, gold: Behaviour, *, tools: bool = True) -> Scenario:
+    options = tuple(Option(behaviour=one, text=f"{one.value} text") for one in BEHAVIOURS)
+    turn = Turn(messages=({"role": "user", "content": "What now?"},))
+    target = Choice(gold=gold, options=options)
+    return Scenario(id=name, task="when2call", group=gold.value, turns=(turn,), shown_tools=('{"name": "t"}',) if tools else (), target=target)
+
+
+def scored(
+    name: str, logprobs: Sequence[float], sizes: Sequence[int] = (1, 1, 1, 1), end: Termination = Termination.ANSWERED, epoch: int = 1
+) -> Episode:
+    scores = tuple(OptionScore(behaviour=b, logprob=lp, tokens=1, size=size) for b, lp, size in zip(BEHAVIOURS, logprobs, sizes, strict=True))
+    shown = () if end is not Termination.ANSWERED else scores
+    return Episode(
+        id=name if epoch == 1 else f"{name}@{epoch}",
+        scenario_id=name,
+        group="g",
+        epoch=epoch,
+        model="m/m",
+        option_scores=shown,
+        termination=end,
+    )
+
+
+def chose(name: str, behaviour: Behaviour) -> Episode:
+    return scored(name, [0.0 if one is behaviour else -1.0 for one in BEHAVIOURS])
+
+
+def free(name: str, end: Termination = Termination.ANSWERED) -> Episode:
+    return Episode(id=name, scenario_id=name, group="g", model="m/m", answer="text", termination=end)
+
+
+def verdict(name: str, label: str, judge: str = "behaviour") -> Verdict:
+    return Verdict(episode_id=name, judge=judge, value=True, label=label)
+
+
+def summary(episodes: Sequence[Episode], scenarios: Sequence[Scenario], verdicts: Sequence[Verdict] = ()) -> ChoiceSummary:
+    (found,) = summarize_choices(iter(episodes), iter(scenarios), iter(verdicts))
+    return found
+
+
+@pytest.mark.parametrize("table", PUBLISHED, ids=lambda table: f"table {table['table']}")
+def test_the_published_matrices_give_the_published_f1(table: dict[str, Any]) -> None:
+    value = macro_f1(published(table))
+    assert value is not None
+    assert f"{100 * value:.1f}" == f"{table['f1']:.1f}"
+
+
+@pytest.mark.parametrize("table", PUBLISHED, ids=lambda table: f"table {table['table']}")
+def test_a_published_matrix_is_met_again_through_the_summary(table: dict[str, Any]) -> None:
+    matrix = published(table)
+    cells = [(gold, chosen) for i, gold in enumerate(BEHAVIOURS) for j, chosen in enumerate(BEHAVIOURS) for _ in range(matrix[i][j])]
+    names = [str(number) for number in range(len(cells))]
+    scenarios = [scenario(name, gold) for name, (gold, _) in zip(names, cells, strict=True)]
+    found = summary([chose(name, chosen) for name, (_, chosen) in zip(names, cells, strict=True)], scenarios)
+    assert found.matrix == matrix and found.n == found.total == 3652
+    assert f"{100 * (found.macro_f1 or 0):.1f}" == f"{table['f1']:.1f}"
+    assert found.accuracy == wilson(sum(matrix[i][i] for i in range(4)), 3652)
+    assert found.hallucinations["parameter"] == wilson(matrix[2][1], 1062)
+    assert found.hallucinations["answer"] == wilson(sum(row[0] for row in matrix), 3652)
+    assert found.hallucinations["tool"].n == 0, "none of these rows is without tools"
+
+
+def test_the_two_argmaxes_and_the_ties_go_to_the_first_option() -> None:
+    rows = [scenario(name, gold) for name, gold in (("a", DIRECT), ("b", CANNOT), ("c", CALL))]
+    episodes = [
+        scored("a", [-4, -4, -8, -8], [2, 1, 1, 1]),  # a tie: the first; by byte -2, -4, -8, -8
+        scored("b", [-3, -2, -9, -6], [3, 1, 1, 12]),  # by byte -1, -2, -9, -0.5
+        scored("c", [-9, -1, -1, -1], [1, 2, 1, 2]),  # both tie, and take the first that is best
+    ]
+    found = summary(episodes, rows)
+    assert found.mode == "logprob" and found.judge is None and found.columns == BEHAVIOURS
+    assert found.matrix == ((1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 0, 0), (0, 1, 0, 0))
+    assert found.accuracy == wilson(2, 3)
+    assert found.accuracy_norm == wilson(3, 3)
+
+
+def test_the_hallucination_rates_are_over_the_rows_they_are_about() -> None:
+    rows = [
+        (scenario("none-called", CANNOT, tools=False), CALL),
+        (scenario("none-declined", CANNOT, tools=False), CANNOT),
+        (scenario("some-called", CANNOT), CALL),
+        (scenario("asked", ASK), ASK),
+        (scenario("made-up", ASK), CALL),
+        (scenario("made-up-too", ASK, tools=False), CALL),
+        (scenario("said", CALL), DIRECT),
+        (scenario("rightly-said", DIRECT), DIRECT),
+    ]
+    found = summary([chose(row.id, label) for row, label in rows], [row for row, _ in rows])
+    assert found.hallucinations == {"tool": wilson(1, 2), "answer": wilson(1, 7), "parameter": wilson(2, 3)}
+
+
+def test_what_is_not_scored_is_counted_and_in_no_rate() -> None:
+    ends = [Termination.CONTEXT_OVERFLOW, Termination.CONTEXT_OVERFLOW, Termination.INFRASTRUCTURE_ERROR]
+    names = ["long", "longer", "broken"]
+    rows = [scenario(name, CALL) for name in ("right", *names)]
+    skipped = [scored(name, [0, 0, 0, 0], end=end) for name, end in zip(names, ends, strict=True)]
+    found = summary([chose("right", CALL), *skipped], rows)
+    assert (found.total, found.n) == (4, 1)
+    assert found.not_scored == {"context_overflow": 2, "infrastructure_error": 1}
+    assert found.accuracy == wilson(1, 1)
+
+
+def test_an_overflow_with_scores_of_its_own_is_still_skipped() -> None:
+    cut = chose("cut", CALL).model_copy(update={"termination": Termination.CONTEXT_OVERFLOW})
+    found = summary([cut], [scenario("cut", CALL)])
+    assert found.n == 0 and found.not_scored == {"context_overflow": 1}
+    assert found.accuracy.value is None and found.macro_f1 is None and found.macro_f1_low is None
+
+
+def test_judge_mode_takes_the_llm_judge_and_says_how_far_the_rules_agree() -> None:
+    rows = [scenario(name, gold) for name, gold in (("a", CALL), ("b", ASK), ("c", CANNOT), ("d", CANNOT))]
+    verdicts = [
+        *(verdict(name, label) for name, label in (("a", "tool_call"), ("b", "direct"), ("c", "cannot_answer"), ("d", "direct"))),
+        *(verdict(name, label, "behaviour-llm") for name, label in (("a", "tool_call"), ("b", "request_for_info"), ("c", UNPARSED))),
+    ]
+    found = summary([free(row.id) for row in rows], rows, verdicts)
+    assert (found.mode, found.judge, found.unparsed) == ("judge", "behaviour-llm", 1)
+    assert found.columns == (*BEHAVIOURS, UNPARSED)
+    assert found.matrix == ((0, 0, 0, 0, 0), (0, 1, 0, 0, 0), (0, 0, 1, 0, 0), (0, 0, 0, 0, 1))
+    assert found.accuracy == wilson(2, 3) and found.accuracy_norm is None
+    assert found.not_scored == {"not judged": 1}
+    assert found.notes == ("judge behaviour gives the same label to 1 of 3 answers",)
+    assert found.classes[CANNOT].recall == 0 and found.classes[CANNOT].precision is None and found.classes[CANNOT].support == 1
+
+
+def test_judge_mode_by_the_rules_alone_and_by_nobody() -> None:
+    rows = [scenario("a", CALL)]
+    assert summary([free("a")], rows, [verdict("a", "tool_call")]).judge == "behaviour"
+    nobody = summary([free("a")], rows, [Verdict(episode_id="a", judge="reference", value=True)])
+    assert (nobody.judge, nobody.n, nobody.notes) == (None, 0, ("no judge has labelled these answers",))
+
+
+def test_repeated_rows_are_noted_and_no_episode_at_all_is_no_error() -> None:
+    row = scenario("a", CALL)
+    found = summary([chose("a", CALL), scored("a", [0, -1, -1, -1], epoch=2)], [row])
+    assert found.notes == ("1 of 2 episodes repeat a row; the intervals take all as independent",)
+    assert summary([], [row]).total == 0
+    (judged,) = summarize_choices([], [row], [], mode="judge")
+    assert judged.mode == "judge" and len(judged.matrix[0]) == 5
+
+
+def test_a_label_without_a_column_is_refused() -> None:
+    with pytest.raises(ValueError, match="unparsed"):
+        confusion([CALL], [UNPARSED])
+    with pytest.raises(ValueError):
+        confusion([CALL], [])
+
+
+@given(st.lists(st.floats(allow_nan=False), min_size=1))
+def test_argmax_is_the_first_of_the_largest(values: list[float]) -> None:
+    place = argmax(values)
+    assert all(values[place] >= value for value in values)
+    assert all(values[place] > value for value in values[:place])
+
+
+@given(st.lists(st.tuples(st.sampled_from(BEHAVIOURS), LABELS), min_size=1, max_size=60))
+def test_matrix_and_scores_are_those_of_scikit_learn(pairs: list[tuple[Behaviour, str]]) -> None:
+    metrics = pytest.importorskip("sklearn.metrics", reason="scikit-learn is not installed")
+    golds, predicted = [gold for gold, _ in pairs], [label for _, label in pairs]
+    gold_names, names = [gold.value for gold in golds], [str(label) for label in predicted]
+    four = [one.value for one in BEHAVIOURS]
+    matrix = confusion(golds, predicted, with_unparsed=True)
+    assert [list(row) for row in matrix] == metrics.confusion_matrix(gold_names, names, labels=[*four, UNPARSED]).tolist()[:4]
+    theirs = metrics.precision_recall_fscore_support(gold_names, names, labels=four, zero_division=0)
+    for place, scores in enumerate(class_scores(matrix).values()):
+        assert [scores.precision or 0, scores.recall or 0, scores.f1] == pytest.approx([column[place] for column in theirs[:3]])
+        assert scores.support == theirs[3][place]
+    assert macro_f1(matrix) == pytest.approx(metrics.f1_score(gold_names, names, labels=four, average="macro", zero_division=0))
+
+
+@given(st.lists(st.tuples(st.sampled_from(BEHAVIOURS), LABELS), min_size=1, max_size=40), st.randoms(use_true_random=False))
+def test_neither_order_nor_a_renamed_row_changes_the_scores(pairs: list[tuple[Behaviour, str]], shuffler: random.Random) -> None:
+    mixed = pairs[:]
+    shuffler.shuffle(mixed)
+    one, other = (confusion([g for g, _ in some], [p for _, p in some], with_unparsed=True) for some in (pairs, mixed))
+    assert one == other
+    value, limits = macro_f1(one), macro_f1_interval(one)
+    assert value is not None and 0 <= value <= 1
+    assert limits is None or 0 <= limits[0] <= value <= limits[1] <= 1
+
+
+def test_the_interval_of_macro_f1_is_that_of_resampling() -> None:
+    matrix = published(PUBLISHED[4])
+    cells = [(i, j) for i in range(4) for j in range(4)]
+    draw = random.Random(1)
+    values = []
+    for _ in range(300):
+        counts = [[0] * 4 for _ in range(4)]
+        for i, j in draw.choices(cells, [matrix[i][j] for i, j in cells], k=3652):
+            counts[i][j] += 1
+        values.append(macro_f1(tuple(tuple(row) for row in counts)) or 0.0)
+    values.sort()
+    limits = macro_f1_interval(matrix)
+    assert limits is not None
+    assert limits == pytest.approx((values[7], values[292]), abs=0.003)
+
+
+def test_the_interval_is_left_out_where_the_method_knows_no_spread() -> None:
+    right = tuple(tuple(5 if i == j else 0 for j in range(4)) for i in range(4))
+    assert macro_f1(right) == 1 and macro_f1_interval(right) is None
+    assert macro_f1_interval(((0, 0, 0, 0),) * 4) is None
