@@ -183,7 +183,7 @@ def macro_f1(matrix: Matrix) -> float | None:
 def macro_f1_interval(matrix: Matrix, confidence: float = 0.95) -> tuple[float, float] | None:
     """Return an interval for the macro F1 by the delta method over the matrix as one multinomial draw (Takahashi et al. 2022).
 
-    Where the method knows no spread (nothing right, everything right, no rows) there is no interval: one of no width would say that one row proves all.
+    Where the method knows no spread (nothing right, everything right, no rows) there is none: an interval of no width would read as proof.
 
     Args:
         matrix: Counts.

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from talm_sim.judges.choices import (
@@ -189,6 +189,7 @@ def test_argmax_is_the_first_of_the_largest(values: list[float]) -> None:
     assert all(values[place] > value for value in values[:place])
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(BEHAVIOURS), LABELS), min_size=1, max_size=60))
 def test_matrix_and_scores_are_those_of_scikit_learn(pairs: list[tuple[Behaviour, str]]) -> None:
     metrics = pytest.importorskip("sklearn.metrics", reason="scikit-learn is not installed")
