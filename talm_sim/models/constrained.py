@@ -9,7 +9,7 @@ The tools stand in the system message; the answer is, by `response_format`, one 
 and, where a label is asked for (`GenerationSettings.choices`), `{"answer": "<label>", "reason": "..."}`. Which of them is written is the
 model's own choice: all openings stand in one `anyOf`. Strings are bounded, or a rambling model would fill its context.
 
-Needs a server that enforces a JSON schema with `anyOf` (vLLM, llama.cpp, SGLang, ...).
+Needs a server that enforces a JSON schema with `anyOf` (vLLM, llama.cpp, SGLang, ...), or a local model, whose decoding is held to it here.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
 
 from talm_sim.models.base import GenerationSettings
+from talm_sim.models.chat import SchemaChat
 from talm_sim.models.messages import model_turns_in, text_of
-from talm_sim.models.openai_chat import OpenAIChat
 from talm_sim.models.parsing import clean, parse_calls, read_object, split_reasoning
 from talm_sim.types import ModelTurn, ToolCall, ToolSpec, UnparsableCall
 
@@ -60,11 +60,11 @@ class ConstrainedModel:
     """Lets a weak model act, one constrained JSON action a turn.
 
     Args:
-        chat: The model, behind a server that enforces JSON schemas.
+        chat: The model, where JSON schemas are enforced.
         answer_chars: Longest answer, in characters.
     """
 
-    def __init__(self, chat: OpenAIChat, *, answer_chars: int = ANSWER_CHARS) -> None:
+    def __init__(self, chat: SchemaChat, *, answer_chars: int = ANSWER_CHARS) -> None:
         self.name = chat.name
         self._chat = chat
         self._answer_chars = answer_chars

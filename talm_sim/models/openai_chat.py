@@ -7,7 +7,6 @@ times as much as the rest of a replayed turn, and because compatible servers do 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from langchain_core.messages import BaseMessage
@@ -15,29 +14,15 @@ from openai import AsyncOpenAI
 
 from talm_sim.errors import ProviderError
 from talm_sim.models.base import GenerationSettings
+from talm_sim.models.chat import Completion
 from talm_sim.models.endpoint import Endpoint
 from talm_sim.models.messages import model_turns_in, openai_messages, openai_tools
 from talm_sim.models.parsing import clean, parse_calls, split_reasoning
 from talm_sim.types import ModelTurn, ToolSpec, Usage
 
-__all__ = ["Completion", "OpenAIChat"]
+__all__ = ["OpenAIChat"]
 
 _STOPS: dict[Any, Literal["stop", "length", "refusal"]] = {"length": "length", "content_filter": "refusal"}
-
-
-@dataclass(frozen=True, slots=True)
-class Completion:
-    """One answer of the server, as far as it is the same for every tool format."""
-
-    text: str
-    """What the model wrote, unchanged."""
-    reasoning: str
-    """From the server's own reasoning field, where it has one."""
-    calls: tuple[tuple[Any, Any, Any], ...]
-    """(id, name, arguments) as reported."""
-    stop: Literal["stop", "length", "refusal"]
-    logprobs: tuple[float, ...] | None
-    usage: Usage
 
 
 class OpenAIChat:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import entry_points
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from talm_sim.errors import PrerequisiteError, did_you_mean
@@ -36,6 +37,7 @@ class Provider:
         opener: `module:function` that opens a model, or the function itself.
         needs: Environment variables a live run needs.
         constrains: Whether its models can act through the constrained tool format.
+        packages: Modules a live run needs beyond the default install.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Provider:
     opener: str | Opener
     needs: tuple[str, ...] = ()
     constrains: bool = False
+    packages: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,7 @@ class ProviderStatus:
         needs: Environment variables a live run needs.
         missing: Those of them that are not set.
         found: For services named by the user: the services whose address is set.
+        not_installed: Modules a live run needs that are not installed.
     """
 
     name: str
@@ -65,11 +69,12 @@ class ProviderStatus:
     needs: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     found: tuple[str, ...] = ()
+    not_installed: tuple[str, ...] = ()
 
     @property
     def ready(self) -> bool:
         """Whether a live run has what it needs."""
-        return not self.missing
+        return not self.missing and not self.not_installed
 
 
 _SERVICE_NEEDS = ("<SERVICE>_BASE_URL", "<SERVICE>_API_KEY")
@@ -102,6 +107,14 @@ _BUILT_IN = (
         "langchain/MODULE:FACTORY",
         "A LangChain chat model made by your own function.",
         "talm_sim.models.langchain_chat:open_langchain",
+    ),
+    Provider(
+        "hf",
+        "hf/DIR|NAME|HUB-ID",
+        "A model run in this process by transformers, on CPU or GPU.",
+        "talm_sim.models.local.hf:open_hf",
+        constrains=True,
+        packages=("torch", "transformers"),
     ),
     Provider(
         "sim",
@@ -182,7 +195,8 @@ def list_providers(environ: Mapping[str, str] | None = None) -> list[ProviderSta
 def _status(one: Provider, environ: Mapping[str, str]) -> ProviderStatus:
     if one.needs != _SERVICE_NEEDS:
         missing = tuple(variable for variable in one.needs if not environ.get(variable))
-        return ProviderStatus(one.name, one.form, one.about, one.needs, missing)
+        absent = tuple(module for module in one.packages if find_spec(module) is None)
+        return ProviderStatus(one.name, one.form, one.about, one.needs, missing, not_installed=absent)
     ends = "_BASE_URL"
     services = sorted(name.removesuffix(ends).lower() for name, value in environ.items() if name.endswith(ends) and value)
     found = tuple(service for service in services if service not in {"openai", "anthropic"})

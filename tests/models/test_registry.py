@@ -34,8 +34,8 @@ def test_an_unknown_name_gets_a_hint(name: str, said: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["sim/oracle", "anthropic/m"])
-def test_the_constrained_format_needs_an_openai_server(name: str) -> None:
-    with pytest.raises(PrerequisiteError, match="works with openai, openai-api only"):
+def test_the_constrained_format_needs_a_decoder_that_takes_a_schema(name: str) -> None:
+    with pytest.raises(PrerequisiteError, match="works with openai, openai-api, hf.* only"):
         open_model(name, constrained=True, replay=True)
 
 

@@ -111,7 +111,7 @@ def _print(report: dict[str, Any]) -> None:
     print_page(Text("\nA live run needs", style="bold"))
     needs = _grid()
     for provider in report["providers"]:
-        names = " and ".join(provider["needs"]) or "nothing"
+        names = " and ".join([*provider["needs"], *(f"module {name}, not installed" for name in provider["not_installed"])]) or "nothing"
         there = f"set for {', '.join(provider['found'])}" if provider["found"] else "set"
         state = f": {there if provider['ready'] else 'not set'}" if provider["needs"] else ""
         needs.add_row(provider["form"], Text(names + state, style="" if provider["ready"] else "yellow"))

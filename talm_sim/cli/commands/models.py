@@ -50,6 +50,7 @@ def provider_records() -> list[dict[str, Any]]:
             "needs": list(status.needs),
             "missing": list(status.missing),
             "found": list(status.found),
+            "not_installed": list(status.not_installed),
             "ready": status.ready,
         }
         for status in list_providers()
@@ -57,6 +58,8 @@ def provider_records() -> list[dict[str, Any]]:
 
 
 def _state(status: ProviderStatus) -> str:
+    if status.not_installed:
+        return f"install {', '.join(status.not_installed)}"
     if not status.ready:
         return f"set {', '.join(status.missing)}"
     return f"ready: {', '.join(status.found)}" if status.found else "ready"

@@ -1,0 +1,46 @@
+"""One answer of a chat model before its tool format is read, and what the constrained tool format needs of the model behind it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from talm_sim.models.base import GenerationSettings
+from talm_sim.types import Usage
+
+__all__ = ["Completion", "SchemaChat"]
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """One answer, as far as it is the same for every tool format."""
+
+    text: str
+    """What the model wrote, unchanged."""
+    reasoning: str
+    """From the server's own reasoning field, where it has one."""
+    calls: tuple[tuple[Any, Any, Any], ...]
+    """(id, name, arguments) as reported."""
+    stop: Literal["stop", "length", "refusal"]
+    logprobs: tuple[float, ...] | None
+    usage: Usage
+
+
+class SchemaChat(Protocol):
+    """A chat model that can be held to a JSON schema while it decodes."""
+
+    name: str
+
+    async def complete(self, messages: list[dict[str, Any]], settings: GenerationSettings, fields: dict[str, Any]) -> Completion:
+        """Answer once.
+
+        Args:
+            messages: Chat messages of the chat-completions protocol.
+            settings: Sampling settings.
+            fields: Further fields of the request; `response_format` holds the schema.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Release what the model holds."""
+        ...
