@@ -81,6 +81,12 @@ class Choice(Record):
     """One a behaviour, in the order of the data: the first of two equally likely ones is chosen."""
     tool_use: str = ""
     """Why the request needs a tool (section 2.2): `real_time`, `database` or `other`; empty where it was not classified."""
+    target_tool: str = ""
+    """JSON text of the tool that fits the request, whether or not enough is known to call it; empty where none is shown."""
+    original_query: str = ""
+    """What the source asked, before something was left out of it; empty where nothing was."""
+    original_tools: tuple[str, ...] | None = None
+    """What the source showed, before the fitting tool was taken away; None where none was."""
 
     @model_validator(mode="after")
     def _one_option_each(self) -> Choice:

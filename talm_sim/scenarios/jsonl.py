@@ -1,0 +1,49 @@
+"""JSON Lines as people hand them over: every broken line is named, with what mends it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from importlib.resources.abc import Traversable
+from typing import Any
+
+from talm_sim.errors import PrerequisiteError
+
+__all__ = ["json_lines", "parse"]
+
+
+def json_lines(source: Traversable) -> Iterator[tuple[str, Any]]:
+    """Read a file's JSON values, each with `<file>:<line>`; blank lines are passed over.
+
+    Raises:
+        PrerequisiteError: The file cannot be read or is no UTF-8, or a line is not JSON.
+    """
+    try:
+        text = source.read_text(encoding="utf-8")
+    except OSError as err:
+        raise PrerequisiteError(f"{source}: cannot be read: {err.strerror}; give a JSONL file with one scenario a line.") from None
+    except UnicodeDecodeError as err:
+        raise PrerequisiteError(f"{source}: is not UTF-8 text (byte {err.start}); save it as UTF-8.") from None
+    # Not splitlines(): JSON strings may hold line separators such as U+2028 unescaped.
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            try:
+                yield f"{source}:{number}", parse(line)
+            except ValueError as err:
+                raise PrerequisiteError(f"{source}:{number}: not JSON ({err}); write one scenario a line.") from None
+
+
+def parse(text: str) -> Any:
+    """Parse JSON.
+
+    Raises:
+        ValueError: It is not JSON, or cannot be held; says why in a few words.
+    """
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as err:
+        raise ValueError(f"{err.msg} at column {err.colno}") from None
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    except ValueError:
+        raise ValueError("a number is too long") from None

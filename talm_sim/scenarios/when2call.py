@@ -1,0 +1,358 @@
+"""When2Call's published files: multiple-choice rows (test set and judge subset) as scenarios, and its training rows.
+
+A multiple-choice row becomes a `Scenario` with a `Choice` and back without a loss. Tools stay the JSON text they were published as, because
+prompts hold them to the letter. Rows made elsewhere may add `tool_use`, `language`, `licence` and `url`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from enum import StrEnum
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.scenarios.jsonl import json_lines, parse
+from talm_sim.types import Behaviour, Choice, Missing, MissingKind, Option, Record, Scenario, Source, Turn
+
+__all__ = [
+    "LICENCE",
+    "TASK",
+    "URL",
+    "LineKind",
+    "PreferenceRow",
+    "SftRow",
+    "behaviour_of",
+    "kind_of",
+    "read_rows",
+    "read_training",
+    "rough_length",
+    "row_of",
+    "scenario_of",
+    "tool_name",
+]
+
+TASK = "when2call"
+LICENCE = "CC-BY-4.0"
+URL = "https://huggingface.co/datasets/nvidia/When2Call"
+_CALL_MARK = "<TOOLCALL>"
+_ROW_KEYS = (
+    "uuid",
+    "source",
+    "source_id",
+    "question",
+    "orig_question",
+    "correct_answer",
+    "answers",
+    "target_tool",
+    "tools",
+    "orig_tools",
+    "held_out_param",
+)
+_OWN_KEYS = ("tool_use", "language", "licence", "url")
+_TRAINING_KEYS = ("tools", "messages", "chosen_response", "rejected_response", "chosen_reward", "rejected_reward")
+
+
+class LineKind(StrEnum):
+    """What a line of a JSONL file holds; the value is how a message calls it."""
+
+    SCENARIO = "a scenario"
+    ROW = "a When2Call row"
+    SFT = "a training row (SFT)"
+    PREFERENCE = "a training row (preference)"
+    UNKNOWN = "something else"
+
+
+class SftRow(Record):
+    """A training row of a question and the right response."""
+
+    tools: tuple[str, ...]
+    """JSON texts of the tools shown."""
+    messages: tuple[dict[str, str], ...]
+    behaviour: Behaviour | None
+    """`tool_call` where the response is one; None where only reading it would tell."""
+
+
+class PreferenceRow(Record):
+    """A training row of a question, the right response and a wrong one."""
+
+    tools: tuple[str, ...]
+    """JSON texts of the tools shown."""
+    messages: tuple[dict[str, str], ...]
+    chosen: dict[str, str]
+    rejected: dict[str, str]
+    chosen_behaviour: Behaviour | None
+    rejected_behaviour: Behaviour | None
+
+
+def kind_of(line: Any) -> LineKind:
+    """Tell what a parsed line of a file is, by its keys alone."""
+    keys = line.keys() if isinstance(line, dict) else set()
+    if "turns" in keys or {"id", "group"} <= keys:
+        return LineKind.SCENARIO
+    if keys & {"chosen_response", "rejected_response"} or {"chosen", "rejected"} <= keys:
+        return LineKind.PREFERENCE
+    if "messages" in keys:
+        return LineKind.SFT
+    return LineKind.ROW if keys & {"uuid", "question", "correct_answer", "answers"} else LineKind.UNKNOWN
+
+
+def read_rows(path: Path | Traversable) -> list[Scenario]:
+    """Read a file of multiple-choice rows.
+
+    Raises:
+        PrerequisiteError: The file cannot be read, a line is broken or of another kind, or two rows share a uuid; names file, line and key.
+    """
+    seen: dict[str, str] = {}
+    scenarios: list[Scenario] = []
+    for where, line in json_lines(path):
+        kind = kind_of(line)
+        if kind in {LineKind.SCENARIO, LineKind.SFT, LineKind.PREFERENCE}:
+            raise PrerequisiteError(f"{where}: holds {kind.value}, where a When2Call row (uuid, question, answers, tools) is read.")
+        scenario = scenario_of(line, where)
+        if scenario.id in seen:
+            raise PrerequisiteError(f"{where}: uuid: '{scenario.id}' stands in {seen[scenario.id]} already; give every row its own.")
+        seen[scenario.id] = where
+        scenarios.append(scenario)
+    return scenarios
+
+
+def read_training(path: Path | Traversable) -> list[SftRow | PreferenceRow]:
+    """Read a file of training rows; which kind it holds is found from the rows.
+
+    Raises:
+        PrerequisiteError: The file cannot be read, or a line is broken or of another kind; names file, line and key.
+    """
+    rows: list[SftRow | PreferenceRow] = []
+    first: LineKind | None = None
+    for where, line in json_lines(path):
+        kind = kind_of(line)
+        first = first or kind
+        if kind not in {LineKind.SFT, LineKind.PREFERENCE} or kind is not first:
+            wanted = first.value if first in {LineKind.SFT, LineKind.PREFERENCE} else "a training row (tools, messages)"
+            raise PrerequisiteError(f"{where}: holds {kind.value}, where {wanted} is read; keep one kind of row in a file.")
+        rows.append(_training_row(line, kind, where))
+    return rows
+
+
+def scenario_of(row: Any, where: str = "the row") -> Scenario:
+    """Turn a multiple-choice row into a scenario.
+
+    Args:
+        row: The parsed row. Tools, and the tool-call answer, may be objects in place of their JSON text, as the released generator writes
+            them; they are then written with `json.dumps(..., ensure_ascii=False)`.
+        where: File and line, for messages.
+
+    Raises:
+        PrerequisiteError: Something is missing, empty or of the wrong form; names `where` and the key.
+    """
+    if not isinstance(row, Mapping):
+        raise PrerequisiteError(f"{where}: is no JSON object; write one When2Call row a line.")
+    known = (*_ROW_KEYS, *_OWN_KEYS)
+    for key in row:
+        if key not in known:
+            raise PrerequisiteError(f"{where}: {key}: unknown key.{did_you_mean(str(key), known)}")
+    gold = _gold(row, where)
+    answers = _answers(row, where)
+    tools = _tools(row, "tools", where)
+    original = None if row.get("orig_tools") is None else _tools(row, "orig_tools", where)
+    target = "" if row.get("target_tool") is None else _tool_text(row["target_tool"], "target_tool", where)
+    choice = {
+        "gold": gold,
+        "options": tuple(Option(behaviour=behaviour, text=text) for behaviour, text in answers.items()),
+        "tool_use": _text(row, "tool_use", where, default=""),
+        "target_tool": target,
+        "original_query": _text(row, "orig_question", where, default=""),
+        "original_tools": original,
+    }
+    source = {
+        "name": _text(row, "source", where, default=""),
+        "base": _text(row, "source_id", where, default=""),
+        "licence": _text(row, "licence", where, default=LICENCE),
+        "url": _text(row, "url", where, default=URL),
+    }
+    question = _text(row, "question", where, filled=True)
+    try:
+        return Scenario(
+            id=_text(row, "uuid", where, filled=True),
+            task=TASK,
+            group=gold.value,
+            turns=(Turn(messages=({"role": "user", "content": question},)),),
+            shown_tools=tools,
+            target=Choice(**choice),
+            missing=_missing(gold, _text(row, "held_out_param", where, default=""), tools, original, target),
+            language=_text(row, "language", where, default="en"),
+            source=Source(**source),
+        )
+    except ValidationError as err:  # what the checks above let through, such as half a surrogate pair
+        first = err.errors()[0]
+        raise PrerequisiteError(f"{where}: {'.'.join(map(str, first['loc']))}: {first['msg']}; mend this field.") from None
+
+
+def row_of(scenario: Scenario) -> dict[str, Any]:
+    """Turn a scenario of this task into a row as published, keys in the published order.
+
+    Raises:
+        PrerequisiteError: It is no question of one turn with an answer of each of the four kinds.
+    """
+    choice = scenario.target
+    if not isinstance(choice, Choice):
+        raise PrerequisiteError(f"scenario '{scenario.id}': has no options to choose from; only scenarios of task {TASK} become rows.")
+    lacking = [behaviour.value for behaviour in Behaviour if choice.text_of(behaviour) is None]
+    if lacking:
+        raise PrerequisiteError(f"scenario '{scenario.id}': has no {lacking[0]} option; a When2Call row needs all four.")
+    if len(scenario.turns) > 1 or [message["role"] for message in scenario.turns[0].messages] != ["user"]:
+        raise PrerequisiteError(f"scenario '{scenario.id}': is more than one question; a When2Call row holds one.")
+    held_out = scenario.missing.name if scenario.missing and scenario.missing.kind is MissingKind.ARGUMENT else ""
+    row: dict[str, Any] = {
+        "uuid": scenario.id,
+        "source": scenario.source.name,
+        "source_id": scenario.source.base,
+        "question": scenario.query,
+        "orig_question": choice.original_query or None,
+        "correct_answer": choice.gold.value,
+        "answers": {option.behaviour.value: option.text for option in choice.options},
+        "target_tool": choice.target_tool or None,
+        "tools": list(scenario.shown_tools),
+        "orig_tools": None if choice.original_tools is None else list(choice.original_tools),
+        "held_out_param": held_out or None,
+        "tool_use": choice.tool_use or None,
+        "language": None if scenario.language == "en" else scenario.language,
+        "licence": None if scenario.source.licence == LICENCE else scenario.source.licence,
+        "url": None if scenario.source.url == URL else scenario.source.url,
+    }
+    return {key: value for key, value in row.items() if value is not None or key == "target_tool"}
+
+
+def rough_length(scenario: Scenario) -> int:
+    """Characters a prompt of this scenario holds at least: question and tools, without options. For sorting, not for limits."""
+    said = sum(len(message["content"]) for turn in scenario.turns for message in turn.messages)
+    return said + sum(map(len, scenario.shown_tools))
+
+
+def behaviour_of(response: str) -> Behaviour | None:
+    """Tell what a published training response shows: a tool call bears its mark, the other kinds do not."""
+    return Behaviour.TOOL_CALL if _CALL_MARK in response else None
+
+
+def tool_name(tool: str) -> str:
+    """Name in a tool's JSON text, also where it stands inside `function`; empty where there is none."""
+    spec = parse(tool)
+    inner = spec.get("function") if isinstance(spec, dict) else None
+    name = (inner if isinstance(inner, dict) else spec).get("name") if isinstance(spec, dict) else None
+    return name if isinstance(name, str) else ""
+
+
+def _gold(row: Mapping[str, Any], where: str) -> Behaviour:
+    gold = _text(row, "correct_answer", where, filled=True)
+    try:
+        return Behaviour(gold)
+    except ValueError:
+        raise PrerequisiteError(f"{where}: correct_answer: unknown behaviour '{gold}'.{did_you_mean(gold, list(Behaviour))}") from None
+
+
+def _answers(row: Mapping[str, Any], where: str) -> dict[Behaviour, str]:
+    """The options, in the order of the data."""
+    answers = row.get("answers")
+    if not isinstance(answers, dict) or not answers:
+        raise PrerequisiteError(f"{where}: answers: missing or no object; write an answer for each of {', '.join(Behaviour)}.")
+    unknown = [key for key in answers if key not in list(Behaviour)]
+    if unknown:
+        raise PrerequisiteError(f"{where}: answers.{unknown[0]}: unknown behaviour.{did_you_mean(unknown[0], list(Behaviour))}")
+    for behaviour in Behaviour:
+        if behaviour not in answers:
+            raise PrerequisiteError(f"{where}: answers.{behaviour}: missing; write an answer for each of {', '.join(Behaviour)}.")
+    texts: dict[Behaviour, str] = {}
+    for key, answer in answers.items():
+        if key == Behaviour.TOOL_CALL and isinstance(answer, dict | list) and answer:
+            texts[Behaviour(key)] = json.dumps(answer, ensure_ascii=False)
+        elif isinstance(answer, str) and answer.strip():
+            texts[Behaviour(key)] = answer
+        else:
+            said = "is empty" if not answer else "is no text"
+            raise PrerequisiteError(f"{where}: answers.{key}: {said}; an option needs words to be scored: write them, or remove the row.")
+    return texts
+
+
+def _tools(row: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
+    tools = row.get(key)
+    if not isinstance(tools, list):
+        raise PrerequisiteError(f"{where}: {key}: is no list; give a list of JSON texts, one a tool ([] for none).")
+    return tuple(_tool_text(tool, f"{key}.{number}", where) for number, tool in enumerate(tools))
+
+
+def _tool_text(tool: Any, key: str, where: str) -> str:
+    if isinstance(tool, dict):
+        return json.dumps(tool, ensure_ascii=False)
+    if not isinstance(tool, str):
+        raise PrerequisiteError(f"{where}: {key}: is no JSON text; write a tool as the text of a JSON object.")
+    try:
+        spec = parse(tool)
+    except ValueError as err:
+        raise PrerequisiteError(f"{where}: {key}: is no JSON text ({err}); write a tool as the text of a JSON object.") from None
+    if not isinstance(spec, dict):
+        raise PrerequisiteError(f"{where}: {key}: is JSON, but no object; write a tool as the text of a JSON object.")
+    return tool
+
+
+def _missing(gold: Behaviour, held_out: str, tools: tuple[str, ...], original: tuple[str, ...] | None, target: str) -> Missing | None:
+    """What was taken away: a parameter of the question, or the tool that would have fitted it."""
+    if held_out:
+        return Missing(kind=MissingKind.ARGUMENT, name=held_out)
+    if gold is not Behaviour.CANNOT_ANSWER:
+        return None
+    gone = [tool for tool in original or () if tool not in tools]
+    name = tool_name(target) if target else tool_name(gone[0]) if len(gone) == 1 else ""
+    return Missing(kind=MissingKind.TOOL, name=name) if name else None
+
+
+def _text(row: Mapping[str, Any], key: str, where: str, *, filled: bool = False, default: str | None = None) -> str:
+    """A text of the row; None counts as absent."""
+    value = row.get(key)
+    if value is None:
+        if default is None:
+            raise PrerequisiteError(f"{where}: {key}: missing; a When2Call row needs it.")
+        return default
+    if not isinstance(value, str):
+        raise PrerequisiteError(f"{where}: {key}: is no text; write it in quotes.")
+    if filled and not value.strip():
+        raise PrerequisiteError(f"{where}: {key}: is empty; a When2Call row needs it.")
+    return value
+
+
+def _training_row(line: dict[str, Any], kind: LineKind, where: str) -> SftRow | PreferenceRow:
+    for key in line:
+        if key not in _TRAINING_KEYS:
+            raise PrerequisiteError(f"{where}: {key}: unknown key.{did_you_mean(key, _TRAINING_KEYS)}")
+    tools = _tools(line, "tools", where)
+    said = line.get("messages")
+    if not isinstance(said, list) or not said:
+        raise PrerequisiteError(f"{where}: messages: is no list of messages; write the question as one of role user.")
+    messages = tuple(_message(message, f"messages.{number}", where) for number, message in enumerate(said))
+    try:
+        if kind is LineKind.SFT:
+            if messages[-1]["role"] != "assistant":
+                raise PrerequisiteError(f"{where}: messages: ends without a response of role assistant; add it.")
+            return SftRow(tools=tools, messages=messages, behaviour=behaviour_of(messages[-1]["content"]))
+        chosen, rejected = (_message(line.get(key), key, where) for key in ("chosen_response", "rejected_response"))
+        return PreferenceRow(
+            tools=tools,
+            messages=messages,
+            chosen=chosen,
+            rejected=rejected,
+            chosen_behaviour=behaviour_of(chosen["content"]),
+            rejected_behaviour=behaviour_of(rejected["content"]),
+        )
+    except ValidationError as err:
+        first = err.errors()[0]
+        raise PrerequisiteError(f"{where}: {'.'.join(map(str, first['loc']))}: {first['msg']}; mend this field.") from None
+
+
+def _message(value: Any, key: str, where: str) -> dict[str, str]:
+    if not isinstance(value, dict) or set(value) != {"role", "content"} or not all(isinstance(part, str) for part in value.values()):
+        raise PrerequisiteError(f"{where}: {key}: is no message; write an object of the texts 'role' and 'content'.")
+    return value
