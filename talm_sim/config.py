@@ -172,6 +172,15 @@ class RunConfig(BaseModel):
         return value
 
     @model_validator(mode="after")
+    def _options_fit_the_task(self) -> RunConfig:
+        talm_only = {"human": self.human not in {"auto", "none"}, "perturb": bool(self.perturb), "paired_run": self.paired_run is not None}
+        choice_only = {"mode": self.mode != "logprob", "template": self.template != "auto"}
+        for name, given in (choice_only if self.task == "talm" else talm_only).items():
+            if given:
+                raise ValueError(f"--{name.replace('_', '-')} is no option of task {self.task}; leave it out, or choose another --task.")
+        return self
+
+    @model_validator(mode="after")
     def _llm_judges_need_a_model(self) -> RunConfig:
         for name in self.judge:
             if name in {"llm", "preference"} and self.judge_model is None:

@@ -41,8 +41,9 @@ from talm_sim.models.base import ASK_HUMAN, GenerationSettings, Model
 from talm_sim.models.invention import invent
 from talm_sim.models.messages import text_of
 from talm_sim.models.request import ModelRequest
+from talm_sim.models.sim_choices import ChoicePolicy
 from talm_sim.pointer import resolve_pointer
-from talm_sim.types import Fact, Facts, GoldCall, Missing, MissingKind, ModelTurn, Scenario, ToolCall, ToolSpec
+from talm_sim.types import Choice, Fact, Facts, GoldCall, Missing, MissingKind, ModelTurn, Scenario, ToolCall, ToolSpec
 
 __all__ = ["CONTROLS", "SimModel", "open_sim"]
 
@@ -66,6 +67,8 @@ class SimModel:
 
     def for_scenario(self, scenario: Scenario) -> Model:
         """Return the policy for one scenario."""
+        if isinstance(scenario.target, Choice):
+            return ChoicePolicy(self._control, scenario.target, self._latency)
         return _Policy(self._control, scenario, self._latency)
 
     async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> ModelTurn:

@@ -14,10 +14,11 @@ from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.runs.api import prepare, resume_async, run_async, to_completion
 from talm_sim.runs.events import OnEvent, ignore_events
 from talm_sim.runs.manifest import dataset_digest
+from talm_sim.runs.parts import open_parts
 from talm_sim.runs.resolve import configure
 from talm_sim.runs.stored import StoredRun
 from talm_sim.runs.tables import frame
-from talm_sim.runs.wiring import check_recorded, open_parts
+from talm_sim.runs.wiring import check_recorded
 
 if TYPE_CHECKING:
     import pandas

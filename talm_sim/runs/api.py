@@ -16,10 +16,11 @@ from talm_sim.runs.batch import Ask, BatchCounts, run_batch
 from talm_sim.runs.events import OnEvent, RunFinished, RunStarted, ignore_events
 from talm_sim.runs.judging import check_judges, judge_run
 from talm_sim.runs.manifest import create_run, find_run, fresh_run_id
+from talm_sim.runs.parts import Parts, open_parts
 from talm_sim.runs.resolve import configure, in_process, overridden, resolve
 from talm_sim.runs.store import RunStore
 from talm_sim.runs.stored import StoredRun
-from talm_sim.runs.wiring import Parts, check_recorded, open_parts, open_runner
+from talm_sim.runs.wiring import check_recorded, open_runner
 from talm_sim.scenarios.load import load_scenarios
 from talm_sim.tools_env.cassettes import CassetteLibrary
 from talm_sim.types import Scenario
@@ -71,6 +72,7 @@ async def run_async(
     async with open_parts(final, library) as parts:
         parts.check(scenarios)
         await check_recorded(parts, scenarios)
+        final = parts.config
         run_id = final.run_id or fresh_run_id(final.run_dir, final)
         directory = create_run(final.run_dir, run_id, final, scenarios, tools=parts.tools_of(scenarios), command=command)
         return await _session(StoredRun(directory), parts, on_event=on_event, ask=ask, wait=wait)
@@ -164,9 +166,7 @@ async def _session(stored: StoredRun, parts: Parts, *, on_event: OnEvent, ask: A
     async with RunStore.open(stored.path) as store:
         async with open_runner(parts, store) as runner:
             on_event(_started(stored, config, store))
-            counts = await run_batch(
-                store, runner, epochs=config.epochs, max_episodes=config.max_episodes, on_event=on_event, ask=ask, wait=wait
-            )
+            counts = await run_batch(store, runner, epochs=config.epochs, max_episodes=parts.in_flight, on_event=on_event, ask=ask, wait=wait)
         await judge_run(store, config, parts.library, on_event)
     on_event(_finished(stored, counts, time.monotonic() - started))
     return stored
@@ -186,7 +186,7 @@ def _started(stored: StoredRun, config: RunConfig, store: RunStore) -> RunStarte
         waiting=len(store.paused()),
         model=config.model,
         models=models,
-        tools=str(config.tools),
+        tools=str(config.tools or "none"),
         human=config.human,
     )
 

@@ -44,7 +44,7 @@ def configure(config: RunConfig | None, options: Mapping[str, Any]) -> RunConfig
 
 def in_process(model: str) -> bool:
     """Whether a model makes no requests, so that there is no traffic to record or replay."""
-    return model.partition("/")[0] == "sim"
+    return model.partition("/")[0] in {"sim", "hf", "vllm"}
 
 
 def resolve(config: RunConfig, recordings: Recordings) -> RunConfig:
@@ -58,12 +58,14 @@ def resolve(config: RunConfig, recordings: Recordings) -> RunConfig:
         models = None
     elif models is None:
         models = Traffic.REPLAY if known and recordings.has_model(config.model, config.groups) else Traffic.LIVE
-    if tools is None:
+    if config.task != "talm":
+        tools = None  # shown, never executed
+    elif tools is None:
         calling = [group for group in config.groups if group not in TOOLLESS]
         tools = Traffic.REPLAY if known and recordings.has_tools(calling) else Traffic.LIVE
     values: dict[str, Any] = {"models": models, "tools": tools}
     if config.human == "auto":
-        values["human"] = "recorded" if models is Traffic.REPLAY else "none"
+        values["human"] = "recorded" if models is Traffic.REPLAY and config.task == "talm" else "none"
     if Traffic.RECORD in (models, tools) and config.cassettes is None:
         values["cassettes"] = RECORDINGS
     return config.model_copy(update=values)

@@ -151,11 +151,13 @@ class StoredRun:
             return {episode_id for (episode_id,) in conn.execute("SELECT DISTINCT episode_id FROM answers")}
 
     def summary(self) -> list[GroupSummary]:
-        """Metrics of each group, over the episodes finished by now.
+        """Metrics of each group of a run of task `talm`, over the episodes finished by now.
 
         Raises:
-            PrerequisiteError: The run's `paired_run` cannot be read.
+            PrerequisiteError: The run is of another task, or its `paired_run` cannot be read.
         """
+        if self.manifest.config.task != "talm":
+            raise PrerequisiteError(f"{self.path}: is a run of task {self.manifest.config.task}; its metrics are in choice_summary().")
         from talm_sim.agent.humans import describe_missing
         from talm_sim.judges.metrics import summarize
 
@@ -169,6 +171,19 @@ class StoredRun:
             paired=(paired.episodes("perfect"), paired.verdicts()) if paired else None,
             describe=lambda scenario: describe_missing(scenario, tools),
         )
+
+    def choice_summary(self) -> ChoiceSummary:
+        """Metrics of a run of task `when2call`, over the episodes finished by now.
+
+        Raises:
+            PrerequisiteError: The run is of another task.
+        """
+        from talm_sim.judges.choices import summarize_choices
+
+        config = self.manifest.config
+        if config.task != "when2call":
+            raise PrerequisiteError(f"{self.path}: is a run of task {config.task}; its metrics are in summary().")
+        return summarize_choices(self.episodes(), self.scenarios(), self.verdicts(), mode=config.mode)[0]
 
     def summary_records(self) -> list[dict[str, Any]]:
         """The summary as one flat row a group: n, each rate with its interval, and what names the run."""

@@ -89,7 +89,7 @@ def test_shell_completion_knows_the_commands() -> None:
     [
         (["rum"], "No such command 'rum'. (Did you mean one of: 'resume', 'run'?)"),
         (["run", "--splt", "x"], "No such option '--splt'."),
-        (["run", "--split", "underspecifed"], "--split: unknown split 'underspecifed'. Did you mean 'underspecified'?"),
+        (["run", "--split", "underspecifed"], "--split: unknown split 'underspecifed' of task talm. Did you mean 'underspecified'?"),
         (["run", "--limit", "0"], "--limit: limit '0' selects nothing: the smallest is 1."),
         (["run", "--limit", "5-2"], "--limit: limit '5-2' selects nothing: it ends before it begins."),
         (["run", "--limit", "x"], "--limit: 'x' is no limit"),

@@ -92,7 +92,7 @@ def test_order_of_precedence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--split", "underspecifed"], "--split: unknown split 'underspecifed'. Did you mean 'underspecified'?"),
+        (["--split", "underspecifed"], "--split: unknown split 'underspecifed' of task talm. Did you mean 'underspecified'?"),
         (["--limit", "0"], "--limit: limit '0' selects nothing"),
         (["--model", "gpt-4o"], "--model: 'gpt-4o' is no model"),
         (["--config", "missing.toml"], "missing.toml: no such file"),

@@ -62,7 +62,7 @@ def test_an_interrupted_cell_goes_on(world: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("over", "message"),
     [
-        ({"modle": ["sim/eager"]}, r"ablate: unknown field 'modle'\. Did you mean 'model'\?"),
+        ({"modell": ["sim/eager"]}, r"ablate: unknown field 'modell'\. Did you mean 'model'\?"),
         ({"model": "sim/eager"}, r"ablate: give 'model' a list of values"),
         ({"model": []}, r"ablate: give 'model' a list of values"),
         ({"max_episodes": [1, 2]}, r"ablate: 'max_episodes' changes how a run is carried out"),

@@ -15,10 +15,11 @@ from talm_sim.models import registry
 from talm_sim.models.base import GenerationSettings, Model
 from talm_sim.models.request import ModelRequest
 from talm_sim.runs.api import prepare, resume, run
+from talm_sim.runs.parts import Parts, open_parts
 from talm_sim.runs.questions import answer, replies_to
 from talm_sim.runs.store import RunStore
 from talm_sim.runs.stored import StoredRun, load_run
-from talm_sim.runs.wiring import Parts, open_parts, open_runner
+from talm_sim.runs.wiring import open_runner
 from talm_sim.types import ModelTurn, ToolCall, ToolSpec
 from tests.runs.recorded_world import make_world
 

@@ -57,7 +57,7 @@ def test_line_separators_inside_a_string_do_not_break_a_line(tmp_path: Path) -> 
         ("[]", r"mine\.jsonl:3: the line: "),
         (json.dumps({"id": "b", "group": "perfect"}), r"mine\.jsonl:3: turns: Field required"),
         (_line("b", colour="red"), r"mine\.jsonl:3: colour: Extra inputs"),
-        (_line("b", target={"type": "fact"}), r"mine\.jsonl:3: target\.type: "),
+        (_line("b", target={"type": "fact"}), r"mine\.jsonl:3: target: .*fact"),
         (_line("a"), r"mine\.jsonl:3: id 'a' was used on line 1 already"),
     ],
 )

@@ -1,0 +1,76 @@
+"""How the controls play a multiple-choice item: each has a behaviour of its own and shows it always, but the oracle, which shows the right one.
+
+True values over items of the three gold behaviours of When2Call: the oracle has an accuracy of 1 and a macro F1 of .75, as no item is rightly
+answered directly and an empty class counts 0; `eager` has a tool hallucination and a parameter hallucination of 1; all others of 0.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+
+from langchain_core.messages import BaseMessage
+
+from talm_sim.errors import PrerequisiteError
+from talm_sim.models.base import Continuation, GenerationSettings
+from talm_sim.types import Behaviour, Choice, JsonObject, ModelTurn, ToolCall, ToolSpec
+
+__all__ = ["ChoicePolicy"]
+
+_OWN = {"eager": Behaviour.TOOL_CALL, "cautious": Behaviour.CANNOT_ANSWER, "asker": Behaviour.REQUEST_FOR_INFO}
+
+
+class ChoicePolicy:
+    """One control at one item.
+
+    Args:
+        control: `oracle`, `eager`, `cautious` or `asker`.
+        target: The item.
+        latency: Seconds each step takes.
+    """
+
+    chat_template = ""
+
+    def __init__(self, control: str, target: Choice, latency: float) -> None:
+        self.name = f"sim/{control}"
+        self._target = target
+        self._shows = _OWN.get(control, target.gold)
+        self._latency = latency
+
+    async def score(self, prompt: str, options: Sequence[str]) -> list[Continuation]:
+        """Find the control's own behaviour certain and every other option very unlikely, also by length."""
+        await asyncio.sleep(self._latency)
+        kinds = [option.behaviour for option in self._target.options]
+        return [
+            Continuation(0.0 if kind is self._shows else -10.0 * len(text.encode()), len(text.split()))
+            for kind, text in zip(kinds, options, strict=True)
+        ]
+
+    async def complete(self, prompt: str, settings: GenerationSettings) -> ModelTurn:
+        """Write the option that shows the control's behaviour."""
+        await asyncio.sleep(self._latency)
+        text = self._text()
+        return ModelTurn(raw_text=text, text=text)
+
+    async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> ModelTurn:
+        """Answer, or make the call of the option."""
+        if self._shows is not Behaviour.TOOL_CALL:
+            return await self.complete("", settings)
+        await asyncio.sleep(self._latency)
+        call = json.loads(self._text())
+        return ModelTurn(tool_calls=(ToolCall(id="call-1", name=call["name"], arguments=call.get("arguments", {})),), stop="tool_calls")
+
+    def render_chat(self, messages: Sequence[dict[str, str]], tools: Sequence[JsonObject]) -> str:
+        """Refuse: a control has no tokenizer.
+
+        Raises:
+            PrerequisiteError: Always.
+        """
+        raise PrerequisiteError(f"{self.name} has no chat template; use --template default.")
+
+    async def aclose(self) -> None:
+        """Do nothing: a control holds nothing."""
+
+    def _text(self) -> str:
+        return self._target.text_of(self._shows) or ""

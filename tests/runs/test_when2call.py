@@ -1,0 +1,96 @@
+"""Task when2call through the whole machinery, with controls whose true values are known."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from talm_sim.config import RunConfig
+from talm_sim.errors import PrerequisiteError
+from talm_sim.judges.choices import ChoiceSummary
+from talm_sim.runs.api import resume, run
+from talm_sim.runs.events import EpisodeFinished, RunEvent
+from talm_sim.runs.stored import StoredRun
+
+pytestmark = pytest.mark.usefixtures("tmp_path")
+
+
+def played(tmp_path: Path, model: str, mode: str = "logprob", **options: object) -> StoredRun:
+    return run(RunConfig(task="when2call", model=model, mode=mode, run_dir=tmp_path), limit="12", **options)
+
+
+def summary(stored: StoredRun) -> ChoiceSummary:
+    return stored.choice_summary()
+
+
+@pytest.mark.parametrize("mode", ["logprob", "judge"])
+def test_the_oracle_is_right_and_its_f1_counts_the_empty_class(tmp_path: Path, mode: str) -> None:
+    found = summary(played(tmp_path, "sim/oracle", mode))
+    assert found.accuracy.value == pytest.approx(1.0, abs=0.06 if mode == "judge" else 0)
+    if mode == "logprob":
+        assert found.macro_f1 == pytest.approx(0.75)
+        assert found.accuracy_norm is not None
+        assert found.accuracy_norm.value == 1.0
+
+
+def test_eager_hallucinates_every_tool_and_parameter(tmp_path: Path) -> None:
+    rates = summary(played(tmp_path, "sim/eager")).hallucinations
+    assert {name: rate.value for name, rate in rates.items()} == {"tool": 1.0, "parameter": 1.0, "answer": 0.0}
+    assert all(rate.n for rate in rates.values())
+
+
+def test_a_run_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
+    class Stop(Exception): ...
+
+    done: list[str] = []
+
+    def stop_after_five(event: RunEvent) -> None:
+        if isinstance(event, EpisodeFinished):
+            done.append(event.episode_id)
+            if len(done) == 5:
+                raise Stop
+
+    with pytest.raises(Stop):
+        played(tmp_path, "sim/oracle", run_id="cut", on_event=stop_after_five)
+    again: list[str] = []
+    stored = resume(tmp_path / "cut", on_event=lambda event: again.append(event.episode_id) if isinstance(event, EpisodeFinished) else None)
+    assert stored.finished == stored.total
+    assert not set(done[:4]) & set(again), "what was finished is not done again"
+
+
+def test_longer_items_come_first_so_that_memory_runs_out_early_or_never(tmp_path: Path) -> None:
+    sizes = [len(scenario.query) + sum(map(len, scenario.shown_tools)) for scenario in played(tmp_path, "sim/oracle").scenarios()]
+    assert sizes[0] == max(sizes)
+    assert sizes[-1] == min(sizes)
+
+
+def test_the_template_that_was_picked_is_kept(tmp_path: Path) -> None:
+    assert played(tmp_path, "sim/oracle").config.template == "default"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"task": "when2call", "human": "simulated"}, "--human is no option of task when2call"),
+        ({"task": "when2call", "perturb": ("http-500",)}, "--perturb is no option of task when2call"),
+        ({"mode": "judge"}, "--mode is no option of task talm"),
+        ({"template": "qwen2.5"}, "--template is no option of task talm"),
+        ({"task": "when2call", "split": "perfect"}, "unknown split 'perfect' of task when2call"),
+        ({"task": "when2call", "template": "qwen"}, "qwen"),
+        ({"task": "when2call", "models": "live", "model": "openai-api/vllm/m"}, "gives no log-probabilities of given answers"),
+    ],
+)
+def test_what_does_not_fit_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, object], message: str) -> None:
+    monkeypatch.setenv("VLLM_BASE_URL", "http://127.0.0.1:9/v1")
+    with pytest.raises(PrerequisiteError, match=message) as caught:
+        run(**{"model": "sim/oracle", "run_dir": tmp_path, **options})  # type: ignore[arg-type]
+    assert "\n" not in str(caught.value)
+
+
+def test_a_run_can_be_made_inside_a_loop(tmp_path: Path) -> None:
+    from talm_sim.runs.api import run_async
+
+    stored = asyncio.run(run_async(RunConfig(task="when2call", model="sim/cautious", run_dir=tmp_path), limit="2"))
+    assert stored.finished == stored.total
