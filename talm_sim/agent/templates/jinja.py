@@ -1,0 +1,154 @@
+"""Templates that are Jinja files, compiled in a sandbox; whatever goes wrong in one is told in one line with its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Protocol
+
+from talm_sim.agent.templates.values import Call, ShownTool, json_text, python_text
+from talm_sim.errors import PrerequisiteError
+from talm_sim.types import Behaviour, Option
+
+if TYPE_CHECKING:
+    from jinja2 import Template as CompiledFile
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+__all__ = ["JinjaTemplate", "Template", "environment"]
+
+_MACROS = {"prompt": ("tools", "question"), "tool_call": ("name", "arguments", "text")}
+"""The macros of a template file and what each is given."""
+
+
+class Template(Protocol):
+    """How an item is written for a model."""
+
+    @property
+    def name(self) -> str:
+        """The style, or the user's file; with `auto`, what was picked."""
+        ...
+
+    def prompt(self, question: str, tools: Sequence[str]) -> str:
+        """Write the text the model continues.
+
+        Args:
+            question: The user's request.
+            tools: Tool specifications as JSON texts, which most styles show to the letter.
+
+        Raises:
+            PrerequisiteError: A tool is no JSON object with a name, or the template fails.
+        """
+        ...
+
+    def option(self, option: Option) -> str:
+        """Write an option as the continuation of the prompt: a tool call in the model's form, any other text as it is.
+
+        Raises:
+            PrerequisiteError: A tool call is not `{"name": ..., "arguments": {...}}`, or the template fails.
+        """
+        ...
+
+
+class JinjaTemplate:
+    """A template file.
+
+    Args:
+        source: The file's text.
+        name: What the template is called.
+        place: How errors name the file.
+        in_chat: Renders a user's message through the tokenizer's chat template; used where the file says that it writes only that message.
+
+    Raises:
+        PrerequisiteError: The source is no Jinja, fails, or lacks a macro.
+    """
+
+    def __init__(self, source: str, name: str, place: str, in_chat: Callable[[str], str] | None = None) -> None:
+        self.name = name
+        self._place = place
+        self._compiled = _compiled(source, place)
+        try:
+            self._module: Any = self._compiled.make_module()
+        except Exception as err:  # what a user's file raises is anyone's guess
+            raise self._failure(err, "cannot be used") from None
+        self._taken = {macro: self._parameters(macro) for macro in _MACROS}
+        self._in_chat = in_chat if getattr(self._module, "in_user_message", False) else None
+
+    def prompt(self, question: str, tools: Sequence[str]) -> str:
+        """See `Template.prompt`."""
+        text = self.call("prompt", tools=[ShownTool(tool) for tool in tools], question=question)
+        return self._in_chat(text) if self._in_chat is not None else text
+
+    def option(self, option: Option) -> str:
+        """See `Template.option`."""
+        if option.behaviour is not Behaviour.TOOL_CALL:
+            return option.text
+        return self.call("tool_call", **Call.read(option.text)._asdict())
+
+    def call(self, macro: str, **values: Any) -> str:
+        """Call a macro with those of `values` that it takes.
+
+        Raises:
+            PrerequisiteError: It fails or writes nothing.
+        """
+        taken = self._taken.get(macro, tuple(values))
+        try:
+            text = str(getattr(self._module, macro)(**{key: value for key, value in values.items() if key in taken}))
+        except Exception as err:  # what a user's file raises is anyone's guess
+            raise self._failure(err, f"macro '{macro}' failed") from None
+        if not text.strip():
+            raise PrerequisiteError(f"{self._place}: macro '{macro}' writes no text; a model can neither read nor score that.")
+        return text
+
+    def _parameters(self, macro: str) -> tuple[str, ...]:
+        """Names of what the macro takes; one that nobody gives is undefined, and said so when it is used."""
+        from jinja2.runtime import Macro
+
+        found = getattr(self._module, macro, None)
+        if not isinstance(found, Macro):
+            raise PrerequisiteError(f"{self._place}: no macro '{macro}'; a template needs {_needed()}.")
+        return tuple(found.arguments)
+
+    def _failure(self, err: Exception, what: str) -> PrerequisiteError:
+        """The error as one line, with the last line of the file that it passed through."""
+        line = 0
+        trace = err.__traceback__
+        while trace is not None:
+            if trace.tb_frame.f_globals.get("__jinja_template__") is self._compiled:
+                line = self._compiled.get_corresponding_lineno(trace.tb_lineno)
+            trace = trace.tb_next
+        place = f"{self._place}:{line}" if line else self._place
+        return PrerequisiteError(f"{place}: {what}: {_one_line(err)}.")
+
+
+@lru_cache(maxsize=1)
+def environment() -> ImmutableSandboxedEnvironment:
+    """The sandbox templates run in; block tags take no line of their own, as in tokenizers' chat templates."""
+    from jinja2 import StrictUndefined
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    made = ImmutableSandboxedEnvironment(
+        autoescape=False, undefined=StrictUndefined, keep_trailing_newline=True, trim_blocks=True, lstrip_blocks=True
+    )
+    made.filters["tojson"] = json_text
+    made.filters["python"] = python_text
+    return made
+
+
+def _compiled(source: str, place: str) -> CompiledFile:
+    from jinja2 import TemplateSyntaxError
+
+    try:
+        return environment().from_string(source)
+    except TemplateSyntaxError as err:
+        raise PrerequisiteError(f"{place}:{err.lineno}: not valid Jinja: {_one_line(err)}.") from None
+    except RecursionError:
+        raise PrerequisiteError(f"{place}: not valid Jinja: nested too deeply.") from None
+
+
+def _needed() -> str:
+    return " and ".join(f"{macro}({', '.join(given)})" for macro, given in _MACROS.items())
+
+
+def _one_line(err: Exception) -> str:
+    text = " ".join(str(getattr(err, "message", None) or err).split()).rstrip(".")
+    return text[:300] or type(err).__name__

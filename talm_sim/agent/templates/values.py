@@ -1,0 +1,110 @@
+"""What template macros are given: tools and calls that are text to the letter and fields at once, and the filters that write values."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, NamedTuple
+
+from talm_sim.errors import PrerequisiteError
+from talm_sim.types import JsonObject
+
+__all__ = ["Call", "ShownTool", "json_text", "python_text"]
+
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+class Call(NamedTuple):
+    """A tool call as the data writes it."""
+
+    name: str
+    arguments: JsonObject
+    text: str
+
+    @classmethod
+    def read(cls, text: str) -> Call:
+        """Read `{"name": ..., "arguments": {...}}`; `parameters` is known in place of `arguments`.
+
+        Raises:
+            PrerequisiteError: The text has another form.
+        """
+        value = _object(text)
+        if value is not None:
+            name, arguments = value.get("name"), value.get("arguments", value.get("parameters"))
+            if isinstance(name, str) and name and isinstance(arguments, dict):
+                return cls(name, arguments, text)
+        raise PrerequisiteError(
+            f'tool-call option {_shortened(text)}: is not JSON like {{"name": ..., "arguments": {{...}}}}; mend the scenario\'s options.'
+        )
+
+
+class ShownTool:
+    """A tool of an item: its JSON text when printed, its parts when asked."""
+
+    __slots__ = ("data", "description", "name", "parameters", "text")
+
+    def __init__(self, text: str) -> None:
+        """Read the tool.
+
+        Raises:
+            PrerequisiteError: The text is no JSON object with a name.
+        """
+        value = _object(text)
+        # The OpenAI protocol wraps a function in an object that says so.
+        inner = value.get("function") if value is not None else None
+        fields: JsonObject = inner if isinstance(inner, dict) else value or {}
+        if not isinstance(fields.get("name"), str):
+            raise PrerequisiteError(f"tool {_shortened(text)}: is no JSON object with a name; mend the scenario's tools.")
+        self.text = text
+        self.data: JsonObject = value or {}
+        self.name: str = fields["name"]
+        self.description = str(fields.get("description") or "")
+        parameters = fields.get("parameters")
+        self.parameters: JsonObject = parameters if isinstance(parameters, dict) else {"type": "object", "properties": {}}
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __getitem__(self, key: str) -> Any:
+        """Any other field, by its name in the JSON."""
+        return self.data[key]
+
+
+def json_text(
+    value: Any, ensure_ascii: bool = False, indent: int | None = None, separators: tuple[str, str] | None = None, sort_keys: bool = False
+) -> str:
+    r"""Write JSON as chat templates expect of `tojson`: neither HTML nor, unless asked, ASCII escapes.
+
+    >>> json_text({"city": "Zürich", "sign": "<"})
+    '{"city": "Zürich", "sign": "<"}'
+    """
+    text = json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys, default=_plain)
+    # Half a surrogate pair has no UTF-8 form: no tokenizer takes it.
+    return _SURROGATES.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def python_text(value: Any) -> str:
+    """Write a Python literal; a string stands in double quotes.
+
+    >>> python_text("x"), python_text(True), python_text(["a", None])
+    ('"x"', 'True', "['a', None]")
+    """
+    return json_text(value) if isinstance(value, str) else repr(value)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, ShownTool):
+        return value.data
+    raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def _object(text: str) -> JsonObject | None:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _shortened(text: str, limit: int = 60) -> str:
+    return repr(text if len(text) <= limit else text[: limit - 1] + "…")
