@@ -125,7 +125,7 @@ class RunConfig(BaseModel):
     seed: int = _field(0, GEN, "Seed of sampling and perturbations.", metavar="N")
 
     judge: tuple[str, ...] = _field((), SCO, "Judge to apply; repeatable. Default: those the task's table needs.", metavar="NAME")
-    judge_model: str | None = _field(None, SCO, "Model of the llm and preference judges; never the agent's own by default.", metavar="P/N")
+    judge_model: str | None = _field(None, SCO, "Model of the llm, preference and behaviour-llm judges; never the agent's own by default.", metavar="P/N")
     paired_run: Path | None = _field(
         None, SCO, "Stored run that holds the `perfect` episodes which no-tools answers are compared with.", metavar="RUN"
     )
@@ -183,7 +183,7 @@ class RunConfig(BaseModel):
     @model_validator(mode="after")
     def _llm_judges_need_a_model(self) -> RunConfig:
         for name in self.judge:
-            if name in {"llm", "preference"} and self.judge_model is None:
+            if name in {"llm", "preference", "behaviour-llm"} and self.judge_model is None:
                 raise ValueError(f"judge '{name}' needs a model: add --judge-model PROVIDER/NAME.")
         return self
 

@@ -28,6 +28,7 @@ class JudgePrompts:
 
     llm: str
     preference: str
+    behaviour_llm: str
 
 
 def load_judge_prompts(file: Path | None = None) -> JudgePrompts:

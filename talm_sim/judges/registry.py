@@ -33,6 +33,8 @@ _BUILT_IN = {
     "reference": _BuiltIn("talm_sim.judges.reference"),
     "llm": _BuiltIn("talm_sim.judges.llm", needs_model=True),
     "preference": _BuiltIn("talm_sim.judges.preference", needs_model=True),
+    "behaviour": _BuiltIn("talm_sim.judges.behaviour"),
+    "behaviour-llm": _BuiltIn("talm_sim.judges.behaviour_llm", needs_model=True),
 }
 _REGISTERED: dict[str, JudgeFactory] = {}
 
@@ -54,12 +56,19 @@ def list_judges() -> list[str]:
 
 
 def default_judges(config: RunConfig, groups: Sequence[str] | None = None) -> tuple[str, ...]:
-    """The judges a run applies: those the user named, else `reference`, and with a judge model `llm` and, for no-tools, `preference`.
+    """The judges a run applies: those the user named, else those its task's table needs.
+
+    Task `talm`: `reference`, and with a judge model `llm` and, for no-tools, `preference`. Task `when2call`: none where the model chooses among
+    given answers; `behaviour` in judge mode, and with a judge model `behaviour-llm`.
 
     The order matters: `preference` goes by what the judges before it said.
     """
     if config.judge:
         return tuple(sorted(config.judge, key=lambda name: name == "preference"))
+    if config.task == "when2call":
+        if config.mode == "logprob":
+            return ()
+        return ("behaviour",) if config.judge_model is None else ("behaviour", "behaviour-llm")
     if config.judge_model is None:
         return ("reference",)
     held = config.groups if groups is None else groups

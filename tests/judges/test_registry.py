@@ -30,7 +30,7 @@ def mine(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     yield "mine"
 
 
-@pytest.mark.parametrize("name", ["reference", "llm", "preference"])
+@pytest.mark.parametrize("name", ["reference", "llm", "preference", "behaviour", "behaviour-llm"])
 def test_the_digest_is_known_before_the_judge_is_built(name: str) -> None:
     context = JudgeContext(prompts=load_judge_prompts(), model=scripted(name=MODEL))
     judge = open_judge(name, context)
@@ -53,7 +53,7 @@ def test_an_unknown_judge_is_met_with_a_hint() -> None:
             attempt()
 
 
-@pytest.mark.parametrize("name", ["llm", "preference"])
+@pytest.mark.parametrize("name", ["llm", "preference", "behaviour-llm"])
 def test_a_judge_that_needs_a_model_says_so(name: str) -> None:
     with pytest.raises(PrerequisiteError, match="--judge-model"):
         open_judge(name, JudgeContext(load_judge_prompts()))
@@ -71,3 +71,12 @@ def test_the_default_judges_are_those_the_table_needs() -> None:
     assert default_judges(RunConfig(judge_model=MODEL, split="perfect")) == ("reference", "llm")
     assert default_judges(RunConfig(judge_model=MODEL, judge=("preference", "llm"))) == ("llm", "preference")
     assert default_judges(RunConfig(judge_model=MODEL), groups=("replaceable",)) == ("reference", "llm")
+
+
+def test_multiple_choice_needs_judges_only_for_free_answers() -> None:
+    assert default_judges(RunConfig(task="when2call")) == default_judges(RunConfig(task="when2call", judge_model=MODEL)) == ()
+    assert default_judges(RunConfig(task="when2call", mode="judge")) == ("behaviour",)
+    assert default_judges(RunConfig(task="when2call", mode="judge", judge_model=MODEL)) == ("behaviour", "behaviour-llm")
+    assert default_judges(RunConfig(task="when2call", mode="judge", judge_model=MODEL, judge=("behaviour-llm",))) == ("behaviour-llm",)
+    with pytest.raises(ValueError, match=r"behaviour-llm.*--judge-model"):
+        RunConfig(task="when2call", mode="judge", judge=("behaviour-llm",))

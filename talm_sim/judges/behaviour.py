@@ -1,0 +1,208 @@
+"""The `behaviour` judge: which of the four behaviours an answer shows, by rules, without a model.
+
+Tool calls are recognised well, as they have a form. The other three are told apart by wording, in English only. On the published answers of
+When2Call, of one author and one style each, that goes well; on the free answers of weak models it is a poor substitute for a judge that reads,
+which is what the paper uses (section 4): `behaviour-llm`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from talm_sim.judges.base import JudgeContext, judge_digest
+from talm_sim.judges.choices import UNPARSED
+from talm_sim.judges.prompts import JudgePrompts
+from talm_sim.models.parsing import split_reasoning
+from talm_sim.types import Behaviour, Choice, Episode, Scenario, Termination, Verdict
+
+__all__ = ["BehaviourJudge", "calls_a_tool", "classify", "config_digest", "not_judged", "open_judge"]
+
+_RULES = 1
+
+_MARKUP = re.compile(
+    r"<\|?tool[_▁]?calls?[_▁]?(?:begin)?\|?>|\[TOOL_CALLS\]|<function=[\w.-]+>|<\|python_tag\|>|functools\s*\[\s*\{"
+    r"|>>>[\w.-]+\n\s*\{",
+    re.IGNORECASE,
+)
+_PYTHON_CALL = re.compile(r"[A-Za-z_][\w.-]*\(\s*(?:\)|[A-Za-z_]\w*\s*=)")
+_OBJECT = re.compile(r"[{\[]")
+_MOST_OBJECTS = 200
+"""Opening brackets tried as the start of JSON; an answer has few, garbage may have thousands."""
+_ARGUMENTS = ("arguments", "parameters", "args")
+
+_SENTENCE = re.compile(r"(?<=[.!?])[\"')\]*]*\s+(?![a-z])|\n+")
+_DECLINE = re.compile(
+    r"\b(?:unable|not able|not capable|incapable)\b"
+    r"|\b(?:can(?:no|['’])t|cannot|can not|couldn['’]t|could not)\b"
+    r"|\b(?:do(?:es)?n['’]t|do(?:es)? not|currently lack|lack)\s+(?:\w+\s+){0,2}?"
+    r"(?:have|access|ability|capab|the (?:tools?|ability|capab)|support|provide|possess|include|offer)"
+    r"|\b(?:no|none of the)\s+(?:\w+\s+){0,2}?(?:tools?|functions?|access|way)\b"
+    r"|\b(?:beyond|outside)\s+(?:of\s+)?(?:my|the scope|the capab)",
+    re.IGNORECASE,
+)
+_ASK = re.compile(
+    r"\b(?:please|kindly)\s+(?:\w+\s+)?"
+    r"(?:specify|provide|confirm|tell|clarify|share|give|enter|indicate|supply|let me know|state|choose|select)\b"
+    r"|\b(?:i|we)(?:['’]ll|\s+will|\s+would)?\s+(?:also\s+)?(?:need|require)\b"
+    r"|\blet me know\s+(?:the|your|which|what|where|when|who|how|whether)\b"
+    r"|\b(?:could|can|would|may) (?:you|i) (?:please\s+)?(?:specify|provide|confirm|tell|clarify|share|give|know|have|ask|let)\b",
+    re.IGNORECASE,
+)
+_OFFER = re.compile(
+    r"\b(?:is there|do you (?:need|have)) (?:anything|any other|something)\b"
+    r"|\bwould you like (?:me|to (?:know|hear|see|learn|book|proceed|continue)|more|any|some|help|further|additional|details)\b"
+    r"|\b(?:do you|you) want (?:me|more)\b|\bshall i\b"
+    r"|\b(?:how|what) (?:else )?(?:can|may) i (?:help|assist|do)\b"
+    r"|\b(?:need|want|like) (?:any )?(?:more|further|additional) (?:details|information|help|assistance)",
+    re.IGNORECASE,
+)
+_WHICH = re.compile(r"^\W*(?:(?:in|at|on|for|from|to|with|by) )?(?:which|where|when|who|how (?:many|much|long|far))\b", re.IGNORECASE)
+_SUGGESTION = re.compile(r"^\W*(?:how|what) about\b|^\W*why (?:not|don['’]t)\b", re.IGNORECASE)
+_LEAD = re.compile(
+    r"^\W*(?:sure|certainly|absolutely|of course|ok(?:ay)?|great|thanks?|thank you|got it|understood|apolog\w+|i['’]m sorry|sorry"
+    r"|i apologi[sz]e|that['’]s|that sounds|no problem|happy to|hello|hi|i see|alright|i understand)\b"
+    r"|\b(?:i|we)(?:['’]d| would|['’]ll| will| can)? (?:be )?(?:happy|glad|able|love|help|assist)\b"
+    r"|\b(?:help|assist) you with\b|\bto (?:help|assist|proceed|ensure|provide)\b",
+    re.IGNORECASE,
+)
+_LONGEST_LEAD = 16
+"""Words; a longer sentence says something, however politely it opens."""
+_REFERRAL = re.compile(
+    r"\b(?:please|recommend|suggest|advise|consult|contact|visit|refer|check|consider|try|instead|i['’]m here|designed to|sorry|apolog"
+    r"|my (?:knowledge|capab|training|function)|feel free|let me know|capabilities are"
+    r"|you (?:may|might|could) (?:\w+ )?(?:want|find|wish|need|use|try|look))\b",
+    re.IGNORECASE,
+)
+
+
+def open_judge(context: JudgeContext) -> BehaviourJudge:
+    """Build the judge for a run."""
+    return BehaviourJudge()
+
+
+def config_digest(model: str, prompts: JudgePrompts) -> str:
+    """Digest of the judge's configuration; neither model nor wording touches it."""
+    return judge_digest(BehaviourJudge.name, _RULES)
+
+
+class BehaviourJudge:
+    """Labels an answer with a behaviour by `classify`, and passes it where that is the gold one; an empty answer is `unparsed`."""
+
+    name = "behaviour"
+
+    def __init__(self) -> None:
+        self.config_digest = judge_digest(self.name, _RULES)
+
+    async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
+        """Judge one episode."""
+        reason = not_judged(episode, scenario)
+        label, gold = "", None
+        if not reason:
+            assert isinstance(scenario.target, Choice)
+            gold = scenario.target.gold
+            label = Behaviour.TOOL_CALL if calls_a_tool(episode) else classify(episode.answer)
+        return Verdict(
+            episode_id=episode.id,
+            judge=self.name,
+            judge_config_digest=self.config_digest,
+            value=None if gold is None else label == gold,
+            label=str(label),
+            explanation=reason or f"taken for {label}, right is {gold}",
+        )
+
+
+def not_judged(episode: Episode, scenario: Scenario) -> str:
+    """Why an episode has no label; empty where it gets one. A classifying judge asks this first."""
+    if not isinstance(scenario.target, Choice):
+        return "not applicable: the scenario has no gold behaviour"
+    if not episode.termination.completed or episode.termination is Termination.CONTEXT_OVERFLOW:
+        return f"not judged: the episode ended in {episode.termination.value}"
+    if episode.option_scores:
+        return "not applicable: the model chose among given answers"
+    return ""
+
+
+def calls_a_tool(episode: Episode) -> bool:
+    """Tell whether the model made a tool call that the provider or the model's own format marks as one, well-formed or not."""
+    return any(turn.tool_calls or turn.unparsable_calls for turn in episode.model_turns)
+
+
+def classify(answer: str) -> Behaviour | str:
+    """Return the behaviour an answer shows, or `unparsed` where it is empty.
+
+    A tool call written as text counts as one wherever it stands. Else, in this order: what asks the user something before it says anything
+    asks for information; what declines, and goes on to no more than apologies and advice, cannot answer; the rest answers directly.
+
+    >>> str(classify("Sure, I can help with that. In which city?")), str(classify("It is 12:30 in Hanoi. Would you like more details?"))
+    ('request_for_info', 'direct')
+    """
+    text = split_reasoning(answer)[0].strip()
+    if not text:
+        return UNPARSED
+    if _writes_a_call(text):
+        return Behaviour.TOOL_CALL
+    declined = asked = False
+    said = 0
+    for sentence in filter(None, map(str.strip, _SENTENCE.split(text))):
+        if _asks(sentence):
+            asked = asked or not said
+        elif _DECLINE.search(sentence) and not said:
+            declined = True
+        elif not _is_filler(sentence, declined):
+            said += 1
+    if asked:
+        return Behaviour.REQUEST_FOR_INFO
+    return Behaviour.CANNOT_ANSWER if declined and not said else Behaviour.DIRECT
+
+
+def _asks(sentence: str) -> bool:
+    if _SUGGESTION.search(sentence) or (_OFFER.search(sentence) and not _WHICH.search(sentence)):
+        return False
+    return sentence.rstrip("\"')*").endswith("?") or bool(_ASK.search(sentence))
+
+
+def _is_filler(sentence: str, declined: bool) -> bool:
+    """Whether the sentence answers nothing: politeness, or, after declining, advice on where to turn."""
+    if declined and _REFERRAL.search(sentence):
+        return True
+    return bool(_LEAD.search(sentence) or _OFFER.search(sentence)) and len(sentence.split()) <= _LONGEST_LEAD
+
+
+def _writes_a_call(text: str) -> bool:
+    if _MARKUP.search(text):
+        return True
+    bare = text.strip("` \n\t").removeprefix("python").removeprefix("tool_code").strip().removeprefix("[")
+    if _PYTHON_CALL.match(bare) and bare.rstrip("`] \n").endswith(")"):
+        return True
+    return any(_is_call(value) for value in _json_values(text))
+
+
+def _json_values(text: str) -> Iterator[Any]:
+    """The outermost JSON objects and arrays in a text."""
+    decoder, end = json.JSONDecoder(), 0
+    for number, match in enumerate(_OBJECT.finditer(text)):
+        if number == _MOST_OBJECTS:
+            return
+        if match.start() >= end:
+            try:
+                value, end = decoder.raw_decode(text, match.start())
+            except (json.JSONDecodeError, RecursionError):
+                continue
+            yield value
+
+
+def _is_call(value: Any) -> bool:
+    if isinstance(value, list):
+        return bool(value) and all(_is_call(one) for one in value)
+    if not isinstance(value, dict):
+        return False
+    inner = value.get("function")
+    if isinstance(inner, dict):
+        return _is_call(inner)
+    if isinstance(value.get("tool_calls"), list):
+        return _is_call(value["tool_calls"])
+    name = value.get("name") or inner
+    return isinstance(name, str) and any(isinstance(value.get(key), dict | str) for key in _ARGUMENTS)

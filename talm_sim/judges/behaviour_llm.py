@@ -1,0 +1,142 @@
+"""The `behaviour-llm` judge: which of the four behaviours an answer shows, told by a model (When2Call, section 4)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+
+from talm_sim.digests import derived_seed
+from talm_sim.errors import ContextOverflowError
+from talm_sim.judges.base import JudgeContext, OpenVote, judge_digest, no_recording
+from talm_sim.judges.behaviour import not_judged
+from talm_sim.judges.choices import UNPARSED
+from talm_sim.judges.prompts import JudgePrompts, show
+from talm_sim.models.base import GenerationSettings, Model
+from talm_sim.models.parsing import read_object, split_reasoning
+from talm_sim.types import Behaviour, Choice, Episode, Scenario, Verdict
+
+__all__ = ["BehaviourLlmJudge", "config_digest", "open_judge", "read_classification", "shown_answer"]
+
+_RULES = 1
+_CLASSES = {
+    "direct_answer": Behaviour.DIRECT,
+    "tool_call": Behaviour.TOOL_CALL,
+    "request_for_info": Behaviour.REQUEST_FOR_INFO,
+    "cannot_answer": Behaviour.CANNOT_ANSWER,
+}
+"""The published names of the classes; the data calls the first one `direct`."""
+_CHOICES = tuple(f'{{"classification": "{name}"}}' for name in _CLASSES)
+_TEMPERATURE = 0.0
+"""One reading decides, so it should be the likeliest one."""
+_MAX_NEW_TOKENS = 512
+_ATTEMPTS = 2
+"""The first reply and, where it cannot be read, one more in the same conversation (section 4)."""
+_REPAIR = (
+    "That could not be read. Reply again with nothing but the JSON object, for example "
+    f"{_CHOICES[0]}; the other names are {', '.join(list(_CLASSES)[1:])}."
+)
+_OBJECT = re.compile(r"\{[^{}]*\}")
+
+
+def open_judge(context: JudgeContext) -> BehaviourLlmJudge:
+    """Build the judge for a run."""
+    assert context.model is not None
+    return BehaviourLlmJudge(context.model, context.prompts.behaviour_llm, context.open_vote)
+
+
+def config_digest(model: str, prompts: JudgePrompts) -> str:
+    """Digest of the judge's configuration."""
+    return judge_digest(BehaviourLlmJudge.name, _RULES, model, prompts.behaviour_llm)
+
+
+class BehaviourLlmJudge:
+    """Lets a model sort an answer into one of the four behaviours; it passes where that is the gold one.
+
+    The model is asked once. A reply without a readable class is asked for again, once, in the same conversation; after that the label is
+    `unparsed` and the answer counts as wrong. An empty answer is `unparsed` without a question.
+    """
+
+    name = "behaviour-llm"
+
+    def __init__(self, model: Model, instructions: str, open_vote: OpenVote = no_recording) -> None:
+        self.model = model
+        self.instructions = instructions
+        self.open_vote = open_vote
+        self.config_digest = judge_digest(self.name, _RULES, model.name, instructions)
+
+    async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
+        """Judge one episode."""
+        reason = not_judged(episode, scenario)
+        if reason:
+            return self._verdict(episode, None, "", reason)
+        assert isinstance(scenario.target, Choice)
+        gold, answer = scenario.target.gold, shown_answer(episode)
+        if not answer.strip():
+            return self._verdict(episode, False, UNPARSED, "there is no answer to classify")
+        sections = [("Tools", "\n".join(scenario.shown_tools) or "(none)"), ("Request", scenario.query), ("Answer", answer)]
+        messages: list[BaseMessage] = [
+            SystemMessage(self.instructions),
+            HumanMessage(show("Which class is the answer? Reply with the JSON object alone.", sections)),
+        ]
+        settings = GenerationSettings(
+            temperature=_TEMPERATURE, max_new_tokens=_MAX_NEW_TOKENS, seed=derived_seed(episode.id, 1), choices=_CHOICES
+        )
+        reply = ""
+        try:
+            with self.open_vote(self.config_digest, episode, 1):
+                for attempt in range(1, _ATTEMPTS + 1):
+                    turn = await self.model.generate(messages, (), settings)
+                    reply = turn.text or turn.raw_text
+                    label = read_classification(reply)
+                    if label is not None:
+                        again = " (asked again)" if attempt > 1 else ""
+                        return self._verdict(episode, label == gold, label, f"taken for {label}, right is {gold}{again}")
+                    messages += [AIMessage(reply or "(nothing)"), HumanMessage(_REPAIR)]
+        except ContextOverflowError:
+            return self._verdict(episode, None, "", "not judged: the material is longer than the judge's context")
+        return self._verdict(episode, False, UNPARSED, f"the judge named no class: {reply[:200]!r}")
+
+    def _verdict(self, episode: Episode, value: bool | None, label: str, explanation: str) -> Verdict:
+        return Verdict(
+            episode_id=episode.id,
+            judge=self.name,
+            judge_config_digest=self.config_digest,
+            value=value,
+            label=str(label),
+            explanation=explanation,
+        )
+
+
+def shown_answer(episode: Episode) -> str:
+    """The answer as the judge sees it: what was written, and each native tool call, readable or not, that is not in it already as JSON."""
+    parts = [split_reasoning(episode.answer)[0]]
+    for turn in episode.model_turns:
+        calls = [json.dumps({"name": call.name, "arguments": call.arguments}, ensure_ascii=False) for call in turn.tool_calls]
+        calls += [f'{{"name": {json.dumps(call.name)}, "arguments": {call.raw}}}' for call in turn.unparsable_calls]
+        parts += [call for call in calls if call not in episode.answer]
+    return "\n".join(filter(None, parts))
+
+
+def read_classification(reply: str) -> Behaviour | None:
+    """Return the class a reply names in a JSON object, alone, fenced or amid words; None where none, or more than one, is named.
+
+    >>> read_classification('The class is {"classification": "direct_answer"}.')
+    <Behaviour.DIRECT: 'direct'>
+    """
+    found = set(_named(split_reasoning(reply)[0]))
+    return found.pop() if len(found) == 1 else None
+
+
+def _named(reply: str) -> Iterator[Behaviour]:
+    for match in _OBJECT.finditer(reply):
+        try:
+            name = read_object(match[0]).get("classification")
+        except ValueError:
+            continue
+        if isinstance(name, str):
+            key = re.sub(r"[\s-]+", "_", name.strip().casefold())
+            if key in _CLASSES or key == "direct":
+                yield _CLASSES.get(key, Behaviour.DIRECT)

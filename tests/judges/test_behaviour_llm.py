@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from talm_sim.errors import ContextOverflowError, ProviderError
+from talm_sim.judges.behaviour_llm import BehaviourLlmJudge, read_classification, shown_answer
+from talm_sim.judges.prompts import load_judge_prompts
+from talm_sim.types import Behaviour, Choice, Episode, ModelTurn, Option, Scenario, Termination, ToolCall, Turn, UnparsableCall
+from tests.judges.scripted import scripted
+
+DIRECT, CALL, ASK, CANNOT = Behaviour
+TARGET = Choice(gold=ASK, options=tuple(Option(behaviour=one, text="x") for one in Behaviour))
+TURN = Turn(messages=({"role": "user", "content": "What is the time there?"},))
+SCENARIO = Scenario(id="s", task="when2call", group="g", turns=(TURN,), shown_tools=('{"name": "clock"}', '{"name": "map"}'), target=TARGET)
+
+
+def reply(name: str) -> str:
+    return f'{{"classification": "{name}"}}'
+
+
+def episode(answer: str = "Where?", end: Termination = Termination.ANSWERED, **more: tuple[ModelTurn, ...]) -> Episode:
+    return Episode(id="s", scenario_id="s", group="g", model="m/m", answer=answer, termination=end, **more)
+
+
+async def test_the_class_named_is_the_label_and_the_gold_one_passes() -> None:
+    verdict = await BehaviourLlmJudge(scripted(reply("request_for_info")), "Sort.")(episode(), SCENARIO)
+    assert (verdict.value, verdict.label, verdict.judge) == (True, "request_for_info", "behaviour-llm")
+    verdict = await BehaviourLlmJudge(scripted(reply("direct_answer")), "Sort.")(episode(), SCENARIO)
+    assert (verdict.value, verdict.label) == (False, "direct")
+
+
+async def test_the_judge_sees_tools_request_and_answer_and_is_sampled_greedily() -> None:
+    model = scripted(reply("tool_call"))
+    await BehaviourLlmJudge(model, "Sort.")(episode(), SCENARIO)
+    assert model.asked[0][0].content == "Sort."
+    places = [model.questions[0].index(part) for part in ('{"name": "clock"}\n{"name": "map"}', "What is the time there?", "Where?")]
+    assert places == sorted(places)
+    assert model.settings[0].temperature == 0
+    assert all(read_classification(choice) is not None for choice in model.settings[0].choices) and len(model.settings[0].choices) == 4
+
+
+async def test_one_repair_in_the_same_conversation_then_unparsed() -> None:
+    model = scripted("It asks.", reply("request_for_info"))
+    verdict = await BehaviourLlmJudge(model, "Sort.")(episode(), SCENARIO)
+    assert verdict.value is True and "asked again" in verdict.explanation
+    assert [message.type for message in model.asked[1]] == ["system", "human", "ai", "human"]
+    assert model.asked[1][2].content == "It asks."
+    model = scripted("It asks.", "Really.", reply("request_for_info"))
+    verdict = await BehaviourLlmJudge(model, "Sort.")(episode(), SCENARIO)
+    assert (verdict.value, verdict.label) == (False, "unparsed") and "Really." in verdict.explanation
+    assert len(model.asked) == 2
+
+
+async def test_both_attempts_stand_in_one_setting() -> None:
+    opened: list[tuple[str, int]] = []
+
+    @contextmanager
+    def open_vote(digest: str, judged: Episode, vote: int) -> Iterator[None]:
+        opened.append((digest, vote))
+        yield
+
+    judge = BehaviourLlmJudge(scripted("?", reply("tool_call")), "Sort.", open_vote)
+    await judge(episode(), SCENARIO)
+    assert opened == [(judge.config_digest, 1)]
+
+
+async def test_nothing_is_asked_of_an_answer_that_is_none() -> None:
+    verdict = await BehaviourLlmJudge(scripted(), "Sort.")(episode(" "), SCENARIO)
+    assert (verdict.value, verdict.label) == (False, "unparsed")
+    verdict = await BehaviourLlmJudge(scripted(), "Sort.")(episode(end=Termination.CONTEXT_OVERFLOW), SCENARIO)
+    assert (verdict.value, verdict.label) == (None, "")
+
+
+async def test_an_overflow_leaves_no_label_and_another_failure_raises() -> None:
+    verdict = await BehaviourLlmJudge(scripted(ContextOverflowError("too long")), "Sort.")(episode(), SCENARIO)
+    assert (verdict.value, verdict.label) == (None, "")
+    with pytest.raises(ProviderError, match="down"):
+        await BehaviourLlmJudge(scripted(ProviderError("down")), "Sort.")(episode(), SCENARIO)
+
+
+def test_native_calls_are_shown_as_json_once() -> None:
+    call = ModelTurn(tool_calls=(ToolCall(id="1", name="clock", arguments={"city": "Huế"}),))
+    shown = '{"name": "clock", "arguments": {"city": "Huế"}}'
+    assert shown_answer(episode("", model_turns=(call,))) == shown
+    assert shown_answer(episode(f"Look:\n{shown}", model_turns=(call,))) == f"Look:\n{shown}"
+    broken = ModelTurn(unparsable_calls=(UnparsableCall(id="1", name="clock", raw="{city", reason="not JSON"),))
+    assert shown_answer(episode("", model_turns=(broken,))) == '{"name": "clock", "arguments": {city}'
+
+
+@pytest.mark.parametrize(
+    ("written", "behaviour"),
+    [
+        (reply("direct_answer"), DIRECT),
+        (reply("direct"), DIRECT),
+        (f"```json\n{reply('Tool Call')}\n```", CALL),
+        (f"<think>{reply('tool_call')}</think>The answer is {reply('request-for-info')}.", ASK),
+        ('{"reason": "{it}", "classification": "cannot_answer"}', None),  # nested braces are not guessed at
+        ('{"classification": "cannot_answer", "reason": "no tool"}', CANNOT),
+        (f"{reply('tool_call')} or {reply('cannot_answer')}", None),
+        (reply("refusal"), None),
+        ("tool_call", None),
+        ('{"classification": ["tool_call"]}', None),
+        ('{"classification": "tool_call"', None),
+        ("", None),
+    ],
+)
+def test_replies_are_read(written: str, behaviour: Behaviour | None) -> None:
+    assert read_classification(written) is behaviour
+
+
+@given(st.text(alphabet='{}":classification,_tool', max_size=100) | st.text())
+def test_no_reply_breaks_the_reader(written: str) -> None:
+    assert read_classification(written) in {None, *Behaviour}
+
+
+def test_the_packaged_words_name_every_class() -> None:
+    words = load_judge_prompts().behaviour_llm
+    assert all(name in words for name in ("direct_answer", "tool_call", "request_for_info", "cannot_answer", '{"classification"'))
+
+
+def test_the_digest_tells_judges_apart() -> None:
+    assert len({BehaviourLlmJudge(scripted(name=name), text).config_digest for name in ("a/b", "a/c") for text in ("x", "y")}) == 4
