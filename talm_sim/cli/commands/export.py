@@ -1,12 +1,17 @@
-"""`talm-sim export cassettes`."""
+"""`talm-sim export cassettes|when2call`."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from pathlib import Path
+from typing import Any
 
 import click
 
+from talm_sim.cli.arguments import command_line
 from talm_sim.cli.text import count
+from talm_sim.config import SPLITS
 from talm_sim.errors import PrerequisiteError
 
 __all__ = ["command"]
@@ -40,3 +45,55 @@ def cassettes(target: Path, source: Path | None) -> None:
         raise PrerequisiteError(f"{source}: holds no packed recording.")
     click.echo(target)
     click.echo(f"{count(len(written), 'file')} written; replay them with: talm-sim run --replay --cassettes {target}", err=True)
+
+
+@command.command("when2call")
+@click.argument("scenarios", type=click.Path(path_type=Path), metavar="SCENARIOS")
+@click.option("--kind", type=click.Choice(["mcq", "sft", "preference"]), required=True, help="Rows to make: questions, or training rows.")
+@click.option("--form", type=click.Choice(["when2call", "trl"]), default="when2call", show_default=True, help="Whose format to write.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", required=True, help="JSONL file to write; its card is FILE's .json.")
+@click.option("--seed", type=int, metavar="N", default=0, show_default=True, help="Seed of all draws.")
+@click.option(
+    "--balance",
+    type=click.Choice(["natural", "paper"]),
+    default="natural",
+    show_default=True,
+    help="Classes as they come, or in the paper's shares.",
+)
+@click.option("--force", is_flag=True, help="Write over existing files.")
+def when2call(scenarios: Path, out: Path, force: bool, **options: Any) -> None:
+    """Make a test or training set from multiple-choice scenarios.
+
+    SCENARIOS is a JSONL file of scenarios or of When2Call's test rows, or hub:OWNER/DATASET[:FILE]. A preference set has two halves: a wrong
+    behaviour rejected, and a damaged tool call rejected. Beside FILE stands a card: sources and their licences, settings, counts, and what
+    was left out and why.
+    """
+    from talm_sim.scenarios.hub import local_file
+    from talm_sim.scenarios.load import load_scenarios
+    from talm_sim.scenarios.training import build_set, card
+    from talm_sim.tools_env.cassettes.files import write_atomically
+
+    beside = out.with_suffix(".json")
+    if out == beside:
+        raise PrerequisiteError(f"--out: '{out}' would be written over by its own card; choose a name that ends in .jsonl.")
+    for path in (out, beside):
+        if path.exists() and not force:
+            raise PrerequisiteError(f"{path}: exists; choose another --out, or add --force to write over it.")
+    found = local_file(scenarios)
+    read = load_scenarios(SPLITS["when2call"]["all"], found, task="when2call")
+    made = build_set(read, options["kind"], options["form"], seed=options["seed"], balance=options["balance"])
+    text = made.text().encode()
+    described = card(
+        made,
+        read,
+        [{"file": str(scenarios), "sha256": hashlib.sha256(found.read_bytes()).hexdigest()}],
+        command=command_line(),
+        seed=options["seed"],
+        balance=options["balance"],
+        sha256=hashlib.sha256(text).hexdigest(),
+    )
+    write_atomically(out, text)
+    write_atomically(beside, (json.dumps(described, indent=1, ensure_ascii=False) + "\n").encode())
+    click.echo(out)
+    left = sum(map(len, made.left_out.values()))
+    click.echo(f"{count(len(made.rows), 'row')} from {count(len(read), 'scenario')}, {left:,} left out; why: {beside}", err=True)

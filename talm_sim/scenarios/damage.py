@@ -1,0 +1,216 @@
+"""Tool calls that are wrong in one place, made from right ones (When2Call, section 3.3.2): the rejected responses of preference training.
+
+A damaged call must really be wrong. So only a parameter the tool requires is removed, and only an argument is changed that the tool requires
+or the question states: an optional one that nobody asked for could be right either way.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from enum import StrEnum
+from typing import Any
+
+from talm_sim.digests import canonical_json
+from talm_sim.scenarios.jsonl import parse
+from talm_sim.types import JsonObject
+
+__all__ = ["Damage", "DamageKind", "ValuePool", "calls_in", "damages", "parameters_of", "required_of"]
+
+_NOTHING = object()
+_DIGITS = re.compile(r"\d+")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
+class DamageKind(StrEnum):
+    """What is wrong with the call."""
+
+    REMOVED = "required parameter removed"
+    CHANGED = "argument changed"
+    DROPPED = "call dropped"
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """Calls of which one place is wrong."""
+
+    kind: DamageKind
+    calls: tuple[JsonObject, ...]
+
+
+class ValuePool:
+    """Arguments seen in the calls of a data set, by parameter name: plausible wrong values for each other."""
+
+    def __init__(self, calls: Iterable[JsonObject]) -> None:
+        self._values: dict[str, dict[str, Any]] = {}
+        for call in calls:
+            for name, value in call["arguments"].items():
+                self._values.setdefault(name, {})[canonical_json(value)] = value
+
+    def others(self, name: str, value: Any) -> list[Any]:
+        """Values of the same parameter name and JSON type that mean something else, in an order that does not depend on the data's."""
+        seen = self._values.get(name, {})
+        return [seen[key] for key in sorted(seen) if type(seen[key]) is type(value) and _differ(seen[key], value)]
+
+
+def calls_in(text: str) -> tuple[JsonObject, ...] | None:
+    """Read a tool-call option, one call or a list of them; None where it is no such thing."""
+    try:
+        found = parse(text)
+    except ValueError:
+        return None
+    calls = found if isinstance(found, list) else [found]
+    for call in calls:
+        if not isinstance(call, dict) or not isinstance(call.get("name"), str) or not isinstance(call.get("arguments"), dict):
+            return None
+    return tuple(calls) or None
+
+
+def parameters_of(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Schemas of a tool's parameters by name, in any of the forms the data has."""
+    parameters = spec.get("parameters")
+    properties = parameters.get("properties") if isinstance(parameters, dict) else None
+    return properties if isinstance(properties, dict) else {}
+
+
+def required_of(spec: Mapping[str, Any]) -> tuple[str, ...]:
+    """Names of the parameters a tool requires; some data names them beside the schema, not in it."""
+    parameters = spec.get("parameters")
+    named = parameters.get("required") if isinstance(parameters, dict) else None
+    named = spec.get("required") if named is None else named
+    return tuple(name for name in named if isinstance(name, str)) if isinstance(named, list) else ()
+
+
+def damages(
+    calls: Sequence[JsonObject], specs: Mapping[str, Mapping[str, Any]], question: str, pool: ValuePool, rng: random.Random
+) -> list[Damage]:
+    """Everything one place of `calls` can be damaged to, each once; the kinds take turns.
+
+    Args:
+        calls: The right calls.
+        specs: Specification of each tool by name.
+        question: What the user asked.
+        pool: Values to change arguments to.
+        rng: Draws the values and the order.
+    """
+    kinds = [list(_removed(calls, specs)), list(_changed(calls, specs, question, pool, rng)), list(_dropped(calls))]
+    for kind in kinds:
+        rng.shuffle(kind)
+    rng.shuffle(kinds)
+    in_turn = [kind[place] for place in range(max(map(len, kinds))) for kind in kinds if place < len(kind)]
+    return list({canonical_json(damage.calls): damage for damage in reversed(in_turn)}.values())[::-1]
+
+
+def _removed(calls: Sequence[JsonObject], specs: Mapping[str, Mapping[str, Any]]) -> Iterator[Damage]:
+    for place, call in enumerate(calls):
+        for name in required_of(specs.get(call["name"], {})):
+            if name in call["arguments"]:
+                left = {key: value for key, value in call["arguments"].items() if key != name}
+                yield Damage(DamageKind.REMOVED, _with(calls, place, left))
+
+
+def _changed(
+    calls: Sequence[JsonObject], specs: Mapping[str, Mapping[str, Any]], question: str, pool: ValuePool, rng: random.Random
+) -> Iterator[Damage]:
+    for place, call in enumerate(calls):
+        spec = specs.get(call["name"], {})
+        schemas, required = parameters_of(spec), required_of(spec)
+        for name, value in call["arguments"].items():
+            if name in required or _states(question, value):
+                schema = schemas.get(name)
+                wrong = _wrong_value(name, value, schema if isinstance(schema, dict) else {}, pool, rng)
+                if wrong is not _NOTHING:
+                    yield Damage(DamageKind.CHANGED, _with(calls, place, call["arguments"] | {name: wrong}))
+
+
+def _dropped(calls: Sequence[JsonObject]) -> Iterator[Damage]:
+    if len(calls) < 2:
+        return
+    for place, call in enumerate(calls):
+        left = (*calls[:place], *calls[place + 1 :])
+        if call not in left:  # a call made twice is still made
+            yield Damage(DamageKind.DROPPED, left)
+
+
+def _with(calls: Sequence[JsonObject], place: int, arguments: JsonObject) -> tuple[JsonObject, ...]:
+    return tuple(call | {"arguments": arguments} if index == place else call for index, call in enumerate(calls))
+
+
+def _wrong_value(name: str, value: Any, schema: Mapping[str, Any], pool: ValuePool, rng: random.Random) -> Any:
+    """A value of the same JSON type that means something else; `_NOTHING` where none can be made safely."""
+    allowed = schema.get("enum")
+    if isinstance(allowed, list) and allowed:
+        others = [other for other in allowed if type(other) is type(value) and _differ(other, value)]
+        return rng.choice(others) if others else _NOTHING
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, list):
+        return _wrong_list(name, value, schema, pool, rng)
+    others = [other for other in pool.others(name, value) if _fits(other, schema)]
+    if others:
+        return rng.choice(others)
+    if isinstance(value, int | float):
+        return _wrong_number(value, schema, rng)
+    return _wrong_text(value, rng) if isinstance(value, str) else _NOTHING
+
+
+def _wrong_list(name: str, value: list[Any], schema: Mapping[str, Any], pool: ValuePool, rng: random.Random) -> Any:
+    items = schema.get("items")
+    for place in rng.sample(range(len(value)), len(value)):
+        wrong = _wrong_value(name, value[place], items if isinstance(items, dict) else {}, pool, rng)
+        if wrong is not _NOTHING and wrong not in value:
+            return [wrong if index == place else item for index, item in enumerate(value)]
+    return value[:-1] if len(value) > 1 and value[-1] not in value[:-1] else _NOTHING
+
+
+def _wrong_number(value: float, schema: Mapping[str, Any], rng: random.Random) -> Any:
+    span = max(3, abs(int(value)) // 2) if abs(value) < 1e15 else 0
+    steps = [step for step in rng.sample(range(1, span + 1), min(span, 8)) for step in (step, -step)]
+    for step in steps:
+        wrong = value + step
+        if wrong != value and (wrong > 0 or value <= 0) and _fits(wrong, schema):
+            return wrong
+    return _NOTHING
+
+
+def _wrong_text(value: str, rng: random.Random) -> Any:
+    """Another date, or another number in the text."""
+    if _DATE.fullmatch(value):
+        try:
+            return (date.fromisoformat(value) + timedelta(days=rng.randint(2, 28))).isoformat()
+        except (ValueError, OverflowError):
+            return _NOTHING
+    found = list(_DIGITS.finditer(value))
+    if not found or not value.isascii():
+        return _NOTHING
+    match = rng.choice(found)
+    place = match.start() + rng.randrange(len(match[0]))
+    digit = rng.choice([other for other in "123456789" if other != value[place]])
+    return value[:place] + digit + value[place + 1 :]
+
+
+def _fits(value: Any, schema: Mapping[str, Any]) -> bool:
+    if not isinstance(value, int | float):
+        return True
+    low, high = schema.get("minimum"), schema.get("maximum")
+    return (not isinstance(low, int | float) or value >= low) and (not isinstance(high, int | float) or value <= high)
+
+
+def _differ(one: Any, other: Any) -> bool:
+    """Whether two values of one type surely mean different things: "Chicago" and "Chicago, IL" may not."""
+    if isinstance(one, str):
+        a, b = (re.sub(r"\W+", "", text.casefold()) for text in (one, other))
+        return bool(a and b) and a not in b and b not in a
+    return bool(one != other)
+
+
+def _states(question: str, value: Any) -> bool:
+    """Whether the question holds the value's text."""
+    if isinstance(value, bool) or value is None or value == "":
+        return False
+    text = value if isinstance(value, str) else json.dumps(value)
+    return re.search(rf"(?<!\w){re.escape(text.casefold())}(?!\w)", question.casefold()) is not None

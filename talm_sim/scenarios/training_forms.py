@@ -1,0 +1,128 @@
+"""How training rows are written: as When2Call published them, and as TRL's trainers read them.
+
+When2Call: tools as JSON texts, a call as `<TOOLCALL>[...]</TOOLCALL>` in the response. TRL: conversational rows; a call stands in
+`tool_calls`, which the model's chat template writes in its own form; `tools` is one JSON text, which the trainers parse, so that no loader
+has to give the schemas of all tools one type.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from talm_sim.scenarios.damage import required_of
+from talm_sim.scenarios.jsonl import parse
+from talm_sim.types import Behaviour, JsonObject
+
+__all__ = ["FORMS", "Answer", "Example", "Form", "function_tool", "spec_of"]
+
+Form = Literal["when2call", "trl"]
+Answer = str | tuple[JsonObject, ...]
+"""A response: words, or tool calls."""
+_TYPES = {
+    "dict": "object",
+    "object": "object",
+    "float": "number",
+    "double": "number",
+    "number": "number",
+    "int": "integer",
+    "integer": "integer",
+    "long": "integer",
+    "str": "string",
+    "string": "string",
+    "bool": "boolean",
+    "boolean": "boolean",
+    "list": "array",
+    "array": "array",
+    "tuple": "array",
+    "set": "array",
+    "null": "null",
+}
+"""Type names of the data, most of them Python's, and JSON Schema's."""
+_WORD = re.compile(r"[a-z]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """What a training row says, before it has a form."""
+
+    tools: tuple[str, ...]
+    messages: tuple[dict[str, str], ...]
+    gold: Behaviour
+    chosen: Answer
+    rejected: Answer | None = None
+    """None in an SFT row."""
+    rejected_as: str = ""
+    """The behaviour it shows, or what is wrong with its call."""
+
+
+def spec_of(tool: str) -> JsonObject:
+    """A tool's specification from its JSON text, without the wrapping `{"type": "function", "function": ...}` some data has."""
+    spec = parse(tool)
+    inner = spec.get("function") if isinstance(spec, dict) else None
+    found = inner if isinstance(inner, dict) else spec
+    return found if isinstance(found, dict) else {}
+
+
+def function_tool(tool: str) -> JsonObject:
+    """A tool as chat templates take it: wrapped, its parameters in JSON Schema."""
+    spec = spec_of(tool)
+    given = spec.get("parameters")
+    schema = _schema(given if isinstance(given, dict) else {})
+    schema |= {"type": "object", "properties": schema.get("properties", {})}
+    if required := required_of(spec):
+        schema["required"] = list(required)
+    return {
+        "type": "function",
+        "function": {"name": spec.get("name", ""), "description": spec.get("description", ""), "parameters": schema},
+    }
+
+
+def _schema(node: Mapping[str, Any]) -> JsonObject:
+    """JSON Schema of a node of the data's schemas; a type that none is known for is left open."""
+    made = dict(node)
+    if isinstance(node.get("type"), str):
+        word = _WORD.match(node["type"].lower())
+        known = _TYPES.get(word[0]) if word else None
+        made.pop("type")
+        made = ({"type": known} if known else {}) | made
+    if isinstance(node.get("properties"), dict):
+        made["properties"] = {name: _schema(part) if isinstance(part, dict) else {} for name, part in node["properties"].items()}
+    if isinstance(node.get("items"), dict):
+        made["items"] = _schema(node["items"])
+    return made
+
+
+def _as_when2call(example: Example) -> JsonObject:
+    row: JsonObject = {"tools": list(example.tools), "messages": [dict(message) for message in example.messages]}
+    if example.rejected is None:
+        row["messages"].append(_marked(example.chosen))
+        return row
+    return row | {"chosen_response": _marked(example.chosen), "rejected_response": _marked(example.rejected)}
+
+
+def _as_trl(example: Example) -> JsonObject:
+    said: list[JsonObject] = [dict(message) for message in example.messages]
+    # None, not []: some chat templates announce tools also for an empty list.
+    tools = json.dumps([function_tool(tool) for tool in example.tools], ensure_ascii=False) if example.tools else None
+    if example.rejected is None:
+        return {"messages": [*said, _called(example.chosen)], "tools": tools}
+    return {"prompt": said, "chosen": [_called(example.chosen)], "rejected": [_called(example.rejected)], "tools": tools}
+
+
+FORMS: dict[str, Callable[[Example], JsonObject]] = {"when2call": _as_when2call, "trl": _as_trl}
+
+
+def _marked(answer: Answer) -> JsonObject:
+    text = answer if isinstance(answer, str) else f"<TOOLCALL>{json.dumps(answer, ensure_ascii=False)}</TOOLCALL>"
+    return {"role": "assistant", "content": text}
+
+
+def _called(answer: Answer) -> JsonObject:
+    if isinstance(answer, str):
+        return {"role": "assistant", "content": answer}
+    calls = [{"type": "function", "function": {"name": call["name"], "arguments": call["arguments"]}} for call in answer]
+    return {"role": "assistant", "content": "", "tool_calls": calls}
