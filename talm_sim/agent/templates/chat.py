@@ -122,7 +122,9 @@ def _takes_system(model: TextModel) -> bool:
 
 def _function(tool: ShownTool) -> JsonObject:
     parameters = json_schema(tool.parameters)
-    return {"name": tool.name, "description": tool.description, "parameters": {"type": "object", "properties": {}} | parameters}
+    parameters.setdefault("type", "object")
+    parameters.setdefault("properties", {})
+    return {"name": tool.name, "description": tool.description, "parameters": parameters}
 
 
 def _form_of(source: str) -> Callable[[Call], str]:

@@ -1,0 +1,106 @@
+"""Model templates that cannot be used: one line that names the file, the line or the text, and the mend."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from talm_sim.agent.templates import load_template
+from talm_sim.errors import PrerequisiteError
+from talm_sim.types import Behaviour, Option
+
+GOOD_CALL = "{% macro tool_call(name, arguments) %}{{ name }}{% endmacro %}"
+GOOD_PROMPT = "{% macro prompt(tools, question) %}{{ question }}{% endmacro %}"
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("a\n{% macro prompt(", "FILE:2: not valid Jinja: "),
+        ("{{ 1 | nosuchfilter }}", "FILE:1: not valid Jinja: No filter named 'nosuchfilter'."),
+        (GOOD_PROMPT, "FILE: no macro 'tool_call'; a template needs prompt(tools, question) and tool_call(name, arguments, text)."),
+        (GOOD_CALL + "{% set prompt = 1 %}", "FILE: no macro 'prompt'; a template needs"),
+        ("\n{{ nothing }}", "FILE:2: cannot be used: 'nothing' is undefined."),
+        ("{% include 'other' %}", "FILE:1: cannot be used: no loader for this environment specified."),
+    ],
+)
+def test_a_broken_file_is_told_when_it_is_loaded(tmp_path: Path, source: str, message: str) -> None:
+    file = tmp_path / "mine.jinja"
+    file.write_text(source, encoding="utf-8")
+    with pytest.raises(PrerequisiteError) as caught:
+        load_template(str(file), None)
+    assert str(caught.value).startswith(message.replace("FILE", str(file)))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("\n\n{{ questoin }}", "FILE:3: macro 'prompt' failed: 'questoin' is undefined."),
+        ("{{ tools[0].nosuch }}", "FILE:1: macro 'prompt' failed: "),
+        ("\n{{ question.__class__.__mro__ }}", "FILE:2: macro 'prompt' failed: access to attribute '__class__'"),
+        ("{{ tools[0].data.update({}) }}", "FILE:1: macro 'prompt' failed: "),
+        ("{{ 1 / 0 }}", "FILE:1: macro 'prompt' failed: division by zero."),
+        ("{{ range(999999999) | list }}", "FILE:1: macro 'prompt' failed: "),
+        (" \n", "FILE: macro 'prompt' writes no text"),
+    ],
+)
+def test_a_macro_that_fails_is_told_with_its_line(tmp_path: Path, body: str, message: str) -> None:
+    file = tmp_path / "mine.jinja"
+    file.write_text(f"{{% macro prompt(tools, question) %}}{body}{{% endmacro %}}{GOOD_CALL}", encoding="utf-8")
+    template = load_template(str(file), None)
+    with pytest.raises(PrerequisiteError) as caught:
+        template.prompt("Q", ['{"name": "f"}'])
+    assert str(caught.value).startswith(message.replace("FILE", str(file)))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_parameter_that_nobody_gives_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "mine.jinja"
+    file.write_text("{% macro prompt(specs, question) %}{{ specs }}{% endmacro %}" + GOOD_CALL, encoding="utf-8")
+    with pytest.raises(PrerequisiteError, match=r"mine\.jinja:1: macro 'prompt' failed: parameter 'specs' was not provided\.$"):
+        load_template(str(file), None).prompt("Q", [])
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("qwen25", "unknown template 'qwen25': give a built-in name or a Jinja file. Did you mean 'qwen2.5'?"),
+        ("zzzz", "unknown template 'zzzz': give a built-in name or a Jinja file. Known: auto, chat, default, functionary"),
+        ("mine.jinja", "mine.jinja: cannot be read; --template needs a Jinja file or a built-in name."),
+        ("no/such", "no/such: cannot be read; --template needs a Jinja file or a built-in name."),
+        ("a\0b", "unknown template"),
+        ("chat", "template 'chat': needs a local model's tokenizer"),
+    ],
+)
+def test_a_name_that_is_none(name: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(PrerequisiteError) as caught:
+        load_template(name, None)
+    assert str(caught.value).startswith(message)
+
+
+def test_a_file_that_is_no_text(tmp_path: Path) -> None:
+    file = tmp_path / "mine.jinja"
+    file.write_bytes(b"\xff\xfe{")
+    with pytest.raises(PrerequisiteError, match="is no UTF-8 text; --template needs a Jinja file"):
+        load_template(str(file), None)
+    with pytest.raises(PrerequisiteError, match="cannot be read"):
+        load_template(f"{tmp_path}/", None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["get_weather(city='x')", "[]", '{"name": "f"}', '{"name": "f", "arguments": "{}"}', '{"name": 1, "arguments": {}}', "[" * 100_000],
+)
+def test_an_option_that_is_no_call(text: str) -> None:
+    with pytest.raises(PrerequisiteError, match=r'^tool-call option .{1,70}: is not JSON like \{"name": \.\.\., "arguments": \{\.\.\.\}\}'):
+        load_template("default", None).option(Option(behaviour=Behaviour.TOOL_CALL, text=text))
+
+
+@pytest.mark.parametrize("text", ["weather", "", "[1]", '{"description": "no name"}', '{"name": 3}', '{"name": "f"', "{" * 100_000])
+def test_a_tool_that_is_no_json(text: str) -> None:
+    template = load_template("default", None)
+    with pytest.raises(PrerequisiteError, match=r"^tool .{2,70}: is no JSON object with a name"):
+        template.prompt("Q", ['{"name": "f"}', text])
