@@ -22,6 +22,7 @@ from talm_sim.runs.store import RunStore
 from talm_sim.runs.stored import StoredRun
 from talm_sim.runs.wiring import check_recorded, open_runner
 from talm_sim.scenarios.load import load_scenarios
+from talm_sim.scenarios.when2call import rough_length
 from talm_sim.tools_env.cassettes import CassetteLibrary
 from talm_sim.types import Scenario
 
@@ -89,7 +90,10 @@ async def prepare(wanted: RunConfig) -> tuple[RunConfig, list[Scenario], Cassett
     """
     load_prompts(wanted.prompts)
     library = CassetteLibrary(wanted.cassettes)
-    scenarios = load_scenarios(wanted.groups, wanted.scenarios, wanted.limit)
+    scenarios = load_scenarios(wanted.groups, wanted.scenarios, wanted.limit, wanted.task)
+    if wanted.task == "when2call":
+        # Neighbours fill a batch alike, and the longest first: where memory does not suffice, that is known at once.
+        scenarios.sort(key=rough_length, reverse=True)
     final = resolve(wanted, library)
     if final.cassettes != wanted.cassettes:
         library = CassetteLibrary(final.cassettes)

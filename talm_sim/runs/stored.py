@@ -23,6 +23,7 @@ from talm_sim.types import Episode, Scenario, ToolSpec, Verdict
 if TYPE_CHECKING:
     import pandas
 
+    from talm_sim.judges.choices import ChoiceSummary
     from talm_sim.judges.metrics import GroupSummary
 
 __all__ = ["RunInfo", "StoredRun", "list_runs", "load_run"]
