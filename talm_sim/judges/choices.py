@@ -246,7 +246,7 @@ def summarize_choices(
         rows.append(_Row(seen.gold, chosen, seen.normalised if mode == "logprob" else None, seen.tools))
     notes = list(labels.notes)
     if repeats:
-        notes.append(f"{repeats} of {len(rows)} episodes repeat a row; the intervals take all as independent")
+        notes.append(f"{repeats:,} of {len(rows):,} episodes repeat a row; the intervals take all as independent")
     return [_summary(rows, mode, len(kept), not_scored, labels.judge, notes)]
 
 
@@ -295,7 +295,7 @@ def _labels(verdicts: Iterable[Verdict], ids: set[str]) -> _Labels:
     for other in others:
         both = said[judge].keys() & said[other].keys()
         same = sum(said[judge][one] == said[other][one] for one in both)
-        notes.append(f"judge {other} gives the same label to {same} of {len(both)} answers")
+        notes.append(f"judge {other} gives the same label to {same:,} of {len(both):,} answers")
     return _Labels(judge, said[judge], tuple(notes))
 
 

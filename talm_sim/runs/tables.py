@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.types import AwarenessKind, Episode
+from talm_sim.types import AwarenessKind, Episode, Rate
 
 if TYPE_CHECKING:
     import pandas
 
+    from talm_sim.judges.choices import ChoiceSummary
     from talm_sim.judges.metrics import GroupSummary
 
-__all__ = ["episode_record", "frame", "summary_record"]
+__all__ = ["choice_record", "episode_record", "frame", "summary_record"]
 
 
 def episode_record(episode: Episode) -> dict[str, Any]:
@@ -57,10 +58,42 @@ def summary_record(summary: GroupSummary) -> dict[str, Any]:
         "pass_judge": summary.pass_judge,
     }
     for name, rate in summary.rates.items():
-        row[name] = rate.value if rate else None
-        row[f"{name}_low"], row[f"{name}_high"] = (rate.low, rate.high) if rate else (None, None)
-        row[f"{name}_k"], row[f"{name}_n"] = (rate.k, rate.n) if rate else (None, None)
+        row |= _rate_columns(name, rate)
     return row
+
+
+def choice_record(summary: ChoiceSummary) -> dict[str, Any]:
+    """The metrics of task `when2call` as a flat row.
+
+    Rates as in `summary_record`; macro F1 with its limits; `precision_<class>`, `recall_<class>`, `f1_<class>` and `support_<class>`; and each
+    cell of the confusion matrix as `<gold>_as_<predicted>`.
+    """
+    row: dict[str, Any] = {
+        "group": summary.group,
+        "total": summary.total,
+        "n": summary.n,
+        "not_scored": sum(summary.not_scored.values()),
+        "unparsed": summary.unparsed,
+        "mode": summary.mode,
+        "judge": summary.judge,
+        **_rate_columns("accuracy", summary.accuracy),
+        **_rate_columns("accuracy_norm", summary.accuracy_norm),
+        "macro_f1": summary.macro_f1,
+        "macro_f1_low": summary.macro_f1_low,
+        "macro_f1_high": summary.macro_f1_high,
+    }
+    for name, rate in summary.hallucinations.items():
+        row |= _rate_columns(f"{name}_hallucination", rate)
+    for behaviour, scores in summary.classes.items():
+        row |= {f"{name}_{behaviour.value}": value for name, value in scores.model_dump().items()}
+    for gold, cells in zip(summary.classes, summary.matrix, strict=True):
+        row |= {f"{gold.value}_as_{column}": cell for column, cell in zip(summary.columns, cells, strict=True)}
+    return row
+
+
+def _rate_columns(name: str, rate: Rate | None) -> dict[str, Any]:
+    shown = (rate.value, rate.low, rate.high, rate.k, rate.n) if rate else (None,) * 5
+    return dict(zip((name, *(f"{name}_{end}" for end in ("low", "high", "k", "n"))), shown, strict=True))
 
 
 def frame(records: Sequence[dict[str, Any]]) -> pandas.DataFrame:
