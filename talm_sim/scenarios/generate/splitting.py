@@ -1,0 +1,157 @@
+"""A query with two asks, taken apart: each gold call with the sentences that ask for it, where these can be told apart cleanly.
+
+A question of task `when2call` calls for one tool; the packaged queries of task `talm` ask for two things each. A boundary between sentences (or
+before an "and" that opens a request) is clean when both sides ask something, every argument value that can be found in the query stands on its
+own call's side, the second side does not refer back to the first, and no other reading is as good.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from talm_sim.scenarios.leaks import mentions
+from talm_sim.scenarios.question_words import content_stems
+from talm_sim.types import GoldCall, ToolSpec
+
+__all__ = ["Split", "holds", "split_query", "tidy"]
+
+_OPENER = (
+    r"(?:how|what|what's|which|when|where|who|whose|(?:at|on|by|in|to) (?:how|what|which)|tell me|give me|show me|name|list|find|look up"
+    r"|count|convert|please|could you|can you|is|are|does|do|did|i'd like|i want|i need)"
+)
+_BREAK = re.compile(rf"(?<=[.?!])\s+(?=\S)|(?<!\band),?\s+(?=(?:and|then)\s+(?:also\s+)?{_OPENER}\b)", re.IGNORECASE)
+_ASKS = re.compile(rf"\?|(?:^|[.:,;]\s+|\band\s+){_OPENER}\b|\b(?:please|need|tell me|give me|i'd (?:also )?like|i want)\b", re.IGNORECASE)
+_REFERS_BACK = re.compile(r"\b(?:there|it|its|that|this|those|these|them|they|their|both|the two|afterwards|the other|again)\b", re.IGNORECASE)
+_ANNOUNCES = re.compile(r"\b(?:two|both|2)\s+(?:\w+\s+)?(?:things|numbers|dates|questions|facts|values)\b", re.IGNORECASE)
+_LEADS_OVER = re.compile(
+    r"^(?:(?:and|also|besides(?: that)?|besides|by the way|then|after that|while you're at it|oh|plus|further|second|next)\b[,:]?\s+)+",
+    re.IGNORECASE,
+)
+_ALSO = re.compile(r"\balso\s+|,?\s+as well(?=[.?!,;]|$)", re.IGNORECASE)
+_BARE_PLEASE = re.compile(r"^please (?=(?:the|a|an)\b)", re.IGNORECASE)
+_LAST_SENTENCE = re.compile(r"(?:.*[.?!:]\s)?(.*)$", re.DOTALL)
+_INTERROGATIVE = re.compile(r"^\W*(?:how|what|which|when|where|who|(?:at|on|by|in) (?:how|what|which))\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A query cut in two.
+
+    Attributes:
+        end: Where the first part ends in the query.
+        start: Where the second part starts.
+        order: Index of the gold call of each part.
+    """
+
+    end: int
+    start: int
+    order: tuple[int, int]
+
+
+def split_query(query: str, calls: Sequence[GoldCall], specs: Sequence[ToolSpec]) -> Split | str:
+    """Find where the first of two asks ends.
+
+    Args:
+        query: The user's words.
+        calls: The two gold calls.
+        specs: Their tools.
+
+    Returns:
+        The split, or in a few words why there is no clean one.
+    """
+    if len(calls) != 2:
+        return f"it has {len(calls)} gold calls; two can be told apart"
+    found: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    reason = "no sentence boundary separates its two asks"
+    for match in _BREAK.finditer(query):
+        first, second = query[: match.start()], query[match.end() :]
+        for order in ((0, 1), (1, 0)):
+            why = _unclean((first, second), [calls[index] for index in order], [specs[index] for index in order])
+            if not why:
+                found.setdefault(order, []).append(match.span())
+            elif order == (0, 1):
+                reason = why
+    if len(found) > 1:
+        return "its sentences fit both calls either way round"
+    for order, spans in found.items():
+        # A sentence without values between two asks explains the one before it.
+        return Split(*spans[-1], order)
+    return reason
+
+
+def _unclean(parts: tuple[str, str], calls: Sequence[GoldCall], specs: Sequence[ToolSpec]) -> str:
+    """Why the two parts are not the asks of the two calls; empty where they are."""
+    if not all(_ASKS.search(part) for part in parts):
+        return "one part of the query asks for nothing"
+    if _ANNOUNCES.search(parts[0]):
+        return "its first part announces both asks"
+    return _astray(parts, calls, specs) or _dependent(parts[1], calls[1])
+
+
+def _astray(parts: tuple[str, str], calls: Sequence[GoldCall], specs: Sequence[ToolSpec]) -> str:
+    """Why an argument's words do not show whose part is whose."""
+    grounded = []
+    for own, other, call in zip(parts, reversed(parts), calls, strict=True):
+        values = call.arguments.values()
+        if any(holds(other, value) and not holds(own, value) for value in values):
+            return "an argument of one call stands in the other's sentence"
+        grounded.append([value for value in values if holds(own, value) and not holds(other, value)])
+    if not any(grounded):
+        return "its sentences name no argument of the calls"
+    for index, (own, call) in enumerate(zip(parts, calls, strict=True)):
+        if not grounded[index] and _margin(own, parts[1 - index], specs[index]) <= 0:
+            return f"no words of its sentences tell that one asks for '{call.tool}'"
+    return ""
+
+
+def _dependent(second: str, call: GoldCall) -> str:
+    """Why the second part needs the first: it points back before it has named anything of its own."""
+    first_value = min((_position(second, value) for value in call.arguments.values()), default=len(second))
+    opening = _LEADS_OVER.match(second)
+    back = _REFERS_BACK.search(second, opening.end() if opening else 0)
+    return f"its second part refers back ('{back[0]}')" if back and back.start() < first_value else ""
+
+
+def _margin(own: str, other: str, spec: ToolSpec) -> int:
+    words = content_stems(f"{spec.name.replace('_', ' ')} {spec.description}")
+    return len(words & content_stems(own)) - len(words & content_stems(other))
+
+
+def holds(text: str, value: Any) -> bool:
+    """Whether a text names an argument value; of a list all its items."""
+    if isinstance(value, list | tuple):
+        return bool(value) and all(holds(text, item) for item in value)
+    return any(mentions(text, form) for form in _spoken(value))
+
+
+def _spoken(value: Any) -> Iterator[Any]:
+    yield value
+    if isinstance(value, str) and "_" in value:
+        yield value.replace("_", " ")
+
+
+def _position(text: str, value: Any) -> int:
+    """Where a value is first complete in a text."""
+    if not holds(text, value):
+        return len(text)
+    ends = [match.end() for match in re.finditer(r"\S+", text)]
+    return next((end for end in ends if holds(text[:end], value)), len(text))
+
+
+def tidy(part: str, *, capital: bool) -> str:
+    """A part of a query as a request of its own: without the words that led over from the first ask, and with an end.
+
+    >>> tidy("And how long is it as well", capital=True)
+    'How long is it?'
+    """
+    text = _ALSO.sub("", _LEADS_OVER.sub("", part.strip())).strip().rstrip(",;")
+    text = _BARE_PLEASE.sub("please give me ", text)
+    if capital and text:
+        text = text[0].upper() + text[1:]
+    if text and text[-1] not in ".?!":
+        last = _LAST_SENTENCE.match(text)
+        text += "?" if last and _INTERROGATIVE.search(last[1]) else "."
+    return text

@@ -1,0 +1,155 @@
+"""Who writes: one protocol for a model and for the rules that need none."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from talm_sim.digests import derived_seed
+from talm_sim.errors import ContextOverflowError
+from talm_sim.models.base import GenerationSettings, Model
+from talm_sim.models.parsing import clean
+from talm_sim.scenarios.generate.items import Item
+from talm_sim.scenarios.generate.prompts import WriterPrompts
+from talm_sim.scenarios.generate.sources import SourceQuestion, tool_text
+from talm_sim.types import Behaviour, Missing
+
+__all__ = ["TOOL_USES", "ModelWriter", "Writer", "Written"]
+
+TOOL_USES = ("real_time", "database", "other")
+"""Why a request needs a tool; `none` is a fourth label, with which it is dropped."""
+_LABELS = (*TOOL_USES, "none")
+_LABEL = re.compile(r"real[ _-]?time|database|other|none", re.IGNORECASE)
+_LEAD = re.compile(r"^(?:new request|request|question|answer|response|your (?:question|answer)(?: to the person)?|label)\s*:\s*", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A text, or why there is none.
+
+    Attributes:
+        text: What was written, without quotation marks around it.
+        problem: Why it cannot be used, whatever the checks say: it was cut off, the rules know nothing.
+    """
+
+    text: str
+    problem: str = ""
+
+
+class Writer(Protocol):
+    """Writes the texts of items. `attempt` counts from 0; a later one may try something else."""
+
+    name: str
+    """Who wrote: `source` of the rows."""
+
+    async def tool_use(self, source: SourceQuestion) -> Written:
+        """Say why a request needs a tool: one of `TOOL_USES`, or `none`."""
+        ...
+
+    async def rewrite(self, source: SourceQuestion, missing: Missing, attempt: int) -> Written:
+        """Write the question without one of its values."""
+        ...
+
+    async def unanswerable(self, source: SourceQuestion, attempt: int) -> Written:
+        """Write a related question that the tool cannot answer."""
+        ...
+
+    async def option(self, behaviour: Behaviour, item: Item, attempt: int) -> Written:
+        """Write an answer to an item's question that shows `behaviour`; never a tool call, which comes from the gold call."""
+        ...
+
+    async def aclose(self) -> None:
+        """Release what the writer holds."""
+        ...
+
+
+class ModelWriter:
+    """Has a chat model write, one short conversation a text.
+
+    Args:
+        model: Writes the texts.
+        labeller: Gives the label; the same model, constrained where it is too weak to keep to one.
+        prompts: The wording.
+        temperature: Of sampling (appendix C: 0.6).
+        top_p: Of sampling (appendix C: 0.95); None leaves it to the server.
+        max_new_tokens: Most tokens of a text; a text cut off there is written once more with twice as many.
+        seed: Every request derives its own from it.
+    """
+
+    def __init__(
+        self, model: Model, labeller: Model, prompts: WriterPrompts, *, temperature: float, top_p: float | None, max_new_tokens: int, seed: int
+    ) -> None:
+        self.name = f"talm-sim, {model.name}"
+        self._model = model
+        self._labeller = labeller
+        self._prompts = prompts
+        self._temperature = temperature
+        self._options: dict[str, Any] = {} if top_p is None else {"top_p": top_p}
+        self._max_new_tokens = max_new_tokens
+        self._seed = seed
+
+    async def tool_use(self, source: SourceQuestion) -> Written:
+        """Ask for the label; see `Writer.tool_use`."""
+        written = await self._ask("tool_use", source.id, 0, {"question": source.question}, _LABELS)
+        if written.problem:
+            return written
+        found = [re.sub(r"[ -]", "_", match.lower()) for match in _LABEL.findall(written.text.split("Reason:")[0])]
+        labels = {"real_time" if label == "realtime" else label for label in found}
+        return Written(labels.pop()) if len(labels) == 1 else Written(written.text, "it names no label, or more than one")
+
+    async def rewrite(self, source: SourceQuestion, missing: Missing, attempt: int) -> Written:
+        """Ask for the shorter question; see `Writer.rewrite`."""
+        about = Item(source, Behaviour.REQUEST_FOR_INFO, "", missing).described(missing.name)
+        values = {"question": source.question, "parameter": _named(missing), "description": about}
+        return await self._ask("rewrite", source.id, attempt, values)
+
+    async def unanswerable(self, source: SourceQuestion, attempt: int) -> Written:
+        """Ask for a related question; see `Writer.unanswerable`."""
+        return await self._ask("unanswerable", source.id, attempt, {"question": source.question, "tool": tool_text(source.spec)})
+
+    async def option(self, behaviour: Behaviour, item: Item, attempt: int) -> Written:
+        """Ask for an answer; see `Writer.option`. No answer but the follow-up question to a known gap is told what the tool takes."""
+        where, asked = f"{item.source.id}/{item.gold.value}", {"question": item.question}
+        if behaviour is not Behaviour.REQUEST_FOR_INFO:
+            return await self._ask(behaviour.value, where, attempt, asked)
+        if item.missing is None:
+            return await self._ask("request_for_info_any", where, attempt, asked)
+        lacks = {"parameter": item.missing.name.replace("_", " "), "description": item.described(item.missing.name)}
+        return await self._ask("request_for_info", where, attempt, asked | lacks)
+
+    async def aclose(self) -> None:
+        """Close the model."""
+        await self._model.aclose()
+        if self._labeller is not self._model:
+            await self._labeller.aclose()
+
+    async def _ask(self, step: str, where: str, attempt: int, values: dict[str, str], choices: tuple[str, ...] = ()) -> Written:
+        messages = self._prompts.messages(step, **values)
+        model = self._labeller if choices else self._model
+        turn = None
+        for tokens in (self._max_new_tokens, 2 * self._max_new_tokens):
+            seed = derived_seed(self._seed, step, where, attempt)
+            settings = GenerationSettings(self._temperature, tokens, seed, choices, dict(self._options))
+            try:
+                turn = await model.generate(messages, (), settings)
+            except ContextOverflowError:
+                return Written("", "the prompt does not fit the model's context")
+            if turn.stop != "length":
+                return Written(_plain(turn.text))
+        assert turn is not None
+        return Written(_plain(turn.text), f"it was cut off after {2 * self._max_new_tokens} tokens")
+
+
+def _named(missing: Missing) -> str:
+    value = missing.value if isinstance(missing.value, str) else json.dumps(missing.value, ensure_ascii=False)
+    return f"{missing.name.replace('_', ' ')}, here {value}"
+
+
+def _plain(text: str) -> str:
+    """A text without a label before it and quotation marks around it, on one line."""
+    flat = _LEAD.sub("", " ".join(clean(text).split()))
+    while len(flat) > 1 and (flat[0], flat[-1]) in {('"', '"'), ("\u201c", "\u201d"), ("'", "'"), ("`", "`")} and flat[0] not in flat[1:-1]:
+        flat = flat[1:-1].strip()
+    return flat
