@@ -37,16 +37,24 @@ def local_file(file: Path) -> Path:
             f"{file}: needs huggingface_hub: pip install huggingface_hub, or download the file and give its path."
         ) from None
     dataset, name = match["dataset"], match["file"] or DEFAULT_FILE
+    why = ""
     try:
-        return Path(hub.hf_hub_download(dataset, name, repo_type="dataset"))
+        # Asked once before: the download itself would try a dead network for half a minute before it looks into the cache.
+        hub.get_hf_file_metadata(hub.hf_hub_url(dataset, name, repo_type="dataset"), timeout=10)
     except errors.GatedRepoError:
-        problem = "access must be granted on the hub first; ask for it there, then set HF_TOKEN"
+        raise PrerequisiteError(f"{file}: access must be granted on the hub first; ask for it there, then set HF_TOKEN.") from None
     except errors.RepositoryNotFoundError:
-        problem = "there is no such dataset, or it is private; check the name, or set HF_TOKEN"
-    except errors.LocalEntryNotFoundError:
-        problem = "cannot be downloaded (no network, or HF_HUB_OFFLINE is set) and does not lie in the hub's cache; give a local file"
+        raise PrerequisiteError(f"{file}: there is no such dataset, or it is private; check the name, or set HF_TOKEN.") from None
     except errors.EntryNotFoundError:
-        problem = f"the dataset has no file {name}; write hub:{dataset}:FILE"
-    except (errors.HfHubHTTPError, OSError, ValueError) as err:
-        problem = f"cannot be downloaded ({' '.join(str(err).split())[:200]}); try again, or give a local file"
-    raise PrerequisiteError(f"{file}: {problem}.")
+        raise PrerequisiteError(f"{file}: the dataset has no file {name}; write hub:{dataset}:FILE.") from None
+    except Exception as err:  # a network's errors are those of whichever client this version of the library uses
+        why = _short(err)
+    try:
+        return Path(hub.hf_hub_download(dataset, name, repo_type="dataset", local_files_only=bool(why)))
+    except Exception as err:
+        problem = f"cannot be downloaded ({why or _short(err)}), nor does it lie in the hub's cache"
+        raise PrerequisiteError(f"{file}: {problem}; try again with the network, or give a local file.") from None
+
+
+def _short(err: Exception) -> str:
+    return " ".join(f"{type(err).__name__}: {err}".split())[:200]

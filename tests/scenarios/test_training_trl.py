@@ -1,0 +1,132 @@
+"""The exports in `datasets` and in TRL's trainers: one real training step each, on a model too small to know anything."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from talm_sim.scenarios.training import Kind, build_set
+from tests.scenarios.choices import mixture
+
+pytestmark = [pytest.mark.local, pytest.mark.timeout(600), pytest.mark.filterwarnings("default")]
+
+TEMPLATE = (
+    "{% if tools %}<tools>{{ tools | tojson }}</tools>{% endif %}"
+    "{% for message in messages %}<{{ message.role }}>{{ message.content }}"
+    "{% for call in message.tool_calls or [] %}<call>{{ call.function | tojson }}</call>{% endfor %}<end>{% endfor %}"
+    "{% if add_generation_prompt %}<assistant>{% endif %}"
+)
+"""Shows what a template can show, so that the tokens tell whether it reached the trainer."""
+
+
+@pytest.fixture(autouse=True)
+def _offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for package in ("torch", "trl", "datasets"):
+        pytest.importorskip(package, reason=f"needs {package}: pip install torch trl datasets")
+    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("WANDB_DISABLED", "true")
+
+
+def _model(directory: Path) -> tuple[Any, Any]:
+    """Model and tokenizer: those of TALM_SIM_TEST_MODEL, else random weights over bytes."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+    torch.manual_seed(0)
+    if folder := os.environ.get("TALM_SIM_TEST_MODEL"):
+        tokenizer = AutoTokenizer.from_pretrained(folder)
+        model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    else:
+        from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+
+        letters = {letter: number for number, letter in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}
+        bytewise = Tokenizer(models.BPE(vocab=letters | {"<eos>": len(letters)}, merges=[]))
+        bytewise.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        bytewise.decoder = decoders.ByteLevel()
+        tokenizer = PreTrainedTokenizerFast(tokenizer_object=bytewise, eos_token="<eos>", pad_token="<eos>")
+        config = LlamaConfig(
+            vocab_size=len(letters) + 1,
+            hidden_size=16,
+            intermediate_size=32,
+            num_hidden_layers=1,
+            num_attention_heads=2,
+            max_position_embeddings=4096,
+            eos_token_id=len(letters),
+            pad_token_id=len(letters),
+        )
+        LlamaForCausalLM(config).save_pretrained(directory / "model")
+        model = LlamaForCausalLM.from_pretrained(directory / "model")  # from a folder: the DPO trainer reads its reference there
+    tokenizer.chat_template = TEMPLATE
+    return model, tokenizer
+
+
+def _dataset(directory: Path, kind: Kind, form: Any) -> Any:
+    from datasets import load_dataset
+
+    made = build_set(mixture(), kind, form, seed=1)
+    file = directory / f"{kind}.jsonl"
+    file.write_text(made.text(), encoding="utf-8")
+    loaded = load_dataset("json", data_files=str(file), split="train", cache_dir=str(directory / "cache"))
+    assert loaded.to_list() == made.rows
+    return loaded
+
+
+def _settings(directory: Path) -> dict[str, Any]:
+    return {
+        "output_dir": str(directory / "out"),
+        "max_steps": 1,
+        "per_device_train_batch_size": 2,
+        "max_length": 1536 if "TALM_SIM_TEST_MODEL" not in os.environ else 512,
+        "learning_rate": 1e-3,
+        "report_to": [],
+        "save_strategy": "no",
+        "use_cpu": True,
+        "bf16": False,
+        "logging_steps": 1,
+        "disable_tqdm": True,
+    }
+
+
+def _trained(trainer: Any) -> float:
+    """Loss of the one step; the weights must have moved."""
+    before = [weight.detach().clone() for weight in trainer.model.parameters()]
+    result = trainer.train()
+    assert result.global_step == 1
+    assert any(not old.equal(new.detach()) for old, new in zip(before, trainer.model.parameters(), strict=True))
+    return float(result.training_loss)
+
+
+@pytest.mark.parametrize("kind", ["sft", "preference", "mcq"])
+def test_published_forms_load_in_datasets(tmp_path: Path, kind: Kind) -> None:
+    loaded = _dataset(tmp_path, kind, "when2call")
+    assert set(loaded.column_names) >= {"tools"}
+
+
+def test_sft_trainer_takes_a_step(tmp_path: Path) -> None:
+    from trl import SFTConfig, SFTTrainer
+
+    model, tokenizer = _model(tmp_path)
+    rows = _dataset(tmp_path, "sft", "trl")
+    trainer = SFTTrainer(model=model, args=SFTConfig(**_settings(tmp_path)), train_dataset=rows, processing_class=tokenizer)
+    seen = [tokenizer.decode(row["input_ids"]) for row in trainer.train_dataset]
+    calls = [text for text in seen if '<call>{"name": "book_table", "arguments": {"place":' in text]
+    assert len(calls) == sum("tool_calls" in row["messages"][-1] for row in rows) > 0
+    assert all("<tools>" in text and '"type": "object"' in text for text in seen)
+    assert 0 < _trained(trainer) < 20
+
+
+def test_dpo_trainer_takes_a_step(tmp_path: Path) -> None:
+    from trl import DPOConfig, DPOTrainer
+
+    model, tokenizer = _model(tmp_path)
+    rows = _dataset(tmp_path, "preference", "trl")
+    trainer = DPOTrainer(model=model, args=DPOConfig(**_settings(tmp_path)), train_dataset=rows, processing_class=tokenizer)
+    first = trainer.train_dataset[0]
+    chosen, rejected = (tokenizer.decode(first[key]) for key in ("chosen_ids", "rejected_ids"))
+    assert chosen != rejected
+    assert json.dumps(rows[0]["chosen"][0].get("tool_calls", [{}])[0].get("function", rows[0]["chosen"][0]["content"])).strip('"') in chosen
+    assert _trained(trainer) == pytest.approx(0.6931, abs=0.01)  # ln 2: before the first step both models are the same
