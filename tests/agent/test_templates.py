@@ -70,7 +70,8 @@ PLAIN_CHATML = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}
 CALLS = "{% for call in m.tool_calls or [] %}<tool_call>\n{{ call | tojson }}\n</tool_call>{% endfor %}"
 QWEN_LIKE = (
     "<|im_start|>system\nHello.{% if tools %}{{ '\n\n' }}# Tools\n\nThey stand in <tools></tools>:\n<tools>"
-    "{% for tool in tools %}{{ '\n' }}{{ tool | tojson }}{% endfor %}{{ '\n' }}</tools>\n\nCalls stand in <tool_call></tool_call>:\n<tool_call>\n{}\n</tool_call>{% endif %}<|im_end|>\n"
+    "{% for tool in tools %}{{ '\n' }}{{ tool | tojson }}{% endfor %}{{ '\n' }}</tools>"
+    "\n\nCalls stand in <tool_call></tool_call>:\n<tool_call>\n{}\n</tool_call>{% endif %}<|im_end|>\n"
     + PLAIN_CHATML.replace("{{ m.content }}", "{{ m.content }}" + CALLS)
 )
 HERMES_LIKE = (
@@ -281,6 +282,10 @@ def test_a_users_file_adds_a_style(tmp_path: Path) -> None:
 )
 def test_auto_picks_by_the_chat_template(source: str, name: str) -> None:
     assert pick(source) == name
+
+
+@pytest.mark.parametrize(("source", "name"), [(QWEN_LIKE, "qwen2.5"), (PLAIN_CHATML, "default"), ("{{ messages }}{{ tools }}", "chat")])
+def test_the_name_says_what_auto_picked(source: str, name: str) -> None:
     assert load_template("auto", FakeModel(source)).name == name
 
 
@@ -324,6 +329,8 @@ def test_chat_without_system_messages_puts_the_tools_before_the_question(refusal
 def test_chat_needs_a_chat_template() -> None:
     with pytest.raises(PrerequisiteError, match="template 'chat': the tokenizer of hf/fake has no chat template"):
         load_template("chat", FakeModel())
+    with pytest.raises(PrerequisiteError, match="chat template of hf/fake does not show the user's message; give another --template"):
+        load_template("chat", FakeModel("{% for m in messages %}{% for part in m.parts or [] %}{{ part }}{% endfor %}{% endfor %}User:"))
 
 
 SMALL = '{"name": "f", "arguments": {"a": "x", "n": 1}}'
@@ -340,6 +347,11 @@ SMALL = '{"name": "f", "arguments": {"a": "x", "n": 1}}'
             "<tool_call>\n<function=f>\n<parameter=a>\nx\n</parameter>\n<parameter=n>\n1\n</parameter>\n</function>\n</tool_call>",
         ),
         ("<function=f>", '<function=f>{"a": "x", "n": 1}</function>'),
+        (
+            "<tool_call>{{ name }}\n<arg_key>",
+            "<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>x</arg_value>\n<arg_key>n</arg_key>\n<arg_value>1</arg_value>\n</tool_call>",
+        ),
+        ("<|tool_call_start|>[{{ calls }}]", '<|tool_call_start|>[f(a="x", n=1)]<|tool_call_end|>'),
         ("<toolcall>", f"<toolcall> {SMALL} </toolcall>"),
         ("<TOOLCALL>", f"<TOOLCALL>[{SMALL}]</TOOLCALL>"),
         ("[TOOL_CALLS]{{ name }}[ARGS]", '[TOOL_CALLS]f[ARGS]{"a": "x", "n": 1}'),
@@ -350,7 +362,7 @@ SMALL = '{"name": "f", "arguments": {"a": "x", "n": 1}}'
     ],
 )
 def test_chat_writes_a_call_as_the_chat_template_does(source: str, text: str) -> None:
-    template = load_template("chat", FakeModel(source))
+    template = load_template("chat", FakeModel(source + "{{ messages[-1].content }}"))
     assert template.option(option(SMALL)) == text
     assert template.option(option("I cannot.", Behaviour.CANNOT_ANSWER)) == "I cannot."
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from talm_sim.agent.shown_tools import json_schema
 from talm_sim.agent.templates.jinja import JinjaTemplate, environment
@@ -13,6 +14,7 @@ from talm_sim.types import Behaviour, JsonObject, Option
 
 __all__ = ["ChatTemplate", "pick", "shows_tools"]
 
+_MARK = "what is said"
 _JSON_LIST = '[{"name": "tool_call_name"'
 
 
@@ -27,7 +29,7 @@ class ChatTemplate:
         default: The default style, with its macro `system(tools)`.
 
     Raises:
-        PrerequisiteError: The model takes no raw text, or its tokenizer has no chat template.
+        PrerequisiteError: The model takes no raw text, or its tokenizer has no chat template or one that drops what the user says.
     """
 
     name = "chat"
@@ -42,6 +44,8 @@ class ChatTemplate:
         self._default = default
         self._form = _form_of(source)
         self._shows_tools = shows_tools(source)
+        if not self._shows_tools:
+            _check_user_is_heard(model)
         self._takes_system = self._shows_tools or _takes_system(model)
 
     def prompt(self, question: str, tools: Sequence[str]) -> str:
@@ -111,11 +115,18 @@ def shows_tools(source: str) -> bool:
     return False
 
 
+def _check_user_is_heard(model: TextModel) -> None:
+    """Chat templates of vision models expect a message in parts, and pass over one that is a text."""
+    if _MARK not in model.render_chat([{"role": "user", "content": _MARK}], []):
+        raise PrerequisiteError(
+            f"template 'chat': the chat template of {model.name} does not show the user's message; give another --template."
+        )
+
+
 def _takes_system(model: TextModel) -> bool:
     """Some chat templates refuse a system message, others drop it silently."""
-    mark = "a system message"
     try:
-        return mark in model.render_chat([{"role": "system", "content": mark}, {"role": "user", "content": "-"}], [])
+        return _MARK in model.render_chat([{"role": "system", "content": _MARK}, {"role": "user", "content": "-"}], [])
     except PrerequisiteError:
         return False
 
@@ -133,10 +144,17 @@ def _form_of(source: str) -> Callable[[Call], str]:
 
 
 def _as_parameters(call: Call) -> str:
-    blocks = "".join(
-        f"<parameter={name}>\n{value if isinstance(value, str) else json_text(value)}\n</parameter>\n" for name, value in call.arguments.items()
-    )
+    blocks = "".join(f"<parameter={name}>\n{_bare(value)}\n</parameter>\n" for name, value in call.arguments.items())
     return f"<tool_call>\n<function={call.name}>\n{blocks}</function>\n</tool_call>"
+
+
+def _as_pairs(call: Call) -> str:
+    pairs = "".join(f"<arg_key>{name}</arg_key>\n<arg_value>{_bare(value)}</arg_value>\n" for name, value in call.arguments.items())
+    return f"<tool_call>{call.name}\n{pairs}</tool_call>"
+
+
+def _bare(value: Any) -> str:
+    return value if isinstance(value, str) else json_text(value)
 
 
 def _as_python(call: Call) -> str:
@@ -150,6 +168,7 @@ def _as_arguments(call: Call) -> str:
 _FORMS: tuple[tuple[str, Callable[[Call], str]], ...] = (
     ("<parameter=", _as_parameters),
     ("<function=", lambda call: f"<function={call.name}>{json_text(call.arguments)}</function>"),
+    ("<arg_key>", _as_pairs),
     ("<tool_call>", lambda call: f"<tool_call>\n{call.text}\n</tool_call>"),
     ("<toolcall>", lambda call: f"<toolcall> {call.text} </toolcall>"),
     ("<TOOLCALL>", lambda call: f"<TOOLCALL>[{_as_arguments(call)}]</TOOLCALL>"),
@@ -158,7 +177,8 @@ _FORMS: tuple[tuple[str, Callable[[Call], str]], ...] = (
     ("[TOOL_CALLS]", lambda call: f"[TOOL_CALLS][{_as_arguments(call)}]"),
     ('"name": function name, "parameters"', lambda call: json_text({"name": call.name, "parameters": call.arguments})),
     ("[func_name1(", _as_python),
+    ("<|tool_call_start|>[", lambda call: f"<|tool_call_start|>{_as_python(call)}<|tool_call_end|>"),
     (_JSON_LIST, lambda call: f"[{_as_arguments(call)}]"),
 )
-"""Markers and forms as they stand in public chat templates: Qwen 3 Coder, Functionary, Hermes and Qwen, Nemotron 4 and later, Mistral (three
-generations), Llama 3 (JSON and Python), xLAM 2."""
+"""Markers and forms as they stand in public chat templates: Qwen 3 Coder, Functionary, GLM 4, Hermes and Qwen, Nemotron 4 and
+later, Mistral (three generations), Llama 3 (JSON and Python), LFM 2, xLAM 2."""
