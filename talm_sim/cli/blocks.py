@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
 
-from talm_sim.cli.table import Block, decimal, interval
+from rich.text import Text
+
+from talm_sim.cli.choice_table import choice_lines
+from talm_sim.cli.table import Block, decimal, interval, table_lines
 from talm_sim.cli.text import count
 from talm_sim.config import RunConfig, Traffic
 from talm_sim.judges.asking import AskScores
+from talm_sim.judges.choices import ChoiceSummary
 from talm_sim.judges.metrics import GroupSummary
 from talm_sim.runs.stored import StoredRun
 from talm_sim.types import Episode
 
-__all__ = ["FAILED", "block_of", "human_label", "traffic_label"]
+__all__ = ["FAILED", "AnyBlock", "ChoiceBlock", "block_lines", "block_of", "human_label", "traffic_label"]
 
 FAILED = ("infrastructure_error", "replay_miss")
 """Terminations that mean a run did not do what it should have."""
@@ -26,12 +32,29 @@ _JUDGES = {
 }
 
 
-def block_of(stored: StoredRun) -> Block:
+@dataclass(frozen=True, slots=True)
+class ChoiceBlock:
+    """A run of task `when2call`; its fields are those of `Block`."""
+
+    title: str
+    summaries: Sequence[ChoiceSummary]
+    notes: Sequence[str] = ()
+    is_control: bool = False
+
+
+AnyBlock = Block | ChoiceBlock
+
+
+def block_of(stored: StoredRun) -> AnyBlock:
     """Summarize a stored run."""
     config = stored.config
-    summaries = stored.summary()
     control = config.model.startswith("sim/")
     title = f"control: {config.model}" if control else config.model
+    if config.task == "when2call":
+        shown = f"template: {config.template}" if config.template != "auto" else "messages and native tools, no template"
+        notes = [f"{traffic_label(stored)}; {shown}", *_unfinished(stored), *_manifest_notes(stored)]
+        return ChoiceBlock(title, [stored.choice_summary()], notes, control)
+    summaries = stored.summary()
     notes = [
         traffic_label(stored),
         *_pass_notes(config, summaries),
@@ -39,9 +62,28 @@ def block_of(stored: StoredRun) -> Block:
         *_perturbation_notes(config, stored.episodes() if config.perturb else ()),
         *_asking_notes(summaries),
         *_group_notes((summary.group, note) for summary in summaries for note in summary.notes),
-        *(f"{name}: {text}" for name, text in stored.manifest.notes.items()),
+        *_manifest_notes(stored),
     ]
     return Block(f"{title}, {human_label(stored)}{_damage(config)}", summaries, notes, control)
+
+
+def block_lines(blocks: Sequence[AnyBlock]) -> Iterator[Text]:
+    """Render blocks below each other, those of task `talm` below one head; no line is wider than 80 columns."""
+    for number, (kind, same) in enumerate(groupby(blocks, type)):
+        if number:
+            yield Text()
+        if kind is Block:
+            yield from table_lines([block for block in same if isinstance(block, Block)])
+            continue
+        for place, block in enumerate(same):
+            if place:
+                yield Text()
+            if isinstance(block, ChoiceBlock):
+                yield from choice_lines(block.title, block.summaries, block.notes, block.is_control)
+
+
+def _manifest_notes(stored: StoredRun) -> Iterator[str]:
+    yield from (f"{name}: {text}" for name, text in stored.manifest.notes.items())
 
 
 def human_label(stored: StoredRun) -> str:
@@ -61,8 +103,10 @@ def traffic_label(stored: StoredRun) -> str:
         Traffic.REPLAY: "replayed recording",
         Traffic.LIVE: f"live: {config.model.partition('/')[0]}",
         Traffic.RECORD: f"live: {config.model.partition('/')[0]} (recorded)",
-        None: "a script in this process, no language model",
+        None: "in this process" if not config.model.startswith("sim/") else "a script in this process, no language model",
     }
+    if config.task == "when2call":
+        return f"model: {words[config.models]}"
     tools = {Traffic.REPLAY: "replayed recording", Traffic.LIVE: "live service", Traffic.RECORD: "live service (recorded)", None: "none"}
     return f"model: {words[config.models]}; tools: {tools[config.tools]}"
 
@@ -113,13 +157,17 @@ def _exclusions(stored: StoredRun, summaries: Sequence[GroupSummary]) -> Iterato
         ends.update(summary.not_scored)
     if ends:
         yield "not scored: " + ", ".join(f"{number:,} {name}" for name, number in ends.most_common())
+    yield from _unfinished(stored)
+    unparsed = sum(summary.unparsed for summary in summaries)
+    if unparsed:
+        yield f"{count(unparsed, 'awareness answer')} neither Yes, No nor I don't know; counted as not aware"
+
+
+def _unfinished(stored: StoredRun) -> Iterator[str]:
     if stored.finished < stored.total:
         waiting = len({question.episode_id for question in stored.pending()})
         asked = f", {waiting:,} of them waiting for an answer" if waiting else ""
         yield f"{stored.total - stored.finished:,} of {count(stored.total, 'episode')} not finished{asked}"
-    unparsed = sum(summary.unparsed for summary in summaries)
-    if unparsed:
-        yield f"{count(unparsed, 'awareness answer')} neither Yes, No nor I don't know; counted as not aware"
 
 
 def _perturbation_notes(config: RunConfig, episodes: Iterable[Episode]) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
@@ -12,11 +12,10 @@ from typing import Any, Literal, TypeVar
 import click
 
 from talm_sim.cli.arguments import command_line, print_csv, print_json, short_name
-from talm_sim.cli.blocks import FAILED, block_of
+from talm_sim.cli.blocks import FAILED, AnyBlock, block_lines, block_of
 from talm_sim.cli.console import stderr, stdout
 from talm_sim.cli.progress import Display, JsonDisplay, open_display
 from talm_sim.cli.responder import TerminalResponder
-from talm_sim.cli.table import Block, table_lines
 from talm_sim.cli.text import count, one_line
 from talm_sim.config import RunConfig
 from talm_sim.models import sim
@@ -94,10 +93,10 @@ def ablate_session(config: RunConfig, over: Mapping[str, list[Any]], name: str, 
     return 1 if any(map(_failed, blocks)) else 0
 
 
-def print_blocks(blocks: list[Block]) -> None:
+def print_blocks(blocks: Sequence[AnyBlock]) -> None:
     """Print the table on standard output."""
     console = stdout()
-    for line in table_lines(blocks):
+    for line in block_lines(blocks):
         console.print(line, soft_wrap=True)
 
 
@@ -155,7 +154,7 @@ def _run_controls(stored: StoredRun) -> list[StoredRun]:
     return found
 
 
-def _failed(block: Block) -> int:
+def _failed(block: AnyBlock) -> int:
     real = (summary for summary in block.summaries if summary.group != "unavailable")
     return sum(number for summary in real for name, number in summary.not_scored.items() if name in FAILED)
 

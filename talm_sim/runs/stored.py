@@ -17,7 +17,7 @@ from talm_sim.runs.database import connect_reader
 from talm_sim.runs.lease import Owner, owner_of
 from talm_sim.runs.manifest import MANIFEST, RunManifest, find_run, read_manifest
 from talm_sim.runs.questions import Question, unanswered
-from talm_sim.runs.tables import episode_record, frame, summary_record
+from talm_sim.runs.tables import choice_record, episode_record, frame, summary_record
 from talm_sim.types import Episode, Scenario, ToolSpec, Verdict
 
 if TYPE_CHECKING:
@@ -187,18 +187,20 @@ class StoredRun:
         return summarize_choices(self.episodes(), self.scenarios(), self.verdicts(), mode=config.mode)[0]
 
     def summary_records(self) -> list[dict[str, Any]]:
-        """The summary as one flat row a group: n, each rate with its interval, and what names the run."""
+        """The summary as one flat row a group (one in all for task `when2call`): n, each rate with its interval, and what names the run."""
         config = self.config
+        if config.task == "when2call":
+            return [{"run": self.id, "model": config.model, "template": config.template} | choice_record(self.choice_summary())]
         named = {"run": self.id, "model": config.model, "human": config.human}
         return [named | summary_record(item) for item in self.summary()]
 
     def to_records(self) -> list[dict[str, Any]]:
-        """One flat row an episode, with a column for each judge's verdict."""
-        verdicts: dict[str, dict[str, bool | None]] = {}
+        """One flat row an episode, with a column for each judge's verdict: its label where it classifies, else whether it passed."""
+        verdicts: dict[str, dict[str, bool | str | None]] = {}
         for verdict in self.verdicts():
-            verdicts.setdefault(verdict.episode_id, {})[verdict.judge] = verdict.value
+            verdicts.setdefault(verdict.episode_id, {})[verdict.judge] = verdict.label or verdict.value
         judges = sorted({judge for values in verdicts.values() for judge in values})
-        none: dict[str, bool | None] = {}
+        none: dict[str, bool | str | None] = {}
         return [
             {"run": self.id} | episode_record(item) | {judge: verdicts.get(item.id, none).get(judge) for judge in judges}
             for item in self.episodes()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from talm_sim.errors import PrerequisiteError
@@ -42,9 +43,17 @@ def episode_record(episode: Episode) -> dict[str, Any]:
         "input_tokens": episode.usage.input_tokens,
         "output_tokens": episode.usage.output_tokens,
         "elapsed_s": episode.elapsed_s,
+        "chosen": _likeliest(episode, "logprob"),
+        "chosen_per_byte": _likeliest(episode, "per_byte"),
         "answer": episode.answer,
         "error": episode.error,
     }
+
+
+def _likeliest(episode: Episode, measure: str) -> str | None:
+    """The option a model finds likeliest, of equal ones the first; None where none was scored."""
+    scores = episode.option_scores
+    return max(scores, key=attrgetter(measure)).behaviour.value if scores else None
 
 
 def summary_record(summary: GroupSummary) -> dict[str, Any]:

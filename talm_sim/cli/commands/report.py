@@ -10,9 +10,10 @@ from pathlib import Path
 import click
 
 from talm_sim.cli.arguments import json_option, print_csv, print_json, run_dir_option
-from talm_sim.cli.blocks import block_of
+from talm_sim.cli.blocks import AnyBlock, ChoiceBlock, block_lines, block_of
+from talm_sim.cli.choice_table import choice_markdown
 from talm_sim.cli.console import stdout
-from talm_sim.cli.table import HEADS, Block, decimal, interval, table_lines
+from talm_sim.cli.table import HEADS, Block, decimal, interval
 from talm_sim.cli.text import clean
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.stored import StoredRun, list_runs, load_run
@@ -46,11 +47,11 @@ def command(runs: tuple[str, ...], run_dir: Path, as_json: bool, as_csv: bool, a
         click.echo(_markdown(blocks))
         return
     console = stdout()
-    for line in table_lines(blocks):
+    for line in block_lines(blocks):
         console.print(line, soft_wrap=True)
 
 
-def _told_apart(blocks: list[Block], runs: Sequence[StoredRun]) -> list[Block]:
+def _told_apart(blocks: Sequence[AnyBlock], runs: Sequence[StoredRun]) -> list[AnyBlock]:
     """The blocks, with the run's name behind a title that several have."""
     times = Counter(block.title for block in blocks)
     return [
@@ -65,7 +66,15 @@ def _newest(run_dir: Path) -> StoredRun:
     return load_run(sound[-1].path)
 
 
-def _markdown(blocks: Sequence[Block]) -> str:
+def _markdown(blocks: Sequence[AnyBlock]) -> str:
+    talm = [block for block in blocks if isinstance(block, Block)]
+    choices = [
+        line for block in blocks if isinstance(block, ChoiceBlock) for line in choice_markdown(block.title, block.summaries, block.notes)
+    ]
+    return "\n".join([*(_talm_markdown(talm) if talm else ()), *choices])
+
+
+def _talm_markdown(blocks: Sequence[Block]) -> list[str]:
     lines = [f"| run | group | n | {' | '.join(HEADS.values())} |", f"|---|---|---:|{'---:|' * len(HEADS)}"]
     notes = []
     for block in blocks:
@@ -79,7 +88,7 @@ def _markdown(blocks: Sequence[Block]) -> str:
                 cells.append(decimal(rate.value if rate else None) + (f" [{limits}]" if limits else ""))
             lines.append(f"| {title} | {_cell(summary.group)} | {n} | {' | '.join(cells)} |")
         notes += [f"- {title}: {_cell(note)}" for note in block.notes]
-    return "\n".join([*lines, "", *notes])
+    return [*lines, "", *notes]
 
 
 def _cell(text: str) -> str:
