@@ -8,8 +8,9 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
+from talm_sim.cli.options_shown import option_lines, tools_line
 from talm_sim.cli.text import clean, count, one_line
-from talm_sim.types import Episode, HumanEvent, ModelTurn, Scenario, ToolCall, ToolEvent, Verdict
+from talm_sim.types import Choice, Episode, HumanEvent, ModelTurn, Scenario, ToolCall, ToolEvent, Verdict
 
 __all__ = ["call_text", "tool_event_lines", "transcript"]
 
@@ -29,15 +30,20 @@ def transcript(episode: Episode, scenario: Scenario | None, verdicts: Sequence[V
         parts += _section("Query", [Text(clean(scenario.query))])
         if scenario.missing is not None:
             parts += _section("Missing", list(_missing(scenario)))
+        if isinstance(scenario.target, Choice):
+            parts += _section("Tools shown", [tools_line(scenario)])
+            parts += _section("Options", list(option_lines(episode, scenario.target)))
     if episode.awareness:
         parts += _section("Awareness", list(_awareness(episode)))
     for index, turn in enumerate(episode.model_turns):
         parts += _section(f"Turn {index + 1}", list(_turn(episode, index, turn)))
-    parts += _section("Answer", [_answer(episode)])
+    if episode.error or not episode.option_scores:
+        parts += _section("Answer", [_answer(episode)])
     if episode.perturbations:
         lines = [Text(f"{clean(log.name)}: fired {log.fired} of {count(log.armed, 'time')} it was armed") for log in episode.perturbations]
         parts += _section("Perturbations", lines)
-    parts += _section("Verdicts", list(_verdicts(verdicts)))
+    if verdicts or not episode.option_scores:
+        parts += _section("Verdicts", list(_verdicts(verdicts)))
     return Group(*parts)
 
 
@@ -63,7 +69,8 @@ def _missing(scenario: Scenario) -> Iterator[Text]:
     assert missing is not None
     removed = f" (removed: “{one_line(missing.removed_text)}”)" if missing.removed_text else ""
     yield Text(f"{missing.kind.value} {clean(missing.name)}{removed}")
-    yield Text(f"a person would say: {one_line(missing.human_answer)}" if missing.human_answer else "no person could help", style="dim")
+    if scenario.task == "talm":
+        yield Text(f"a person would say: {one_line(missing.human_answer)}" if missing.human_answer else "no person could help", style="dim")
 
 
 def _awareness(episode: Episode) -> Iterator[Text]:
@@ -132,7 +139,8 @@ def _verdicts(verdicts: Sequence[Verdict]) -> Iterator[Text]:
     for verdict in verdicts:
         word, style = {True: ("pass", "green"), False: ("fail", "red"), None: ("no verdict", "yellow")}[verdict.value]
         votes = f" ({sum(verdict.votes)} of {count(len(verdict.votes), 'vote')})" if verdict.votes else ""
-        line = Text.assemble(f"{clean(verdict.judge)}: ", (word, style), votes)
+        label = f" ({clean(verdict.label)})" if verdict.label else ""
+        line = Text.assemble(f"{clean(verdict.judge)}: ", (word, style), label, votes)
         if verdict.explanation:
             line.append(f"  {clean(verdict.explanation).strip()}")
         yield line

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Parts", "open_parts"]
 
+CHAT_PROVIDERS = frozenset({"openai", "openai-api", "anthropic", "langchain"})
+"""Providers of chat models only: they take no prompt to the letter."""
+
 
 @dataclass(frozen=True, slots=True)
 class Parts:
@@ -77,6 +80,8 @@ async def open_parts(config: RunConfig, library: CassetteLibrary) -> AsyncIterat
     Raises:
         PrerequisiteError: Something the run needs is missing: a key, a recording, a package, a port.
     """
+    if _scores(config) and config.model.partition("/")[0] in CHAT_PROVIDERS:
+        raise _no_logprobs(config)  # said before the provider asks for a key
     async with AsyncExitStack() as stack:
         environment = await _environment(config, library, stack) if config.task == "talm" else None
         model = open_model(
@@ -125,9 +130,17 @@ def _template(config: RunConfig, model: Model) -> Template | None:
         return load_template(config.template, model)
     if isinstance(model, ScenarioModel):
         return load_template("default" if config.template == "auto" else config.template, None)
-    if config.mode == "logprob":
-        raise PrerequisiteError(
-            f"model '{config.model}': gives no log-probabilities of given answers; use a local one (talm-sim models get smollm2-135m, "
-            "then --model hf/smollm2-135m), or add --mode judge."
-        )
+    if _scores(config):
+        raise _no_logprobs(config)
     return None if config.template == "auto" else load_template(config.template, None)
+
+
+def _scores(config: RunConfig) -> bool:
+    return config.task == "when2call" and config.mode == "logprob"
+
+
+def _no_logprobs(config: RunConfig) -> PrerequisiteError:
+    return PrerequisiteError(
+        f"model '{config.model}': gives no log-probabilities of given answers; use a local one (talm-sim models get smollm2-135m, then "
+        "--model hf/smollm2-135m), or add --mode judge."
+    )
