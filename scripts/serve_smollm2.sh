@@ -104,7 +104,7 @@ command=("$py" -m vllm.entrypoints.openai.api_server
     --dtype "$dtype" --max-model-len "$length" --max-num-seqs "$seqs"
     --no-enable-chunked-prefill --max-num-batched-tokens "$batched"
     --block-size 32 --enable-prefix-caching --enable-prompt-tokens-details
-    --chat-template "$here/hermes_tools.jinja"
+    --chat-template "$root/talm_sim/models/local/hermes_tools.jinja"
     --enable-auto-tool-choice --tool-call-parser hermes --tool-strict-level parameter
     --structured-outputs-config '{"backend": "xgrammar", "disable_any_whitespace": true}')
 [[ $eager == no ]] || command+=(--enforce-eager)

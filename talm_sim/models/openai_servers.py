@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from openai import AsyncOpenAI, Omit
 
@@ -13,9 +14,10 @@ from talm_sim.models.endpoint import LOGICAL_HOST, Endpoint
 from talm_sim.models.openai_chat import OpenAIChat
 from talm_sim.models.request import REPLAY_KEY, ModelRequest, body_options, is_loopback, required_variable, server_url
 
-__all__ = ["open_compatible", "open_openai", "service_variables"]
+__all__ = ["LOGICAL_BASE", "open_chat", "open_compatible", "open_openai", "service_variables"]
 
 LOGICAL_BASE = f"{LOGICAL_HOST}/v1"
+"""Address of every server in recordings."""
 OPENAI_URL = "https://api.openai.com/v1"
 _RESERVED = frozenset({"model", "messages", "tools", "n", "stream", "stream_options", "response_format"})
 _FIXED_TEMPERATURE = re.compile(r"o\d|gpt-5(?!.*chat)")
@@ -26,9 +28,9 @@ def open_openai(request: ModelRequest) -> Model:
     """Open `openai/<model>`; reads OPENAI_API_KEY and, where set, OPENAI_BASE_URL."""
     url = request.environ.get("OPENAI_BASE_URL") or OPENAI_URL
     key = REPLAY_KEY if request.replay else required_variable(request, "OPENAI_API_KEY")
-    client, endpoint = _connect(request, server_url("OPENAI_BASE_URL", url), key)
     own_temperature = _FIXED_TEMPERATURE.match(request.model) is not None
-    return _open(request, request.model, client, endpoint, "max_completion_tokens", send_temperature=not own_temperature)
+    url = server_url("OPENAI_BASE_URL", url)
+    return _open(request, request.model, url, key, "max_completion_tokens", send_temperature=not own_temperature)
 
 
 def open_compatible(request: ModelRequest) -> Model:
@@ -42,8 +44,7 @@ def open_compatible(request: ModelRequest) -> Model:
     else:
         url = server_url(url_variable, required_variable(request, url_variable))
         key = request.environ.get(key_variable, "") if is_loopback(url) else required_variable(request, key_variable)
-    client, endpoint = _connect(request, url, key or "none")
-    return _open(request, model, client, endpoint, "max_tokens", send_temperature=True)
+    return _open(request, model, url, key or "none", "max_tokens", send_temperature=True)
 
 
 def service_variables(service: str) -> tuple[str, str]:
@@ -56,15 +57,38 @@ def service_variables(service: str) -> tuple[str, str]:
     return f"{prefix}_BASE_URL", f"{prefix}_API_KEY"
 
 
-def _open(
-    request: ModelRequest, model: str, client: AsyncOpenAI, endpoint: Endpoint, max_tokens_field: str, *, send_temperature: bool
-) -> Model:
+def open_chat(
+    request: ModelRequest,
+    model: str,
+    url: str,
+    key: str,
+    fields: dict[str, Any],
+    *,
+    max_tokens_field: str = "max_tokens",
+    send_temperature: bool = True,
+) -> OpenAIChat:
+    """Open a model of a server of the chat-completions protocol, with native tool calls.
+
+    Args:
+        request: Whose transport, limits and name the chat takes.
+        model: The server's name of the model.
+        url: The server's address; a replay has none.
+        key: What requests bear.
+        fields: Further fields of every request body.
+        max_tokens_field: The field that bounds an answer.
+        send_temperature: Whether requests name a temperature.
+    """
+    client, endpoint = _connect(request, url, key)
+    return OpenAIChat(
+        request.name, model, endpoint, client, max_tokens_field=max_tokens_field, send_temperature=send_temperature, fields=fields
+    )
+
+
+def _open(request: ModelRequest, model: str, url: str, key: str, max_tokens_field: str, *, send_temperature: bool) -> Model:
     fields = body_options(request, _RESERVED)
     max_tokens_field = str(fields.pop("max_tokens_field", max_tokens_field))
     length = fields.pop("answer_chars", None)
-    chat = OpenAIChat(
-        request.name, model, endpoint, client, max_tokens_field=max_tokens_field, send_temperature=send_temperature, fields=fields
-    )
+    chat = open_chat(request, model, url, key, fields, max_tokens_field=max_tokens_field, send_temperature=send_temperature)
     if not request.constrained:
         return chat
     if length is not None and (not isinstance(length, int) or length < 1):

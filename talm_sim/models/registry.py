@@ -117,6 +117,14 @@ _BUILT_IN = (
         packages=("torch", "transformers"),
     ),
     Provider(
+        "vllm",
+        "vllm/DIR|NAME|HUB-ID",
+        "A model that vLLM runs on this machine: scored in this process, served to agents on loopback.",
+        "talm_sim.models.local.vllm_model:open_vllm",
+        constrains=True,
+        packages=("vllm",),
+    ),
+    Provider(
         "sim",
         "sim/oracle|eager|cautious|asker",
         "Scripted controls whose true metric values are known; no language models.",
