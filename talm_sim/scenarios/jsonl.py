@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from importlib.resources.abc import Traversable
 from typing import Any
@@ -10,6 +11,9 @@ from typing import Any
 from talm_sim.errors import PrerequisiteError
 
 __all__ = ["json_lines", "parse"]
+
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+_HALF_PAIR = re.compile("[\ud800-\udfff]")
 
 
 def json_lines(source: Traversable) -> Iterator[tuple[str, Any]]:
@@ -40,10 +44,13 @@ def parse(text: str) -> Any:
         ValueError: It is not JSON, or cannot be held; says why in a few words.
     """
     try:
-        return json.loads(text)
+        value = json.loads(text)
     except json.JSONDecodeError as err:
         raise ValueError(f"{err.msg} at column {err.colno}") from None
     except RecursionError:
         raise ValueError("nested too deeply") from None
     except ValueError:
         raise ValueError("a number is too long") from None
+    if _HALF.search(text) and _HALF_PAIR.search(json.dumps(value, ensure_ascii=False)):
+        raise ValueError("half a surrogate pair, which no text can hold")
+    return value
