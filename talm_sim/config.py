@@ -125,7 +125,9 @@ class RunConfig(BaseModel):
     seed: int = _field(0, GEN, "Seed of sampling and perturbations.", metavar="N")
 
     judge: tuple[str, ...] = _field((), SCO, "Judge to apply; repeatable. Default: those the task's table needs.", metavar="NAME")
-    judge_model: str | None = _field(None, SCO, "Model of the llm, preference and behaviour-llm judges; never the agent's own by default.", metavar="P/N")
+    judge_model: str | None = _field(
+        None, SCO, "Model of the llm, preference and behaviour-llm judges; never the agent's own by default.", metavar="P/N"
+    )
     paired_run: Path | None = _field(
         None, SCO, "Stored run that holds the `perfect` episodes which no-tools answers are compared with.", metavar="RUN"
     )
@@ -232,7 +234,7 @@ class RunConfig(BaseModel):
     def _template_text(self) -> str:
         """What stands in the template where it is a file of the user's, else its name."""
         path = Path(self.template)
-        return path.read_text(encoding="utf-8") if path.suffix and path.is_file() else self.template
+        return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else self.template
 
     @classmethod
     def load(cls, file: Path | None = None, environ: dict[str, str] | None = None, **options: Any) -> RunConfig:

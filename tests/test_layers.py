@@ -25,7 +25,20 @@ LAYERS = (
 )
 """From the lowest up; rooms of one layer do not know each other."""
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
-HEAVY = ("anthropic", "fastapi", "httpx2", "jsonschema", "langchain_core", "langgraph", "openai", "pydantic", "requests", "sqlite3", "vcr")
+HEAVY = (
+    "anthropic",
+    "fastapi",
+    "httpx2",
+    "jinja2",
+    "jsonschema",
+    "langchain_core",
+    "langgraph",
+    "openai",
+    "pydantic",
+    "requests",
+    "sqlite3",
+    "vcr",
+)
 LONGEST_FILE, LONGEST_FUNCTION = 400, 60
 
 
