@@ -27,7 +27,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Look around": {
         "tools": (_AT + "tools:command", "The tools: list, show, serve."),
-        "scenarios": (_AT + "scenarios:command", "The scenarios: list, show, check."),
+        "scenarios": (_AT + "scenarios:command", "The scenarios: list, show, check, generate, review."),
         "models": (_AT + "models:command", "The model providers: list."),
         "runs": (_AT + "runs:command", "The stored runs: list."),
         "doctor": (_AT + "doctor:command", "Say what is installed and what a live run would need."),

@@ -1,15 +1,17 @@
-"""`talm-sim scenarios list|show|check`."""
+"""`talm-sim scenarios list|show|check|generate|review`."""
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import click
 
 from talm_sim.cli.arguments import json_option, print_json, print_list
 from talm_sim.cli.text import count, one_line
-from talm_sim.config import SPLITS
+from talm_sim.config import SPLITS, Traffic
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.scenarios.load import load_scenarios
 
@@ -18,22 +20,24 @@ __all__ = ["command"]
 file_option = click.option(
     "--scenarios", "file", type=click.Path(path_type=Path), metavar="FILE", help="JSONL file of scenarios in place of the packaged ones."
 )
+task_option = click.option("--task", type=click.Choice(list(SPLITS)), default="talm", show_default=True, help="Task whose scenarios are meant.")
 
 
 @click.group()
 def command() -> None:
-    """The scenarios: list, show, check."""
+    """The scenarios: list, show, check, generate, review."""
 
 
 @command.command("list")
-@click.option("--split", metavar="SPLIT", default="all", show_default=True, help=f"Groups to list: {', '.join(SPLITS['talm'])}.")
+@click.option("--split", metavar="SPLIT", default="all", show_default=True, help="Groups to list, as in `run --split`.")
+@task_option
 @file_option
 @json_option
-def list_(split: str, file: Path | None, as_json: bool) -> None:
+def list_(split: str, task: str, file: Path | None, as_json: bool) -> None:
     """List the scenarios of a split."""
-    if split not in SPLITS["talm"]:
-        raise PrerequisiteError(f"--split: unknown split '{split}'.{did_you_mean(split, SPLITS['talm'])}")
-    scenarios = load_scenarios(SPLITS["talm"][split], file)
+    if split not in SPLITS[task]:
+        raise PrerequisiteError(f"--split: unknown split '{split}' of task {task}.{did_you_mean(split, SPLITS[task])}")
+    scenarios = load_scenarios(SPLITS[task][split], file, task=task)
     if as_json:
         print_json([scenario.model_dump(mode="json") for scenario in scenarios])
         return
@@ -44,10 +48,11 @@ def list_(split: str, file: Path | None, as_json: bool) -> None:
 
 @command.command("show")
 @click.argument("scenario", metavar="SCENARIO")
+@task_option
 @file_option
-def show(scenario: str, file: Path | None) -> None:
-    """Print one scenario (JSON): query, tools, gold calls, facts, what is missing."""
-    scenarios = {item.id: item for item in load_scenarios(SPLITS["talm"]["all"], file)}
+def show(scenario: str, task: str, file: Path | None) -> None:
+    """Print one scenario (JSON): query, tools, gold calls or options, what is missing."""
+    scenarios = {item.id: item for item in load_scenarios(SPLITS[task]["all"], file, task=task)}
     if scenario not in scenarios:
         near = did_you_mean(scenario, scenarios)
         raise PrerequisiteError(f"unknown scenario '{scenario}'.{near if near.startswith(' Did') else ' See: talm-sim scenarios list'}")
@@ -80,3 +85,80 @@ def check(file: Path | None, as_json: bool) -> int:
     verdict = f"{count(len(problems), 'problem')} found" if problems else "all sound"
     click.echo(f"{count(len(scenarios), 'scenario')} checked: {verdict}", err=True)
     return 1 if problems else 0
+
+
+@command.command("generate")
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="FOLDER", required=True, help="Where items, rejected texts, state and report go."
+)
+@click.option(
+    "--from", "file", type=click.Path(path_type=Path), metavar="FILE", help="Scenarios with gold calls, or When2Call rows. Default: packaged."
+)
+@click.option("--limit", metavar="N|A-B", help="Source questions to take: the first N, or those from A to B (counted from 1).")
+@click.option("--model", metavar="P/N", default="sim/writer", show_default=True, help="Who writes. sim/writer: fixed phrasings, a control.")
+@click.option("-M", "model_options", multiple=True, metavar="K=V", help="Option passed to the model provider; repeatable.")
+@click.option("--tool-format", type=click.Choice(["auto", "native", "constrained"]), default="auto", help="How labels are decoded.")
+@click.option("--prompts", type=click.Path(path_type=Path), metavar="FILE", help="TOML file with wordings in place of the built-in ones.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of sampling, of the parameter left out, of the tools shown.")
+@click.option("--temperature", type=click.FloatRange(0, 2), default=0.6, show_default=True, help="Sampling temperature.")
+@click.option("--top-p", type=click.FloatRange(0, 1, min_open=True), default=0.95, show_default=True, help="Nucleus of sampling.")
+@click.option("--max-new-tokens", type=click.IntRange(1), default=256, show_default=True, help="Tokens of a text; doubled once if cut off.")
+@click.option(
+    "--attempts", type=click.IntRange(1, 10), default=1, show_default=True, help="Times a text is written before its item is given up."
+)
+@click.option(
+    "--variants", type=click.Choice(["all", "one"]), default="all", show_default=True, help="Rows of an item: every set of tools, or one."
+)
+@click.option("--max-connections", "at_once", type=click.IntRange(1), default=16, show_default=True, help="Source questions in work at once.")
+@click.option("--live", "traffic", flag_value="live", help="Ask the model.")
+@click.option("--replay", "traffic", flag_value="replay", help="Answers from a recording; the network is never touched.")
+@click.option("--record", "traffic", flag_value="record", help="Ask the model, and record under --cassettes.")
+@click.option("--cassettes", type=click.Path(path_type=Path), metavar="DIR", help="Directory of recordings. Default: the shipped ones.")
+@json_option
+def generate_(as_json: bool, model_options: tuple[str, ...], traffic: str | None, **given: Any) -> None:
+    """Make multiple-choice items (task when2call) from scenarios; a second call goes on where the first one ended.
+
+    Each request becomes up to three items: as it is, with one required value left out, and a related one out of the tool's reach; each with
+    an answer of every kind, and shown with no, one and many tools. Every text passes checks; what fails them is kept with the reason.
+    """
+    from talm_sim.cli.generating import Order, generate_session, print_report
+
+    for text in model_options:
+        if "=" not in text:
+            raise PrerequisiteError(f"-M {text}: write KEY=VALUE.")
+    options = dict(text.split("=", 1) for text in model_options)
+    order = Order(model_options=options, traffic=Traffic(traffic) if traffic else None, **given)
+    report = generate_session(order)
+    if as_json:
+        print_json(report)
+    else:
+        print_report(report, order.out)
+
+
+@command.command("review")
+@click.argument("place", metavar="FOLDER|FILE", type=click.Path(path_type=Path))
+@click.option("--rejected", is_flag=True, help="Decide on the texts that the checks rejected, too: do you agree with them?")
+@json_option
+def review(place: Path, rejected: bool, as_json: bool) -> None:
+    """Read through generated items at the terminal and keep or drop each; the decisions are kept at once.
+
+    With --json nothing is asked: the summary of the decisions so far is printed.
+    """
+    from dataclasses import asdict
+
+    from talm_sim.cli.console import stderr
+    from talm_sim.cli.reviewing import review_entries, summary_lines
+    from talm_sim.scenarios.generate.review import open_review
+
+    opened = open_review(place, rejected=rejected)
+    if as_json:
+        print_json(asdict(opened.summary()))
+        return
+    if not sys.stdin.isatty():
+        raise PrerequisiteError("review asks a person at a terminal, and standard input is none; --json prints the summary so far.")
+    review_entries(opened, stderr(), lambda: sys.stdin.readline() or None)
+    summary = opened.summary()
+    for line in summary_lines(summary):
+        click.echo(line)
+    if summary.kept:
+        click.echo(f"kept rows: {opened.write_kept()}", err=True)

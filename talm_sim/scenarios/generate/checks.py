@@ -24,8 +24,8 @@ Check = Callable[[str, Item], str]
 LIMITS = {Behaviour.DIRECT: 50, Behaviour.REQUEST_FOR_INFO: 50, Behaviour.CANNOT_ANSWER: 40}
 """Most words of an option (appendix C)."""
 _PREAMBLE = re.compile(
-    r"^\W*(?:sure|certainly|of course|okay|ok|here(?:'s| is| are))\b[^.?!]*:|^\W*(?:\w+ ){0,2}(?:question|answer|response|request|follow-up|user"
-    r"|assistant|rewritten|refusal)\s*:|\b(?:rewritten|rephrased) (?:question|request|version)\b",
+    r"^\W*(?:sure|certainly|of course|okay|ok|here(?:'s| is| are))\b[^.?!]*:|^\W*(?:\w+ ){0,2}(?:question|answer|response|request|follow-up"
+    r"|user|assistant|rewritten|refusal)\s*:|\b(?:rewritten|rephrased) (?:question|request|version)\b",
     re.IGNORECASE,
 )
 

@@ -11,6 +11,7 @@ from uuid import UUID, uuid5
 
 from talm_sim.digests import derived_seed
 from talm_sim.scenarios.generate.sources import SourceQuestion, tool_text
+from talm_sim.scenarios.when2call import row_of, scenario_of
 from talm_sim.types import Behaviour, Missing, ToolSpec
 
 __all__ = ["MANY", "VARIANTS", "Item", "rows_of", "tool_call_text"]
@@ -100,5 +101,5 @@ def rows_of(
             row["orig_tools"] = [tool_text(source.spec)]
         if item.missing:
             row["held_out_param"] = item.missing.name
-        row["tool_use"] = tool_use
-        yield row
+        row |= {"tool_use": tool_use, "licence": source.licence, "url": ""}
+        yield row_of(scenario_of(row, source.id))

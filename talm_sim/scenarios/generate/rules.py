@@ -8,6 +8,7 @@ model and read by a person.
 from __future__ import annotations
 
 import random
+import re
 import tomllib
 from collections import defaultdict
 from collections.abc import Sequence
@@ -25,6 +26,7 @@ from talm_sim.types import Behaviour, Fact, Missing
 __all__ = ["RULES", "RuleWriter"]
 
 RULES = "sim/writer"
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _LOOKS_UP = ("get", "find", "list", "check", "search", "lookup", "fetch")
 _FOLLOW_UPS = (
     "What would you like to do with the answer, so that I can put it the right way?",
@@ -99,18 +101,26 @@ class RuleWriter:
         """A sentence for each fact, with a value that is not the true one."""
         if not source.facts:
             return Written("", "the rules make up answers from a scenario's facts, and it has none")
-        parts = [f"The {fact.name.replace('_', ' ')} is {self._wrong(source, fact, draw)}." for fact in source.facts]
-        return Written(" ".join(parts))
+        values = [(fact.name, self._wrong(source, fact, draw)) for fact in source.facts]
+        unknown = [name for name, value in values if value is None]
+        if unknown:
+            return Written("", f"the rules know no other value for '{unknown[0]}'")
+        said = " ".join(f"{name.replace('_', ' ')}: {value}." for name, value in values)
+        return Written(said[0].upper() + said[1:])
 
     def _wrong(self, source: SourceQuestion, fact: Fact, draw: random.Random) -> Any:
-        """Another question's value of the same kind, else one beside the true one."""
+        """Another question's value of the same kind, else one beside the true one; None where that would be no word."""
         true = {str(value).casefold() for value in (fact.value, *fact.accepted)}
         others = [one.value for one in self._values[source.spec.name, fact.pointer] if str(one.value).casefold() not in true]
         if others:
             return draw.choice(others)
+        if isinstance(fact.value, bool):
+            return None
         if isinstance(fact.value, float):
             return round(fact.value * 1.07, 2)
-        return invent({}, fact.value) if not isinstance(fact.value, int) else fact.value + max(2, abs(fact.value) // 9)
+        if isinstance(fact.value, int):
+            return fact.value + max(2, abs(fact.value) // 9)
+        return invent({}, fact.value) if _DATE.match(fact.value) else None
 
 
 @lru_cache(maxsize=1)

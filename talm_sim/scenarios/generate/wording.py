@@ -43,8 +43,8 @@ _CONFIRMS = re.compile(
     re.IGNORECASE,
 )
 _DECLINES = re.compile(
-    r"\b(?:can(?:not|'t|\u2019t)|could(?:n't|n\u2019t| not)|unable|not able|am not in a position|do(?:n't|n\u2019t| not) have|have no|lack|no way"
-    r"|beyond|not (?:possible|available)|unavailable|won't be able|outside)\b",
+    r"\b(?:can(?:not|'t|\u2019t)|could(?:n't|n\u2019t| not)|unable|not able|am not in a position|do(?:n't|n\u2019t| not) have|have no|lack"
+    r"|no way|beyond|not (?:possible|available)|unavailable|won't be able|outside)\b",
     re.IGNORECASE,
 )
 _DISCLAIMS = re.compile(
@@ -58,8 +58,9 @@ _TOOLS = re.compile(
     re.IGNORECASE,
 )
 _GAP = re.compile(
-    r"\b(?:not (?:provided|given|specified|mentioned|stated|known|included)|un(?:specified|known|stated|provided)|missing|left out|omitted"
-    r"|removed|redacted|without (?:specifying|mentioning|stating|giving)|placeholder|n/a|to be determined|tbd)\b|\[[^\]]*\]|<[^>]*>|_{2,}|\bX{2,}\b",
+    r"\b(?:not (?:provided|given|specified|mentioned|stated|known|included)|un(?:specified|known|stated|provided)|missing|left out"
+    r"|omitted|removed|redacted"
+    r"|without (?:specifying|mentioning|stating|giving)|placeholder|n/a|to be determined|tbd)\b|\[[^\]]*\]|<[^>]*>|_{2,}|\bX{2,}\b",
     re.IGNORECASE,
 )
 _VAGUE = re.compile(
@@ -109,7 +110,7 @@ def speaks_of_tools(text: str, name: str, allowed: str) -> str:
     if name and name.lower() in text.lower():
         return name
     known = set(tokens(allowed))
-    found = (str(match[0]) for match in _TOOLS.finditer(text))
+    found: list[str] = _TOOLS.findall(text)
     return next((word for word in found if not set(tokens(word)) <= known), "")
 
 
@@ -130,8 +131,9 @@ def names_new_things(text: str, known: Iterable[str]) -> str:
         for index, word in enumerate(_WORD.findall(sentence)):
             named = word[0].isupper() and index > 0 and word != "I" and not word.startswith(("I'", "I\u2019"))
             if named and not set(tokens(word)) <= there:
-                return word
-    return next((token for token in tokens(text) if token[0].isdigit() and token not in there), "")
+                return str(word)
+    numbers = (token for token in tokens(text) if token[0].isdigit())
+    return next((number for number in numbers if number not in there), "")
 
 
 def _first(pattern: re.Pattern[str], text: str) -> str:

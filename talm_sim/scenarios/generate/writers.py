@@ -149,7 +149,7 @@ def _named(missing: Missing) -> str:
 
 def _plain(text: str) -> str:
     """A text without a label before it and quotation marks around it, on one line."""
-    flat = _LEAD.sub("", " ".join(clean(text).split()))
+    flat = _LEAD.sub("", " ".join(clean(text).encode(errors="ignore").decode().split()))
     while len(flat) > 1 and (flat[0], flat[-1]) in {('"', '"'), ("\u201c", "\u201d"), ("'", "'"), ("`", "`")} and flat[0] not in flat[1:-1]:
         flat = flat[1:-1].strip()
     return flat
