@@ -1,0 +1,66 @@
+"""`export when2call`: a set of rows, and the card beside it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from talm_sim.scenarios.when2call import row_of
+from tests.scenarios.choices import mixture
+
+Talm = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Path:
+    file = tmp_path / "rows.jsonl"
+    file.write_text("".join(json.dumps(row_of(one)) + "\n" for one in mixture()), encoding="utf-8")
+    return file
+
+
+def test_a_set_is_written_with_its_card(rows: Path, tmp_path: Path, talm: Talm) -> None:
+    out = tmp_path / "sets" / "pref.jsonl"
+    code, said, told = talm("export", "when2call", str(rows), "--kind", "preference", "--form", "trl", "--out", str(out), "--seed", "7")
+    assert (code, said) == (0, f"{out}\n")
+    assert told == f"36 rows from 18 scenarios, 0 left out; why: {out.with_suffix('.json')}\n"
+    assert len(out.read_text(encoding="utf-8").splitlines()) == 36
+    described = json.loads(out.with_suffix(".json").read_text(encoding="utf-8"))
+    assert described["sources"] == [{"file": str(rows), "sha256": hashlib.sha256(rows.read_bytes()).hexdigest()}]
+    assert described["sha256"] == hashlib.sha256(out.read_bytes()).hexdigest()
+    assert (described["seed"], described["balance"], described["form"], described["rows"]) == (7, "natural", "trl", 36)
+    assert sorted(path.name for path in out.parent.iterdir()) == ["pref.json", "pref.jsonl"]
+
+
+def test_nothing_is_written_over_without_force(rows: Path, tmp_path: Path, talm: Talm) -> None:
+    out = tmp_path / "a.jsonl"
+    export = ("export", "when2call", str(rows), "--out", str(out), "--kind")
+    out.with_suffix(".json").write_text("mine", encoding="utf-8")
+    code, _, told = talm(*export, "sft")
+    assert (code, told) == (2, f"talm-sim: error: {out.with_suffix('.json')}: exists; choose another --out, or add --force to write over it.\n")
+    assert not out.exists()
+    assert talm(*export, "sft", "--force")[0] == 0
+    before = out.read_bytes()
+    assert talm(*export, "mcq")[0] == 2
+    assert out.read_bytes() == before
+    assert talm(*export, "mcq", "--force")[0] == 0
+    assert len(out.read_bytes().splitlines()) == 18
+
+
+def test_a_name_its_card_would_take_is_refused(rows: Path, tmp_path: Path, talm: Talm) -> None:
+    code, _, told = talm("export", "when2call", str(rows), "--kind", "sft", "--out", str(tmp_path / "a.json"))
+    assert code == 2
+    assert "would be written over by its own card; choose a name that ends in .jsonl." in told
+    assert not (tmp_path / "a.json").exists()
+
+
+def test_what_is_no_scenario_is_one_line(tmp_path: Path, talm: Talm) -> None:
+    broken = tmp_path / "b.jsonl"
+    broken.write_text('{"messages": [], "tools": []}\n', encoding="utf-8")
+    code, out, told = talm("export", "when2call", str(broken), "--kind", "sft", "--out", str(tmp_path / "o.jsonl"))
+    assert (code, out) == (2, "")
+    assert told.startswith(f"talm-sim: error: {broken}:1: holds a training row (SFT), which nothing can be measured on; ")
+    assert told.count("\n") == 1

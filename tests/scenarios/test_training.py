@@ -1,0 +1,216 @@
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from talm_sim.errors import PrerequisiteError
+from talm_sim.scenarios.training import TrainingSet, build_set, card
+from talm_sim.scenarios.training_forms import function_tool
+from talm_sim.scenarios.when2call import PreferenceRow, SftRow, read_rows, read_training
+from talm_sim.types import Behaviour, Choice, Scenario
+from tests.scenarios.choices import CALL, OTHER, TOOL, mixture, scenario
+
+
+def _read(made: TrainingSet, directory: Path) -> list[SftRow | PreferenceRow]:
+    file = directory / "rows.jsonl"
+    file.write_text(made.text(), encoding="utf-8")
+    return read_training(file)
+
+
+def _calls(content: str) -> list[dict[str, Any]] | None:
+    mark, end = "<TOOLCALL>", "</TOOLCALL>"
+    return json.loads(content[len(mark) : -len(end)]) if content.startswith(mark) else None
+
+
+def test_sft_rows_hold_the_right_answer(tmp_path: Path) -> None:
+    scenarios = mixture()
+    known = {json.dumps([one.query, list(one.shown_tools)]): one for one in scenarios if one.group != "request_for_info"}
+    made = build_set(scenarios, "sft")
+    assert made.counts == {"right": dict.fromkeys(("tool_call", "request_for_info", "cannot_answer"), 6)}
+    rows = _read(made, tmp_path)
+    assert Counter(row.behaviour for row in rows if isinstance(row, SftRow)) == {Behaviour.TOOL_CALL: 6, None: 12}
+    for row in rows:
+        assert [message["role"] for message in row.messages] == ["user", "assistant"]
+        answer = row.messages[1]["content"]
+        if calls := _calls(answer):
+            one = known[json.dumps([row.messages[0]["content"], list(row.tools)])]
+            assert isinstance(one.target, Choice)
+            assert calls == [json.loads(one.target.text_of(Behaviour.TOOL_CALL) or "")]
+        else:
+            assert answer in ("For how many people?", "I have no way to book tables.")
+
+
+def test_a_preference_set_has_two_equal_halves_and_every_rejected_response_is_wrong(tmp_path: Path) -> None:
+    made = build_set(mixture(8), "preference", seed=3)
+    halves = made.counts["halves"]
+    assert halves["wrong behaviour"] == halves["wrong call"] == len(made.rows) // 2 == 24
+    damaged = 0
+    for row in _read(made, tmp_path):
+        assert isinstance(row, PreferenceRow)
+        right, wrong = _calls(row.chosen["content"]), _calls(row.rejected["content"])
+        assert row.chosen != row.rejected
+        if right and wrong:
+            damaged += 1
+            assert right[0]["name"] == wrong[0]["name"]
+            gone = right[0]["arguments"].keys() - wrong[0]["arguments"].keys()
+            changed = [name for name, value in wrong[0]["arguments"].items() if value != right[0]["arguments"][name]]
+            assert (len(gone), len(changed)) in ((1, 0), (0, 1))
+            assert gone <= {"place", "guests"}
+            assert set(changed) <= {"place", "guests"}, "nobody asked for the terrace"
+    assert damaged == 24
+    assert sum(made.counts["rejected"].values()) == 48
+
+
+def test_wrong_behaviours_are_drawn_uniformly() -> None:
+    rejected = build_set(mixture(150), "preference", seed=5).counts["rejected"]
+    assert rejected["direct"] == pytest.approx(150, abs=35)
+    for behaviour in ("tool_call", "request_for_info", "cannot_answer"):
+        assert rejected[behaviour] == pytest.approx(100, abs=30)
+
+
+def test_the_papers_balance() -> None:
+    scenarios = mixture(21)[:-5]  # 21, 21 and 16
+    sft = build_set(scenarios, "sft", balance="paper")
+    assert sft.counts["right"] == {"tool_call": 16, "request_for_info": 16, "cannot_answer": 16}
+    assert len(sft.left_out["not drawn, to keep the balance"]) == 10
+    preference = build_set(scenarios, "preference", balance="paper")
+    assert preference.counts["right, wrong behaviour"] == {"tool_call": 21, "request_for_info": 14, "cannot_answer": 14}
+    assert preference.counts["halves"] == {"wrong behaviour": 49, "wrong call": 49}
+    assert preference.counts["right"] == {"tool_call": 21 + 49, "request_for_info": 14, "cannot_answer": 14}
+
+
+def test_the_half_with_more_to_offer_is_cut(tmp_path: Path) -> None:
+    scenarios = mixture(10)[9:]  # one tool call, which can be damaged in four ways
+    made = build_set(scenarios, "preference")
+    assert made.counts["halves"] == {"wrong behaviour": 4, "wrong call": 4}
+    assert len({row.rejected["content"] for row in _read(made, tmp_path) if isinstance(row, PreferenceRow) and row.chosen_behaviour}) >= 4
+
+
+def test_equal_seeds_give_equal_rows_and_other_seeds_others() -> None:
+    scenarios = mixture()
+    for kind in ("sft", "preference"):
+        texts = [build_set(scenarios, kind, seed=seed).text() for seed in (1, 1, 2)]
+        assert texts[0] == texts[1] != texts[2]
+    both = [build_set(scenarios, "preference", form, seed=1).counts for form in ("when2call", "trl")]
+    assert both[0] == both[1], "the form decides nothing but the form"
+
+
+def test_several_calls_stay_together_and_one_of_them_may_be_dropped(tmp_path: Path) -> None:
+    calls = [CALL, {"name": "show_map", "arguments": {}}]
+    one = scenario(call=calls, tools=[json.dumps(TOOL), json.dumps(OTHER)])
+    (row,) = _read(build_set([one], "sft"), tmp_path)
+    assert _calls(row.messages[-1]["content"]) == calls
+    dropped = [made.counts["rejected"].get("call dropped", 0) for made in (build_set([one], "preference", seed=seed) for seed in range(12))]
+    assert 0 < sum(dropped) < 12
+    (trl,) = build_set([one], "sft", "trl").rows
+    assert [call["function"]["name"] for call in trl["messages"][-1]["tool_calls"]] == ["book_table", "show_map"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "bad", "why"),
+    [
+        ("sft", scenario("x", "direct"), "a direct answer is right here"),
+        ("sft", scenario("x", call="book it"), "its tool call is not JSON"),
+        ("preference", scenario("x", "cannot_answer", call="book it"), "its tool call is not JSON"),
+        ("sft", scenario("x", call=CALL | {"name": "order"}), "its right tool call is of a tool that is not shown"),
+        ("preference", scenario("x", call={"name": "book_table", "arguments": {"place": "Luna"}}), "its right tool call lacks a required"),
+        ("sft", scenario("x").model_copy(update={"turns": scenario().turns * 2}), "more than one turn"),
+    ],
+)
+def test_what_cannot_be_taught_is_left_out_and_named(kind: Any, bad: Scenario, why: str) -> None:
+    made = build_set([*mixture(), bad], kind)
+    assert [ids for reason, ids in made.left_out.items() if reason.startswith(why)] == [["x"]]
+    with pytest.raises(PrerequisiteError, match=rf"^no row can be made of 1 scenarios \(1: {why}"):
+        build_set([bad], kind)
+
+
+def test_an_answer_equal_to_the_right_one_is_never_rejected() -> None:
+    same = {kind.value: "I cannot." for kind in Behaviour} | {"tool_call": json.dumps(CALL), "direct": "Done."}
+    twins = [scenario(f"t-{number}", "cannot_answer", answers=same) for number in range(20)]
+    made = build_set([*mixture(20), *twins], "preference", seed=1)
+    for row in made.rows:
+        assert row["chosen_response"] != row["rejected_response"]
+
+
+def test_what_cannot_be_balanced_is_refused() -> None:
+    with pytest.raises(PrerequisiteError, match="0 tool calls of 6 scenarios can be damaged: too few for a preference set"):
+        build_set([one for one in mixture() if one.group == "cannot_answer"], "preference")
+    with pytest.raises(PrerequisiteError, match="--balance paper: no scenario whose right answer is cannot_answer"):
+        build_set([one for one in mixture() if one.group != "cannot_answer"], "sft", balance="paper")
+    with pytest.raises(
+        PrerequisiteError, match="--balance paper: needs at least 3 to 2 to 2 scenarios of tool_call, request_for_info, cannot_answer"
+    ):
+        build_set(mixture(2), "preference", balance="paper")
+    with pytest.raises(PrerequisiteError, match="--form: multiple-choice rows have one form"):
+        build_set(mixture(), "mcq", "trl")
+    with pytest.raises(PrerequisiteError, match="--balance: multiple-choice rows are all written"):
+        build_set(mixture(), "mcq", balance="paper")
+    with pytest.raises(PrerequisiteError, match="scenario 'u-1': has no options to choose from"):
+        build_set([scenario().model_copy(update={"target": None})], "sft")
+    with pytest.raises(PrerequisiteError, match="no row can be made of 0 scenarios"):
+        build_set([], "sft")
+
+
+def test_multiple_choice_rows_are_read_back_as_they_were(tmp_path: Path) -> None:
+    scenarios = [*mixture(), scenario("own", licence="Apache-2.0", url="", tool_use="other")]
+    file = tmp_path / "mcq.jsonl"
+    file.write_text(build_set(scenarios, "mcq").text(), encoding="utf-8")
+    assert read_rows(file) == scenarios
+
+
+def test_trl_rows() -> None:
+    rows = build_set(mixture(), "preference", "trl").rows
+    for row in rows:
+        assert list(row) == ["prompt", "chosen", "rejected", "tools"]
+        assert [message["role"] for message in row["prompt"]] == ["user"]
+        assert [message["role"] for side in ("chosen", "rejected") for message in row[side]] == ["assistant", "assistant"]
+        assert {tool["type"] for tool in json.loads(row["tools"])} == {"function"}
+    called = [row["chosen"][0] for row in rows if "tool_calls" in row["chosen"][0]]
+    assert called
+    assert all(message["content"] == "" and isinstance(message["tool_calls"][0]["function"]["arguments"], dict) for message in called)
+    (bare,) = build_set([scenario("x", "cannot_answer", tools=[])], "sft", "trl").rows
+    assert bare["tools"] is None
+    assert list(bare) == ["messages", "tools"]
+
+
+def test_a_tool_becomes_json_schema() -> None:
+    function = function_tool(json.dumps(TOOL))["function"]
+    properties = function["parameters"]["properties"]
+    types = {name: schema.get("type") for name, schema in properties.items()}
+    assert types == {"place": "string", "guests": "integer", "terrace": "boolean", "budget": "number", "days": "array", "extra": None}
+    assert (properties["guests"]["minimum"], properties["terrace"]["default"], properties["days"]["items"]) == (1, False, {"type": "string"})
+    assert function["parameters"]["required"] == ["place", "guests"]
+    assert function_tool(json.dumps({"type": "function", "function": TOOL})) == function_tool(json.dumps(TOOL))
+    beside = {"name": "f", "parameters": {"type": "dict", "properties": {"a": {"type": "List[str], optional"}}}, "required": ["a"]}
+    assert function_tool(json.dumps(beside))["function"]["parameters"] == {
+        "type": "object",
+        "properties": {"a": {"type": "array"}},
+        "required": ["a"],
+    }
+    assert function_tool('{"name": "f", "parameters": 3}')["function"]["parameters"] == {"type": "object", "properties": {}}
+
+
+def test_the_card_tells_where_the_rows_come_from() -> None:
+    scenarios = [*mixture(), scenario("bad", "direct"), scenario("own", licence="Apache-2.0", url="", source="own")]
+    made = build_set(scenarios, "sft", seed=4)
+    told = card(made, scenarios, [{"file": "a.jsonl", "sha256": "00"}], command="talm-sim export", seed=4, balance="natural")
+    assert (told["rows"], told["scenarios"], told["seed"], told["command"]) == (19, 20, 4, "talm-sim export")
+    assert {origin["licence"]: origin["scenarios"] for origin in told["origins"]} == {"CC-BY-4.0": 19, "Apache-2.0": 1}
+    assert told["left_out"] == [{"why": "a direct answer is right here, which these sets never teach", "scenarios": 1, "ids": ["bad"]}]
+    assert told["sources"] == [{"file": "a.jsonl", "sha256": "00"}]
+    json.dumps(told)
+
+
+@pytest.mark.bench_data
+def test_the_published_rows_give_both_sets(bench_data: Path) -> None:
+    scenarios = read_rows(bench_data / "when2call" / "when2call_sample.jsonl")
+    sft = build_set(scenarios, "sft", balance="paper")
+    assert sft.counts["right"] == {"tool_call": 49, "request_for_info": 49, "cannot_answer": 49}
+    assert sft.left_out["its right tool call lacks a required parameter"] == ["13e29536-77a7-4c0b-9558-1ab14bc445b5"]
+    preference = build_set(scenarios, "preference", balance="paper")
+    assert preference.counts["right, wrong behaviour"] == {"tool_call": 48, "request_for_info": 32, "cannot_answer": 32}
+    assert preference.counts["halves"] == {"wrong behaviour": 112, "wrong call": 112}
