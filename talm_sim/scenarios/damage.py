@@ -1,7 +1,8 @@
 """Tool calls that are wrong in one place, made from right ones (When2Call, section 3.3.2): the rejected responses of preference training.
 
 A damaged call must really be wrong. So only a parameter the tool requires is removed, and only an argument is changed that the tool requires
-or the question states: an optional one that nobody asked for could be right either way.
+or the question states: an optional one that nobody asked for could be right either way. Values are told apart by spelling: neither may hold
+the other, but that "US" is "America" is not known here.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from talm_sim.types import JsonObject
 __all__ = ["Damage", "DamageKind", "ValuePool", "calls_in", "damages", "parameters_of", "required_of"]
 
 _NOTHING = object()
+_ANY_TOOL = ""
 _DIGITS = re.compile(r"\d+")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
@@ -43,18 +45,35 @@ class Damage:
 
 
 class ValuePool:
-    """Arguments seen in the calls of a data set, by parameter name: plausible wrong values for each other."""
+    """Arguments seen in the calls of a data set: plausible wrong values for each other."""
 
     def __init__(self, calls: Iterable[JsonObject]) -> None:
-        self._values: dict[str, dict[str, Any]] = {}
+        self._values: dict[tuple[str, str], dict[str, Any]] = {}
         for call in calls:
             for name, value in call["arguments"].items():
-                self._values.setdefault(name, {})[canonical_json(value)] = value
+                for tool in (call["name"], _ANY_TOOL):
+                    self._values.setdefault((tool, name), {})[canonical_json(value)] = value
 
-    def others(self, name: str, value: Any) -> list[Any]:
-        """Values of the same parameter name and JSON type that mean something else, in an order that does not depend on the data's."""
-        seen = self._values.get(name, {})
-        return [seen[key] for key in sorted(seen) if type(seen[key]) is type(value) and _differ(seen[key], value)]
+    def others(self, tool: str, name: str, value: Any) -> list[Any]:
+        """Values of the same JSON type that mean something else, in an order that does not depend on the data's.
+
+        They are those of the tool's own parameter, or, where it has no others, of any parameter of that name.
+        """
+        for whose in (tool, _ANY_TOOL):
+            seen = self._values.get((whose, name), {})
+            if found := [seen[key] for key in sorted(seen) if type(seen[key]) is type(value) and _differ(seen[key], value)]:
+                return found
+        return []
+
+
+@dataclass(frozen=True, slots=True)
+class _Slot:
+    """The argument a value stands in, and what is drawn from for it."""
+
+    tool: str
+    name: str
+    pool: ValuePool
+    rng: random.Random
 
 
 def calls_in(text: str) -> tuple[JsonObject, ...] | None:
@@ -122,7 +141,7 @@ def _changed(
         for name, value in call["arguments"].items():
             if name in required or _states(question, value):
                 schema = schemas.get(name)
-                wrong = _wrong_value(name, value, schema if isinstance(schema, dict) else {}, pool, rng)
+                wrong = _wrong_value(value, schema if isinstance(schema, dict) else {}, _Slot(call["name"], name, pool, rng))
                 if wrong is not _NOTHING:
                     yield Damage(DamageKind.CHANGED, _with(calls, place, call["arguments"] | {name: wrong}))
 
@@ -140,28 +159,28 @@ def _with(calls: Sequence[JsonObject], place: int, arguments: JsonObject) -> tup
     return tuple(call | {"arguments": arguments} if index == place else call for index, call in enumerate(calls))
 
 
-def _wrong_value(name: str, value: Any, schema: Mapping[str, Any], pool: ValuePool, rng: random.Random) -> Any:
+def _wrong_value(value: Any, schema: Mapping[str, Any], slot: _Slot) -> Any:
     """A value of the same JSON type that means something else; `_NOTHING` where none can be made safely."""
     allowed = schema.get("enum")
     if isinstance(allowed, list) and allowed:
         others = [other for other in allowed if type(other) is type(value) and _differ(other, value)]
-        return rng.choice(others) if others else _NOTHING
+        return slot.rng.choice(others) if others else _NOTHING
     if isinstance(value, bool):
         return not value
     if isinstance(value, list):
-        return _wrong_list(name, value, schema, pool, rng)
-    others = [other for other in pool.others(name, value) if _fits(other, schema)]
+        return _wrong_list(value, schema, slot)
+    others = [other for other in slot.pool.others(slot.tool, slot.name, value) if _fits(other, schema)]
     if others:
-        return rng.choice(others)
+        return slot.rng.choice(others)
     if isinstance(value, int | float):
-        return _wrong_number(value, schema, rng)
-    return _wrong_text(value, rng) if isinstance(value, str) else _NOTHING
+        return _wrong_number(value, schema, slot.rng)
+    return _wrong_text(value, slot.rng) if isinstance(value, str) else _NOTHING
 
 
-def _wrong_list(name: str, value: list[Any], schema: Mapping[str, Any], pool: ValuePool, rng: random.Random) -> Any:
+def _wrong_list(value: list[Any], schema: Mapping[str, Any], slot: _Slot) -> Any:
     items = schema.get("items")
-    for place in rng.sample(range(len(value)), len(value)):
-        wrong = _wrong_value(name, value[place], items if isinstance(items, dict) else {}, pool, rng)
+    for place in slot.rng.sample(range(len(value)), len(value)):
+        wrong = _wrong_value(value[place], items if isinstance(items, dict) else {}, slot)
         if wrong is not _NOTHING and wrong not in value:
             return [wrong if index == place else item for index, item in enumerate(value)]
     return value[:-1] if len(value) > 1 and value[-1] not in value[:-1] else _NOTHING

@@ -93,6 +93,12 @@ def test_values_are_taken_from_the_same_parameter_of_other_calls() -> None:
     assert _changed(5, {"maximum": 4}, [{"name": "g", "arguments": {"x": 9}}]) != [9]
 
 
+def test_the_tools_own_values_come_first() -> None:
+    pool = [{"name": tool, "arguments": {"x": value}} for tool, value in (("f", "Oslo"), ("g", "muon"))]
+    assert {made for seed in range(9) for made in _changed("Rome", {}, pool, seed=seed)} == {"Oslo"}
+    assert {made for seed in range(9) for made in _changed("Oslo", {}, pool, seed=seed)} == {"muon"}
+
+
 def test_a_call_is_dropped_only_of_several_different_ones() -> None:
     one, other = _call(place="Luna", guests=4), _call(place="Oslo", guests=2)
     assert [calls for kind, calls in _all(one, other) if kind is DamageKind.DROPPED] in ([(one,), (other,)], [(other,), (one,)])
