@@ -64,8 +64,11 @@ from_debian() {
         (cd "$state/cache/archives" && "${apt[@]}" download $wanted) || continue
         for deb in "$state"/cache/archives/*.deb; do dpkg-deb --extract "$deb" "$unpacked/root"; done
         rm -rf "$state"
-        printf '<?xml version="1.0"?><fontconfig><dir>%s</dir><dir>/usr/share/fonts</dir><cachedir>%s</cachedir></fontconfig>\n' \
-            "$unpacked/root/usr/share/fonts" "$unpacked/font-cache" >"$unpacked/fonts.conf"
+        {
+            printf '<?xml version="1.0"?><fontconfig><dir>%s</dir><dir>/usr/share/fonts</dir>' "$unpacked/root/usr/share/fonts"
+            printf '<alias><family>%s</family><prefer><family>DejaVu Sans</family></prefer></alias>' sans-serif system-ui
+            printf '<cachedir>%s</cachedir></fontconfig>\n' "$unpacked/font-cache"
+        } >"$unpacked/fonts.conf"
         launcher "$unpacked/root/usr/lib/chromium/$package" \
             "$(find "$unpacked/root/usr/lib" "$unpacked/root/lib" -name '*.so*' -printf '%h\n' 2>/dev/null | sort -u | paste -sd:)"
         works && return 0

@@ -12,11 +12,12 @@ import click
 from talm_sim.cli.arguments import json_option, print_csv, print_json, run_dir_option
 from talm_sim.cli.blocks import AnyBlock, ChoiceBlock, block_lines, block_of
 from talm_sim.cli.choice_table import choice_markdown
-from talm_sim.cli.console import stdout
+from talm_sim.cli.console import stderr, stdout
 from talm_sim.cli.table import HEADS, Block, decimal, interval
-from talm_sim.cli.text import clean
+from talm_sim.cli.text import clean, one_line
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.stored import StoredRun, list_runs, load_run
+from talm_sim.tools_env.cassettes.files import write_atomically
 
 __all__ = ["command"]
 
@@ -27,14 +28,27 @@ __all__ = ["command"]
 @json_option
 @click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print a Markdown table.")
-def command(runs: tuple[str, ...], run_dir: Path, as_json: bool, as_csv: bool, as_markdown: bool) -> None:
-    """Print the table of stored runs.
+@click.option("--html", "page", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Write one HTML page, pictures included.")
+@click.option(
+    "--picture",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the confusion matrix and hallucination rates of task when2call as a picture (.png or .svg).",
+)
+def command(
+    runs: tuple[str, ...], run_dir: Path, as_json: bool, as_csv: bool, as_markdown: bool, page: Path | None, picture: Path | None
+) -> None:
+    """Print the table of stored runs, or write it as a page or a picture.
 
     One run below the other; without RUN, the newest. A rate stands over its 95 % Wilson interval; n counts the episodes it is over.
     """
     if as_json + as_csv + as_markdown > 1:
         raise click.UsageError("--json, --csv and --markdown exclude each other.")
     stored = [load_run(run, run_dir) for run in runs] or [_newest(run_dir)]
+    if page is not None or picture is not None:
+        _write(_told_apart([block_of(item) for item in stored], stored), page, picture)
+        if not (as_json or as_csv or as_markdown):
+            return
     if as_json or as_csv:
         records = [record for item in stored for record in item.summary_records()]
         if as_json:
@@ -49,6 +63,21 @@ def command(runs: tuple[str, ...], run_dir: Path, as_json: bool, as_csv: bool, a
     console = stdout()
     for line in block_lines(blocks):
         console.print(line, soft_wrap=True)
+
+
+def _write(blocks: Sequence[AnyBlock], page: Path | None, picture: Path | None) -> None:
+    """Write the files asked for; all of them are made before one is written."""
+    from talm_sim.cli import report_page, report_picture
+
+    made: list[tuple[Path, bytes]] = []
+    if page is not None:
+        made.append((page, report_page.report_page(blocks).encode("utf-8")))
+    if picture is not None:
+        drawn = [(block.title, summary) for block in blocks if isinstance(block, ChoiceBlock) for summary in block.summaries]
+        made.append((picture, report_picture.picture(picture, drawn)))
+    for file, data in made:
+        write_atomically(file, data)
+        stderr().print(f"written: {one_line(str(file))}", style="dim", soft_wrap=True)
 
 
 def _told_apart(blocks: Sequence[AnyBlock], runs: Sequence[StoredRun]) -> list[AnyBlock]:
