@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
 from pathlib import Path
 from typing import ClassVar
 
@@ -67,7 +68,8 @@ class _Hub(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def hub(tmp_path: Path) -> Iterator[ThreadingHTTPServer]:
-    pytest.importorskip("huggingface_hub", reason="needs huggingface_hub: pip install huggingface_hub")
+    if find_spec("huggingface_hub") is None:
+        pytest.skip("needs huggingface_hub: pip install huggingface_hub")
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Hub)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()

@@ -25,9 +25,14 @@ TEMPLATE = (
 
 @pytest.fixture(autouse=True)
 def _offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")  # read when the libraries are imported
     for package in ("torch", "trl", "datasets"):
         pytest.importorskip(package, reason=f"needs {package}: pip install torch trl datasets")
-    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
+    import datasets
+    import huggingface_hub
+
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)  # where another test imported them before
+    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
     monkeypatch.setenv("WANDB_DISABLED", "true")
 
 
