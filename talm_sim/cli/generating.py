@@ -56,6 +56,7 @@ class Order:
     limit: str | None
     model: str
     model_options: dict[str, str]
+    tool_use: str
     tool_format: str
     prompts: Path | None
     seed: int
@@ -82,6 +83,7 @@ class Order:
         return Settings(
             model=self.model,
             model_options=self.model_options,
+            tool_use="call" if rules else self.tool_use,
             labels="constrained" if self.constrained else "plain",
             prompts="" if rules else load_writer_prompts(self.prompts).digest,
             seed=self.seed,
@@ -217,7 +219,7 @@ def _writer(order: Order, sources: list[SourceQuestion], traffic: Traffic | None
     # Opening a model in process twice would load it twice; such a model keeps to the labels by itself where it can.
     labeller = opened(constrained=True) if order.constrained and traffic is not None and not _in_process(order.model) else model
     kept = {"temperature": order.temperature, "top_p": order.top_p, "max_new_tokens": order.max_new_tokens, "seed": order.seed}
-    return ModelWriter(model, labeller, prompts, **kept)  # type: ignore[arg-type]
+    return ModelWriter(model, labeller, prompts, asks_tool_use=order.tool_use == "model", **kept)  # type: ignore[arg-type]
 
 
 def _in_process(model: str) -> bool:

@@ -97,6 +97,13 @@ def check(file: Path | None, as_json: bool) -> int:
 @click.option("--limit", metavar="N|A-B", help="Source questions to take: the first N, or those from A to B (counted from 1).")
 @click.option("--model", metavar="P/N", default="sim/writer", show_default=True, help="Who writes. sim/writer: fixed phrasings, a control.")
 @click.option("-M", "model_options", multiple=True, metavar="K=V", help="Option passed to the model provider; repeatable.")
+@click.option(
+    "--tool-use",
+    type=click.Choice(["model", "call"]),
+    default="model",
+    show_default=True,
+    help="Who says why a request needs a tool, and drops those that need none: the model, or the gold call (which all have).",
+)
 @click.option("--tool-format", type=click.Choice(["auto", "native", "constrained"]), default="auto", help="How labels are decoded.")
 @click.option("--prompts", type=click.Path(path_type=Path), metavar="FILE", help="TOML file with wordings in place of the built-in ones.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of sampling, of the parameter left out, of the tools shown.")

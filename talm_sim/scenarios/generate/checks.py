@@ -93,18 +93,20 @@ def direct_is_no_echo(text: str, item: Item) -> str:
 
 def follow_up_is_a_question(text: str, item: Item) -> str:
     """A follow-up asks."""
-    return "" if wording.asks(text, request=True) else "it is not a question"
+    return "" if _is_question(text) else "it is not a question"
 
 
 def follow_up_asks_for_the_missing(text: str, item: Item) -> str:
     """Where one thing is missing, that is what must be asked for."""
-    if item.missing is None or question_is_about(text, item.missing, item.described(item.missing.name)):
+    if item.missing is None or not _is_question(text) or question_is_about(text, item.missing, item.described(item.missing.name)):
         return ""
     return f"it does not ask for the missing '{item.missing.name}'"
 
 
 def follow_up_asks_for_nothing_given(text: str, item: Item) -> str:
     """The paper's commonest fault: the follow-up has values confirmed that the user gave."""
+    if not _is_question(text):
+        return ""
     confirming = wording.confirms(text)
     on_target = item.missing is not None and question_is_about(text, item.missing, item.described(item.missing.name))
     for name, value in item.given.items():
@@ -149,6 +151,10 @@ def call_is_complete(text: str, item: Item) -> str:
 def differs(text: str, others: Sequence[str]) -> str:
     """Say whether an option is the same as another one."""
     return "it equals another option" if any(tokens(text) == tokens(other) for other in others) else ""
+
+
+def _is_question(text: str) -> bool:
+    return bool(wording.asks(text, request=True))
 
 
 def _names(text: str, value: Any) -> bool:

@@ -32,6 +32,7 @@ class Settings:
     Attributes:
         model: Who writes: a model's name, or `sim/writer`.
         model_options: Options of the provider.
+        tool_use: `model` where the model says why a request needs a tool, `call` where the gold call does.
         labels: `constrained` where the label is decoded under a grammar, else `plain`.
         prompts: Digest of the wording.
         seed: Seed of sampling, of the parameter left out, and of the tools shown.
@@ -44,6 +45,7 @@ class Settings:
 
     model: str
     model_options: dict[str, str]
+    tool_use: str
     labels: str
     prompts: str
     seed: int

@@ -83,7 +83,7 @@ def rows_of(
     draw.shuffle(together)
     shown: dict[str, list[ToolSpec]] = {"zero": [], "one": [source.spec], "many": together}
     possible = [one for one in VARIANTS if (one != "zero" or out_of_reach) and (one != "many" or len(together) > 1)]
-    for variant in possible if every else [draw.choice(possible)]:
+    for variant in possible if every else [possible[derived_seed(seed, source.id, item.gold.value, "tools shown") % len(possible)]]:
         tools = [tool_text(spec) for spec in shown[variant]]
         row: dict[str, Any] = {
             "uuid": str(uuid5(_NAMESPACE, json.dumps([writer, seed, source.id, item.gold.value, variant, item.question, tools]))),

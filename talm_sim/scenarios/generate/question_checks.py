@@ -29,6 +29,7 @@ _OPENS_WITH = re.compile(
     r"(?!\s+\w+\s)",
     re.IGNORECASE,
 )
+_PRONOUN = re.compile(r"\b(its|they|them|their|it(?=\W*$|[,.?!;]))(?!\w)", re.IGNORECASE)
 
 
 def asks_something(text: str, item: Item) -> str:
@@ -107,9 +108,10 @@ def refers_to_nothing_unsaid(text: str, item: Item) -> str:
     opening = _OPENS_WITH.search(text)
     if opening:
         return f"it refers to what was not said ('{opening[1]}')"
+    early = _PRONOUN.search(text)
+    if early and len(content_stems(text[: early.start()])) < 2:
+        return f"it refers to what was not said ('{early[1]}')"
     for match in _POINTS.finditer(text):
-        if match[1].lower() not in {word.lower() for word in re.findall(r"\w+", text[: match.start()])} and not match.start():
-            return f"it refers to what was not said ('{match[0]}')"
         before = content_stems(text[: match.start()])
         if not before & content_stems(match[1]) and not _is_conjunction(text, match):
             return f"it refers to what was not said ('{match[0]}')"

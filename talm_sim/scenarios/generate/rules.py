@@ -20,14 +20,13 @@ from talm_sim.digests import derived_seed
 from talm_sim.models.invention import invent
 from talm_sim.scenarios.generate.items import Item
 from talm_sim.scenarios.generate.sources import SourceQuestion
-from talm_sim.scenarios.generate.writers import Written
+from talm_sim.scenarios.generate.writers import Written, tool_use_of_call
 from talm_sim.types import Behaviour, Fact, Missing
 
 __all__ = ["RULES", "RuleWriter"]
 
 RULES = "sim/writer"
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
-_LOOKS_UP = ("get", "find", "list", "check", "search", "lookup", "fetch")
 _FOLLOW_UPS = (
     "What would you like to do with the answer, so that I can put it the right way?",
     "What will you use my answer for?",
@@ -58,8 +57,8 @@ class RuleWriter:
                 self._values[source.spec.name, fact.pointer].append(fact)
 
     async def tool_use(self, source: SourceQuestion) -> Written:
-        """By the verb in the tool's name: one that looks something up has a database behind it."""
-        return Written("database" if source.spec.name.lower().startswith(_LOOKS_UP) else "other")
+        """By the gold call; see `tool_use_of_call`."""
+        return tool_use_of_call(source)
 
     async def rewrite(self, source: SourceQuestion, missing: Missing, attempt: int) -> Written:
         """Refuse: taking words out by rule would not leave a sentence."""

@@ -16,12 +16,13 @@ from talm_sim.scenarios.generate.prompts import WriterPrompts
 from talm_sim.scenarios.generate.sources import SourceQuestion, tool_text
 from talm_sim.types import Behaviour, Missing
 
-__all__ = ["TOOL_USES", "ModelWriter", "Writer", "Written"]
+__all__ = ["TOOL_USES", "ModelWriter", "Writer", "Written", "tool_use_of_call"]
 
 TOOL_USES = ("real_time", "database", "other")
 """Why a request needs a tool; `none` is a fourth label, with which it is dropped."""
 _LABELS = (*TOOL_USES, "none")
 _LABEL = re.compile(r"real[ _-]?time|database|other|none", re.IGNORECASE)
+_LOOKS_UP = ("get", "find", "list", "check", "search", "lookup", "fetch")
 _LEAD = re.compile(r"^(?:new request|request|question|answer|response|your (?:question|answer)(?: to the person)?|label)\s*:\s*", re.IGNORECASE)
 
 
@@ -36,6 +37,14 @@ class Written:
 
     text: str
     problem: str = ""
+
+
+def tool_use_of_call(source: SourceQuestion) -> Written:
+    """Why a request needs a tool, by its gold call: a tool whose name begins with get, find and the like has a database behind it.
+
+    That it needs one is known here, for the call is part of the source. Real-time data cannot be told from a name.
+    """
+    return Written("database" if source.spec.name.lower().startswith(_LOOKS_UP) else "other")
 
 
 class Writer(Protocol):
@@ -76,10 +85,20 @@ class ModelWriter:
         top_p: Of sampling (appendix C: 0.95); None leaves it to the server.
         max_new_tokens: Most tokens of a text; a text cut off there is written once more with twice as many.
         seed: Every request derives its own from it.
+        asks_tool_use: Whether the model says why a request needs a tool; else the gold call does (a very small model answers anything).
     """
 
     def __init__(
-        self, model: Model, labeller: Model, prompts: WriterPrompts, *, temperature: float, top_p: float | None, max_new_tokens: int, seed: int
+        self,
+        model: Model,
+        labeller: Model,
+        prompts: WriterPrompts,
+        *,
+        temperature: float,
+        top_p: float | None,
+        max_new_tokens: int,
+        seed: int,
+        asks_tool_use: bool = True,
     ) -> None:
         self.name = f"talm-sim, {model.name}"
         self._model = model
@@ -89,9 +108,12 @@ class ModelWriter:
         self._options: dict[str, Any] = {} if top_p is None else {"top_p": top_p}
         self._max_new_tokens = max_new_tokens
         self._seed = seed
+        self._asks_tool_use = asks_tool_use
 
     async def tool_use(self, source: SourceQuestion) -> Written:
         """Ask for the label; see `Writer.tool_use`."""
+        if not self._asks_tool_use:
+            return tool_use_of_call(source)
         written = await self._ask("tool_use", source.id, 0, {"question": source.question}, _LABELS)
         if written.problem:
             return written

@@ -1,0 +1,175 @@
+"""A whole generation: equal however often it was killed, refused where it is another one, counted in its report."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from talm_sim.errors import PrerequisiteError, ProviderError
+from talm_sim.scenarios.generate import Settings, SourceQuestion, Written, generate
+from talm_sim.scenarios.generate.pipeline import Outcome
+from talm_sim.scenarios.generate.sources import Dropped
+from talm_sim.scenarios.generate.state import STATE
+from tests.scenarios.generate.toys import Teller, source
+
+SETTINGS = Settings("toy", {}, "model", "plain", "p", 0, 0.6, 0.95, 256, 1)
+SOURCES = [source(number) for number in range(1, 9)]
+
+
+class Killed(BaseException):
+    pass
+
+
+class Fragile(Teller):
+    """Dies at the n-th text, as a process would; until then it is as slow as a model, so that sources finish out of order."""
+
+    def __init__(self, dies_at: int, error: type[BaseException] = Killed) -> None:
+        super().__init__()
+        self._left = dies_at
+        self._error = error
+
+    async def tool_use(self, source: SourceQuestion) -> Written:
+        await asyncio.sleep(0.001 * (int(source.id[-2:]) * 7 % 5))
+        self._left -= 1
+        if self._left < 0:
+            raise self._error("the server is gone")
+        return await super().tool_use(source)
+
+
+def run(folder: Path, writer: Teller | None = None, sources: list[SourceQuestion] | None = None, **more: Any) -> dict[str, Any]:
+    settings = more.pop("settings", SETTINGS)
+    taken = SOURCES if sources is None else sources
+    return asyncio.run(generate(taken, [Dropped("x", "why")], writer or Teller(), settings, folder, command="it", at_once=3, **more))
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != STATE}
+
+
+def test_the_same_call_gives_the_same_bytes(tmp_path: Path) -> None:
+    run(tmp_path / "a")
+    run(tmp_path / "b")
+    assert files(tmp_path / "a") == files(tmp_path / "b")
+    assert set(files(tmp_path / "a")) == {"items.jsonl", "rejected.jsonl", "report.json"}
+
+
+@pytest.mark.parametrize("dies_at", [0, 1, 4, 7])
+def test_a_killed_generation_goes_on_and_ends_as_if_nothing_had_happened(tmp_path: Path, dies_at: int) -> None:
+    run(tmp_path / "whole")
+    with pytest.raises(BaseExceptionGroup):
+        run(tmp_path / "cut", Fragile(dies_at))
+    again = Teller()
+    run(tmp_path / "cut", again)
+    assert files(tmp_path / "cut") == files(tmp_path / "whole")
+    assert again.asked.count("tool_use") <= len(SOURCES) - max(0, dies_at - 3), "finished source questions are not asked again"
+
+
+def test_half_a_line_that_a_kill_left_is_written_anew(tmp_path: Path) -> None:
+    run(tmp_path / "whole")
+    run(tmp_path / "cut", sources=SOURCES[:3])
+    state = tmp_path / "cut" / STATE
+    state.write_bytes(state.read_bytes()[:-40])
+    again = Teller()
+    run(tmp_path / "cut", again)
+    assert files(tmp_path / "cut") == files(tmp_path / "whole")
+    assert again.asked.count("tool_use") == 6
+
+
+def test_a_larger_limit_goes_on_and_a_smaller_one_takes_what_is_there(tmp_path: Path) -> None:
+    run(tmp_path / "grown", sources=SOURCES[:3])
+    again = Teller()
+    report = run(tmp_path / "grown", again)
+    assert again.asked.count("tool_use") == 5
+    assert report["sources"]["finished"] == 8
+    assert run(tmp_path / "grown", sources=SOURCES[:2])["sources"]["finished"] == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "named"), [({"seed": 1}, "seed = 0"), ({"prompts": "q"}, 'prompts = "p"'), ({"variants": "one"}, 'variants = "all"')]
+)
+def test_other_settings_are_refused_in_one_line(tmp_path: Path, change: dict[str, Any], named: str) -> None:
+    run(tmp_path / "a")
+    before = files(tmp_path / "a")
+    with pytest.raises(PrerequisiteError) as caught:
+        run(tmp_path / "a", settings=replace(SETTINGS, **change))
+    assert named in str(caught.value) and "\n" not in str(caught.value)
+    assert files(tmp_path / "a") == before
+
+
+def test_another_source_question_of_the_same_id_is_refused(tmp_path: Path) -> None:
+    run(tmp_path / "a")
+    with pytest.raises(PrerequisiteError, match="money-02"):
+        run(tmp_path / "a", sources=[SOURCES[0], source(2, question="Another one?")])
+
+
+def test_a_folder_that_holds_something_else_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(PrerequisiteError, match=r"thesis\.txt"):
+        run(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+@pytest.mark.parametrize("line", ["[]", "{}", '{"source": 1}', "no json", '{"settings": 3, "command": ""}'])
+def test_a_broken_state_is_named_with_its_line(tmp_path: Path, line: str) -> None:
+    run(tmp_path / "a", sources=SOURCES[:1])
+    state = tmp_path / "a" / STATE
+    lines = state.read_text().splitlines()
+    state.write_text("\n".join([line, *lines[1:], ""]))
+    with pytest.raises(PrerequisiteError, match=r"state\.jsonl:1"):
+        run(tmp_path / "a")
+    state.write_text("\n".join([lines[0], line, ""]))
+    with pytest.raises(PrerequisiteError, match=r"state\.jsonl:2"):
+        run(tmp_path / "a")
+
+
+def test_a_model_that_fails_for_good_ends_it_in_one_line_and_keeps_what_was_finished(tmp_path: Path) -> None:
+    with pytest.raises(PrerequisiteError, match=r"the server is gone .* the same command goes on"):
+        run(tmp_path / "a", Fragile(4, ProviderError))
+    kept = len((tmp_path / "a" / STATE).read_text().splitlines()) - 1
+    assert 1 <= kept <= 4
+    assert len({json.loads(line)["source_id"] for line in (tmp_path / "a" / "items.jsonl").read_text().splitlines()}) == kept
+
+
+def test_the_report_counts_what_was_made_and_why_the_rest_was_not(tmp_path: Path) -> None:
+    report = run(tmp_path / "a", Teller({"cannot_answer": "I can't reach Berlin."}), SOURCES[:2])
+    assert report["items"]["tool_call"] == {"made": 0, "rejected": 2, "not_tried": {}}
+    assert report["rejected_texts"]["total"] == 6
+    assert {(one["check"], one["count"]) for one in report["rejected_texts"]["why"]} == {("refusal_stays_with_the_question", 2)}
+    assert report["sources"]["not_derived"] == [{"id": "x", "reason": "why"}]
+    assert report["provenance"]["command"] == "it"
+    assert report["licence"].startswith("Apache-2.0")
+    whole = run(tmp_path / "b", sources=SOURCES[:2])
+    assert whole["rows"]["tools_shown"] == {"0": 2, "1": 6, "2+": 6}
+    assert whole["rows"]["tool_use"] == {"database": 14}
+    assert json.loads((tmp_path / "b" / "report.json").read_text()) == whole
+
+
+def test_progress_is_told_for_every_source_question(tmp_path: Path) -> None:
+    heard: list[tuple[int, int, bool]] = []
+
+    def listen(done: int, total: int, outcome: Outcome | None) -> None:
+        heard.append((done, total, outcome is not None))
+
+    run(tmp_path / "a", on_progress=listen)
+    assert heard == [(0, 8, False), *((number, 8, True) for number in range(1, 9))]
+
+
+def test_no_more_are_in_work_than_asked_for(tmp_path: Path) -> None:
+    class Counting(Teller):
+        now = most = 0
+
+        async def tool_use(self, source: SourceQuestion) -> Written:
+            self.now += 1
+            self.most = max(self.most, self.now)
+            await asyncio.sleep(0.002)
+            self.now -= 1
+            return await super().tool_use(source)
+
+    writer = Counting()
+    run(tmp_path / "a", writer)
+    assert writer.most == 3
