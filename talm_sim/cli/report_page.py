@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talm_sim.cli.blocks import AnyBlock, ChoiceBlock
 from talm_sim.cli.choice_table import HALLUCINATION_LABELS, choice_notes, choice_rates
@@ -15,6 +16,9 @@ from talm_sim.cli.table import HEADS, Block, decimal, interval
 from talm_sim.cli.text import clean
 from talm_sim.judges.choices import HALLUCINATIONS, ChoiceSummary
 from talm_sim.types import Rate
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 __all__ = ["report_page"]
 
@@ -39,13 +43,17 @@ def report_page(blocks: Sequence[AnyBlock]) -> str:
     Raises:
         PrerequisiteError: A run of task `when2call` is among them, and matplotlib is not installed.
     """
+    heads = [(head, _RATE_NAMES.get(name, name)) for name, head in HEADS.items()]
+    sections = [_section(block, f"run{place}") for place, block in enumerate(blocks, 1)]
+    return _template().render(sections=sections, heads=heads)
+
+
+@cache
+def _template() -> Template:
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    source = (resources.files("talm_sim.cli") / "report_page.html").read_text(encoding="utf-8")
-    heads = [(head, _RATE_NAMES.get(name, name)) for name, head in HEADS.items()]
-    sections = [_section(block, f"run{place}") for place, block in enumerate(blocks, 1)]
-    return environment.from_string(source).render(sections=sections, heads=heads)
+    return environment.from_string((resources.files("talm_sim.cli") / "report_page.html").read_text(encoding="utf-8"))
 
 
 def _section(block: AnyBlock, name: str) -> dict[str, Any]:
