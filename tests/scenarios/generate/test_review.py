@@ -1,0 +1,83 @@
+"""A person's decisions are kept one by one, and compared with what the checks said."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from talm_sim.errors import PrerequisiteError
+from talm_sim.scenarios.generate.review import open_review
+from tests.scenarios.generate.test_generation import run
+from tests.scenarios.generate.toys import Teller, source
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    run(tmp_path / "made", Teller({"request_for_info/lacking": "How old are you?"}), [source(1), source(2)])
+    return tmp_path / "made"
+
+
+def test_rows_that_differ_in_their_tools_alone_are_one_decision(folder: Path) -> None:
+    review = open_review(folder)
+    assert [entry.title for entry in review.entries] == [
+        f"money-0{number}, right answer: {gold}" for number in (1, 2) for gold in ("tool_call", "cannot_answer")
+    ]
+    assert [len(entry.uuids) for entry in review.entries] == [2, 3, 2, 3]
+    assert all(entry.passed for entry in review.entries)
+    assert ("right: tool_call" in dict(review.entries[0].parts)) and ("Made from" in dict(review.entries[1].parts))
+
+
+def test_decisions_are_kept_at_once_and_the_last_one_counts(folder: Path) -> None:
+    review = open_review(folder)
+    review.decide(review.entries[0], "drop", "odd")
+    review.decide(review.entries[1], "keep")
+    review.decide(review.entries[0], "keep")
+    again = open_review(folder)
+    assert again.waiting() == [2, 3]
+    summary = again.summary()
+    assert (summary.entries, summary.kept, summary.dropped, summary.agreed, summary.reasons) == (4, 2, 0, 2, ())
+    kept = [json.loads(line) for line in again.write_kept().read_text().splitlines()]
+    assert len(kept) == 5 and {row["source_id"] for row in kept} == {"money-01"}
+
+
+def test_a_line_that_a_kill_cut_short_costs_that_decision_alone(folder: Path) -> None:
+    review = open_review(folder)
+    for entry in review.entries[:2]:
+        review.decide(entry, "keep")
+    review.path.write_bytes(review.path.read_bytes()[:-20])
+    again = open_review(folder)
+    assert again.waiting() == [1, 2, 3]
+    again.decide(again.entries[1], "drop", "no")
+    assert open_review(folder).summary().dropped == 1
+
+
+def test_rejected_texts_tell_how_far_person_and_checks_agree(folder: Path) -> None:
+    review = open_review(folder, rejected=True)
+    bad = [entry for entry in review.entries if not entry.passed]
+    assert len(bad) == 2 and "missing 'to_currency'" in bad[0].why
+    assert dict(bad[0].parts)["Text (request_for_info)"] == "How old are you?"
+    review.decide(review.entries[0], "keep")
+    review.decide(bad[0], "drop", "rude")
+    review.decide(bad[1], "keep")
+    summary = review.summary()
+    assert (summary.decided, summary.agreed) == (3, 2)
+    assert review.write_kept().read_text().count("\n") == 2, "a rejected text is no row"
+
+
+def test_a_file_of_rows_is_reviewed_beside_itself(folder: Path) -> None:
+    review = open_review(folder / "items.jsonl")
+    review.decide(review.entries[0], "keep")
+    assert review.path == folder / "items.review.jsonl"
+    assert open_review(folder / "items.jsonl").summary().kept == 1
+    with pytest.raises(PrerequisiteError, match="--rejected"):
+        open_review(folder / "items.jsonl", rejected=True)
+
+
+def test_nothing_to_review_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(PrerequisiteError, match=r"items\.jsonl"):
+        open_review(tmp_path)
+    (tmp_path / "items.jsonl").write_text("")
+    with pytest.raises(PrerequisiteError, match="no items"):
+        open_review(tmp_path)
