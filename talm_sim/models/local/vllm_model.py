@@ -21,6 +21,7 @@ from talm_sim.models.base import Continuation, GenerationSettings, Model
 from talm_sim.models.chat import Completion
 from talm_sim.models.constrained import ANSWER_CHARS, ConstrainedModel
 from talm_sim.models.local.batching import Worker
+from talm_sim.models.local.folders import find_model, models_folder
 from talm_sim.models.local.vllm_engine import Ask, Ready, VllmEngine
 from talm_sim.models.local.vllm_options import (
     VllmOptions,
@@ -67,7 +68,7 @@ class ServedChat:
         try:
             return await chat.generate(messages, tools, settings)
         except ProviderError as err:
-            raise self._explained(err) from err
+            raise await self._explained(err) from err
 
     async def complete(self, messages: list[dict[str, Any]], settings: GenerationSettings, fields: dict[str, Any]) -> Completion:
         """Answer once; see `SchemaChat.complete`."""
@@ -75,7 +76,7 @@ class ServedChat:
         try:
             return await chat.complete(messages, settings, fields)
         except ProviderError as err:
-            raise self._explained(err) from err
+            raise await self._explained(err) from err
 
     async def aclose(self) -> None:
         """Stop the server, also one that is still starting."""
@@ -98,9 +99,9 @@ class ServedChat:
         url = self._server.url if self._server is not None else LOGICAL_BASE
         return open_chat(self._request, self._served_name, url, self._key, self._fields)
 
-    def _explained(self, err: ProviderError) -> ProviderError:
+    async def _explained(self, err: ProviderError) -> ProviderError:
         """The failure itself, or what ended the server where that is why."""
-        why = self._server.why_it_ended() if self._server is not None else None
+        why = await asyncio.to_thread(self._server.why_it_ended) if self._server is not None else None
         return err if why is None else ProviderError(why)
 
 
@@ -162,8 +163,9 @@ def open_vllm(request: ModelRequest) -> Model:
     cpu = options.device == "cpu" if request.replay else is_cpu_build()
     if not request.replay:
         check_devices(request.name, options, cpu_build=cpu, count_gpus=_count_gpus)
-    model = _locate(request)
-    served_name = options.served_name or Path(model).name
+    # A replay asks only for the server's name of the model, and neither files nor vLLM.
+    model = request.model if request.replay else find_model(request.name, request.model)
+    served_name = options.served_name or Path(model).resolve().name
     tokenizer = Tokenizer(request.name, model, options.revision)
     key = REPLAY_KEY if request.replay else secrets.token_hex(16)
     server = None if request.replay else _server(request, options, model, served_name, tokenizer, key, cpu=cpu)
@@ -197,14 +199,8 @@ def tool_template(own: str, tool_parser: str) -> Path | None:
 
 
 def log_folder() -> Path:
-    """Where vLLM's logs go."""
-    cache = os.environ.get("XDG_CACHE_HOME")
-    return (Path(cache) if cache else Path.home() / ".cache") / "talm-sim" / "vllm"
-
-
-def _locate(request: ModelRequest) -> str:
-    path = Path(request.model).expanduser()
-    return str(path.resolve()) if path.is_dir() else request.model
+    """Where vLLM's logs go, beside the folder of fetched models."""
+    return models_folder().parent / "vllm"
 
 
 def _count_gpus() -> int:

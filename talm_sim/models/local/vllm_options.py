@@ -219,6 +219,11 @@ def engine_environment(options: VllmOptions, *, cpu: bool, is_directory: bool) -
     }
     if cpu:
         variables["VLLM_CPU_KVCACHE_SPACE"] = str(options.kv_gib)
+        # Idle threads of GNU's OpenMP otherwise keep spinning on cores that others need.
+        variables["OMP_WAIT_POLICY"] = "PASSIVE"
+        if options.enforce_eager in {None, True}:
+            # Parts of the sampler are compiled even so: that takes a C++ compiler and up to 25 s for nothing measurable.
+            variables["TORCHDYNAMO_DISABLE"] = "1"
     if is_directory:
         variables["HF_HUB_OFFLINE"] = "1"
     return variables
@@ -243,11 +248,12 @@ def server_environment(options: VllmOptions, key: str, environ: Mapping[str, str
         if 0 < len(cores) <= 4:
             # By itself vLLM leaves a core to its scheduler, which on two cores is half of the machine.
             variables["VLLM_CPU_OMP_THREADS_BIND"] = ",".join(map(str, cores))
-        # Intel's OpenMP lets idle threads sleep after 5 ms where GNU's keep spinning on cores that others need.
-        openmp = Path(sys.prefix) / "lib" / "libiomp5.so"
-        if openmp.is_file():
-            variables["LD_PRELOAD"] = os.pathsep.join(filter(None, [str(openmp), environ.get("LD_PRELOAD", "")]))
-    return {**variables, **{name: value for name, value in environ.items() if name != "LD_PRELOAD" or not cpu}, "VLLM_API_KEY": key}
+    variables |= {**environ, "VLLM_API_KEY": key}
+    # Intel's OpenMP lets idle threads sleep after 5 ms where GNU's keep spinning on cores that others need.
+    openmp = Path(sys.prefix) / "lib" / "libiomp5.so"
+    if cpu and openmp.is_file():
+        variables["LD_PRELOAD"] = os.pathsep.join(filter(None, [str(openmp), environ.get("LD_PRELOAD", "")]))
+    return variables
 
 
 def _json_or_text(text: str) -> Any:

@@ -104,8 +104,15 @@ class VllmServer:
 
     def why_it_ended(self) -> str | None:
         """One line on why a server that was started no longer runs; None while it runs or where it was stopped."""
-        process = self._process
-        return None if process is None or process.poll() is None else self._failure("ended")
+        process, port = self._process, self._port
+        if process is None or self._answers(port):
+            return None
+        try:
+            # The line to a server breaks a moment before its guard has seen it end.
+            process.wait(self._grace)
+        except subprocess.TimeoutExpired:
+            return None
+        return None if self._stopping.is_set() else self._failure("ended")
 
     def _launch(self, command: Sequence[str]) -> subprocess.Popen[bytes]:
         # By path, and -P: neither a file of the working directory nor one beside the guard must stand in for a module.

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from talm_sim.errors import PrerequisiteError
+from talm_sim.models.local.prompting import chat_template_of, render
 from talm_sim.types import JsonObject
 
 __all__ = ["Tokenizer"]
@@ -40,10 +41,7 @@ class Tokenizer:
     @property
     def template(self) -> str:
         """The Jinja source of the chat template; empty where there is none."""
-        template = getattr(self(), "chat_template", None)
-        if isinstance(template, dict):
-            template = template.get("tool_use") or template.get("default")
-        return template if isinstance(template, str) else ""
+        return chat_template_of(self())
 
     def render(self, messages: Sequence[dict[str, str]], tools: Sequence[JsonObject]) -> str:
         """Render a conversation, ready for the model's turn.
@@ -51,15 +49,7 @@ class Tokenizer:
         Raises:
             PrerequisiteError: There is no chat template, or it cannot take these messages.
         """
-        if not self.template:
-            raise PrerequisiteError(f"{self._name}: its tokenizer has no chat template; choose another with --template.")
-        functions = [{"type": "function", "function": tool} for tool in tools] or None
-        try:
-            text: str = self().apply_chat_template(list(messages), tools=functions, tokenize=False, add_generation_prompt=True)
-        except Exception as err:
-            reason = " ".join(str(err).split())[:200]
-            raise PrerequisiteError(f"{self._name}: its chat template cannot take this conversation: {reason}") from None
-        return text
+        return render(self(), list(messages), [{"type": "function", "function": tool} for tool in tools], self._name)
 
     def _load(self) -> Any:
         from transformers import AutoTokenizer
