@@ -1,0 +1,67 @@
+"""Where a local model lies: a directory, a name fetched by `models get`, or an id on the model hub."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from talm_sim.errors import PrerequisiteError
+
+__all__ = ["FETCHABLE", "check_directory", "fetched_directory", "find_model", "models_folder"]
+
+FETCHABLE = ("smollm2-135m",)
+"""Names `talm-sim models get` knows."""
+_TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model", "tekken.json")
+_HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
+
+
+def models_folder(environ: Mapping[str, str] | None = None) -> Path:
+    """The folder `models get` writes into: `$XDG_CACHE_HOME/talm-sim/models`, by default under `~/.cache`."""
+    base = (os.environ if environ is None else environ).get("XDG_CACHE_HOME", "")
+    return (Path(base) if base else Path("~/.cache").expanduser()) / "talm-sim" / "models"
+
+
+def fetched_directory(name: str, environ: Mapping[str, str] | None = None) -> Path:
+    """Where `models get NAME` puts a model."""
+    return models_folder(environ) / name
+
+
+def find_model(name: str, model: str, environ: Mapping[str, str] | None = None) -> str:
+    """Find the directory, or keep the hub id, that a model's name means.
+
+    Args:
+        name: `provider/model`, for messages.
+        model: What follows the provider.
+        environ: Environment that names the cache folder.
+
+    Raises:
+        PrerequisiteError: It is a directory that holds no usable model, or can be none of the three.
+    """
+    directory = Path(model).expanduser()
+    if directory.is_dir():
+        return str(check_directory(name, directory))
+    fetched = fetched_directory(model, environ)
+    if fetched.is_dir():
+        return str(check_directory(name, fetched))
+    if directory.exists():
+        raise PrerequisiteError(f"{name}: {directory} is a file; name the directory that holds config.json.")
+    if model in FETCHABLE:
+        raise PrerequisiteError(f"{name}: not on this machine yet; fetch it with: talm-sim models get {model}")
+    if not _HUB_ID.fullmatch(model) or model.startswith("."):
+        raise PrerequisiteError(f"{name}: there is no directory {directory}.")
+    return model
+
+
+def check_directory(name: str, directory: Path) -> Path:
+    """See that a directory holds a model's configuration and a tokenizer.
+
+    Raises:
+        PrerequisiteError: One of them is absent.
+    """
+    if not (directory / "config.json").is_file():
+        raise PrerequisiteError(f"{name}: {directory} holds no config.json, so it is no model directory.")
+    if not any((directory / file).is_file() for file in _TOKENIZER_FILES):
+        raise PrerequisiteError(f"{name}: {directory} holds no tokenizer (tokenizer.json or tokenizer.model); copy it from the original model.")
+    return directory
