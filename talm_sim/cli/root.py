@@ -20,7 +20,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "ablate": (_AT + "ablate:command", "Run a grid of settings and print one table."),
     },
     "Read": {
-        "report": (_AT + "report:command", "Print the table of stored runs."),
+        "report": (_AT + "report:command", "Print the table of stored runs, or write it as a page or a picture."),
         "show": (_AT + "show:command", "Print one episode as a transcript."),
         "import": (_AT + "importing:command", "Read foreign results into runs."),
         "export": (_AT + "export:command", "Write out what the package holds."),

@@ -94,6 +94,7 @@ def test_a_published_matrix_is_met_again_through_the_summary(table: dict[str, An
     assert found.hallucinations["parameter"] == wilson(matrix[2][1], 1062)
     assert found.hallucinations["answer"] == wilson(sum(row[0] for row in matrix), 3652)
     assert found.hallucinations["tool"].n == 0, "none of these rows is without tools"
+    assert ChoiceSummary.model_validate_json(found.model_dump_json()) == found
 
 
 def test_the_two_argmaxes_and_the_ties_go_to_the_first_option() -> None:
@@ -187,6 +188,21 @@ def test_argmax_is_the_first_of_the_largest(values: list[float]) -> None:
     place = argmax(values)
     assert all(values[place] >= value for value in values)
     assert all(values[place] > value for value in values[:place])
+
+
+@given(st.lists(st.tuples(st.sampled_from(BEHAVIOURS), LABELS), min_size=1, max_size=60))
+def test_scores_are_what_counting_the_answers_gives(pairs: list[tuple[Behaviour, str]]) -> None:
+    scores = class_scores(confusion([gold for gold, _ in pairs], [label for _, label in pairs], with_unparsed=True))
+    for one in BEHAVIOURS:
+        right = sum(gold == label == one for gold, label in pairs)
+        taken, support = sum(label == one for _, label in pairs), sum(gold == one for gold, _ in pairs)
+        assert scores[one].precision == (right / taken if taken else None)
+        assert scores[one].recall == (right / support if support else None)
+        assert scores[one].support == support
+        if right:
+            assert scores[one].f1 == pytest.approx(2 / (taken / right + support / right))
+        else:
+            assert scores[one].f1 == 0
 
 
 @settings(deadline=None)
