@@ -1,9 +1,9 @@
 """Multiple choice by log-probability against lm-evaluation-harness: the same figures, in how much less time.
 
-Writes a multiple_choice task with the very same prompts and options into a temporary folder, runs lm-eval's `hf` backend over it and talm-sim's
-scoring over the rows, on the same cores in the same process, one request at a time, without a network. Compared are the log-probability of every
-option, the chosen options, accuracy, length-normalised accuracy and macro F1. lm-eval's `acc_norm` divides by characters; its `acc_bytes` divides
-by UTF-8 bytes as the paper does, so that is what ours must equal. Loading is not timed.
+Writes a multiple_choice task with the very same prompts and options into a temporary folder, runs lm-eval's `hf` backend over it and
+talm-sim's scoring over the rows, on the same cores in the same process, one request at a time, without a network. Compared are the
+log-probability of every option, the chosen options, accuracy, length-normalised accuracy and macro F1. lm-eval's `acc_norm` divides by
+characters; its `acc_bytes` divides by UTF-8 bytes as the paper does, so that is what ours must equal. Loading is not timed.
 
     TALM_SIM_BENCH_DATA=DIR python benchmarks/when2call_lm_eval.py MODEL [--limit N] [--template NAME] [--threads N] [--device D]
 
@@ -100,7 +100,9 @@ def run_talm_sim(rows: Sequence[Row], model: TextModel) -> Outcome:
     logprobs = asyncio.get_event_loop().run_until_complete(score_all())
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     chosen = [argmax(values) for values in logprobs]
-    by_byte = [argmax([value / len(text.encode()) for value, text in zip(values, row.options, strict=True)]) for values, row in _zip(logprobs, rows)]
+    by_byte = [
+        argmax([value / len(text.encode()) for value, text in zip(values, row.options, strict=True)]) for values, row in _zip(logprobs, rows)
+    ]
     golds = [row.gold for row in rows]
     f1 = macro_f1(confusion([BEHAVIOURS[gold] for gold in golds], [Behaviour(BEHAVIOURS[one]) for one in chosen]))
     return Outcome(logprobs, {"acc": _share(chosen, golds), "acc_norm": _share(by_byte, golds), "macro F1": f1 or 0.0}, wall, cpu)
@@ -141,9 +143,11 @@ def run_lm_eval(rows: Sequence[Row], directory: str, device: str, scratch: Path)
     report = simple_evaluate(model=lm, tasks=[TASK], task_manager=tasks, bootstrap_iters=0, log_samples=True)
     samples = sorted(report["samples"][TASK], key=lambda sample: int(sample["doc_id"]))
     for row, sample in zip(rows, samples, strict=True):
-        asked = [(request["arg_0"], request["arg_1"]) for request in sample["arguments"].values()] if isinstance(sample["arguments"], dict) else [
-            tuple(arguments[:2]) for arguments in sample["arguments"]
-        ]
+        asked = (
+            [(request["arg_0"], request["arg_1"]) for request in sample["arguments"].values()]
+            if isinstance(sample["arguments"], dict)
+            else [tuple(arguments[:2]) for arguments in sample["arguments"]]
+        )
         assert asked == [(row.prompt, option) for option in row.options], "lm-eval was asked something else"
     figures = report["results"][TASK]
     metrics = {"acc": figures["acc,none"], "acc_norm": figures["acc_bytes,none"], "macro F1": figures["f1,none"]}

@@ -87,7 +87,7 @@ for line in metadata.get_all("Requires-Dist", []):
     requirement.marker = None
     print(requirement)
 print(f"torch=={torch}")
-# What scripts/smollm2_model_dir.py needs to read a GGUF file.
+# What `talm-sim models get` needs to read a GGUF file.
 print("accelerate")
 print("gguf")
 PY

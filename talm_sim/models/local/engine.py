@@ -12,7 +12,7 @@ from typing import Any
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.models.local.folders import find_model
 
-__all__ = ["INSTALL", "Engine", "HFOptions", "load_engine", "read_options"]
+__all__ = ["INSTALL", "Engine", "HFOptions", "hush", "load_engine", "read_options"]
 
 INSTALL = "pip install 'talm-sim[local]'"
 _NO_LIMIT = 10**9
@@ -109,7 +109,7 @@ def load_engine(name: str, model: str, options: HFOptions) -> Engine:
     except ImportError as err:
         raise PrerequisiteError(f"{name}: needs torch and transformers ({err}); install them with: {INSTALL}") from None
     place = find_model(name, model)
-    _hush(transformers)
+    hush(transformers)
     device = _device(torch, name, options.device)
     if options.threads is not None:
         torch.set_num_threads(options.threads)
@@ -124,7 +124,7 @@ def load_engine(name: str, model: str, options: HFOptions) -> Engine:
     return Engine(name, found, tokenizer, limit, on_gpu=device != "cpu")
 
 
-def _hush(transformers: Any) -> None:
+def hush(transformers: Any) -> None:
     """Keep progress bars and warnings off stderr, which belongs to the caller's own display."""
     from huggingface_hub.utils import disable_progress_bars
 

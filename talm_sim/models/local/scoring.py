@@ -76,7 +76,9 @@ def encode_question(tokenizer: Any, prompt: str, options: Sequence[str], *, max_
     # The last token of an option is predicted, never fed.
     longest = len(question.prompt) + max(map(len, question.options)) - 1
     if max_length is not None and longest > max_length:
-        raise ContextOverflowError(f"{name}: the prompt with its longest option has {longest} tokens, the context {max_length}; nothing was cut.")
+        raise ContextOverflowError(
+            f"{name}: the prompt with its longest option has {longest} tokens, the context {max_length}; nothing was cut."
+        )
     return question
 
 

@@ -1,7 +1,7 @@
 """Tool calls in the text of a local model, read: every family writes them in its own way.
 
 Understood are `<tool_call>{...}</tool_call>` (Hermes, Qwen), `<function=NAME>{...}</function>` (Llama 3.1, Functionary), JSON alone: an object
-or a list of objects with `name` and `arguments` or `parameters` (Llama 3, xLAM, Mistral), perhaps in a code fence or behind a special token, and
+or a list of objects with `name` and `arguments` or `parameters` (Llama 3, xLAM, Mistral), perhaps in a code fence or behind a special token;
 `[f(a=1), g()]` (Llama 3.2). A model's mistakes are data: nothing here raises, and text is never evaluated. What is clearly meant as a call but
 cannot be read becomes an `UnparsableCall`; anything else is text.
 """
@@ -63,7 +63,9 @@ def read_tool_calls(written: str, turn: int) -> tuple[str, tuple[ToolCall, ...],
 
 def _read(call_id: str, name: str, arguments: Any) -> ToolCall | UnparsableCall:
     if isinstance(arguments, _Unreadable):
-        return UnparsableCall(id=call_id, name=clean(name), raw=clean(str(arguments)), reason="not a call: it needs a name and an object of arguments")
+        return UnparsableCall(
+            id=call_id, name=clean(name), raw=clean(str(arguments)), reason="not a call: it needs a name and an object of arguments"
+        )
     return parse_call(call_id, name, arguments)
 
 

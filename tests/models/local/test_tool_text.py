@@ -110,7 +110,32 @@ def test_anything_else_is_text(written: str) -> None:
 
 
 _PIECES = st.sampled_from(
-    ["<tool_call>", "</tool_call>", "<function=f>", "</function>", "[", "]", "{", "}", '"name"', ":", '"arguments"', '"f"', "f(", "a=1", ")", ",", "\ud800", "\x00", "```", "\n", "<|python_tag|>", CALL, "[f(a='x')]", "\\"]
+    [
+        "<tool_call>",
+        "</tool_call>",
+        "<function=f>",
+        "</function>",
+        "[",
+        "]",
+        "{",
+        "}",
+        '"name"',
+        ":",
+        '"arguments"',
+        '"f"',
+        "f(",
+        "a=1",
+        ")",
+        ",",
+        "\ud800",
+        "\x00",
+        "```",
+        "\n",
+        "<|python_tag|>",
+        CALL,
+        "[f(a='x')]",
+        "\\",
+    ]
 )
 
 
@@ -119,8 +144,9 @@ def test_nothing_a_model_writes_makes_it_raise(written: str) -> None:
     text, calls, broken = read_tool_calls(written, 0)
     if not calls and not broken:
         assert text == written
-    assert len({call.id for call in (*calls, *broken)}) == len(calls) + len(broken)
-    json.dumps([call.model_dump() for call in (*calls, *broken)], ensure_ascii=False).encode("utf-8")
+    assert len({call.id for call in calls} | {call.id for call in broken}) == len(calls) + len(broken)
+    shown = [call.model_dump() for call in calls] + [call.model_dump() for call in broken]
+    json.dumps(shown, ensure_ascii=False).encode("utf-8")
 
 
 _VALUES = st.recursive(

@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import builtins
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from talm_sim.errors import PrerequisiteError
+from talm_sim.models.local import engine
+from talm_sim.models.local.engine import HFOptions, load_engine, read_options
+from talm_sim.models.local.folders import find_model, models_folder
+from talm_sim.models.registry import list_providers, open_model
+
+
+def _model_directory(directory: Path) -> Path:
+    directory.mkdir(parents=True)
+    (directory / "config.json").write_text("{}")
+    (directory / "tokenizer.json").write_text("{}")
+    return directory
+
+
+def test_a_directory_comes_before_a_fetched_name_and_that_before_a_hub_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    environ = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    monkeypatch.chdir(tmp_path)
+    assert find_model("hf/tiny", "tiny", environ) == "tiny"
+    assert find_model("hf/some/tiny", "some/tiny", environ) == "some/tiny"
+    fetched = _model_directory(tmp_path / "cache" / "talm-sim" / "models" / "tiny")
+    assert find_model("hf/tiny", "tiny", environ) == str(fetched)
+    here = _model_directory(tmp_path / "tiny")
+    assert find_model("hf/tiny", "tiny", environ) == here.name
+
+
+def test_the_cache_folder_follows_the_environment() -> None:
+    assert models_folder({"XDG_CACHE_HOME": "/c"}) == Path("/c/talm-sim/models")
+    assert models_folder({}) == Path("~/.cache/talm-sim/models").expanduser()
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        ("{0}/no-config", "holds no config.json"),
+        ("{0}/no-tokenizer", "holds no tokenizer"),
+        ("{0}/absent", "there is no directory"),
+        ("./absent", "there is no directory"),
+        ("{0}/file", "is a file; name the directory"),
+        ("smollm2-135m", "fetch it with: talm-sim models get smollm2-135m"),
+    ],
+)
+def test_what_is_no_model_is_said_in_one_line(model: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "no-config").mkdir()
+    _model_directory(tmp_path / "no-tokenizer").joinpath("tokenizer.json").unlink()
+    (tmp_path / "file").write_text("")
+    with pytest.raises(PrerequisiteError) as failure:
+        find_model("hf/x", model.format(tmp_path), {"XDG_CACHE_HOME": str(tmp_path / "cache")})
+    assert said in str(failure.value)
+    assert "\n" not in str(failure.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"devise": "cpu"}, "no such option. Did you mean 'device'?"),
+        ({"device": "tpu"}, "write auto, cpu, cuda or cuda:N"),
+        ({"dtype": "float23"}, "Did you mean 'float32'?"),
+        ({"batch_size": "0"}, "must be a whole number from 1 on"),
+        ({"threads": "two"}, "must be a whole number from 1 on"),
+    ],
+)
+def test_a_wrong_option_is_said_before_anything_is_loaded(options: dict[str, str], said: str) -> None:
+    with pytest.raises(PrerequisiteError) as failure:
+        open_model("hf/absent", options=options)
+    assert said in str(failure.value)
+
+
+def test_options_are_read() -> None:
+    read = read_options("hf/x", {"device": "cuda:1", "dtype": "bfloat16", "batch_size": "4", "threads": "2", "max_length": "512"})
+    assert read == HFOptions(device="cuda:1", dtype="bfloat16", batch_size=4, threads=2, max_length=512)
+
+
+def test_a_missing_package_is_named_with_what_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def without_torch(name: str, *args: Any, **kwargs: Any) -> Any:
+        if name == "torch":
+            raise ModuleNotFoundError("No module named 'torch'", name="torch")
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without_torch)
+    with pytest.raises(PrerequisiteError, match=r"^hf/x: needs torch and transformers .*: pip install 'talm-sim\[local\]'$"):
+        open_model("hf/x")
+
+
+def test_there_is_nothing_to_replay() -> None:
+    with pytest.raises(PrerequisiteError, match="run it with --live"):
+        open_model("hf/x", replay=True)
+
+
+def test_the_list_names_missing_modules(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("talm_sim.models.registry.find_spec", lambda name: None)
+    found = {one.name: one for one in list_providers({})}["hf"]
+    assert (found.not_installed, found.ready) == (("torch", "transformers"), False)
+
+
+class _FakeTorch:
+    """As much of torch as is asked before anything is loaded."""
+
+    def __init__(self, gpus: int) -> None:
+        self.cuda = SimpleNamespace(is_available=lambda: gpus > 0, device_count=lambda: gpus)
+
+
+class _Offline:
+    @staticmethod
+    def from_pretrained(place: str, **options: Any) -> Any:
+        raise OSError(f"cannot find {place}\nand more")
+
+
+@pytest.fixture
+def fakes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stand-ins for the heavy packages, so that their absence is no excuse."""
+    fake = SimpleNamespace(AutoTokenizer=_Offline, AutoModelForCausalLM=_Offline)
+    monkeypatch.setitem(sys.modules, "torch", _FakeTorch(1))
+    monkeypatch.setitem(sys.modules, "transformers", fake)
+    monkeypatch.setattr(engine, "hush", lambda transformers: None)
+
+
+@pytest.mark.usefixtures("fakes")
+def test_a_gpu_that_is_not_there_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = str(_model_directory(tmp_path / "m"))
+    with pytest.raises(PrerequisiteError, match=r"^-M device=cuda:1: hf/m was to run on a GPU, but this machine has 1;"):
+        load_engine("hf/m", model, HFOptions(device="cuda:1"))
+    monkeypatch.setitem(sys.modules, "torch", _FakeTorch(0))
+    with pytest.raises(PrerequisiteError, match=r"^-M device=cuda: .*torch finds none here"):
+        load_engine("hf/m", model, HFOptions(device="cuda"))
+
+
+@pytest.mark.usefixtures("fakes")
+def test_a_name_the_hub_does_not_give_and_a_damaged_directory_are_one_line(tmp_path: Path) -> None:
+    for model, said in (
+        ("some/where", "is no directory, was not fetched"),
+        (str(_model_directory(tmp_path / "m")), "cannot be loaded: OSError"),
+    ):
+        with pytest.raises(PrerequisiteError) as failure:
+            load_engine("hf/m", model, HFOptions(device="cpu"))
+        assert said in str(failure.value)
+        assert "\n" not in str(failure.value)
