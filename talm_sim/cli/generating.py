@@ -115,7 +115,11 @@ def generate_session(order: Order) -> dict[str, Any]:
         why = f" (the first of {len(dropped)} dropped: {dropped[0].id}, {dropped[0].reason})" if dropped else ""
         raise PrerequisiteError(f"{order.file or 'the packaged scenarios'}: no source question within --limit {order.limit}{why}.")
     library = CassetteLibrary(order.cassettes or (_NEW_RECORDINGS if order.traffic is Traffic.RECORD else None))
-    return asyncio.run(_generate(order, sources, chosen, dropped, library))
+    try:
+        return asyncio.run(_generate(order, sources, chosen, dropped, library))
+    except KeyboardInterrupt:
+        click.echo(f"interrupted; what was finished is kept in {order.out}, and the same command goes on", err=True)
+        raise
 
 
 def print_report(report: Mapping[str, Any], out: Path) -> None:

@@ -145,7 +145,7 @@ def _is_conjunction(text: str, match: re.Match[str]) -> bool:
 
 _ALWAYS: tuple[Check, ...] = (says_something, is_the_text_alone, is_in_english, speaks_of_no_tool, asks_something, is_changed, is_not_long)
 QUESTION_CHECKS: dict[Behaviour, tuple[Check, ...]] = {
-    Behaviour.TOOL_CALL: (says_something, is_in_english, asks_something),
+    Behaviour.TOOL_CALL: (says_something, is_in_english),
     Behaviour.REQUEST_FOR_INFO: (*_ALWAYS, leaks_nothing, hides_the_gap, keeps_the_rest, puts_nothing_in_its_place),
     Behaviour.CANNOT_ANSWER: (*_ALWAYS, stays_on_topic, is_out_of_reach, is_not_vague, refers_to_nothing_unsaid),
 }

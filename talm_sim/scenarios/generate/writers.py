@@ -23,7 +23,11 @@ TOOL_USES = ("real_time", "database", "other")
 _LABELS = (*TOOL_USES, "none")
 _LABEL = re.compile(r"real[ _-]?time|database|other|none", re.IGNORECASE)
 _LOOKS_UP = ("get", "find", "list", "check", "search", "lookup", "fetch")
-_LEAD = re.compile(r"^(?:new request|request|question|answer|response|your (?:question|answer)(?: to the person)?|label)\s*:\s*", re.IGNORECASE)
+_LEAD = re.compile(
+    r"^(?:(?:a|the|your|my|new|here is (?:a|the|your)) )*(?:related |follow-up |rewritten )?(?:request|question|answer|response|label)"
+    r"(?: it cannot serve| to the person)?\s*:\s*",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +133,12 @@ class ModelWriter:
 
     async def unanswerable(self, source: SourceQuestion, attempt: int) -> Written:
         """Ask for a related question; see `Writer.unanswerable`."""
-        return await self._ask("unanswerable", source.id, attempt, {"question": source.question, "tool": tool_text(source.spec)})
+        return await self._ask(
+            "unanswerable",
+            source.id,
+            attempt,
+            {"question": source.question, "tool": tool_text(source.spec), "description": source.spec.description},
+        )
 
     async def option(self, behaviour: Behaviour, item: Item, attempt: int) -> Written:
         """Ask for an answer; see `Writer.option`. No answer but the follow-up question to a known gap is told what the tool takes."""

@@ -24,6 +24,7 @@ OPTIONS: list[tuple[Check, Item, str, str]] = [
     (checks.says_something, PLAIN, "Yes.", " \n"),
     (checks.is_the_text_alone, PLAIN, "You get 230 francs.", "Sure, here is the answer: 230 francs."),
     (checks.is_the_text_alone, PLAIN, "It is this: 230 francs.", "Follow-up: which one?"),
+    (checks.is_the_text_alone, PLAIN, "I have one question: which?", "How much? A related request it cannot serve: How much?"),
     (checks.is_in_english, PLAIN, "You get 230 francs for it.", "Сколько это стоит сегодня в банке?"),
     (checks.is_in_english, PLAIN, "One two.", "Wieviel Franken bekommt man heute dafür bei einer Bank?"),
     (checks.speaks_of_no_tool, PLAIN, "Which currency do you mean?", "Which value should the API take?"),

@@ -133,7 +133,7 @@ async def test_both_models_are_closed_once() -> None:
 
 def test_braces_in_a_question_are_no_places_to_fill() -> None:
     said = load_writer_prompts().messages("direct", question="What is {tool} in {question}?")
-    assert str(said[1].content) == "What is {tool} in {question}?"
+    assert "What is {tool} in {question}?" in str(said[1].content)
 
 
 def test_a_file_of_prompts_replaces_single_texts(tmp_path: Path) -> None:
