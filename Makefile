@@ -1,6 +1,6 @@
 # `make help` lists the targets: each says after two hashes what it does.
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint types scenarios test-local bench build
+.PHONY: help setup run test lint types scenarios test-local test-browser bench build
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -29,6 +29,9 @@ scenarios: setup ## Build the packaged scenarios from their seeds and prove ever
 
 test-local: setup ## Run the tests that need a real model server on this machine (scripts/serve_smollm2.sh)
 	@VLLM_BASE_URL=$${VLLM_BASE_URL:-http://127.0.0.1:8011/v1} $(BIN)/python -m pytest --quiet -m local
+
+test-browser: ## Look at the report page in a real browser (the browser comes with scripts/browser.sh)
+	@scripts/browser.sh && .venv-browser/bin/python -m pytest --quiet -m browser
 
 bench: setup ## Measure what the machinery costs an episode
 	@$(BIN)/python benchmarks/overhead.py
