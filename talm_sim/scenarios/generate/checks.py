@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from talm_sim.scenarios.generate import wording
 from talm_sim.scenarios.generate.items import Item
+from talm_sim.scenarios.generate.wording import asks, confirms, declines, disclaims, is_english, names_new_things, speaks_of_tools, words
 from talm_sim.scenarios.leaks import mentions, tokens
 from talm_sim.scenarios.missing import question_is_about
 from talm_sim.types import Behaviour, Missing, MissingKind
@@ -46,12 +46,12 @@ def is_the_text_alone(text: str, item: Item) -> str:
 
 def is_in_english(text: str, item: Item) -> str:
     """The language of the question."""
-    return "" if wording.is_english(text) else "it is not English"
+    return "" if is_english(text) else "it is not English"
 
 
 def speaks_of_no_tool(text: str, item: Item) -> str:
     """The person at the other end knows nothing of tools."""
-    found = wording.speaks_of_tools(text, item.source.spec.name, item.source.question)
+    found = speaks_of_tools(text, item.source.spec.name, item.source.question)
     return f"it speaks of the machinery ('{found}')" if found else ""
 
 
@@ -71,19 +71,19 @@ def refusal_is_short(text: str, item: Item) -> str:
 
 
 def _too_long(text: str, behaviour: Behaviour) -> str:
-    long = len(wording.words(text))
+    long = len(words(text))
     return f"it has {long} words, more than {LIMITS[behaviour]}" if long > LIMITS[behaviour] else ""
 
 
 def direct_asks_nothing(text: str, item: Item) -> str:
     """A direct answer answers."""
-    found = wording.asks(text, request=True)
+    found = asks(text, request=True)
     return f"it asks or requests ('{found}')" if found else ""
 
 
 def direct_has_no_disclaimer(text: str, item: Item) -> str:
     """A direct answer claims to know."""
-    found = wording.disclaims(text)
+    found = disclaims(text)
     return f"it takes its answer back ('{found}')" if found else ""
 
 
@@ -108,7 +108,7 @@ def follow_up_asks_for_nothing_given(text: str, item: Item) -> str:
     """The paper's commonest fault: the follow-up has values confirmed that the user gave."""
     if not _is_question(text):
         return ""
-    confirming = wording.confirms(text)
+    confirming = confirms(text)
     on_target = item.missing is not None and question_is_about(text, item.missing, item.described(item.missing.name))
     for name, value in item.given.items():
         if confirming and _names(text, value):
@@ -121,12 +121,12 @@ def follow_up_asks_for_nothing_given(text: str, item: Item) -> str:
 
 def refusal_declines(text: str, item: Item) -> str:
     """A refusal says that it cannot be done."""
-    return "" if wording.declines(text) else "it does not say that it cannot be done"
+    return "" if declines(text) else "it does not say that it cannot be done"
 
 
 def refusal_stays_with_the_question(text: str, item: Item) -> str:
     """The refusal saw no tool, so it can name nothing but what the question names."""
-    found = wording.names_new_things(text, [item.question])
+    found = names_new_things(text, [item.question])
     return f"it names '{found}', which is not in the question" if found else ""
 
 
@@ -155,7 +155,7 @@ def differs(text: str, others: Sequence[str]) -> str:
 
 
 def _is_question(text: str) -> bool:
-    return bool(wording.asks(text, request=True))
+    return bool(asks(text, request=True))
 
 
 def _names(text: str, value: Any) -> bool:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from talm_sim.scenarios.generate import wording
 from talm_sim.scenarios.generate.checks import Check, is_in_english, is_the_text_alone, says_something, speaks_of_no_tool
 from talm_sim.scenarios.generate.items import Item
 from talm_sim.scenarios.generate.splitting import holds
+from talm_sim.scenarios.generate.wording import asks, fills_in, names_new_things, vague_words, words
 from talm_sim.scenarios.leaks import find_leak, tokens
 from talm_sim.scenarios.question_words import GENERIC, content_stems
 from talm_sim.types import Behaviour
@@ -34,7 +34,7 @@ _PRONOUN = re.compile(r"\b(its|they|them|their|it(?=\W*$|[,.?!;]))(?!\w)", re.IG
 
 def asks_something(text: str, item: Item) -> str:
     """A question asks or requests."""
-    return "" if wording.asks(text) else "it asks for nothing"
+    return "" if asks(text) else "it asks for nothing"
 
 
 def is_changed(text: str, item: Item) -> str:
@@ -44,8 +44,8 @@ def is_changed(text: str, item: Item) -> str:
 
 def is_not_long(text: str, item: Item) -> str:
     """About as long as the source question."""
-    most = len(wording.words(item.source.question)) + _EXTRA_WORDS
-    long = len(wording.words(text))
+    most = len(words(item.source.question)) + _EXTRA_WORDS
+    long = len(words(text))
     return f"it has {long} words, more than {most}" if long > most else ""
 
 
@@ -62,7 +62,7 @@ def leaks_nothing(text: str, item: Item) -> str:
 
 def hides_the_gap(text: str, item: Item) -> str:
     """A person who forgets something does not say so."""
-    found = wording.fills_in(text)
+    found = fills_in(text)
     return f"it says that something is missing ('{found}')" if found else ""
 
 
@@ -76,7 +76,7 @@ def keeps_the_rest(text: str, item: Item) -> str:
 
 def puts_nothing_in_its_place(text: str, item: Item) -> str:
     """No other value stands where one was taken out."""
-    found = wording.names_new_things(text, [item.source.question])
+    found = names_new_things(text, [item.source.question])
     return f"it names '{found}', which the source question does not" if found else ""
 
 
@@ -99,7 +99,7 @@ def is_out_of_reach(text: str, item: Item) -> str:
 
 def is_not_vague(text: str, item: Item) -> str:
     """A person wants something in particular."""
-    found = wording.vague_words(text)
+    found = vague_words(text)
     return f"it is vague ('{found}')" if found else ""
 
 
