@@ -6,7 +6,9 @@ the directory holds 515 MB in float32 and answers as the quantized file does.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import io
 import json
 import shutil
 import subprocess
@@ -191,6 +193,12 @@ def _convert(gguf: Path, target: Path) -> None:
     import transformers
 
     hush(transformers)
+    # Reading a GGUF file draws a progress bar that no setting hides.
+    with contextlib.redirect_stderr(io.StringIO()):
+        _write_directory(transformers, torch, gguf, target)
+
+
+def _write_directory(transformers: Any, torch: Any, gguf: Path, target: Path) -> None:
     source = {"pretrained_model_name_or_path": str(gguf.parent), "gguf_file": gguf.name, "local_files_only": True}
     # Without dequantize the weights stay packed, and save_pretrained refuses them.
     packed = transformers.GgufConfig(dequantize=True)

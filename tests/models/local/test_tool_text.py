@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from talm_sim.models.local.tool_text import read_tool_calls
@@ -139,6 +139,7 @@ _PIECES = st.sampled_from(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(_PIECES | st.text(max_size=5), max_size=12).map("".join))
 def test_nothing_a_model_writes_makes_it_raise(written: str) -> None:
     text, calls, broken = read_tool_calls(written, 0)
@@ -156,6 +157,7 @@ _VALUES = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.sampled_from(["a", "b", "c_1"]), _VALUES, max_size=3))
 def test_arguments_come_back_as_they_were_written(arguments: dict[str, Any]) -> None:
     written = json.dumps({"name": "f", "arguments": arguments})

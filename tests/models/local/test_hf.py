@@ -1,0 +1,217 @@
+"""The provider `hf/`: exactness on a tiny random model, behaviour on a real one (`TALM_SIM_TEST_MODEL=DIR pytest -m local`)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages.tool import tool_call
+
+from talm_sim.errors import ContextOverflowError, PrerequisiteError, ProviderError
+from talm_sim.models.base import Continuation, GenerationSettings, TextModel
+from talm_sim.models.local.hf import HFModel
+from talm_sim.models.local.scoring import encode_question, encode_text
+from talm_sim.models.registry import open_model
+from talm_sim.types import ModelTurn, ToolSpec
+from tests.models.local.tiny import CONTEXT, make_tiny
+
+pytestmark = [pytest.mark.local, pytest.mark.filterwarnings("default")]
+torch = pytest.importorskip("torch", reason="torch is not installed (pip install 'talm-sim[local]')")
+pytest.importorskip("transformers", reason="transformers is not installed (pip install 'talm-sim[local]')")
+
+REAL = os.environ.get("TALM_SIM_TEST_MODEL", "")
+needs_model = pytest.mark.skipif(not REAL, reason="TALM_SIM_TEST_MODEL names no model directory")
+OPTIONS = (" the answer is here", " no", ' {"name": "f", "arguments": {"a": 1}} and more', " Which one? ")
+PROMPTS = ("What is the time?", "x", "There are tools: " + "one, two, " * 12 + "Question: which?\nAnswer:", "ends in a space ", "Why? " * 7)
+CODE = {"type": "object", "properties": {"code": {"type": "string", "maxLength": 4}}, "required": ["code"]}
+TOOL = ToolSpec(name="get_airport", description="Get an airport by its code.", parameters=CODE)
+MESSAGES: list[BaseMessage] = [SystemMessage("Use the tools."), HumanMessage("How high does HAN lie?")]
+LATER: list[BaseMessage] = [
+    *MESSAGES,
+    AIMessage("", tool_calls=[tool_call(id="a", name="get_airport", args={"code": "HAN"})]),
+    ToolMessage('{"elevation_ft":39}', tool_call_id="a", name="get_airport"),
+]
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_tiny(tmp_path_factory.mktemp("tiny"))
+
+
+@pytest.fixture(scope="module")
+def sliding(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_tiny(tmp_path_factory.mktemp("sliding"), sliding=True, opening=False)
+
+
+@pytest.fixture
+async def model(tiny: Path) -> AsyncIterator[HFModel]:
+    opened = _open(tiny)
+    yield opened
+    await opened.aclose()
+
+
+def _open(directory: Path | str, constrained: bool = False, **options: str) -> HFModel:
+    opened = open_model(f"hf/{directory}", options={"device": "cpu", "threads": "1", **options}, constrained=constrained)
+    assert isinstance(opened, HFModel)
+    return opened
+
+
+def _naive(model: HFModel, prompt: str, options: Sequence[str]) -> list[float]:
+    """One full pass an option."""
+    engine = model._engine
+    question = encode_question(engine.tokenizer, prompt, options, max_length=None, name="m")
+    sums = []
+    for option in question.options:
+        with torch.inference_mode():
+            logits = engine.model(torch.tensor([question.prompt + option])).logits[0, len(question.prompt) - 1 : -1]
+        sums.append(float(logits.log_softmax(-1).gather(-1, torch.tensor(option)[:, None]).sum()))
+    return sums
+
+
+@pytest.mark.parametrize("kind", ["tiny", "sliding"])
+@pytest.mark.parametrize("batch_size", ["1", "3", "8"])
+async def test_a_shared_cache_gives_what_full_passes_give_for_any_batch_size(kind: str, batch_size: str, request: pytest.FixtureRequest) -> None:
+    model = _open(request.getfixturevalue(kind), batch_size=batch_size)
+    assert model._packed == (kind == "tiny")
+    asked = [(prompt, OPTIONS[: 2 + number % 3]) for number, prompt in enumerate(PROMPTS)]
+    found = await asyncio.gather(*(model.score(*one) for one in asked))
+    await model.aclose()
+    for (prompt, options), scores in zip(asked, found, strict=True):
+        expected = _naive(model, prompt, options)
+        assert [score.logprob for score in scores] == pytest.approx(expected, abs=1e-4, rel=1e-5)
+        assert max(range(len(scores)), key=lambda at: scores[at].logprob) == max(range(len(scores)), key=expected.__getitem__)
+
+
+async def test_a_single_question_is_exact(model: HFModel) -> None:
+    for prompt in PROMPTS:
+        scores = await model.score(prompt, OPTIONS)
+        assert [score.logprob for score in scores] == pytest.approx(_naive(model, prompt, OPTIONS), abs=1e-5, rel=1e-6)
+
+
+async def test_text_becomes_tokens_as_in_the_harness(model: HFModel) -> None:
+    tokenizer = model._engine.tokenizer
+    one = encode_question(tokenizer, "a b ", ["c"], max_length=None, name="m")
+    two = encode_question(tokenizer, "a b", [" c"], max_length=None, name="m")
+    assert one == two
+    assert one.prompt[0] == tokenizer.bos_token_id
+    assert encode_text(tokenizer, "<s>a b") == encode_text(tokenizer, "a b")
+    empty = encode_question(tokenizer, "", ["c"], max_length=None, name="m")
+    assert (empty.prompt, len(empty.options[0])) == ((tokenizer.bos_token_id,), 1)
+    assert await model.score("", ["c", "d"]) == await model.score("", ["c", "d"])
+    melted = encode_question(tokenizer, "t", ["h"], max_length=None, name="m")
+    assert melted.options == (tuple(tokenizer.encode("h", add_special_tokens=False)),)
+
+
+async def test_what_does_not_fit_is_refused_and_what_just_fits_is_scored(model: HFModel) -> None:
+    # Every character is a token, the opening one comes on top, and an option's last token is never fed.
+    fitting = "x" * (CONTEXT - 10)
+    scores = await model.score(fitting, ["y" * 10, "z"])
+    assert [score.tokens for score in scores] == [10, 1]
+    with pytest.raises(ContextOverflowError, match=r"513 tokens, the context 512; nothing was cut"):
+        await model.score(fitting, ["y" * 11, "z"])
+    with pytest.raises(ProviderError, match="an option is empty"):
+        await model.score("x", ["a", ""])
+    with pytest.raises(ContextOverflowError, match="leaves no room"):
+        await model.complete("x" * CONTEXT, GenerationSettings())
+    short = _open(model.name.removeprefix("hf/"), max_length="8")
+    with pytest.raises(ContextOverflowError, match="the context 8"):
+        await short.score("x" * 8, ["y"])
+    await short.aclose()
+
+
+async def test_greedy_text_is_what_transformers_generates(model: HFModel) -> None:
+    engine = model._engine
+    turn = await model.complete("Say something", GenerationSettings(temperature=0, max_new_tokens=20))
+    prompt = torch.tensor([encode_text(engine.tokenizer, "Say something")])
+    expected = engine.model.generate(prompt, max_new_tokens=20, do_sample=False, pad_token_id=1)[0, prompt.shape[1] :]
+    assert turn.raw_text == engine.tokenizer.decode([token for token in expected if token != 1])
+    assert (turn.usage.input_tokens, turn.usage.output_tokens) == (prompt.shape[1], len(expected))
+
+
+async def test_a_seed_gives_the_same_text_whatever_else_runs(model: HFModel) -> None:
+    seeded = [GenerationSettings(seed=seed, max_new_tokens=12) for seed in (1, 2)]
+    alone = [await model.complete("x", settings) for settings in seeded]
+    together: list[Any] = await asyncio.gather(model.complete("x", seeded[1]), model.score("y", OPTIONS), model.complete("x", seeded[0]))
+    assert [together[2], together[0]] == alone
+    assert alone[0].raw_text != alone[1].raw_text
+
+
+async def test_the_text_ends_where_the_room_or_the_turn_ends(model: HFModel) -> None:
+    turn = await model.complete("x" * (CONTEXT - 5), GenerationSettings(temperature=0, max_new_tokens=100))
+    assert (turn.stop, turn.usage.output_tokens) == ("length", 4)
+    model._ends = frozenset(range(300))
+    turn = await model.complete("x", GenerationSettings(temperature=0))
+    assert (turn.stop, turn.raw_text, turn.usage.output_tokens) == ("stop", "", 1)
+
+
+async def test_conversations_go_through_the_tokenizers_template(model: HFModel, tiny: Path, tmp_path: Path) -> None:
+    assert isinstance(model, TextModel)
+    tools = [{"name": "f", "description": "F.", "parameters": {}}]
+    rendered = model.render_chat([{"role": "user", "content": "hi"}], tools)
+    assert rendered.endswith("</tools><|user|>hi</s><|assistant|>")
+    assert '"function"' in rendered and '"name": "f"' in rendered
+    for template, said in (("", "no chat template"), ("{{ raise_exception('roles must alternate') }}", "roles must alternate")):
+        other = _open(make_tiny(tmp_path / str(len(template)), chat_template=template))
+        with pytest.raises(PrerequisiteError, match=said):
+            other.render_chat([{"role": "user", "content": "hi"}], [])
+        await other.aclose()
+
+
+async def test_native_calls_are_read_and_results_go_back(model: HFModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+    real = model.write
+
+    async def write(prompt: str, settings: GenerationSettings, schema: Any = None) -> Any:
+        seen.append(prompt)
+        _, written, fed = await real(prompt, settings, schema)
+        return '<think>hm</think>I look.<tool_call>{"name": "get_airport", "arguments": {"code": "HAN"}}</tool_call>', written, fed
+
+    monkeypatch.setattr(model, "write", write)
+    turn = await model.generate(LATER, (TOOL,), GenerationSettings(seed=1, max_new_tokens=3))
+    assert [(call.id, call.arguments) for call in turn.tool_calls] == [("call-1-0", {"code": "HAN"})]
+    assert (turn.text, turn.reasoning) == ("I look.", "hm")
+    assert turn.usage.output_tokens > 0
+    assert '<tool_call>{"code": "HAN"}</tool_call>' in seen[0] and "get_airport" in seen[0] and "elevation_ft" in seen[0]
+
+
+async def test_a_template_that_hides_the_tools_is_said(tmp_path: Path) -> None:
+    model = _open(make_tiny(tmp_path, chat_template="{% for m in messages %}{{ m.content }}{% endfor %}"))
+    with pytest.raises(PrerequisiteError, match="shows the model no tools; use --tool-format constrained"):
+        await model.generate(MESSAGES, (TOOL,), GenerationSettings())
+    assert isinstance(await model.generate(MESSAGES, (), GenerationSettings(max_new_tokens=2)), ModelTurn)
+    await model.aclose()
+
+
+@pytest.mark.parametrize("seed", range(6))
+async def test_even_a_random_model_is_held_to_the_schema(seed: int, tiny: Path) -> None:
+    pytest.importorskip("llguidance", reason="llguidance is not installed (pip install 'talm-sim[local]')")
+    model = _open(tiny, constrained=True, answer_chars="20")
+    turn = await model.generate(MESSAGES, (TOOL,), GenerationSettings(seed=seed, max_new_tokens=300))
+    assert turn.unparsable_calls == ()
+    assert json.loads(turn.raw_text)["action"] in {"answer", "get_airport"}
+    assert bool(turn.tool_calls) is not bool(turn.text)
+    for call in turn.tool_calls:
+        assert set(call.arguments) == {"code"} and len(call.arguments["code"]) <= 4
+    label = await model.generate(MESSAGES, (), GenerationSettings(seed=seed, max_new_tokens=300, choices=("Yes", "No")))
+    assert label.text.startswith(("Yes. Reason:", "No. Reason:"))
+    await model.aclose()
+
+
+@needs_model
+async def test_a_real_model_knows_a_capital_and_acts() -> None:
+    model = _open(REAL, constrained=True)
+    options = (" Paris", " Rome", " a small village near Oslo")
+    scores = await model.score("The capital of France is", options)
+    assert isinstance(scores[0], Continuation)
+    assert [score.logprob for score in scores] == pytest.approx(_naive(model, "The capital of France is", options), abs=1e-3)
+    assert max(scores, key=lambda score: score.logprob) is scores[0]
+    turn = await model.generate(LATER, (TOOL,), GenerationSettings(seed=1, max_new_tokens=120))
+    assert bool(turn.tool_calls) is not bool(turn.text)
+    assert turn.usage.input_tokens > 50 and turn.usage.output_tokens > 5
+    await model.aclose()
