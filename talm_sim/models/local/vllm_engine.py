@@ -75,7 +75,7 @@ class VllmEngine:
 
     def __init__(self, name: str, model: str, options: VllmOptions, tokenizer: Any, *, cpu: bool, log: Path, reuse: bool = True) -> None:
         self.name = name
-        self._model, self._options, self._tokenizer, self._cpu, self._log, self._reuse = model, options, tokenizer, cpu, log, reuse
+        self._model, self._options, self._tokenizer, self._cpu, self._log, self.reuse = model, options, tokenizer, cpu, log, reuse
         self._llm: Any = None
         self._failure: PrerequisiteError | None = None
         self._length = 0
@@ -188,10 +188,10 @@ class VllmEngine:
     def _add_options(self, batch: _Batch, question: Question) -> list[int]:
         plan = plan_cache(len(question.prompt), question.options, self._block)
         salt = uuid.uuid4().hex
-        if plan.shared and self._reuse:
+        if plan.shared and self.reuse:
             batch.add(question.prompt[: plan.shared], _params(), f"{salt}-0")
         return [
-            batch.add([*question.prompt, *option], _scoring_params(reuse=self._reuse), f"{salt}-{group}")
+            batch.add([*question.prompt, *option], _scoring_params(reuse=self.reuse), f"{salt}-{group}")
             for option, group in zip(question.options, plan.groups, strict=True)
         ]
 
