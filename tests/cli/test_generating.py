@@ -86,7 +86,7 @@ def test_a_recording_is_replayed_to_the_same_bytes(talm: Talm, monkeypatch: pyte
     for name in ("items.jsonl", "rejected.jsonl"):
         assert Path("live", name).read_bytes() == Path("played", name).read_bytes()
     code, _, err = talm("scenarios", "generate", "--out", "other", "--temperature", "0.1", *arguments)
-    assert code == 2 and "the same command goes on" in err
+    assert code == 2 and "add --live" in err and "the same command goes on" in err
 
 
 def test_list_and_show_know_the_task(talm: Talm) -> None:

@@ -128,7 +128,8 @@ def _why(failed: BaseExceptionGroup[BaseException], done: int) -> str:
     first: BaseException = failed
     while isinstance(first, BaseExceptionGroup):
         first = first.exceptions[0]
-    return f"{' '.join(str(first).split())[:500]} ({done} finished and kept; the same command goes on)"
+    hint = "; add --live, or keep to the settings of the recording" if isinstance(first, CassetteMissError) else ""
+    return f"{' '.join(str(first).split())[:500]}{hint} ({done} finished and kept; the same command goes on)"
 
 
 def _write(folder: Path, outcomes: Sequence[Outcome], report: dict[str, Any]) -> None:
