@@ -1,7 +1,7 @@
 """One worker thread behind an async queue: the model is touched by that thread alone, and waiting questions are scored together.
 
-A batch is built around the question that has waited longest, from those nearest to it in length: little is padded and none starves. Padded
-tokens of a batch are bounded. Whoever no longer waits (a cancelled future) is skipped.
+A batch is built around one question, the one that has waited longest unless the engine prefers another, from those nearest to it in length, so
+that little is padded. Padded tokens of a batch are bounded. Whoever no longer waits (a cancelled future) is skipped.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ class Worker(Generic[Asked, Ready, Answer]):
         answer: Answers questions that were made ready, together.
         batch_size: Most questions in one call of `answer`.
         budget: Most padded tokens in one call of `answer`; a longer question goes alone.
+        first: Chooses, among the questions that wait, the one to go on with, by its index; by default the oldest.
         too_much: Whether an exception of `answer` means that memory ran out; the batch is then halved and tried again.
         name: Of the model, for messages.
     """
@@ -60,6 +61,7 @@ class Worker(Generic[Asked, Ready, Answer]):
         *,
         batch_size: int,
         budget: int,
+        first: Callable[[Sequence[Ready]], int] = lambda ready: 0,
         too_much: Callable[[BaseException], bool] = lambda err: False,
         name: str = "model",
     ) -> None:
@@ -67,6 +69,7 @@ class Worker(Generic[Asked, Ready, Answer]):
         self._answer = answer
         self._batch_size = batch_size
         self._budget = budget
+        self._first = first
         self._too_much = too_much
         self._name = name
         self._waiting: list[_Question[Asked, Ready, Answer] | _Task] = []
@@ -151,6 +154,8 @@ class Worker(Generic[Asked, Ready, Answer]):
                     done.add(id(question))
                     continue
             ready.append(question)
+        if ready:
+            ready.insert(0, ready.pop(self._first([one.ready for one in ready if one.ready is not None])))
         batch = [ready[index] for index in plan_batch([one.size for one in ready], self._batch_size, self._budget)]
         done.update(id(one) for one in batch)
         with self._news:

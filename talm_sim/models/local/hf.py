@@ -19,7 +19,7 @@ from talm_sim.models.local.batching import Worker
 from talm_sim.models.local.decoding import JsonGrammars, Written, end_tokens, write
 from talm_sim.models.local.engine import Engine, HFOptions, load_engine, read_options
 from talm_sim.models.local.prompting import chat_template_of, render, template_messages
-from talm_sim.models.local.scoring import Question, encode_question, encode_text, is_packable, score_questions
+from talm_sim.models.local.scoring import Question, Scorer, encode_question, encode_text, is_packable
 from talm_sim.models.local.tool_text import read_tool_calls
 from talm_sim.models.messages import model_turns_in, openai_tools
 from talm_sim.models.parsing import clean, split_reasoning
@@ -61,11 +61,14 @@ class HFModel:
         self._packed = is_packable(engine.model)
         self._ends = end_tokens(engine.model, engine.tokenizer)
         self._grammars: JsonGrammars | None = None
+        scorer = Scorer(engine.model, packed=self._packed)
+        batch_size = options.batch_size or (GPU_BATCH if engine.on_gpu else 1)
         self._worker: Worker[Asked, Question, list[Continuation]] = Worker(
             self._prepare,
-            lambda questions: score_questions(engine.model, questions, packed=self._packed),
-            batch_size=options.batch_size or (GPU_BATCH if engine.on_gpu else 1),
+            scorer.score,
+            batch_size=batch_size,
             budget=TOKEN_BUDGET,
+            first=scorer.nearest,
             too_much=_is_out_of_memory,
             name=engine.name,
         )

@@ -4,6 +4,9 @@ The last token of the prompt and an option without its last token are what predi
 of a question stand one after another in one row, each blind to the others and at its own positions: no padding, no copy of the cache, and the
 output head sees these tokens only. Other models get one row an option, the cache repeated.
 
+Prompts begin alike: with the same instructions, often with the same tools. A question scored alone goes on from what the one before it left in
+the cache, as far as their prompts agree (`Scorer`).
+
 Text becomes tokens as in lm-evaluation-harness, so that the figures can be compared: trailing white space of the prompt belongs to the option,
 prompt and option are tokenized together and split where the prompt's own tokens end.
 """
@@ -21,7 +24,10 @@ from talm_sim.models.base import Continuation
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["Question", "encode_question", "encode_text", "is_packable", "score_questions"]
+__all__ = ["Question", "Scorer", "encode_question", "encode_text", "is_packable"]
+
+WINDOW = 256
+"""Most waiting questions that are looked through for a prompt that begins alike."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,29 +109,88 @@ def is_packable(model: Any) -> bool:
     return plain and bool(getattr(config, "rope_parameters", None)) and config._attn_implementation == "sdpa"
 
 
-def score_questions(model: Any, questions: Sequence[Question], *, packed: bool) -> list[list[Continuation]]:
-    """Score the options of some questions in two passes: the prompts, then the options.
+class Scorer:
+    """Scores questions in two passes: the prompts, then the options.
 
     Args:
         model: A causal language model of transformers.
-        questions: Prompts are padded on the left to the longest.
         packed: Whether the options of a question share a row; see `is_packable`.
-
-    Returns:
-        For each question its options, in their order.
     """
+
+    def __init__(self, model: Any, *, packed: bool) -> None:
+        self._model = model
+        self._packed = packed
+        self._kept: tuple[int, ...] = ()
+        self._cache: Any = None
+
+    def score(self, questions: Sequence[Question]) -> list[list[Continuation]]:
+        """Score the options of some questions.
+
+        Args:
+            questions: Prompts are padded on the left to the longest.
+
+        Returns:
+            For each question its options, in their order.
+        """
+        import torch
+
+        prompts = [question.prompt[:-1] for question in questions]
+        with torch.inference_mode():
+            kept, cache, self._kept, self._cache = self._kept, self._cache, (), None
+            if len(questions) == 1 and self._packed and cache is not None:
+                seen = _read_on(self._model, cache, kept, prompts[0])
+            else:
+                del cache
+                cache, seen = _read_prompts(self._model, prompts, self._packed)
+            rows = _rows(questions, self._packed)
+            logprobs = _token_logprobs(self._model, questions, rows, cache, seen, self._packed)
+            if len(questions) == 1 and self._packed:
+                _cut(cache, len(prompts[0]))
+                self._kept, self._cache = prompts[0], cache
+        scores: list[list[Continuation]] = [[] for _ in questions]
+        for row, values in zip(rows, logprobs, strict=True):
+            ends = list(accumulate(map(len, row.options)))
+            for start, end in zip([0, *ends], ends, strict=False):
+                scores[row.question].append(Continuation(float(values[start:end].sum()), end - start))
+        return scores
+
+    def nearest(self, questions: Sequence[Question]) -> int:
+        """Index of the question whose prompt begins most like the last one scored alone; the first of equals."""
+        if not self._kept:
+            return 0
+        agreeing = [_agreeing(self._kept, question.prompt) for question in questions[:WINDOW]]
+        return agreeing.index(max(agreeing))
+
+
+def _agreeing(one: tuple[int, ...], other: tuple[int, ...]) -> int:
+    """How many tokens two texts have in common at their beginning."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _cut(cache: Any, length: int) -> None:
+    """Forget what a cache holds beyond a length."""
+    for layer in cache.layers:
+        if layer.keys is not None and layer.keys.numel():
+            layer.keys, layer.values = layer.keys[..., :length, :], layer.values[..., :length, :]
+
+
+def _read_on(model: Any, cache: Any, kept: tuple[int, ...], prompt: tuple[int, ...]) -> torch.Tensor:
+    """Bring a cache from one prompt to another, reading only what differs; returns which positions are real: all."""
     import torch
 
-    with torch.inference_mode():
-        cache, seen = _read_prompts(model, [question.prompt[:-1] for question in questions], packed)
-        rows = _rows(questions, packed)
-        logprobs = _token_logprobs(model, questions, rows, cache, seen, packed)
-    scores: list[list[Continuation]] = [[] for _ in questions]
-    for row, values in zip(rows, logprobs, strict=True):
-        ends = list(accumulate(map(len, row.options)))
-        for start, end in zip([0, *ends], ends, strict=False):
-            scores[row.question].append(Continuation(float(values[start:end].sum()), end - start))
-    return scores
+    start = _agreeing(kept, prompt)
+    _cut(cache, start)
+    if start < len(prompt):
+        tokens = torch.tensor([prompt[start:]], device=model.device)
+        model(input_ids=tokens, past_key_values=cache, use_cache=True, logits_to_keep=1)
+    return torch.ones((1, len(prompt)), dtype=torch.bool, device=model.device)
 
 
 @dataclass(frozen=True, slots=True)

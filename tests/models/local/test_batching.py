@@ -77,6 +77,16 @@ async def test_a_batch_is_the_oldest_question_and_its_nearest_longest_first() ->
     assert engine.batches == [[1], [7, 6, 5], [51, 50]]
 
 
+async def test_the_engine_may_say_which_question_comes_next() -> None:
+    engine = _Engine()
+    worker = Worker(engine.prepare, engine.answer, batch_size=1, budget=1000, first=lambda ready: ready.index(max(ready)))
+    asked = await _ask_while_busy(engine, worker, [5, 50, 6])
+    engine.gate.set()
+    assert await asyncio.gather(*asked) == [2, 10, 100, 12]
+    await worker.aclose()
+    assert engine.batches == [[1], [50], [6], [5]]
+
+
 async def test_a_question_that_cannot_be_asked_fails_alone_and_a_cancelled_one_is_skipped() -> None:
     engine = _Engine()
     worker = _worker(engine)

@@ -76,7 +76,9 @@ def _naive(model: HFModel, prompt: str, options: Sequence[str]) -> list[float]:
 
 @pytest.mark.parametrize("kind", ["tiny", "sliding"])
 @pytest.mark.parametrize("batch_size", ["1", "3", "8"])
-async def test_a_shared_cache_gives_what_full_passes_give_for_any_batch_size(kind: str, batch_size: str, request: pytest.FixtureRequest) -> None:
+async def test_a_shared_cache_gives_what_full_passes_give_for_any_batch_size(
+    kind: str, batch_size: str, request: pytest.FixtureRequest
+) -> None:
     model = _open(request.getfixturevalue(kind), batch_size=batch_size)
     assert model._packed == (kind == "tiny")
     asked = [(prompt, OPTIONS[: 2 + number % 3]) for number, prompt in enumerate(PROMPTS)]
@@ -92,6 +94,30 @@ async def test_a_single_question_is_exact(model: HFModel) -> None:
     for prompt in PROMPTS:
         scores = await model.score(prompt, OPTIONS)
         assert [score.logprob for score in scores] == pytest.approx(_naive(model, prompt, OPTIONS), abs=1e-5, rel=1e-6)
+
+
+async def test_prompts_that_begin_alike_are_read_on_and_stay_exact(model: HFModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    fed: list[int] = []
+    real = model._engine.model.forward
+
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        fed.append(kwargs["input_ids"].shape[1])
+        return real(*args, **kwargs)
+
+    head = "There are tools: " + "one, two, " * 9
+    prompts = [head + tail for tail in ("What?", "Why?", "", "What now?", "What?")] + ["y", "", head]
+    expected = [_naive(model, prompt, OPTIONS) for prompt in prompts]
+    monkeypatch.setattr(model._engine.model, "forward", forward)
+    found = [await model.score(prompt, OPTIONS) for prompt in prompts]
+    for scores, sums in zip(found, expected, strict=True):
+        assert [score.logprob for score in scores] == pytest.approx(sums, abs=2e-5, rel=1e-6)
+    assert fed[0] > 90
+    # Of the second prompt only its end is fed, then its options.
+    assert fed[2] < 6
+    assert sum(length > 90 for length in fed) == 2
+    fed.clear()
+    await asyncio.gather(*(model.score(prompt, ["a"]) for prompt in ("Q" * 50 + "1", "R" * 50 + "1", "Q" * 50 + "2", "R" * 50 + "2")))
+    assert sum(length > 40 for length in fed) == 2
 
 
 async def test_text_becomes_tokens_as_in_the_harness(model: HFModel) -> None:
@@ -137,7 +163,7 @@ async def test_greedy_text_is_what_transformers_generates(model: HFModel) -> Non
 async def test_a_seed_gives_the_same_text_whatever_else_runs(model: HFModel) -> None:
     seeded = [GenerationSettings(seed=seed, max_new_tokens=12) for seed in (1, 2)]
     alone = [await model.complete("x", settings) for settings in seeded]
-    together: list[Any] = await asyncio.gather(model.complete("x", seeded[1]), model.score("y", OPTIONS), model.complete("x", seeded[0]))
+    together: Any = await asyncio.gather(model.complete("x", seeded[1]), model.score("y", OPTIONS), model.complete("x", seeded[0]))
     assert [together[2], together[0]] == alone
     assert alone[0].raw_text != alone[1].raw_text
 
