@@ -95,8 +95,8 @@ def test_list_and_show_know_the_task(talm: Talm) -> None:
     first = json.loads(out)[0]
     assert first["group"] == "cannot_answer"
     assert json.loads(talm("scenarios", "show", first["id"], "--task", "when2call")[1]) == first
-    code, _, err = talm("scenarios", "list", "--task", "when2call", "--split", "perfekt")
-    assert code == 2 and "of task when2call" in err
+    code, _, err = talm("scenarios", "list", "--task", "when2call", "--split", "zzz")
+    assert code == 2 and "unknown split 'zzz'" in err and "cannot_answer" in err
 
 
 def reading(*lines: str) -> Callable[[], str | None]:

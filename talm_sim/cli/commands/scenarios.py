@@ -36,7 +36,7 @@ def command() -> None:
 def list_(split: str, task: str, file: Path | None, as_json: bool) -> None:
     """List the scenarios of a split."""
     if split not in SPLITS[task]:
-        raise PrerequisiteError(f"--split: unknown split '{split}' of task {task}.{did_you_mean(split, SPLITS[task])}")
+        raise PrerequisiteError(f"--split: unknown split '{split}'.{did_you_mean(split, SPLITS[task])}")
     scenarios = load_scenarios(SPLITS[task][split], file, task=task)
     if as_json:
         print_json([scenario.model_dump(mode="json") for scenario in scenarios])
