@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import gc
 import json
+import logging
 import os
+import random
 import uuid
 import warnings
 from collections.abc import Sequence
@@ -138,6 +140,8 @@ class VllmEngine:
         for variable, value in engine_environment(self._options, cpu=self._cpu, is_directory=is_directory).items():
             os.environ.setdefault(variable, value)
         self._log_to_file()
+        # An engine in this process seeds Python's own generator, which is not its to seed.
+        state = random.getstate()
         try:
             with warnings.catch_warnings():
                 # Libraries' own deprecations are not the user's business.
@@ -147,6 +151,8 @@ class VllmEngine:
             reason = telling_line(f"{type(err).__name__}: {err}".partition("\n")[0])
             self._failure = PrerequisiteError(f"{self.name}: vLLM does not start: {reason} (log: {self._log})")
             raise self._failure from None
+        finally:
+            random.setstate(state)
         config = self._llm.llm_engine.vllm_config
         self._length = config.model_config.max_model_len
         self._block = config.cache_config.block_size
@@ -170,6 +176,8 @@ class VllmEngine:
 
     def _log_to_file(self) -> None:
         """Have vLLM, its workers too, write to a file: by itself it writes to standard output, which is for data."""
+        # What it says before it has read its configuration.
+        logging.getLogger("vllm").addHandler(logging.NullHandler())
         if "VLLM_LOGGING_CONFIG_PATH" in os.environ:
             return
         self._log.parent.mkdir(parents=True, exist_ok=True)
@@ -181,6 +189,7 @@ class VllmEngine:
             "handlers": {"file": {"class": "logging.FileHandler", "filename": str(self._log), "formatter": "plain", "encoding": "utf-8"}},
             "loggers": {"vllm": logger},
         }
+        _remove_logs_of_the_dead(self._log.parent)
         path = self._log.with_suffix(".json")
         path.write_text(json.dumps(config), encoding="utf-8")
         os.environ["VLLM_LOGGING_CONFIG_PATH"] = str(path)
@@ -244,6 +253,18 @@ class VllmEngine:
                 cached_tokens=output.num_cached_tokens or 0,
             ),
         )
+
+
+def _remove_logs_of_the_dead(folder: Path) -> None:
+    """Remove the logs of engines whose process has ended."""
+    for path in folder.glob("engine-*"):
+        pid = path.stem.removeprefix("engine-")
+        try:
+            os.kill(int(pid), 0)
+        except (ProcessLookupError, ValueError):
+            path.unlink(missing_ok=True)
+        except PermissionError:
+            continue
 
 
 def _params(**fields: Any) -> Any:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import math
+import os
+import random
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -244,3 +247,22 @@ def test_tools_are_shown_to_models_whose_template_forgets_them() -> None:
     assert tool_template(forgetful + "{{ tools }}", "hermes") is None
     assert tool_template("{{ messages }}", "hermes") is None
     assert tool_template("", "hermes") is None
+
+
+def test_python_keeps_its_random_numbers_and_the_dead_lose_their_logs(llm: FakeLLM, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def load(self: VllmEngine) -> Any:
+        random.seed(0)
+        return llm
+
+    monkeypatch.delenv("VLLM_LOGGING_CONFIG_PATH")  # restored by monkeypatch, whatever is set here
+    monkeypatch.setattr(VllmEngine, "_load", load)
+    mine = f"engine-{os.getpid()}.log"
+    for name in (mine, "engine-999999999.log", "engine-999999999.json", "server-m-1.log"):
+        (tmp_path / name).write_text("said")
+    subject = VllmEngine("vllm/m", "m", VllmOptions(), Letters, cpu=True, log=tmp_path / mine)
+    state = random.getstate()
+    subject.start()
+    assert random.getstate() == state
+    config = Path(os.environ["VLLM_LOGGING_CONFIG_PATH"])
+    assert json.loads(config.read_text())["handlers"]["file"]["filename"] == str(tmp_path / mine)
+    assert {path.name for path in tmp_path.iterdir()} == {mine, config.name, "server-m-1.log"}
