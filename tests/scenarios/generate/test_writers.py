@@ -208,3 +208,11 @@ async def test_the_packaged_items_are_what_the_writer_without_a_model_makes() ->
     for group in ("tool_call", "request_for_info", "cannot_answer"):
         made = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows if row["correct_answer"] == group)
         assert (packaged_data("when2call") / f"{group}.jsonl").read_text(encoding="utf-8") == made, "run scripts/make_when2call.sh"
+
+
+def test_the_data_card_counts_what_is_there() -> None:
+    card = (packaged_data("when2call") / "LICENCE.md").read_text(encoding="utf-8")
+    for group in ("tool_call", "request_for_info", "cannot_answer"):
+        rows = load_scenarios((group,), task="when2call")
+        shown = [sum(min(2, len(row.shown_tools)) == number for row in rows) for number in (0, 1, 2)]
+        assert f"| {group}.jsonl | {len(rows)} | {' / '.join(map(str, shown))} |" in card
