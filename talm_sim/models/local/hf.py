@@ -74,7 +74,6 @@ class HFModel:
         )
         self._actor: ConstrainedModel | None = None
         if constrained:
-            self._grammars = JsonGrammars(engine.tokenizer, engine.model.config.get_text_config().vocab_size)
             self._actor = ConstrainedModel(_SchemaChat(self), answer_chars=options.answer_chars or ANSWER_CHARS)
 
     async def score(self, prompt: str, options: Sequence[str]) -> list[Continuation]:
@@ -141,7 +140,9 @@ class HFModel:
         engine = self._engine
         tokens = encode_text(engine.tokenizer, prompt)
         grammar: Grammar | None = None
-        if schema is not None and self._grammars is not None:
+        if schema is not None:
+            # Made when first needed: scoring a weak model needs no grammar.
+            self._grammars = self._grammars or JsonGrammars(engine.tokenizer, engine.model.config.get_text_config().vocab_size)
             grammar = self._grammars.of(schema)
         written = write(
             engine.model,
