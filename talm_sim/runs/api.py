@@ -92,13 +92,22 @@ async def prepare(wanted: RunConfig) -> tuple[RunConfig, list[Scenario], Cassett
     library = CassetteLibrary(wanted.cassettes)
     scenarios = load_scenarios(wanted.groups, wanted.scenarios, wanted.limit, wanted.task)
     if wanted.task == "when2call":
-        # Neighbours fill a batch alike, and the longest first: where memory does not suffice, that is known at once.
-        scenarios.sort(key=rough_length, reverse=True)
+        scenarios = _in_scoring_order(scenarios)
     final = resolve(wanted, library)
     if final.cassettes != wanted.cassettes:
         library = CassetteLibrary(final.cassettes)
     await check_judges(final, library)
     return final, scenarios, library
+
+
+def _in_scoring_order(scenarios: list[Scenario]) -> list[Scenario]:
+    """Long prompts first: where memory does not suffice, that is known at once. Those that show the same tools stand together: their prompts
+    begin alike, and a local model reads on from there.
+    """
+    longest: dict[tuple[str, ...], int] = {}
+    for scenario in scenarios:
+        longest[scenario.shown_tools] = max(rough_length(scenario), longest.get(scenario.shown_tools, 0))
+    return sorted(scenarios, key=lambda one: (-longest[one.shown_tools], one.shown_tools, -rough_length(one)))
 
 
 def resume(run: Path | str, *, on_event: OnEvent = ignore_events, ask: Ask | None = None, wait: bool = False, **overrides: Any) -> StoredRun:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from talm_sim.judges.choices import ChoiceSummary
 from talm_sim.runs.api import resume, run
 from talm_sim.runs.events import EpisodeFinished, RunEvent
 from talm_sim.runs.stored import StoredRun
+from talm_sim.scenarios.when2call import rough_length
 
 pytestmark = pytest.mark.usefixtures("tmp_path")
 
@@ -60,10 +62,12 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
     assert not set(done[:4]) & set(again), "what was finished is not done again"
 
 
-def test_longer_items_come_first_so_that_memory_runs_out_early_or_never(tmp_path: Path) -> None:
-    sizes = [len(scenario.query) + sum(map(len, scenario.shown_tools)) for scenario in played(tmp_path, "sim/oracle").scenarios()]
+def test_long_items_come_first_and_those_with_the_same_tools_together(tmp_path: Path) -> None:
+    scenarios = list(played(tmp_path, "sim/oracle").scenarios())
+    sizes = [rough_length(scenario) for scenario in scenarios]
     assert sizes[0] == max(sizes)
-    assert sizes[-1] == min(sizes)
+    runs = [tools for tools, _ in groupby(scenario.shown_tools for scenario in scenarios)]
+    assert len(runs) == len(set(runs)) < len(scenarios)
 
 
 def test_the_template_that_was_picked_is_kept(tmp_path: Path) -> None:
