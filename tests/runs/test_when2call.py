@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from itertools import groupby
 from pathlib import Path
+from typing import Any, Literal
 
 import pytest
 
@@ -19,7 +20,7 @@ from talm_sim.scenarios.when2call import rough_length
 pytestmark = pytest.mark.usefixtures("tmp_path")
 
 
-def played(tmp_path: Path, model: str, mode: str = "logprob", **options: object) -> StoredRun:
+def played(tmp_path: Path, model: str, mode: Literal["logprob", "judge"] = "logprob", **options: Any) -> StoredRun:
     return run(RunConfig(task="when2call", model=model, mode=mode, run_dir=tmp_path), limit="12", **options)
 
 
@@ -28,7 +29,7 @@ def summary(stored: StoredRun) -> ChoiceSummary:
 
 
 @pytest.mark.parametrize("mode", ["logprob", "judge"])
-def test_the_oracle_is_right_and_its_f1_counts_the_empty_class(tmp_path: Path, mode: str) -> None:
+def test_the_oracle_is_right_and_its_f1_counts_the_empty_class(tmp_path: Path, mode: Literal["logprob", "judge"]) -> None:
     found = summary(played(tmp_path, "sim/oracle", mode))
     assert found.accuracy.value == pytest.approx(1.0, abs=0.06 if mode == "judge" else 0)
     if mode == "logprob":
