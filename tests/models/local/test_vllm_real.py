@@ -34,6 +34,11 @@ TOOL = ToolSpec(
 FIRST = "A person asks: how high above the sea does the airport of Hanoi lie? The tools at hand say nothing about it. "
 
 
+@pytest.fixture(autouse=True)
+def _logs_stay_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
 def questions(model: VllmModel) -> list[tuple[str, tuple[str, ...]]]:
     """Prompts whose ends fall on every place of a cache block, with options that begin alike for longer than a block."""
     shared = " It lies at" + " about" * 40
