@@ -6,9 +6,10 @@ log-probability of every option, the chosen options, accuracy, length-normalised
 characters; its `acc_bytes` divides by UTF-8 bytes as the paper does, so that is what ours must equal. Loading is not timed.
 
     TALM_SIM_BENCH_DATA=DIR python benchmarks/when2call_lm_eval.py MODEL [--limit N] [--template NAME] [--threads N] [--device D]
+    [--least-ratio X]
 
 Needs lm-eval 0.4.13 and scikit-learn beside `talm-sim[local]`. Exit status 1 when a log-probability differs by more than 1e-3, a metric is not
-identical, or the ratio of times is below 3.
+identical, or the ratio of times is below X (3).
 """
 
 from __future__ import annotations
@@ -156,7 +157,7 @@ def run_lm_eval(rows: Sequence[Row], directory: str, device: str, scratch: Path)
     return Outcome(logprobs, metrics, seconds["wall"], seconds["cpu"])
 
 
-def compare(ours: Outcome, theirs: Outcome) -> bool:
+def compare(ours: Outcome, theirs: Outcome, least_ratio: float) -> bool:
     """Print both outcomes and return whether they agree and ours is fast enough."""
     good = True
     pairs = [(a, b) for mine, other in zip(ours.logprobs, theirs.logprobs, strict=True) for a, b in zip(mine, other, strict=True)]
@@ -172,8 +173,8 @@ def compare(ours: Outcome, theirs: Outcome) -> bool:
         label = f"{name} (acc_bytes)" if name == "acc_norm" else name
         print(f"{label}: talm-sim {value:.6f}, lm-eval {theirs.metrics[name]:.6f}: {'identical' if same else 'DIFFERENT'}")
     ratio = theirs.wall / ours.wall
-    good &= ratio >= LEAST_RATIO
-    print(f"seconds: talm-sim {ours.wall:.1f}, lm-eval {theirs.wall:.1f}: {ratio:.2f} times as fast (at least {LEAST_RATIO:g})")
+    good &= ratio >= least_ratio
+    print(f"seconds: talm-sim {ours.wall:.1f}, lm-eval {theirs.wall:.1f}: {ratio:.2f} times as fast (at least {least_ratio:g})")
     print(f"seconds of computing: talm-sim {ours.cpu:.1f}, lm-eval {theirs.cpu:.1f}: ratio {theirs.cpu / ours.cpu:.2f}")
     return good
 
@@ -185,6 +186,7 @@ def main() -> int:
     parser.add_argument("--template", default="default")
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--device", default="cpu")
+    parser.add_argument("--least-ratio", type=float, default=LEAST_RATIO, help="how many times as fast is enough; 0 where other work runs beside")
     args = parser.parse_args()
     base = os.environ.get("TALM_SIM_BENCH_DATA", "")
     file = Path(base) / "when2call" / "when2call_sample.jsonl"
@@ -197,13 +199,13 @@ def main() -> int:
     rows = rows_of(file, args.template, model, args.limit)
     print(f"{len(rows)} rows, {args.threads} threads, template {args.template}", flush=True)
     asyncio.set_event_loop(asyncio.new_event_loop())
-    warm = rows[:1]
-    run_talm_sim(warm, model)
+    # A prompt of its own: none of the rows' may be known before the clock runs.
+    run_talm_sim([Row("A question to warm up with", ("One answer.", "Another.", "A third.", "A fourth."), 0)], model)
     ours = run_talm_sim(rows, model)
     print(f"talm-sim: {ours.wall:.1f} s", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         theirs = run_lm_eval(rows, args.model, args.device, Path(folder))
-    return 0 if compare(ours, theirs) else 1
+    return 0 if compare(ours, theirs, args.least_ratio) else 1
 
 
 if __name__ == "__main__":
