@@ -93,10 +93,10 @@ async def prepare(wanted: RunConfig) -> tuple[RunConfig, list[Scenario], Cassett
     scenarios = load_scenarios(wanted.groups, wanted.scenarios, wanted.limit, wanted.task)
     if wanted.task == "when2call":
         scenarios = _in_scoring_order(scenarios)
-    final = resolve(wanted, library)
+    final = resolve(wanted, library, sorted({scenario.group for scenario in scenarios}))
     if final.cassettes != wanted.cassettes:
         library = CassetteLibrary(final.cassettes)
-    await check_judges(final, library)
+    await check_judges(final, library, scenarios)
     return final, scenarios, library
 
 
@@ -139,7 +139,7 @@ async def resume_async(
         changed = config.prompts or f"{stored.path}: run.json, or a wording built into talm-sim,"
         raise PrerequisiteError(f"resume: {changed} has changed since the run began; restore it, or start a new run.")
     library = CassetteLibrary(config.cassettes)
-    await check_judges(config, library)
+    await check_judges(config, library, stored.scenarios())
     async with open_parts(config, library) as parts:
         return await _session(stored, parts, on_event=on_event, ask=ask, wait=wait)
 
@@ -166,7 +166,7 @@ async def judge_async(run: Path | str, *, on_event: OnEvent = ignore_events, **s
         stored.config, scoring, {Scope.SCORING, Scope.OPERATIONAL}, verb="judge", otherwise="that is not for a judge to change."
     )
     library = CassetteLibrary(config.cassettes)
-    await check_judges(config, library)
+    await check_judges(config, library, stored.scenarios())
     async with RunStore.open(stored.path) as store:
         await judge_run(store, config, library, on_event)
     return stored
@@ -190,7 +190,7 @@ def _open(run: Path | str, options: dict[str, Any]) -> StoredRun:
 
 
 def _started(stored: StoredRun, config: RunConfig, store: RunStore) -> RunStarted:
-    models = "in-process" if in_process(config.model) else str(config.models)
+    models = "on this machine" if in_process(config.model) else str(config.models)
     return RunStarted(
         run_id=stored.id,
         path=str(stored.path),

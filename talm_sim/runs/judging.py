@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 
 from talm_sim.config import RunConfig, Scope, Traffic
@@ -21,13 +21,13 @@ from talm_sim.runs.scoring import score
 from talm_sim.runs.store import RunStore
 from talm_sim.runs.stored import load_run
 from talm_sim.tools_env.cassettes import CassetteLibrary, RecordingTransport, current_player
-from talm_sim.types import Episode
+from talm_sim.types import Episode, Scenario
 
 __all__ = ["check_judges", "judge_run", "judge_traffic"]
 
 
-async def check_judges(config: RunConfig, library: CassetteLibrary) -> None:
-    """See that the judges of a resolved `config` are there and their model opens, before anything is run.
+async def check_judges(config: RunConfig, library: CassetteLibrary, scenarios: Iterable[Scenario]) -> None:
+    """See that the judges of a resolved `config` are there and their model opens, before anything of `scenarios` is run.
 
     Raises:
         PrerequisiteError: A judge is unknown, or its model can be neither replayed nor asked live.
@@ -40,7 +40,7 @@ async def check_judges(config: RunConfig, library: CassetteLibrary) -> None:
             raise PrerequisiteError(f"--judge: {err}") from None
     if config.judge_model is not None:
         try:
-            model = _open_model(config, judge_traffic(config, library))
+            model = _open_model(config, judge_traffic(config, library, scenarios))
         except PrerequisiteError as err:
             flag = f"--judge-model {config.judge_model}: "
             raise PrerequisiteError(flag + str(err).removeprefix(flag)) from None
@@ -49,7 +49,7 @@ async def check_judges(config: RunConfig, library: CassetteLibrary) -> None:
         load_run(config.paired_run, config.run_dir)
 
 
-def judge_traffic(config: RunConfig, library: CassetteLibrary) -> Traffic | None:
+def judge_traffic(config: RunConfig, library: CassetteLibrary, scenarios: Iterable[Scenario]) -> Traffic | None:
     """Traffic of the judge's model: as the agent's, for replay must not reach the network; None for a judge in process.
 
     Raises:
@@ -61,7 +61,8 @@ def judge_traffic(config: RunConfig, library: CassetteLibrary) -> Traffic | None
         return None
     if config.models in (Traffic.LIVE, Traffic.RECORD):
         return config.models
-    if library.has_model(model, config.groups):
+    # Not the split's groups: one without scenarios has no recording.
+    if library.has_model(model, {scenario.group for scenario in scenarios}):
         return Traffic.REPLAY
     if config.models is None:
         return Traffic.LIVE
@@ -90,7 +91,7 @@ async def _open_judges(store: RunStore, config: RunConfig, library: CassetteLibr
         model: Model | None = None
         open_vote: OpenVote = no_recording
         if config.judge_model is not None:
-            traffic = judge_traffic(config, library)
+            traffic = judge_traffic(config, library, store.scenarios())
             model = _open_model(config, traffic)
             stack.push_async_callback(model.aclose)
             open_vote = _votes(config, library, traffic)

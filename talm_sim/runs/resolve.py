@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -47,21 +47,27 @@ def in_process(model: str) -> bool:
     return model.partition("/")[0] in {"sim", "hf", "vllm"}
 
 
-def resolve(config: RunConfig, recordings: Recordings) -> RunConfig:
+def resolve(config: RunConfig, recordings: Recordings, groups: Sequence[str] | None = None) -> RunConfig:
     """Decide the automatic values: traffic is replayed where a recording is found, and with it the recorded human.
 
     A scenario file of the user's own is not in the shipped recordings, so it is run live unless a directory of recordings is named too.
+
+    Args:
+        config: What was asked for.
+        recordings: Where recordings are looked for.
+        groups: Groups that have scenarios, of which a recording is expected; by default all of the split.
     """
+    groups = config.groups if groups is None else groups
     known = config.scenarios is None or config.cassettes is not None
     models, tools = config.models, config.tools
     if in_process(config.model):
         models = None
     elif models is None:
-        models = Traffic.REPLAY if known and recordings.has_model(config.model, config.groups) else Traffic.LIVE
+        models = Traffic.REPLAY if known and recordings.has_model(config.model, groups) else Traffic.LIVE
     if config.task != "talm":
         tools = None  # shown, never executed
     elif tools is None:
-        calling = [group for group in config.groups if group not in TOOLLESS]
+        calling = [group for group in groups if group not in TOOLLESS]
         tools = Traffic.REPLAY if known and recordings.has_tools(calling) else Traffic.LIVE
     values: dict[str, Any] = {"models": models, "tools": tools}
     if config.human == "auto":
