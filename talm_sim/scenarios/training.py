@@ -79,7 +79,10 @@ def build_set(
     if not usable:
         why = "; ".join(f"{len(ids)}: {reason}" for reason, ids in made.left_out.items())
         raise PrerequisiteError(f"no row can be made of {len(scenarios)} scenarios ({why or 'none given'}).")
-    examples = _sft(usable, made, seed, balance) if kind == "sft" else _preference(usable, made, seed, balance)
+    examples = _sft(usable, seed, balance) if kind == "sft" else _preference(usable, made, seed, balance)
+    used = {example.scenario for example in examples}
+    for one in usable:
+        _noted(made, one, "" if one.id in used else _NOT_DRAWN)
     random.Random(derived_seed("order", seed)).shuffle(examples)
     made.rows = [FORMS[form](example) for example in examples]
     made.counts["right"] = dict(Counter(example.gold.value for example in examples))
@@ -142,14 +145,14 @@ def _noted(made: TrainingSet, scenario: Scenario, flaw: str) -> bool:
     return not flaw
 
 
-def _sft(usable: Sequence[Scenario], made: TrainingSet, seed: int, balance: Balance) -> list[Example]:
-    return [_example(one) for one in _drawn(usable, made, seed, balance)]
+def _sft(usable: Sequence[Scenario], seed: int, balance: Balance) -> list[Example]:
+    return [_example(one) for one in _drawn(usable, "sft", seed, balance)]
 
 
 def _preference(usable: Sequence[Scenario], made: TrainingSet, seed: int, balance: Balance) -> list[Example]:
     """Both halves; the half that has more to offer is cut to the other's size."""
     damaged = _damaged(usable, seed)
-    drawn = _drawn(usable, made, seed, balance, at_most=len(damaged))
+    drawn = _drawn(usable, "preference", seed, balance, at_most=len(damaged))
     if not drawn:
         raise PrerequisiteError(
             f"{len(damaged)} tool calls of {len(usable)} scenarios can be damaged: too few for a preference set, half of which they are; "
@@ -163,14 +166,14 @@ def _preference(usable: Sequence[Scenario], made: TrainingSet, seed: int, balanc
     return first + second
 
 
-def _drawn(usable: Sequence[Scenario], made: TrainingSet, seed: int, balance: Balance, at_most: int | None = None) -> list[Scenario]:
+def _drawn(usable: Sequence[Scenario], kind: Kind, seed: int, balance: Balance, at_most: int | None = None) -> list[Scenario]:
     """Scenarios in the balance asked for, in the order given; `at_most` bounds their number."""
     rng = random.Random(derived_seed("drawn", seed))
     limit = len(usable) if at_most is None else min(at_most, len(usable))
     if balance == "natural":
         kept = rng.sample(list(usable), limit)
     else:
-        shares = BALANCES[made.kind]
+        shares = BALANCES[kind]
         classes = {gold: [one for one in usable if _choice(one).gold is gold] for gold in shares}
         empty = [gold.value for gold, members in classes.items() if not members]
         if empty:
@@ -183,8 +186,6 @@ def _drawn(usable: Sequence[Scenario], made: TrainingSet, seed: int, balance: Ba
             )
         kept = [one for gold, members in classes.items() for one in rng.sample(members, unit * shares[gold])]
     ids = {one.id for one in kept}
-    for one in usable:
-        _noted(made, one, "" if one.id in ids else _NOT_DRAWN)
     return [one for one in usable if one.id in ids]
 
 
@@ -212,6 +213,7 @@ def _example(scenario: Scenario, rejected: Behaviour | Damage | None = None) -> 
     gold = _choice(scenario).gold
     wrong = rejected.calls if isinstance(rejected, Damage) else None if rejected is None else _answer(scenario, rejected)
     return Example(
+        scenario=scenario.id,
         tools=scenario.shown_tools,
         messages=scenario.turns[0].messages,
         gold=gold,

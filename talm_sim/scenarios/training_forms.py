@@ -49,6 +49,8 @@ _WORD = re.compile(r"[a-z]+")
 class Example:
     """What a training row says, before it has a form."""
 
+    scenario: str
+    """Id of the scenario it was made of."""
     tools: tuple[str, ...]
     messages: tuple[dict[str, str], ...]
     gold: Behaviour

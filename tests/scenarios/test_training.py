@@ -87,6 +87,10 @@ def test_the_half_with_more_to_offer_is_cut(tmp_path: Path) -> None:
     scenarios = mixture(10)[9:]  # one tool call, which can be damaged in four ways
     made = build_set(scenarios, "preference")
     assert made.counts["halves"] == {"wrong behaviour": 4, "wrong call": 4}
+    for seed in range(8):
+        left = [name for ids in build_set(scenarios, "preference", seed=seed).left_out.values() for name in ids]
+        assert scenarios[0].id not in left, "its damaged calls are in the set, whether or not it was drawn for the other half"
+        assert len(left) in (len(scenarios) - 4, len(scenarios) - 5)
     assert len({row.rejected["content"] for row in _read(made, tmp_path) if isinstance(row, PreferenceRow) and row.chosen_behaviour}) >= 4
 
 
