@@ -15,7 +15,7 @@ import talm_sim
 PACKAGE = Path(talm_sim.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 LAYERS = (
-    ("errors", "types", "digests", "pointer"),
+    ("errors", "types", "digests", "pointer", "schemas"),
     ("config",),
     ("models",),
     ("tools_env", "scenarios"),

@@ -8,13 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import jsonschema
-
 from talm_sim.digests import canonical_json
 from talm_sim.errors import ToolError
 from talm_sim.pointer import resolve_pointer
 from talm_sim.scenarios.build import GROUPS, CallTool
 from talm_sim.scenarios.leaks import find_leak, mentions, tokens
+from talm_sim.schemas import validator_of
 from talm_sim.types import Fact, Facts, GoldCall, MissingKind, Scenario, ToolSpec
 
 __all__ = ["Problem", "check_scenarios"]
@@ -118,7 +117,7 @@ class _Proof:
             if one.tool not in scenario.tools:
                 yield f"gold call '{one.tool}' is not among its tools", "add it to `tools`"
             elif one.tool in self._specs:
-                validator = jsonschema.Draft202012Validator(self._specs[one.tool].parameters)
+                validator = validator_of(self._specs[one.tool].parameters)
                 for error in validator.iter_errors(one.arguments):
                     yield f"gold call '{one.tool}': {error.message}", "correct the arguments"
 

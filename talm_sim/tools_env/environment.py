@@ -17,6 +17,7 @@ import requests
 
 from talm_sim.digests import canonical_json
 from talm_sim.errors import PrerequisiteError, ToolError, did_you_mean
+from talm_sim.schemas import validator_of
 from talm_sim.tools_env.cassettes import Player
 from talm_sim.tools_env.client import ToolClient, build_request
 from talm_sim.tools_env.clock import Clock, RealClock
@@ -184,7 +185,7 @@ def validate_arguments(spec: ToolSpec, arguments: Mapping[str, Any]) -> None:
 
 @lru_cache(maxsize=512)
 def _validator(schema: str) -> jsonschema.Draft202012Validator:
-    return jsonschema.Draft202012Validator(json.loads(schema))
+    return validator_of(json.loads(schema))
 
 
 def _read(outcome: Outcome) -> str:

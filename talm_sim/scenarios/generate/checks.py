@@ -15,6 +15,8 @@ from talm_sim.scenarios.generate.items import Item
 from talm_sim.scenarios.generate.wording import asks, confirms, declines, disclaims, is_english, names_new_things, speaks_of_tools, words
 from talm_sim.scenarios.leaks import mentions, tokens
 from talm_sim.scenarios.missing import question_is_about
+from talm_sim.scenarios.tool_texts import required_of
+from talm_sim.schemas import validator_of
 from talm_sim.types import Behaviour, Missing, MissingKind
 
 __all__ = ["LIMITS", "OPTION_CHECKS", "Check", "differs", "failures", "first_failure"]
@@ -132,7 +134,8 @@ def refusal_stays_with_the_question(text: str, item: Item) -> str:
 
 def call_is_complete(text: str, item: Item) -> str:
     """The tool call names the tool, gives what it requires, and keeps to its schema."""
-    import jsonschema
+    from jsonschema import SchemaError
+    from referencing.exceptions import Unresolvable
 
     try:
         call = json.loads(text)
@@ -141,11 +144,15 @@ def call_is_complete(text: str, item: Item) -> str:
         return "it is no tool call"
     if name != item.source.spec.name:
         return "it calls another tool"
+    schema = item.source.spec.parameters
+    validator = validator_of(schema)
     try:
-        error = next(iter(jsonschema.Draft202012Validator(item.source.spec.parameters).iter_errors(arguments)), None)
-    except (jsonschema.SchemaError, jsonschema.exceptions.UnknownType):
-        lacking = [one for one in item.source.spec.required if not isinstance(arguments, dict) or one not in arguments]
-        return f"it lacks '{lacking[0]}'" if lacking else ""  # published schemas say "dict", which JSON Schema does not know
+        validator.check_schema(schema)
+        error = next(iter(validator.iter_errors(arguments)), None)
+    except (SchemaError, Unresolvable):
+        # Published schemas say "dict", which JSON Schema does not know.
+        lacking = [one for one in required_of({"parameters": schema}) if not isinstance(arguments, dict) or one not in arguments]
+        return f"it lacks '{lacking[0]}'" if lacking else ""
     return f"its arguments do not fit the tool: {error.message[:120]}" if error else ""
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -98,6 +100,23 @@ def test_an_empty_text_fails_for_being_empty_alone() -> None:
 def test_a_schema_that_is_none_is_read_for_its_required_parameters() -> None:
     odd = spec().model_copy(update={"parameters": {"type": "dict", "properties": {}, "required": ["amount"]}})
     one = Item(source(spec=odd, call=GoldCall(tool="convert_money", arguments={})), Behaviour.TOOL_CALL, QUESTION)
+    assert checks.call_is_complete('{"name": "convert_money", "arguments": {}}', one) == "it lacks 'amount'"
+    assert checks.call_is_complete('{"name": "convert_money", "arguments": {"amount": 1}}', one) == ""
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", "$ref": "FILE", "required": ["amount"]},
+        {"type": "object", "properties": [], "required": ["amount"]},
+        {"type": "object", "properties": {"amount": "text"}, "required": ["amount"]},
+    ],
+)
+def test_a_broken_schema_of_the_data_raises_nothing_and_nothing_is_fetched_for_it(schema: dict[str, object], tmp_path: Path) -> None:
+    elsewhere = tmp_path / "schema.json"
+    elsewhere.write_text('{"not": {}}')
+    given = {key: elsewhere.as_uri() if value == "FILE" else value for key, value in schema.items()}
+    one = Item(replace(source(), spec=spec().model_copy(update={"parameters": given})), Behaviour.TOOL_CALL, QUESTION)
     assert checks.call_is_complete('{"name": "convert_money", "arguments": {}}', one) == "it lacks 'amount'"
     assert checks.call_is_complete('{"name": "convert_money", "arguments": {"amount": 1}}', one) == ""
 
