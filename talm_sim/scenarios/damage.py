@@ -18,9 +18,10 @@ from typing import Any
 
 from talm_sim.digests import canonical_json
 from talm_sim.scenarios.jsonl import parse
+from talm_sim.scenarios.tool_texts import parameters_of, required_of
 from talm_sim.types import JsonObject
 
-__all__ = ["Damage", "DamageKind", "ValuePool", "calls_in", "damages", "parameters_of", "required_of"]
+__all__ = ["Damage", "DamageKind", "ValuePool", "calls_in", "damages"]
 
 _NOTHING = object()
 _ANY_TOOL = ""
@@ -87,21 +88,6 @@ def calls_in(text: str) -> tuple[JsonObject, ...] | None:
         if not isinstance(call, dict) or not isinstance(call.get("name"), str) or not isinstance(call.get("arguments"), dict):
             return None
     return tuple(calls) or None
-
-
-def parameters_of(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Schemas of a tool's parameters by name, in any of the forms the data has."""
-    parameters = spec.get("parameters")
-    properties = parameters.get("properties") if isinstance(parameters, dict) else None
-    return properties if isinstance(properties, dict) else {}
-
-
-def required_of(spec: Mapping[str, Any]) -> tuple[str, ...]:
-    """Names of the parameters a tool requires; some data names them beside the schema, not in it."""
-    parameters = spec.get("parameters")
-    named = parameters.get("required") if isinstance(parameters, dict) else None
-    named = spec.get("required") if named is None else named
-    return tuple(name for name in named if isinstance(name, str)) if isinstance(named, list) else ()
 
 
 def damages(

@@ -16,8 +16,9 @@ from typing import Any, Literal
 
 from talm_sim.digests import derived_seed
 from talm_sim.errors import PrerequisiteError
-from talm_sim.scenarios.damage import Damage, ValuePool, calls_in, damages, required_of
-from talm_sim.scenarios.training_forms import FORMS, Answer, Example, Form, spec_of
+from talm_sim.scenarios.damage import Damage, ValuePool, calls_in, damages
+from talm_sim.scenarios.tool_texts import required_of, spec_of
+from talm_sim.scenarios.training_forms import FORMS, Answer, Example, Form
 from talm_sim.scenarios.when2call import row_of
 from talm_sim.types import Behaviour, Choice, JsonObject, Scenario
 

@@ -8,41 +8,18 @@ has to give the schemas of all tools one type.
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-from talm_sim.scenarios.damage import required_of
-from talm_sim.scenarios.jsonl import parse
+from talm_sim.scenarios.tool_texts import json_schema, required_of, spec_of
 from talm_sim.types import Behaviour, JsonObject
 
-__all__ = ["FORMS", "Answer", "Example", "Form", "function_tool", "spec_of"]
+__all__ = ["FORMS", "Answer", "Example", "Form", "function_tool"]
 
 Form = Literal["when2call", "trl"]
 Answer = str | tuple[JsonObject, ...]
 """A response: words, or tool calls."""
-_TYPES = {
-    "dict": "object",
-    "object": "object",
-    "float": "number",
-    "double": "number",
-    "number": "number",
-    "int": "integer",
-    "integer": "integer",
-    "long": "integer",
-    "str": "string",
-    "string": "string",
-    "bool": "boolean",
-    "boolean": "boolean",
-    "list": "array",
-    "array": "array",
-    "tuple": "array",
-    "set": "array",
-    "null": "null",
-}
-"""Type names of the data, most of them Python's, and JSON Schema's."""
-_WORD = re.compile(r"[a-z]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,19 +38,10 @@ class Example:
     """The behaviour it shows, or what is wrong with its call."""
 
 
-def spec_of(tool: str) -> JsonObject:
-    """A tool's specification from its JSON text, without the wrapping `{"type": "function", "function": ...}` some data has."""
-    spec = parse(tool)
-    inner = spec.get("function") if isinstance(spec, dict) else None
-    found = inner if isinstance(inner, dict) else spec
-    return found if isinstance(found, dict) else {}
-
-
 def function_tool(tool: str) -> JsonObject:
     """A tool as chat templates take it: wrapped, its parameters in JSON Schema."""
     spec = spec_of(tool)
-    given = spec.get("parameters")
-    schema = _schema(given if isinstance(given, dict) else {})
+    schema = json_schema(spec.get("parameters"))
     schema |= {"type": "object", "properties": schema.get("properties", {})}
     if required := required_of(spec):
         schema["required"] = list(required)
@@ -81,21 +49,6 @@ def function_tool(tool: str) -> JsonObject:
         "type": "function",
         "function": {"name": spec.get("name", ""), "description": spec.get("description", ""), "parameters": schema},
     }
-
-
-def _schema(node: Mapping[str, Any]) -> JsonObject:
-    """JSON Schema of a node of the data's schemas; a type that none is known for is left open."""
-    made = dict(node)
-    if isinstance(node.get("type"), str):
-        word = _WORD.match(node["type"].lower())
-        known = _TYPES.get(word[0]) if word else None
-        made.pop("type")
-        made = ({"type": known} if known else {}) | made
-    if isinstance(node.get("properties"), dict):
-        made["properties"] = {name: _schema(part) if isinstance(part, dict) else {} for name, part in node["properties"].items()}
-    if isinstance(node.get("items"), dict):
-        made["items"] = _schema(node["items"])
-    return made
 
 
 def _as_when2call(example: Example) -> JsonObject:

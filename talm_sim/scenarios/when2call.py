@@ -15,6 +15,7 @@ from typing import Any
 
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.scenarios.jsonl import json_lines, parse
+from talm_sim.scenarios.tool_texts import spec_of
 from talm_sim.types import Behaviour, Choice, Missing, MissingKind, Option, Record, Scenario, Source, Turn
 
 __all__ = [
@@ -234,9 +235,7 @@ def behaviour_of(response: str) -> Behaviour | None:
 
 def tool_name(tool: str) -> str:
     """Name in a tool's JSON text, also where it stands inside `function`; empty where there is none."""
-    spec = parse(tool)
-    inner = spec.get("function") if isinstance(spec, dict) else None
-    name = (inner if isinstance(inner, dict) else spec).get("name") if isinstance(spec, dict) else None
+    name = spec_of(tool).get("name")
     return name if isinstance(name, str) else ""
 
 

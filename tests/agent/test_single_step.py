@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import BaseMessage
 
-from talm_sim.agent.shown_tools import json_schema, tool_specs
+from talm_sim.agent.shown_tools import tool_specs
 from talm_sim.agent.single_step import SingleStepAgent, Step, run_single_step
 from talm_sim.agent.templates import load_template
 from talm_sim.errors import ContextOverflowError, PrerequisiteError, ProviderError
@@ -153,8 +153,8 @@ async def test_a_control_shows_its_behaviour_in_both_modes(control: str, chosen:
 def test_shown_tools_become_specifications_a_provider_takes() -> None:
     (spec,) = tool_specs([TOOL])
     assert (spec.name, spec.required, spec.parameters["type"]) == ("weather_now", ("city",), "object")
-    assert json_schema({"type": "tuple", "items": {"type": "float"}, "optional": True}) == {"type": "array", "items": {"type": "number"}}
-    assert json_schema({"type": "any", "description": "x"}) == {"description": "x"}
+    wrapped, beside = '{"type": "function", "function": {"name": "f"}}', '{"name": "g", "required": true, "parameters": {"required": 3}}'
+    assert [(spec.name, spec.required, spec.description) for spec in tool_specs([wrapped, beside])] == [("f", (), ""), ("g", (), "")]
 
 
 @pytest.mark.parametrize("text", ["no json", "[]", '{"description": "no name"}', '"text"', '{"name": 3}'])

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from talm_sim.scenarios.damage import DamageKind, ValuePool, calls_in, damages, parameters_of, required_of
+from talm_sim.scenarios.damage import DamageKind, ValuePool, calls_in, damages
+from talm_sim.scenarios.tool_texts import parameters_of, required_of
 from tests.scenarios.choices import CALL, TOOL
 
 SPECS: dict[str, Any] = {"book_table": TOOL}

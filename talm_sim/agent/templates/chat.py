@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from talm_sim.agent.shown_tools import json_schema
 from talm_sim.agent.templates.jinja import JinjaTemplate, environment
 from talm_sim.agent.templates.values import Call, ShownTool, json_text, python_text
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import TextModel
+from talm_sim.scenarios.tool_texts import json_schema
 from talm_sim.types import Behaviour, JsonObject, Option
 
 __all__ = ["ChatTemplate", "pick", "shows_tools"]

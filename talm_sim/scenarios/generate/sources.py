@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from talm_sim.digests import digest
 from talm_sim.scenarios.generate.splitting import Split, split_query, tidy
-from talm_sim.types import Behaviour, Choice, Fact, Facts, GoldCall, Missing, Scenario, ToolSpec
+from talm_sim.scenarios.tool_texts import required_of, spec_of
+from talm_sim.types import Behaviour, Choice, Fact, Facts, GoldCall, JsonObject, Missing, Scenario, ToolSpec
 
 __all__ = ["Dropped", "Removal", "SourceQuestion", "source_questions", "tool_text"]
 
@@ -166,7 +167,7 @@ def _from_choice(scenario: Scenario) -> SourceQuestion | Dropped:
     try:
         written = json.loads(scenario.target.text_of(Behaviour.TOOL_CALL) or "")
         call = GoldCall(tool=written["name"], arguments=written["arguments"])
-        shown = [_spec(json.loads(text)) for text in scenario.shown_tools]
+        shown = [_spec(spec_of(text)) for text in scenario.shown_tools]
     except (ValueError, LookupError, TypeError, AttributeError):
         return Dropped(scenario.id, "its tool call or a tool it shows cannot be read")
     spec = next((one for one in shown if one.name == call.tool), None)
@@ -176,6 +177,9 @@ def _from_choice(scenario: Scenario) -> SourceQuestion | Dropped:
     return SourceQuestion(scenario.id, scenario.query, call, spec, others, licence=scenario.source.licence, origin=scenario.source.name)
 
 
-def _spec(document: dict[str, object]) -> ToolSpec:
-    keys: Iterable[str] = ("name", "description", "parameters")
-    return ToolSpec.model_validate({key: document[key] for key in keys if key in document})
+def _spec(document: JsonObject) -> ToolSpec:
+    spec = ToolSpec.model_validate({key: document[key] for key in ("name", "description", "parameters") if key in document})
+    required = list(required_of(document))
+    if spec.parameters.get("required", []) == required:
+        return spec
+    return spec.model_copy(update={"parameters": spec.parameters | {"required": required}})
