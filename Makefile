@@ -27,8 +27,9 @@ types: setup ## Check the types
 scenarios: setup ## Build the packaged scenarios from their seeds and prove every one
 	@$(BIN)/python scripts/build_scenarios.py
 
-test-local: setup ## Run the tests that need a real model server on this machine (scripts/serve_smollm2.sh)
-	@VLLM_BASE_URL=$${VLLM_BASE_URL:-http://127.0.0.1:8011/v1} $(BIN)/python -m pytest --quiet -m local
+test-local: ## Run the real-model tests (after scripts/local_vllm.sh, `talm-sim models get` and, for some, scripts/serve_smollm2.sh)
+	@VLLM_BASE_URL=$${VLLM_BASE_URL-http://127.0.0.1:8011/v1} TALM_SIM_TEST_MODEL=$${TALM_SIM_TEST_MODEL:-$(CURDIR)/.local/smollm2-135m} \
+		.venv-vllm/bin/python -m pytest --quiet -m local --timeout=900
 
 test-browser: ## Look at the report page in a real browser (the browser comes with scripts/browser.sh)
 	@scripts/browser.sh && .venv-browser/bin/python -m pytest --quiet -m browser

@@ -23,6 +23,11 @@ __all__ = ["FAILED", "AnyBlock", "ChoiceBlock", "block_lines", "block_of", "huma
 
 FAILED = ("infrastructure_error", "replay_miss")
 """Terminations that mean a run did not do what it should have."""
+_ON_THIS_MACHINE = {
+    "sim": "a script in this process, no language model",
+    "hf": "transformers in this process",
+    "vllm": "vLLM on this machine",
+}
 _JUDGES = {
     "reference": "reference (the required facts stand in the answer, no gold call is missing)",
     "llm": "llm (majority of up to five votes)",
@@ -103,7 +108,7 @@ def traffic_label(stored: StoredRun) -> str:
         Traffic.REPLAY: "replayed recording",
         Traffic.LIVE: f"live: {config.model.partition('/')[0]}",
         Traffic.RECORD: f"live: {config.model.partition('/')[0]} (recorded)",
-        None: "in this process" if not config.model.startswith("sim/") else "a script in this process, no language model",
+        None: _ON_THIS_MACHINE.get(config.model.partition("/")[0], "on this machine"),
     }
     if config.task == "when2call":
         return f"model: {words[config.models]}"

@@ -34,7 +34,7 @@ class RunStarted:
     """Episodes that wait for a person."""
     model: str
     models: str
-    """Model traffic: live, replay, record, or in-process."""
+    """Model traffic: live, replay, record, or on this machine."""
     tools: str
     """Tool traffic: live, replay or record."""
     human: str

@@ -47,8 +47,8 @@ class Parts:
 
     @property
     def in_flight(self) -> int:
-        """Episodes to have under way: enough for two of the batches a local model works in."""
-        return max(self.config.max_episodes, 2 * getattr(self.model, "batch_size", 0))
+        """Episodes to have under way; of single steps at least enough for two of the batches a local model works in."""
+        return max(self.config.max_episodes, 2 * getattr(self.model, "batch_size", 0) if self.environment is None else 0)
 
     def check(self, scenarios: Sequence[Scenario]) -> None:
         """See that the tools of every scenario are there.

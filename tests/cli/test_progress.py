@@ -64,7 +64,7 @@ def test_every_display_says_first_that_it_goes_live(name: str, models: str, expe
     assert text_of(screen).splitlines()[0] == expected
 
 
-@pytest.mark.parametrize("models", ["replay", "in-process"])
+@pytest.mark.parametrize("models", ["replay", "on this machine"])
 def test_nothing_is_called_live_that_is_not(models: str) -> None:
     screen = console()
     with open_display("none", screen) as display:

@@ -64,7 +64,7 @@ class Session:
             self.display(event)
             on_event(event)
 
-        self.display(RunStarted("a-run", str(self.path), self.total, 0, 0, "sim/scripted", "in-process", "live", "terminal"))
+        self.display(RunStarted("a-run", str(self.path), self.total, 0, 0, "sim/scripted", "on this machine", "live", "terminal"))
         async with RunStore.open(self.path) as store:
             return await run_batch(store, runner, on_event=listen, ask=self.responder)
 

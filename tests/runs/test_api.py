@@ -38,7 +38,7 @@ def test_a_run_from_options_to_metrics(world: dict[str, Any]) -> None:
     assert stored.manifest.command == "by hand"
     assert list(stored.tools()) == ["town_latitude"]
     assert isinstance(events[0], RunStarted)
-    assert (events[0].total, events[0].models, events[0].tools) == (4, "in-process", "replay")
+    assert (events[0].total, events[0].models, events[0].tools) == (4, "on this machine", "replay")
     assert sum(isinstance(event, EpisodeFinished) for event in events) == 4
     assert events[-2] == JudgeProgress("reference", 4, 4)
     assert isinstance(events[-1], RunFinished)

@@ -62,11 +62,11 @@ class HFModel:
         self._ends = end_tokens(engine.model, engine.tokenizer)
         self._grammars: JsonGrammars | None = None
         scorer = Scorer(engine.model, packed=self._packed)
-        batch_size = options.batch_size or (GPU_BATCH if engine.on_gpu else 1)
+        self.batch_size = options.batch_size or (GPU_BATCH if engine.on_gpu else 1)
         self._worker: Worker[Asked, Question, list[Continuation]] = Worker(
             self._prepare,
             scorer.score,
-            batch_size=batch_size,
+            batch_size=self.batch_size,
             budget=TOKEN_BUDGET,
             first=scorer.nearest,
             too_much=_is_out_of_memory,

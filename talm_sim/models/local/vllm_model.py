@@ -117,7 +117,7 @@ class VllmModel:
     """
 
     def __init__(self, name: str, engine: VllmEngine, actor: Model, tokenizer: Tokenizer, *, batch_size: int) -> None:
-        self.name = name
+        self.name, self.batch_size = name, batch_size
         self._engine, self._actor, self._tokenizer = engine, actor, tokenizer
         self._worker: Worker[Ask, Ready, list[Continuation] | ModelTurn] = Worker(
             engine.prepare, engine.answer, batch_size=batch_size, budget=UNBOUNDED, name=name
