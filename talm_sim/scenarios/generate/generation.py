@@ -116,7 +116,7 @@ async def generate(
             async with asyncio.TaskGroup() as group:
                 for source in waiting:
                     group.create_task(work(source))
-        except* (ProviderError, CassetteMissError) as failed:
+        except* (ProviderError, CassetteMissError, PrerequisiteError) as failed:
             raise PrerequisiteError(_why(failed, done)) from None
         finally:
             report = make_report(sources, dropped, state.finished, state.header, writer.name)

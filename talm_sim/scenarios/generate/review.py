@@ -14,12 +14,13 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.generate.generation import ITEMS, REJECTED
 from talm_sim.scenarios.generate.state import write_lines
 from talm_sim.scenarios.jsonl import json_lines
-from talm_sim.scenarios.when2call import scenario_of
+from talm_sim.scenarios.when2call import read_rows, row_of
 
 __all__ = ["Decision", "Entry", "Review", "Summary", "open_review"]
 
 Verdict = Literal["keep", "drop"]
 _ANSWERS = ("direct", "tool_call", "request_for_info", "cannot_answer")
+_TEXTS = ("source", "item", "text_of", "check", "reason", "text", "question")
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,15 +149,12 @@ def open_review(place: Path, *, rejected: bool = False) -> Review:
     """
     folder = place.is_dir()
     file = place / ITEMS if folder else place
-    rows: dict[str, Mapping[str, Any]] = {}
-    for where, row in json_lines(file):
-        scenario_of(row, where)
-        rows[row["uuid"]] = row
+    rows = {scenario.id: row_of(scenario) for scenario in read_rows(file)}
     entries = list(_items(rows.values()))
     if rejected:
         if not folder:
             raise PrerequisiteError(f"{place}: --rejected needs the folder that `talm-sim scenarios generate` wrote.")
-        entries += _rejected(document for _, document in json_lines(place / REJECTED))
+        entries += _rejected(place / REJECTED)
     if not entries:
         raise PrerequisiteError(f"{file}: holds no items to review.")
     return Review(entries, rows, place / "review.jsonl" if folder else place.with_name(f"{place.stem}.review.jsonl"))
@@ -178,15 +176,15 @@ def _items(rows: Iterable[Mapping[str, Any]]) -> Iterable[Entry]:
             parts.append(("Left out", row["held_out_param"]))
         marks = ((name, "right: " if name == row["correct_answer"] else "") for name in _ANSWERS)
         parts += [(f"{mark}{name}", row["answers"][name]) for name, mark in marks]
-        entries[key] = Entry(
-            key, f"{row.get('source_id', '')}, right answer: {row['correct_answer']}", tuple(parts), True, uuids=(row["uuid"],)
-        )
+        entries[key] = Entry(key, f"{row['source_id']}, right answer: {row['correct_answer']}", tuple(parts), True, uuids=(row["uuid"],))
     return entries.values()
 
 
-def _rejected(documents: Iterable[Mapping[str, Any]]) -> list[Entry]:
+def _rejected(file: Path) -> list[Entry]:
     entries: dict[str, Entry] = {}
-    for one in documents:
+    for where, one in json_lines(file):
+        if not isinstance(one, dict) or not all(isinstance(one.get(name), str) for name in _TEXTS):
+            raise PrerequisiteError(f"{where}: is no rejected text; restore the file, or leave out --rejected.")
         if not one["text"].strip() or one["check"] == "written":
             continue
         key = digest([one["source"], one["item"], one["text_of"], one["text"]])
@@ -207,7 +205,7 @@ def _decisions(path: Path) -> Iterable[Decision]:
             decision = Decision(**json.loads(line))
         except (ValueError, TypeError, RecursionError):
             continue
-        if decision.decision in {"keep", "drop"}:
+        if decision.decision in ("keep", "drop") and isinstance(decision.key, str):
             yield decision
 
 

@@ -127,9 +127,10 @@ def test_a_broken_state_is_named_with_its_line(tmp_path: Path, line: str) -> Non
         run(tmp_path / "a")
 
 
-def test_a_model_that_fails_for_good_ends_it_in_one_line_and_keeps_what_was_finished(tmp_path: Path) -> None:
+@pytest.mark.parametrize("error", [ProviderError, PrerequisiteError])
+def test_a_model_that_fails_for_good_ends_it_in_one_line_and_keeps_what_was_finished(error: type[Exception], tmp_path: Path) -> None:
     with pytest.raises(PrerequisiteError, match=r"the server is gone .* the same command goes on"):
-        run(tmp_path / "a", Fragile(4, ProviderError))
+        run(tmp_path / "a", Fragile(4, error))
     kept = len((tmp_path / "a" / STATE).read_text().splitlines()) - 1
     assert 1 <= kept <= 4
     assert len({json.loads(line)["source_id"] for line in (tmp_path / "a" / "items.jsonl").read_text().splitlines()}) == kept

@@ -81,3 +81,31 @@ def test_nothing_to_review_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "items.jsonl").write_text("")
     with pytest.raises(PrerequisiteError, match="no items"):
         open_review(tmp_path)
+
+
+def test_rows_made_by_others_are_reviewed_too(folder: Path, tmp_path: Path) -> None:
+    row = json.loads((folder / "items.jsonl").read_text().splitlines()[0])
+    del row["source_id"]
+    row["answers"]["tool_call"] = json.loads(row["answers"]["tool_call"])
+    own = tmp_path / "own.jsonl"
+    own.write_text(json.dumps(row) + "\n")
+    (entry,) = open_review(own).entries
+    assert dict(entry.parts)["right: tool_call"].startswith('{"name": "convert_money"')
+    own.write_text(2 * (json.dumps(row) + "\n"))
+    with pytest.raises(PrerequisiteError, match=r"own\.jsonl:2: uuid"):
+        open_review(own)
+
+
+@pytest.mark.parametrize("line", ["[]", "{}", '{"text": 3}'])
+def test_a_broken_file_of_rejected_texts_is_named_with_its_line(folder: Path, line: str) -> None:
+    with open(folder / "rejected.jsonl", "a") as file:
+        file.write(f"{line}\n")
+    with pytest.raises(PrerequisiteError, match=r"rejected\.jsonl:\d+: is no rejected text"):
+        open_review(folder, rejected=True)
+
+
+def test_a_broken_decision_is_passed_over(folder: Path) -> None:
+    (folder / "review.jsonl").write_text(
+        '{"key": "a", "decision": ["keep"], "passed": true}\n{"key": [], "decision": "keep", "passed": true}\n'
+    )
+    assert open_review(folder).summary().decided == 0
