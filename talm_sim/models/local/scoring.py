@@ -101,12 +101,19 @@ def _opening_token(tokenizer: Any) -> int | None:
 
 
 def is_packable(model: Any) -> bool:
-    """Whether options may share a row: positions are rotary, every layer sees the whole context, and the mask is taken as given."""
+    """Whether options may share a row, and a prompt what was read of the last one.
+
+    Positions are rotary and turn at one speed whatever the length, every layer sees the whole context, and the mask is taken as given.
+    """
     from transformers.cache_utils import DynamicCache, DynamicLayer
 
     config = model.config.get_text_config()
     plain = all(type(layer) is DynamicLayer for layer in DynamicCache(config=config).layers)
-    return plain and bool(getattr(config, "rope_parameters", None)) and config._attn_implementation == "sdpa"
+    rope = getattr(config, "rope_parameters", None) or {}
+    kinds = [rope] if "rope_type" in rope else [one for one in rope.values() if isinstance(one, dict)]
+    # What these wrote into the cache for a long prompt is wrong for a short one.
+    fixed = bool(kinds) and not any(one.get("rope_type") in {"dynamic", "longrope"} for one in kinds)
+    return plain and fixed and config._attn_implementation == "sdpa"
 
 
 class Scorer:

@@ -16,7 +16,7 @@ from langchain_core.messages.tool import tool_call
 from talm_sim.errors import ContextOverflowError, PrerequisiteError, ProviderError
 from talm_sim.models.base import Continuation, GenerationSettings, TextModel
 from talm_sim.models.local.hf import HFModel
-from talm_sim.models.local.scoring import encode_question, encode_text
+from talm_sim.models.local.scoring import Question, Scorer, encode_question, encode_text, is_packable
 from talm_sim.models.registry import open_model
 from talm_sim.types import ModelTurn, ToolSpec
 from tests.models.local.tiny import CONTEXT, make_tiny
@@ -88,6 +88,25 @@ async def test_a_shared_cache_gives_what_full_passes_give_for_any_batch_size(
         expected = _naive(model, prompt, options)
         assert [score.logprob for score in scores] == pytest.approx(expected, abs=1e-4, rel=1e-5)
         assert max(range(len(scores)), key=lambda at: scores[at].logprob) == max(range(len(scores)), key=expected.__getitem__)
+
+
+@pytest.mark.parametrize("rope_type", ["longrope", "dynamic"])
+def test_what_was_read_before_changes_nothing_where_frequencies_depend_on_the_length(rope_type: str) -> None:
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    rope = {"rope_type": rope_type, "rope_theta": 1e4, "factor": 4.0}
+    if rope_type == "longrope":
+        rope |= {"original_max_position_embeddings": 64, "short_factor": [1.0] * 4, "long_factor": [3.0] * 4}
+    shape = {"vocab_size": 60, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
+    torch.manual_seed(0)
+    model = LlamaForCausalLM(LlamaConfig(**shape, max_position_embeddings=64, initializer_range=0.3, rope_parameters=rope)).eval()
+    long = tuple(torch.randint(0, 60, (150,)).tolist())
+    options = ((1, 2), (3, 4))
+    packed = is_packable(model)
+    alone, *_ = Scorer(model, packed=packed).score([Question((*long[:40], 5, 6), options)])
+    scorer = Scorer(model, packed=packed)
+    scorer.score([Question(long, options)])
+    assert scorer.score([Question((*long[:40], 5, 6), options)]) == [alone]
 
 
 async def test_a_single_question_is_exact(model: HFModel) -> None:
