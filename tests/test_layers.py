@@ -16,6 +16,7 @@ PACKAGE = Path(talm_sim.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 LAYERS = (
     ("errors", "types", "digests", "pointer", "schemas"),
+    ("toml_files",),
     ("config",),
     ("models",),
     ("tools_env", "scenarios"),

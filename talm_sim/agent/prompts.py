@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from importlib import resources
 from pathlib import Path
 
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.models.base import ASK_HUMAN
+from talm_sim.toml_files import packaged_toml, read_toml, texts_of
 from talm_sim.types import AwarenessKind, ToolSpec
 
 __all__ = ["Prompts", "load_prompts"]
@@ -54,31 +53,18 @@ def load_prompts(file: Path | None = None) -> Prompts:
     Raises:
         PrerequisiteError: The file is missing, is not TOML, or has an unknown key.
     """
-    texts = _texts(tomllib.loads((resources.files("talm_sim.agent") / "prompts.toml").read_text(encoding="utf-8")), "prompts.toml")
+    texts = _texts(packaged_toml("talm_sim.agent"), "prompts.toml")
     if file is not None:
-        try:
-            texts |= _texts(tomllib.loads(file.read_text(encoding="utf-8")), str(file))
-        except OSError:
-            raise PrerequisiteError(f"{file}: cannot be read; --prompts needs a TOML file.") from None
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as err:
-            raise PrerequisiteError(f"{file}: not valid TOML: {err}.") from None
+        texts |= _texts(read_toml(file, "--prompts"), str(file))
     return Prompts(**texts)
 
 
 def _texts(document: dict[str, object], where: str) -> dict[str, str]:
-    known = {field.name for field in fields(Prompts)}
+    known = sorted(field.name for field in fields(Prompts))
     texts: dict[str, str] = {}
     for table, prefix in _TABLES.items():
-        values = document.get(table, {})
-        if not isinstance(values, dict):
-            raise PrerequisiteError(f"{where}: '{table}' must be a table of texts.")
-        for key, text in values.items():
-            if prefix + key not in known:
-                names = [name.removeprefix(prefix) for name in known if name.startswith("awareness_") == bool(prefix)]
-                raise PrerequisiteError(f"{where}: unknown key '{table}.{key}'.{did_you_mean(key, sorted(names))}")
-            if not isinstance(text, str):
-                raise PrerequisiteError(f"{where}: '{table}.{key}' must be a text.")
-            texts[prefix + key] = text.strip()
+        keys = [name.removeprefix(prefix) for name in known if name.startswith("awareness_") == bool(prefix)]
+        texts |= {prefix + key: text for key, text in texts_of(document, table, keys, where, filled=False).items()}
     unknown = set(document) - {*_TABLES, "judge"}
     if unknown:
         name = sorted(unknown)[0]

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from importlib import resources
 from pathlib import Path
-from typing import Any
 
 from talm_sim.digests import canonical_json, digest
-from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.toml_files import packaged_toml, read_toml, texts_of
 from talm_sim.types import Episode, ToolEvent
 
 __all__ = ["JudgePrompts", "Section", "load_judge_prompts", "show", "transcript"]
@@ -37,30 +34,11 @@ def load_judge_prompts(file: Path | None = None) -> JudgePrompts:
     Raises:
         PrerequisiteError: The file cannot be read, is not TOML, or its `[judge]` table has an unknown key or a value that is no text.
     """
-    packaged = (resources.files("talm_sim.judges") / "prompts.toml").read_text(encoding="utf-8")
-    prompts = JudgePrompts(**_judge_table(tomllib.loads(packaged), "prompts.toml"))
+    known = [field.name for field in fields(JudgePrompts)]
+    prompts = JudgePrompts(**texts_of(packaged_toml("talm_sim.judges"), "judge", known, "prompts.toml"))
     if file is None:
         return prompts
-    try:
-        document = tomllib.loads(file.read_text(encoding="utf-8"))
-    except OSError:
-        raise PrerequisiteError(f"{file}: cannot be read; --prompts needs a TOML file.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as err:
-        raise PrerequisiteError(f"{file}: not valid TOML: {err}.") from None
-    return replace(prompts, **_judge_table(document, str(file)))
-
-
-def _judge_table(document: dict[str, Any], where: str) -> dict[str, str]:
-    table = document.get("judge", {})
-    if not isinstance(table, dict):
-        raise PrerequisiteError(f"{where}: 'judge' must be a table of texts.")
-    known = [field.name for field in fields(JudgePrompts)]
-    for key, text in table.items():
-        if key not in known:
-            raise PrerequisiteError(f"{where}: unknown key 'judge.{key}'.{did_you_mean(key, known)}")
-        if not isinstance(text, str) or not text.strip():
-            raise PrerequisiteError(f"{where}: 'judge.{key}' must be a text.")
-    return {key: text.strip() for key, text in table.items()}
+    return replace(prompts, **texts_of(read_toml(file, "--prompts"), "judge", known, str(file)))
 
 
 def show(question: str, sections: Sequence[Section]) -> str:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
-from typing import Any
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from talm_sim.digests import digest
 from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.toml_files import packaged_toml, read_toml, texts_of
 
 __all__ = ["WriterPrompts", "load_writer_prompts"]
 
@@ -44,27 +42,15 @@ def load_writer_prompts(file: Path | None = None) -> WriterPrompts:
     Raises:
         PrerequisiteError: The file is missing, is not TOML, or has an unknown key.
     """
-    texts: dict[str, dict[str, str]] = tomllib.loads((resources.files(__package__) / "prompts.toml").read_text(encoding="utf-8"))
-    texts = {step: {part: text.strip() for part, text in parts.items()} for step, parts in texts.items()}
+    built_in = packaged_toml("talm_sim.scenarios.generate")
+    texts = {step: texts_of(built_in, step, _PARTS, "prompts.toml") for step in built_in}
     if file is None:
         return WriterPrompts(texts)
-    try:
-        own: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8"))
-    except OSError:
-        raise PrerequisiteError(f"{file}: cannot be read; --prompts needs a TOML file.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as err:
-        raise PrerequisiteError(f"{file}: not valid TOML: {err}.") from None
-    for step, parts in own.items():
+    own = read_toml(file, "--prompts")
+    for step in own:
         if step not in texts:
             raise PrerequisiteError(f"{file}: unknown table '{step}'.{did_you_mean(step, texts)}")
-        if not isinstance(parts, dict):
-            raise PrerequisiteError(f"{file}: '{step}' must be a table of texts.")
-        for part, text in parts.items():
-            if part not in _PARTS:
-                raise PrerequisiteError(f"{file}: unknown key '{step}.{part}'.{did_you_mean(part, _PARTS)}")
-            if not isinstance(text, str) or not text.strip():
-                raise PrerequisiteError(f"{file}: '{step}.{part}' must be a text.")
-            texts[step][part] = text.strip()
+        texts[step] |= texts_of(own, step, _PARTS, str(file))
     return WriterPrompts(texts)
 
 

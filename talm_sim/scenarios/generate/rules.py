@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import random
 import re
-import tomllib
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
-from importlib import resources
 from typing import Any
 
 from talm_sim.digests import derived_seed
@@ -21,6 +19,7 @@ from talm_sim.models.invention import invent
 from talm_sim.scenarios.generate.items import Item
 from talm_sim.scenarios.generate.sources import SourceQuestion
 from talm_sim.scenarios.generate.writers import Written, tool_use_of_call
+from talm_sim.toml_files import packaged_toml
 from talm_sim.types import Behaviour, Fact, Missing
 
 __all__ = ["RULES", "RuleWriter"]
@@ -124,4 +123,4 @@ class RuleWriter:
 
 @lru_cache(maxsize=1)
 def _by_hand() -> dict[str, dict[str, str]]:
-    return tomllib.loads((resources.files(__package__) / "unanswerable.toml").read_text(encoding="utf-8"))
+    return packaged_toml("talm_sim.scenarios.generate", "unanswerable.toml")

@@ -1,0 +1,60 @@
+"""TOML files: those of the package, and the user's, whose every fault is one line."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Collection, Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from talm_sim.errors import PrerequisiteError, did_you_mean
+
+__all__ = ["packaged_toml", "read_toml", "texts_of"]
+
+
+def packaged_toml(package: str, name: str = "prompts.toml") -> dict[str, Any]:
+    """Read a file that lies in a package."""
+    return tomllib.loads((resources.files(package) / name).read_text(encoding="utf-8"))
+
+
+def read_toml(file: Path, option: str) -> dict[str, Any]:
+    """Read a file of the user's.
+
+    Args:
+        file: The file.
+        option: The option it was given with, for messages.
+
+    Raises:
+        PrerequisiteError: It cannot be read or is not TOML.
+    """
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as err:
+        raise PrerequisiteError(f"{file}: cannot be read: {err.strerror}; {option} needs a TOML file.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as err:
+        raise PrerequisiteError(f"{file}: not valid TOML: {err}.") from None
+
+
+def texts_of(document: Mapping[str, Any], table: str, known: Collection[str], where: str, *, filled: bool = True) -> dict[str, str]:
+    """Texts of one table, without white space around them.
+
+    Args:
+        document: The file's content.
+        table: The table's name; none is there where it is absent.
+        known: Keys it may have.
+        where: The file, for messages.
+        filled: Whether an empty text is refused.
+
+    Raises:
+        PrerequisiteError: It is no table, has an unknown key, or a value that is no text.
+    """
+    values = document.get(table, {})
+    if not isinstance(values, dict):
+        raise PrerequisiteError(f"{where}: '{table}' must be a table of texts.")
+    for key, text in values.items():
+        if key not in known:
+            raise PrerequisiteError(f"{where}: unknown key '{table}.{key}'.{did_you_mean(key, known)}")
+        if not isinstance(text, str) or (filled and not text.strip()):
+            raise PrerequisiteError(f"{where}: '{table}.{key}' must be a text.")
+    return {key: text.strip() for key, text in values.items()}
