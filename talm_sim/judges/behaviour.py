@@ -20,7 +20,7 @@ from talm_sim.types import Behaviour, Choice, Episode, Scenario, Termination, Ve
 
 __all__ = ["BehaviourJudge", "calls_a_tool", "classify", "config_digest", "not_judged", "open_judge"]
 
-_RULES = 1
+_RULES = 2
 
 _MARKUP = re.compile(
     r"<\|?tool[_▁]?calls?[_▁]?(?:begin)?\|?>|\[TOOL_CALLS\]|<function=[\w.-]+>|<\|python_tag\|>|functools\s*\[\s*\{"
@@ -204,5 +204,7 @@ def _is_call(value: Any) -> bool:
         return _is_call(inner)
     if isinstance(value.get("tool_calls"), list):
         return _is_call(value["tool_calls"])
+    if "description" in value:
+        return False  # a tool's specification, repeated
     name = value.get("name") or inner
     return isinstance(name, str) and any(isinstance(value.get(key), dict | str) for key in _ARGUMENTS)

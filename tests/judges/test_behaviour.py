@@ -69,6 +69,8 @@ def test_a_call_written_as_text_is_a_call_whatever_its_form(written: str) -> Non
         ("Paris (the capital) is in France.", DIRECT),
         ("Use print(x) to show it.", DIRECT),
         ('{"tool_calls": []}', DIRECT),
+        ('{"name": "clock", "description": "Tells the time.", "parameters": {"type": "object", "properties": {}}}', DIRECT),
+        ('{"type": "function", "function": {"name": "clock", "description": "", "parameters": {}}}', DIRECT),
         ("It is half past twelve. Would you like more details?", DIRECT),
         ("How about a walk in the park? It is sunny.", DIRECT),
         ("I found three hotels: the Grand, the Plaza and the Ritz. Which one should I book?", DIRECT),
