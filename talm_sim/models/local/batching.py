@@ -127,7 +127,7 @@ class Worker(Generic[Asked, Ready, Answer]):
             if isinstance(first, _Task):
                 self._run_task(first)
             else:
-                self._score_some(asked)
+                self._score_or_fail(asked)
 
     def _run_task(self, task: _Task) -> None:
         if task.future.cancelled():
@@ -138,6 +138,15 @@ class Worker(Generic[Asked, Ready, Answer]):
             _fail(task.future, self._in_words(err) if self._too_much(err) else err)
         else:
             _settle(task.future, result)
+
+    def _score_or_fail(self, asked: list[_Question[Asked, Ready, Answer]]) -> None:
+        try:
+            self._score_some(asked)
+        except BaseException as err:  # a bug of the engine's: whoever waits must hear of it, not wait for ever
+            with self._news:
+                self._waiting = [job for job in self._waiting if job not in asked]
+            for question in asked:
+                _fail(question.future, err)
 
     def _score_some(self, asked: list[_Question[Asked, Ready, Answer]]) -> None:
         ready: list[_Question[Asked, Ready, Answer]] = []

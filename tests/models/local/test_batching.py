@@ -177,3 +177,19 @@ def test_a_plan_keeps_its_bounds_and_never_leaves_the_oldest_out(sizes: list[int
     if len(chosen) > 1:
         assert max(sizes[index] for index in chosen) * len(chosen) <= budget
     assert [sizes[index] for index in chosen] == sorted((sizes[index] for index in chosen), reverse=True)
+
+
+@pytest.mark.parametrize("flaw", ["answer", "first"])
+async def test_an_engine_with_a_bug_leaves_nobody_waiting(flaw: str) -> None:
+    def first(ready: Sequence[int]) -> int:
+        return 7 if flaw == "first" and ready[0] > 1 else 0
+
+    def answer(ready: Sequence[int]) -> list[int]:
+        return [] if flaw == "answer" and ready[0] > 1 else [2 * one for one in ready]
+
+    worker: Worker[int, int, int] = Worker(lambda asked: (asked, asked), answer, batch_size=3, budget=1000, first=first)
+    for number in (5, 6):
+        with pytest.raises((ValueError, IndexError)):
+            await asyncio.wait_for(worker.ask(number), 10)
+    assert await worker.ask(1) == 2, "the thread goes on"
+    await worker.aclose()
