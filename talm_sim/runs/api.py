@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from talm_sim.agent.prompts import load_prompts
+from talm_sim.agent.templates import list_templates
 from talm_sim.config import RunConfig, Scope
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.batch import Ask, BatchCounts, run_batch
@@ -101,8 +102,9 @@ async def prepare(wanted: RunConfig) -> tuple[RunConfig, list[Scenario], Cassett
 
 
 def _in_scoring_order(scenarios: list[Scenario]) -> list[Scenario]:
-    """Long prompts first: where memory does not suffice, that is known at once. Those that show the same tools stand together: their prompts
-    begin alike, and a local model reads on from there.
+    """Long prompts first: where memory does not suffice, that is known at once.
+
+    Those that show the same tools stand together: their prompts begin alike, and a local model reads on from there.
     """
     longest: dict[tuple[str, ...], int] = {}
     for scenario in scenarios:
@@ -136,7 +138,9 @@ async def resume_async(
     config = overridden(stored.config, overrides, {Scope.OPERATIONAL}, verb="resume", otherwise="start a new run with `talm-sim run` instead.")
     load_prompts(config.prompts)
     if config.generation_digest() != stored.manifest.generation_digest:
-        changed = config.prompts or f"{stored.path}: run.json, or a wording built into talm-sim,"
+        own = [str(config.prompts)] if config.prompts else []
+        own += [config.template] if config.template not in list_templates() else []
+        changed = " or ".join(own) or f"{stored.path}: run.json, or a wording built into talm-sim,"
         raise PrerequisiteError(f"resume: {changed} has changed since the run began; restore it, or start a new run.")
     library = CassetteLibrary(config.cassettes)
     await check_judges(config, library, stored.scenarios())
