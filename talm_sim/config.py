@@ -53,7 +53,8 @@ SPLITS: dict[str, dict[str, tuple[str, ...]]] = {
 TEMPERATURES = {"talm": 1.0, "when2call": 0.0}
 """What a task samples with where nothing else is asked for: the papers' settings."""
 
-
+_JUDGES = {"talm": ("reference", "llm", "preference"), "when2call": ("behaviour", "behaviour-llm")}
+"""Task to the built-in judges made for it; judges of the user's own may judge any."""
 _SECRET_OPTION = re.compile(r"api_?key|(?:access|auth|bearer)_?token|secret|password|authorization|credential", re.IGNORECASE)
 
 
@@ -152,6 +153,11 @@ class RunConfig(BaseModel):
             raise ValueError(f"unknown split '{value}' of task {info.data['task']}.{did_you_mean(value, splits)}")
         return value
 
+    @field_validator("limit", mode="before")
+    @classmethod
+    def _number_as_text(cls, value: Any) -> Any:
+        return str(value) if type(value) is int else value
+
     @field_validator("limit")
     @classmethod
     def _valid_limit(cls, value: str | None) -> str | None:
@@ -165,6 +171,14 @@ class RunConfig(BaseModel):
             raise ValueError(f"'{value}' is no model: write PROVIDER/NAME, e.g. openai/gpt-4o or sim/oracle.")
         return value
 
+    @field_validator("model_options", mode="before")
+    @classmethod
+    def _values_as_text(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        words = {True: "true", False: "false"}
+        return {key: words[one] if type(one) is bool else str(one) if type(one) in {int, float} else one for key, one in value.items()}
+
     @field_validator("model_options")
     @classmethod
     def _no_secrets(cls, value: dict[str, str]) -> dict[str, str]:
@@ -175,11 +189,20 @@ class RunConfig(BaseModel):
 
     @model_validator(mode="after")
     def _options_fit_the_task(self) -> RunConfig:
-        talm_only = {"human": self.human not in {"auto", "none"}, "perturb": bool(self.perturb), "paired_run": self.paired_run is not None}
+        talm_only = {
+            "human": self.human not in {"auto", "none"},
+            "perturb": bool(self.perturb),
+            "paired_run": self.paired_run is not None,
+            "turn_limit": self.turn_limit != type(self).model_fields["turn_limit"].default,
+            "token_limit": self.token_limit is not None,
+        }
         choice_only = {"mode": self.mode != "logprob", "template": self.template != "auto"}
         for name, given in (choice_only if self.task == "talm" else talm_only).items():
             if given:
                 raise ValueError(f"--{name.replace('_', '-')} is no option of task {self.task}; leave it out, or choose another --task.")
+        for judge in self.judge:
+            if any(judge in judges for task, judges in _JUDGES.items() if task != self.task):
+                raise ValueError(f"--judge {judge}: does not judge task {self.task}; choose among {', '.join(_JUDGES[self.task])}.")
         return self
 
     @model_validator(mode="after")
@@ -267,6 +290,9 @@ class RunConfig(BaseModel):
             first = err.errors()[0]
             name = str(first["loc"][0]) if first["loc"] else ""
             message = first["msg"].removeprefix("Value error, ")
+            if not name:  # said of an option by its flag; the user may have written it elsewhere
+                place = next((place for key, place in origin.items() if message.startswith(f"--{key.replace('_', '-')} ")), "")
+                message = place + message[message.index(" ") :] if place else message
             raise PrerequisiteError(f"{origin[name]}: {message}" if name in origin else message) from None
 
 
@@ -320,7 +346,11 @@ def _from_environ(fields: dict[str, FieldInfo], environ: Any) -> dict[str, Any]:
         if isinstance(default, tuple):
             found[name] = tuple(part for part in text.split(",") if part)
         elif isinstance(default, dict):
-            found[name] = dict(part.split("=", 1) for part in text.split(",") if "=" in part)
+            pairs = [part.partition("=") for part in text.split(",") if part]
+            for key, equals, value in pairs:
+                if not key or not equals:
+                    raise PrerequisiteError(f"{ENV_PREFIX}{name.upper()}: '{key + equals + value}' is no K=V pair.")
+            found[name] = {key: value for key, _, value in pairs}
         else:
             found[name] = text
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,3 +27,45 @@ def test_other_options_pass(key: str) -> None:
 def test_a_number_out_of_bounds_is_refused(options: dict[str, Any]) -> None:
     with pytest.raises(PrerequisiteError, match=f"--{next(iter(options)).replace('_', '-')}: Input should be"):
         RunConfig.load(environ={}, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "flag"),
+    [
+        ({"human": "simulated"}, "human"),
+        ({"turn_limit": 9}, "turn-limit"),
+        ({"token_limit": 9}, "token-limit"),
+        ({"perturb": ("mask",)}, "perturb"),
+    ],
+)
+def test_what_a_task_cannot_use_is_refused(options: dict[str, Any], flag: str) -> None:
+    with pytest.raises(PrerequisiteError, match=f"^--{flag} is no option of task when2call; leave it out"):
+        RunConfig.load(environ={}, task="when2call", **options)
+
+
+def test_the_place_an_unfit_option_came_from_is_named(tmp_path: Path) -> None:
+    with pytest.raises(PrerequisiteError, match=r"^TALM_SIM_HUMAN is no option of task when2call"):
+        RunConfig.load(environ={"TALM_SIM_HUMAN": "simulated"}, task="when2call")
+    file = tmp_path / "c.toml"
+    file.write_text('task = "when2call"\nhuman = "simulated"\n')
+    with pytest.raises(PrerequisiteError, match=r"c\.toml: human is no option of task when2call"):
+        RunConfig.load(file, environ={})
+
+
+@pytest.mark.parametrize(("task", "judge"), [("when2call", "reference"), ("talm", "behaviour")])
+def test_a_judge_of_another_task_is_refused(task: str, judge: str) -> None:
+    with pytest.raises(PrerequisiteError, match=f"^--judge {judge}: does not judge task {task}; choose among "):
+        RunConfig.load(environ={}, task=task, judge=(judge,))
+    assert RunConfig.load(environ={}, task=task, judge=("mine",)).judge == ("mine",)
+
+
+def test_numbers_in_a_file_need_no_quotes(tmp_path: Path) -> None:
+    file = tmp_path / "c.toml"
+    file.write_text("limit = 3\n[model_options]\nbatch_size = 2\ntop_p = 0.5\nkeep = true\n")
+    config = RunConfig.load(file, environ={})
+    assert (config.limit, config.model_options) == ("3", {"batch_size": "2", "top_p": "0.5", "keep": "true"})
+
+
+def test_a_pair_in_the_environment_needs_its_equals_sign() -> None:
+    with pytest.raises(PrerequisiteError, match=r"^TALM_SIM_MODEL_OPTIONS: 'device' is no K=V pair\.$"):
+        RunConfig.load(environ={"TALM_SIM_MODEL_OPTIONS": "threads=1,device"})
