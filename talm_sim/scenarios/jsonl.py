@@ -27,7 +27,8 @@ def json_lines(source: Traversable) -> Iterator[tuple[str, Any]]:
     except OSError as err:
         raise PrerequisiteError(f"{source}: cannot be read: {err.strerror}; give a JSONL file with one scenario a line.") from None
     except UnicodeDecodeError as err:
-        raise PrerequisiteError(f"{source}: is not UTF-8 text (byte {err.start}); save it as UTF-8.") from None
+        place = err.object.count(10, 0, err.start) + 1  # line feeds before it
+        raise PrerequisiteError(f"{source}:{place}: is not UTF-8 text; save the file as UTF-8.") from None
     # Not splitlines(): JSON strings may hold line separators such as U+2028 unescaped.
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():

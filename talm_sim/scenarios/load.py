@@ -47,7 +47,12 @@ def load_scenarios(groups: Sequence[str], file: Path | None = None, limit: str |
         chosen += [scenario for scenario in read if scenario.group == group][start:stop]
     if not chosen:
         within = f" within limit {limit}" if limit else ""
-        raise PrerequisiteError(f"{file or packaged_data(task)}: no scenario of group {' or '.join(groups)}{within}.")
+        what = f"no scenario of group {' or '.join(groups)}{within}"
+        if file is None:
+            raise PrerequisiteError(
+                f"the packaged scenarios of task {task} hold {what}; choose another --split or --limit, or give --scenarios FILE."
+            )
+        raise PrerequisiteError(f"{file}: {what}.")
     return chosen
 
 
@@ -84,6 +89,8 @@ def _scenario(line: Any, kind: LineKind, where: str, task: str) -> Scenario:
         if task != TASK:
             raise PrerequisiteError(f"{where}: holds {kind.value}; add --task {TASK} to run it.")
         return scenario_of(line, where)
+    if not isinstance(line, dict):
+        raise PrerequisiteError(f"{where}: is no JSON object; write one scenario a line.")
     try:
         scenario = Scenario.model_validate(line)
     except ValidationError as err:

@@ -54,7 +54,7 @@ def test_line_separators_inside_a_string_do_not_break_a_line(tmp_path: Path) -> 
     ("line", "message"),
     [
         ('{"id": "b",', r"mine\.jsonl:3: not JSON \(.*\)"),
-        ("[]", r"mine\.jsonl:3: the line: "),
+        ("[]", r"mine\.jsonl:3: is no JSON object"),
         (json.dumps({"id": "b", "group": "perfect"}), r"mine\.jsonl:3: turns: Field required"),
         (_line("b", colour="red"), r"mine\.jsonl:3: colour: Extra inputs"),
         (_line("b", target={"type": "fact"}), r"mine\.jsonl:3: target: .*fact"),
@@ -72,7 +72,7 @@ def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(PrerequisiteError, match=r"none\.jsonl: cannot be read: No such file"):
         load_scenarios(["perfect"], tmp_path / "none.jsonl")
     (tmp_path / "latin.jsonl").write_bytes(b"\xe9")
-    with pytest.raises(PrerequisiteError, match=r"latin\.jsonl: is not UTF-8 text \(byte 0\)"):
+    with pytest.raises(PrerequisiteError, match=r"latin\.jsonl:1: is not UTF-8 text"):
         load_scenarios(["perfect"], tmp_path / "latin.jsonl")
 
 
@@ -82,3 +82,18 @@ def test_nothing_left_to_run_is_an_error(tmp_path: Path) -> None:
         load_scenarios(["no-tools"], file)
     with pytest.raises(PrerequisiteError, match="no scenario of group perfect within limit 2-3"):
         load_scenarios(["perfect"], file, "2-3")
+
+
+@pytest.mark.parametrize("line", ["[1]", "null", "3"])
+def test_a_line_that_is_no_object_is_said_so(tmp_path: Path, line: str) -> None:
+    file = tmp_path / "odd.jsonl"
+    file.write_text(line + "\n")
+    with pytest.raises(PrerequisiteError, match=r"odd\.jsonl:1: is no JSON object; write one scenario a line\.$"):
+        load_scenarios(("direct",), file, task="when2call")
+
+
+def test_a_group_that_is_not_packaged_is_said_without_a_path() -> None:
+    with pytest.raises(
+        PrerequisiteError, match=r"^the packaged scenarios of task when2call hold no scenario of group direct; choose another --split"
+    ):
+        load_scenarios(("direct",), task="when2call")
