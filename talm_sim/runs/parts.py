@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+import signal
+import threading
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,7 +18,7 @@ from talm_sim.tools_env.cassettes import CassetteLibrary, RecordingTransport
 from talm_sim.tools_env.client import ToolClient
 from talm_sim.tools_env.clock import RealClock, VirtualClock
 from talm_sim.tools_env.environment import Environment
-from talm_sim.types import Scenario, ToolSpec
+from talm_sim.types import Choice, Scenario, ToolSpec
 
 if TYPE_CHECKING:
     from talm_sim.agent.templates import Template
@@ -51,18 +53,31 @@ class Parts:
         return max(self.config.max_episodes, 2 * getattr(self.model, "batch_size", 0) if self.environment is None else 0)
 
     def check(self, scenarios: Sequence[Scenario]) -> None:
-        """See that the tools of every scenario are there.
+        """See that the tools of every scenario are there, and that it can be written for the model.
 
         Raises:
-            PrerequisiteError: A scenario names a tool or perturbation that is not.
+            PrerequisiteError: A scenario names a tool or perturbation that is not there, or the template fails on it.
         """
         if self.environment is None:
+            with _interruptible():
+                self._check_written(scenarios)
             return
         if not self.environment.specs and any(scenario.tools for scenario in scenarios):
             where = self.config.cassettes or "the shipped recordings"
             raise PrerequisiteError(f"{where}: no tools are recorded there; choose another --cassettes, or add --tools live.")
         for scenario in scenarios:
             self.environment.open(scenario)
+
+    def _check_written(self, scenarios: Sequence[Scenario]) -> None:
+        for scenario in scenarios:
+            if self.template is None or not isinstance(scenario.target, Choice):
+                continue
+            try:
+                self.template.prompt(scenario.query, scenario.shown_tools)
+                for option in scenario.target.options if _scores(self.config) else ():
+                    self.template.option(option)
+            except PrerequisiteError as err:
+                raise PrerequisiteError(f"scenario {scenario.id}: {err}") from None
 
     def tools_of(self, scenarios: Sequence[Scenario]) -> list[ToolSpec]:
         """The environment's tools that `scenarios` name, missing ones included."""
@@ -71,6 +86,19 @@ class Parts:
         named = {name for scenario in scenarios for name in (*scenario.tools, *(call.tool for call in scenario.gold_calls))}
         named |= {scenario.missing.name for scenario in scenarios if scenario.missing}
         return [spec for name, spec in sorted(self.environment.specs.items()) if name in named]
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let Ctrl-C end work that never yields, such as a user's template that loops; an event loop's own handler waits for its next turn."""
+    if threading.current_thread() is not threading.main_thread() or not callable(before := signal.getsignal(signal.SIGINT)):
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @asynccontextmanager

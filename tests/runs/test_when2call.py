@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
+import threading
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal
@@ -99,3 +102,25 @@ def test_a_run_can_be_made_inside_a_loop(tmp_path: Path) -> None:
 
     stored = asyncio.run(run_async(RunConfig(task="when2call", model="sim/cautious", run_dir=tmp_path), limit="2"))
     assert stored.finished == stored.total
+
+
+def test_what_a_template_cannot_write_is_said_before_the_run_exists(tmp_path: Path) -> None:
+    template = tmp_path / "mine.jinja"
+    template.write_text("{% macro prompt(question) %}{{ question.nothing }}{% endmacro %}{% macro tool_call(name) %}{{ name }}{% endmacro %}")
+    with pytest.raises(PrerequisiteError, match=r"^scenario [\w-]+: .*mine\.jinja:1: macro 'prompt' failed"):
+        played(tmp_path, "sim/oracle", template=str(template))
+    assert list(tmp_path.iterdir()) == [template]
+
+
+def test_ctrl_c_ends_a_template_that_loops(tmp_path: Path) -> None:
+    template = tmp_path / "loops.jinja"
+    loops = "{% for a in range(99999) %}{% for b in range(99999) %}{% for c in range(99999) %}{% endfor %}{% endfor %}{% endfor %}"
+    template.write_text("{% macro prompt(question) %}" + loops + "{% endmacro %}{% macro tool_call(name) %}{{ name }}{% endmacro %}")
+    before = signal.getsignal(signal.SIGINT)
+    timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        played(tmp_path, "sim/oracle", template=str(template))
+    timer.join()
+    assert signal.getsignal(signal.SIGINT) == before
+    assert list(tmp_path.iterdir()) == [template]
