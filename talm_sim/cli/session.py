@@ -16,7 +16,7 @@ from talm_sim.cli.blocks import FAILED, AnyBlock, block_lines, block_of
 from talm_sim.cli.console import stderr, stdout
 from talm_sim.cli.progress import Display, JsonDisplay, open_display
 from talm_sim.cli.responder import TerminalResponder
-from talm_sim.cli.text import count, one_line
+from talm_sim.cli.text import clean, count, one_line
 from talm_sim.config import RunConfig
 from talm_sim.models import sim
 from talm_sim.runs.ablate import Ablation, ablate
@@ -172,6 +172,6 @@ def _say_what_next(stored: StoredRun, failed: int) -> None:
         lines.append(f"not finished. Continue with: talm-sim resume {path}")
     example = next((episode.id for episode in stored.episodes()), None)
     if example is not None:
-        lines.append(f"one episode: talm-sim show {path}:{example}")
+        lines.append(f"one episode: talm-sim show {shlex.quote(clean(f'{short_name(stored.path)}:{example}'))}")
         lines.append(f"this table:  talm-sim report {path}")
     click.echo("\n".join(lines), err=True)

@@ -5,10 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from talm_sim.config import RunConfig
+from talm_sim.runs.api import run
 
 Talm = Callable[..., tuple[int, str, str]]
 
@@ -122,3 +126,32 @@ def test_runs_list(stored: Path, talm: Talm) -> None:
     infos = {info["id"]: info for info in json.loads(talm("runs", "list", "--json")[1])}
     assert infos["a-run"]["finished"] == 4
     assert infos["broken"]["problem"]
+
+
+def test_a_page_is_not_written_over_a_file_of_another_kind(stored: Path, talm: Talm, tmp_path: Path) -> None:
+    data = tmp_path / "items.jsonl"
+    data.write_text("{}\n")
+    code, out, err = talm("report", "a-run", "--html", str(data))
+    assert (code, out, err) == (2, "", f"talm-sim: error: --html {data}: the name must end in .html.\n")
+    assert data.read_text() == "{}\n"
+
+
+def test_the_episodes_of_multiple_choice_show_right_and_chosen(talm: Talm, tmp_path: Path) -> None:
+    run(RunConfig(task="when2call", model="sim/eager", limit="1", run_dir=tmp_path), run_id="c")
+    code, out, err = talm("show", "c", "--run-dir", str(tmp_path))
+    assert (code, err) == (0, "")
+    assert out.split()[:5] == ["Episode", "Ended", "Right", "Chosen", "Verdicts"]
+    rows = json.loads(talm("show", "c", "--run-dir", str(tmp_path), "--json")[1])
+    assert {(row["right"], row["chosen"]) for row in rows} >= {("request_for_info", "tool_call"), ("tool_call", "tool_call")}
+
+
+def test_the_command_that_is_suggested_can_be_pasted(talm: Talm, tmp_path: Path) -> None:
+    answers = {"direct": "Yes.", "tool_call": '{"name": "f", "arguments": {}}', "request_for_info": "Which?", "cannot_answer": "No."}
+    row = {"uuid": "a;\x1b[2Jtouch $(x)", "question": "Which?", "correct_answer": "direct", "answers": answers, "tools": []}
+    file = tmp_path / "rows.jsonl"
+    file.write_text(json.dumps(row) + "\n")
+    options = ("--task", "when2call", "--model", "sim/oracle", "--scenarios", str(file), "--run-dir", str(tmp_path / "r"), "--run-id", "c")
+    code, _, err = talm("run", *options)
+    assert code == 0
+    shown = next(line for line in err.splitlines() if line.startswith("one episode:"))
+    assert shlex.split(shown)[-1].endswith("c:a;touch $(x)")

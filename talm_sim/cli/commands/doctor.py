@@ -111,7 +111,9 @@ def _print(report: dict[str, Any]) -> None:
     print_page(Text("\nA live run needs", style="bold"))
     needs = _grid()
     for provider in report["providers"]:
-        names = " and ".join([*provider["needs"], *(f"module {name}, not installed" for name in provider["not_installed"])]) or "nothing"
+        absent = " and ".join(provider["not_installed"])
+        wanted = [*provider["needs"], *([f"{absent}, not installed"] if absent else [])]
+        names = " and ".join(wanted) or "nothing"
         there = f"set for {', '.join(provider['found'])}" if provider["found"] else "set"
         state = f": {there if provider['ready'] else 'not set'}" if provider["needs"] else ""
         needs.add_row(provider["form"], Text(names + state, style="" if provider["ready"] else "yellow"))

@@ -44,6 +44,8 @@ def command(
     """
     if as_json + as_csv + as_markdown > 1:
         raise click.UsageError("--json, --csv and --markdown exclude each other.")
+    if page is not None and page.suffix.lower() not in {".html", ".htm"}:
+        raise PrerequisiteError(f"--html {page}: the name must end in .html.")
     stored = [load_run(run, run_dir) for run in runs] or [_newest(run_dir)]
     if page is not None or picture is not None:
         _write(_told_apart([block_of(item) for item in stored], stored), page, picture)

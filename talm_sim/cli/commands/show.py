@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -11,6 +12,7 @@ from talm_sim.cli.console import print_page
 from talm_sim.cli.transcript import transcript
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.stored import StoredRun, load_run
+from talm_sim.types import Episode
 
 __all__ = ["command"]
 
@@ -49,23 +51,31 @@ def _find(text: str, run_dir: Path) -> tuple[StoredRun, str]:
     return load_run(parts[0], run_dir), ""
 
 
+def _likeliest(episode: Episode) -> str:
+    best = max(episode.option_scores, key=lambda one: one.logprob, default=None)
+    return best.behaviour.value if best else ""
+
+
 def _print_episodes(stored: StoredRun, as_json: bool) -> None:
     words = {True: "pass", False: "fail", None: "-"}
     verdicts: dict[str, list[str]] = {}
     for verdict in stored.verdicts():
         verdicts.setdefault(verdict.episode_id, []).append(f"{verdict.judge} {words[verdict.value]}")
-    rows = [
+    choices = stored.config.task == "when2call"
+    rows: list[dict[str, Any]] = [
         {
             "episode": item.id,
             "termination": item.termination.value,
             "tools": len(item.tool_events),
             "questions": len(item.human_events),
             "verdicts": ", ".join(verdicts.get(item.id, [])),
+            **({"right": item.group, "chosen": _likeliest(item)} if choices else {}),
         }
         for item in stored.episodes()
     ]
     if as_json:
         print_json(rows)
         return
-    columns = {"episode": "Episode", "termination": "Ended", "tools": "Calls", "questions": "Asked", "verdicts": "Verdicts"}
+    seen = {"right": "Right", "chosen": "Chosen"} if choices else {"tools": "Calls", "questions": "Asked"}
+    columns = {"episode": "Episode", "termination": "Ended", **seen, "verdicts": "Verdicts"}
     print_list(rows, columns, empty="no episode is finished yet")
