@@ -103,6 +103,8 @@ def generate_session(order: Order) -> dict[str, Any]:
     """
     if order.model != RULES and order.model.startswith("sim/"):
         raise PrerequisiteError(f"--model {order.model}: is a control that plays scenarios; the writer without a model is {RULES}.")
+    if order.model == RULES and order.prompts is not None:
+        raise PrerequisiteError(f"--prompts {order.prompts}: {RULES} has no wordings to replace; leave it out, or choose another --model.")
     RunConfig.load(model=order.model, model_options=order.model_options, environ={})  # one rule for names and for secrets among options
     scenarios = _scenarios(order.file)
     sources, dropped = source_questions(scenarios, CassetteLibrary().tool_specs())
@@ -166,11 +168,11 @@ async def _generate(
 ) -> dict[str, Any]:
     traffic = _traffic(order, library)
     console = stderr()
+    settings = order.settings
+    writer = _writer(order, sources, traffic)
     if traffic in (Traffic.LIVE, Traffic.RECORD):
         recorded = f", recorded below {library.root}" if traffic is Traffic.RECORD else ""
         console.print(f"live: {one_line(order.model.split('/', 1)[0])} (model {one_line(order.model)}{recorded})", style="bold yellow")
-    settings = order.settings
-    writer = _writer(order, sources, traffic)
     try:
         with _progress(console) as on_progress:
             return await generate(

@@ -65,6 +65,7 @@ def test_generate_takes_its_own_rows_as_sources(talm: Talm) -> None:
         (("--limit", "900-901"), "no source question"),
         (("--prompts", "none.toml", "--model", "openai-api/none-such/m"), "none.toml"),
         (("--from", "none.jsonl"), "none.jsonl"),
+        (("--prompts", "none.toml"), "no wordings to replace"),
     ],
 )
 def test_what_the_user_must_mend_is_one_line(talm: Talm, arguments: tuple[str, ...], named: str) -> None:
@@ -72,6 +73,7 @@ def test_what_the_user_must_mend_is_one_line(talm: Talm, arguments: tuple[str, .
     assert (code, out) == (2, "")
     lines = [line for line in err.splitlines() if line.startswith("talm-sim: error")]
     assert len(lines) == 1 and named in lines[0]
+    assert "live:" not in err
 
 
 def test_a_recording_is_replayed_to_the_same_bytes(talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,3 +154,10 @@ def test_review_at_a_terminal_writes_what_was_kept(talm: Talm, monkeypatch: pyte
     assert code == 0 and "kept rows: made/kept.jsonl" in err.replace("\n", " ")
     assert out.startswith("2 of 2 decided: 1 kept (50%), 1 dropped")
     assert {json.loads(line)["correct_answer"] for line in Path("made/kept.jsonl").read_text().splitlines()} == {Behaviour.TOOL_CALL.value}
+
+
+def test_a_folder_without_items_says_how_to_make_some(talm: Talm, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    code, out, err = talm("scenarios", "review", "empty")
+    assert (code, out) == (2, "")
+    assert err == "talm-sim: error: empty: holds no items.jsonl; make items first: talm-sim scenarios generate --out FOLDER\n"

@@ -149,6 +149,8 @@ def open_review(place: Path, *, rejected: bool = False) -> Review:
     """
     folder = place.is_dir()
     file = place / ITEMS if folder else place
+    if folder and not file.is_file():
+        raise PrerequisiteError(f"{place}: holds no {ITEMS}; make items first: talm-sim scenarios generate --out FOLDER")
     rows = {scenario.id: row_of(scenario) for scenario in read_rows(file)}
     entries = list(_items(rows.values()))
     if rejected:
