@@ -126,10 +126,11 @@ def load_engine(name: str, model: str, options: HFOptions) -> Engine:
 
 def hush(transformers: Any) -> None:
     """Keep progress bars and warnings off stderr, which belongs to the caller's own display."""
-    from huggingface_hub.utils import disable_progress_bars
+    from huggingface_hub.utils import disable_progress_bars, logging
 
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
+    logging.set_verbosity_error()
     disable_progress_bars()
 
 
@@ -147,15 +148,27 @@ def _device(torch: Any, name: str, asked: str) -> str:
 
 
 def _load(name: str, place: str, what: str, auto: Any, **options: Any) -> Any:
+    unreachable = "" if Path(place).is_dir() else _hub_problem(place)
     try:
-        return auto.from_pretrained(place, **options)
+        return auto.from_pretrained(place, local_files_only=bool(unreachable), **options)
     except Exception as err:  # a damaged file breaks in as many ways as there are libraries that read it
         if Path(place).is_dir():
             raise PrerequisiteError(f"{name}: the {what} in {place} cannot be loaded: {_line(err)}") from err
         raise PrerequisiteError(
             f"{name}: '{place}' is no directory, was not fetched by `talm-sim models get`, and the model hub did not give it "
-            f"(no such id, or no network): {_line(err)}"
+            f"(no such id, or no network): {unreachable or _line(err)}"
         ) from err
+
+
+def _hub_problem(model: str) -> str:
+    """Ask the hub once for a model, lest loading tries a dead network for minutes before it looks into the hub's cache."""
+    import huggingface_hub as hub
+
+    try:
+        hub.get_hf_file_metadata(hub.hf_hub_url(model, "config.json"), timeout=10)
+    except Exception as err:  # a network's errors are those of whichever client this version of the library uses
+        return _line(err)
+    return ""
 
 
 def _line(err: Exception) -> str:

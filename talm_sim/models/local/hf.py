@@ -6,12 +6,13 @@ format, where decoding is held to the schema.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import BaseMessage
 
-from talm_sim.errors import PrerequisiteError
+from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.models.base import Continuation, GenerationSettings, Model
 from talm_sim.models.chat import Completion
 from talm_sim.models.constrained import ANSWER_CHARS, ConstrainedModel
@@ -59,6 +60,8 @@ class HFModel:
         self.chat_template = chat_template_of(engine.tokenizer)
         self._engine = engine
         self._packed = is_packable(engine.model)
+        self._closing = threading.Event()
+        _stop_between_layers(engine.model, self._closing)
         self._ends = end_tokens(engine.model, engine.tokenizer)
         self._grammars: JsonGrammars | None = None
         scorer = Scorer(engine.model, packed=self._packed)
@@ -126,7 +129,8 @@ class HFModel:
         return await self._worker.run(lambda cancelled: self._write(prompt, settings, schema, cancelled))
 
     async def aclose(self) -> None:
-        """End the thread."""
+        """End the thread, also in the middle of a long prompt."""
+        self._closing.set()
         await self._worker.aclose()
 
     def _prepare(self, asked: Asked) -> tuple[Question, int]:
@@ -176,6 +180,19 @@ class _SchemaChat:
 
 def _usage(fed: int, written: Written) -> Usage:
     return Usage(input_tokens=fed, output_tokens=written.fed)
+
+
+def _stop_between_layers(model: Any, closing: threading.Event) -> None:
+    """Let a pass end at the next layer once the model is closed: a long prompt may take minutes on CPU, and Ctrl-C must not wait for it."""
+    import torch
+
+    def stop(*_: Any) -> None:
+        if closing.is_set():
+            raise ProviderError("the model was closed.")
+
+    stacks = [module for module in model.modules() if isinstance(module, torch.nn.ModuleList)]
+    for layer in max(stacks, key=len, default=()):
+        layer.register_forward_pre_hook(stop)
 
 
 def _is_out_of_memory(err: BaseException) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import threading
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -260,3 +261,25 @@ async def test_a_real_model_knows_a_capital_and_acts() -> None:
     assert bool(turn.tool_calls) is not bool(turn.text)
     assert turn.usage.input_tokens > 50 and turn.usage.output_tokens > 5
     await model.aclose()
+
+
+async def test_closing_ends_a_pass_in_the_middle(tiny: Path) -> None:
+    model = _open(tiny)
+    layers = model._engine.model.model.layers
+    entered, go_on = threading.Event(), threading.Event()
+    passed: list[int] = []
+
+    def wait(*_: object) -> None:
+        entered.set()
+        go_on.wait(30)
+
+    layers[0].register_forward_hook(wait)
+    layers[1].register_forward_hook(lambda *_: passed.append(1))
+    asked = asyncio.ensure_future(model.score("the head", ["one", "two"]))
+    await asyncio.to_thread(entered.wait, 30)
+    asked.cancel()
+    closing = asyncio.ensure_future(model.aclose())
+    await asyncio.sleep(0.05)
+    go_on.set()
+    await asyncio.wait_for(closing, 30)
+    assert not passed
