@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -21,6 +22,9 @@ from talm_sim.types import Episode, Scenario, Termination
 
 __all__ = ["episode_runner"]
 
+Play = Callable[..., Awaitable[Episode | Waiting]]
+"""Runs one episode of a task: as `EpisodeRunner`, given the recordings to play or write."""
+
 
 def episode_runner(parts: Parts, saver: BaseCheckpointSaver[Any] | None) -> EpisodeRunner:
     """Make the runner of a run's task.
@@ -29,20 +33,33 @@ def episode_runner(parts: Parts, saver: BaseCheckpointSaver[Any] | None) -> Epis
         parts: What the run is made of.
         saver: Keeps paused episodes; None where nobody is asked.
     """
-    if parts.environment is None:
-        return _SingleStepRunner(parts)
-    return _TalmRunner(_agent(parts, saver), parts)
+    play = _single_step(parts) if parts.environment is None else partial(run_episode, _agent(parts, saver))
+    return _Runner(parts, play)
 
 
-class _Recordings:
-    """The recordings of a run's episodes: opened before one, saved after it."""
+class _Runner:
+    """Runs an episode with its recordings in place: opened before it, saved after it."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Parts, play: Play) -> None:
         self._config: RunConfig = parts.config
         self._library: CassetteLibrary = parts.library
         self._digest = parts.config.generation_digest()
+        self._play = play
 
-    def open(self, scenario: Scenario, epoch: int) -> Players:
+    async def __call__(
+        self,
+        scenario: Scenario,
+        *,
+        epoch: int,
+        attempt: int,
+        resume: Mapping[str, HumanReply] | None = None,
+        state: Mapping[str, Any] | None = None,
+    ) -> Episode | Waiting:
+        players = self._open(scenario, epoch)
+        result = await self._play(scenario, epoch=epoch, attempt=attempt, players=players, resume=resume, state=state)
+        return await self._finish(players, scenario, epoch, result)
+
+    def _open(self, scenario: Scenario, epoch: int) -> Players:
         config, library = self._config, self._library
         tools = model = None
         if config.tools in (Traffic.REPLAY, Traffic.RECORD):
@@ -69,7 +86,7 @@ class _Recordings:
             ]
             self._library.save_human_answers(self._config.model, scenario.id, scenario.group, epoch, self._digest, answers)
 
-    async def finish(self, players: Players, scenario: Scenario, epoch: int, result: Episode | Waiting) -> Episode | Waiting:
+    async def _finish(self, players: Players, scenario: Scenario, epoch: int, result: Episode | Waiting) -> Episode | Waiting:
         """Say of an episode that a replay missed what it asked for, and save what was recorded."""
         missed = [miss for player in (players.tools, players.model) if player is not None for miss in player.misses]
         if missed and isinstance(result, Episode) and result.termination is not Termination.REPLAY_MISS:
@@ -80,44 +97,15 @@ class _Recordings:
         return result
 
 
-class _TalmRunner:
-    def __init__(self, agent: Agent, parts: Parts) -> None:
-        self._agent = agent
-        self._recordings = _Recordings(parts)
+def _single_step(parts: Parts) -> Play:
+    config = parts.config
+    settings = GenerationSettings(config.sampling_temperature, config.max_new_tokens, config.seed)
+    agent = SingleStepAgent(parts.model, "score" if config.mode == "logprob" else "respond", parts.template, settings)
 
-    async def __call__(
-        self,
-        scenario: Scenario,
-        *,
-        epoch: int,
-        attempt: int,
-        resume: Mapping[str, HumanReply] | None = None,
-        state: Mapping[str, Any] | None = None,
-    ) -> Episode | Waiting:
-        players = self._recordings.open(scenario, epoch)
-        result = await run_episode(self._agent, scenario, epoch=epoch, attempt=attempt, players=players, resume=resume, state=state)
-        return await self._recordings.finish(players, scenario, epoch, result)
+    async def play(scenario: Scenario, *, epoch: int, attempt: int, players: Players, **_: Any) -> Episode:
+        return await run_single_step(agent, scenario, epoch=epoch, attempt=attempt, player=players.model)
 
-
-class _SingleStepRunner:
-    def __init__(self, parts: Parts) -> None:
-        config = parts.config
-        settings = GenerationSettings(config.sampling_temperature, config.max_new_tokens, config.seed)
-        self._agent = SingleStepAgent(parts.model, "score" if config.mode == "logprob" else "respond", parts.template, settings)
-        self._recordings = _Recordings(parts)
-
-    async def __call__(
-        self,
-        scenario: Scenario,
-        *,
-        epoch: int,
-        attempt: int,
-        resume: Mapping[str, HumanReply] | None = None,
-        state: Mapping[str, Any] | None = None,
-    ) -> Episode | Waiting:
-        players = self._recordings.open(scenario, epoch)
-        result = await run_single_step(self._agent, scenario, epoch=epoch, attempt=attempt, player=players.model)
-        return await self._recordings.finish(players, scenario, epoch, result)
+    return play
 
 
 def _agent(parts: Parts, saver: BaseCheckpointSaver[Any] | None) -> Agent:
