@@ -19,7 +19,7 @@ from talm_sim.scenarios.tool_texts import required_of
 from talm_sim.schemas import validator_of
 from talm_sim.types import Behaviour, Missing, MissingKind
 
-__all__ = ["LIMITS", "OPTION_CHECKS", "Check", "differs", "failures", "first_failure"]
+__all__ = ["LIMITS", "OPTION_CHECKS", "Check", "differs", "failures"]
 
 Check = Callable[[str, Item], str]
 """Looks at a text of an item; returns what is wrong with it, or an empty text. Its name is the function's."""
@@ -193,8 +193,3 @@ def failures(text: str, item: Item, checks: Sequence[Check]) -> list[tuple[str, 
     if not text.strip():
         return [(says_something.__name__, says_something(text, item))]
     return [(check.__name__, reason) for check in checks if (reason := check(text, item))]
-
-
-def first_failure(text: str, item: Item, checks: Sequence[Check]) -> tuple[str, str] | None:
-    """The first check that a text fails."""
-    return next(iter(failures(text, item, checks)), None)
