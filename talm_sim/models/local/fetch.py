@@ -92,8 +92,8 @@ def fetch_model(
     if not force and _is_complete(target, recipe):
         say(f"{target} is complete; nothing to do")
         return target
-    if target.exists() and (not target.is_dir() or (any(target.iterdir()) and not (target / "config.json").exists())):
-        raise PrerequisiteError(f"{target}: exists and is no model directory; it is left alone. Name another with --to.")
+    if target.exists() and (not target.is_dir() or (any(target.iterdir()) and _provenance(target).get("model") != recipe.model)):
+        raise PrerequisiteError(f"{target}: exists and was not made by `talm-sim models get {name}`; it is left alone. Name another with --to.")
     _check_packages(name)
     try:
         _make(recipe, target, gguf, say)
@@ -122,11 +122,16 @@ def _check_packages(name: str) -> None:
 
 
 def _is_complete(target: Path, recipe: Recipe) -> bool:
+    return _provenance(target).get("source_sha256") == recipe.sha256
+
+
+def _provenance(target: Path) -> dict[str, Any]:
+    """What a directory says of how it was made; empty where it does not."""
     try:
-        provenance = json.loads((target / PROVENANCE).read_text(encoding="utf-8"))
+        found = json.loads((target / PROVENANCE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return False
-    return isinstance(provenance, dict) and provenance.get("source_sha256") == recipe.sha256
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _make(recipe: Recipe, target: Path, gguf: Path | None, say: Callable[[str], None]) -> None:

@@ -112,6 +112,7 @@ def test_an_old_directory_stays_until_the_new_one_is_whole(tmp_path: Path, monke
     target = tmp_path / "m"
     target.mkdir()
     (target / "config.json").write_text("old")
+    (target / "PROVENANCE.json").write_text('{"model": "some/tiny", "source_sha256": "of an older recipe"}')
 
     def fail(path: Path) -> None:
         raise PrerequisiteError("the tokenizer is wrong")
@@ -124,11 +125,15 @@ def test_an_old_directory_stays_until_the_new_one_is_whole(tmp_path: Path, monke
     assert (target / "config.json").read_text() == "{}"
 
 
-def test_what_is_no_model_directory_is_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(PrerequisiteError, match="exists and is no model directory"):
+@pytest.mark.parametrize(
+    "files", [{"notes.txt": "mine"}, {"config.json": "{}"}, {"config.json": "{}", "PROVENANCE.json": '{"model": "other"}'}]
+)
+def test_what_was_not_made_here_is_left_alone(tmp_path: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    with pytest.raises(PrerequisiteError, match="exists and was not made by `talm-sim models get smollm2-135m`; it is left alone"):
         fetch_model("smollm2-135m", target=tmp_path, force=True)
-    assert (tmp_path / "notes.txt").read_text() == "mine"
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == files
 
 
 def test_the_command_prints_the_directory_and_how_to_use_it(
