@@ -14,7 +14,7 @@ from talm_sim.scenarios.generate.review import Entry, Review, Summary
 
 __all__ = ["review_entries", "summary_lines"]
 
-HINT = "k keep; d drop; s skip; b back; w why did the checks reject it; q quit. Everything is kept at once."
+HINT = "k keep; d drop; s skip; b back; {why}q quit. Everything is kept at once."
 _LONGEST = 1_200
 
 
@@ -39,7 +39,7 @@ def review_entries(review: Review, console: Console, read: Callable[[], str | No
 
 def _ask(entry: Entry, review: Review, console: Console, read: Callable[[], str | None]) -> int | None:
     """Let the person decide; returns how far to move, None to stop."""
-    console.print(HINT, style="dim")
+    console.print(HINT.format(why="" if entry.passed else "w why did the checks reject it; "), style="dim")
     while True:
         console.print("keep? [k/d/s/b/q] ", end="")
         line = read()

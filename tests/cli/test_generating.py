@@ -161,3 +161,10 @@ def test_a_folder_without_items_says_how_to_make_some(talm: Talm, tmp_path: Path
     code, out, err = talm("scenarios", "review", "empty")
     assert (code, out) == (2, "")
     assert err == "talm-sim: error: empty: holds no items.jsonl; make items first: talm-sim scenarios generate --out FOLDER\n"
+
+
+def test_why_is_offered_only_where_the_checks_rejected(talm: Talm) -> None:
+    talm(*GENERATE)
+    assert "why did the checks reject it" not in " ".join(reviewed(Path("made"), "q")[0].split())
+    rejected = " ".join(reviewed(Path("made"), *["s"] * 400, rejected=True)[0].split())
+    assert "w why did the checks reject it" in rejected

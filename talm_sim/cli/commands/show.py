@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from talm_sim.cli.arguments import json_option, print_json, print_list, run_dir_option
+from talm_sim.cli.choice_table import BEHAVIOUR_LABELS
 from talm_sim.cli.console import print_page
 from talm_sim.cli.transcript import transcript
 from talm_sim.errors import PrerequisiteError
@@ -78,4 +79,6 @@ def _print_episodes(stored: StoredRun, as_json: bool) -> None:
         return
     seen = {"right": "Right", "chosen": "Chosen"} if choices else {"tools": "Calls", "questions": "Asked"}
     columns = {"episode": "Episode", "termination": "Ended", **seen, "verdicts": "Verdicts"}
+    for row in rows if choices else ():
+        row |= {name: BEHAVIOUR_LABELS.get(row[name], row[name]) for name in ("right", "chosen")}
     print_list(rows, columns, empty="no episode is finished yet")
