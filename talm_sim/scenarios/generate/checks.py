@@ -31,6 +31,7 @@ _PREAMBLE = re.compile(
     r"|\bit (?:can|cannot) serve\s*:|[.?!]\W+(?:it lacks|leave out|new request|request|answer|question)\s*:",
     re.IGNORECASE,
 )
+_MARKUP = re.compile(r'\{\s*"|"\s*:\s*[{\["]|</?[A-Za-z_]\w*>|<\|\w*')
 
 
 def says_something(text: str, item: Item) -> str:
@@ -44,6 +45,12 @@ def is_the_text_alone(text: str, item: Item) -> str:
     if match and match[0] in item.source.question:
         return ""
     return f"it announces the text ('{match[0].strip()[:40]}')" if match else ""
+
+
+def is_in_words(text: str, item: Item) -> str:
+    """No JSON, no tags: a call, or a piece of the prompt, is no answer in words."""
+    found = _MARKUP.search(text)
+    return f"it holds markup ('{found[0][:40]}')" if found and found[0] not in item.source.question else ""
 
 
 def is_in_english(text: str, item: Item) -> str:
@@ -126,6 +133,11 @@ def refusal_declines(text: str, item: Item) -> str:
     return "" if declines(text) else "it does not say that it cannot be done"
 
 
+def refusal_asks_nothing(text: str, item: Item) -> str:
+    """A refusal that asks back is a follow-up, too."""
+    return "it asks something" if "?" in text else ""
+
+
 def refusal_stays_with_the_question(text: str, item: Item) -> str:
     """The refusal saw no tool, so it can name nothing but what the question names."""
     found = names_new_things(text, [item.question])
@@ -171,7 +183,7 @@ def _names(text: str, value: Any) -> bool:
     return not isinstance(value, bool) and mentions(text, value)
 
 
-_ALWAYS: tuple[Check, ...] = (says_something, is_the_text_alone, is_in_english)
+_ALWAYS: tuple[Check, ...] = (says_something, is_the_text_alone, is_in_words, is_in_english)
 OPTION_CHECKS: dict[Behaviour, tuple[Check, ...]] = {
     Behaviour.DIRECT: (*_ALWAYS, direct_is_short, direct_asks_nothing, direct_has_no_disclaimer, direct_is_no_echo),
     Behaviour.TOOL_CALL: (says_something, call_is_complete),
@@ -183,7 +195,14 @@ OPTION_CHECKS: dict[Behaviour, tuple[Check, ...]] = {
         follow_up_asks_for_the_missing,
         follow_up_asks_for_nothing_given,
     ),
-    Behaviour.CANNOT_ANSWER: (*_ALWAYS, speaks_of_no_tool, refusal_is_short, refusal_declines, refusal_stays_with_the_question),
+    Behaviour.CANNOT_ANSWER: (
+        *_ALWAYS,
+        speaks_of_no_tool,
+        refusal_is_short,
+        refusal_declines,
+        refusal_asks_nothing,
+        refusal_stays_with_the_question,
+    ),
 }
 """The checks of each option, in the order in which they are made."""
 

@@ -50,7 +50,8 @@ _DECLINES = re.compile(
 _DISCLAIMS = re.compile(
     r"\b(?:as an ai|language model|i(?:'m| am) (?:not sure|sorry|afraid|unable|not able)|i (?:cannot|can't|do not|don't|am unable|could not)"
     r"|i couldn't|sorry|unfortunately|please note|note that|keep in mind|may vary|might vary|can vary|may not be (?:accurate|exact|up to date)"
-    r"|estimate only|check (?:the|an?) (?:official|latest|current)|consult|verify|real-time|up-to-date|hypothetical|made-up|fictional)\b",
+    r"|estimate only|check (?:the|an?) (?:official|latest|current)|consult|verify|real-time|up-to-date|hypothetical|made-up|fictional"
+    r"|(?:it is|it's) (?:not possible|impossible) to|there (?:is|'s) no way to|(?:cannot|can't) be (?:determined|known|found|said))\b",
     re.IGNORECASE,
 )
 _TOOLS = re.compile(
