@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal
@@ -23,6 +22,7 @@ from pydantic.fields import FieldInfo
 
 from talm_sim.digests import digest
 from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.toml_files import read_toml
 
 __all__ = ["DEFAULT_MODEL", "ENV_PREFIX", "SPLITS", "TEMPERATURES", "RunConfig", "Scope", "Traffic", "parse_limit", "scope_of"]
 
@@ -274,7 +274,7 @@ class RunConfig(BaseModel):
         values: dict[str, Any] = {}
         origin: dict[str, str] = {}
         if file is not None:
-            for key, value in _read_toml(file).items():
+            for key, value in read_toml(file, "--config").items():
                 name = key.replace("-", "_")
                 if name not in cls.model_fields:
                     raise PrerequisiteError(f"{file}: unknown key '{key}'.{did_you_mean(name, cls.model_fields)}")
@@ -324,15 +324,6 @@ def parse_limit(text: str | None) -> tuple[int, int | None]:
     if stop <= start:
         raise ValueError(f"limit '{text}' selects nothing: it ends before it begins.")
     return start, stop
-
-
-def _read_toml(file: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise PrerequisiteError(f"{file}: no such file.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as err:
-        raise PrerequisiteError(f"{file}: not valid TOML: {err}.") from None
 
 
 def _from_environ(fields: dict[str, FieldInfo], environ: Any) -> dict[str, Any]:

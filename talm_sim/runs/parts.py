@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from talm_sim.agent.shown_tools import tool_specs
 from talm_sim.config import RunConfig, Traffic
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import Model, ScenarioModel, TextModel
@@ -70,9 +71,12 @@ class Parts:
 
     def _check_written(self, scenarios: Sequence[Scenario]) -> None:
         for scenario in scenarios:
-            if self.template is None or not isinstance(scenario.target, Choice):
+            if not isinstance(scenario.target, Choice):
                 continue
             try:
+                if self.template is None:
+                    tool_specs(scenario.shown_tools)
+                    continue
                 self.template.prompt(scenario.query, scenario.shown_tools)
                 for option in scenario.target.options if _scores(self.config) else ():
                     self.template.option(option)

@@ -95,7 +95,7 @@ def test_order_of_precedence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         (["--split", "underspecifed"], "--split: unknown split 'underspecifed' of task talm. Did you mean 'underspecified'?"),
         (["--limit", "0"], "--limit: limit '0' selects nothing"),
         (["--model", "gpt-4o"], "--model: 'gpt-4o' is no model"),
-        (["--config", "missing.toml"], "missing.toml: no such file"),
+        (["--config", "missing.toml"], "missing.toml: cannot be read: No such file or directory; --config needs a TOML file."),
         (["--epochs", "0"], "--epochs: "),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -56,3 +57,15 @@ def test_a_recording_is_replayed_by_itself_with_the_server_gone(tmp_path: Path, 
     recorded = [path for path in (tmp_path / "recordings").rglob("*") if path.is_file()]
     assert recorded
     assert not [path for path in recorded if KEY.encode() in path.read_bytes()]
+
+
+def test_a_tool_that_no_provider_takes_is_named_before_the_run_exists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VLLM_BASE_URL", "http://127.0.0.1:9/v1")
+    answers = {"direct": "d", "tool_call": '{"name": "f", "arguments": {}}', "request_for_info": "r?", "cannot_answer": "c"}
+    row = {"uuid": "odd", "question": "q?", "correct_answer": "direct", "answers": answers, "tools": ['{"no": "name"}']}
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text(json.dumps(row) + "\n")
+    config = RunConfig(task="when2call", mode="judge", model="openai-api/vllm/m", scenarios=rows, run_dir=tmp_path / "runs")
+    with pytest.raises(PrerequisiteError, match=r"^scenario odd: tool '.*' ?: is no JSON object with a name"):
+        run(config)
+    assert list(tmp_path.iterdir()) == [rows]
