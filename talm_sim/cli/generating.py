@@ -20,6 +20,7 @@ from talm_sim.cli.text import count, one_line
 from talm_sim.config import WEAK_MODELS, RunConfig, Traffic, parse_limit
 from talm_sim.errors import CassetteMissError, PrerequisiteError
 from talm_sim.models.registry import open_model
+from talm_sim.runs.resolve import in_process
 from talm_sim.scenarios.generate import (
     RULES,
     Dropped,
@@ -194,7 +195,7 @@ def _traffic(order: Order, library: CassetteLibrary) -> Traffic | None:
     """Where the model's answers come from; None where there is no model."""
     if order.model == RULES:
         return None
-    if order.model.split("/", 1)[0] in {"hf", "vllm"}:
+    if in_process(order.model):
         if order.traffic in (Traffic.REPLAY, Traffic.RECORD):
             raise PrerequisiteError(f"--{order.traffic.value}: {order.model} runs in this process and has no traffic to record; leave it out.")
         return Traffic.LIVE
@@ -223,13 +224,9 @@ def _writer(order: Order, sources: list[SourceQuestion], traffic: Traffic | None
 
     model = opened(constrained=False)
     # Opening a model in process twice would load it twice; such a model keeps to the labels by itself where it can.
-    labeller = opened(constrained=True) if order.constrained and traffic is not None and not _in_process(order.model) else model
+    labeller = opened(constrained=True) if order.constrained and traffic is not None and not in_process(order.model) else model
     kept = {"temperature": order.temperature, "top_p": order.top_p, "max_new_tokens": order.max_new_tokens, "seed": order.seed}
     return ModelWriter(model, labeller, prompts, asks_tool_use=order.tool_use == "model", **kept)  # type: ignore[arg-type]
-
-
-def _in_process(model: str) -> bool:
-    return model.split("/", 1)[0] in {"hf", "vllm"}
 
 
 def _tapes(
