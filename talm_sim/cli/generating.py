@@ -151,7 +151,7 @@ def print_report(report: Mapping[str, Any], out: Path) -> None:
 
 
 def _parts(counts: Mapping[str, int], noun: str) -> str:
-    return ", ".join(f"{number:,} with {name} {noun}" for name, number in counts.items()) or "none"
+    return ", ".join(f"{number:,} with {name} {noun.removesuffix('s') if name == '1' else noun}" for name, number in counts.items()) or "none"
 
 
 def _scenarios(file: Path | None) -> list[Scenario]:

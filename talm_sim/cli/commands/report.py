@@ -99,10 +99,8 @@ def _newest(run_dir: Path) -> StoredRun:
 
 def _markdown(blocks: Sequence[AnyBlock]) -> str:
     talm = [block for block in blocks if isinstance(block, Block)]
-    choices = [
-        line for block in blocks if isinstance(block, ChoiceBlock) for line in choice_markdown(block.title, block.summaries, block.notes)
-    ]
-    return "\n".join([*(_talm_markdown(talm) if talm else ()), *choices])
+    parts = ["\n".join(choice_markdown(block.title, block.summaries, block.notes)) for block in blocks if isinstance(block, ChoiceBlock)]
+    return "\n\n".join([*(["\n".join(_talm_markdown(talm))] if talm else []), *parts])
 
 
 def _talm_markdown(blocks: Sequence[Block]) -> list[str]:
