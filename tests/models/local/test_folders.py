@@ -117,12 +117,17 @@ class _Offline:
         raise OSError(f"cannot find {place}\nand more")
 
 
+def _no_network(*_: object, **__: object) -> str:
+    raise OSError("no network")
+
+
 @pytest.fixture
 def fakes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stand-ins for the heavy packages, so that their absence is no excuse."""
     fake = SimpleNamespace(AutoTokenizer=_Offline, AutoModelForCausalLM=_Offline)
     monkeypatch.setitem(sys.modules, "torch", _FakeTorch(1))
     monkeypatch.setitem(sys.modules, "transformers", fake)
+    monkeypatch.setitem(sys.modules, "huggingface_hub", SimpleNamespace(hf_hub_url=_no_network, get_hf_file_metadata=_no_network))
     monkeypatch.setattr(engine, "hush", lambda transformers: None)
 
 
