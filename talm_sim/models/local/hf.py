@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import BaseMessage
@@ -190,8 +191,9 @@ def _stop_between_layers(model: Any, closing: threading.Event) -> None:
         if closing.is_set():
             raise ProviderError("the model was closed.")
 
-    stacks = [module for module in model.modules() if isinstance(module, torch.nn.ModuleList)]
-    for layer in max(stacks, key=len, default=()):
+    # The outermost list is the layers'; those inside them are experts or heads.
+    stacks = [(name.count("."), module) for name, module in model.named_modules() if isinstance(module, torch.nn.ModuleList)]
+    for layer in min(stacks, key=itemgetter(0), default=(0, ()))[1]:
         layer.register_forward_pre_hook(stop)
 
 

@@ -84,9 +84,9 @@ async def test_a_shared_cache_gives_what_full_passes_give_for_any_batch_size(
     assert model._packed == (kind == "tiny")
     asked = [(prompt, OPTIONS[: 2 + number % 3]) for number, prompt in enumerate(PROMPTS)]
     found = await asyncio.gather(*(model.score(*one) for one in asked))
+    full_passes = [_naive(model, prompt, options) for prompt, options in asked]
     await model.aclose()
-    for (prompt, options), scores in zip(asked, found, strict=True):
-        expected = _naive(model, prompt, options)
+    for scores, expected in zip(found, full_passes, strict=True):
         assert [score.logprob for score in scores] == pytest.approx(expected, abs=1e-4, rel=1e-5)
         assert max(range(len(scores)), key=lambda at: scores[at].logprob) == max(range(len(scores)), key=expected.__getitem__)
 
