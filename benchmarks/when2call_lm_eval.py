@@ -186,7 +186,7 @@ def main() -> int:
     parser.add_argument("--template", default="default")
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--least-ratio", type=float, default=LEAST_RATIO, help="how many times as fast is enough; 0 where other work runs beside")
+    parser.add_argument("--least-ratio", type=float, default=LEAST_RATIO, help="times as fast that is enough; 0 beside other work")
     args = parser.parse_args()
     base = os.environ.get("TALM_SIM_BENCH_DATA", "")
     file = Path(base) / "when2call" / "when2call_sample.jsonl"
