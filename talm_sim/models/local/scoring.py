@@ -281,5 +281,6 @@ def _chosen(logits: torch.Tensor, row: _Row) -> torch.Tensor:
     import torch
 
     targets = torch.tensor([token for option in row.options for token in option], device=logits.device)
-    logits = logits.float()
-    return (logits.gather(-1, targets[:, None])[:, 0] - logits.logsumexp(-1)).double().cpu()
+    # Not logsumexp: on CPU it is nearer the truth by 6e-6 a token, which over long options sets the figures apart from everybody else's.
+    logprobs = torch.log_softmax(logits.float(), dim=-1)
+    return logprobs.gather(-1, targets[:, None])[:, 0].double().cpu()
