@@ -25,20 +25,21 @@ def blocks(language: str) -> list[str]:
 COMMANDS = sorted({line[line.index("talm-sim ") :] for block in blocks("sh") for line in block.splitlines() if "talm-sim " in line})
 
 
-def parse(command: click.Command, arguments: list[str], name: str, parent: click.Context | None = None) -> None:
+def parse(command: click.Command, arguments: list[str], name: str, parent: click.Context | None = None) -> click.Context:
     """Parse a command line down to its last command without doing anything; raises what the user would be told."""
     if not isinstance(command, click.Group):
-        command.make_context(name, arguments, parent=parent)
-        return
+        return command.make_context(name, arguments, parent=parent)
     context = click.Context(command, info_name=name, parent=parent)
     inner_name, inner, rest = command.resolve_command(context, arguments)
     assert inner is not None and inner_name is not None
-    parse(inner, rest, inner_name, context)
+    return parse(inner, rest, inner_name, context)
 
 
 @pytest.mark.parametrize("line", COMMANDS)
 def test_every_command_of_the_readme_is_one(line: str) -> None:
-    parse(root, shlex.split(line)[1:], "talm-sim")
+    words = shlex.split(line)
+    context = parse(root, words[1:], "talm-sim")
+    assert context.command_path.split() == words[: len(context.command_path.split())]
 
 
 def test_the_readme_shows_commands_of_every_kind() -> None:

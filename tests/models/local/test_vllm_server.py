@@ -91,8 +91,10 @@ def test_a_server_lives_from_start_to_stop(tmp_path: Path) -> None:
 
 def test_a_server_that_does_not_listen_is_ended_all_the_same(tmp_path: Path) -> None:
     with started(fake(tmp_path, "deaf", grace=0.2)):
-        pass
+        assert pids(tmp_path)
+        assert all(is_alive(pid) for pid in pids(tmp_path))
     eventually(lambda: gone(tmp_path))
+    assert not any(is_alive(pid) for pid in pids(tmp_path))
 
 
 def test_a_crash_while_starting_gives_its_reason_and_log(tmp_path: Path) -> None:
