@@ -19,8 +19,7 @@ from talm_sim.cli.console import stderr
 from talm_sim.cli.text import count, one_line
 from talm_sim.config import WEAK_MODELS, RunConfig, Traffic, parse_limit
 from talm_sim.errors import CassetteMissError, PrerequisiteError
-from talm_sim.models.registry import open_model
-from talm_sim.runs.resolve import in_process
+from talm_sim.models.registry import in_process, open_model
 from talm_sim.scenarios.generate import (
     RULES,
     Dropped,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from talm_sim.models.base import Model
 
-__all__ = ["ENTRY_POINT_GROUP", "Provider", "ProviderStatus", "list_providers", "open_model", "provider"]
+__all__ = ["ENTRY_POINT_GROUP", "Provider", "ProviderStatus", "chats_only", "in_process", "list_providers", "open_model", "provider"]
 
 ENTRY_POINT_GROUP = "talm_sim.models"
 """Entry points of this group name a function that takes a `ModelRequest` and returns a `Model`."""
@@ -38,6 +38,7 @@ class Provider:
         needs: Environment variables a live run needs.
         constrains: Whether its models can act through the constrained tool format.
         packages: Modules a live run needs beyond the default install.
+        local: Whether its models run on this machine: they take prompts to the letter, and make no requests to record or replay.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Provider:
     needs: tuple[str, ...] = ()
     constrains: bool = False
     packages: tuple[str, ...] = ()
+    local: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,7 @@ _BUILT_IN = (
         "talm_sim.models.local.hf:open_hf",
         constrains=True,
         packages=("torch", "transformers"),
+        local=True,
     ),
     Provider(
         "vllm",
@@ -123,12 +126,14 @@ _BUILT_IN = (
         "talm_sim.models.local.vllm_model:open_vllm",
         constrains=True,
         packages=("vllm",),
+        local=True,
     ),
     Provider(
         "sim",
         "sim/oracle|eager|cautious|asker",
         "Scripted controls whose true metric values are known; no language models.",
         "talm_sim.models.sim:open_sim",
+        local=True,
     ),
 )
 _registered: dict[str, Provider] = {one.name: one for one in _BUILT_IN}
@@ -192,6 +197,17 @@ def open_model(
         raise PrerequisiteError(f"model '{name}': --tool-format constrained works with {able} only; use --tool-format native.")
     request = ModelRequest(name, model, transport_factory, max_retries, max_connections, timeout, dict(options or {}), constrained, replay)
     return _opener(found)(request)
+
+
+def in_process(model: str) -> bool:
+    """Whether a model, named `provider/model`, makes no requests, so that there is no traffic to record or replay."""
+    found = _providers().get(model.partition("/")[0])
+    return found is not None and found.local
+
+
+def chats_only(model: str) -> bool:
+    """Whether a model is known, without being opened, to take messages alone and no prompt to the letter."""
+    return any(one.name == model.partition("/")[0] and not one.local for one in _BUILT_IN)
 
 
 def list_providers(environ: Mapping[str, str] | None = None) -> list[ProviderStatus]:

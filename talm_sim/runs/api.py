@@ -13,12 +13,13 @@ from talm_sim.agent.prompts import load_prompts
 from talm_sim.agent.templates import list_templates
 from talm_sim.config import RunConfig, Scope
 from talm_sim.errors import PrerequisiteError
+from talm_sim.models.registry import in_process
 from talm_sim.runs.batch import Ask, BatchCounts, run_batch
 from talm_sim.runs.events import OnEvent, RunFinished, RunStarted, ignore_events
 from talm_sim.runs.judging import check_judges, judge_run
 from talm_sim.runs.manifest import create_run, find_run, fresh_run_id
 from talm_sim.runs.parts import Parts, open_parts
-from talm_sim.runs.resolve import configure, in_process, overridden, resolve
+from talm_sim.runs.resolve import configure, overridden, resolve
 from talm_sim.runs.store import RunStore
 from talm_sim.runs.stored import StoredRun
 from talm_sim.runs.wiring import check_recorded, open_runner

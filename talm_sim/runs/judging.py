@@ -13,10 +13,9 @@ from talm_sim.judges.pairing import PerfectPairs, perfect_episodes
 from talm_sim.judges.prompts import load_judge_prompts
 from talm_sim.judges.registry import default_judges, judge_config_digest, open_judge
 from talm_sim.models.base import Model
-from talm_sim.models.registry import open_model
+from talm_sim.models.registry import in_process, open_model
 from talm_sim.runs import rows
 from talm_sim.runs.events import OnEvent
-from talm_sim.runs.resolve import in_process
 from talm_sim.runs.scoring import score
 from talm_sim.runs.store import RunStore
 from talm_sim.runs.stored import load_run

@@ -13,8 +13,7 @@ from talm_sim.agent.shown_tools import tool_specs
 from talm_sim.config import RunConfig, Traffic
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import Model, ScenarioModel, TextModel
-from talm_sim.models.registry import open_model
-from talm_sim.runs.resolve import in_process
+from talm_sim.models.registry import chats_only, in_process, open_model
 from talm_sim.tools_env.cassettes import CassetteLibrary, RecordingTransport
 from talm_sim.tools_env.client import ToolClient
 from talm_sim.tools_env.clock import RealClock, VirtualClock
@@ -25,9 +24,6 @@ if TYPE_CHECKING:
     from talm_sim.agent.templates import Template
 
 __all__ = ["Parts", "open_parts"]
-
-CHAT_PROVIDERS = frozenset({"openai", "openai-api", "anthropic", "langchain"})
-"""Providers of chat models only: they take no prompt to the letter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +108,7 @@ async def open_parts(config: RunConfig, library: CassetteLibrary) -> AsyncIterat
     Raises:
         PrerequisiteError: Something the run needs is missing: a key, a recording, a package, a port.
     """
-    if _scores(config) and config.model.partition("/")[0] in CHAT_PROVIDERS:
+    if _scores(config) and chats_only(config.model):
         raise _no_logprobs(config)  # said before the provider asks for a key
     async with AsyncExitStack() as stack:
         environment = await _environment(config, library, stack) if config.task == "talm" else None

@@ -8,8 +8,9 @@ from typing import Any, Protocol
 
 from talm_sim.config import RunConfig, Scope, Traffic, scope_of
 from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.models.registry import in_process
 
-__all__ = ["Recordings", "configure", "in_process", "overridden", "resolve"]
+__all__ = ["Recordings", "configure", "overridden", "resolve"]
 
 RECORDINGS = Path("recordings")
 """Where new recordings go unless the user names a directory: the shipped ones are not written to."""
@@ -40,11 +41,6 @@ def configure(config: RunConfig | None, options: Mapping[str, Any]) -> RunConfig
         raise PrerequisiteError(f"unknown option '{unknown[0]}'.{did_you_mean(unknown[0], RunConfig.model_fields)}")
     given = {} if config is None else {name: getattr(config, name) for name in config.model_fields_set}
     return RunConfig.load(environ={}, **{**given, **options})
-
-
-def in_process(model: str) -> bool:
-    """Whether a model makes no requests, so that there is no traffic to record or replay."""
-    return model.partition("/")[0] in {"sim", "hf", "vllm"}
 
 
 def resolve(config: RunConfig, recordings: Recordings, groups: Sequence[str] | None = None) -> RunConfig:
