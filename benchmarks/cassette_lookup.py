@@ -24,7 +24,7 @@ from vcr.request import Request
 from vcr.serializers import jsonserializer
 
 from talm_sim.config import Traffic
-from talm_sim.tools_env.cassettes import CassetteLibrary, HttpRequest, HttpResponse, Player, Tape, pack
+from talm_sim.recordings import CassetteLibrary, HttpRequest, HttpResponse, Player, Tape, pack
 
 LIMIT_MS = 0.3
 STOCK_MATCHERS = (matchers.method, matchers.scheme, matchers.host, matchers.path, matchers.query, matchers.body)

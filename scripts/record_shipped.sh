@@ -18,6 +18,6 @@ for control in oracle eager cautious asker; do run --model "sim/$control" --huma
 run --model sim/asker --human simulated --tools record
 for human in none simulated; do run --model openai-api/vllm/smollm2-135m --human "$human" --record --max-episodes 16; done
 
-"$bin/python" -m talm_sim.tools_env.cassettes "$recordings" cassettes --command "scripts/record_shipped.sh" \
+"$bin/python" -m talm_sim.recordings "$recordings" cassettes --command "scripts/record_shipped.sh" \
     --licence "Apache-2.0 (scenarios, model, its output); tool answers: see talm_sim/scenarios/data/talm/LICENCE.md" \
     --notes "Real traffic of SmolLM2-135M-Instruct behind vLLM, constrained tool format, temperature 1.0, seed 0. Human answers are the scenarios' own."

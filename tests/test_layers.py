@@ -15,10 +15,11 @@ import talm_sim
 PACKAGE = Path(talm_sim.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 LAYERS = (
-    ("errors", "types", "digests", "pointer", "schemas"),
-    ("toml_files",),
+    ("errors", "types", "digests", "schemas"),
+    ("plugins", "toml_files"),
     ("config",),
     ("models",),
+    ("recordings",),
     ("tools_env", "scenarios"),
     ("agent", "judges"),
     ("runs",),

@@ -18,7 +18,7 @@ from talm_sim.agent.prompts import Prompts
 from talm_sim.digests import derived_seed
 from talm_sim.errors import CassetteMissError
 from talm_sim.models.base import GenerationSettings, Model, ScenarioModel
-from talm_sim.tools_env.cassettes import Player, current_player
+from talm_sim.recordings import Player, current_player
 from talm_sim.tools_env.environment import Environment, EpisodeTools
 from talm_sim.types import Episode, Event, ModelTurn, Scenario, Termination, Usage, episode_id
 

@@ -8,8 +8,8 @@ from typing import Literal, Protocol
 
 from talm_sim.digests import digest
 from talm_sim.errors import CassetteMissError
+from talm_sim.recordings import RecordedAnswer
 from talm_sim.scenarios.missing import question_is_about
-from talm_sim.tools_env.cassettes import RecordedAnswer
 from talm_sim.types import MissingKind, Scenario, ToolSpec
 
 __all__ = ["HumanReply", "RecordedResponder", "Responder", "SimulatedResponder", "describe_missing", "question_digest"]

@@ -21,7 +21,7 @@ from talm_sim.agent.shown_tools import tool_specs
 from talm_sim.digests import derived_seed
 from talm_sim.errors import CassetteMissError, ContextOverflowError, ProviderError
 from talm_sim.models.base import GenerationSettings, Model, ScenarioModel, TextModel
-from talm_sim.tools_env.cassettes import Player, current_player
+from talm_sim.recordings import Player, current_player
 from talm_sim.types import Choice, Episode, ModelTurn, OptionScore, Scenario, Termination, Usage, episode_id
 
 if TYPE_CHECKING:

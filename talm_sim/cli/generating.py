@@ -20,6 +20,7 @@ from talm_sim.cli.text import count, one_line
 from talm_sim.config import WEAK_MODELS, RunConfig, Traffic, parse_limit
 from talm_sim.errors import CassetteMissError, PrerequisiteError
 from talm_sim.models.registry import in_process, open_model
+from talm_sim.recordings import CassetteLibrary, RecordingTransport, current_player
 from talm_sim.scenarios.generate import (
     RULES,
     Dropped,
@@ -37,7 +38,6 @@ from talm_sim.scenarios.hub import local_file
 from talm_sim.scenarios.jsonl import json_lines
 from talm_sim.scenarios.load import load_scenarios
 from talm_sim.scenarios.when2call import TASK, LineKind, kind_of
-from talm_sim.tools_env.cassettes import CassetteLibrary, RecordingTransport, current_player
 from talm_sim.types import Behaviour, Scenario
 
 __all__ = ["GROUP", "Order", "generate_session", "print_report"]

@@ -34,6 +34,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from jsonpointer import EndOfList, JsonPointerException, resolve_pointer
 from langchain_core.messages import BaseMessage, ToolMessage
 
 from talm_sim.errors import PrerequisiteError, ProviderError, did_you_mean
@@ -42,7 +43,6 @@ from talm_sim.models.invention import invent
 from talm_sim.models.messages import text_of
 from talm_sim.models.request import ModelRequest
 from talm_sim.models.sim_choices import ChoicePolicy
-from talm_sim.pointer import resolve_pointer
 from talm_sim.types import Choice, Fact, Facts, GoldCall, Missing, MissingKind, ModelTurn, Scenario, ToolCall, ToolSpec
 
 __all__ = ["CONTROLS", "SimModel", "open_sim"]
@@ -242,10 +242,13 @@ def _read(text: str) -> Any:
 
 def _resolve(document: Any, pointer: str) -> Any:
     """The part of a tool result that a JSON pointer names."""
-    try:
-        return _NOT_THERE if document is None else resolve_pointer(document, pointer)
-    except LookupError:
+    if document is None:
         return _NOT_THERE
+    try:
+        found = resolve_pointer(document, pointer)
+    except JsonPointerException:
+        return _NOT_THERE
+    return _NOT_THERE if isinstance(found, EndOfList) else found
 
 
 def _shown(value: Any) -> str:

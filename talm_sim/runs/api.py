@@ -14,6 +14,7 @@ from talm_sim.agent.templates import list_templates
 from talm_sim.config import RunConfig, Scope
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.registry import in_process
+from talm_sim.recordings import CassetteLibrary
 from talm_sim.runs.batch import Ask, BatchCounts, run_batch
 from talm_sim.runs.events import OnEvent, RunFinished, RunStarted, ignore_events
 from talm_sim.runs.judging import check_judges, judge_run
@@ -25,7 +26,6 @@ from talm_sim.runs.stored import StoredRun
 from talm_sim.runs.wiring import check_recorded, open_runner
 from talm_sim.scenarios.load import load_scenarios
 from talm_sim.scenarios.when2call import rough_length
-from talm_sim.tools_env.cassettes import CassetteLibrary
 from talm_sim.types import Scenario
 
 __all__ = ["judge", "judge_async", "prepare", "resume", "resume_async", "run", "run_async", "to_completion"]

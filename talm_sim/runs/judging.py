@@ -14,12 +14,12 @@ from talm_sim.judges.prompts import load_judge_prompts
 from talm_sim.judges.registry import default_judges, judge_config_digest, open_judge
 from talm_sim.models.base import Model
 from talm_sim.models.registry import in_process, open_model
+from talm_sim.recordings import CassetteLibrary, RecordingTransport, current_player
 from talm_sim.runs import rows
 from talm_sim.runs.events import OnEvent
 from talm_sim.runs.scoring import score
 from talm_sim.runs.store import RunStore
 from talm_sim.runs.stored import load_run
-from talm_sim.tools_env.cassettes import CassetteLibrary, RecordingTransport, current_player
 from talm_sim.types import Episode, Scenario
 
 __all__ = ["check_judges", "judge_run", "judge_traffic"]

@@ -14,7 +14,7 @@ from talm_sim.config import RunConfig, Traffic
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import Model, ScenarioModel, TextModel
 from talm_sim.models.registry import chats_only, in_process, open_model
-from talm_sim.tools_env.cassettes import CassetteLibrary, RecordingTransport
+from talm_sim.recordings import CassetteLibrary, RecordingTransport
 from talm_sim.tools_env.client import ToolClient
 from talm_sim.tools_env.clock import RealClock, VirtualClock
 from talm_sim.tools_env.environment import Environment

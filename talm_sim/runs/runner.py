@@ -15,9 +15,9 @@ from talm_sim.agent.prompts import load_prompts
 from talm_sim.agent.single_step import SingleStepAgent, run_single_step
 from talm_sim.config import RunConfig, Traffic
 from talm_sim.models.base import GenerationSettings
+from talm_sim.recordings import CassetteLibrary, RecordedAnswer
 from talm_sim.runs.batch import EpisodeRunner
 from talm_sim.runs.parts import Parts
-from talm_sim.tools_env.cassettes import CassetteLibrary, RecordedAnswer
 from talm_sim.types import Episode, Scenario, Termination
 
 __all__ = ["episode_runner"]

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from jsonpointer import JsonPointerException, resolve_pointer
+
 from talm_sim.errors import PrerequisiteError, ToolError
-from talm_sim.pointer import resolve_pointer
 from talm_sim.scenarios.seeds import Seed, load_seeds
 from talm_sim.types import Fact, Facts, GoldCall, Missing, MissingKind, Scenario, Source, ToolSpec, Turn
 
@@ -42,7 +43,7 @@ def build_scenarios(seeds_dir: Path, specs: Mapping[str, ToolSpec], call: CallTo
             try:
                 for scenario in _derive(f"{file.stem}-{number:02}", seed, specs, call):
                     groups[scenario.group].append(scenario)
-            except (ToolError, LookupError, ValueError) as err:
+            except (ToolError, JsonPointerException, LookupError, ValueError) as err:
                 raise PrerequisiteError(f"{file}: scenario {number}: {err}") from None
     if not groups["perfect"]:
         raise PrerequisiteError(f"{seeds_dir}: no seeds: it needs <category>.toml files with [[scenario]] tables.")

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from jsonpointer import JsonPointerException, resolve_pointer
+
 from talm_sim.digests import canonical_json
 from talm_sim.errors import ToolError
-from talm_sim.pointer import resolve_pointer
 from talm_sim.scenarios.build import GROUPS, CallTool
 from talm_sim.scenarios.leaks import find_leak, mentions, tokens
 from talm_sim.schemas import validator_of
@@ -242,7 +243,7 @@ def _compare(fact: Fact, results: Sequence[Any]) -> Iterator[Finding]:
         return
     try:
         value = resolve_pointer(results[fact.call], fact.pointer)
-    except (ValueError, LookupError) as err:
+    except JsonPointerException as err:
         yield f"fact '{fact.name}': {err}", "correct the pointer"
         return
     if type(value) is not type(fact.value) or value != fact.value:

@@ -13,7 +13,7 @@ import requests
 from requests.adapters import HTTPAdapter
 
 from talm_sim.errors import ProviderError
-from talm_sim.tools_env.cassettes import HttpRequest, HttpResponse, Player
+from talm_sim.recordings import HttpRequest, HttpResponse, Player
 from talm_sim.types import Origin, ToolSpec
 
 __all__ = ["LOGICAL_HOST", "ToolClient", "build_request"]

@@ -17,8 +17,8 @@ import requests
 
 from talm_sim.digests import canonical_json
 from talm_sim.errors import PrerequisiteError, ToolError, did_you_mean
+from talm_sim.recordings import Player
 from talm_sim.schemas import validator_of
-from talm_sim.tools_env.cassettes import Player
 from talm_sim.tools_env.client import ToolClient, build_request
 from talm_sim.tools_env.clock import Clock, RealClock
 from talm_sim.tools_env.perturbations import Outcome, Perturbation, open_perturbations

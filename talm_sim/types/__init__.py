@@ -22,6 +22,15 @@ from talm_sim.types.episodes import (
     Usage,
     episode_id,
 )
+from talm_sim.types.measures import (
+    Line,
+    Matrix,
+    Measure,
+    Measured,
+    Row,
+    Section,
+    Summary,
+)
 from talm_sim.types.scenarios import (
     Behaviour,
     Choice,
@@ -59,6 +68,10 @@ __all__ = [
     "GoldCall",
     "HumanEvent",
     "JsonObject",
+    "Line",
+    "Matrix",
+    "Measure",
+    "Measured",
     "Missing",
     "MissingKind",
     "ModelTurn",
@@ -68,8 +81,11 @@ __all__ = [
     "PerturbationLog",
     "Rate",
     "Record",
+    "Row",
     "Scenario",
+    "Section",
     "Source",
+    "Summary",
     "Target",
     "Termination",
     "ToolCall",

@@ -13,7 +13,7 @@ from talm_sim.agent.humans import HumanReply, RecordedResponder, SimulatedRespon
 from talm_sim.agent.prompts import load_prompts
 from talm_sim.errors import CassetteMissError, ContextOverflowError, ProviderError
 from talm_sim.models.base import GenerationSettings
-from talm_sim.tools_env.cassettes import HttpRequest, HttpResponse, Player, RecordedAnswer
+from talm_sim.recordings import HttpRequest, HttpResponse, Player, RecordedAnswer
 from talm_sim.tools_env.client import ToolClient
 from talm_sim.tools_env.environment import Environment
 from talm_sim.types import (

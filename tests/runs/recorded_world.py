@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from talm_sim.config import Traffic
-from talm_sim.tools_env.cassettes import CassetteLibrary, HttpRequest, HttpResponse
+from talm_sim.recordings import CassetteLibrary, HttpRequest, HttpResponse
 from talm_sim.tools_env.client import build_request
 from talm_sim.types import Fact, Facts, GoldCall, Missing, MissingKind, Scenario, Source, ToolSpec, Turn
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from talm_sim.config import Traffic
 from talm_sim.errors import CassetteMissError, PrerequisiteError, ProviderError, ToolError
-from talm_sim.tools_env.cassettes import HttpRequest, HttpResponse, Player, Tape
+from talm_sim.recordings import HttpRequest, HttpResponse, Player, Tape
 from talm_sim.tools_env.client import ToolClient, build_request
 from talm_sim.tools_env.clock import VirtualClock
 from talm_sim.tools_env.environment import Environment, validate_arguments

@@ -93,7 +93,7 @@ def _scenarios() -> dict[str, int]:
 
 
 def _recordings() -> list[dict[str, Any]]:
-    from talm_sim.tools_env.cassettes import CassetteLibrary
+    from talm_sim.recordings import CassetteLibrary
 
     return [item.model_dump() for item in CassetteLibrary().describe()]
 

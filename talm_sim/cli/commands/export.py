@@ -37,7 +37,7 @@ def command() -> None:
 )
 def cassettes(target: Path, source: Path | None) -> None:
     """Unpack the recordings into JSON cassettes that plain vcrpy reads."""
-    from talm_sim.tools_env.cassettes import export, shipped_cassettes
+    from talm_sim.recordings import export, shipped_cassettes
 
     source = source or shipped_cassettes()
     written = export(source, target)
@@ -68,10 +68,10 @@ def when2call(scenarios: Path, out: Path, force: bool, **options: Any) -> None:
     behaviour rejected, and a damaged tool call rejected. Beside FILE stands a card: sources and their licences, settings, counts, and what
     was left out and why.
     """
+    from talm_sim.recordings.files import write_atomically
     from talm_sim.scenarios.hub import local_file
     from talm_sim.scenarios.load import load_scenarios
     from talm_sim.scenarios.training import build_set, card
-    from talm_sim.tools_env.cassettes.files import write_atomically
 
     beside = out.with_suffix(".json")
     if out == beside:

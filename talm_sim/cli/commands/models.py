@@ -25,7 +25,7 @@ def list_(as_json: bool) -> None:
 
     Environment variables are named, their values never shown.
     """
-    from talm_sim.tools_env.cassettes import CassetteLibrary
+    from talm_sim.recordings import CassetteLibrary
 
     recordings = [item for item in CassetteLibrary().describe() if item.model != "tools"]
     recorded: dict[str, list[str]] = {}

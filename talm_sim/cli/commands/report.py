@@ -16,8 +16,8 @@ from talm_sim.cli.console import stderr, stdout
 from talm_sim.cli.table import HEADS, Block, decimal, interval
 from talm_sim.cli.text import clean, one_line
 from talm_sim.errors import PrerequisiteError
+from talm_sim.recordings.files import write_atomically
 from talm_sim.runs.stored import StoredRun, list_runs, load_run
-from talm_sim.tools_env.cassettes.files import write_atomically
 
 __all__ = ["command"]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from talm_sim.cli import main
-from talm_sim.tools_env.cassettes import CassetteLibrary, shipped_cassettes
-from talm_sim.tools_env.cassettes.archive import open_archive
+from talm_sim.recordings import CassetteLibrary, shipped_cassettes
+from talm_sim.recordings.archive import open_archive
 
 MODEL = "openai-api/vllm/smollm2-135m"
 MADE = {"tool_call": (0, 30), "request_for_info": (0, 21), "cannot_answer": (0, 30)}

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from talm_sim.recordings import CassetteLibrary
 from talm_sim.scenarios.generate import SourceQuestion, source_questions
 from talm_sim.scenarios.generate.splitting import Split, split_query, tidy
 from talm_sim.scenarios.load import load_scenarios
-from talm_sim.tools_env.cassettes import CassetteLibrary
 from talm_sim.types import Behaviour, Choice, GoldCall, Missing, MissingKind, Option, Scenario, Source, ToolSpec, Turn
 from tests.scenarios.generate.toys import spec
 

@@ -12,13 +12,13 @@ from langchain_core.messages import BaseMessage
 
 from talm_sim.errors import ContextOverflowError, PrerequisiteError
 from talm_sim.models.base import GenerationSettings
+from talm_sim.recordings import CassetteLibrary
 from talm_sim.scenarios.generate import ModelWriter, RuleWriter, load_writer_prompts, source_questions
 from talm_sim.scenarios.generate.checks import OPTION_CHECKS, failures
 from talm_sim.scenarios.generate.items import Item
 from talm_sim.scenarios.generate.pipeline import make_items
 from talm_sim.scenarios.generate.question_checks import QUESTION_CHECKS
 from talm_sim.scenarios.load import load_scenarios, packaged_data
-from talm_sim.tools_env.cassettes import CassetteLibrary
 from talm_sim.types import Behaviour, Choice, Fact, ModelTurn, ToolSpec
 from tests.scenarios.generate.toys import item, lacking, source
 

@@ -7,8 +7,8 @@ import pytest
 
 from talm_sim.config import Traffic
 from talm_sim.errors import CassetteMissError
-from talm_sim.tools_env.cassettes import HttpRequest, Player, Tape
-from tests.tools_env.cassettes.exchanges import answer, get, post, recorded, reopen
+from talm_sim.recordings import HttpRequest, Player, Tape
+from tests.recordings.exchanges import answer, get, post, recorded, reopen
 
 
 def _twice(path: Path) -> Path:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from talm_sim.config import Traffic
-from talm_sim.tools_env.cassettes import HttpRequest, HttpResponse, Player, Redactor, Tape
+from talm_sim.recordings import HttpRequest, HttpResponse, Player, Redactor, Tape
 
 JSON = (("content-type", "application/json"),)
 

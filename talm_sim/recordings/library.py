@@ -25,12 +25,12 @@ from pydantic import BaseModel, ConfigDict
 from talm_sim.config import Traffic
 from talm_sim.digests import digest
 from talm_sim.errors import PrerequisiteError
-from talm_sim.tools_env.cassettes.archive import Archive, open_archive
-from talm_sim.tools_env.cassettes.files import read_text, write_atomically
-from talm_sim.tools_env.cassettes.packing import SPECS, TOOLS
-from talm_sim.tools_env.cassettes.player import Player
-from talm_sim.tools_env.cassettes.redaction import Redactor
-from talm_sim.tools_env.cassettes.tape import Tape
+from talm_sim.recordings.archive import Archive, open_archive
+from talm_sim.recordings.files import read_text, write_atomically
+from talm_sim.recordings.packing import SPECS, TOOLS
+from talm_sim.recordings.player import Player
+from talm_sim.recordings.redaction import Redactor
+from talm_sim.recordings.tape import Tape
 from talm_sim.types import ToolSpec
 
 __all__ = ["CassetteLibrary", "RecordedAnswer", "Recording", "model_folder", "shipped_cassettes"]
@@ -69,7 +69,7 @@ class Recording(BaseModel):
 
 def shipped_cassettes() -> Path:
     """The recordings that come with the package: in the wheel inside it, in a checkout beside it."""
-    package = Path(__file__).resolve().parents[2]
+    package = Path(__file__).resolve().parents[1]
     inside = package / "cassettes"
     return inside if inside.is_dir() else package.parent / "cassettes"
 

@@ -10,8 +10,8 @@ import httpx2
 
 from talm_sim.models.endpoint import LOGICAL_HOST, LOGICAL_URL
 from talm_sim.models.retries import is_retryable
-from talm_sim.tools_env.cassettes.http import HttpRequest, HttpResponse
-from talm_sim.tools_env.cassettes.player import Player, current_player
+from talm_sim.recordings.http import HttpRequest, HttpResponse
+from talm_sim.recordings.player import Player, current_player
 
 __all__ = ["RecordingTransport"]
 

@@ -9,7 +9,7 @@ from typing import Any
 from vcr.matchers import get_matchers_results
 from vcr.request import Request
 
-from talm_sim.tools_env.cassettes.matching import MATCHERS
+from talm_sim.recordings.matching import MATCHERS
 
 __all__ = ["explain_miss"]
 

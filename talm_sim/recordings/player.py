@@ -8,8 +8,8 @@ from contextvars import ContextVar
 
 from talm_sim.config import Traffic
 from talm_sim.errors import CassetteMissError
-from talm_sim.tools_env.cassettes.http import HttpRequest, HttpResponse
-from talm_sim.tools_env.cassettes.tape import Tape
+from talm_sim.recordings.http import HttpRequest, HttpResponse
+from talm_sim.recordings.tape import Tape
 
 __all__ = ["Player", "current_player"]
 

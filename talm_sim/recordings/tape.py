@@ -13,12 +13,12 @@ from pathlib import Path
 from vcr.request import Request
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.tools_env.cassettes.files import exclusively, read_text, write_atomically
-from talm_sim.tools_env.cassettes.http import HttpRequest, HttpResponse
-from talm_sim.tools_env.cassettes.indexed import IndexedCassette, vcr_request, vcr_response
-from talm_sim.tools_env.cassettes.matching import exact_key
-from talm_sim.tools_env.cassettes.misses import explain_miss
-from talm_sim.tools_env.cassettes.redaction import Redactor
+from talm_sim.recordings.files import exclusively, read_text, write_atomically
+from talm_sim.recordings.http import HttpRequest, HttpResponse
+from talm_sim.recordings.indexed import IndexedCassette, vcr_request, vcr_response
+from talm_sim.recordings.matching import exact_key
+from talm_sim.recordings.misses import explain_miss
+from talm_sim.recordings.redaction import Redactor
 
 __all__ = ["Tape"]
 

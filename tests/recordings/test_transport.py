@@ -13,8 +13,8 @@ import pytest
 from talm_sim.config import Traffic
 from talm_sim.errors import CassetteMissError
 from talm_sim.models.endpoint import LOGICAL_URL
-from talm_sim.tools_env.cassettes import Player, RecordingTransport, Tape, current_player
-from tests.tools_env.cassettes.model_server import ModelServer, model_server
+from talm_sim.recordings import Player, RecordingTransport, Tape, current_player
+from tests.recordings.model_server import ModelServer, model_server
 
 GONE = "http://model.invalid"
 """Where a replaying client believes the server to be."""

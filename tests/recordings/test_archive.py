@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.tools_env.cassettes import archive
-from talm_sim.tools_env.cassettes.archive import Archive, open_archive
+from talm_sim.recordings import archive
+from talm_sim.recordings.archive import Archive, open_archive
 
 
 def _zip(path: Path, files: dict[str, bytes], index: object = None) -> Path:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from talm_sim.config import Traffic
 from talm_sim.errors import PrerequisiteError
-from talm_sim.tools_env.cassettes import HttpRequest, HttpResponse, Player, Redactor, Tape
-from tests.tools_env.cassettes.exchanges import JSON, answer, get, post, recorded, reopen
+from talm_sim.recordings import HttpRequest, HttpResponse, Player, Redactor, Tape
+from tests.recordings.exchanges import JSON, answer, get, post, recorded, reopen
 
 
 def test_what_was_recorded_is_replayed(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from talm_sim.config import Traffic
 from talm_sim.errors import CassetteMissError
-from talm_sim.tools_env.cassettes import HttpRequest, HttpResponse, Player, Redactor, Tape
-from talm_sim.tools_env.cassettes.redaction import secrets_in_environment
-from tests.tools_env.cassettes.exchanges import answer, get, recorded, reopen
+from talm_sim.recordings import HttpRequest, HttpResponse, Player, Redactor, Tape
+from talm_sim.recordings.redaction import secrets_in_environment
+from tests.recordings.exchanges import answer, get, recorded, reopen
 
 SECRET = 'very/secret "value" 1é'
 

@@ -8,9 +8,9 @@ import pytest
 
 from talm_sim.config import Traffic
 from talm_sim.errors import CassetteMissError, PrerequisiteError
-from talm_sim.tools_env.cassettes import CassetteLibrary, RecordedAnswer, library, model_folder, pack, shipped_cassettes
+from talm_sim.recordings import CassetteLibrary, RecordedAnswer, library, model_folder, pack, shipped_cassettes
 from talm_sim.types import ToolSpec
-from tests.tools_env.cassettes.exchanges import answer, get
+from tests.recordings.exchanges import answer, get
 
 MODEL = "openai-api/vllm/tiny"
 ANSWER = answer('{"city": "Hanoi"}')

@@ -1,4 +1,4 @@
-"""`python -m talm_sim.tools_env.cassettes SOURCE TARGET ...`: pack a tree of recordings into the zips that are shipped."""
+"""`python -m talm_sim.recordings SOURCE TARGET ...`: pack a tree of recordings into the zips that are shipped."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import sys
 from pathlib import Path
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.tools_env.cassettes.packing import pack
+from talm_sim.recordings.packing import pack
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Pack recordings; return the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m talm_sim.tools_env.cassettes", description="Pack a tree of recordings into zips.")
+    parser = argparse.ArgumentParser(prog="python -m talm_sim.recordings", description="Pack a tree of recordings into zips.")
     parser.add_argument("source", type=Path, help="the tree that recording wrote")
     parser.add_argument("target", type=Path, help="directory of the zips")
     parser.add_argument("--command", required=True, help="the command that made the recording")

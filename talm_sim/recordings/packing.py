@@ -11,8 +11,8 @@ from hashlib import sha256
 from pathlib import Path
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.tools_env.cassettes.archive import INDEX, open_archive
-from talm_sim.tools_env.cassettes.files import write_atomically
+from talm_sim.recordings.archive import INDEX, open_archive
+from talm_sim.recordings.files import write_atomically
 
 __all__ = ["SPECS", "TOOLS", "export", "pack"]
 

@@ -9,10 +9,10 @@ import pytest
 
 from talm_sim.config import Traffic
 from talm_sim.errors import PrerequisiteError
-from talm_sim.tools_env.cassettes import CassetteLibrary, RecordedAnswer, export, pack
-from talm_sim.tools_env.cassettes.__main__ import main
+from talm_sim.recordings import CassetteLibrary, RecordedAnswer, export, pack
+from talm_sim.recordings.__main__ import main
 from talm_sim.types import ToolSpec
-from tests.tools_env.cassettes.exchanges import answer, get
+from tests.recordings.exchanges import answer, get
 
 MODEL = "openai-api/vllm/tiny"
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import parse_qsl, quote, quote_plus, urlencode, urlsplit, urlunsplit
 
-from talm_sim.tools_env.cassettes.http import HttpRequest, HttpResponse
+from talm_sim.recordings.http import HttpRequest, HttpResponse
 
 __all__ = ["REDACTED", "Redactor", "secrets_in_environment"]
 

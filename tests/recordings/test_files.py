@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.tools_env.cassettes import files
-from talm_sim.tools_env.cassettes.files import exclusively, read_text, write_atomically
+from talm_sim.recordings import files
+from talm_sim.recordings.files import exclusively, read_text, write_atomically
 
 
 def test_what_was_written_is_read(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.tools_env.cassettes.files import LARGEST_FILE
+from talm_sim.recordings.files import LARGEST_FILE
 
 __all__ = ["INDEX", "Archive", "open_archive"]
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from talm_sim.errors import CassetteMissError
-from talm_sim.tools_env.cassettes import HttpRequest, Player, Redactor
-from tests.tools_env.cassettes.exchanges import answer, get, post, recorded, reopen
+from talm_sim.recordings import HttpRequest, Player, Redactor
+from tests.recordings.exchanges import answer, get, post, recorded, reopen
 
 
 def _miss(player: Player, request: HttpRequest) -> str:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from vcr.matchers import requests_match
 from vcr.request import Request
 
-from talm_sim.tools_env.cassettes.matching import MATCHERS, canonical_key
+from talm_sim.recordings.matching import MATCHERS, canonical_key
 
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)

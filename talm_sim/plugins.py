@@ -1,0 +1,110 @@
+"""Extension points: things found by name, built in, registered by a decorator, or offered by an installed package.
+
+A package offers a thing by an entry point of group `talm_sim.<kind>s`; a module that is no package is named with `--plugin MODULE`, and its
+decorators register what it holds. Nothing is imported before its name is asked for, and nothing because a run directory names it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from talm_sim.errors import PrerequisiteError, did_you_mean
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+__all__ = ["Registry", "load_plugins"]
+
+T = TypeVar("T")
+
+
+class Registry(Generic[T]):
+    """The things of one kind, by name.
+
+    Args:
+        kind: What messages call one of them: `judge`.
+        built_in: Name to `module:attribute`, so that listing the names imports nothing; or to the thing itself.
+        group: Entry-point group of other packages; `talm_sim.<kind>s` by default.
+    """
+
+    def __init__(self, kind: str, built_in: Mapping[str, str | T], group: str = "") -> None:
+        self.kind = kind
+        self.group = group or f"talm_sim.{kind}s"
+        self._built_in = dict(built_in)
+        self._registered: dict[str, T] = {}
+
+    def register(self, name: str, thing: T) -> T:
+        """Make `thing` known under `name`, in place of what was known under it."""
+        self._registered[name] = thing
+        return thing
+
+    def names(self) -> list[str]:
+        """All names: built-in ones first, in their order, then the others by name. Imports nothing."""
+        return [*self._built_in, *sorted(({*self._registered, *_points(self.group)}) - set(self._built_in))]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._built_in or name in self._registered or name in _points(self.group)
+
+    def get(self, name: str) -> T:
+        """Return the thing called `name`, imported now if it was not before.
+
+        Raises:
+            PrerequisiteError: Nothing has this name, or what has it cannot be imported.
+        """
+        if name in self._registered:
+            return self._registered[name]
+        if name in self._built_in:
+            found = self._built_in[name]
+            return _load(found) if isinstance(found, str) else found
+        if name in _points(self.group):
+            return self._from_package(name, _points(self.group)[name])
+        raise PrerequisiteError(f"unknown {self.kind} '{name}'.{did_you_mean(name, self.names())}")
+
+    def origin(self, name: str) -> str:
+        """Where a thing comes from that is not built in: how a user brings it along, as a message says it; empty for a built-in one."""
+        if name in self._registered:
+            module = getattr(self._registered[name], "__module__", "")
+            return "" if module.partition(".")[0] == "talm_sim" else f"--plugin {module}"
+        point = None if name in self._built_in else _points(self.group).get(name)
+        return f"package {point.dist.name}" if point is not None and point.dist is not None else ""
+
+    def _from_package(self, name: str, point: EntryPoint) -> T:
+        try:
+            thing = point.load()
+        except Exception as err:  # another package's import may fail in any way
+            source = f" of package {point.dist.name}" if point.dist is not None else ""
+            raise PrerequisiteError(f"{self.kind} '{name}'{source} cannot be loaded: {type(err).__name__}: {err}.") from err
+        # Loading may have registered it by its decorator; else the entry point names the thing itself.
+        return self._registered.get(name) or self.register(name, thing)
+
+
+def load_plugins(modules: Sequence[str]) -> None:
+    """Import modules of the user's, given with `--plugin`; the working directory is looked in first.
+
+    Raises:
+        PrerequisiteError: A module cannot be imported; the message names it.
+    """
+    for name in modules:
+        if "" not in sys.path:
+            sys.path.insert(0, "")
+        try:
+            import_module(name)
+        except Exception as err:  # the user's module may fail in any way
+            raise PrerequisiteError(f"--plugin {name}: cannot be imported: {type(err).__name__}: {err}.") from err
+
+
+@lru_cache(maxsize=16)
+def _points(group: str) -> dict[str, EntryPoint]:
+    from importlib.metadata import entry_points  # not at the top: it costs a help page more than the page itself
+
+    return {point.name: point for point in entry_points(group=group)}
+
+
+def _load(place: str) -> Any:
+    module, _, attribute = place.partition(":")
+    found: Any = getattr(import_module(module), attribute)
+    return found

@@ -1,0 +1,158 @@
+"""What a run's episodes count as, and what they add up to: rows, measures, summaries. Every table, page and picture is made of these alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from pydantic import Field
+
+from talm_sim.types.base import Record
+from talm_sim.types.verdicts import Rate
+
+__all__ = ["Line", "Matrix", "Measure", "MeasureKind", "MeasurePlace", "Measured", "Row", "Section", "Summary"]
+
+MeasureKind = Literal["rate", "score", "number"]
+"""`rate`: a share k / n with its 95 % interval; `score`: a value between 0 and 1 with an interval; `number`: a value alone."""
+MeasurePlace = Literal["column", "line", "matrix", "hidden"]
+"""Where a screen shows it: a column of the table, a line of its own below the row, beside a row of a matrix, or nowhere (data has it still)."""
+
+
+class Row(Record):
+    """What one episode counts as: the flat, documented row that every number of a run is computed from."""
+
+    episode: str
+    scenario: str
+    base: str
+    """Id shared by the scenario and the variants derived from it: rows of two groups or runs are paired by it."""
+    epoch: int = 1
+    group: str
+    not_scored: str = ""
+    """Why the episode stands beside the rates and not in them (its termination, or `not judged`); empty where it is in them."""
+    values: dict[str, bool | float | None] = Field(default_factory=dict)
+    """Measure to what this episode adds to it. A measure that is absent, or None, does not apply to this episode: it is not in its n."""
+    labels: dict[str, str] = Field(default_factory=dict)
+    """What the episode was taken for, such as `gold` and `chosen`; matrices and class scores are counted from these."""
+    why: dict[str, str] = Field(default_factory=dict)
+    """Measure to why this episode has no value for it, where that needs saying."""
+
+    @property
+    def scored(self) -> bool:
+        """Whether the episode is in the rates."""
+        return not self.not_scored
+
+
+class Measured(Record):
+    """What a judge measures, declared beside it: the share of the episodes it decided that it said yes to."""
+
+    name: str
+    """Key in `--json` and `--csv`, as `short_answer`."""
+    head: str
+    """Head of its column; at most seven characters, as six columns fit a screen."""
+    about: str
+    """What a yes says of an episode, in a few words."""
+
+
+class Measure(Record):
+    """One number of a summary, with what it rests on."""
+
+    name: str
+    """Key in `--json` and `--csv`."""
+    head: str
+    """What a table calls it."""
+    kind: MeasureKind = "rate"
+    place: MeasurePlace = "column"
+    under: str = ""
+    """Of a line: the title it stands under. Of a number beside a matrix: the matrix's row it belongs to."""
+    value: float | None = None
+    """None where it could not be had: a table shows a dash."""
+    low: float | None = None
+    """Lower end of the 95 % interval."""
+    high: float | None = None
+    k: int | None = None
+    """Of a rate: how many of `n`."""
+    n: int | None = None
+    note: str = ""
+    """What it counts, in a few words."""
+
+    @classmethod
+    def of(cls, rate: Rate | None, name: str, head: str, **more: Any) -> Measure:
+        """A rate as a measure; one that could not be had (None) keeps its place, without a value."""
+        known = {} if rate is None else rate.model_dump()
+        return cls(name=name, head=head, kind="rate", **known, **more)
+
+
+class Matrix(Record):
+    """Counts of one label against another."""
+
+    name: str
+    rows: tuple[str, ...]
+    """Labels down: what is right."""
+    columns: tuple[str, ...]
+    """Labels across: what was found. There may be more than rows, as for answers no label could be read from."""
+    counts: tuple[tuple[int, ...], ...]
+    """One tuple a row."""
+    heads: tuple[str, ...] = ()
+    """Short words for `columns`, at most nine characters each, for narrow screens; `columns` themselves where there are none."""
+
+
+class Summary(Record):
+    """What the episodes of one group add up to."""
+
+    group: str
+    n: int
+    """Scored episodes: those the measures are over."""
+    total: int
+    """Finished episodes."""
+    not_scored: dict[str, int] = Field(default_factory=dict)
+    """Why an episode is not scored, to how many."""
+    facts: dict[str, Any] = Field(default_factory=dict)
+    """What else data about the group holds, such as which judge decided; in the order of the record's keys."""
+    measures: tuple[Measure, ...] = ()
+    matrices: tuple[Matrix, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What a reader of the numbers should know."""
+    derived: bool = False
+    """Whether it repeats the episodes of other groups, as an average over two: nothing is counted twice."""
+
+    def measure(self, name: str) -> Measure | None:
+        """The measure called `name`; None where there is none."""
+        return next((measure for measure in self.measures if measure.name == name), None)
+
+    def record(self) -> dict[str, Any]:
+        """The summary as one flat row of data.
+
+        `group`, `total`, `n`, `not_scored` (how many), the facts; a rate as `<name>`, `<name>_low`, `<name>_high`, `<name>_k`, `<name>_n`, a score
+        without the last two, a number as `<name>` alone; each cell of a matrix as `<row>_as_<column>`.
+        """
+        row: dict[str, Any] = {"group": self.group, "total": self.total, "n": self.n, "not_scored": sum(self.not_scored.values()), **self.facts}
+        for one in self.measures:
+            row[one.name] = one.value
+            if one.kind != "number":
+                row |= {f"{one.name}_low": one.low, f"{one.name}_high": one.high}
+            if one.kind == "rate":
+                row |= {f"{one.name}_k": one.k, f"{one.name}_n": one.n}
+        for matrix in self.matrices:
+            for gold, counts in zip(matrix.rows, matrix.counts, strict=True):
+                row |= {f"{gold}_as_{found}": count for found, count in zip(matrix.columns, counts, strict=True)}
+        return row
+
+
+class Line(Record):
+    """One line of a section, with how it reads."""
+
+    text: str
+    style: Literal["plain", "strong", "faint", "good", "bad", "notice"] = "plain"
+
+
+class Section(Record):
+    """A part of an episode's page that its task adds."""
+
+    title: str
+    lines: tuple[tuple[Line, ...], ...]
+    """Lines, each of one or more parts that stand side by side."""
+
+    @classmethod
+    def of(cls, title: str, lines: Sequence[str]) -> Section:
+        """A section of plain lines."""
+        return cls(title=title, lines=tuple((Line(text=line),) for line in lines))
