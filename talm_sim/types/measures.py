@@ -122,8 +122,8 @@ class Summary(Record):
     def record(self) -> dict[str, Any]:
         """The summary as one flat row of data.
 
-        `group`, `total`, `n`, `not_scored` (how many), the facts; a rate as `<name>`, `<name>_low`, `<name>_high`, `<name>_k`, `<name>_n`, a score
-        without the last two, a number as `<name>` alone; each cell of a matrix as `<row>_as_<column>`.
+        `group`, `total`, `n`, `not_scored` (how many), the facts; a rate as `<name>`, `<name>_low`, `<name>_high`, `<name>_k`, `<name>_n`, a
+        score without the last two, a number as `<name>` alone; each cell of a matrix as `<row>_as_<column>`.
         """
         row: dict[str, Any] = {"group": self.group, "total": self.total, "n": self.n, "not_scored": sum(self.not_scored.values()), **self.facts}
         for one in self.measures:

@@ -171,7 +171,7 @@ def test_secrets_stay_out_of_human_answers(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_the_shipped_recordings_are_found_beside_a_checkout_and_inside_a_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place = tmp_path / "talm_sim" / "tools_env" / "cassettes" / "library.py"
+    place = tmp_path / "talm_sim" / "recordings" / "library.py"
     place.parent.mkdir(parents=True)
     monkeypatch.setattr(library, "__file__", str(place))
     assert shipped_cassettes() == tmp_path / "cassettes"
