@@ -43,7 +43,7 @@ def build_scenarios(seeds_dir: Path, specs: Mapping[str, ToolSpec], call: CallTo
             try:
                 for scenario in _derive(f"{file.stem}-{number:02}", seed, specs, call):
                     groups[scenario.group].append(scenario)
-            except (ToolError, JsonPointerException, LookupError, ValueError) as err:
+            except (ToolError, LookupError, ValueError) as err:
                 raise PrerequisiteError(f"{file}: scenario {number}: {err}") from None
     if not groups["perfect"]:
         raise PrerequisiteError(f"{seeds_dir}: no seeds: it needs <category>.toml files with [[scenario]] tables.")
@@ -66,6 +66,13 @@ def _short(scenario: Scenario) -> dict[str, Any]:
     return short
 
 
+def _found(result: Any, pointer: str) -> Any:
+    try:
+        return resolve_pointer(result, pointer)
+    except JsonPointerException:
+        raise LookupError(f"nothing stands at '{pointer}'.") from None
+
+
 def _derive(base: str, seed: Seed, specs: Mapping[str, ToolSpec], call: CallTool) -> list[Scenario]:
     """The perfect scenario of a seed and its three variants."""
     gold = tuple(GoldCall(tool=one.tool, arguments=one.arguments) for one in seed.calls)
@@ -75,7 +82,7 @@ def _derive(base: str, seed: Seed, specs: Mapping[str, ToolSpec], call: CallTool
             raise LookupError(f"there is no tool '{tool}'.")
     results = [call(one.tool, one.arguments) for one in gold]
     facts = tuple(
-        Fact(name=fact.name, value=resolve_pointer(results[fact.call], fact.pointer), **fact.model_dump(exclude={"name"}))
+        Fact(name=fact.name, value=_found(results[fact.call], fact.pointer), **fact.model_dump(exclude={"name"}))
         for fact in seed.facts
     )
     perfect = Scenario(

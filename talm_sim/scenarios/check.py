@@ -243,8 +243,8 @@ def _compare(fact: Fact, results: Sequence[Any]) -> Iterator[Finding]:
         return
     try:
         value = resolve_pointer(results[fact.call], fact.pointer)
-    except JsonPointerException as err:
-        yield f"fact '{fact.name}': {err}", "correct the pointer"
+    except JsonPointerException:
+        yield f"fact '{fact.name}': nothing stands at '{fact.pointer}'", "correct the pointer"
         return
     if type(value) is not type(fact.value) or value != fact.value:
         yield f"fact '{fact.name}' is {fact.value!r}, the tool says {value!r}", "build the scenarios again"
