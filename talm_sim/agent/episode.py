@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from langchain_core.messages import HumanMessage, SystemMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.types import Command
 
-from talm_sim.agent.graph import EpisodeContext, State, talm_graph
+from talm_sim.agent.context import EpisodeContext
 from talm_sim.agent.humans import HumanReply, Responder
-from talm_sim.agent.prompts import Prompts
 from talm_sim.digests import derived_seed
 from talm_sim.errors import CassetteMissError
 from talm_sim.models.base import GenerationSettings, Model, ScenarioModel
 from talm_sim.recordings import Player, current_player
 from talm_sim.tools_env.environment import Environment, EpisodeTools
-from talm_sim.types import Episode, Event, ModelTurn, Scenario, Termination, Usage, episode_id
+from talm_sim.types import Episode, Event, ModelTurn, Scenario, Termination, ToolSpec, Usage, episode_id
 
 __all__ = ["Agent", "PendingQuestion", "Players", "Waiting", "run_episode"]
 
@@ -39,25 +37,28 @@ class Agent:
 
     Attributes:
         model: Acts. A control model is bound to each scenario.
-        environment: The tools.
-        prompts: The wording.
+        graph: The compiled state machine; its nodes are given an `EpisodeContext`, and its last state holds what an episode keeps: of
+            `awareness`, `model_turns`, `events`, `option_scores` and `answer` what it has, `termination`, and `error` where it failed.
         settings: Sampling; each episode derives a seed of its own from the one given.
-        human: `none`, or the kind of responder; with `none` the agent is not offered `ask_human`.
+        environment: The tools; None for a graph that executes none.
+        human: `none`, or the kind of responder.
+        human_tool: The Ask-and-Help tool as the agent is offered it; None where there is nobody to ask.
         responder: Makes the responder of a scenario and epoch; None where a person answers later, so that a question pauses the episode.
-        saver: Keeps paused episodes; needed unless `human` is `none`.
-        turn_limit: Model turns an episode may take after the awareness questions.
-        token_limit: Tokens an episode may use; None for no limit.
+        saver: Keeps paused episodes; needed where there is somebody to ask.
+        most_steps: Steps of the graph after which it is stopped as one that does not end.
+        control: The task's own policy of a control for a scenario; None leaves it to the control.
     """
 
     model: Model
-    environment: Environment
-    prompts: Prompts
+    graph: Any
     settings: GenerationSettings = field(default_factory=GenerationSettings)
+    environment: Environment | None = None
     human: str = "none"
+    human_tool: ToolSpec | None = None
     responder: Callable[[Scenario, int], Responder] | None = None
     saver: BaseCheckpointSaver[Any] | None = None
-    turn_limit: int = 5
-    token_limit: int | None = None
+    most_steps: int = 25
+    control: Callable[[str, Scenario], Model | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,16 +117,16 @@ async def run_episode(
     players = players or Players()
     started = time.time()
     kept: Mapping[str, Any] = state or {}
-    tools = agent.environment.open(scenario, epoch=epoch, player=players.tools, state=kept.get("perturbations"))
+    tools = None
+    if agent.environment is not None:
+        tools = agent.environment.open(scenario, epoch=epoch, player=players.tools, state=kept.get("perturbations"))
     _restore(players, kept)
-    context = _context(agent, scenario, tools, epoch)
-    graph: Any = talm_graph(agent.saver)
     thread = f"{episode_id(scenario.id, epoch)}#{attempt}"
-    config: Any = {"configurable": {"thread_id": thread}, "recursion_limit": 2 * agent.turn_limit + 5}
+    config: Any = {"configurable": {"thread_id": thread}, "recursion_limit": agent.most_steps}
     asks: dict[str, int] = dict(kept.get("asks", {}))
-    step: Any = _first_state(agent, scenario) if resume is None else _resume_command(_still_pending(resume, asks))
+    step: Any = {} if resume is None else _resume_command(_still_pending(resume, asks))
     durable: dict[str, Any] = {"durability": "exit"} if agent.saver else {}
-    advance = partial(graph.ainvoke, config=config, context=context, **durable)
+    advance = partial(agent.graph.ainvoke, config=config, context=_context(agent, scenario, tools, epoch), **durable)
     token = current_player.set(players.model)
     try:
         result, questions = await _play(advance, step, asks, agent.responder(scenario, epoch) if agent.responder else None)
@@ -163,26 +164,23 @@ async def _play(
             return result | {"termination": Termination.REPLAY_MISS, "error": str(err)}, ()
 
 
-def _context(agent: Agent, scenario: Scenario, tools: EpisodeTools, epoch: int) -> EpisodeContext:
-    settings = agent.settings
-    seed = None if settings.seed is None else derived_seed(settings.seed, scenario.id, epoch)
-    offered = tuple(tools.tools) if agent.human == "none" else (*tools.tools, agent.prompts.human_tool())
-    model = agent.model.for_scenario(scenario) if isinstance(agent.model, ScenarioModel) else agent.model
+def _context(agent: Agent, scenario: Scenario, tools: EpisodeTools | None, epoch: int) -> EpisodeContext:
+    seed = None if agent.settings.seed is None else derived_seed(agent.settings.seed, scenario.id, epoch)
     return EpisodeContext(
-        group=scenario.group,
-        query=scenario.query,
-        model=model,
+        scenario=scenario,
+        model=_player_of(agent, scenario),
+        settings=replace(agent.settings, seed=seed),
         tools=tools,
-        offered=offered,
-        prompts=agent.prompts,
-        settings=GenerationSettings(settings.temperature, settings.max_new_tokens, seed, options=settings.options),
-        turn_limit=agent.turn_limit,
-        token_limit=agent.token_limit,
+        offered=(*(tools.tools if tools else ()), *((agent.human_tool,) if agent.human_tool else ())),
     )
 
 
-def _first_state(agent: Agent, scenario: Scenario) -> State:
-    return {"messages": [SystemMessage(agent.prompts.system_for(agent.human != "none")), HumanMessage(scenario.query)]}
+def _player_of(agent: Agent, scenario: Scenario) -> Model:
+    """The model; of a control, its policy for the scenario: the task's own where it brings one."""
+    if not isinstance(agent.model, ScenarioModel):
+        return agent.model
+    own = agent.control(agent.model.name, scenario) if agent.control else None
+    return own or agent.model.for_scenario(scenario)
 
 
 def _resume_command(replies: Mapping[str, HumanReply]) -> Command[Any]:
@@ -207,10 +205,10 @@ def _pending(result: Mapping[str, Any], asks: dict[str, int]) -> tuple[PendingQu
     return tuple(PendingQuestion(item.id, asks.setdefault(item.id, len(asks) + 1), str(item.value)) for item in pending)
 
 
-def _keep(players: Players, tools: EpisodeTools, asks: dict[str, int], kept: Mapping[str, Any], started: float) -> dict[str, Any]:
+def _keep(players: Players, tools: EpisodeTools | None, asks: dict[str, int], kept: Mapping[str, Any], started: float) -> dict[str, Any]:
     return {
         "asks": asks,
-        "perturbations": tools.state(),
+        "perturbations": tools.state() if tools else {},
         "played_tools": players.tools.counts() if players.tools else {},
         "played_model": players.model.counts() if players.model else {},
         "started_at": kept.get("started_at", started),
@@ -226,7 +224,14 @@ def _restore(players: Players, kept: Mapping[str, Any]) -> None:
 
 
 def _episode(
-    agent: Agent, scenario: Scenario, epoch: int, attempt: int, result: Mapping[str, Any], tools: EpisodeTools, started: float, elapsed: float
+    agent: Agent,
+    scenario: Scenario,
+    epoch: int,
+    attempt: int,
+    result: Mapping[str, Any],
+    tools: EpisodeTools | None,
+    started: float,
+    elapsed: float,
 ) -> Episode:
     awareness, turns = tuple(result.get("awareness", ())), tuple(result.get("model_turns", ()))
     return Episode(
@@ -240,7 +245,8 @@ def _episode(
         awareness=awareness,
         model_turns=turns,
         events=tuple(result.get("events", ())),
-        perturbations=tools.logs(),
+        perturbations=tools.logs() if tools else (),
+        option_scores=tuple(result.get("option_scores", ())),
         answer=result.get("answer", ""),
         termination=result["termination"],
         error=result.get("error") or "",

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import operator
-from collections.abc import Awaitable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Annotated, Any, TypedDict, TypeVar
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
@@ -23,10 +22,9 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command, Send, interrupt
 
 from talm_sim.agent.awareness import CHOICES, parse_awareness
+from talm_sim.agent.context import EpisodeContext, or_failure
 from talm_sim.agent.prompts import Prompts
-from talm_sim.errors import CassetteMissError, ContextOverflowError, ProviderError
-from talm_sim.models.base import ASK_HUMAN, GenerationSettings, Model
-from talm_sim.tools_env.environment import EpisodeTools
+from talm_sim.models.base import ASK_HUMAN
 from talm_sim.types import (
     AwarenessAnswer,
     AwarenessKind,
@@ -36,37 +34,11 @@ from talm_sim.types import (
     ModelTurn,
     Termination,
     ToolCall,
-    ToolSpec,
     UnparsableCall,
     Usage,
 )
 
-__all__ = ["EpisodeContext", "State", "awareness_kinds", "talm_graph"]
-
-AWARENESS_KINDS: dict[str, tuple[AwarenessKind, ...]] = {
-    "perfect": (AwarenessKind.INFORMATION, AwarenessKind.TOOL),
-    "underspecified": (AwarenessKind.INFORMATION,),
-    "replaceable": (AwarenessKind.TOOL,),
-    "non-replaceable": (AwarenessKind.TOOL,),
-}
-"""Which questions each group is asked (Fail-TaLMs, section 4.2); `no-tools` is asked none."""
-
-
-@dataclass(frozen=True, slots=True)
-class EpisodeContext:
-    """What the nodes need and no checkpoint keeps: it is passed anew on every resume."""
-
-    group: str
-    query: str
-    model: Model
-    tools: EpisodeTools
-    offered: tuple[ToolSpec, ...]
-    """The tools shown to the model: the environment's and, where there is a human, `ask_human`."""
-    prompts: Prompts
-    settings: GenerationSettings
-    turn_limit: int
-    token_limit: int | None
-
+__all__ = ["State", "TalmRules", "talm_graph"]
 
 T = TypeVar("T")
 
@@ -94,72 +66,73 @@ class _Call(TypedDict):
     turn: int
 
 
-_FAILURES: tuple[tuple[type[Exception], Termination], ...] = (
-    (CassetteMissError, Termination.REPLAY_MISS),
-    (ContextOverflowError, Termination.CONTEXT_OVERFLOW),
-    (ProviderError, Termination.INFRASTRUCTURE_ERROR),
-)
+@dataclass(frozen=True, slots=True)
+class TalmRules:
+    """What the episodes of a run are played by.
+
+    Attributes:
+        prompts: The wording.
+        questions: Group to the awareness questions it is asked; a group that is not there is asked none.
+        turn_limit: Model turns an episode may take after the awareness questions.
+        token_limit: Tokens an episode may use; None for no limit.
+    """
+
+    prompts: Prompts
+    questions: Mapping[str, tuple[AwarenessKind, ...]]
+    turn_limit: int = 5
+    token_limit: int | None = None
 
 
-async def _or_failure(work: Awaitable[State]) -> State:
-    """Turn a foreseen failure into the episode's termination, so that what happened before it is kept."""
-    try:
-        return await work
-    except (CassetteMissError, ProviderError) as err:
-        return {"termination": next(end for kind, end in _FAILURES if isinstance(err, kind)), "error": str(err)}
+class _Nodes:
+    """The nodes of one run's graph."""
+
+    def __init__(self, rules: TalmRules) -> None:
+        self._rules = rules
+
+    async def assess(self, state: State, runtime: Runtime[EpisodeContext]) -> Command[str]:
+        """Ask each awareness question in a conversation of its own; a No to any skips the request."""
+        update: Any = await or_failure(self._ask_awareness(runtime.context))
+        return Command(update=update, goto=END if update.get("termination") else "think")
+
+    async def _ask_awareness(self, context: EpisodeContext) -> State:
+        settings, prompts = replace(context.settings, choices=CHOICES), self._rules.prompts
+        scenario = context.scenario
+
+        async def ask(kind: AwarenessKind) -> AwarenessAnswer:
+            question = prompts.awareness_question(kind, scenario.query, context.offered)
+            turn = await context.model.generate([SystemMessage(prompts.awareness_system), HumanMessage(question)], (), settings)
+            return AwarenessAnswer(kind=kind, value=parse_awareness(turn.text), raw=turn.raw_text, usage=turn.usage)
+
+        answers = list(await asyncio.gather(*map(ask, self._rules.questions.get(scenario.group, ()))))
+        skipped = any(answer.value is AwarenessValue.NO for answer in answers)
+        opening: list[AnyMessage] = [SystemMessage(prompts.system_for(context.human)), HumanMessage(scenario.query)]
+        return {"awareness": answers, "termination": Termination.SKIPPED if skipped else None, "messages": opening}
+
+    async def think(self, state: State, runtime: Runtime[EpisodeContext]) -> Command[str]:
+        """Generate one turn: calls, or the answer."""
+        if state.get("termination"):
+            return Command(goto=END)
+        update: Any = await or_failure(self._generate(state, runtime.context))
+        return Command(update=update, goto=END if update.get("termination") else _calls(state, update, runtime.context.human))
+
+    async def _generate(self, state: State, context: EpisodeContext) -> State:
+        turn = await context.model.generate(state["messages"], context.offered, context.settings)
+        turn = turn.model_copy(update={"raw_prompt": turn.raw_prompt or _added(state["messages"])})
+        turns = [*state.get("model_turns", []), turn]
+        update: State = {"model_turns": [turn], "messages": [_as_message(turn)]}
+        if not (turn.tool_calls or turn.unparsable_calls):
+            return update | {"answer": turn.text, "termination": Termination.ANSWERED}
+        if len(turns) >= self._rules.turn_limit:
+            return update | {"termination": Termination.TURN_LIMIT}
+        if self._rules.token_limit is not None and _tokens([*turns, *state.get("awareness", [])]) >= self._rules.token_limit:
+            return update | {"termination": Termination.TOKEN_LIMIT}
+        return update
 
 
-def awareness_kinds(group: str) -> tuple[AwarenessKind, ...]:
-    """Which awareness questions scenarios of `group` are asked."""
-    return AWARENESS_KINDS.get(group, ())
-
-
-async def _assess(state: State, runtime: Runtime[EpisodeContext]) -> Command[str]:
-    """Ask each awareness question in a conversation of its own; a No to any skips the request."""
-    update = await _or_failure(_ask_awareness(runtime.context))
-    return Command(update=update, goto=END if update.get("termination") else "think")
-
-
-async def _ask_awareness(context: EpisodeContext) -> State:
-    settings = replace(context.settings, choices=CHOICES)
-
-    async def ask(kind: AwarenessKind) -> AwarenessAnswer:
-        question = context.prompts.awareness_question(kind, context.query, context.offered)
-        turn = await context.model.generate([SystemMessage(context.prompts.awareness_system), HumanMessage(question)], (), settings)
-        return AwarenessAnswer(kind=kind, value=parse_awareness(turn.text), raw=turn.raw_text, usage=turn.usage)
-
-    answers = list(await asyncio.gather(*map(ask, awareness_kinds(context.group))))
-    skipped = any(answer.value is AwarenessValue.NO for answer in answers)
-    return {"awareness": answers, "termination": Termination.SKIPPED if skipped else None}
-
-
-async def _think(state: State, runtime: Runtime[EpisodeContext]) -> Command[str]:
-    """Generate one turn: calls, or the answer."""
-    if state.get("termination"):
-        return Command(goto=END)
-    update = await _or_failure(_generate(state, runtime.context))
-    return Command(update=update, goto=END if update.get("termination") else _calls(state, update, runtime.context))
-
-
-async def _generate(state: State, context: EpisodeContext) -> State:
-    turn = await context.model.generate(state["messages"], context.offered, context.settings)
-    turn = turn.model_copy(update={"raw_prompt": turn.raw_prompt or _added(state["messages"])})
-    turns = [*state.get("model_turns", []), turn]
-    update: State = {"model_turns": [turn], "messages": [_as_message(turn)]}
-    if not (turn.tool_calls or turn.unparsable_calls):
-        return update | {"answer": turn.text, "termination": Termination.ANSWERED}
-    if len(turns) >= context.turn_limit:
-        return update | {"termination": Termination.TURN_LIMIT}
-    if context.token_limit is not None and _tokens([*turns, *state.get("awareness", [])]) >= context.token_limit:
-        return update | {"termination": Termination.TOKEN_LIMIT}
-    return update
-
-
-def _calls(state: State, update: State, context: EpisodeContext) -> list[Send]:
+def _calls(state: State, update: State, human: bool) -> list[Send]:
     """One task for each call, the human's apart from the tools'."""
     number = len(state.get("model_turns", []))
     turn = update["model_turns"][0]
-    human = any(tool.name == ASK_HUMAN for tool in context.offered)
     sends = [Send("tool", _Call(call=call, turn=number)) for call in turn.unparsable_calls]
     for call in turn.tool_calls:
         asks = human and call.name == ASK_HUMAN and str(call.arguments.get("question", "")).strip()
@@ -167,12 +140,13 @@ def _calls(state: State, update: State, context: EpisodeContext) -> list[Send]:
     return sends
 
 
-async def _tool(state: _Call, runtime: Runtime[EpisodeContext]) -> State:
-    return await _or_failure(_execute(state, runtime.context.tools))
+async def _tool(state: _Call, runtime: Runtime[EpisodeContext]) -> Any:
+    return await or_failure(_execute(state, runtime.context))
 
 
-async def _execute(state: _Call, tools: EpisodeTools) -> State:
-    event = await tools.call(state["call"], state["turn"])
+async def _execute(state: _Call, context: EpisodeContext) -> State:
+    assert context.tools is not None
+    event = await context.tools.call(state["call"], state["turn"])
     return {"events": [event], "messages": [ToolMessage(event.result, tool_call_id=event.call_id, name=event.name)]}
 
 
@@ -185,12 +159,12 @@ async def _human(state: _Call) -> State:
     return {"events": [event], "messages": [ToolMessage(event.answer, tool_call_id=event.call_id, name=call.name)]}
 
 
-@lru_cache(maxsize=2)
-def talm_graph(checkpointer: BaseCheckpointSaver[Any] | None = None) -> CompiledStateGraph[State, EpisodeContext, State, State]:
-    """Compile the graph; with a `checkpointer` it can pause for a human."""
+def talm_graph(rules: TalmRules, checkpointer: BaseCheckpointSaver[Any] | None = None) -> CompiledStateGraph[State, EpisodeContext, Any, Any]:
+    """Compile the graph of a run; with a `checkpointer` it can pause for a human."""
+    nodes = _Nodes(rules)
     graph = StateGraph(State, EpisodeContext)
-    graph.add_node("assess", _assess, destinations=("think", END))
-    graph.add_node("think", _think, destinations=("tool", "human", END))
+    graph.add_node("assess", nodes.assess, destinations=("think", END))
+    graph.add_node("think", nodes.think, destinations=("tool", "human", END))
     graph.add_node("tool", _tool)
     graph.add_node("human", _human)
     graph.add_edge(START, "assess")

@@ -29,6 +29,10 @@ class Prompts:
     awareness_information: str
     awareness_tool: str
 
+    def texts(self) -> dict[str, str]:
+        """Every text by the name a message calls it."""
+        return {f"prompt {field.name}": getattr(self, field.name) for field in fields(self)}
+
     def system_for(self, human: bool) -> str:
         """System message of the solving conversation."""
         return f"{self.system}\n{self.with_human}" if human else self.system

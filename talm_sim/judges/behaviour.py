@@ -13,10 +13,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from talm_sim.judges.base import JudgeContext, judge_digest
-from talm_sim.judges.choices import UNPARSED
 from talm_sim.judges.prompts import JudgePrompts
 from talm_sim.models.parsing import split_reasoning
-from talm_sim.types import Behaviour, Choice, Episode, Scenario, Termination, Verdict
+from talm_sim.types import UNPARSED, Behaviour, Choice, Episode, Scenario, Termination, Verdict
 
 __all__ = ["BehaviourJudge", "calls_a_tool", "classify", "config_digest", "not_judged", "open_judge"]
 

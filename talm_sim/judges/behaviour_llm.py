@@ -12,11 +12,10 @@ from talm_sim.digests import derived_seed
 from talm_sim.errors import ContextOverflowError
 from talm_sim.judges.base import JudgeContext, OpenVote, judge_digest, no_recording
 from talm_sim.judges.behaviour import not_judged
-from talm_sim.judges.choices import UNPARSED
 from talm_sim.judges.prompts import JudgePrompts, show
 from talm_sim.models.base import GenerationSettings, Model
 from talm_sim.models.parsing import read_object, split_reasoning
-from talm_sim.types import Behaviour, Choice, Episode, Scenario, Verdict
+from talm_sim.types import UNPARSED, Behaviour, Choice, Episode, Scenario, Verdict
 
 __all__ = ["BehaviourLlmJudge", "config_digest", "open_judge", "read_classification", "shown_answer"]
 

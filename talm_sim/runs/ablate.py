@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from talm_sim.config import RunConfig, Scope, scope_of
+from talm_sim.config import RunConfig, Scope
 from talm_sim.digests import digest
 from talm_sim.errors import PrerequisiteError, did_you_mean
-from talm_sim.runs.api import prepare, resume_async, run_async, to_completion
+from talm_sim.runs.api import begin, resume_with, to_completion
+from talm_sim.runs.build import Built, build, plan
 from talm_sim.runs.events import OnEvent, ignore_events
+from talm_sim.runs.load import StoredRun
 from talm_sim.runs.manifest import dataset_digest
-from talm_sim.runs.parts import open_parts
 from talm_sim.runs.resolve import configure
-from talm_sim.runs.stored import StoredRun
 from talm_sim.runs.tables import frame
-from talm_sim.runs.wiring import check_recorded
+from talm_sim.tasks import Job
+from talm_sim.tasks.keys import recording_key
+from talm_sim.tasks.shared import Shared
 
 if TYPE_CHECKING:
     import pandas
@@ -89,61 +92,71 @@ async def ablate_async(
     **options: Any,
 ) -> Ablation:
     """`ablate`, on the running event loop."""
-    shared = configure(base, options)
     grid = dict(over or {})
+    first = configure(base, options)
     for field, values in grid.items():
-        _check_field(field, values)
+        _check_field(first, field, values)
     combinations = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
-    planned = [(values, await _planned(shared, values, name)) for values in combinations]
-    cells = [Cell(values, await _run_cell(config, on_event)) for values, config in planned]
-    return Ablation(tuple(cells))
+    async with AsyncExitStack() as stack:
+        # What cells share is opened once, and a cell stays as it was planned.
+        shared = await stack.enter_async_context(Shared())
+        planned = [(values, await _planned(first, values, name, shared, stack)) for values in combinations]
+        return Ablation(tuple([Cell(values, await _run_cell(plan, shared, on_event)) for values, plan in planned]))
 
 
-async def _planned(shared: RunConfig, values: Mapping[str, Any], name: str) -> RunConfig:
-    """The configuration of a cell, named after its content and, where it was not begun before, checked for all it needs."""
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """A cell that can be run: its directory, and what was built for it unless it was begun before."""
+
+    job: Job[Any]
+    path: Path
+    built: Built | None
+
+
+async def _planned(first: Job[Any], values: Mapping[str, Any], name: str, shared: Shared, stack: AsyncExitStack) -> _Plan:
+    """The job of a cell, named after its content and, where it was not begun before, built."""
     try:
-        final, scenarios, library = await prepare(configure(shared, {field: _as_value(field, value) for field, value in values.items()}))
+        job = configure(first.config, {field: _as_value(first, field, value) for field, value in values.items()})
+        job, scenarios = plan(job, shared)
         content = {
-            "generation": final.fields_of(Scope.GENERATION) | {"prompts": final.generation_digest()},
-            "scoring": final.fields_of(Scope.SCORING),
+            "generation": job.values(Scope.GENERATION) | {"prompts": recording_key(job)},
+            "scoring": job.values(Scope.SCORING),
             "dataset": dataset_digest(scenarios),
         }
-        named: RunConfig = final.model_copy(update={"run_id": f"{name}-{digest(content)}"})
-        if not _directory(named).exists():
-            async with open_parts(named, library) as parts:
-                parts.check(scenarios)
-                await check_recorded(parts, scenarios)
+        job = job.having(run_id=f"{name}-{digest(content)}")
+        path = job.config.run_dir / str(job.config.run_id)
+        built = None if path.exists() else await stack.enter_async_context(build(job, scenarios, shared))
     except PrerequisiteError as err:
         raise PrerequisiteError(f"cell {_label(values)}: {err}") from None
-    return named
+    return _Plan(job, path, built)
 
 
-async def _run_cell(config: RunConfig, on_event: OnEvent) -> StoredRun:
-    path = _directory(config)
-    if not path.exists():
-        return await run_async(config, on_event=on_event)
-    stored = StoredRun(path)
+async def _run_cell(planned: _Plan, shared: Shared, on_event: OnEvent) -> StoredRun:
+    # Two cells may be one run, as values that mean the same.
+    if planned.built is not None and not planned.path.exists():
+        return await begin(planned.built, on_event=on_event)
+    stored = StoredRun(planned.path)
     if stored.finished == stored.total and stored.judged:
         return stored
-    return await resume_async(path, on_event=on_event, max_episodes=config.max_episodes, max_connections=config.max_connections)
+    config = planned.job.config
+    return await resume_with(
+        shared, stored, on_event=on_event, max_episodes=config.max_episodes, max_connections=config.max_connections
+    )
 
 
-def _directory(config: RunConfig) -> Path:
-    assert config.run_id is not None
-    return config.run_dir / config.run_id
-
-
-def _check_field(field: str, values: Sequence[Any]) -> None:
-    if field not in RunConfig.model_fields:
-        raise PrerequisiteError(f"ablate: unknown field '{field}'.{did_you_mean(field, RunConfig.model_fields)}")
+def _check_field(job: Job[Any], field: str, values: Sequence[Any]) -> None:
+    known = [*RunConfig.model_fields, *type(job.options).model_fields]
+    if field not in known or field == "options":
+        raise PrerequisiteError(f"ablate: unknown field '{field}'.{did_you_mean(field, known)}")
     if isinstance(values, str) or not values:
         raise PrerequisiteError(f"ablate: give '{field}' a list of values, such as [{values!r}, ...].")
-    if scope_of(field) is Scope.OPERATIONAL:
+    if job.scope_of(field) is Scope.OPERATIONAL:
         raise PrerequisiteError(f"ablate: '{field}' changes how a run is carried out, not what comes out; vary another field.")
 
 
-def _as_value(field: str, value: Any) -> Any:
-    if isinstance(RunConfig.model_fields[field].default, tuple) and (value is None or isinstance(value, str)):
+def _as_value(job: Job[Any], field: str, value: Any) -> Any:
+    fields = RunConfig.model_fields if field in RunConfig.model_fields else type(job.options).model_fields
+    if isinstance(fields[field].default, tuple) and (value is None or isinstance(value, str)):
         return (value,) if value else ()
     return value
 

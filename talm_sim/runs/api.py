@@ -9,26 +9,22 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
-from talm_sim.agent.prompts import load_prompts
-from talm_sim.agent.templates import list_templates
 from talm_sim.config import RunConfig, Scope
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.registry import in_process
-from talm_sim.recordings import CassetteLibrary
 from talm_sim.runs.batch import Ask, BatchCounts, run_batch
+from talm_sim.runs.build import Built, build, open_runner, plan
 from talm_sim.runs.events import OnEvent, RunFinished, RunStarted, ignore_events
-from talm_sim.runs.judging import check_judges, judge_run
+from talm_sim.runs.extensions import brought, check_brought
+from talm_sim.runs.judging import Grader, check_judges, judge_names, judge_run, open_grader
+from talm_sim.runs.load import StoredRun
 from talm_sim.runs.manifest import create_run, find_run, fresh_run_id
-from talm_sim.runs.parts import Parts, open_parts
-from talm_sim.runs.resolve import configure, overridden, resolve
+from talm_sim.runs.resolve import configure, overridden
 from talm_sim.runs.store import RunStore
-from talm_sim.runs.stored import StoredRun
-from talm_sim.runs.wiring import check_recorded, open_runner
-from talm_sim.scenarios.load import load_scenarios
-from talm_sim.scenarios.when2call import rough_length
-from talm_sim.types import Scenario
+from talm_sim.tasks import Job
+from talm_sim.tasks.shared import Shared
 
-__all__ = ["judge", "judge_async", "prepare", "resume", "resume_async", "run", "run_async", "to_completion"]
+__all__ = ["begin", "judge", "judge_async", "resume", "resume_async", "resume_with", "run", "run_async", "to_completion"]
 
 _T = TypeVar("_T")
 
@@ -51,7 +47,7 @@ def run(
         ask: With `human="terminal"`: puts a question to a person, one at a time. Without it, questions stay open in the store.
         wait: Whether to stay until all open questions are answered from elsewhere (`talm-sim answer`).
         command: Stored with the run as what made it.
-        **options: Fields of `RunConfig`, in place of those of `config`.
+        **options: Options, shared ones or the task's own, in place of those of `config`.
 
     Raises:
         PrerequisiteError: The user must mend something; the message is one line.
@@ -70,47 +66,28 @@ async def run_async(
     **options: Any,
 ) -> StoredRun:
     """`run`, on the running event loop."""
-    final, scenarios, library = await prepare(configure(config, options))
-    # Everything that can be missing is opened before the run exists, so a failed start leaves nothing behind.
-    async with open_parts(final, library) as parts:
-        parts.check(scenarios)
-        await check_recorded(parts, scenarios)
-        final = parts.config
-        run_id = final.run_id or fresh_run_id(final.run_dir, final)
-        directory = create_run(final.run_dir, run_id, final, scenarios, tools=parts.tools_of(scenarios), command=command)
-        return await _session(StoredRun(directory), parts, on_event=on_event, ask=ask, wait=wait)
+    async with Shared() as shared:
+        job, scenarios = plan(configure(config, options), shared)
+        async with build(job, scenarios, shared) as built:
+            return await begin(built, on_event=on_event, ask=ask, wait=wait, command=command)
 
 
-async def prepare(wanted: RunConfig) -> tuple[RunConfig, list[Scenario], CassetteLibrary]:
-    """Resolve a configuration and find out, before anything runs, what it lacks.
-
-    Returns:
-        The configuration with every automatic value decided, its scenarios, and the recordings it uses.
-
-    Raises:
-        PrerequisiteError: A scenario, prompt, judge (or its model) or recording it needs is not there.
-    """
-    load_prompts(wanted.prompts)
-    library = CassetteLibrary(wanted.cassettes)
-    scenarios = load_scenarios(wanted.groups, wanted.scenarios, wanted.limit, wanted.task)
-    if wanted.task == "when2call":
-        scenarios = _in_scoring_order(scenarios)
-    final = resolve(wanted, library, sorted({scenario.group for scenario in scenarios}))
-    if final.cassettes != wanted.cassettes:
-        library = CassetteLibrary(final.cassettes)
-    await check_judges(final, library, scenarios)
-    return final, scenarios, library
-
-
-def _in_scoring_order(scenarios: list[Scenario]) -> list[Scenario]:
-    """Long prompts first: where memory does not suffice, that is known at once.
-
-    Those that show the same tools stand together: their prompts begin alike, and a local model reads on from there.
-    """
-    longest: dict[tuple[str, ...], int] = {}
-    for scenario in scenarios:
-        longest[scenario.shown_tools] = max(rough_length(scenario), longest.get(scenario.shown_tools, 0))
-    return sorted(scenarios, key=lambda one: (-longest[one.shown_tools], one.shown_tools, -rough_length(one)))
+async def begin(
+    built: Built, *, on_event: OnEvent = ignore_events, ask: Ask | None = None, wait: bool = False, command: str = ""
+) -> StoredRun:
+    """Create the run of what was built, carry it out, and judge it; arguments as of `run`."""
+    job, scenarios = built.job, built.scenarios
+    directory = create_run(
+        job.config.run_dir,
+        job.config.run_id or fresh_run_id(job.config.run_dir, job.config),
+        job.config,
+        scenarios,
+        tools=built.opened.tools_of(scenarios),
+        wording=built.opened.wording,
+        brought=brought(job, scenarios, judge_names(job)),
+        command=command,
+    )
+    return await _session(StoredRun(directory), built, on_event=on_event, ask=ask, wait=wait)
 
 
 def resume(run: Path | str, *, on_event: OnEvent = ignore_events, ask: Ask | None = None, wait: bool = False, **overrides: Any) -> StoredRun:
@@ -121,7 +98,7 @@ def resume(run: Path | str, *, on_event: OnEvent = ignore_events, ask: Ask | Non
         on_event: As in `run`.
         ask: As in `run`.
         wait: As in `run`.
-        **overrides: Operational fields of `RunConfig`, for this session only.
+        **overrides: Operational options, for this session only.
 
     Raises:
         PrerequisiteError: There is no such run, another process runs it, or an override would make it another experiment.
@@ -133,20 +110,21 @@ async def resume_async(
     run: Path | str, *, on_event: OnEvent = ignore_events, ask: Ask | None = None, wait: bool = False, **overrides: Any
 ) -> StoredRun:
     """`resume`, on the running event loop."""
-    stored = _open(run, overrides)
-    if "imported" in stored.manifest.notes:
+    async with Shared() as shared:
+        return await resume_with(shared, _open(run, overrides), on_event=on_event, ask=ask, wait=wait, **overrides)
+
+
+async def resume_with(
+    shared: Shared, stored: StoredRun, *, on_event: OnEvent = ignore_events, ask: Ask | None = None, wait: bool = False, **overrides: Any
+) -> StoredRun:
+    """`resume`, with what other runs of the session opened."""
+    if stored.imported:
         raise PrerequisiteError(f"resume: {stored.path} was imported; there is nothing to run.")
-    config = overridden(stored.config, overrides, {Scope.OPERATIONAL}, verb="resume", otherwise="start a new run with `talm-sim run` instead.")
-    load_prompts(config.prompts)
-    if config.generation_digest() != stored.manifest.generation_digest:
-        own = [str(config.prompts)] if config.prompts else []
-        own += [config.template] if config.template not in list_templates() else []
-        changed = " or ".join(own) or f"{stored.path}: run.json, or a wording built into talm-sim,"
-        raise PrerequisiteError(f"resume: {changed} has changed since the run began; restore it, or start a new run.")
-    library = CassetteLibrary(config.cassettes)
-    await check_judges(config, library, stored.scenarios())
-    async with open_parts(config, library) as parts:
-        return await _session(stored, parts, on_event=on_event, ask=ask, wait=wait)
+    check_brought(stored.manifest.brought, str(stored.path))
+    job = overridden(stored.job, overrides, {Scope.OPERATIONAL}, verb="resume", otherwise="start a new run with `talm-sim run` instead.")
+    check_judges(job)
+    async with build(job, list(stored.scenarios()), shared, begun_with=stored.manifest.wording) as built:
+        return await _session(stored, built, on_event=on_event, ask=ask, wait=wait)
 
 
 def judge(run: Path | str, *, on_event: OnEvent = ignore_events, **scoring: Any) -> StoredRun:
@@ -155,8 +133,7 @@ def judge(run: Path | str, *, on_event: OnEvent = ignore_events, **scoring: Any)
     Args:
         run: The run's directory, or its name in `runs/`.
         on_event: Told of progress.
-        **scoring: Scoring fields of `RunConfig` (`judge`, `judge_model`, `paired_run`), kept with the run; operational ones are for this
-            session only.
+        **scoring: Scoring options (`judge`, `judge_model` and the task's own), kept with the run; operational ones are for this session only.
 
     Raises:
         PrerequisiteError: There is no such run, another process runs it, or a judge lacks something.
@@ -167,25 +144,36 @@ def judge(run: Path | str, *, on_event: OnEvent = ignore_events, **scoring: Any)
 async def judge_async(run: Path | str, *, on_event: OnEvent = ignore_events, **scoring: Any) -> StoredRun:
     """`judge`, on the running event loop."""
     stored = _open(run, scoring)
-    config = overridden(
-        stored.config, scoring, {Scope.SCORING, Scope.OPERATIONAL}, verb="judge", otherwise="that is not for a judge to change."
-    )
-    library = CassetteLibrary(config.cassettes)
-    await check_judges(config, library, stored.scenarios())
-    async with RunStore.open(stored.path) as store:
-        await judge_run(store, config, library, on_event)
+    check_brought(stored.manifest.brought, str(stored.path), ("task",))
+    job = overridden(stored.job, scoring, {Scope.SCORING, Scope.OPERATIONAL}, verb="judge", otherwise="that is not for a judge to change.")
+    check_judges(job)
+    async with Shared() as shared:
+        grader = await open_grader(job, stored.scenarios(), shared)
+        async with RunStore.open(stored.path) as store:
+            await _judge(stored, store, job, grader, on_event)
     return stored
 
 
-async def _session(stored: StoredRun, parts: Parts, *, on_event: OnEvent, ask: Ask | None, wait: bool) -> StoredRun:
+async def _judge(stored: StoredRun, store: RunStore, job: Job[Any], grader: Grader, on_event: OnEvent) -> None:
+    await judge_run(store, job, grader, pairs=lambda: job.task.pair(stored.judged_as(job)), on_event=on_event)
+
+
+async def _session(stored: StoredRun, built: Built, *, on_event: OnEvent, ask: Ask | None, wait: bool) -> StoredRun:
     """One stretch of a run in this process: episodes, then judges."""
     started = time.monotonic()
-    config = parts.config
     async with RunStore.open(stored.path) as store:
-        async with open_runner(parts, store) as runner:
-            on_event(_started(stored, config, store))
-            counts = await run_batch(store, runner, epochs=config.epochs, max_episodes=parts.in_flight, on_event=on_event, ask=ask, wait=wait)
-        await judge_run(store, config, parts.library, on_event)
+        async with open_runner(built, store) as runner:
+            on_event(_started(stored, built, store))
+            counts = await run_batch(
+                store,
+                runner,
+                epochs=built.job.config.epochs,
+                max_episodes=built.opened.in_flight,
+                on_event=on_event,
+                ask=ask if built.opened.waits else None,
+                wait=wait,
+            )
+        await _judge(stored, store, built.job, built.grader, on_event)
     on_event(_finished(stored, counts, time.monotonic() - started))
     return stored
 
@@ -194,7 +182,8 @@ def _open(run: Path | str, options: dict[str, Any]) -> StoredRun:
     return StoredRun(find_run(run, Path(options.get("run_dir") or "runs")))
 
 
-def _started(stored: StoredRun, config: RunConfig, store: RunStore) -> RunStarted:
+def _started(stored: StoredRun, built: Built, store: RunStore) -> RunStarted:
+    config = built.job.config
     models = "on this machine" if in_process(config.model) else str(config.models)
     return RunStarted(
         run_id=stored.id,
@@ -205,7 +194,7 @@ def _started(stored: StoredRun, config: RunConfig, store: RunStore) -> RunStarte
         model=config.model,
         models=models,
         tools=str(config.tools or "none"),
-        human=config.human,
+        human=built.opened.human,
     )
 
 

@@ -7,12 +7,13 @@ import re
 import sqlite3
 from pathlib import Path
 
-from talm_sim.config import SPLITS, RunConfig
+from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.manifest import create_run
 from talm_sim.runs.store import write_episode, write_verdict
-from talm_sim.runs.stored import StoredRun
+from talm_sim.runs.load import StoredRun
 from talm_sim.scenarios.fail_talms import PublishedRun, coinciding_grades, read_outputs
+from talm_sim.tasks import find_task, job_of
 
 __all__ = ["import_fail_talms"]
 
@@ -54,10 +55,12 @@ def _agreement_notes(published: list[PublishedRun]) -> dict[str, dict[str, str]]
 
 
 def _write(run: PublishedRun, run_dir: Path, name: str, notes: dict[str, str], command: str) -> Path:
+    task = find_task(run.scenarios[0].task)
     groups = {scenario.group for scenario in run.scenarios}
-    split = next(split for split, members in SPLITS["talm"].items() if groups <= set(members))
+    split = next(split for split, members in task.splits.items() if groups <= set(members))
     human = "none" if run.human == "none" else "recorded"
-    config = RunConfig(split=split, model=f"fail-talms/{run.model}", human=human, run_dir=run_dir, run_id=name)
+    config = RunConfig(task=task.name, split=split, model=f"fail-talms/{run.model}", run_dir=run_dir, run_id=name)
+    config = job_of(config).having(human=human).config
     positions = {scenario.id: position for position, scenario in enumerate(run.scenarios)}
 
     def fill(conn: sqlite3.Connection) -> None:

@@ -24,11 +24,12 @@ from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.runs.database import DATABASE, create_database, pack
 from talm_sim.types import Scenario, ToolSpec
 
-__all__ = ["MANIFEST", "RunManifest", "create_run", "dataset_digest", "find_run", "fresh_run_id", "read_manifest"]
+__all__ = ["MANIFEST", "RunManifest", "create_run", "dataset_digest", "find_run", "fresh_run_id", "read_manifest", "wording_digests"]
 
 MANIFEST = "run.json"
 """Name of the file below the run's directory."""
-FORMAT = 1
+FORMAT = 2
+"""Raised whenever what lies in a run directory is read another way."""
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _PACKAGES = ("talm-sim", "langgraph", "langchain-core", "openai", "anthropic", "vcrpy")
 
@@ -43,8 +44,10 @@ class RunManifest(BaseModel):
     config: RunConfig
     """The configuration with every automatic value resolved."""
     dataset_digest: str
-    generation_digest: str
-    """Digest of all that shapes a conversation, the prompt file's text included."""
+    wording: dict[str, str] = Field(default_factory=dict)
+    """Digest of every text the model is told, by what a message calls it."""
+    brought: dict[str, str] = Field(default_factory=dict)
+    """What the run is made with that does not come with this package (`judge short`), to how it was brought along (`--plugin MODULE`)."""
     created: str
     """UTC, ISO 8601."""
     command: str = ""
@@ -57,6 +60,11 @@ class RunManifest(BaseModel):
 def dataset_digest(scenarios: Sequence[Scenario]) -> str:
     """Digest of the scenarios a run holds, in order: runs compare only where it is equal."""
     return digest([scenario.model_dump(mode="json") for scenario in scenarios], 16)
+
+
+def wording_digests(texts: Mapping[str, str]) -> dict[str, str]:
+    """Digest of each text the model is told; equal ones, equal words."""
+    return {name: digest(text) for name, text in texts.items()}
 
 
 def fresh_run_id(run_dir: Path, config: RunConfig) -> str:
@@ -74,6 +82,8 @@ def create_run(
     scenarios: Sequence[Scenario],
     *,
     tools: Sequence[ToolSpec] = (),
+    wording: Mapping[str, str] | None = None,
+    brought: Mapping[str, str] | None = None,
     command: str = "",
     notes: Mapping[str, str] | None = None,
     fill: Callable[[sqlite3.Connection], None] | None = None,
@@ -86,6 +96,8 @@ def create_run(
         config: With every automatic value resolved.
         scenarios: What is run, in order.
         tools: The tools they name, kept so that the run can be read and judged without them.
+        wording: The texts the model is told, by what a message calls each.
+        brought: See `RunManifest.brought`.
         command: What made the run.
         notes: See `RunManifest.notes`.
         fill: Writes what the run holds from the start, within the transaction that creates it.
@@ -101,7 +113,8 @@ def create_run(
         id=run_id,
         config=config,
         dataset_digest=dataset_digest(scenarios),
-        generation_digest=config.generation_digest(),
+        wording=wording_digests(wording or {}),
+        brought=dict(brought or {}),
         created=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         command=command,
         versions=_versions(),
@@ -146,15 +159,27 @@ def read_manifest(directory: Path) -> RunManifest:
     """
     path = directory / MANIFEST
     try:
-        manifest = RunManifest.model_validate_json(path.read_bytes())
+        text = path.read_bytes()
+        _check_format(path, text)
+        manifest = RunManifest.model_validate_json(text)
     except OSError as err:
         raise PrerequisiteError(f"{directory}: is no run ({MANIFEST}: {err.strerror}).") from None
     except ValidationError as err:
         first = err.errors()[0]
         raise PrerequisiteError(f"{path}: {'.'.join(map(str, first['loc'])) or 'document'}: {first['msg']}.") from None
-    if manifest.format != FORMAT:
-        raise PrerequisiteError(f"{path}: format {manifest.format} is not known here; upgrade talm-sim.")
     return manifest
+
+
+def _check_format(path: Path, text: bytes) -> None:
+    """Refuse a run of another format before its fields are looked at."""
+    try:
+        document = json.loads(text)
+        found, made_by = document.get("format", FORMAT), document.get("versions", {}).get("talm-sim", "an unknown version")
+    except (ValueError, AttributeError, RecursionError):
+        return  # the fields will say what is wrong
+    if found != FORMAT:
+        mend = "upgrade talm-sim" if isinstance(found, int) and found > FORMAT else "read it with that version, or run it again"
+        raise PrerequisiteError(f"{path}: is of run format {found}, made by talm-sim {made_by}; this one reads format {FORMAT}: {mend}.")
 
 
 def find_run(run: Path | str, run_dir: Path = Path("runs")) -> Path:

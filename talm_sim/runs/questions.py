@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from talm_sim.errors import PrerequisiteError, did_you_mean
-from talm_sim.runs import rows
+from talm_sim.runs import records
 from talm_sim.runs.database import connect_owner
 from talm_sim.runs.lease import owner_of
 
@@ -87,7 +87,7 @@ def unanswered(conn: sqlite3.Connection) -> list[Question]:
     """Questions without an answer, in the order they were asked."""
     found = []
     for episode_id, attempt, interrupt_id, ask, text, asked_at, waiting, scenario_id, scenario in conn.execute(_UNANSWERED):
-        asked_in = rows.scenario(scenario, scenario_id)
+        asked_in = records.scenario(scenario, scenario_id)
         found.append(
             Question(
                 episode_id=episode_id,
@@ -99,7 +99,7 @@ def unanswered(conn: sqlite3.Connection) -> list[Question]:
                 scenario_id=asked_in.id,
                 group=asked_in.group,
                 query=asked_in.query,
-                progress=rows.waiting(waiting, episode_id).progress,
+                progress=records.waiting(waiting, episode_id).progress,
             )
         )
     return found

@@ -1,83 +1,92 @@
-"""From what the user gave to what is run: options checked, automatic values decided, overrides admitted by scope."""
+"""From what the user gave to what is run: names sorted, options checked, automatic values decided, overrides admitted by scope."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import os
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from talm_sim.config import RunConfig, Scope, Traffic, scope_of
+from pydantic import BaseModel, ValidationError
+
+from talm_sim.config import ENV_PREFIX, RunConfig, Scope, Traffic
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.models.registry import in_process
+from talm_sim.plugins import load_plugins
+from talm_sim.tasks import Job, Recorded, Task, find_task, job_of, list_tasks
+from talm_sim.toml_files import read_toml
 
-__all__ = ["Recordings", "configure", "overridden", "resolve"]
+__all__ = ["check_environment", "configure", "load_config", "overridden", "owner_of_option", "settled"]
 
 RECORDINGS = Path("recordings")
 """Where new recordings go unless the user names a directory: the shipped ones are not written to."""
-TOOLLESS = frozenset({"no-tools"})
-"""Groups whose scenarios offer no tool, so that there is no tool traffic to record."""
+_OTHER_VARIABLES = ("TALM_SIM_BENCH_DATA", "TALM_SIM_TEST_MODEL")
+"""Names that begin as the options' do and are none: what the project's own tests and benchmarks read."""
 
 
-class Recordings(Protocol):
-    """What resolving needs to know of a cassette library."""
+def load_config(file: Path | None = None, environ: Mapping[str, str] | None = None, **options: Any) -> RunConfig:
+    """Build a configuration from, in rising priority: defaults, TOML file, `TALM_SIM_<FIELD>` environment variables, `options`.
 
-    def has_tools(self, groups: Iterable[str]) -> bool:
-        """Whether tool traffic of all these groups was recorded."""
-        ...
+    The task is taken from the same places, in the same order, before its own options are read; a `plugin` is imported before that.
 
-    def has_model(self, model: str, groups: Iterable[str]) -> bool:
-        """Whether `model` was recorded on all these groups."""
-        ...
+    Args:
+        file: TOML file whose top-level keys are option names; a table named after a task holds that task's own.
+        environ: Environment to read; the process's own by default.
+        **options: Option values; None means "not given".
+
+    Raises:
+        PrerequisiteError: A value, key or name is wrong; the message names where it came from.
+    """
+    environ = os.environ if environ is None else environ
+    document = {} if file is None else read_toml(file, "--config")
+    given = {name: value for name, value in options.items() if value is not None}
+    for modules in (document.get("plugin", ()), environ.get(f"{ENV_PREFIX}PLUGIN", ""), given.get("plugin", ())):
+        load_plugins(_parts(modules))
+    task = find_task(str(given.get("task") or environ.get(f"{ENV_PREFIX}TASK") or document.get("task") or RunConfig.model_fields["task"].default))
+    values: dict[str, Any] = {}
+    origin: dict[str, str] = {}
+    for name, value, place in (*_from_file(document, file, task), *_from_environ(environ, task)):
+        values[name], origin[name] = value, place
+    for name, value in given.items():
+        values[name], origin[name] = value, "--" + name.replace("_", "-")
+    return _built({**values, "task": task.name}, origin)
 
 
-def configure(config: RunConfig | None, options: Mapping[str, Any]) -> RunConfig:
-    """Return `config`, or the defaults, with `options` in place.
+def configure(config: RunConfig | None, options: Mapping[str, Any]) -> Job[Any]:
+    """Return `config`, or the defaults, with `options` in place, as its task reads it.
 
     Raises:
         PrerequisiteError: An option is unknown or has a wrong value.
     """
-    unknown = [name for name in options if name not in RunConfig.model_fields]
-    if unknown:
-        raise PrerequisiteError(f"unknown option '{unknown[0]}'.{did_you_mean(unknown[0], RunConfig.model_fields)}")
-    given = {} if config is None else {name: getattr(config, name) for name in config.model_fields_set}
-    return RunConfig.load(environ={}, **{**given, **options})
+    given = {} if config is None else {name: getattr(config, name) for name in config.model_fields_set if name != "options"}
+    own = {} if config is None else config.options
+    load_plugins(options.get("plugin", given.get("plugin", ())))
+    task = find_task(str(options.get("task", given.get("task", RunConfig.model_fields["task"].default))))
+    for name in options:
+        _refuse_foreign(name, name, task)
+    if task.name != given.get("task", task.name):
+        own = {}  # another task's
+    return job_of(_built({**given, **own, **options}, {}))
 
 
-def resolve(config: RunConfig, recordings: Recordings, groups: Sequence[str] | None = None) -> RunConfig:
-    """Decide the automatic values: traffic is replayed where a recording is found, and with it the recorded human.
-
-    A scenario file of the user's own is not in the shipped recordings, so it is run live unless a directory of recordings is named too.
-
-    Args:
-        config: What was asked for.
-        recordings: Where recordings are looked for.
-        groups: Groups that have scenarios, of which a recording is expected; by default all of the split.
-    """
-    groups = config.groups if groups is None else groups
-    known = config.scenarios is None or config.cassettes is not None
-    models, tools = config.models, config.tools
-    if in_process(config.model):
+def settled(job: Job[Any], recorded: Recorded) -> Job[Any]:
+    """Decide the automatic values: the model is replayed where a recording is found; the rest is the task's affair."""
+    models = job.config.models
+    if in_process(job.config.model):
         models = None
     elif models is None:
-        models = Traffic.REPLAY if known and recordings.has_model(config.model, groups) else Traffic.LIVE
-    if config.task != "talm":
-        tools = None  # shown, never executed
-    elif tools is None:
-        calling = [group for group in groups if group not in TOOLLESS]
-        tools = Traffic.REPLAY if known and recordings.has_tools(calling) else Traffic.LIVE
-    values: dict[str, Any] = {"models": models, "tools": tools}
-    if config.human == "auto":
-        values["human"] = "recorded" if models is Traffic.REPLAY and config.task == "talm" else "none"
-    if Traffic.RECORD in (models, tools) and config.cassettes is None:
-        values["cassettes"] = RECORDINGS
-    return config.model_copy(update=values)
+        models = Traffic.REPLAY if recorded.model(job.config.model) else Traffic.LIVE
+    job = job.task.settle(job.having(models=models), recorded)
+    if Traffic.RECORD in (job.config.models, job.config.tools) and job.config.cassettes is None:
+        return job.having(cassettes=RECORDINGS)
+    return job
 
 
-def overridden(config: RunConfig, options: Mapping[str, Any], admitted: Collection[Scope], *, verb: str, otherwise: str) -> RunConfig:
-    """Return a stored run's `config` with `options` in place, all of scopes `admitted`; a value that does not differ is no override.
+def overridden(job: Job[Any], options: Mapping[str, Any], admitted: Collection[Scope], *, verb: str, otherwise: str) -> Job[Any]:
+    """Return a stored run's `job` with `options` in place, all of scopes `admitted`; a value that does not differ is no override.
 
     Args:
-        config: The stored one.
+        job: The stored one.
         options: New values; None means "not given".
         admitted: Scopes that may change.
         verb: What the user does, for the message.
@@ -87,14 +96,111 @@ def overridden(config: RunConfig, options: Mapping[str, Any], admitted: Collecti
         PrerequisiteError: An option is unknown, wrong, or would change what the run is.
     """
     given = {name: value for name, value in options.items() if value is not None}
-    changed = configure(config, given)
+    changed = configure(job.config, given)
     for name in given:
-        if scope_of(name) not in admitted and getattr(changed, name) != getattr(config, name):
+        before, after = (_value(one, name) for one in (job, changed))
+        if changed.scope_of(name) not in admitted and after != before:
             flag = "--" + name.replace("_", "-")
-            raise PrerequisiteError(
-                f"{verb}: {flag} would change from {_shown(getattr(config, name))} to {_shown(getattr(changed, name))}; {otherwise}"
-            )
+            raise PrerequisiteError(f"{verb}: {flag} would change from {_shown(before)} to {_shown(after)}; {otherwise}")
     return changed
+
+
+def owner_of_option(name: str, task: Task[Any]) -> str:
+    """The other task whose own option `name` is; empty where no task has it."""
+    for other in list_tasks():
+        try:
+            if other != task.name and name in find_task(other).options.model_fields:
+                return other
+        except PrerequisiteError:  # a broken package must not hide what is wrong with this name
+            continue
+    return ""
+
+
+def check_environment(environ: Mapping[str, str], task: Task[Any]) -> None:
+    """Refuse a `TALM_SIM_<NAME>` that is no option.
+
+    Raises:
+        PrerequisiteError: The name is unknown, or another task's.
+    """
+    for variable in sorted(environ):
+        if variable.startswith(ENV_PREFIX) and variable not in _OTHER_VARIABLES:
+            _refuse_foreign(variable.removeprefix(ENV_PREFIX).lower(), variable, task, known=str.upper, prefix=ENV_PREFIX)
+
+
+def _refuse_foreign(name: str, place: str, task: Task[Any], known: Any = str, prefix: str = "") -> None:
+    """Refuse a name that is neither a shared option nor one of the task's own."""
+    names = [one for one in (*RunConfig.model_fields, *task.options.model_fields) if one != "options"]
+    if name in names:
+        return
+    owner = owner_of_option(name, task)
+    if owner:
+        raise PrerequisiteError(f"{place} is an option of task {owner}, not of task {task.name}; leave it out, or choose --task {owner}.")
+    where = f"{place}: " if place != name else ""
+    raise PrerequisiteError(f"{where}unknown option '{prefix}{known(name)}'.{did_you_mean(known(name), map(known, names))}")
+
+
+def _built(values: Mapping[str, Any], origin: Mapping[str, str]) -> RunConfig:
+    """A configuration whose options its task has read, so that every wrong one is told with its place."""
+    name = ""
+    try:
+        config = RunConfig(**values)
+        job_of(config)
+        return config
+    except ValidationError as err:
+        first = err.errors()[0]
+        name, message = str(first["loc"][0]) if first["loc"] else "", first["msg"].removeprefix("Value error, ")
+    except PrerequisiteError as err:
+        name, _, message = str(err).partition(": ")
+        if name not in values:
+            raise
+    raise PrerequisiteError(f"{origin.get(name, name)}: {message}") from None
+
+
+def _from_file(document: Mapping[str, Any], file: Path | None, task: Task[Any]) -> Iterator[tuple[str, Any, str]]:
+    own = document.get(task.name, {})
+    if not isinstance(own, dict):
+        raise PrerequisiteError(f"{file}: '{task.name}' must be a table of the task's options.")
+    for table, keys in (("", document), (f"{task.name}.", own)):
+        for key, value in keys.items():
+            if not table and isinstance(value, dict) and key in list_tasks():
+                continue  # another task's table, or this one's, which comes next
+            name = key.replace("-", "_")
+            known = [*task.options.model_fields] if table else [*RunConfig.model_fields, *task.options.model_fields]
+            if name not in known or name == "options":
+                owner = "" if table else owner_of_option(name, task)
+                if owner:
+                    _refuse_foreign(name, f"{file}: {table}{key}", task)
+                raise PrerequisiteError(f"{file}: unknown key '{table}{key}'.{did_you_mean(name, known)}")
+            yield name, value, f"{file}: {table}{key}"
+
+
+def _from_environ(environ: Mapping[str, str], task: Task[Any]) -> Iterator[tuple[str, Any, str]]:
+    """Values given as `TALM_SIM_<FIELD>`; lists are split at commas, `k=v` lists become mappings."""
+    check_environment(environ, task)
+    models: tuple[type[BaseModel], ...] = (RunConfig, task.options)
+    for name, field in ((name, field) for model in models for name, field in model.model_fields.items() if name != "options"):
+        variable = ENV_PREFIX + name.upper()
+        text = environ.get(variable)
+        if text is None:
+            continue
+        if isinstance(field.default, tuple):
+            yield name, _parts(text), variable
+        elif isinstance(field.default, dict):
+            pairs = [part.partition("=") for part in _parts(text)]
+            for key, equals, value in pairs:
+                if not key or not equals:
+                    raise PrerequisiteError(f"{variable}: '{key + equals + value}' is no K=V pair.")
+            yield name, {key: value for key, _, value in pairs}, variable
+        else:
+            yield name, text, variable
+
+
+def _parts(text: Any) -> tuple[str, ...]:
+    return tuple(part for part in text.split(",") if part) if isinstance(text, str) else tuple(text)
+
+
+def _value(job: Job[Any], name: str) -> Any:
+    return getattr(job.config if name in RunConfig.model_fields else job.options, name)
 
 
 def _shown(value: Any) -> str:

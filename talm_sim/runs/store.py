@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from talm_sim.runs import questions, rows
+from talm_sim.runs import questions, records
 from talm_sim.runs.database import connect_owner, connect_reader, pack
 from talm_sim.runs.lease import acquire
 from talm_sim.runs.writer import Writer
@@ -112,7 +112,7 @@ class RunStore:
 
     def scenarios(self) -> list[Scenario]:
         """The run's scenarios in order."""
-        return list(rows.scenarios(self.reader))
+        return list(records.scenarios(self.reader))
 
     # --- the human queue --------------------------------------------------------------------------------------------------------------
 
@@ -120,7 +120,7 @@ class RunStore:
         """Episodes that wait for a person, by id."""
         query = "SELECT episode_id, scenario_id, epoch, attempt, body FROM waiting"
         return {
-            episode_id: Paused(episode_id, scenario_id, epoch, attempt, rows.waiting(body, episode_id).state)
+            episode_id: Paused(episode_id, scenario_id, epoch, attempt, records.waiting(body, episode_id).state)
             for episode_id, scenario_id, epoch, attempt, body in self.reader.execute(query)
         }
 

@@ -1,25 +1,22 @@
-"""Tidy tables: episodes and summaries as flat rows, and as pandas frames where pandas is installed."""
+"""Tidy tables: episodes as flat rows, judges' own measures beside a task's, and pandas frames where pandas is installed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from operator import attrgetter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.types import AwarenessKind, Episode, Rate
+from talm_sim.judges.stats import wilson
+from talm_sim.types import AwarenessKind, Episode, Measure, Measured, Row, Summary, Verdict
 
 if TYPE_CHECKING:
     import pandas
 
-    from talm_sim.judges.choices import ChoiceSummary
-    from talm_sim.judges.metrics import GroupSummary
-
-__all__ = ["choice_record", "episode_record", "frame", "summary_record"]
+__all__ = ["episode_record", "frame", "summary_with", "with_judges"]
 
 
 def episode_record(episode: Episode) -> dict[str, Any]:
-    """One episode as a flat row."""
+    """What happened in one episode, as a flat row."""
     tools, people = episode.tool_events, episode.human_events
     information = episode.awareness_of(AwarenessKind.INFORMATION)
     tool = episode.awareness_of(AwarenessKind.TOOL)
@@ -43,66 +40,35 @@ def episode_record(episode: Episode) -> dict[str, Any]:
         "input_tokens": episode.usage.input_tokens,
         "output_tokens": episode.usage.output_tokens,
         "elapsed_s": episode.elapsed_s,
-        "chosen": _likeliest(episode, "logprob"),
-        "chosen_per_byte": _likeliest(episode, "per_byte"),
+        "chosen": episode.chosen.value if episode.chosen else None,
+        "chosen_per_byte": episode.chosen_per_byte.value if episode.chosen_per_byte else None,
         "answer": episode.answer,
         "error": episode.error,
     }
 
 
-def _likeliest(episode: Episode, measure: str) -> str | None:
-    """The option a model finds likeliest, of equal ones the first; None where none was scored."""
-    scores = episode.option_scores
-    return max(scores, key=attrgetter(measure)).behaviour.value if scores else None
+def with_judges(rows: Iterable[Row], judges: Mapping[str, Measured], verdicts: Iterable[Verdict]) -> list[Row]:
+    """Add to each row what judges with a measure of their own said of its episode."""
+    if not judges:
+        return list(rows)
+    said: dict[str, dict[str, bool | float | None]] = {}
+    for verdict in verdicts:
+        if verdict.judge in judges:
+            said.setdefault(verdict.episode_id, {})[judges[verdict.judge].name] = verdict.value
+    return [row.model_copy(update={"values": {**row.values, **said.get(row.episode, {})}}) for row in rows]
 
 
-def summary_record(summary: GroupSummary) -> dict[str, Any]:
-    """One group's metrics as a flat row: each rate as `<rate>`, `<rate>_low`, `<rate>_high`, `<rate>_k` and `<rate>_n`."""
-    row: dict[str, Any] = {
-        "group": summary.group,
-        "total": summary.total,
-        "n": summary.n,
-        "not_scored": sum(summary.not_scored.values()),
-        "unparsed": summary.unparsed,
-        "pass_judge": summary.pass_judge,
-    }
-    for name, rate in summary.rates.items():
-        row |= _rate_columns(name, rate)
-    return row
-
-
-def choice_record(summary: ChoiceSummary) -> dict[str, Any]:
-    """The metrics of task `when2call` as a flat row.
-
-    Rates as in `summary_record`; macro F1 with its limits; `precision_<class>`, `recall_<class>`, `f1_<class>` and `support_<class>`; and each
-    cell of the confusion matrix as `<gold>_as_<predicted>`.
-    """
-    row: dict[str, Any] = {
-        "group": summary.group,
-        "total": summary.total,
-        "n": summary.n,
-        "not_scored": sum(summary.not_scored.values()),
-        "unparsed": summary.unparsed,
-        "mode": summary.mode,
-        "judge": summary.judge,
-        **_rate_columns("accuracy", summary.accuracy),
-        **_rate_columns("accuracy_norm", summary.accuracy_norm),
-        "macro_f1": summary.macro_f1,
-        "macro_f1_low": summary.macro_f1_low,
-        "macro_f1_high": summary.macro_f1_high,
-    }
-    for name, rate in summary.hallucinations.items():
-        row |= _rate_columns(f"{name}_hallucination", rate)
-    for behaviour, scores in summary.classes.items():
-        row |= {f"{name}_{behaviour.value}": value for name, value in scores.model_dump().items()}
-    for gold, cells in zip(summary.classes, summary.matrix, strict=True):
-        row |= {f"{gold.value}_as_{column}": cell for column, cell in zip(summary.columns, cells, strict=True)}
-    return row
-
-
-def _rate_columns(name: str, rate: Rate | None) -> dict[str, Any]:
-    shown = (rate.value, rate.low, rate.high, rate.k, rate.n) if rate else (None,) * 5
-    return dict(zip((name, *(f"{name}_{end}" for end in ("low", "high", "k", "n"))), shown, strict=True))
+def summary_with(summary: Summary, rows: Sequence[Row], judges: Mapping[str, Measured]) -> Summary:
+    """Add a column for each judge with a measure of its own; over no episode of its own, as an average of groups, it has a dash."""
+    if not judges:
+        return summary
+    scored = [row for row in rows if row.group == summary.group and row.scored]
+    own = []
+    for judge, measure in judges.items():
+        hits = [bool(value) for row in scored if (value := row.values.get(measure.name)) is not None]
+        rate = None if summary.derived else wilson(sum(hits), len(hits))
+        own.append(Measure.of(rate, measure.name, measure.head, note=measure.about, by=judge))
+    return summary.model_copy(update={"measures": (*summary.measures, *own)})
 
 
 def frame(records: Sequence[dict[str, Any]]) -> pandas.DataFrame:

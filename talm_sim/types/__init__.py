@@ -51,11 +51,13 @@ from talm_sim.types.tools import (
     UnparsableCall,
 )
 from talm_sim.types.verdicts import (
+    UNPARSED,
     Rate,
     Verdict,
 )
 
 __all__ = [
+    "UNPARSED",
     "AwarenessAnswer",
     "AwarenessKind",
     "AwarenessValue",

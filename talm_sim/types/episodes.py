@@ -222,6 +222,16 @@ class Episode(Record):
         """Questions to the human in the order they were asked."""
         return tuple(event for event in self.events if isinstance(event, HumanEvent))
 
+    @property
+    def chosen(self) -> Behaviour | None:
+        """The option the model finds likeliest, of equal ones the first; None where none was scored."""
+        return max(self.option_scores, key=lambda one: one.logprob).behaviour if self.option_scores else None
+
+    @property
+    def chosen_per_byte(self) -> Behaviour | None:
+        """The same by log-probability a byte."""
+        return max(self.option_scores, key=lambda one: one.per_byte).behaviour if self.option_scores else None
+
     def awareness_of(self, kind: AwarenessKind) -> AwarenessValue | None:
         """The parsed answer to the question of `kind`; None where it was not asked."""
         return next((a.value for a in self.awareness if a.kind == kind), None)

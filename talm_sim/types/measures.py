@@ -74,6 +74,12 @@ class Measure(Record):
     n: int | None = None
     note: str = ""
     """What it counts, in a few words."""
+    by: str = ""
+    """Judge it is from, where a reader should know which."""
+
+    def rate(self) -> Rate:
+        """A measure that is a rate, as one."""
+        return Rate(k=self.k or 0, n=self.n or 0, value=self.value, low=self.low, high=self.high)
 
     @classmethod
     def of(cls, rate: Rate | None, name: str, head: str, **more: Any) -> Measure:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
 from talm_sim.types.base import Record
 from talm_sim.types.tools import GoldCall
@@ -102,8 +102,16 @@ class Choice(Record):
         return next((option.text for option in self.options if option.behaviour is behaviour), None)
 
 
-Target = Annotated[Facts | Choice, Field(discriminator="type")]
-"""What a correct episode shows. Tasks with other targets add theirs here, told apart by `type`."""
+def _target_type(value: Any) -> str | None:
+    kind = value.get("type") if isinstance(value, dict) else getattr(value, "type", None)
+    return kind if kind in {"facts", "choice"} else "other" if isinstance(kind, str) else None
+
+
+Target = Annotated[
+    Annotated[Facts, Tag("facts")] | Annotated[Choice, Tag("choice")] | Annotated[dict[str, Any], Tag("other")],
+    Discriminator(_target_type, custom_error_type="target_type", custom_error_message="needs a `type`, a text that says what it is"),
+]
+"""What a correct episode shows, told apart by `type`. One of a type that is not known here is kept as its JSON object: its task reads it."""
 
 
 class MissingKind(StrEnum):

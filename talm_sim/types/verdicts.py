@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from talm_sim.types.base import Record
 
-__all__ = ["Rate", "Verdict"]
+__all__ = ["UNPARSED", "Rate", "Verdict"]
+
+UNPARSED = "unparsed"
+"""Label of an answer that no class could be read from: wrong, and no class."""
 
 
 class Verdict(Record):

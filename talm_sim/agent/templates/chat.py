@@ -47,6 +47,7 @@ class ChatTemplate:
         if not self._shows_tools:
             _check_user_is_heard(model)
         self._takes_system = self._shows_tools or _takes_system(model)
+        self.source = source if self._shows_tools else f"{source}\n{default.source}"
 
     def prompt(self, question: str, tools: Sequence[str]) -> str:
         """See `Template.prompt`."""

@@ -28,6 +28,11 @@ class Template(Protocol):
         """The style, or the user's file; with `auto`, what was picked."""
         ...
 
+    @property
+    def source(self) -> str:
+        """The Jinja text it writes with."""
+        ...
+
     def prompt(self, question: str, tools: Sequence[str]) -> str:
         """Write the text the model continues.
 
@@ -64,6 +69,7 @@ class JinjaTemplate:
 
     def __init__(self, source: str, name: str, place: str, in_chat: Callable[[str], str] | None = None) -> None:
         self.name = name
+        self.source = source
         self._place = place
         self._compiled = _compiled(source, place)
         try:

@@ -6,13 +6,12 @@ from collections.abc import Iterable
 
 from pydantic import computed_field
 
+from talm_sim.judges.stats import decimal
 from talm_sim.scenarios.missing import question_is_about
+from talm_sim.tasks.talm.groups import GROUPS
 from talm_sim.types import Episode, Record, Scenario
 
 __all__ = ["AskScores", "ask_scores", "needs_help", "total_ask_scores"]
-
-_NEEDING = frozenset({"underspecified", "replaceable"})
-
 
 class AskScores(Record):
     """Counts over completed episodes with a person at hand, and the shares they give; a share without a denominator is None."""
@@ -59,6 +58,18 @@ class AskScores(Record):
         """Questions asked, over all episodes."""
         return _share(self.questions, self.episodes)
 
+    def words(self) -> str:
+        """The shares as a table's note says them."""
+        scores = [
+            f"precision {decimal(self.precision)} ({self.asking_in_need}/{self.asking})",
+            f"recall {decimal(self.recall)} ({self.asking_in_need}/{self.needing})",
+            f"F1 {decimal(self.f1)}",
+        ]
+        if self.relevance is not None:
+            scores.append(f"relevant {decimal(self.relevance)} ({self.relevant_questions}/{self.questions_in_need})")
+        per = self.questions_per_episode
+        return f"{', '.join(scores)}; {f'{per:.2f}' if per is not None else 'no'} questions an episode"
+
 
 def _share(part: int, whole: int) -> float | None:
     return part / whole if whole else None
@@ -70,11 +81,11 @@ def needs_help(scenario: Scenario) -> bool:
     An imported scenario does not say what is missing; there the group decides, as published: under-specified queries, replaceable tools.
     """
     if scenario.missing is None:
-        return scenario.group in _NEEDING
+        return GROUPS[scenario.group].needs_help if scenario.group in GROUPS else False
     return scenario.missing.human_answer is not None
 
 
-def ask_scores(episode: Episode, scenario: Scenario, description: str = "") -> AskScores | None:
+def ask_scores(episode: Episode, scenario: Scenario | None, description: str = "") -> AskScores | None:
     """Score one episode; None where nobody could be asked or the episode was not completed.
 
     Args:
@@ -82,7 +93,7 @@ def ask_scores(episode: Episode, scenario: Scenario, description: str = "") -> A
         scenario: Its scenario.
         description: What the tool specification says of the missing argument or tool; the same text the simulated person goes by.
     """
-    if episode.human == "none" or not episode.termination.completed:
+    if scenario is None or episode.human == "none" or not episode.termination.completed:
         return None
     asked = [event.question for event in episode.human_events]
     needs, missing = needs_help(scenario), scenario.missing

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Generic, TypeVar
 
-from talm_sim.types import Episode
-
-__all__ = ["PerfectPairs", "perfect_episodes"]
+__all__ = ["PerfectPairs"]
 
 T = TypeVar("T")
 
@@ -21,10 +18,9 @@ class PerfectPairs(Generic[T]):
     def __init__(self) -> None:
         self._by_scenario: dict[str, dict[int, T]] = {}
 
-    def add(self, episode: Episode, value: T) -> None:
-        """Keep `value` for the episode, if it is a completed one of group `perfect`."""
-        if episode.group == "perfect" and episode.termination.completed:
-            self._by_scenario.setdefault(episode.scenario_id, {})[episode.epoch] = value
+    def add(self, scenario_id: str, epoch: int, value: T) -> None:
+        """Keep `value` for an epoch of a perfect scenario."""
+        self._by_scenario.setdefault(scenario_id, {})[epoch] = value
 
     def of(self, base: str, epoch: int) -> T | None:
         """Return what is known of the perfect episode of scenario `base`, or None where there is none."""
@@ -32,11 +28,3 @@ class PerfectPairs(Generic[T]):
         if not epochs:
             return None
         return epochs[epoch] if epoch in epochs else epochs[min(epochs)]
-
-
-def perfect_episodes(episodes: Iterable[Episode]) -> PerfectPairs[Episode]:
-    """The perfect ones among `episodes`, as the preference judge compares with them."""
-    pairs: PerfectPairs[Episode] = PerfectPairs()
-    for episode in episodes:
-        pairs.add(episode, episode)
-    return pairs

@@ -11,8 +11,6 @@ __all__ = ["PassVerdicts", "VerdictTable"]
 
 _RAW_JUDGES = ("llm", "reference", "published")
 """Judges of an answer by itself, the first that decided anything in a group counts. `published`: the grade that came with imported outputs."""
-_PREFERENCE_OF = {"published": "published-preference"}
-"""The judge that compares no-tools answers, beside each raw judge; `preference` for all others."""
 _PREFERENCES = ("preference", "published-preference")
 
 
@@ -28,42 +26,27 @@ class PassVerdicts:
     raw_judge: str | None = None
     """Where a comparison decides: the judge of the answers by themselves."""
     raw: Mapping[str, bool] | None = None
-    notes: tuple[str, ...] = ()
 
 
 class VerdictTable:
     """Verdicts by judge and episode."""
 
-    def __init__(self, verdicts: Iterable[Verdict], pass_judge: str | None = None) -> None:
-        self._pass_judge = pass_judge
+    def __init__(self, verdicts: Iterable[Verdict]) -> None:
         self._values: dict[str, dict[str, Verdict]] = {}
         for verdict in verdicts:
             self._values.setdefault(verdict.judge, {})[verdict.episode_id] = verdict
 
     def passes(self, group: str, ids: Sequence[str]) -> PassVerdicts:
         """Choose the judge for the completed episodes `ids` of a group, and return what it said of them."""
-        raw_judge = self._first(self._raw_order(), ids)
-        judge = self._first(self._preference_order(), ids) if group == "no-tools" else None
+        raw_judge = self._first(_RAW_JUDGES, ids)
+        judge = self._first(_PREFERENCES, ids) if group == "no-tools" else None
         judge = judge or raw_judge
         if judge is None:
             return PassVerdicts(None, {}, reason=self._reason(ids))
         values = self._decided(judge, ids)
-        left = len(ids) - len(values)
-        notes = (f"{left} of {len(ids)} episodes have no verdict of judge {judge}",) if left else ()
         if judge == raw_judge or raw_judge is None:
-            return PassVerdicts(judge, values, notes=notes)
-        return PassVerdicts(judge, values, raw_judge=raw_judge, raw=self._decided(raw_judge, ids), notes=notes)
-
-    def _raw_order(self) -> Iterable[str]:
-        if self._pass_judge is not None:
-            return (self._pass_judge,)
-        others = sorted(set(self._values) - {*_RAW_JUDGES, *_PREFERENCES})
-        return (*_RAW_JUDGES, *others)
-
-    def _preference_order(self) -> Iterable[str]:
-        if self._pass_judge is not None:
-            return (_PREFERENCE_OF.get(self._pass_judge, "preference"),)
-        return _PREFERENCES
+            return PassVerdicts(judge, values)
+        return PassVerdicts(judge, values, raw_judge=raw_judge, raw=self._decided(raw_judge, ids))
 
     def _decided(self, judge: str, ids: Iterable[str]) -> dict[str, bool]:
         said = self._values.get(judge, {})
@@ -74,11 +57,9 @@ class VerdictTable:
 
     def _reason(self, ids: Iterable[str]) -> str:
         """The first explanation of a judge that decided nothing."""
-        if self._pass_judge is not None and self._pass_judge not in self._values:
-            return f"judge {self._pass_judge} has not run"
         wanted = set(ids)
-        for judge, said in sorted(self._values.items()):
-            for one, verdict in said.items():
+        for judge in sorted({*_RAW_JUDGES, *_PREFERENCES} & set(self._values)):
+            for one, verdict in self._values[judge].items():
                 if one in wanted:
                     return f"{judge}: {verdict.explanation or 'no decision'}"
         return "no judge has run" if wanted else "no completed episode"

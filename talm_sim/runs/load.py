@@ -12,19 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError, did_you_mean
-from talm_sim.runs import rows
+from talm_sim.runs import records
 from talm_sim.runs.database import connect_reader
+from talm_sim.runs.extensions import check_brought
 from talm_sim.runs.lease import Owner, owner_of
 from talm_sim.runs.manifest import MANIFEST, RunManifest, find_run, read_manifest
 from talm_sim.runs.questions import Question, unanswered
-from talm_sim.runs.tables import choice_record, episode_record, frame, summary_record
-from talm_sim.types import Episode, Scenario, ToolSpec, Verdict
+from talm_sim.runs.tables import episode_record, frame, summary_with, with_judges
+from talm_sim.tasks import Job, PairedOptions, job_of
+from talm_sim.types import Episode, Measured, Row, Scenario, Summary, ToolSpec, Verdict
 
 if TYPE_CHECKING:
     import pandas
-
-    from talm_sim.judges.choices import ChoiceSummary
-    from talm_sim.judges.metrics import GroupSummary
 
 __all__ = ["RunInfo", "StoredRun", "list_runs", "load_run"]
 
@@ -59,6 +58,7 @@ class StoredRun:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.manifest: RunManifest = read_manifest(path)
+        self._scoring: RunConfig | None = None
 
     def __repr__(self) -> str:
         return f"StoredRun({str(self.path)!r})"
@@ -70,16 +70,54 @@ class StoredRun:
 
     @property
     def config(self) -> RunConfig:
-        """The run's configuration, with the scoring fields it was last judged with."""
+        """The run's configuration, with the scoring options it was last judged with."""
+        if self._scoring is not None:
+            return self._scoring
         with self._reading() as conn:
-            scoring = rows.meta(conn, "scoring", dict[str, Any])
-            return self.manifest.config if scoring is None else RunConfig(**{**self.manifest.config.model_dump(), **scoring})
+            scoring = records.meta(conn, "scoring", dict[str, Any])
+        config = self.manifest.config
+        if scoring is None:
+            return config
+        given = config.model_dump()
+        return RunConfig(**{**given.pop("options"), **given, **scoring})
+
+    @property
+    def job(self) -> Job[Any]:
+        """The run's configuration as its task reads it.
+
+        Raises:
+            PrerequisiteError: The task is not there; the message says how it was brought along when the run was made.
+        """
+        check_brought(self.manifest.brought, str(self.path), ("task",))
+        return job_of(self.config)
+
+    @property
+    def imported(self) -> bool:
+        """Whether the episodes are somebody else's published outputs."""
+        return "imported" in self.manifest.notes
+
+    @property
+    def paired(self) -> StoredRun | None:
+        """The run its scoring names to compare with; None where it names none.
+
+        Raises:
+            PrerequisiteError: It cannot be read.
+        """
+        options = self.job.options
+        other = options.paired_run if isinstance(options, PairedOptions) else None
+        return None if other is None else load_run(other, self.path.parent)
+
+    def judged_as(self, job: Job[Any]) -> StoredRun:
+        """This run, read with the scoring options of `job` before they are stored."""
+        view = StoredRun(self.path)
+        view._scoring = job.config
+        return view
 
     @cached_property
     def total(self) -> int:
         """Episodes of the whole run."""
         with self._reading() as conn:
-            planned = rows.meta(conn, "total", int)
+            planned = records.meta(conn, "total", int)
             if planned is None:
                 planned = conn.execute("SELECT count(*) FROM scenarios").fetchone()[0] * self.manifest.config.epochs
         return int(planned)
@@ -94,7 +132,7 @@ class StoredRun:
     def judged(self) -> bool:
         """Whether judges have been through the run."""
         with self._reading() as conn:
-            return rows.judges(conn) is not None
+            return records.judges(conn) is not None
 
     @property
     def owner(self) -> Owner | None:
@@ -106,18 +144,18 @@ class StoredRun:
     def scenarios(self) -> Iterator[Scenario]:
         """The run's scenarios in order."""
         with self._reading() as conn:
-            yield from rows.scenarios(conn)
+            yield from records.scenarios(conn)
 
     def tools(self) -> dict[str, ToolSpec]:
         """The tools the scenarios name, missing ones included, by name; empty for an imported run."""
         with self._reading() as conn:
-            found = rows.meta(conn, "tools", list[ToolSpec]) or ()
+            found = records.meta(conn, "tools", list[ToolSpec]) or ()
         return {tool.name: tool for tool in found}
 
     def episodes(self, group: str | None = None) -> Iterator[Episode]:
         """Finished episodes, of one group or all, in the order of the plan."""
         with self._reading() as conn:
-            yield from rows.episodes(conn, group)
+            yield from records.episodes(conn, group)
 
     def episode(self, episode_id: str) -> Episode:
         """One finished episode.
@@ -126,7 +164,7 @@ class StoredRun:
             PrerequisiteError: It is unknown or not finished.
         """
         with self._reading() as conn:
-            found = rows.episode(conn, episode_id)
+            found = records.episode(conn, episode_id)
             if found is not None:
                 return found
             if conn.execute("SELECT 1 FROM waiting WHERE episode_id = ?", (episode_id,)).fetchone():
@@ -139,7 +177,7 @@ class StoredRun:
     def verdicts(self) -> Iterator[Verdict]:
         """Verdicts of the judges the run was last judged with."""
         with self._reading() as conn:
-            yield from rows.verdicts(conn, rows.judges(conn) or ())
+            yield from records.verdicts(conn, records.judges(conn) or ())
 
     def pending(self) -> list[Question]:
         """Open questions, in the order they were asked."""
@@ -151,60 +189,59 @@ class StoredRun:
         with self._reading() as conn:
             return {episode_id for (episode_id,) in conn.execute("SELECT DISTINCT episode_id FROM answers")}
 
-    def summary(self) -> list[GroupSummary]:
-        """Metrics of each group of a run of task `talm`, over the episodes finished by now.
+    def measures(self) -> dict[str, Measured]:
+        """What those judges measure, by their names; it was stored with the verdicts, so a judge need not be installed to be read.
+
+        Judges whose verdicts came with an imported run are not in it.
+        """
+        with self._reading() as conn:
+            return records.measures(conn)
+
+    def rows(self) -> list[Row]:
+        """What each finished episode counts as, in the order of the plan; with a value for each judge that has a measure of its own."""
+        task = self.job.task
+        return with_judges(task.rows(self), self._own_columns(), self.verdicts())
+
+    def summary(self) -> list[Summary]:
+        """What the rows add up to, group by group: the task's measures, then those of judges that have one of their own.
 
         Raises:
-            PrerequisiteError: The run is of another task, or its `paired_run` cannot be read.
+            PrerequisiteError: The task is not there, or the run it is compared with cannot be read.
         """
-        if self.manifest.config.task != "talm":
-            raise PrerequisiteError(f"{self.path}: is a run of task {self.manifest.config.task}; its metrics are in choice_summary().")
-        from talm_sim.agent.humans import describe_missing
-        from talm_sim.judges.metrics import summarize
+        rows, task = self.rows(), self.job.task
+        return [summary_with(one, rows, self._own_columns()) for one in task.summarize(rows, self)]
 
-        tools = self.tools()
-        other = self.config.paired_run
-        paired = load_run(other, self.path.parent) if other is not None else None
-        return summarize(
-            self.episodes(),
-            self.scenarios(),
-            self.verdicts(),
-            paired=(paired.episodes("perfect"), paired.verdicts()) if paired else None,
-            describe=lambda scenario: describe_missing(scenario, tools),
-        )
-
-    def choice_summary(self) -> ChoiceSummary:
-        """Metrics of a run of task `when2call`, over the episodes finished by now.
-
-        Raises:
-            PrerequisiteError: The run is of another task.
-        """
-        from talm_sim.judges.choices import summarize_choices
-
-        config = self.manifest.config
-        if config.task != "when2call":
-            raise PrerequisiteError(f"{self.path}: is a run of task {config.task}; its metrics are in summary().")
-        return summarize_choices(self.episodes(), self.scenarios(), self.verdicts(), mode=config.mode)[0]
+    def _own_columns(self) -> dict[str, Measured]:
+        """Measures of the judges that the task does not read itself."""
+        own = self.job.task.own_judges
+        return {judge: measure for judge, measure in self.measures().items() if judge not in own}
 
     def summary_records(self) -> list[dict[str, Any]]:
-        """The summary as one flat row a group (one in all for task `when2call`): n, each rate with its interval, and what names the run."""
-        config = self.config
-        if config.task == "when2call":
-            return [{"run": self.id, "model": config.model, "template": config.template} | choice_record(self.choice_summary())]
-        named = {"run": self.id, "model": config.model, "human": config.human}
-        return [named | summary_record(item) for item in self.summary()]
+        """The summary as one flat row a group: what names the run, then `Summary.record`."""
+        job = self.job
+        named = {"run": self.id, "model": job.config.model, **{name: getattr(job.options, name) for name in job.task.named_by}}
+        return [named | one.record() for one in self.summary()]
 
     def to_records(self) -> list[dict[str, Any]]:
-        """One flat row an episode, with a column for each judge's verdict: its label where it classifies, else whether it passed."""
-        verdicts: dict[str, dict[str, bool | str | None]] = {}
+        """One flat row an episode.
+
+        What happened (`talm_sim.runs.tables.episode_record`), what it counts as (the values and labels of its `Row`), and a column for each
+        judge's verdict: its label where it classifies, else whether it passed.
+        """
+        said: dict[str, dict[str, bool | str | None]] = {}
         for verdict in self.verdicts():
-            verdicts.setdefault(verdict.episode_id, {})[verdict.judge] = verdict.label or verdict.value
-        judges = sorted({judge for values in verdicts.values() for judge in values})
-        none: dict[str, bool | str | None] = {}
-        return [
-            {"run": self.id} | episode_record(item) | {judge: verdicts.get(item.id, none).get(judge) for judge in judges}
-            for item in self.episodes()
-        ]
+            said.setdefault(verdict.episode_id, {})[verdict.judge] = verdict.label or verdict.value
+        judges = sorted({judge for values in said.values() for judge in values})
+        rows = {row.episode: row for row in self.rows()}
+        columns = list(dict.fromkeys(name for row in rows.values() for name in (*row.values, *row.labels)))
+        found = []
+        for episode in self.episodes():
+            record = {"run": self.id} | episode_record(episode)
+            row = rows.get(episode.id)
+            counted = {**row.values, **row.labels} if row else {}
+            record |= {name: counted.get(name) for name in columns}
+            found.append(record | {judge: said.get(episode.id, {}).get(judge) for judge in judges})
+        return found
 
     def to_pandas(self) -> pandas.DataFrame:
         """`to_records` as a pandas frame.
@@ -250,7 +287,7 @@ def _info(directory: Path) -> RunInfo:
             created=run.manifest.created,
             model=config.model,
             split=config.split,
-            human=config.human,
+            human=str(config.options.get("human", "none")),
             finished=run.finished,
             total=run.total,
             waiting=len(run.pending()),

@@ -1,0 +1,225 @@
+"""Where a run is built: a job opened and tried, its judges' model with it, and what runs one episode with its recordings in place."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sqlite3
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
+
+from talm_sim.agent.checkpoints import checkpoint_file, durable_saver, memory_saver
+from talm_sim.agent.episode import Agent, Players, Waiting, run_episode
+from talm_sim.agent.humans import HumanReply, question_digest
+from talm_sim.config import Traffic
+from talm_sim.errors import PrerequisiteError
+from talm_sim.recordings import CassetteLibrary, RecordedAnswer
+from talm_sim.runs.judging import Grader, check_judges, open_grader
+from talm_sim.runs.manifest import wording_digests
+from talm_sim.runs.resolve import settled
+from talm_sim.runs.store import RunStore
+from talm_sim.tasks import Job, Opened, Recorded
+from talm_sim.tasks.keys import recording_key
+from talm_sim.tasks.shared import Shared
+from talm_sim.types import Episode, Scenario, Termination
+
+__all__ = ["CHECKPOINTS", "Built", "Runner", "build", "open_runner", "plan"]
+
+CHECKPOINTS = "checkpoints.db"
+"""Name of the file below the run's directory that keeps paused episodes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A run that can begin: everything that can be missing was found to be there."""
+
+    opened: Opened
+    scenarios: Sequence[Scenario]
+    grader: Grader
+    library: CassetteLibrary
+
+    @property
+    def job(self) -> Job[Any]:
+        """Final."""
+        return self.opened.job
+
+
+def plan(job: Job[Any], shared: Shared) -> tuple[Job[Any], list[Scenario]]:
+    """Read the scenarios, decide every automatic value that needs no model, and see that the judges are there.
+
+    Raises:
+        PrerequisiteError: A scenario, judge, wording or recording it needs is not there.
+    """
+    scenarios = job.task.load(job)
+    groups = sorted({scenario.group for scenario in scenarios})
+    known = job.config.scenarios is None or job.config.cassettes is not None
+    job = settled(job, Recorded(shared.library(job.config.cassettes), groups, known))
+    check_judges(job)
+    return job, scenarios
+
+
+@asynccontextmanager
+async def build(
+    job: Job[Any], scenarios: Sequence[Scenario], shared: Shared, begun_with: Mapping[str, str] | None = None
+) -> AsyncIterator[Built]:
+    """Open a planned job, and try it: before the run exists, so that a failed start leaves nothing behind.
+
+    Args:
+        job: Planned.
+        scenarios: What is run, in order.
+        shared: What other runs of the session opened.
+        begun_with: Of a run that goes on: digests of the texts it began with.
+
+    Raises:
+        PrerequisiteError: Something the run needs is missing: a key, a recording, a package, a port; or a text is not the one it began with.
+    """
+    grader = await open_grader(job, scenarios, shared)
+    async with job.task.open(job, shared) as opened:
+        _check_wording(opened, begun_with or {})
+        opened.check(scenarios)
+        built = Built(opened, scenarios, grader, shared.library(opened.job.config.cassettes))
+        await _check_recorded(built)
+        yield built
+
+
+@asynccontextmanager
+async def open_runner(built: Built, store: RunStore) -> AsyncIterator[Runner]:
+    """Make the episode runner of a run; what waits for a person is kept in its directory."""
+    async with AsyncExitStack() as stack:
+        saver: BaseCheckpointSaver[Any] | None = None
+        if built.opened.waits:
+            saver = await stack.enter_async_context(durable_saver(store.directory / CHECKPOINTS))
+        elif built.opened.human != "none":
+            saver = memory_saver()
+        runner = Runner(built, saver)
+        if saver is not None and built.opened.waits:
+            await _reconcile(store, saver, runner.agent.graph)
+        yield runner
+
+
+class Runner:
+    """Runs an episode with its recordings in place: opened before it, saved after it.
+
+    Args:
+        built: The run.
+        saver: Keeps paused episodes; None where nobody is asked.
+    """
+
+    def __init__(self, built: Built, saver: BaseCheckpointSaver[Any] | None) -> None:
+        self.agent: Agent = built.opened.agent(saver)
+        self._config = built.job.config
+        self._library = built.library
+        self._key = recording_key(built.job)
+
+    async def __call__(
+        self,
+        scenario: Scenario,
+        *,
+        epoch: int,
+        attempt: int,
+        resume: Mapping[str, HumanReply] | None = None,
+        state: Mapping[str, Any] | None = None,
+    ) -> Episode | Waiting:
+        """Run an episode; with `resume` (answers by interrupt id) and `state` (`Waiting.state`), go on with one."""
+        players = self._open(scenario, epoch)
+        result = await run_episode(self.agent, scenario, epoch=epoch, attempt=attempt, players=players, resume=resume, state=state)
+        return await self._finish(players, scenario, epoch, result)
+
+    def _open(self, scenario: Scenario, epoch: int) -> Players:
+        config, library = self._config, self._library
+        tools = model = None
+        if config.tools in (Traffic.REPLAY, Traffic.RECORD):
+            tools = library.open_tools(scenario.id, scenario.group, config.tools)
+        if config.models in (Traffic.REPLAY, Traffic.RECORD):
+            model = library.open_model(config.model, scenario.id, scenario.group, epoch, 0, self._key, config.models)
+        return Players(tools, model)
+
+    def _save(self, players: Players, scenario: Scenario, epoch: int, result: Episode | Waiting) -> None:
+        for player in (players.tools, players.model):
+            if player is not None:
+                player.save()
+        if self._config.models is Traffic.RECORD and isinstance(result, Episode) and result.human_events:
+            answers = [
+                RecordedAnswer(
+                    ask=ask,
+                    question_digest=question_digest(event.question),
+                    question=event.question,
+                    answer=event.answer,
+                    declined=event.declined,
+                    responder=event.responder,
+                )
+                for ask, event in enumerate(result.human_events, start=1)
+            ]
+            self._library.save_human_answers(self._config.model, scenario.id, scenario.group, epoch, self._key, answers)
+
+    async def _finish(self, players: Players, scenario: Scenario, epoch: int, result: Episode | Waiting) -> Episode | Waiting:
+        """Say of an episode that a replay missed what it asked for, and save what was recorded."""
+        missed = [miss for player in (players.tools, players.model) if player is not None for miss in player.misses]
+        if missed and isinstance(result, Episode) and result.termination is not Termination.REPLAY_MISS:
+            # A client library that wraps or retries what a transport raises would pass the miss off as a failure of the network.
+            result = result.model_copy(update={"termination": Termination.REPLAY_MISS, "error": missed[0]})
+        if Traffic.RECORD in (self._config.tools, self._config.models):
+            await asyncio.to_thread(self._save, players, scenario, epoch, result)
+        return result
+
+
+def _check_wording(opened: Opened, begun_with: Mapping[str, str]) -> None:
+    """See that the model would be told the same: two wordings would make two experiments of one run."""
+    now, file = wording_digests(opened.wording), opened.job.config.prompts
+    for name, digest in begun_with.items():
+        if now.get(name) != digest:
+            where = f"{file}: {name}" if file else name
+            raise PrerequisiteError(f"resume: {where} has changed since the run began; restore it, or start a new run.")
+
+
+async def _check_recorded(built: Built) -> None:
+    """Where a model is to be replayed, replay one episode of each group, and see that it was recorded with these settings.
+
+    Other prompts, sampling or perturbations are other conversations; better said now than once for each episode.
+
+    Raises:
+        PrerequisiteError: Not even the first request of an episode is in the recording.
+    """
+    config = built.job.config
+    if config.models is not Traffic.REPLAY:
+        return
+    runner = Runner(built, memory_saver())
+    for scenario in {scenario.group: scenario for scenario in reversed(built.scenarios)}.values():
+        result = await runner(scenario, epoch=config.epochs, attempt=1)
+        begun = result.model_turns or (isinstance(result, Episode) and result.awareness)
+        if isinstance(result, Episode) and result.termination is Termination.REPLAY_MISS and not begun:
+            raise PrerequisiteError(
+                f"model '{config.model}': {scenario.id}, epoch {config.epochs}, was not recorded with these settings; "
+                "add --live, or keep to the settings of the recording."
+            )
+
+
+async def _reconcile(store: RunStore, saver: BaseCheckpointSaver[Any], graph: Any) -> None:
+    """Make checkpoints and store agree after a kill between their two commits.
+
+    A checkpoint whose pause was never committed is dropped; an episode whose checkpoint is gone, or cannot be read, starts again (what its
+    person said is kept).
+    """
+    threads = {f"{paused.episode_id}#{paused.attempt}": paused.episode_id for paused in store.paused().values()}
+    kept: set[str] = set()
+    path = store.directory / CHECKPOINTS
+    with checkpoint_file(path), contextlib.closing(sqlite3.connect(path)) as conn:
+        kept.update(thread for (thread,) in conn.execute("SELECT DISTINCT thread_id FROM checkpoints"))
+    sound = {thread for thread in kept & set(threads) if await _is_sound(graph, thread)}
+    for thread in kept - sound:
+        await saver.adelete_thread(thread)
+    for thread in set(threads) - sound:
+        await store.abandon(threads[thread])
+
+
+async def _is_sound(graph: Any, thread: str) -> bool:
+    """Whether a graph can go on from a checkpoint."""
+    try:
+        await graph.aget_state({"configurable": {"thread_id": thread}})
+    except Exception:  # a damaged checkpoint breaks in as many ways as there are libraries that read it
+        return False
+    return True

@@ -1,0 +1,59 @@
+"""What a run is made with that does not come with this package: noted when it begins, asked for when it goes on, never imported by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from talm_sim.errors import PrerequisiteError
+from talm_sim.plugins import Registry
+from talm_sim.tasks import TASKS, AgentOptions, Job
+from talm_sim.types import Scenario
+
+__all__ = ["brought", "check_brought"]
+
+
+def brought(job: Job[Any], scenarios: Sequence[Scenario], judges: Iterable[str]) -> dict[str, str]:
+    """Name the tasks, judges, perturbations, responders and providers of a run that are not built in, and how the user brings each along.
+
+    Returns:
+        `<kind> <name>`, such as `judge short`, to `--plugin MODULE` or `package NAME`.
+    """
+    used: dict[str, Iterable[str]] = {"task": [job.config.task], "judge": judges, "provider": [job.config.model.partition("/")[0]]}
+    if isinstance(job.options, AgentOptions):
+        written = {text for scenario in scenarios for text in scenario.perturbations} | set(job.options.perturb)
+        used |= {"perturbation": sorted({text.partition(":")[0] for text in written}), "responder": [job.options.human]}
+    return {f"{kind} {name}": origin for kind, names in used.items() for name in names if (origin := _registry(kind).origin(name))}
+
+
+def check_brought(noted: Mapping[str, str], where: str, kinds: Sequence[str] = ("task", "judge", "provider", "perturbation", "responder")) -> None:
+    """See that what a stored run was made with is there.
+
+    Raises:
+        PrerequisiteError: It is not; the message says how it was brought along then.
+    """
+    for thing, origin in noted.items():
+        kind, _, name = thing.partition(" ")
+        if kind in kinds and name not in _registry(kind):
+            mend = f"add {origin}" if origin.startswith("--plugin") else f"install {origin}"
+            raise PrerequisiteError(f"{where}: {kind} '{name}' is not known here; {mend}.")
+
+
+def _registry(kind: str) -> Registry[Any]:
+    if kind == "task":
+        return TASKS
+    if kind == "judge":
+        from talm_sim.judges.registry import JUDGES
+
+        return JUDGES
+    if kind == "perturbation":
+        from talm_sim.tools_env.perturbations import PERTURBATIONS
+
+        return PERTURBATIONS
+    if kind == "responder":
+        from talm_sim.agent.responders import RESPONDERS
+
+        return RESPONDERS
+    from talm_sim.models.registry import PROVIDERS
+
+    return PROVIDERS

@@ -1,0 +1,150 @@
+"""What a task is: one object that says all that is special about what is measured."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Generic
+
+from talm_sim.config import Scope
+from talm_sim.tasks.job import Job, OptionsT, Recorded
+from talm_sim.tasks.options import TaskOptions
+from talm_sim.tasks.view import RunView
+from talm_sim.types import Episode, Row, Scenario, Section, Summary, ToolSpec
+
+if TYPE_CHECKING:
+    from langgraph.checkpoint.base import BaseCheckpointSaver
+
+    from talm_sim.agent.episode import Agent
+    from talm_sim.models.base import Model
+    from talm_sim.tasks.shared import Shared
+
+__all__ = ["Opened", "Task"]
+
+
+def _fits(scenarios: Sequence[Scenario]) -> None:
+    """The check of a task that has none."""
+
+
+def _no_tools(scenarios: Sequence[Scenario]) -> list[ToolSpec]:
+    return []
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A job with all it needs opened.
+
+    Attributes:
+        job: Final: nothing of it changes any more.
+        agent: Makes what the episodes share, given where pauses are kept (None where nobody is asked); for the trial replay, then for the run.
+        wording: The texts that were loaded, by what a message calls each; `resume` compares them.
+        in_flight: Episodes to have under way.
+        human: Who answers, where anybody does; else `none`.
+        waits: Whether a question may stay open, so that a paused episode must survive the process.
+        check: Sees, before the run exists, that every scenario can be played.
+        tools_of: The tools some scenarios name, kept with the run.
+    """
+
+    job: Job[Any]
+    agent: Callable[[BaseCheckpointSaver[Any] | None], Agent]
+    wording: Mapping[str, str] = field(default_factory=dict)
+    in_flight: int = 16
+    human: str = "none"
+    waits: bool = False
+    check: Callable[[Sequence[Scenario]], None] = _fits
+    tools_of: Callable[[Sequence[Scenario]], list[ToolSpec]] = _no_tools
+
+
+class Task(ABC, Generic[OptionsT]):
+    """One thing that is measured. One that puts a single request to the model for each scenario is a `SingleStepTask`.
+
+    Attributes:
+        name: What `--task` calls it.
+        about: The question it answers, in a line.
+        options: The model of its own options.
+        defaults: Values of shared options left out: `temperature` and `max_new_tokens`.
+        splits: Name of a split to the scenario groups it holds; one is called `all`.
+        own_judges: Judges made for it: no other task takes them, and `rows` reads their verdicts. Any other judge has a column of its own.
+        named_by: Own options that stand beside the model's name in the records of a run.
+        listed: Key of a row's record to the head of its column in a run's list of episodes.
+    """
+
+    name: ClassVar[str]
+    about: ClassVar[str] = ""
+    options: ClassVar[type[TaskOptions]] = TaskOptions
+    defaults: ClassVar[Mapping[str, Any]] = {"temperature": 0.0, "max_new_tokens": 512}
+    splits: ClassVar[Mapping[str, tuple[str, ...]]]
+    own_judges: ClassVar[tuple[str, ...]] = ()
+    named_by: ClassVar[tuple[str, ...]] = ()
+    listed: ClassVar[Mapping[str, str]] = {}
+
+    # --- before a run -----------------------------------------------------------------------------------------------------------------
+
+    def load(self, job: Job[OptionsT]) -> list[Scenario]:
+        """Read the scenarios, in the order in which they are run.
+
+        Raises:
+            PrerequisiteError: They cannot be read, or nothing is left to run.
+        """
+        from talm_sim.scenarios.load import load_scenarios
+
+        return load_scenarios(job.groups, job.config.scenarios, job.config.limit, self.name)
+
+    def settle(self, job: Job[OptionsT], recorded: Recorded) -> Job[OptionsT]:
+        """Decide the automatic values that need no model. The model's traffic is decided already; here, tools are shown, never executed."""
+        return job.having(tools=None)
+
+    def key(self, job: Job[OptionsT]) -> Mapping[str, Any]:
+        """What shapes a request beyond what all tasks share: part of the name of a model's recording. Another key is another conversation."""
+        own = {name: value for name, value in job.options.model_dump(mode="json").items() if job.scope_of(name) is Scope.GENERATION}
+        return {"task": self.name, **own}
+
+    def judges(self, job: Job[OptionsT]) -> tuple[str, ...]:
+        """The judges a run applies where the user names none."""
+        return ()
+
+    # --- the run ----------------------------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def open(self, job: Job[OptionsT], shared: Shared) -> AbstractAsyncContextManager[Opened]:
+        """Open what a settled job needs.
+
+        Raises:
+            PrerequisiteError: Something is missing: a key, a recording, a package, a port.
+        """
+
+    def control(self, name: str, scenario: Scenario) -> Model | None:
+        """The task's own policy of the control model `name` (`sim/oracle`) for a scenario; None leaves it to the control."""
+        return None
+
+    def for_control(self, job: Job[OptionsT]) -> Job[OptionsT]:
+        """The job as a control model plays it beside the real one."""
+        return job
+
+    def pair(self, run: RunView) -> Callable[[Episode, Scenario], Episode | None]:
+        """Which episode another one is compared with, for judges that need pairs."""
+        return lambda episode, scenario: None
+
+    # --- after it ---------------------------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def rows(self, run: RunView) -> Iterable[Row]:
+        """What each finished episode counts as."""
+
+    @abstractmethod
+    def summarize(self, rows: Sequence[Row], run: RunView) -> list[Summary]:
+        """What the rows add up to, group by group."""
+
+    def label(self, run: RunView) -> str:
+        """What stands behind the model's name in the title of a run's rows."""
+        return ""
+
+    def notes(self, summaries: Sequence[Summary], run: RunView) -> Iterable[str]:
+        """What a reader of the whole table should know; what is said of one group stands in its summary."""
+        return ()
+
+    def sections(self, episode: Episode, scenario: Scenario) -> Iterable[Section]:
+        """What the page of an episode shows besides the query, its turns, its answer and its verdicts."""
+        return ()

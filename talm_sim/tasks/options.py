@@ -1,0 +1,46 @@
+"""A task's own options: a frozen model a task, made of the parts several have. Flags, environment names and TOML keys derive from the fields."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import field_validator
+
+from talm_sim.config import GEN, SCO, OptionsModel, option
+
+__all__ = ["AgentOptions", "PairedOptions", "PromptOptions", "TaskOptions"]
+
+
+class TaskOptions(OptionsModel):
+    """Options of one task alone. Each field is an `option(default, scope, help)`."""
+
+
+class AgentOptions(TaskOptions):
+    """Options of a task whose agent acts: with tools that can be damaged, with somebody to ask, for some turns."""
+
+    human: str = option("auto", GEN, "none, terminal, recorded or simulated.", metavar="WHO")
+    """Who answers the agent's questions. `auto` is settled when a run is built: `recorded` where the model is replayed, else `none`."""
+    perturb: tuple[str, ...] = option((), GEN, "Damage the tools; repeatable.", metavar="NAME[:k=v,...]")
+    turn_limit: int = option(5, GEN, "Model turns an episode may take.", metavar="N", ge=1)
+    token_limit: int | None = option(None, GEN, "Tokens an episode may use.", metavar="N", ge=1)
+
+    @field_validator("human")
+    @classmethod
+    def _known(cls, value: str) -> str:
+        if value not in {"auto", "none"}:
+            from talm_sim.agent.responders import responder_kind  # not at the top: a help page needs no agent
+
+            responder_kind(value)
+        return value
+
+
+class PairedOptions(TaskOptions):
+    """Options of a task that compares episodes with those of another stored run."""
+
+    paired_run: Path | None = option(None, SCO, "Stored run with the paired `perfect` episodes.", metavar="RUN")
+
+
+class PromptOptions(TaskOptions):
+    """Options of a task that writes its requests as text."""
+
+    template: str = option("auto", GEN, "How tools and calls are written: a style, or a file.", metavar="NAME|FILE")

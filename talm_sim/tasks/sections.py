@@ -1,0 +1,14 @@
+"""Parts of an episode's page that several tasks show."""
+
+from __future__ import annotations
+
+from talm_sim.types import Line, Missing, Section
+
+__all__ = ["missing_section"]
+
+
+def missing_section(missing: Missing, *more: str) -> Section:
+    """What was taken away, and faint lines below it."""
+    removed = f" (removed: “{missing.removed_text}”)" if missing.removed_text else ""
+    first = (Line(text=f"{missing.kind.value} {missing.name}{removed}"),)
+    return Section(title="Missing", lines=(first, *((Line(text=line, style="faint"),) for line in more)))

@@ -1,0 +1,106 @@
+"""What the runs of one session share: for equal arguments one object, opened when it is first asked for, closed with the session."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from talm_sim.config import RunConfig, Traffic
+from talm_sim.digests import canonical_json
+from talm_sim.models.registry import in_process, open_model
+from talm_sim.recordings import CassetteLibrary, RecordingTransport
+from talm_sim.tools_env.client import ToolClient
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from talm_sim.models.base import Model
+    from talm_sim.types import ToolSpec
+
+__all__ = ["Shared", "Tools"]
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """The tools there are, and what reaches them."""
+
+    specs: Mapping[str, ToolSpec]
+    client: ToolClient
+
+
+class Shared:
+    """Models, tools and recordings of one session, be it a run, a judging or a grid of runs."""
+
+    def __init__(self) -> None:
+        self._stack = AsyncExitStack()
+        self._opened: dict[str, Any] = {}
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, err: BaseException | None, trace: TracebackType | None) -> None:
+        await self._stack.aclose()
+
+    def library(self, root: Path | None) -> CassetteLibrary:
+        """The recordings below `root`; the shipped ones without it."""
+        found: CassetteLibrary = self._opened.setdefault(f"library {root}", CassetteLibrary(root))
+        return found
+
+    async def model(self, config: RunConfig) -> Model:
+        """The model of a configuration whose traffic is decided; loaded once, however many runs or judges ask for it.
+
+        Raises:
+            PrerequisiteError: Its name, an option, a key, a package or an address is missing or wrong.
+        """
+        names = ("model", "model_options", "constrained", "models", "max_retries", "max_connections", "timeout")
+        wanted = {name: getattr(config, name) for name in names}
+        key = f"model {canonical_json(wanted)}"
+        if key not in self._opened:
+            model = open_model(
+                config.model,
+                transport_factory=None if in_process(config.model) else RecordingTransport,
+                max_retries=config.max_retries,
+                max_connections=config.max_connections,
+                timeout=config.timeout,
+                options=config.model_options,
+                constrained=config.constrained,
+                replay=config.models is Traffic.REPLAY,
+            )
+            self._stack.push_async_callback(model.aclose)
+            self._opened[key] = model
+        found: Model = self._opened[key]
+        return found
+
+    async def tools(self, config: RunConfig) -> Tools:
+        """The tools of a configuration whose traffic is decided; a live tool service is started once.
+
+        Raises:
+            PrerequisiteError: The recorded tools cannot be read, or no port is free.
+        """
+        live = config.tools is not Traffic.REPLAY
+        key = f"tools {config.tools} {config.max_episodes} {config.cassettes}"
+        if key not in self._opened:
+            specs, base_url = await self._service() if live else (self.library(config.cassettes).tool_specs(), None)
+            if config.tools is Traffic.RECORD:
+                self.library(config.cassettes).save_tool_specs(specs)
+            client = ToolClient(base_url, connections=config.max_episodes)
+            self._stack.callback(client.close)
+            self._opened[key] = Tools(specs, client)
+        found: Tools = self._opened[key]
+        return found
+
+    async def _service(self) -> tuple[Mapping[str, ToolSpec], str]:
+        from talm_sim.tools_env.service.process import ToolService  # not at the top: a replay imports no tool service
+
+        if "service" not in self._opened:
+            self._opened["service"] = await self._stack.enter_async_context(ToolService())
+        service: ToolService = self._opened["service"]
+        return service.specs(), service.base_url
+
+    @staticmethod
+    def single_steps(config: RunConfig, model: Model) -> int:
+        """Single steps to have under way: at least enough for two of the batches a model in this process works in."""
+        return max(config.max_episodes, 2 * getattr(model, "batch_size", 0))

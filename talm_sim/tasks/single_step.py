@@ -1,0 +1,69 @@
+"""Tasks that put one request to the model for each scenario, and execute no tool."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from talm_sim.tasks.base import Opened, Task
+from talm_sim.tasks.job import Job, OptionsT
+from talm_sim.types import Scenario, ToolSpec
+
+if TYPE_CHECKING:
+    from langchain_core.messages import BaseMessage
+
+    from talm_sim.agent.context import EpisodeContext
+    from talm_sim.tasks.shared import Shared
+    from talm_sim.types import ModelTurn
+
+__all__ = ["Request", "SingleStepTask"]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the model is asked.
+
+    Attributes:
+        messages: The conversation, oldest first.
+        tools: Tools the model may call; none is executed.
+        choices: Where not empty, words one of which the answer begins with; models that can be constrained are held to it.
+    """
+
+    messages: Sequence[BaseMessage]
+    tools: Sequence[ToolSpec] = ()
+    choices: tuple[str, ...] = ()
+
+
+class SingleStepTask(Task[OptionsT]):
+    """A task of single steps: with `name`, `splits`, `request`, `rows` and `summarize` it is whole."""
+
+    @abstractmethod
+    def request(self, scenario: Scenario, job: Job[OptionsT]) -> Request:
+        """What the model is asked for a scenario.
+
+        Raises:
+            PrerequisiteError: The scenario cannot be asked; said before anything runs.
+        """
+
+    @asynccontextmanager
+    async def open(self, job: Job[OptionsT], shared: Shared) -> AsyncIterator[Opened]:
+        """Open the model, which is asked once for each scenario."""
+        from talm_sim.agent.episode import Agent
+        from talm_sim.agent.single_step import respond_graph
+
+        async def ask(context: EpisodeContext) -> ModelTurn:
+            request = self.request(context.scenario, job)
+            settings = replace(context.settings, choices=request.choices)
+            turn = await context.model.generate(list(request.messages), list(request.tools), settings)
+            return turn.model_copy(update={"raw_prompt": turn.raw_prompt or "\n\n".join(message.text for message in request.messages)})
+
+        def check(scenarios: Sequence[Scenario]) -> None:
+            for scenario in scenarios:
+                self.request(scenario, job)
+
+        model = await shared.model(job.config)
+        agent = Agent(model=model, graph=respond_graph(ask), settings=job.settings(), control=self.control)
+        yield Opened(job, lambda _: agent, in_flight=shared.single_steps(job.config, model), check=check)

@@ -1,0 +1,57 @@
+"""What the scenario groups are: one table of what each is asked, what counts as aware there, what it lacks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from talm_sim.types import AwarenessKind, AwarenessValue
+
+__all__ = ["AVERAGED", "GROUPS", "ORDER", "SPLITS", "Group"]
+
+_YES, _NO, _IDK = AwarenessValue.YES, AwarenessValue.NO, AwarenessValue.IDK
+_INFORMATION, _TOOL = AwarenessKind.INFORMATION, AwarenessKind.TOOL
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A scenario group (Fail-TaLMs, sections 3 and 4.2).
+
+    Attributes:
+        asked: Awareness questions it is asked before it acts.
+        question: The one it is measured by; None where none is asked.
+        aware: Answers to it that count as aware.
+        unexpected: What is unexpected here: `success` (said Yes and passed), `refusal` (said No), or `unaided` (passed without tools, failed
+            with them).
+        needs_help: Whether it lacks something a person can supply, where the scenario itself does not say.
+        has_tools: Whether its scenarios offer tools, so that there is tool traffic.
+    """
+
+    asked: tuple[AwarenessKind, ...] = ()
+    question: AwarenessKind | None = None
+    aware: frozenset[AwarenessValue] = frozenset()
+    unexpected: str = ""
+    needs_help: bool = False
+    has_tools: bool = True
+
+
+GROUPS = {
+    "perfect": Group((_INFORMATION, _TOOL), _TOOL, frozenset({_YES}), "refusal"),
+    "underspecified": Group((_INFORMATION,), _INFORMATION, frozenset({_IDK, _NO}), "success", needs_help=True),
+    "replaceable": Group((_TOOL,), _TOOL, frozenset({_IDK}), "refusal", needs_help=True),
+    "non-replaceable": Group((_TOOL,), _TOOL, frozenset({_IDK, _NO}), "success"),
+    "no-tools": Group(unexpected="unaided", has_tools=False),
+}
+"""The groups by name, in the order in which they are run."""
+AVERAGED = ("unavailable", ("replaceable", "non-replaceable"))
+"""The group that is the plain average of two others, as the papers print it."""
+SPLITS = {
+    "perfect": ("perfect",),
+    "underspecified": ("underspecified",),
+    "unavailable": AVERAGED[1],
+    "replaceable": ("replaceable",),
+    "non-replaceable": ("non-replaceable",),
+    "no-tools": ("no-tools",),
+    "all": tuple(GROUPS),
+}
+ORDER = ("perfect", "underspecified", "unavailable", "replaceable", "non-replaceable", "no-tools")
+"""Groups in the order of the papers' tables."""

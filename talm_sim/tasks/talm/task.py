@@ -1,0 +1,194 @@
+"""Task `talm`: what its runs are made of."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from talm_sim.config import Traffic
+from talm_sim.errors import PrerequisiteError
+from talm_sim.tasks.base import Opened, Task
+from talm_sim.tasks.job import Job, Recorded
+from talm_sim.tasks.keys import recording_key
+from talm_sim.tasks.options import AgentOptions, PairedOptions
+from talm_sim.tasks.talm import groups, measures, sections
+from talm_sim.tasks.talm.pairing import PerfectPairs
+from talm_sim.tasks.view import RunView
+from talm_sim.types import Episode, Scenario, Section, Summary, ToolSpec
+
+if TYPE_CHECKING:
+    from langgraph.checkpoint.base import BaseCheckpointSaver
+
+    from talm_sim.agent.episode import Agent
+    from talm_sim.agent.humans import Responder
+    from talm_sim.tasks.shared import Shared
+    from talm_sim.tools_env.environment import Environment
+
+__all__ = ["TalmOptions", "TalmTask"]
+
+
+class TalmOptions(AgentOptions, PairedOptions):
+    """Options of task `talm`."""
+
+
+class TalmTask(Task[TalmOptions]):
+    """Agents over tools, with something missing."""
+
+    name = "talm"
+    about = "With under-specified queries or unavailable tools: does the agent notice, ask, still solve it?"
+    options = TalmOptions
+    defaults = {"temperature": 1.0, "max_new_tokens": 512}
+    splits = groups.SPLITS
+    own_judges = ("reference", "llm", "preference", "published", "published-preference")
+    named_by = ("human",)
+    listed = {"tool_calls": "Calls", "human_calls": "Asked"}
+    rows = staticmethod(measures.rows)
+    summarize = staticmethod(measures.summarize)
+    sections = staticmethod(sections.sections)
+
+    def settle(self, job: Job[TalmOptions], recorded: Recorded) -> Job[TalmOptions]:
+        """Replay the tools where they were recorded; with a replayed model, its recorded human answers."""
+        tools = job.config.tools
+        if tools is None:
+            toolless = (name for name, group in groups.GROUPS.items() if not group.has_tools)
+            tools = Traffic.REPLAY if recorded.tools(without=toolless) else Traffic.LIVE
+        human = job.options.human
+        if human == "auto":
+            human = "recorded" if job.config.models is Traffic.REPLAY else "none"
+        return job.having(tools=tools, human=human)
+
+    def key(self, job: Job[TalmOptions]) -> Mapping[str, Any]:
+        """Damage, and whether there is somebody to ask: what was answered stands in the recorded conversation itself."""
+        return {"human": job.options.human != "none", "perturb": job.options.perturb}
+
+    def judges(self, job: Job[TalmOptions]) -> tuple[str, ...]:
+        """The facts; with a judge model its word, and for no-tools the comparison with the answer given with tools."""
+        if job.config.judge_model is None:
+            return ("reference",)
+        return ("reference", "llm", *(["preference"] if "no-tools" in job.groups else []))
+
+    @asynccontextmanager
+    async def open(self, job: Job[TalmOptions], shared: Shared) -> AsyncIterator[Opened]:
+        """Open model and tools."""
+        from talm_sim.agent.episode import Agent
+        from talm_sim.agent.graph import TalmRules, talm_graph
+        from talm_sim.agent.prompts import load_prompts
+        from talm_sim.agent.responders import responder_kind
+        from talm_sim.tools_env.clock import RealClock, VirtualClock
+        from talm_sim.tools_env.environment import Environment
+
+        config, options = job.config, job.options
+        prompts = load_prompts(config.prompts)
+        kind = None if options.human == "none" else responder_kind(options.human)
+        tools = await shared.tools(config)
+        clock = VirtualClock() if config.tools is Traffic.REPLAY else RealClock()
+        environment = Environment(tools.specs, tools.client, perturb=options.perturb, seed=config.seed, clock=clock)
+        model = await shared.model(config)
+        rules = TalmRules(
+            prompts, {name: group.asked for name, group in groups.GROUPS.items()}, options.turn_limit, options.token_limit
+        )
+
+        def agent(saver: BaseCheckpointSaver[Any] | None) -> Agent:
+            return Agent(
+                model=model,
+                graph=talm_graph(rules, saver),
+                settings=job.settings(),
+                environment=environment,
+                human=options.human,
+                human_tool=prompts.human_tool() if kind else None,
+                responder=self._responder(job, shared, environment) if kind and kind.open else None,
+                saver=saver,
+                most_steps=2 * options.turn_limit + 5,
+            )
+
+        yield Opened(
+            job,
+            agent,
+            wording=prompts.texts(),
+            in_flight=config.max_episodes,
+            human=options.human,
+            waits=kind is not None and kind.open is None,
+            check=lambda scenarios: _check(scenarios, environment, job),
+            tools_of=lambda scenarios: _tools_of(scenarios, environment),
+        )
+
+    def _responder(self, job: Job[TalmOptions], shared: Shared, environment: Environment) -> Callable[[Scenario, int], Responder]:
+        from talm_sim.agent.responders import ResponderContext, responder_kind
+
+        make = responder_kind(job.options.human).open
+        assert make is not None
+        library, model, key = shared.library(job.config.cassettes), job.config.model, recording_key(job)
+
+        def responder(scenario: Scenario, epoch: int) -> Responder:
+            def recorded() -> Sequence[Any]:
+                return library.human_answers(model, scenario.id, scenario.group, epoch, key)
+
+            return make(ResponderContext(scenario, epoch, environment.specs, recorded))
+
+        return responder
+
+    def for_control(self, job: Job[TalmOptions]) -> Job[TalmOptions]:
+        """A control asks the simulated person where the real model has anybody to ask."""
+        return job.having(human="none" if job.options.human == "none" else "simulated")
+
+    def pair(self, run: RunView) -> Callable[[Episode, Scenario], Episode | None]:
+        """The `perfect` episode of the same query, of this run or of the one named."""
+        perfect: PerfectPairs[Episode] = PerfectPairs()
+        for episode in (run.paired or run).episodes("perfect"):
+            if episode.termination.completed:
+                perfect.add(episode.scenario_id, episode.epoch, episode)
+        return lambda episode, scenario: perfect.of(scenario.base, episode.epoch)
+
+    def label(self, run: RunView) -> str:
+        """Who could be asked, and what was damaged."""
+        options = run.job.options
+        asked = "Ask-and-Help" if run.imported else f"Ask-and-Help ({options.human} human)"
+        damage = f", perturbed: {', '.join(options.perturb)}" if options.perturb else ""
+        return ("standalone" if options.human == "none" else asked) + damage
+
+    def notes(self, summaries: Sequence[Summary], run: RunView) -> Iterable[str]:
+        """Which judge the pass rates are from; what was no answer to an awareness question."""
+        said_by: dict[str, list[str]] = {}
+        real = [summary for summary in summaries if not summary.derived]
+        for summary in real:
+            if summary.facts["pass_judge"]:
+                said_by.setdefault(summary.facts["pass_judge"], []).append(summary.group)
+        known = run.measures()
+        for judge, judged in said_by.items():
+            where = f" of {', '.join(judged)}" if len(said_by) > 1 else ""
+            about = known[judge].about if judge in known else _PUBLISHED.get(judge, "")
+            yield f"PR{where} by judge {judge}{f' ({about})' if about else ''}"
+        if run.job.config.judge_model is None and not any("llm" in judge or "published" in judge for judge in said_by):
+            yield "the LLM judge is not configured: add --judge-model PROVIDER/NAME"
+        unparsed = sum(summary.facts["unparsed"] for summary in real)
+        if unparsed:
+            what = f"{unparsed:,} awareness answer{'' if unparsed == 1 else 's'}"
+            yield f"{what} neither Yes, No nor I don't know; counted as not aware"
+
+
+_PUBLISHED = {
+    "published": "the grades that came with the outputs",
+    "published-preference": "the win rates that came with the outputs",
+}
+"""What the judges of imported runs say."""
+
+
+def _check(scenarios: Sequence[Scenario], environment: Environment, job: Job[TalmOptions]) -> None:
+    """See that the tools of every scenario are there.
+
+    Raises:
+        PrerequisiteError: A scenario names a tool or perturbation that is not there.
+    """
+    if not environment.specs and any(scenario.tools for scenario in scenarios):
+        where = job.config.cassettes or "the shipped recordings"
+        raise PrerequisiteError(f"{where}: no tools are recorded there; choose another --cassettes, or add --tools live.")
+    for scenario in scenarios:
+        environment.open(scenario)
+
+
+def _tools_of(scenarios: Sequence[Scenario], environment: Environment) -> list[ToolSpec]:
+    """The environment's tools that `scenarios` name, missing ones included."""
+    named = {name for scenario in scenarios for name in (*scenario.tools, *(call.tool for call in scenario.gold_calls))}
+    named |= {scenario.missing.name for scenario in scenarios if scenario.missing}
+    return [spec for name, spec in sorted(environment.specs.items()) if name in named]

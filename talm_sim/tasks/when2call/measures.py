@@ -1,0 +1,179 @@
+"""The metrics of task `when2call`: accuracy, macro F1, the confusion matrix and the three hallucination rates.
+
+When2Call (Ross et al., NAACL 2025), sections 2 and 3 and appendix E. What a model chose is read from the log-probabilities of the four options,
+or, where it answered freely (section 4), from the label a classifying judge gave its answer; everything after that is the same.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from talm_sim.judges.stats import wilson
+from talm_sim.tasks.view import RunView
+from talm_sim.tasks.when2call.scores import BEHAVIOURS, class_scores, confusion, macro_f1, macro_f1_interval
+from talm_sim.types import UNPARSED, Behaviour, Choice, Episode, Matrix, Measure, Rate, Row, Scenario, Summary, Termination, Verdict
+
+__all__ = ["JUDGES", "NOT_JUDGED", "labels_of", "rows", "summarize"]
+
+NOT_JUDGED = "not judged"
+"""What `Summary.not_scored` counts answers under that no judge put a label on."""
+JUDGES = ("behaviour-llm", "behaviour")
+"""Classifying judges; the first that labelled anything counts."""
+_GROUP = "all"
+"""The rows of all gold behaviours are measured together."""
+_HALLUCINATIONS = {
+    "tool": "tool call where no tools are shown",
+    "answer": "direct answer",
+    "parameter": "tool call where information is missing",
+}
+"""The three rates, in the order of the paper, and what each counts.
+
+- tool: a tool call was chosen where the gold behaviour is `cannot_answer` and no tools were shown, over all such rows. Without rows that show
+  no tools this rate has no value.
+- answer: a direct answer was chosen, over the rows whose gold behaviour is not `direct`. The paper reads it off the confusion matrix (appendix
+  E.1) and names no denominator; in its test set no row is `direct`, so this is the share of all scored rows.
+- parameter: a tool call was chosen where the gold behaviour is `request_for_info`, over all such rows (appendix E.1): the missing argument was
+  made up.
+"""
+_SHORT = {Behaviour.REQUEST_FOR_INFO: "request", Behaviour.CANNOT_ANSWER: "cannot"}
+_NO_TOOLS, _ASK, _CALL, _DIRECT = Behaviour.CANNOT_ANSWER, Behaviour.REQUEST_FOR_INFO, Behaviour.TOOL_CALL, Behaviour.DIRECT
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """What the classifying judge of a run said, and how often the other one agrees."""
+
+    judge: str | None
+    of: Mapping[str, str]
+    """Episode id to a behaviour, or `unparsed`."""
+    notes: tuple[str, ...] = ()
+
+
+def rows(run: RunView) -> Iterator[Row]:
+    """What each finished episode counts as, in the order of the plan.
+
+    Values: `accuracy`; `accuracy_norm` by log-probability a byte, in mode logprob; `<name>_hallucination` where the row is one it is over. Labels:
+    `gold`, `chosen` and, in mode logprob, `chosen_per_byte`; in mode judge, `judge`.
+    """
+    items = {one.id: (one, one.target) for one in run.scenarios() if isinstance(one.target, Choice)}
+    labels = Labels(None, {}) if run.job.options.mode == "logprob" else labels_of(run)
+    for episode in run.episodes():
+        if episode.scenario_id in items:
+            scenario, target = items[episode.scenario_id]
+            yield _row(episode, scenario, target, labels, scored_options=run.job.options.mode == "logprob")
+
+
+def labels_of(run: RunView) -> Labels:
+    """Read the classifying judges' labels; of one judge's several verdicts on an episode the last counts."""
+    usable = {episode.id for episode in run.episodes() if _usable(episode.termination)}
+    return _labels(run.verdicts(), usable)
+
+
+def summarize(rows: Sequence[Row], run: RunView) -> list[Summary]:
+    """Add all rows up together."""
+    mode = run.job.options.mode
+    scored = [row for row in rows if row.scored]
+    matrix = confusion([Behaviour(row.labels["gold"]) for row in scored], [row.labels["chosen"] for row in scored], with_unparsed=mode == "judge")
+    limits = macro_f1_interval(matrix) or (None, None)
+    columns = (*BEHAVIOURS, UNPARSED)[: len(matrix[0])]
+    measures = [
+        Measure.of(_share(scored, "accuracy"), "accuracy", "Acc"),
+        Measure.of(_share(scored, "accuracy_norm") if mode == "logprob" else None, "accuracy_norm", "Acc-norm"),
+        Measure(name="macro_f1", head="macro F1", kind="score", value=macro_f1(matrix), low=limits[0], high=limits[1]),
+        *(
+            Measure.of(_share(scored, f"{name}_hallucination"), f"{name}_hallucination", name, place="line", under="hallucinations", note=note)
+            for name, note in _HALLUCINATIONS.items()
+        ),
+        *_class_measures(matrix),
+    ]
+    summary = Summary(
+        group=_GROUP,
+        n=len(scored),
+        total=len(rows),
+        not_scored=dict(sorted(Counter(row.not_scored for row in rows if not row.scored).items())),
+        facts={
+            "unparsed": sum(row.labels["chosen"] == UNPARSED for row in scored),
+            "mode": mode,
+            "judge": next((row.labels["judge"] for row in rows if "judge" in row.labels), None),
+        },
+        measures=tuple(measures),
+        matrices=(
+            Matrix(
+                name="confusion",
+                rows=tuple(map(str, BEHAVIOURS)),
+                columns=tuple(map(str, columns)),
+                counts=matrix,
+                heads=tuple(_SHORT.get(column, str(column)) for column in columns),  # type: ignore[call-overload]
+            ),
+        ),
+        notes=tuple(_notes(scored)),
+    )
+    return [summary]
+
+
+def _row(episode: Episode, scenario: Scenario, target: Choice, labels: Labels, *, scored_options: bool) -> Row:
+    gold, end = target.gold, episode.termination
+    chosen: str | None = episode.chosen if scored_options else labels.of.get(episode.id)
+    row = Row(
+        episode=episode.id, scenario=episode.scenario_id, base=scenario.base, epoch=episode.epoch, group=_GROUP, labels={"gold": gold.value}
+    )
+    if not _usable(end) or chosen is None:
+        judged = {"judge": labels.judge} if labels.judge else {}
+        why = end.value if scored_options or not _usable(end) else NOT_JUDGED
+        return row.model_copy(update={"not_scored": why, "labels": row.labels | judged})
+    values: dict[str, bool | float | None] = {"accuracy": chosen == gold}
+    found = {"chosen": str(chosen)}
+    if scored_options:
+        values["accuracy_norm"] = episode.chosen_per_byte == gold
+        found["chosen_per_byte"] = str(episode.chosen_per_byte)
+    elif labels.judge:
+        found["judge"] = labels.judge
+    if gold is _NO_TOOLS and not scenario.shown_tools:
+        values["tool_hallucination"] = chosen == _CALL
+    if gold is not _DIRECT:
+        values["answer_hallucination"] = chosen == _DIRECT
+    if gold is _ASK:
+        values["parameter_hallucination"] = chosen == _CALL
+    return row.model_copy(update={"values": values, "labels": row.labels | found})
+
+
+def _usable(end: Termination) -> bool:
+    """Whether there is an answer. A prompt longer than the model's context is skipped and counted, never cut."""
+    return end.completed and end is not Termination.CONTEXT_OVERFLOW
+
+
+def _class_measures(matrix: tuple[tuple[int, ...], ...]) -> Iterator[Measure]:
+    heads = {"precision": "Prec", "recall": "Rec", "f1": "F1", "support": "n"}
+    for behaviour, scores in class_scores(matrix).items():
+        for name, value in scores.model_dump().items():
+            yield Measure(name=f"{name}_{behaviour}", head=heads[name], kind="number", place="matrix", under=behaviour.value, value=value)
+
+
+def _notes(scored: Sequence[Row]) -> Iterator[str]:
+    repeats = sum(row.epoch > 1 for row in scored)
+    if repeats:
+        yield f"{repeats:,} of {len(scored):,} episodes repeat a row; the intervals take all as independent"
+
+
+def _labels(verdicts: Iterable[Verdict], ids: set[str]) -> Labels:
+    said: dict[str, dict[str, str]] = {}
+    for verdict in verdicts:
+        if verdict.judge in JUDGES and verdict.label and verdict.episode_id in ids:
+            said.setdefault(verdict.judge, {})[verdict.episode_id] = verdict.label if verdict.label in BEHAVIOURS else UNPARSED
+    order = [name for name in JUDGES if name in said]
+    if not order:
+        return Labels(None, {}, ("no judge has labelled these answers",) if ids else ())
+    judge, *others = order
+    notes = []
+    for other in others:
+        both = said[judge].keys() & said[other].keys()
+        same = sum(said[judge][one] == said[other][one] for one in both)
+        notes.append(f"judge {other} gives the same label to {same:,} of {len(both):,} answers")
+    return Labels(judge, said[judge], tuple(notes))
+
+
+def _share(scored: Sequence[Row], name: str) -> Rate:
+    hits = [bool(value) for row in scored if (value := row.values.get(name)) is not None]
+    return wilson(sum(hits), len(hits))

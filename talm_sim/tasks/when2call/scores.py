@@ -1,0 +1,101 @@
+"""Scores of a confusion matrix: precision, recall and F1 a class, and the macro F1 with its interval."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from math import sqrt
+from statistics import NormalDist
+
+from talm_sim.types import Behaviour, Record
+
+__all__ = ["BEHAVIOURS", "ClassScores", "Counts", "class_scores", "confusion", "macro_f1", "macro_f1_interval"]
+
+BEHAVIOURS = tuple(Behaviour)
+"""The four classes, in the order of a matrix's rows and columns."""
+
+Counts = tuple[tuple[int, ...], ...]
+"""One row a gold class and one column a predicted one, both in the order of `BEHAVIOURS`; a fifth column holds the unparsed."""
+
+
+class ClassScores(Record):
+    """How one class was found: shares without a denominator are None, but F1 is 0, as the macro average needs four terms."""
+
+    precision: float | None
+    """Of the answers taken for this class, the share that was right."""
+    recall: float | None
+    """Of the rows of this class, the share that was found."""
+    f1: float
+    support: int
+    """Scored rows whose gold class this is."""
+
+
+def confusion(golds: Sequence[Behaviour], predicted: Sequence[Behaviour | str], *, with_unparsed: bool = False) -> Counts:
+    """Count gold against predicted behaviours; see `Counts`.
+
+    Args:
+        golds: What is right, row by row.
+        predicted: What was chosen; a label that is no behaviour counts as unparsed.
+        with_unparsed: Whether there is a fifth column, for the unparsed.
+
+    Raises:
+        ValueError: The two have not the same length, or a label is no behaviour and there is no column for it.
+    """
+    counts = Counter(zip(golds, (BEHAVIOURS.index(one) if one in BEHAVIOURS else len(BEHAVIOURS) for one in predicted), strict=True))
+    if not with_unparsed and any(column == len(BEHAVIOURS) for _, column in counts):
+        raise ValueError("a predicted label is no behaviour; give the matrix a column for the unparsed.")
+    return tuple(tuple(counts[gold, column] for column in range(len(BEHAVIOURS) + with_unparsed)) for gold in BEHAVIOURS)
+
+
+def class_scores(matrix: Counts) -> dict[Behaviour, ClassScores]:
+    """Precision, recall and F1 of each class. An unparsed answer lowers the recall of its gold class and no precision."""
+    found = {}
+    for place, behaviour in enumerate(BEHAVIOURS):
+        right, support, taken = matrix[place][place], sum(matrix[place]), sum(row[place] for row in matrix)
+        found[behaviour] = ClassScores(
+            precision=right / taken if taken else None,
+            recall=right / support if support else None,
+            f1=2 * right / (support + taken) if support + taken else 0.0,
+            support=support,
+        )
+    return found
+
+
+def macro_f1(matrix: Counts) -> float | None:
+    """Plain mean of the F1 of all four classes, a class without rows and choices counting as 0; None for an empty matrix."""
+    if not any(map(sum, matrix)):
+        return None
+    return sum(scores.f1 for scores in class_scores(matrix).values()) / len(BEHAVIOURS)
+
+
+def macro_f1_interval(matrix: Counts, confidence: float = 0.95) -> tuple[float, float] | None:
+    """Return an interval for the macro F1 by the delta method over the matrix as one multinomial draw (Takahashi et al. 2022).
+
+    Where the method knows no spread (nothing right, everything right, no rows) there is none: an interval of no width would read as proof.
+
+    Args:
+        matrix: Counts.
+        confidence: Coverage of the interval.
+    """
+    n = sum(map(sum, matrix))
+    value = macro_f1(matrix)
+    if value is None:
+        return None
+    scores = list(class_scores(matrix).values())
+    sizes = [sum(matrix[k]) + sum(row[k] for row in matrix) for k in range(len(BEHAVIOURS))]
+    # A class's F1 is 2 right / size: how much one more row in a cell changes it, times n.
+    slope = [one.f1 * n / size if size else 0.0 for one, size in zip(scores, sizes, strict=True)]
+    first = second = 0.0
+    for i, row in enumerate(matrix):
+        for j, cell in enumerate(row):
+            if i == j:
+                change = 2 * n / sizes[i] - 2 * slope[i] if sizes[i] else 0.0
+            else:
+                change = -slope[i] - (slope[j] if j < len(BEHAVIOURS) else 0.0)
+            first += cell / n * change / len(BEHAVIOURS)
+            second += cell / n * (change / len(BEHAVIOURS)) ** 2
+    variance = (second - first * first) / n
+    if variance <= 1e-15:
+        return None
+    half = NormalDist().inv_cdf((1 + confidence) / 2) * sqrt(variance)
+    return max(0.0, value - half), min(1.0, value + half)

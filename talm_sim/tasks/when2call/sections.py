@@ -1,0 +1,43 @@
+"""What an episode's page shows of task `when2call`: what is missing, the tools that were shown, and the options with what was made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from talm_sim.scenarios.when2call import tool_name
+from talm_sim.tasks.sections import missing_section
+from talm_sim.types import Choice, Episode, Line, Scenario, Section
+
+__all__ = ["sections"]
+
+_SHOWN = 300
+"""Characters of an option's text that are shown."""
+
+
+def sections(episode: Episode, scenario: Scenario) -> Iterator[Section]:
+    """The parts this task adds to the page, below the query."""
+    if scenario.missing is not None:
+        yield missing_section(scenario.missing)
+    if isinstance(scenario.target, Choice):
+        names = ", ".join(tool_name(tool) for tool in scenario.shown_tools)
+        shown = Line(text=names) if names else Line(text="(none)", style="faint")
+        yield Section(title="Tools shown", lines=((shown,),))
+        yield Section(title="Options", lines=tuple(_options(episode, scenario.target)))
+
+
+def _options(episode: Episode, target: Choice) -> Iterator[tuple[Line, ...]]:
+    """Each option: whether it is the right one and the one chosen, its log-probability in all and a byte; below it, its text."""
+    scores = {score.behaviour: score for score in episode.option_scores}
+    for option in target.options:
+        chosen = option.behaviour is episode.chosen
+        parts = [Line(text=f"{option.behaviour.value:<17}", style="strong" if chosen else "plain")]
+        score = scores.get(option.behaviour)
+        if score is not None:
+            parts.append(Line(text=f"{score.logprob:>10.2f}  {score.per_byte:>8.4f} a byte  {score.tokens:>4} tokens"))
+        if option.behaviour is target.gold:
+            parts.append(Line(text="  right", style="good"))
+        if chosen:
+            parts.append(Line(text="  chosen", style="strong"))
+        yield tuple(parts)
+        text = " ".join(option.text.split())
+        yield (Line(text=f"  {text if len(text) <= _SHOWN else text[: _SHOWN - 1] + '…'}", style="faint"),)

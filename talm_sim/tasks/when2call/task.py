@@ -1,0 +1,226 @@
+"""Task `when2call`: what its runs are made of."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, Any, Literal
+
+from talm_sim.config import GEN, option
+from talm_sim.errors import PrerequisiteError
+from talm_sim.models.registry import chats_only
+from talm_sim.scenarios.load import load_scenarios, read_scenario
+from talm_sim.scenarios.when2call import TASK, LineKind, kind_of, rough_length, scenario_of
+from talm_sim.tasks.base import Opened, Task
+from talm_sim.tasks.job import Job
+from talm_sim.tasks.options import PromptOptions
+from talm_sim.tasks.view import RunView
+from talm_sim.tasks.when2call import measures, sections
+from talm_sim.types import Choice, Scenario, Summary
+
+if TYPE_CHECKING:
+    from talm_sim.agent.context import EpisodeContext
+    from talm_sim.agent.templates import Template
+    from talm_sim.models.base import Model
+    from talm_sim.tasks.shared import Shared
+    from talm_sim.types import ModelTurn
+
+__all__ = ["When2CallOptions", "When2CallTask", "read_item"]
+
+
+class When2CallOptions(PromptOptions):
+    """Options of task `when2call`."""
+
+    mode: Literal["logprob", "judge"] = option(
+        "logprob", GEN, "logprob: the likeliest given answer; judge: a free one.", metavar="MODE"
+    )
+
+
+class When2CallTask(Task[When2CallOptions]):
+    """Four answers scored by log-probability, or a free one classified."""
+
+    name = TASK
+    about = "Direct answer, tool call, follow-up question, unable to answer: which does the model choose?"
+    options = When2CallOptions
+    splits = {
+        "tool_call": ("tool_call",),
+        "request_for_info": ("request_for_info",),
+        "cannot_answer": ("cannot_answer",),
+        "direct": ("direct",),
+        "all": ("tool_call", "request_for_info", "cannot_answer", "direct"),
+    }
+    own_judges = ("behaviour", "behaviour-llm")
+    named_by = ("template",)
+    listed = {"gold": "Right", "chosen": "Chosen"}
+    rows = staticmethod(measures.rows)
+    summarize = staticmethod(measures.summarize)
+    sections = staticmethod(sections.sections)
+
+    def load(self, job: Job[When2CallOptions]) -> list[Scenario]:
+        """Read items, long prompts first: where memory does not suffice, that is known at once.
+
+        Those that show the same tools stand together: their prompts begin alike, and a local model reads on from there.
+        """
+        scenarios = load_scenarios(job.groups, job.config.scenarios, job.config.limit, self.name, read_item)
+        longest: dict[tuple[str, ...], int] = {}
+        for scenario in scenarios:
+            longest[scenario.shown_tools] = max(rough_length(scenario), longest.get(scenario.shown_tools, 0))
+        return sorted(scenarios, key=lambda one: (-longest[one.shown_tools], one.shown_tools, -rough_length(one)))
+
+    def key(self, job: Job[When2CallOptions]) -> Mapping[str, Any]:
+        """How the request is written; of a template file its text."""
+        from pathlib import Path
+
+        from talm_sim.agent.templates import list_templates
+
+        name = job.options.template
+        written = name if name in list_templates() else Path(name).read_text(encoding="utf-8", errors="replace")
+        return {"task": self.name, "mode": job.options.mode, "template": written, "human": False, "perturb": ()}
+
+    def judges(self, job: Job[When2CallOptions]) -> tuple[str, ...]:
+        """None where the model chooses among given answers; the rules, and with a judge model its word, where it answers freely."""
+        if job.options.mode == "logprob":
+            return ()
+        return ("behaviour",) if job.config.judge_model is None else ("behaviour", "behaviour-llm")
+
+    @asynccontextmanager
+    async def open(self, job: Job[When2CallOptions], shared: Shared) -> AsyncIterator[Opened]:
+        """Open the model and the template that suits it."""
+        from talm_sim.agent.episode import Agent
+        from talm_sim.agent.single_step import respond_graph, score_graph
+
+        scores = job.options.mode == "logprob"
+        if scores and chats_only(job.config.model):
+            raise _no_logprobs(job)  # said before the provider asks for a key
+        model = await shared.model(job.config)
+        template = _template(job, model)
+        if template is not None:
+            job = job.having(template=template.name)
+        graph = score_graph(template) if scores and template else respond_graph(_ask(template))
+        agent = Agent(model=model, graph=graph, settings=job.settings())
+        yield Opened(
+            job,
+            lambda _: agent,
+            wording={} if template is None else {f"template {template.name}": template.source},
+            in_flight=shared.single_steps(job.config, model),
+            check=lambda scenarios: _check(scenarios, template, options=scores),
+        )
+
+    def notes(self, summaries: Sequence[Summary], run: RunView) -> Iterable[str]:
+        """How the model was asked, what decided, and what was no answer."""
+        options = run.job.options
+        shown = f"template: {options.template}" if options.template != "auto" else "messages and native tools, no template"
+        yield shown
+        for summary in summaries:
+            judge = summary.facts["judge"]
+            if options.mode == "logprob":
+                yield "mode logprob: the likeliest given answer counts; Acc-norm: likeliest a byte"
+            elif judge is not None:
+                rules = " (rules, no model; weak beside behaviour-llm)" if judge == "behaviour" else ""
+                yield f"mode judge: free answers, classified by judge {judge}{rules}"
+            unparsed = summary.facts["unparsed"]
+            if unparsed:
+                yield f"{unparsed:,} answer{'' if unparsed == 1 else 's'} of no readable behaviour (unparsed); counted as wrong"
+            if summary.n:
+                yield "macro F1: mean over all four classes, one without rows counting as 0"
+                tool = summary.measure("tool_hallucination")
+                if tool is not None and not tool.n:
+                    yield "no row shows no tools (and has gold cannot_answer): there is no tool hallucination rate"
+        if options.mode == "judge":
+            yield from measures.labels_of(run).notes
+
+
+def read_item(line: Any, where: str, task: str) -> Scenario:
+    """Read a line as a multiple-choice item: a scenario, or a row as published.
+
+    Raises:
+        PrerequisiteError: It is neither, or has no options; the message names `where` and the field.
+    """
+    if kind_of(line) is LineKind.ROW:
+        return scenario_of(line, where)
+    scenario = read_scenario(line, where, task)
+    if not isinstance(scenario.target, Choice):
+        raise PrerequisiteError(f"{where}: target: is no choice; a scenario of task {TASK} needs one, with options and the gold behaviour.")
+    if scenario.group != scenario.target.gold:
+        raise PrerequisiteError(f"{where}: group: is '{scenario.group}'; write the gold behaviour '{scenario.target.gold}'.")
+    return scenario
+
+
+def _template(job: Job[When2CallOptions], model: Model) -> Template | None:
+    """The template of a run; None where a chat model is to be given messages and native tools."""
+    from talm_sim.agent.templates import load_template
+    from talm_sim.models.base import ScenarioModel, TextModel
+
+    name = job.options.template
+    if isinstance(model, TextModel):
+        return load_template(name, model)
+    if isinstance(model, ScenarioModel):
+        return load_template("default" if name == "auto" else name, None)
+    if job.options.mode == "logprob":
+        raise _no_logprobs(job)
+    return None if name == "auto" else load_template(name, None)
+
+
+def _no_logprobs(job: Job[When2CallOptions]) -> PrerequisiteError:
+    return PrerequisiteError(
+        f"model '{job.config.model}': gives no log-probabilities of given answers; use a local one (talm-sim models get smollm2-135m, then "
+        "--model hf/smollm2-135m), or add --mode judge."
+    )
+
+
+def _ask(template: Template | None) -> Any:
+    """Let the model answer: to the very prompt that is scored, or, without a template, to messages and native tools."""
+    from langchain_core.messages import HumanMessage
+
+    from talm_sim.agent.shown_tools import tool_specs
+    from talm_sim.models.base import TextModel
+
+    async def ask(context: EpisodeContext) -> ModelTurn:
+        model, scenario, settings = context.model, context.scenario, context.settings
+        if template is None:
+            turn = await model.generate([HumanMessage(scenario.query)], tool_specs(scenario.shown_tools), settings)
+            return turn.model_copy(update={"raw_prompt": turn.raw_prompt or scenario.query})
+        prompt = template.prompt(scenario.query, scenario.shown_tools)
+        if isinstance(model, TextModel):
+            turn = await model.complete(prompt, settings)
+        else:
+            turn = await model.generate([HumanMessage(prompt)], (), settings)
+        return turn.model_copy(update={"raw_prompt": turn.raw_prompt or prompt})
+
+    return ask
+
+
+def _check(scenarios: Sequence[Scenario], template: Template | None, *, options: bool) -> None:
+    """See that every item can be written for the model.
+
+    Raises:
+        PrerequisiteError: The template fails on it, or a tool cannot be read.
+    """
+    from talm_sim.agent.shown_tools import tool_specs
+
+    with _interruptible():
+        for scenario in scenarios:
+            try:
+                if template is None:
+                    tool_specs(scenario.shown_tools)
+                    continue
+                template.prompt(scenario.query, scenario.shown_tools)
+                for one in scenario.target.options if options and isinstance(scenario.target, Choice) else ():
+                    template.option(one)
+            except PrerequisiteError as err:
+                raise PrerequisiteError(f"scenario {scenario.id}: {err}") from None
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let Ctrl-C end work that never yields, such as a user's template that loops; an event loop's own handler waits for its next turn."""
+    if threading.current_thread() is not threading.main_thread() or not callable(before := signal.getsignal(signal.SIGINT)):
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
