@@ -203,6 +203,20 @@ def test_requests_have_one_form() -> None:
     assert (posted.url, posted.body) == ("http://tools.invalid/c/x", b'{"n": 3}')
 
 
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH"])
+def test_query_arguments_of_a_method_with_a_body_stay_out_of_the_body(method: str) -> None:
+    spec = SPEC.model_copy(update={"method": method, "query": ("deep", "tags")})
+    request = build_request(spec, {"n": 3, "place": "x", "tags": ["a", "b c"], "deep": True})
+    assert request.url == "http://tools.invalid/c/x?deep=true&tags=a&tags=b+c"
+    assert (request.body, request.headers) == (b'{"n": 3}', {"Content-Type": "application/json"})
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+def test_a_method_without_a_body_has_everything_in_the_query(method: str) -> None:
+    request = build_request(SPEC.model_copy(update={"method": method, "query": ("deep",)}), {"n": 3, "place": "x", "deep": False})
+    assert request == HttpRequest(method, "http://tools.invalid/c/x?deep=false&n=3", {}, None)
+
+
 @given(st.text(min_size=1))
 def test_no_argument_leaves_its_path_segment(place: str) -> None:
     url = build_request(SPEC, {"place": place}).url
