@@ -159,8 +159,8 @@ class StoredRun:
         """
         if self.manifest.config.task != "talm":
             raise PrerequisiteError(f"{self.path}: is a run of task {self.manifest.config.task}; its metrics are in choice_summary().")
-        from talm_sim.agent.humans import describe_missing
         from talm_sim.judges.metrics import summarize
+        from talm_sim.scenarios.missing import describe_missing
 
         tools = self.tools()
         other = self.config.paired_run
