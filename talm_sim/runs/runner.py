@@ -10,8 +10,9 @@ from typing import Any
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from talm_sim.agent.episode import Agent, Players, Waiting, run_episode
-from talm_sim.agent.humans import HumanReply, RecordedResponder, Responder, SimulatedResponder, question_digest
+from talm_sim.agent.humans import HumanReply, Responder, question_digest
 from talm_sim.agent.prompts import load_prompts
+from talm_sim.agent.responders import ResponderContext, responder_kind
 from talm_sim.agent.single_step import SingleStepAgent, run_single_step
 from talm_sim.config import RunConfig, Traffic
 from talm_sim.models.base import GenerationSettings
@@ -117,22 +118,24 @@ def _agent(parts: Parts, saver: BaseCheckpointSaver[Any] | None) -> Agent:
         prompts=load_prompts(config.prompts),
         settings=GenerationSettings(config.sampling_temperature, config.max_new_tokens, config.seed),
         human=config.human,
-        responder=_responder(parts) if config.human in {"recorded", "simulated"} else None,
+        responder=None if config.human == "none" else _responder(parts),
         saver=saver,
         turn_limit=config.turn_limit,
         token_limit=config.token_limit,
     )
 
 
-def _responder(parts: Parts) -> Any:
+def _responder(parts: Parts) -> Callable[[Scenario, int], Responder] | None:
     assert parts.environment is not None
     config, specs, library = parts.config, parts.environment.specs, parts.library
     digest = config.generation_digest()
+    kind = responder_kind(config.human)
+    if kind.open is None:
+        return None
+    opens = kind.open
 
-    def simulated(scenario: Scenario, epoch: int) -> Responder:
-        return SimulatedResponder(scenario, specs)
+    def open_responder(scenario: Scenario, epoch: int) -> Responder:
+        recorded = partial(library.human_answers, config.model, scenario.id, scenario.group, epoch, digest)
+        return opens(ResponderContext(scenario, epoch, specs, recorded))
 
-    def recorded(scenario: Scenario, epoch: int) -> Responder:
-        return RecordedResponder(scenario.id, library.human_answers(config.model, scenario.id, scenario.group, epoch, digest))
-
-    return simulated if config.human == "simulated" else recorded
+    return open_responder

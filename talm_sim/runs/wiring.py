@@ -12,6 +12,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from talm_sim.agent.checkpoints import checkpoint_file, durable_saver, memory_saver
 from talm_sim.agent.graph import talm_graph
+from talm_sim.agent.responders import responder_kind
 from talm_sim.config import Traffic
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.batch import EpisodeRunner
@@ -32,7 +33,7 @@ async def open_runner(parts: Parts, store: RunStore) -> AsyncIterator[EpisodeRun
     config = parts.config
     async with AsyncExitStack() as stack:
         saver: BaseCheckpointSaver[Any] | None = None
-        if config.human == "terminal":
+        if config.human != "none" and responder_kind(config.human).open is None:
             saver = await stack.enter_async_context(durable_saver(store.directory / CHECKPOINTS))
             await _reconcile(store, saver)
         elif config.human != "none":
