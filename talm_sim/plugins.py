@@ -36,10 +36,20 @@ class Registry(Generic[T]):
         self.group = group or f"talm_sim.{kind}s"
         self._built_in = dict(built_in)
         self._registered: dict[str, T] = {}
+        self._modules: dict[str, str] = {}
+        self._packages: dict[str, str] = {}
 
-    def register(self, name: str, thing: T) -> T:
-        """Make `thing` known under `name`, in place of what was known under it."""
+    def register(self, name: str, thing: T, module: str = "") -> T:
+        """Make `thing` known under `name`, in place of what was known under it.
+
+        Args:
+            name: What it is called.
+            thing: What it is.
+            module: The module that brought it along, where `thing` itself does not say so.
+        """
         self._registered[name] = thing
+        self._modules[name] = module or getattr(thing, "__module__", "")
+        self._packages.pop(name, None)
         return thing
 
     def names(self) -> list[str]:
@@ -66,20 +76,24 @@ class Registry(Generic[T]):
 
     def origin(self, name: str) -> str:
         """Where a thing comes from that is not built in: how a user brings it along, as a message says it; empty for a built-in one."""
+        if name in self._packages:
+            return self._packages[name]
         if name in self._registered:
-            module = getattr(self._registered[name], "__module__", "")
+            module = self._modules[name]
             return "" if module.partition(".")[0] == "talm_sim" else f"--plugin {module}"
         point = None if name in self._built_in else _points(self.group).get(name)
-        return f"package {point.dist.name}" if point is not None and point.dist is not None else ""
+        return "" if point is None else _package(point)
 
     def _from_package(self, name: str, point: EntryPoint) -> T:
         try:
             thing = point.load()
         except Exception as err:  # another package's import may fail in any way
-            source = f" of package {point.dist.name}" if point.dist is not None else ""
+            source = f" of {_package(point)}" if point.dist is not None else ""
             raise PrerequisiteError(f"{self.kind} '{name}'{source} cannot be loaded: {type(err).__name__}: {err}.") from err
         # Loading may have registered it by its decorator; else the entry point names the thing itself.
-        return self._registered.get(name) or self.register(name, thing)
+        found = self._registered.get(name) or self.register(name, thing)
+        self._packages[name] = _package(point)
+        return found
 
 
 def load_plugins(modules: Sequence[str]) -> None:
@@ -102,6 +116,10 @@ def _points(group: str) -> dict[str, EntryPoint]:
     from importlib.metadata import entry_points  # not at the top: it costs a help page more than the page itself
 
     return {point.name: point for point in entry_points(group=group)}
+
+
+def _package(point: EntryPoint) -> str:
+    return f"package {point.dist.name}" if point.dist is not None else ""
 
 
 def _load(place: str) -> Any:

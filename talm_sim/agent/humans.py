@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from talm_sim.digests import digest
 from talm_sim.errors import CassetteMissError
-from talm_sim.recordings import RecordedAnswer
-from talm_sim.scenarios.missing import question_is_about
-from talm_sim.types import MissingKind, Scenario, ToolSpec
+from talm_sim.scenarios.missing import describe_missing, question_is_about
+from talm_sim.types import Scenario, ToolSpec
 
-__all__ = ["HumanReply", "RecordedResponder", "Responder", "SimulatedResponder", "describe_missing", "question_digest"]
+if TYPE_CHECKING:
+    from talm_sim.recordings import RecordedAnswer
+
+__all__ = ["DONT_KNOW", "HumanReply", "RecordedResponder", "Responder", "SimulatedResponder", "question_digest"]
 
 DONT_KNOW = "Sorry, I don't know."
+"""What the agent reads where the person does not know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +26,7 @@ class HumanReply:
 
     Attributes:
         answer: The words the agent reads.
-        responder: Who answered: `terminal`, `simulated`, `answer`, or `recorded (WHO)` for an answer that WHO gave when it was recorded.
+        responder: Who answered: the responder's name, `answer`, or `recorded (WHO)` for an answer that WHO gave when it was recorded.
         declined: `idk` if the person does not know, `skip` if they would not say.
         asked_at: Unix time the question was put, in seconds.
         answered_at: Unix time of the answer, in seconds.
@@ -78,17 +81,6 @@ class RecordedResponder:
         if recorded.question_digest != question_digest(question):
             raise CassetteMissError(f"{self._scenario_id}: question {ask} is not the recorded one ('{recorded.question[:80]}').")
         return HumanReply(recorded.answer, f"recorded ({recorded.responder})", recorded.declined)
-
-
-def describe_missing(scenario: Scenario, specs: Mapping[str, ToolSpec]) -> str:
-    """What the tool specifications say of the scenario's missing tool or argument; empty where they say nothing."""
-    missing = scenario.missing
-    if missing is None:
-        return ""
-    if missing.kind is MissingKind.TOOL:
-        return specs[missing.name].description if missing.name in specs else ""
-    called = (specs[call.tool].parameters["properties"] for call in scenario.gold_calls if call.tool in specs)
-    return next((str(properties[missing.name].get("description", "")) for properties in called if missing.name in properties), "")
 
 
 def question_digest(question: str) -> str:

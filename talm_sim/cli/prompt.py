@@ -13,14 +13,14 @@ from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
 from rich.text import Text
 
+from talm_sim.agent.humans import DONT_KNOW
 from talm_sim.cli.text import clean, count, one_line
 from talm_sim.cli.transcript import human_event_lines, tool_event_lines
 from talm_sim.runs.questions import Question
 from talm_sim.types import Event, HumanEvent
 
-__all__ = ["CLOSED", "DONT_KNOW", "LATER", "WONT_SAY", "LineReader", "Reply", "ask", "question_panel"]
+__all__ = ["CLOSED", "LATER", "WONT_SAY", "LineReader", "Reply", "ask", "question_panel"]
 
-DONT_KNOW = "Sorry, I don't know."
 WONT_SAY = "I would rather not answer that."
 HINT = "type your answer; empty = I don't know; /skip; /later; Ctrl-C keeps everything"
 _RESULT_WIDTH = 160

@@ -110,9 +110,9 @@ def tool_event_lines(event: ToolEvent, width: int = _RESULT_WIDTH) -> Iterator[R
     if event.error:
         facts.insert(1, one_line(event.error))
     line = Text("  ".join(["ok" if event.ok else "failed", *facts]), style="green" if event.ok else "red")
-    if event.perturbation is not None:
-        fired = "fired" if event.perturbation.fired else "armed, did not fire"
-        line.append(f"  perturbation {one_line(event.perturbation.name)} {fired}", style="yellow")
+    for log in event.perturbations:
+        said = "fired" if log.seen else "fired, unseen by the model" if log.fired else "armed, did not fire"
+        line.append(f"  perturbation {one_line(log.name)} {said}", style="yellow")
     yield Padding(line, (0, 0, 0, 2), expand=False)
     if event.result:
         yield Padding(Text(one_line(event.result, width), style="dim"), (0, 0, 0, 2), expand=False)

@@ -9,14 +9,14 @@ details?") is about nothing in particular and does not count: an agent that know
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from typing import Any
 
 from talm_sim.scenarios.question_words import GENERIC, STOP, concept_words, content_stems, name_stems, stem
-from talm_sim.types import Missing, MissingKind
+from talm_sim.types import Missing, MissingKind, Scenario, ToolSpec
 
-__all__ = ["question_is_about"]
+__all__ = ["describe_missing", "question_is_about"]
 
 _SENTENCE_END = re.compile(r"[.?!;:]+(?=\s|$)|\n")
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
@@ -77,6 +77,17 @@ def question_is_about(question: str, missing: Missing, description: str = "") ->
             if named & wanted or (not named and phrase & names):
                 return True
     return False
+
+
+def describe_missing(scenario: Scenario, specs: Mapping[str, ToolSpec]) -> str:
+    """Return what the tool specifications say of the scenario's missing tool or argument; empty where they say nothing."""
+    missing = scenario.missing
+    if missing is None:
+        return ""
+    if missing.kind is MissingKind.TOOL:
+        return specs[missing.name].description if missing.name in specs else ""
+    called = (specs[call.tool].parameters["properties"] for call in scenario.gold_calls if call.tool in specs)
+    return next((str(properties[missing.name].get("description", "")) for properties in called if missing.name in properties), "")
 
 
 def _words_of(missing: Missing, description: str) -> frozenset[str]:

@@ -25,20 +25,20 @@ LOGICAL_HOST = "http://tools.invalid"
 def build_request(spec: ToolSpec, arguments: Mapping[str, Any]) -> HttpRequest:
     """Turn a tool call into its HTTP request on the logical host.
 
-    Arguments fill the `{name}` parts of the path first; the others go to the query string, or to a JSON body where the method takes one.
+    Arguments fill the `{name}` parts of the path first. Those that `spec.query` names go to the query string; the others to a JSON body where
+    the method takes one, else to the query string as well.
     """
     path, rest = spec.path, dict(arguments)
     for name in list(rest):
         if "{" + name + "}" in path:
             path = path.replace("{" + name + "}", quote(_text(rest.pop(name)), safe=""))
-    url = LOGICAL_HOST + path
-    if spec.method in {"POST", "PUT", "PATCH"}:
-        body = json.dumps(rest, sort_keys=True).encode()
-        return HttpRequest(spec.method, url, {"Content-Type": "application/json"}, body)
-    if rest:
-        pairs = [(name, _text(item)) for name in sorted(rest) for item in (rest[name] if isinstance(rest[name], list) else [rest[name]])]
-        url += "?" + urlencode(pairs)
-    return HttpRequest(spec.method, url, {}, None)
+    has_body = spec.method in {"POST", "PUT", "PATCH"}
+    query = {name: rest.pop(name) for name in sorted(rest) if not has_body or name in spec.query}
+    pairs = [(name, _text(item)) for name, value in query.items() for item in (value if isinstance(value, list) else [value])]
+    url = LOGICAL_HOST + path + ("?" + urlencode(pairs) if query else "")
+    if not has_body:
+        return HttpRequest(spec.method, url, {}, None)
+    return HttpRequest(spec.method, url, {"Content-Type": "application/json"}, json.dumps(rest, sort_keys=True).encode())
 
 
 def _text(value: Any) -> str:

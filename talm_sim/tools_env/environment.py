@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -20,8 +21,8 @@ from talm_sim.errors import PrerequisiteError, ToolError, did_you_mean
 from talm_sim.recordings import Player
 from talm_sim.schemas import validator_of
 from talm_sim.tools_env.client import ToolClient, build_request
-from talm_sim.tools_env.clock import Clock, RealClock
-from talm_sim.tools_env.perturbations import Outcome, Perturbation, open_perturbations
+from talm_sim.tools_env.clock import Clock, RealClock, VirtualClock
+from talm_sim.tools_env.perturbations import Call, Outcome, Perturbation, open_perturbations
 from talm_sim.types import Origin, PerturbationLog, Scenario, ToolCall, ToolEvent, ToolSpec, UnparsableCall
 
 __all__ = ["Environment", "EpisodeTools", "validate_arguments"]
@@ -50,14 +51,11 @@ class Environment:
         self.seed = seed
         self.clock = clock or RealClock()
         for perturbation in open_perturbations(perturb, seed=seed, episode=""):
-            if perturbation.tool and perturbation.tool not in specs:
-                raise PrerequisiteError(
-                    f"--perturb {perturbation.spec}: no tool '{perturbation.tool}'.{did_you_mean(perturbation.tool, specs)}"
-                )
+            tool = perturbation.options.tool
+            if tool and tool not in specs:
+                raise PrerequisiteError(f"--perturb {perturbation.spec}: no tool '{tool}'.{did_you_mean(tool, specs)}")
 
-    def open(
-        self, scenario: Scenario, *, epoch: int = 1, player: Player | None = None, state: Mapping[str, tuple[int, int]] | None = None
-    ) -> EpisodeTools:
+    def open(self, scenario: Scenario, *, epoch: int = 1, player: Player | None = None, state: Mapping[str, Any] | None = None) -> EpisodeTools:
         """Open the tools of one episode.
 
         Args:
@@ -72,29 +70,36 @@ class Environment:
         unknown = [name for name in scenario.tools if name not in self.specs]
         if unknown:
             raise PrerequisiteError(f"scenario {scenario.id}: no tool '{unknown[0]}'.{did_you_mean(unknown[0], self.specs)}")
-        perturbations = open_perturbations(scenario.perturbations + self.perturb, seed=self.seed, episode=f"{scenario.id}@{epoch}")
+        episode = f"{scenario.id}@{epoch}"
+        perturbations = open_perturbations(scenario.perturbations + self.perturb, seed=self.seed, episode=episode)
         tools = [self.specs[name] for name in scenario.tools]
         for perturbation in perturbations:
-            tools = perturbation.narrow(tools)
-        for perturbation in perturbations:
-            if state and str(perturbation.spec) in state:
-                perturbation.armed, perturbation.fired = state[str(perturbation.spec)]
-        return EpisodeTools(tools, self.client, perturbations, player, self.clock)
+            tools = perturbation.narrow(tools, self.specs)
+            perturbation.seen = perturbation.fired
+        opened = EpisodeTools(self, tools, perturbations, player, episode)
+        if state:
+            opened.restore(state)
+        return opened
 
 
 class EpisodeTools:
-    """The tools of one episode; made by `Environment.open`."""
+    """The tools of one episode; made by `Environment.open`.
+
+    Attributes:
+        tools: Those in sight of the agent.
+    """
 
     def __init__(
-        self, tools: list[ToolSpec], client: ToolClient, perturbations: list[Perturbation], player: Player | None, clock: Clock
+        self, environment: Environment, tools: list[ToolSpec], perturbations: list[Perturbation], player: Player | None, episode: str
     ) -> None:
         self.tools = tools
         self._by_name = {tool.name: tool for tool in tools}
-        self._client = client
+        self._environment = environment
         self._perturbations = perturbations
         self._watching = [perturbation for perturbation in perturbations if perturbation.watches_calls]
         self._player = player
-        self._clock = clock
+        self._episode = episode
+        self._calls = 0
 
     async def call(self, call: ToolCall | UnparsableCall, turn: int) -> ToolEvent:
         """Execute one call. The model's mistakes and the tools' failures come back as events with `ok` False.
@@ -109,14 +114,16 @@ class EpisodeTools:
         """
         started = time.perf_counter()
         arguments = call.arguments if isinstance(call, ToolCall) else {}
-        origin, status, fired = Origin.PERTURBED, None, None
+        origin, status = Origin.PERTURBED, None
+        logs: tuple[PerturbationLog, ...] = ()
         try:
             spec = self._check(call)
-            outcome, origin, fired = await self._reach(spec, arguments)
-            status = outcome.status
-            result, error = _read(outcome), ""
         except ToolError as err:
-            result, error = canonical_json({"error": str(err)}), err.code
+            result, error = _refused(err)
+        else:
+            outcome, origin, logs = await self._reach(self._numbered(spec, arguments))
+            status = outcome.status
+            result, error = _shown(outcome)
         return ToolEvent(
             turn=turn,
             call_id=call.id,
@@ -126,7 +133,7 @@ class EpisodeTools:
             ok=not error,
             status=status,
             error=error,
-            perturbation=fired.log() if fired else None,
+            perturbations=logs,
             origin=origin,
             elapsed_ms=(time.perf_counter() - started) * 1e3,
         )
@@ -140,35 +147,90 @@ class EpisodeTools:
         validate_arguments(spec, call.arguments)
         return spec
 
-    async def _reach(self, spec: ToolSpec, arguments: Mapping[str, Any]) -> tuple[Outcome, Origin, Perturbation | None]:
-        """Send a checked call through the perturbations and the wire; return also the first perturbation that fired."""
-        firing = self._fire(spec.name)
-        first = firing[0] if firing else None
-        for perturbation in firing:
-            damage = await perturbation.before(self._clock)
-            if damage is not None:
-                return damage, Origin.PERTURBED, perturbation
-        try:
-            response, origin = await self._client.send(build_request(spec, arguments), self._player)
-        except requests.Timeout:
-            return Outcome(None, error="timeout"), Origin.LIVE, first
-        outcome = Outcome(response.status, response.body)
-        for perturbation in firing:
-            outcome = await perturbation.after(outcome)
-        return outcome, origin, first
+    def _numbered(self, spec: ToolSpec, arguments: Mapping[str, Any]) -> Call:
+        self._calls += 1
+        return Call(spec, arguments, self._calls, self._environment.specs, self._environment.clock, self._episode)
 
-    def _fire(self, tool: str) -> list[Perturbation]:
-        """Decide which perturbations fire on a call; where one answers in the tool's place, no other can land, so none counts as fired."""
-        answering = next((one for one in self._watching if one.answers and one.applies(tool)), None)
-        return [answering] if answering else [one for one in self._watching if not one.answers and one.applies(tool)]
+    async def _reach(self, call: Call) -> tuple[Outcome, Origin, tuple[PerturbationLog, ...]]:
+        """Send a checked call through the perturbations and the wire; return also what each perturbation that watched it did.
+
+        Where one answers in the tool's place, no other can land any more, so none is armed.
+        """
+        hits = _Hits(call, self._watching)
+        for one in self._watching:
+            if one.answers and hits.fires(one):
+                damage = await one.before(call)
+                if damage is not None:
+                    return damage, Origin.PERTURBED, hits.logs([one])
+        for one in self._watching:
+            if not one.answers:
+                hits.fires(one)
+        try:
+            response, origin = await self._environment.client.send(build_request(call.spec, call.arguments), self._player)
+        except requests.Timeout:
+            return Outcome(None, error="timeout"), Origin.LIVE, hits.logs([])
+        outcome, seen = await hits.damage(Outcome(response.status, response.body))
+        return outcome, origin, hits.logs(seen)
 
     def logs(self) -> tuple[PerturbationLog, ...]:
         """What each perturbation did."""
         return tuple(perturbation.log() for perturbation in self._perturbations)
 
-    def state(self) -> dict[str, tuple[int, int]]:
-        """Armed and fired counts, to be kept while the episode waits for a human."""
-        return {str(perturbation.spec): (perturbation.armed, perturbation.fired) for perturbation in self._perturbations}
+    def state(self) -> dict[str, Any]:
+        """Counts, as JSON, to be kept while the episode waits for a human."""
+        return {"calls": self._calls, "counts": [[one.armed, one.fired, one.seen] for one in self._perturbations]}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from what `state` returned."""
+        self._calls = state["calls"]
+        for perturbation, counts in zip(self._perturbations, state["counts"], strict=True):
+            perturbation.armed, perturbation.fired, perturbation.seen = counts
+
+
+class _Hits:
+    """What the perturbations of an episode do to one call."""
+
+    def __init__(self, call: Call, watching: list[Perturbation]) -> None:
+        self._call = call
+        self._watching = watching
+        self._fired: dict[Perturbation, bool] = {}
+
+    def fires(self, one: Perturbation) -> bool:
+        """Arm a perturbation, where the call is its business, and tell whether it fires."""
+        armed = one.armed
+        fires = one.applies(self._call.spec.name)
+        if one.armed > armed:
+            self._fired[one] = fires
+        return fires
+
+    async def damage(self, outcome: Outcome) -> tuple[Outcome, list[Perturbation]]:
+        """Let those that fire damage what came back; return also those whose change is still there in what the model will read."""
+        firing = [one for one in self._watching if self._fired.get(one)]
+        if not firing:
+            return outcome, []
+        chain = [outcome]
+        for one in firing:
+            chain.append(await one.after(self._call, chain[-1]))
+        texts = [_shown(one) for one in chain]
+        changing = [place for place in range(len(firing)) if texts[place] != texts[place + 1]]
+        seen = [firing[place] for place in changing if place == changing[-1] or texts[-1] != _shown(await self._without(place, firing, chain))]
+        return chain[-1], seen
+
+    async def _without(self, place: int, firing: list[Perturbation], chain: list[Outcome]) -> Outcome:
+        """What would have come back had the perturbation at `place` not fired; nothing is waited for a second time."""
+        call, outcome = replace(self._call, clock=VirtualClock()), chain[place]
+        for later in firing[place + 1 :]:
+            outcome = await later.after(call, outcome)
+        return outcome
+
+    def logs(self, seen: list[Perturbation]) -> tuple[PerturbationLog, ...]:
+        """What each that watched the call did to it; counts what was `seen`."""
+        for one in seen:
+            one.seen += 1
+        fired = self._fired
+        return tuple(
+            PerturbationLog(name=str(one.spec), armed=1, fired=int(fired[one]), seen=int(one in seen)) for one in self._watching if one in fired
+        )
 
 
 def validate_arguments(spec: ToolSpec, arguments: Mapping[str, Any]) -> None:
@@ -186,6 +248,18 @@ def validate_arguments(spec: ToolSpec, arguments: Mapping[str, Any]) -> None:
 @lru_cache(maxsize=512)
 def _validator(schema: str) -> jsonschema.Draft202012Validator:
     return validator_of(json.loads(schema))
+
+
+def _shown(outcome: Outcome) -> tuple[str, str]:
+    """What the model is shown of a tool's answer, and the reason code where that is an error."""
+    try:
+        return _read(outcome), ""
+    except ToolError as err:
+        return _refused(err)
+
+
+def _refused(err: ToolError) -> tuple[str, str]:
+    return canonical_json({"error": str(err)}), err.code
 
 
 def _read(outcome: Outcome) -> str:

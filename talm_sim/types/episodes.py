@@ -105,6 +105,8 @@ class PerturbationLog(Record):
     name: str
     armed: int = 0
     fired: int = 0
+    seen: int = 0
+    """Hits that were still there in what the model read: neither wiped out by a later perturbation nor beyond the cut of a long result."""
 
 
 class Origin(StrEnum):
@@ -133,8 +135,8 @@ class ToolEvent(Record):
     """HTTP status; None where no answer came (timeout, reset) or no request was made."""
     error: str = ""
     """Why `ok` is False: `unknown_tool`, `invalid_arguments`, `timeout`, `connection_reset`, `http_404`, `malformed_body`, ..."""
-    perturbation: PerturbationLog | None = None
-    """The perturbation that fired on this call, if one did."""
+    perturbations: tuple[PerturbationLog, ...] = ()
+    """Those that watched this call, in the order given; their counts are of this call alone."""
     origin: Origin = Origin.LIVE
     elapsed_ms: float = 0.0
 

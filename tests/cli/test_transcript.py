@@ -52,7 +52,11 @@ EPISODE = Episode(
             ok=False,
             status=500,
             error="http_500",
-            perturbation=PerturbationLog(name="http-500", armed=1, fired=1),
+            perturbations=(
+                PerturbationLog(name="http-500", armed=1, fired=1, seen=1),
+                PerturbationLog(name="slow", armed=1, fired=1),
+                PerturbationLog(name="http-404:p=0", armed=1),
+            ),
         ),
         HumanEvent(turn=0, call_id="2", question="Which country?", answer="France\x1b]0;title\x07", responder="terminal"),
         HumanEvent(turn=1, call_id="3", question="Which year?", answer="Sorry.", responder="terminal", declined="idk"),
@@ -86,7 +90,8 @@ def test_the_page_tells_the_whole_episode() -> None:
         "enough information? no",
         "! no call: f {: malformed JSON",
         "→ population(country='FR', year=2020)",
-        "failed 500 http_500 live 0 ms perturbation http-500 fired",
+        "failed 500 http_500 live 0 ms perturbation http-500 fired perturbation slow fired, unseen by the model "
+        "perturbation http-404:p=0 armed, did not fire",
         '{"detail": "broken"}',
         "asks the human: Which country? terminal: France",
         "asks the human: Which year? terminal: does not know",

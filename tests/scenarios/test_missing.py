@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from talm_sim.scenarios.missing import question_is_about
+from talm_sim.scenarios.missing import describe_missing, question_is_about
 from talm_sim.scenarios.question_words import STOP, stem
-from talm_sim.types import Missing, MissingKind
+from talm_sim.types import GoldCall, Missing, MissingKind, Scenario, ToolSpec, Turn
 
 
 def argument(name: str, value: object, removed: str, answer: str | None = None) -> Missing:
@@ -105,3 +105,20 @@ def test_words_that_say_nothing_are_about_nothing(words: list[str]) -> None:
 @pytest.mark.parametrize("word", ["cities", "boxes", "dates", "Hanoi's", "status", "is"])
 def test_a_stem_is_its_own_stem(word: str) -> None:
     assert stem(stem(word)) == stem(word)
+
+
+def test_the_tools_say_what_the_missing_thing_is() -> None:
+    schema = {"type": "object", "properties": {"iata": {"type": "string", "description": "Code of the airport."}, "bare": {}}}
+    specs = {"airport_info": ToolSpec(name="airport_info", description="Facts of an airport.", parameters=schema)}
+    calls = (GoldCall(tool="unknown", arguments={}), GoldCall(tool="airport_info", arguments={"iata": "HAN"}))
+    turn = Turn(messages=({"role": "user", "content": "How high is it?"},), gold_calls=calls)
+    scenario = Scenario(id="s", group="underspecified", turns=(turn,))
+    for missing, said in (
+        (None, ""),
+        (IATA, "Code of the airport."),
+        (argument("bare", 1, "1"), ""),
+        (argument("other", 1, "1"), ""),
+        (TOOL, "Facts of an airport."),
+        (Missing(kind=MissingKind.TOOL, name="unknown"), ""),
+    ):
+        assert describe_missing(scenario.model_copy(update={"missing": missing}), specs) == said

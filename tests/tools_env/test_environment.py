@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -17,7 +18,9 @@ from talm_sim.recordings import HttpRequest, HttpResponse, Player, Tape
 from talm_sim.tools_env.client import ToolClient, build_request
 from talm_sim.tools_env.clock import VirtualClock
 from talm_sim.tools_env.environment import Environment, validate_arguments
-from talm_sim.types import Origin, Scenario, ToolCall, ToolEvent, ToolSpec, Turn, UnparsableCall
+from talm_sim.tools_env.perturbations import PERTURBATIONS
+from talm_sim.types import Origin, PerturbationLog, Scenario, ToolCall, ToolEvent, ToolSpec, Turn, UnparsableCall
+from tests.offered import bring_along
 
 PLACE = {"type": "string"}
 SPEC = ToolSpec(
@@ -118,8 +121,7 @@ def test_an_absent_service_is_no_tools_failure() -> None:
 def test_a_perturbation_shows_in_the_event(client: ToolClient, perturb: str, error: str, status: int | None, origin: Origin) -> None:
     event = _call(client, perturb)
     assert (event.error, event.status, event.origin) == (error, status, origin)
-    assert event.perturbation is not None
-    assert (event.perturbation.name, event.perturbation.fired) == (perturb, 1)
+    assert event.perturbations == (PerturbationLog(name=perturb, armed=1, fired=1, seen=1),)
     assert event.ok is (not error)
     if perturb == "empty-result":
         assert event.result == "{}"
@@ -140,7 +142,101 @@ def test_only_what_lands_counts_as_fired(client: ToolClient, perturb: tuple[str,
     tools = Environment({"t": SPEC, "u": OTHER}, client, perturb=perturb, clock=VirtualClock()).open(SCENARIO)
     event = asyncio.run(tools.call(ToolCall(id="1", name="t", arguments={"place": "x"}), 0))
     assert {log.name: log.fired for log in tools.logs()} == fired
-    assert event.perturbation is not None and fired[event.perturbation.name] == 1
+    assert {log.name: log.fired for log in event.perturbations}.items() <= fired.items()
+    assert [log.name for log in event.perturbations if log.seen] == [name for name, hits in fired.items() if hits]
+
+
+def _logs(client: ToolClient, *perturb: str) -> list[tuple[str, int, int, int]]:
+    return [(log.name, log.armed, log.fired, log.seen) for log in _call(client, *perturb).perturbations]
+
+
+def test_composed_perturbations_are_each_logged(client: ToolClient) -> None:
+    """The model reads a body cut in half: the log must not say that it was an empty one."""
+    event = _call(client, "empty-result", "malformed-body")
+    assert event.error == "malformed_body"
+    assert [(log.name, log.fired) for log in event.perturbations] == [("empty-result", 1), ("malformed-body", 1)]
+
+
+@pytest.mark.parametrize(
+    ("perturb", "logs"),
+    [
+        (("empty-result", "malformed-body"), [("empty-result", 1, 1, 1), ("malformed-body", 1, 1, 1)]),
+        (("malformed-body", "empty-result"), [("malformed-body", 1, 1, 0), ("empty-result", 1, 1, 1)]),
+        (("empty-result", "empty-result:tool=t"), [("empty-result", 1, 1, 1), ("empty-result:tool=t", 1, 1, 0)]),
+        (("malformed-body:p=0", "empty-result:tool=u"), [("malformed-body:p=0", 1, 0, 0)]),
+        (("http-500:p=0", "malformed-body"), [("http-500:p=0", 1, 0, 0), ("malformed-body", 1, 1, 1)]),
+        (("malformed-body", "http-500", "timeout"), [("http-500", 1, 1, 1)]),
+    ],
+)
+def test_the_log_of_a_call_says_what_watched_it_hit_it_and_was_seen(
+    client: ToolClient, perturb: tuple[str, ...], logs: list[tuple[str, int, int, int]]
+) -> None:
+    assert _logs(client, *perturb) == logs
+
+
+def test_the_log_of_a_call_is_of_that_call_alone(client: ToolClient) -> None:
+    tools = Environment({"t": SPEC, "u": OTHER}, client, perturb=("malformed-body:times=2",)).open(SCENARIO)
+    calls = [ToolCall(id=str(n), name="t", arguments={"place": "x"}) for n in range(3)]
+    events = [asyncio.run(tools.call(call, 0)) for call in calls]
+    assert [[(log.armed, log.fired, log.seen) for log in event.perturbations] for event in events] == [[(1, 1, 1)], [(1, 1, 1)], [(1, 0, 0)]]
+    assert [(log.armed, log.fired, log.seen) for log in tools.logs()] == [(3, 2, 2)]
+
+
+SLOW_AND_NOSY = """
+from dataclasses import replace
+
+from pydantic import Field
+
+from talm_sim.tools_env.perturbations import Call, Outcome, Perturbation, PerturbationOptions, register_perturbation
+
+
+@register_perturbation
+class Nosy(Perturbation):
+    name, summary = "nosy", "wait, then tell what is known of the call"
+
+    class Options(PerturbationOptions):
+        banner: str = Field("", description="What to say first.")
+
+    options: Options
+
+    async def before(self, call: Call) -> Outcome | None:
+        await call.clock.sleep(4)
+        return None
+
+    async def after(self, call: Call, outcome: Outcome) -> Outcome:
+        known = f"{call.spec.name} {dict(call.arguments)} {call.number} {sorted(call.pool)} {call.episode}"
+        return replace(outcome, body=f'"{self.options.banner}: {known}"'.encode())
+
+    def narrow(self, tools, pool):
+        return [*tools, *(spec for name, spec in pool.items() if spec not in tools and self.applies(name))]
+"""
+
+
+def test_a_perturbation_of_ones_own_sees_the_whole_call(client: ToolClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with bring_along(monkeypatch, tmp_path, PERTURBATIONS, SLOW_AND_NOSY) as load:
+        load()
+        clock = VirtualClock()
+        only_t = SCENARIO.model_copy(update={"tools": ("t",)})
+        perturb = (r"nosy:banner=Look\, here",)
+        environment = Environment({"t": SPEC, "u": OTHER}, client, perturb=perturb, clock=clock)
+        tools = environment.open(only_t, epoch=2)
+        assert [tool.name for tool in tools.tools] == ["t", "u"]
+        asyncio.run(tools.call(ToolCall(id="0", name="t", arguments={"place": 3}), 0))
+        first = asyncio.run(tools.call(ToolCall(id="1", name="u", arguments={"place": "x"}), 0))
+        assert json.loads(first.result) == "Look, here: u {'place': 'x'} 1 ['t', 'u'] s@2"
+        again = environment.open(only_t, epoch=2, state=json.loads(json.dumps(tools.state())))
+        second = asyncio.run(again.call(ToolCall(id="2", name="t", arguments={"place": "y"}), 1))
+        assert " 2 " in json.loads(second.result)
+        assert [log.model_dump() for log in again.logs()] == [{"name": perturb[0], "armed": 3, "fired": 3, "seen": 3}]
+        assert clock.slept == 8
+
+
+def test_who_only_waits_lets_others_land_and_is_not_seen(client: ToolClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = SLOW_AND_NOSY.partition("    async def after")[0]
+    with bring_along(monkeypatch, tmp_path, PERTURBATIONS, slow) as load:
+        load()
+        assert _logs(client, "nosy", "malformed-body") == [("nosy", 1, 1, 0), ("malformed-body", 1, 1, 1)]
+        assert _logs(client, "nosy", "http-500") == [("nosy", 1, 1, 0), ("http-500", 1, 1, 1)]
 
 
 def test_a_perturbation_of_another_tool_stays_out(client: ToolClient) -> None:
@@ -201,6 +297,20 @@ def test_requests_have_one_form() -> None:
     assert request == HttpRequest("GET", "http://tools.invalid/c/a%20b?deep=true&n=3", {}, None)
     posted = build_request(SPEC.model_copy(update={"method": "POST"}), {"n": 3, "place": "x"})
     assert (posted.url, posted.body) == ("http://tools.invalid/c/x", b'{"n": 3}')
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH"])
+def test_query_arguments_of_a_method_with_a_body_stay_out_of_the_body(method: str) -> None:
+    spec = SPEC.model_copy(update={"method": method, "query": ("deep", "tags")})
+    request = build_request(spec, {"n": 3, "place": "x", "tags": ["a", "b c"], "deep": True})
+    assert request.url == "http://tools.invalid/c/x?deep=true&tags=a&tags=b+c"
+    assert (request.body, request.headers) == (b'{"n": 3}', {"Content-Type": "application/json"})
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+def test_a_method_without_a_body_has_everything_in_the_query(method: str) -> None:
+    request = build_request(SPEC.model_copy(update={"method": method, "query": ("deep",)}), {"n": 3, "place": "x", "deep": False})
+    assert request == HttpRequest(method, "http://tools.invalid/c/x?deep=false&n=3", {}, None)
 
 
 @given(st.text(min_size=1))

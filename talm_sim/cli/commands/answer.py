@@ -6,9 +6,10 @@ from pathlib import Path
 
 import click
 
+from talm_sim.agent.humans import DONT_KNOW
 from talm_sim.cli.arguments import json_option, print_json, print_list, run_argument, run_dir_option, short_name
 from talm_sim.cli.console import stderr
-from talm_sim.cli.prompt import CLOSED, DONT_KNOW, LATER, WONT_SAY, LineReader, Reply, ask
+from talm_sim.cli.prompt import CLOSED, LATER, WONT_SAY, LineReader, Reply, ask
 from talm_sim.cli.text import clean, count, one_line
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.runs.questions import AnswerStatus, Question, answer

@@ -1,26 +1,22 @@
-"""Deliberate damage to the tools of an episode, usable from the command line on any split (`--perturb NAME[:key=value,...]`)."""
+"""Deliberate damage to the tools of an episode, usable from the command line on any split (`--perturb NAME[:key=value,...]`).
 
-from talm_sim.tools_env.perturbations import bodies, http_errors, mask, no_answer
-from talm_sim.tools_env.perturbations.base import (
-    Outcome,
-    Perturbation,
-    PerturbationSpec,
-    known_perturbations,
-    open_perturbations,
-    parse_perturbation,
-    register,
-)
+One of your own is one file: a subclass of `Perturbation` under `register_perturbation`.
+"""
+
+from talm_sim.tools_env.perturbations.base import Call, Outcome, Perturbation
+from talm_sim.tools_env.perturbations.options import OptionHelp, PerturbationOptions, PerturbationSpec, option_help
+from talm_sim.tools_env.perturbations.registry import PERTURBATIONS, open_perturbations, parse_perturbation, register_perturbation
 
 __all__ = [
+    "PERTURBATIONS",
+    "Call",
+    "OptionHelp",
     "Outcome",
     "Perturbation",
+    "PerturbationOptions",
     "PerturbationSpec",
-    "bodies",
-    "http_errors",
-    "known_perturbations",
-    "mask",
-    "no_answer",
     "open_perturbations",
+    "option_help",
     "parse_perturbation",
-    "register",
+    "register_perturbation",
 ]

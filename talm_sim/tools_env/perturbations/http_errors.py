@@ -6,8 +6,10 @@ import json
 from http import HTTPStatus
 from typing import ClassVar
 
-from talm_sim.tools_env.clock import Clock
-from talm_sim.tools_env.perturbations.base import Outcome, Perturbation, register
+from pydantic import Field
+
+from talm_sim.tools_env.perturbations.base import Call, Outcome, Perturbation
+from talm_sim.tools_env.perturbations.options import PerturbationOptions
 
 __all__ = ["Http404", "Http429", "Http500", "Http503"]
 
@@ -17,35 +19,41 @@ class _HttpError(Perturbation):
 
     status: ClassVar[HTTPStatus]
 
-    async def before(self, clock: Clock) -> Outcome | None:
+    async def before(self, call: Call) -> Outcome | None:
         """Return the error."""
-        return Outcome(self.status.value, json.dumps({"detail": self.status.phrase}).encode(), retry_after=self.values.get("retry_after"))
+        return Outcome(self.status.value, json.dumps({"detail": self.status.phrase}).encode())
 
 
-@register
 class Http404(_HttpError):
     """The endpoint is gone."""
 
     name, summary, status = "http-404", "answer 404 Not Found", HTTPStatus.NOT_FOUND
 
 
-@register
 class Http500(_HttpError):
     """The endpoint fails."""
 
     name, summary, status = "http-500", "answer 500 Internal Server Error", HTTPStatus.INTERNAL_SERVER_ERROR
 
 
-@register
 class Http503(_HttpError):
     """The endpoint is down for now."""
 
     name, summary, status = "http-503", "answer 503 Service Unavailable", HTTPStatus.SERVICE_UNAVAILABLE
 
 
-@register
 class Http429(_HttpError):
-    """The caller asks too often. The agent sees the wait (option `retry_after`, seconds); whether it tries again is its affair."""
+    """The caller asks too often. The agent sees the wait; whether it tries again is its affair."""
 
-    name, summary, status = "http-429", "answer 429 Too Many Requests with Retry-After (retry_after=SECONDS)", HTTPStatus.TOO_MANY_REQUESTS
-    options: ClassVar[dict[str, str]] = {"retry_after": "2"}
+    name, summary, status = "http-429", "answer 429 Too Many Requests with Retry-After", HTTPStatus.TOO_MANY_REQUESTS
+
+    class Options(PerturbationOptions):
+        """The wait it asks for."""
+
+        retry_after: float = Field(2.0, ge=0, description="Seconds the answer asks the caller to wait.")
+
+    options: Options
+
+    async def before(self, call: Call) -> Outcome | None:
+        """Return the error, with the wait."""
+        return Outcome(self.status.value, json.dumps({"detail": self.status.phrase}).encode(), retry_after=self.options.retry_after)

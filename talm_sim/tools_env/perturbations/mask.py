@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from talm_sim.tools_env.perturbations.base import Perturbation, register
+from collections.abc import Mapping
+
+from pydantic import Field
+
+from talm_sim.tools_env.perturbations.base import Perturbation
+from talm_sim.tools_env.perturbations.options import PerturbationOptions
 from talm_sim.types import ToolSpec
 
 __all__ = ["Mask"]
 
 
-@register
 class Mask(Perturbation):
-    """Hide a tool (option `tool`), or every tool. Fires once for each tool it hides."""
+    """Hide a tool, or every tool. Fires once for each tool it hides."""
 
     name = "mask"
-    summary = "hide a tool from the agent (tool=NAME; without it, all tools)"
+    summary = "hide a tool from the agent"
 
-    def narrow(self, tools: list[ToolSpec]) -> list[ToolSpec]:
+    class Options(PerturbationOptions):
+        """What is hidden."""
+
+        tool: str = Field("", description="The tool to hide; without it, all tools.")
+
+    def narrow(self, tools: list[ToolSpec], pool: Mapping[str, ToolSpec]) -> list[ToolSpec]:
         """Return the tools that stay in sight."""
         return [tool for tool in tools if not self.applies(tool.name)]

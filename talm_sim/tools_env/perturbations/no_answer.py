@@ -2,35 +2,39 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from pydantic import Field
 
-from talm_sim.tools_env.clock import Clock
-from talm_sim.tools_env.perturbations.base import Outcome, Perturbation, register
+from talm_sim.tools_env.perturbations.base import Call, Outcome, Perturbation
+from talm_sim.tools_env.perturbations.options import PerturbationOptions
 
 __all__ = ["ConnectionReset", "Timeout"]
 
 
-@register
 class Timeout(Perturbation):
-    """The tool does not answer within `seconds`; the wait is on the environment's clock, so a replay does not sit through it."""
+    """The tool does not answer in time; the wait is on the environment's clock, so a replay does not sit through it."""
 
     name = "timeout"
-    summary = "let the call time out (seconds=N, default 10)"
-    options: ClassVar[dict[str, str]] = {"seconds": "10"}
+    summary = "let the call time out"
 
-    async def before(self, clock: Clock) -> Outcome | None:
+    class Options(PerturbationOptions):
+        """How long it takes."""
+
+        seconds: float = Field(10.0, ge=0, description="Seconds until the call is given up.")
+
+    options: Options
+
+    async def before(self, call: Call) -> Outcome | None:
         """Wait, then give up."""
-        await clock.sleep(self.values["seconds"])
+        await call.clock.sleep(self.options.seconds)
         return Outcome(None, error="timeout")
 
 
-@register
 class ConnectionReset(Perturbation):
     """The connection breaks before an answer comes."""
 
     name = "connection-reset"
     summary = "break the connection before the answer"
 
-    async def before(self, clock: Clock) -> Outcome | None:
+    async def before(self, call: Call) -> Outcome | None:
         """Break."""
         return Outcome(None, error="connection_reset")

@@ -1,0 +1,111 @@
+"""The responders by name: built in, registered by the decorator `responder`, or offered by an installed package.
+
+A responder of your own is one function of a `ResponderContext`; `none` is not a responder but the absence of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from talm_sim.agent.humans import RecordedResponder, Responder, SimulatedResponder
+from talm_sim.plugins import Registry
+from talm_sim.types import Scenario, ToolSpec
+
+if TYPE_CHECKING:
+    from talm_sim.recordings import RecordedAnswer
+
+__all__ = ["RESPONDERS", "ResponderContext", "ResponderKind", "responder", "responder_kind"]
+
+
+@dataclass(frozen=True, slots=True)
+class ResponderContext:
+    """What a responder may know of the episode whose questions it answers.
+
+    Attributes:
+        scenario: What is asked of the agent, and what is missing from it.
+        epoch: Counts from 1.
+        specs: Every tool of the environment, by name, hidden ones included.
+        recorded: Reads the answers that lie beside the model's recording; none where nothing is recorded.
+    """
+
+    scenario: Scenario
+    epoch: int
+    specs: Mapping[str, ToolSpec]
+    recorded: Callable[[], Sequence[RecordedAnswer]]
+
+
+Factory = Callable[[ResponderContext], Responder]
+
+
+@dataclass(frozen=True, slots=True)
+class ResponderKind:
+    """A way to answer an agent's questions.
+
+    Attributes:
+        name: What `--human` calls it.
+        about: What it is, in a line.
+        open: Makes the responder of one episode; None where a person answers later, so that a question pauses the episode and waits in the
+            run's queue.
+    """
+
+    name: str
+    about: str
+    open: Factory | None
+
+
+def _simulated(context: ResponderContext) -> Responder:
+    return SimulatedResponder(context.scenario, context.specs)
+
+
+def _recorded(context: ResponderContext) -> Responder:
+    return RecordedResponder(context.scenario.id, context.recorded())
+
+
+RESPONDERS: Registry[ResponderKind] = Registry(
+    "responder",
+    {
+        "terminal": ResponderKind("terminal", "A person, now at the terminal or later with `talm-sim answer`.", None),
+        "recorded": ResponderKind("recorded", "The answers that lie beside the recording.", _recorded),
+        "simulated": ResponderKind("simulated", "The scenario's own answer, to a question about what is missing.", _simulated),
+    },
+)
+"""Entry points of group `talm_sim.responders` name a factory, or a module's decorated one."""
+
+
+def responder(name: str, *, about: str = "") -> Callable[[Factory], Factory]:
+    """Register a factory of responders.
+
+    Args:
+        name: What `--human` calls it.
+        about: What it is, in a line; by default the first line of the factory's docstring.
+
+    >>> @responder("parrot", about="Says what it was asked.")
+    ... def parrot(context: ResponderContext) -> Responder:
+    ...     async def answer(question: str, ask: int) -> HumanReply:
+    ...         return HumanReply(question, "parrot")
+    ...
+    ...     return answer
+    """
+
+    def register(factory: Factory) -> Factory:
+        RESPONDERS.register(name, _kind(name, factory, about), getattr(factory, "__module__", ""))
+        return factory
+
+    return register
+
+
+def responder_kind(name: str) -> ResponderKind:
+    """Return the responder called `name`.
+
+    Raises:
+        PrerequisiteError: There is none, or what offers it cannot be imported.
+    """
+    found: ResponderKind | Factory = RESPONDERS.get(name)
+    # An entry point may name a bare factory under a name of its own.
+    return found if isinstance(found, ResponderKind) else _kind(name, found, "")
+
+
+def _kind(name: str, factory: Factory, about: str) -> ResponderKind:
+    return ResponderKind(name, about or (factory.__doc__ or "").strip().partition("\n")[0], factory)

@@ -1,0 +1,61 @@
+"""The perturbations by name: built in, registered by the decorator `register_perturbation`, or offered by an installed package."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.plugins import Registry
+from talm_sim.tools_env.perturbations.base import Perturbation
+from talm_sim.tools_env.perturbations.options import PerturbationSpec
+
+__all__ = ["PERTURBATIONS", "open_perturbations", "parse_perturbation", "register_perturbation"]
+
+_AT = "talm_sim.tools_env.perturbations."
+
+PERTURBATIONS: Registry[type[Perturbation]] = Registry(
+    "perturbation",
+    {
+        "connection-reset": _AT + "no_answer:ConnectionReset",
+        "empty-result": _AT + "bodies:EmptyResult",
+        "http-404": _AT + "http_errors:Http404",
+        "http-429": _AT + "http_errors:Http429",
+        "http-500": _AT + "http_errors:Http500",
+        "http-503": _AT + "http_errors:Http503",
+        "malformed-body": _AT + "bodies:MalformedBody",
+        "mask": _AT + "mask:Mask",
+        "timeout": _AT + "no_answer:Timeout",
+    },
+)
+"""Entry points of group `talm_sim.perturbations` name a class."""
+
+Kind = TypeVar("Kind", bound=type[Perturbation])
+
+
+def register_perturbation(kind: Kind) -> Kind:
+    """Make a perturbation known under its name; a class decorator."""
+    PERTURBATIONS.register(kind.name, kind)
+    return kind
+
+
+def parse_perturbation(text: str) -> PerturbationSpec:
+    r"""Read `NAME[:key=value,...]`; a comma within a value is written `\,`.
+
+    Raises:
+        PrerequisiteError: The name is unknown or an option is not `key=value`.
+    """
+    name = text.partition(":")[0]
+    if name not in PERTURBATIONS:
+        raise PrerequisiteError(f"--perturb {text}: unknown perturbation '{name}'.{did_you_mean(name, PERTURBATIONS.names())}")
+    return PerturbationSpec.parse(text)
+
+
+def open_perturbations(texts: Sequence[str], *, seed: int, episode: str) -> list[Perturbation]:
+    """Make the perturbations of one episode, in the order given.
+
+    Raises:
+        PrerequisiteError: A name or an option is wrong.
+    """
+    specs = [parse_perturbation(text) for text in texts]
+    return [PERTURBATIONS.get(spec.name)(spec, seed=seed, episode=episode) for spec in specs]

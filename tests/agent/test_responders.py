@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from talm_sim.agent.humans import HumanReply, SimulatedResponder
+from talm_sim.agent.responders import RESPONDERS, ResponderContext, responder_kind
+from talm_sim.errors import PrerequisiteError
+from talm_sim.types import Missing, MissingKind, Scenario, Turn
+from tests.offered import bring_along
+
+PARROT = """
+from talm_sim.agent.humans import HumanReply, Responder
+from talm_sim.agent.responders import ResponderContext, responder
+
+
+@responder("parrot", about="Says what it was asked.")
+def parrot(context: ResponderContext) -> Responder:
+    async def answer(question: str, ask: int) -> HumanReply:
+        return HumanReply(f"{context.scenario.id} {context.epoch}/{ask}: {question}", "parrot")
+
+    return answer
+"""
+SCENARIO = Scenario(
+    id="s",
+    group="underspecified",
+    turns=(Turn(messages=({"role": "user", "content": "How high is the airport?"},)),),
+    missing=Missing(kind=MissingKind.ARGUMENT, name="code", value="HAN", removed_text="HAN", human_answer="It is HAN."),
+)
+CONTEXT = ResponderContext(SCENARIO, 2, {}, list)
+
+
+def test_the_built_in_ones_are_there_and_none_is_not_one() -> None:
+    assert RESPONDERS.names() == ["terminal", "recorded", "simulated"]
+    assert [responder_kind(name).open is None for name in RESPONDERS.names()] == [True, False, False]
+    assert all(responder_kind(name).about and responder_kind(name).name == name for name in RESPONDERS.names())
+    with pytest.raises(PrerequisiteError, match=r"^unknown responder 'simulatd'\. Did you mean 'simulated'\?$"):
+        responder_kind("simulatd")
+
+
+def test_an_answer_is_read_only_where_it_is_wanted() -> None:
+    def no_recording() -> list[object]:
+        raise AssertionError("nobody asked for it")
+
+    simulated = responder_kind("simulated").open
+    assert simulated is not None
+    assert isinstance(simulated(ResponderContext(SCENARIO, 1, {}, no_recording)), SimulatedResponder)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("entry", ["", "parrot = parrot", "polly = parrot"])
+async def test_a_responder_of_ones_own_is_one_function(entry: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = entry.partition(" = ")[0] or "parrot"
+    with bring_along(monkeypatch, tmp_path, RESPONDERS, PARROT, entry=entry) as load:
+        if not entry:
+            load()
+        assert name in RESPONDERS.names()
+        kind = responder_kind(name)
+        assert kind.name == name
+        assert kind.open is not None
+        assert await kind.open(CONTEXT)("Which?", 3) == HumanReply("s 2/3: Which?", "parrot")
+        assert RESPONDERS.origin(name) == ("package toy" if entry else "--plugin brought_along")
+        assert responder_kind("terminal").open is None
+    assert "parrot" not in RESPONDERS
+
+
+def test_a_package_that_cannot_be_imported_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with (
+        bring_along(monkeypatch, tmp_path, RESPONDERS, "1 / 0", entry="parrot = parrot"),
+        pytest.raises(PrerequisiteError, match=r"^responder 'parrot' of package toy cannot be loaded: ZeroDivisionError: division by zero\.$"),
+    ):
+        responder_kind("parrot")
