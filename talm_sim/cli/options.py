@@ -1,23 +1,28 @@
-"""Command-line options made from the fields of `RunConfig`: name, type, default, help, environment variable. Nothing is written twice."""
+"""Command-line options made from the fields of options models: name, type, default, help, environment variable. Nothing is written twice.
+
+A command's shared options are those of `RunConfig`; those of the task it is about are found when the command line is read: `--task`, then
+`TALM_SIM_TASK`, then the `--config` file; of a command about a stored run, the run's.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import types
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from enum import Enum
 from pathlib import Path
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import Any, Literal, Union, get_args, get_origin
 
 import click
 from click.types import OptionHelpExtra
-from pydantic.fields import FieldInfo
+from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from talm_sim.config import ENV_PREFIX, RunConfig, Scope, Traffic, scope_of
+from talm_sim.errors import PrerequisiteError
 
-__all__ = ["ConfigCommand", "collect", "config_options", "load_config"]
-
-Command = TypeVar("Command", bound=Callable[..., Any])
+__all__ = ["ConfigCommand", "ConfigOption", "collect", "given_config", "option_of"]
 
 SECTIONS = {
     Scope.GENERATION: "What is run",
@@ -26,34 +31,35 @@ SECTIONS = {
 }
 _TRAFFIC_HELP = {
     Traffic.LIVE: "Tools and models live.",
-    Traffic.REPLAY: "Tools and models from recordings; the network is never touched.",
-    Traffic.RECORD: "Tools and models live, recorded under --cassettes.",
+    Traffic.REPLAY: "Tools and models from recordings, no network.",
+    Traffic.RECORD: "Tools and models live, and recorded.",
 }
+_EVERYWHERE = "Every option is also TALM_SIM_<NAME> in the environment and a key of the --config file."
 
 
 class ConfigOption(click.Option):
-    """An option of one `RunConfig` field.
+    """An option of one field.
 
     Args:
         *args: As of `click.Option`.
-        scope: The field's scope.
+        section: Title it stands under on the help page.
         shown_default: The field's default, for the help page.
-        reads_environment: Whether the option reads its variable. For a new run `RunConfig.load` does, which knows the order of precedence.
+        reads_environment: Whether the option reads its variable. For a new run `load_config` does, which knows the order of precedence.
         **kwargs: As of `click.Option`.
     """
 
-    def __init__(self, *args: Any, scope: Scope, shown_default: str = "", reads_environment: bool = False, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, section: str, shown_default: str = "", reads_environment: bool = False, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.scope = scope
+        self.section = section
         self.shown_default = shown_default
         self.reads_environment = reads_environment
 
     def resolve_envvar_value(self, ctx: click.Context) -> str | None:
-        """Read the variable, or leave it to `RunConfig.load`."""
+        """Read the variable, or leave it to `load_config`."""
         return super().resolve_envvar_value(ctx) if self.reads_environment else None
 
     def value_from_envvar(self, ctx: click.Context) -> Any:
-        """Split a list at its commas, as `RunConfig.load` does."""
+        """Split a list at its commas, as `load_config` does."""
         text = self.resolve_envvar_value(ctx)
         return text.split(",") if text and self.multiple else text
 
@@ -62,103 +68,118 @@ class ConfigOption(click.Option):
         return super().get_error_hint(ctx) if self.reads_environment else f"'{self.opts[-1]}'"
 
     def get_help_extra(self, ctx: click.Context) -> OptionHelpExtra:
-        """Add the field's default to what Click shows."""
+        """Add the field's default to what Click shows, and leave the variable out: one line says it of all."""
         extra = super().get_help_extra(ctx)
+        extra.pop("envvars", None)
         if self.shown_default:
             extra["default"] = self.shown_default
         return extra
 
 
 class ConfigCommand(click.Command):
-    """A command whose help page puts the options of each scope under a title of their own."""
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the command's own options first, then one section a scope."""
-        records: dict[str, list[tuple[str, str]]] = {title: [] for title in ("Options", *SECTIONS.values())}
-        for param in self.get_params(ctx):
-            record = param.get_help_record(ctx)
-            if record is not None:
-                records[SECTIONS[param.scope] if isinstance(param, ConfigOption) else "Options"].append(record)
-        for title, rows in records.items():
-            if rows:
-                with formatter.section(title):
-                    formatter.write_dl(rows, col_max=26)
-
-
-def config_options(
-    scopes: Collection[Scope] = tuple(Scope), *, without: Collection[str] = (), stored: bool = False
-) -> Callable[[Command], Command]:
-    """Return a decorator that gives a command the options of the fields in `scopes` and, with `OPERATIONAL`, the traffic flags.
+    """A command with the shared options, the traffic flags and the options of the task it is about, each part under a title of its own.
 
     The values arrive as keyword arguments, one a field (None or empty where not given); `collect` turns them into fields.
 
     Args:
+        *args: As of `click.Command`.
         scopes: Scopes whose fields become options.
         without: Fields the command does not take.
-        stored: Whether the command changes a stored run's config, so that nothing is taken from defaults, and there is no `--config`.
+        stored: Whether it is about a stored run: its task is the run's, nothing is taken from defaults, and there is no `--config`.
+        **kwargs: As of `click.Command`.
     """
-    options: list[Callable[[Command], Command]] = []
-    for name, field in RunConfig.model_fields.items():
-        if scope_of(name) in scopes and name not in without:
-            options.append(_option(name, field, stored))
-    if Scope.OPERATIONAL in scopes:
-        options += [
-            click.option(f"--{traffic.value}", cls=ConfigOption, is_flag=True, scope=Scope.OPERATIONAL, help=_TRAFFIC_HELP[traffic])
-            for traffic in Traffic
+
+    def __init__(
+        self, *args: Any, scopes: Collection[Scope] = tuple(Scope), without: Collection[str] = (), stored: bool = False, **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self._scopes = scopes
+        self._stored = stored
+        how = SECTIONS[Scope.OPERATIONAL]
+        for name, field in RunConfig.model_fields.items():
+            extra = field.json_schema_extra
+            if isinstance(extra, dict) and extra["flag"] is not None and scope_of(RunConfig, name) in scopes and name not in without:
+                self.params.append(option_of(RunConfig, name, stored=stored))
+        if Scope.OPERATIONAL in scopes:
+            self.params += [ConfigOption([f"--{way.value}"], is_flag=True, section=how, help=_TRAFFIC_HELP[way]) for way in Traffic]
+        if not stored:
+            file = ConfigOption(["--config"], type=click.Path(path_type=Path), metavar="F.toml", section=how, help="File of these options.")
+            self.params.append(file)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Find the task first, then read the line with its options; another task's is refused by name."""
+        ctx.meta["task"] = _task_of(args, stored=self._stored)
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as err:
+            raise _foreign(err, ctx.meta["task"]) from None
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """The shared options, then the task's own."""
+        shared = super().get_params(ctx)
+        task = ctx.meta.get("task")
+        if task is None:
+            return shared
+        title = f"Task {task.name}"
+        own = [
+            option_of(task.options, name, stored=self._stored, section=title)
+            for name in task.options.model_fields
+            if scope_of(task.options, name) in self._scopes
         ]
-    if not stored:
-        options.append(
-            click.option(
-                "--config",
-                cls=ConfigOption,
-                type=click.Path(path_type=Path),
-                metavar="F.toml",
-                scope=Scope.OPERATIONAL,
-                help="TOML file whose keys are these options' names; the command line and the environment go before it.",
-            )
-        )
+        return [*shared, *own]
 
-    def decorate(command: Command) -> Command:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return decorate
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the command's own options first, then the task's, then one section a scope."""
+        records: dict[str, list[tuple[str, str]]] = {"Options": []}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record is not None:
+                records.setdefault(param.section if isinstance(param, ConfigOption) else "Options", []).append(record)
+        for title, rows in records.items():
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows, col_max=26)
+        if not self._stored:
+            formatter.write_paragraph()
+            formatter.write_text(_EVERYWHERE)
 
 
 def collect(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Turn parsed options into `RunConfig` fields; those not given are left out.
+    """Turn parsed options into fields, shared ones and the task's; those not given are left out.
 
     Raises:
         click.UsageError: Two traffic flags, or a K=V option without "=".
     """
-    values = {name: value for name, value in options.items() if name in RunConfig.model_fields and value not in (None, ())}
-    for name, value in values.items():
-        if isinstance(RunConfig.model_fields[name].default, dict):
-            values[name] = dict(_pair(name, text) for text in value)
-    given = [traffic for traffic in Traffic if options.get(traffic.value)]
+    flags = {way.value for way in Traffic}
+    values = {name: value for name, value in options.items() if name not in flags | {"config"} and value not in (None, ())}
+    if "model_options" in values:
+        values["model_options"] = dict(_pair(text) for text in values["model_options"])
+    given = [way for way in Traffic if options.get(way.value)]
     if len(given) > 1:
         raise click.UsageError(f"--{given[0].value} and --{given[1].value} exclude each other.")
-    for traffic in given:
-        values.setdefault("tools", traffic)
-        values.setdefault("models", traffic)
+    for way in given:
+        values.setdefault("tools", way)
+        values.setdefault("models", way)
     return values
 
 
-def load_config(options: Mapping[str, Any]) -> RunConfig:
+def given_config(options: Mapping[str, Any]) -> RunConfig:
     """Build the config from parsed options, the environment and the `--config` file."""
-    return RunConfig.load(options.get("config"), **collect(options))
+    from talm_sim.runs.resolve import load_config  # not at the top: a help page builds no config
+
+    return load_config(options.get("config"), **collect(options))
 
 
-def _pair(name: str, text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not equals or not key:
-        raise click.UsageError(f"--{name.replace('_', '-')}: '{text}' is no K=V pair.")
-    return key, value
+def option_of(model: type[BaseModel], name: str, *, stored: bool = False, section: str = "") -> ConfigOption:
+    """Make the option of one field.
 
-
-def _option(name: str, field: FieldInfo, stored: bool) -> Callable[[Command], Command]:
-    """Return the decorator that adds the option of one field."""
+    Args:
+        model: The options model.
+        name: Its field.
+        stored: Whether it overrides a stored value, so that no default is shown and Click itself reads the environment.
+        section: Title on the help page; that of the field's scope by default.
+    """
+    field = model.model_fields[name]
     extra = field.json_schema_extra
     assert isinstance(extra, dict)
     long = "--" + name.replace("_", "-")
@@ -167,9 +188,8 @@ def _option(name: str, field: FieldInfo, stored: bool) -> Callable[[Command], Co
         "help": field.description,
         "metavar": extra["metavar"] or None,
         "envvar": ENV_PREFIX + name.upper(),
-        "show_envvar": True,
-        "scope": scope_of(name),
-        "shown_default": "" if stored else _shown(field.default),
+        "section": section or SECTIONS[scope_of(model, name)],
+        "shown_default": "" if stored or "[default: " in (field.description or "") else _shown(field.default),
         "reads_environment": stored,
         "default": None,
     }
@@ -187,7 +207,61 @@ def _option(name: str, field: FieldInfo, stored: bool) -> Callable[[Command], Co
         settings["type"] = click.Path(path_type=Path)
     else:
         settings |= {"type": kind, "metavar": extra["metavar"] or name.upper().replace("_", "-")}
-    return click.option(*declarations, cls=ConfigOption, **settings)
+    return ConfigOption(declarations, **settings)
+
+
+def _task_of(args: list[str], *, stored: bool) -> Any:
+    """The task a command line is about; None where that cannot be told, which the command itself will say."""
+    from talm_sim.plugins import load_plugins
+    from talm_sim.tasks.registry import find_task
+
+    load_plugins([*os.environ.get(f"{ENV_PREFIX}PLUGIN", "").split(","), *_values_of("--plugin", args)])
+    if stored:
+        return next(_stored_tasks(args), None)
+    named = [*_values_of("--task", args), os.environ.get(f"{ENV_PREFIX}TASK", "")]
+    for file in _values_of("--config", args):
+        from talm_sim.toml_files import read_toml
+
+        document = read_toml(Path(file), "--config")
+        plugin = document.get("plugin", ())
+        load_plugins([plugin] if isinstance(plugin, str) else plugin)
+        named.append(str(document.get("task", "")))
+    return find_task(next(filter(None, named), str(RunConfig.model_fields["task"].default)))
+
+
+def _stored_tasks(args: list[str]) -> Iterator[Any]:
+    """The task of the run that a command line names: the first word that names one."""
+    from talm_sim.runs.manifest import find_run, read_manifest
+    from talm_sim.tasks.registry import find_task
+
+    directories = [*_values_of("--run-dir", args), os.environ.get(f"{ENV_PREFIX}RUN_DIR") or "runs"]
+    for word in args:
+        if not word.startswith("-"):
+            with contextlib.suppress(PrerequisiteError):
+                yield find_task(read_manifest(find_run(word, Path(directories[0]))).config.task)
+
+
+def _values_of(flag: str, args: list[str]) -> list[str]:
+    """What a command line gives an option, before it is parsed."""
+    spaced = [after for word, after in zip(args, args[1:], strict=False) if word == flag]
+    return [*spaced, *(word.removeprefix(f"{flag}=") for word in args if word.startswith(f"{flag}="))]
+
+
+def _foreign(err: click.NoSuchOption, task: Any) -> click.UsageError:
+    """The error of an unknown option, or of another task's."""
+    from talm_sim.runs.resolve import owner_of_option
+
+    owner = owner_of_option(err.option_name.lstrip("-").replace("-", "_"), task) if task is not None else ""
+    if not owner:
+        return err
+    return click.UsageError(f"{err.option_name} is an option of task {owner}, not of task {task.name}; leave it out, or choose --task {owner}.")
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise click.UsageError(f"--model-options: '{text}' is no K=V pair.")
+    return key, value
 
 
 def _inner(annotation: Any) -> Any:

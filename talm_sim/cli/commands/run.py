@@ -6,20 +6,24 @@ from typing import Any
 
 import click
 
-from talm_sim.cli.options import ConfigCommand, config_options, load_config
+from talm_sim.cli.options import ConfigCommand, given_config
 
 __all__ = ["command"]
 
 
 @click.command(cls=ConfigCommand)
-@config_options()
 def command(**options: Any) -> int:
     """Run episodes and print the table.
 
-    With no option at all this replays the shipped recording of a small real model over every group, with its recorded human: no key, no
-    network. A model without a recording is run live, and that is said first.
+    Without options: replays the shipped recording of a small real model over every group, with its recorded human; no key, no network. A
+    model without a recording is run live, and that is said first.
     """
-    config = load_config(options)
-    from talm_sim.cli.session import run_session
+    config = given_config(options)
+    from talm_sim.cli.session import print_result, run_controls, watching
+    from talm_sim.runs.api import run
 
-    return run_session(config)
+    with watching(config.display) as session:
+        stored = run(config, on_event=session.display, ask=session.ask, command=session.command)
+    if session.interrupted:
+        return session.say_how_to_go_on()
+    return print_result([stored, *(run_controls(stored) if config.controls else ())], config.display)
