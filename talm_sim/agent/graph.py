@@ -22,10 +22,10 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Command, Send, interrupt
 
-from talm_sim.agent.awareness import CHOICES, parse_awareness
 from talm_sim.agent.prompts import Prompts
 from talm_sim.errors import CassetteMissError, ContextOverflowError, ProviderError
 from talm_sim.models.base import ASK_HUMAN, GenerationSettings, Model
+from talm_sim.models.yes_no import YES_NO_IDK, read_yes_no
 from talm_sim.tools_env.environment import EpisodeTools
 from talm_sim.types import (
     AwarenessAnswer,
@@ -121,12 +121,12 @@ async def _assess(state: State, runtime: Runtime[EpisodeContext]) -> Command[str
 
 
 async def _ask_awareness(context: EpisodeContext) -> State:
-    settings = replace(context.settings, choices=CHOICES)
+    settings = replace(context.settings, choices=YES_NO_IDK)
 
     async def ask(kind: AwarenessKind) -> AwarenessAnswer:
         question = context.prompts.awareness_question(kind, context.query, context.offered)
         turn = await context.model.generate([SystemMessage(context.prompts.awareness_system), HumanMessage(question)], (), settings)
-        return AwarenessAnswer(kind=kind, value=parse_awareness(turn.text), raw=turn.raw_text, usage=turn.usage)
+        return AwarenessAnswer(kind=kind, value=read_yes_no(turn.text), raw=turn.raw_text, usage=turn.usage)
 
     answers = list(await asyncio.gather(*map(ask, awareness_kinds(context.group))))
     skipped = any(answer.value is AwarenessValue.NO for answer in answers)
