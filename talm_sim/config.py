@@ -205,13 +205,6 @@ class RunConfig(BaseModel):
                 raise ValueError(f"--judge {judge}: does not judge task {self.task}; choose among {', '.join(_JUDGES[self.task])}.")
         return self
 
-    @model_validator(mode="after")
-    def _llm_judges_need_a_model(self) -> RunConfig:
-        for name in self.judge:
-            if name in {"llm", "preference", "behaviour-llm"} and self.judge_model is None:
-                raise ValueError(f"judge '{name}' needs a model: add --judge-model PROVIDER/NAME.")
-        return self
-
     @property
     def groups(self) -> tuple[str, ...]:
         """Scenario groups of the split."""

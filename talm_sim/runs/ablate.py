@@ -13,6 +13,7 @@ from talm_sim.digests import digest
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.runs.api import prepare, resume_async, run_async, to_completion
 from talm_sim.runs.events import OnEvent, ignore_events
+from talm_sim.runs.judging import open_grader
 from talm_sim.runs.manifest import dataset_digest
 from talm_sim.runs.parts import open_parts
 from talm_sim.runs.resolve import configure
@@ -109,10 +110,11 @@ async def _planned(shared: RunConfig, values: Mapping[str, Any], name: str) -> R
             "dataset": dataset_digest(scenarios),
         }
         named: RunConfig = final.model_copy(update={"run_id": f"{name}-{digest(content)}"})
-        if not _directory(named).exists():
-            async with open_parts(named, library) as parts:
-                parts.check(scenarios)
-                await check_recorded(parts, scenarios)
+        async with open_grader(named, library, scenarios):
+            if not _directory(named).exists():
+                async with open_parts(named, library) as parts:
+                    parts.check(scenarios)
+                    await check_recorded(parts, scenarios)
     except PrerequisiteError as err:
         raise PrerequisiteError(f"cell {_label(values)}: {err}") from None
     return named

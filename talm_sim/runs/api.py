@@ -13,16 +13,20 @@ from talm_sim.agent.prompts import load_prompts
 from talm_sim.agent.templates import list_templates
 from talm_sim.config import RunConfig, Scope
 from talm_sim.errors import PrerequisiteError
+from talm_sim.judges.base import Pair
+from talm_sim.judges.pairing import perfect_episodes
+from talm_sim.judges.registry import default_judges
 from talm_sim.models.registry import in_process
 from talm_sim.recordings import CassetteLibrary
+from talm_sim.runs import rows
 from talm_sim.runs.batch import Ask, BatchCounts, run_batch
 from talm_sim.runs.events import OnEvent, RunFinished, RunStarted, ignore_events
-from talm_sim.runs.judging import check_judges, judge_run
+from talm_sim.runs.judging import Grader, check_judges, judge_run, open_grader
 from talm_sim.runs.manifest import create_run, find_run, fresh_run_id
 from talm_sim.runs.parts import Parts, open_parts
 from talm_sim.runs.resolve import configure, overridden, resolve
 from talm_sim.runs.store import RunStore
-from talm_sim.runs.stored import StoredRun
+from talm_sim.runs.stored import StoredRun, load_run
 from talm_sim.runs.wiring import check_recorded, open_runner
 from talm_sim.scenarios.load import load_scenarios
 from talm_sim.scenarios.when2call import rough_length
@@ -72,13 +76,13 @@ async def run_async(
     """`run`, on the running event loop."""
     final, scenarios, library = await prepare(configure(config, options))
     # Everything that can be missing is opened before the run exists, so a failed start leaves nothing behind.
-    async with open_parts(final, library) as parts:
+    async with open_grader(final, library, scenarios) as grader, open_parts(final, library) as parts:
         parts.check(scenarios)
         await check_recorded(parts, scenarios)
         final = parts.config
         run_id = final.run_id or fresh_run_id(final.run_dir, final)
         directory = create_run(final.run_dir, run_id, final, scenarios, tools=parts.tools_of(scenarios), command=command)
-        return await _session(StoredRun(directory), parts, on_event=on_event, ask=ask, wait=wait)
+        return await _session(StoredRun(directory), parts, grader, on_event=on_event, ask=ask, wait=wait)
 
 
 async def prepare(wanted: RunConfig) -> tuple[RunConfig, list[Scenario], CassetteLibrary]:
@@ -88,7 +92,7 @@ async def prepare(wanted: RunConfig) -> tuple[RunConfig, list[Scenario], Cassett
         The configuration with every automatic value decided, its scenarios, and the recordings it uses.
 
     Raises:
-        PrerequisiteError: A scenario, prompt, judge (or its model) or recording it needs is not there.
+        PrerequisiteError: A scenario, prompt, judge or recording it needs is not there.
     """
     load_prompts(wanted.prompts)
     library = CassetteLibrary(wanted.cassettes)
@@ -98,7 +102,7 @@ async def prepare(wanted: RunConfig) -> tuple[RunConfig, list[Scenario], Cassett
     final = resolve(wanted, library, sorted({scenario.group for scenario in scenarios}))
     if final.cassettes != wanted.cassettes:
         library = CassetteLibrary(final.cassettes)
-    await check_judges(final, library, scenarios)
+    _check_judges(final)
     return final, scenarios, library
 
 
@@ -144,9 +148,9 @@ async def resume_async(
         changed = " or ".join(own) or f"{stored.path}: run.json, or a wording built into talm-sim,"
         raise PrerequisiteError(f"resume: {changed} has changed since the run began; restore it, or start a new run.")
     library = CassetteLibrary(config.cassettes)
-    await check_judges(config, library, stored.scenarios())
-    async with open_parts(config, library) as parts:
-        return await _session(stored, parts, on_event=on_event, ask=ask, wait=wait)
+    _check_judges(config)
+    async with open_grader(config, library, stored.scenarios()) as grader, open_parts(config, library) as parts:
+        return await _session(stored, parts, grader, on_event=on_event, ask=ask, wait=wait)
 
 
 def judge(run: Path | str, *, on_event: OnEvent = ignore_events, **scoring: Any) -> StoredRun:
@@ -171,13 +175,28 @@ async def judge_async(run: Path | str, *, on_event: OnEvent = ignore_events, **s
         stored.config, scoring, {Scope.SCORING, Scope.OPERATIONAL}, verb="judge", otherwise="that is not for a judge to change."
     )
     library = CassetteLibrary(config.cassettes)
-    await check_judges(config, library, stored.scenarios())
-    async with RunStore.open(stored.path) as store:
-        await judge_run(store, config, library, on_event)
+    _check_judges(config)
+    async with open_grader(config, library, stored.scenarios()) as grader, RunStore.open(stored.path) as store:
+        await _judge(store, config, grader, on_event)
     return stored
 
 
-async def _session(stored: StoredRun, parts: Parts, *, on_event: OnEvent, ask: Ask | None, wait: bool) -> StoredRun:
+def _check_judges(config: RunConfig) -> None:
+    check_judges(default_judges(config), config)
+    if config.paired_run is not None:
+        load_run(config.paired_run, config.run_dir)
+
+
+async def _judge(store: RunStore, config: RunConfig, grader: Grader, on_event: OnEvent) -> None:
+    def pairs() -> Pair:
+        paired = load_run(config.paired_run, config.run_dir).episodes("perfect") if config.paired_run else None
+        found = perfect_episodes(paired or rows.episodes(store.reader, "perfect"))
+        return lambda episode, scenario: found.of(scenario.base, episode.epoch)
+
+    await judge_run(store, config, default_judges(config), grader, pairs=pairs, on_event=on_event)
+
+
+async def _session(stored: StoredRun, parts: Parts, grader: Grader, *, on_event: OnEvent, ask: Ask | None, wait: bool) -> StoredRun:
     """One stretch of a run in this process: episodes, then judges."""
     started = time.monotonic()
     config = parts.config
@@ -185,7 +204,7 @@ async def _session(stored: StoredRun, parts: Parts, *, on_event: OnEvent, ask: A
         async with open_runner(parts, store) as runner:
             on_event(_started(stored, config, store))
             counts = await run_batch(store, runner, epochs=config.epochs, max_episodes=parts.in_flight, on_event=on_event, ask=ask, wait=wait)
-        await judge_run(store, config, parts.library, on_event)
+        await _judge(store, config, grader, on_event)
     on_event(_finished(stored, counts, time.monotonic() - started))
     return stored
 

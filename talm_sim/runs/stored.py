@@ -18,7 +18,7 @@ from talm_sim.runs.lease import Owner, owner_of
 from talm_sim.runs.manifest import MANIFEST, RunManifest, find_run, read_manifest
 from talm_sim.runs.questions import Question, unanswered
 from talm_sim.runs.tables import choice_record, episode_record, frame, summary_record
-from talm_sim.types import Episode, Scenario, ToolSpec, Verdict
+from talm_sim.types import Episode, Measured, Scenario, ToolSpec, Verdict
 
 if TYPE_CHECKING:
     import pandas
@@ -140,6 +140,14 @@ class StoredRun:
         """Verdicts of the judges the run was last judged with."""
         with self._reading() as conn:
             yield from rows.verdicts(conn, rows.judges(conn) or ())
+
+    def measures(self) -> dict[str, Measured]:
+        """What those judges measure, by their names; it was stored with the verdicts, so a judge need not be installed to be read.
+
+        Judges whose verdicts came with an imported run are not in it.
+        """
+        with self._reading() as conn:
+            return rows.measures(conn)
 
     def pending(self) -> list[Question]:
         """Open questions, in the order they were asked."""
