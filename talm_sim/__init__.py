@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from talm_sim.config import RunConfig
     from talm_sim.errors import PrerequisiteError, ToolError
+    from talm_sim.judges import Judge, Measured, register_judge
     from talm_sim.runs.ablate import ablate
     from talm_sim.runs.api import judge, resume, run
-    from talm_sim.runs.stored import StoredRun, load_run
+    from talm_sim.runs.load import StoredRun, load_run
     from talm_sim.tools_env.environment import Environment
     from talm_sim.types import Episode, Rate, Scenario, ToolSpec, Verdict
 
@@ -26,6 +27,8 @@ __version__ = "0.1.0"
 __all__ = [
     "Environment",
     "Episode",
+    "Judge",
+    "Measured",
     "PrerequisiteError",
     "Rate",
     "RunConfig",
@@ -38,6 +41,7 @@ __all__ = [
     "ablate",
     "judge",
     "load_run",
+    "register_judge",
     "resume",
     "run",
 ]
@@ -45,17 +49,20 @@ __all__ = [
 _HOMES = {
     "Environment": "talm_sim.tools_env.environment",
     "Episode": "talm_sim.types",
+    "Judge": "talm_sim.judges",
+    "Measured": "talm_sim.types",
     "PrerequisiteError": "talm_sim.errors",
     "Rate": "talm_sim.types",
     "RunConfig": "talm_sim.config",
     "Scenario": "talm_sim.types",
-    "StoredRun": "talm_sim.runs.stored",
+    "StoredRun": "talm_sim.runs.load",
     "ToolError": "talm_sim.errors",
     "ToolSpec": "talm_sim.types",
     "Verdict": "talm_sim.types",
     "ablate": "talm_sim.runs.ablate",
     "judge": "talm_sim.runs.api",
-    "load_run": "talm_sim.runs.stored",
+    "load_run": "talm_sim.runs.load",
+    "register_judge": "talm_sim.judges",
     "resume": "talm_sim.runs.api",
     "run": "talm_sim.runs.api",
 }

@@ -21,10 +21,10 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Command, Send, interrupt
 
-from talm_sim.agent.awareness import CHOICES, parse_awareness
 from talm_sim.agent.context import EpisodeContext, or_failure
 from talm_sim.agent.prompts import Prompts
 from talm_sim.models.base import ASK_HUMAN
+from talm_sim.models.yes_no import CHOICES, parse_awareness
 from talm_sim.types import (
     AwarenessAnswer,
     AwarenessKind,

@@ -16,7 +16,7 @@ from talm_sim.config import RunConfig, Traffic
 from talm_sim.judges.asking import AskScores
 from talm_sim.judges.choices import ChoiceSummary
 from talm_sim.judges.metrics import GroupSummary
-from talm_sim.runs.stored import StoredRun
+from talm_sim.runs.load import StoredRun
 from talm_sim.types import Episode
 
 __all__ = ["FAILED", "AnyBlock", "ChoiceBlock", "block_lines", "block_of", "human_label", "traffic_label"]

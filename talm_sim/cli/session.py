@@ -22,7 +22,7 @@ from talm_sim.models import sim
 from talm_sim.runs.ablate import Ablation, ablate
 from talm_sim.runs.api import judge, resume, run
 from talm_sim.runs.batch import Ask
-from talm_sim.runs.stored import StoredRun
+from talm_sim.runs.load import StoredRun
 
 __all__ = ["CONTROLS", "ablate_session", "judge_session", "print_blocks", "resume_session", "run_session"]
 

@@ -1,41 +1,30 @@
-"""What every judge offers, what it may be given, and the digest that tells judges apart."""
+"""What a judge is: a class that declares what it measures and what it needs, and says of an episode what it was worth."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-from talm_sim.digests import digest
-from talm_sim.judges.pairing import PerfectPairs
-from talm_sim.types import Episode, Scenario, Verdict
+from talm_sim.digests import derived_seed, digest
+from talm_sim.errors import PrerequisiteError
+from talm_sim.types import Episode, Measured, Scenario, Verdict
 
 if TYPE_CHECKING:
-    from talm_sim.judges.prompts import JudgePrompts
     from talm_sim.models.base import Model
 
-__all__ = ["Judge", "JudgeContext", "OpenVote", "judge_digest", "no_recording"]
+__all__ = ["Earlier", "Judge", "JudgeContext", "Need", "OpenVote", "Pair", "judge_digest", "no_recording", "prompt_key"]
 
+Need = Literal["model", "pairs", "earlier"]
+"""What a judge may need: a `model` that grades, the `pairs` that episodes are compared in, what the judges `earlier` in line said."""
 OpenVote = Callable[[str, Episode, int], AbstractContextManager[object]]
 """Enters the setting of one vote: (judge config digest, episode, vote counted from 1). A run puts the vote's recording in place here."""
-
-
-class Judge(Protocol):
-    """Says of one episode what it was worth."""
-
-    name: str
-    config_digest: str
-    """Digest of all that decides the verdicts: equal digests, comparable verdicts."""
-
-    async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
-        """Judge one episode.
-
-        Raises:
-            ProviderError: The judge's model failed for good.
-            CassetteMissError: A replay met an unrecorded vote.
-        """
-        ...
+Pair = Callable[[Episode, Scenario], Episode | None]
+"""The episode that one of this scenario is compared with; None where there is none."""
+Earlier = Callable[[str], bool | None]
+"""Whether an episode, named by its id, passed with the judges earlier in line; None where none of them decided."""
 
 
 def no_recording(config_digest: str, episode: Episode, vote: int) -> AbstractContextManager[object]:
@@ -43,22 +32,120 @@ def no_recording(config_digest: str, episode: Episode, vote: int) -> AbstractCon
     return nullcontext()
 
 
-def _nothing_known(episode_id: str) -> bool | None:
+def _no_pair(episode: Episode, scenario: Scenario) -> Episode | None:
+    return None
+
+
+def _nothing_said(episode_id: str) -> bool | None:
     return None
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeContext:
-    """What a judge may need; each takes its part."""
+    """What a judge is opened with; it takes what it needs."""
 
-    prompts: JudgePrompts
     model: Model | None = None
     """The grader; None where the user named none."""
+    instructions: Mapping[str, str] = field(default_factory=dict)
+    """The user's texts in place of judges' own, by `prompt_key`."""
     open_vote: OpenVote = no_recording
-    pairs: PerfectPairs[Episode] = field(default_factory=PerfectPairs)
-    """The `perfect` episodes which no-tools answers are compared with."""
-    passed: Callable[[str], bool | None] = _nothing_known
-    """Whether an episode, named by its id, passes by itself; None where no judge has said so yet."""
+    pair: Pair = _no_pair
+    earlier: Earlier = _nothing_said
+
+
+class Judge(ABC):
+    """Says of one episode what it was worth.
+
+    A judge is a subclass with a `name` and a `measure`, made known by `register_judge` or an entry point of group `talm_sim.judges`. It is
+    opened once a run, and may be called for several episodes at once.
+
+    Args:
+        context: What the run gives its judges.
+
+    Raises:
+        PrerequisiteError: It needs a model, and the user named none.
+    """
+
+    name: ClassVar[str]
+    """What `--judge` calls it."""
+    measure: ClassVar[Measured]
+    """What the share of its yeses is called; it gets a column of its own wherever the task does not make something else of the verdicts."""
+    needs: ClassVar[frozenset[Need]] = frozenset()
+    rules: ClassVar[int] = 1
+    """Version of its fixed rules, to be raised whenever a change of code may change a verdict: equal digests are not judged again."""
+    instructions: str = ""
+    """What its model is told; the key `prompt_key(name)` of the `[judge]` table of the user's prompt file takes its place."""
+
+    def __init__(self, context: JudgeContext) -> None:
+        self.context = context
+        told: tuple[str, ...] = ()
+        if "model" in self.needs:
+            self.instructions = context.instructions.get(prompt_key(self.name), self.instructions)
+            told = (self.model.name, self.instructions)
+        self.config_digest = judge_digest(self.name, self.rules, *told)
+        """Digest of all that decides the verdicts: equal digests, comparable verdicts."""
+
+    @abstractmethod
+    async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
+        """Judge one episode.
+
+        Returns:
+            What `verdict` makes of the judgement.
+
+        Raises:
+            ProviderError: The judge's model failed for good.
+            CassetteMissError: A replay met an unrecorded vote.
+        """
+
+    def verdict(self, episode: Episode, value: bool | None, explanation: str = "", *, label: str = "", votes: tuple[bool, ...] = ()) -> Verdict:
+        """Make this judge's verdict.
+
+        Args:
+            episode: The judged episode.
+            value: Yes or no; None where the judge does not apply, or could not decide: such an episode is not in the n of its measure.
+            explanation: What decided it, in a line.
+            label: What a classifying judge took the answer for.
+            votes: The votes that `value` is the majority of.
+        """
+        return Verdict(
+            episode_id=episode.id,
+            judge=self.name,
+            judge_config_digest=self.config_digest,
+            value=value,
+            label=str(label),
+            votes=votes,
+            explanation=explanation,
+        )
+
+    @property
+    def model(self) -> Model:
+        """The model of a judge that needs one.
+
+        Raises:
+            PrerequisiteError: The user named none.
+        """
+        if self.context.model is None:
+            raise PrerequisiteError(f"judge '{self.name}' needs a model: add --judge-model PROVIDER/NAME.")
+        return self.context.model
+
+    async def ask(self, episode: Episode, question: str, choices: tuple[str, ...], vote: int = 1) -> str:
+        """Ask the model once, in a conversation of its own, and return what it wrote.
+
+        Args:
+            episode: The judged episode.
+            question: The material, as `prompts.show` writes it.
+            choices: Labels an answer opens with (`labels.opening_label` reads them); constrained models are held to them.
+            vote: Tells several votes on an episode apart, counted from 1: each is recorded by itself, and drawn by a seed of its own.
+        """
+        from talm_sim.judges.grader import ask_grader  # not at the top: judges without a model need no message types
+
+        with self.context.open_vote(self.config_digest, episode, vote):
+            return await ask_grader(self.model, self.instructions, question, choices, derived_seed(episode.id, vote))
+
+
+def prompt_key(name: str) -> str:
+    """The key of a judge's text in the `[judge]` table of a prompt file."""
+    return name.replace("-", "_")
 
 
 def judge_digest(name: str, rules: int, model: str = "", instructions: str = "") -> str:
@@ -66,7 +153,7 @@ def judge_digest(name: str, rules: int, model: str = "", instructions: str = "")
 
     Args:
         name: The judge.
-        rules: Version of its fixed rules, raised whenever a change of code may change a verdict.
+        rules: Version of its fixed rules.
         model: Name of its model.
         instructions: What the model is told.
     """

@@ -12,14 +12,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from talm_sim.judges.base import JudgeContext, judge_digest
-from talm_sim.judges.prompts import JudgePrompts
+from talm_sim.judges.base import Judge
 from talm_sim.models.parsing import split_reasoning
-from talm_sim.types import UNPARSED, Behaviour, Choice, Episode, Scenario, Termination, Verdict
+from talm_sim.types import UNPARSED, Behaviour, Choice, Episode, Measured, Scenario, Termination, Verdict
 
-__all__ = ["BehaviourJudge", "calls_a_tool", "classify", "config_digest", "not_judged", "open_judge"]
-
-_RULES = 2
+__all__ = ["BehaviourJudge", "calls_a_tool", "classify", "not_judged"]
 
 _MARKUP = re.compile(
     r"<\|?tool[_▁]?calls?[_▁]?(?:begin)?\|?>|\[TOOL_CALLS\]|<function=[\w.-]+>|<\|python_tag\|>|functools\s*\[\s*\{"
@@ -77,40 +74,22 @@ _REFERRAL = re.compile(
 )
 
 
-def open_judge(context: JudgeContext) -> BehaviourJudge:
-    """Build the judge for a run."""
-    return BehaviourJudge()
-
-
-def config_digest(model: str, prompts: JudgePrompts) -> str:
-    """Digest of the judge's configuration; neither model nor wording touches it."""
-    return judge_digest(BehaviourJudge.name, _RULES)
-
-
-class BehaviourJudge:
+class BehaviourJudge(Judge):
     """Labels an answer with a behaviour by `classify`, and passes it where that is the gold one; an empty answer is `unparsed`."""
 
     name = "behaviour"
-
-    def __init__(self) -> None:
-        self.config_digest = judge_digest(self.name, _RULES)
+    measure = Measured(name="behaviour", head="Behav", about="the answer shows the right behaviour, told by rules")
+    rules = 2
 
     async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
         """Judge one episode."""
         reason = not_judged(episode, scenario)
-        label, gold = "", None
-        if not reason:
-            assert isinstance(scenario.target, Choice)
-            gold = scenario.target.gold
-            label = Behaviour.TOOL_CALL if calls_a_tool(episode) else classify(episode.answer)
-        return Verdict(
-            episode_id=episode.id,
-            judge=self.name,
-            judge_config_digest=self.config_digest,
-            value=None if gold is None else label == gold,
-            label=str(label),
-            explanation=reason or f"taken for {label}, right is {gold}",
-        )
+        if reason:
+            return self.verdict(episode, None, reason)
+        assert isinstance(scenario.target, Choice)
+        gold = scenario.target.gold
+        label = Behaviour.TOOL_CALL if calls_a_tool(episode) else classify(episode.answer)
+        return self.verdict(episode, label == gold, f"taken for {label}, right is {gold}", label=label)
 
 
 def not_judged(episode: Episode, scenario: Scenario) -> str:

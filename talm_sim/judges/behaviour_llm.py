@@ -10,16 +10,15 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 from talm_sim.digests import derived_seed
 from talm_sim.errors import ContextOverflowError
-from talm_sim.judges.base import JudgeContext, OpenVote, judge_digest, no_recording
+from talm_sim.judges.base import Judge
 from talm_sim.judges.behaviour import not_judged
-from talm_sim.judges.prompts import JudgePrompts, show
-from talm_sim.models.base import GenerationSettings, Model
+from talm_sim.judges.prompts import built_in_text, show
+from talm_sim.models.base import GenerationSettings
 from talm_sim.models.parsing import read_object, split_reasoning
-from talm_sim.types import UNPARSED, Behaviour, Choice, Episode, Scenario, Verdict
+from talm_sim.types import UNPARSED, Behaviour, Choice, Episode, Measured, Scenario, Verdict
 
-__all__ = ["BehaviourLlmJudge", "config_digest", "open_judge", "read_classification", "shown_answer"]
+__all__ = ["BehaviourLlmJudge", "read_classification", "shown_answer"]
 
-_RULES = 1
 _CLASSES = {
     "direct_answer": Behaviour.DIRECT,
     "tool_call": Behaviour.TOOL_CALL,
@@ -40,18 +39,7 @@ _REPAIR = (
 _OBJECT = re.compile(r"\{[^{}]*\}")
 
 
-def open_judge(context: JudgeContext) -> BehaviourLlmJudge:
-    """Build the judge for a run."""
-    assert context.model is not None
-    return BehaviourLlmJudge(context.model, context.prompts.behaviour_llm, context.open_vote)
-
-
-def config_digest(model: str, prompts: JudgePrompts) -> str:
-    """Digest of the judge's configuration."""
-    return judge_digest(BehaviourLlmJudge.name, _RULES, model, prompts.behaviour_llm)
-
-
-class BehaviourLlmJudge:
+class BehaviourLlmJudge(Judge):
     """Lets a model sort an answer into one of the four behaviours; it passes where that is the gold one.
 
     The model is asked once. A reply without a readable class is asked for again, once, in the same conversation; after that the label is
@@ -59,22 +47,19 @@ class BehaviourLlmJudge:
     """
 
     name = "behaviour-llm"
-
-    def __init__(self, model: Model, instructions: str, open_vote: OpenVote = no_recording) -> None:
-        self.model = model
-        self.instructions = instructions
-        self.open_vote = open_vote
-        self.config_digest = judge_digest(self.name, _RULES, model.name, instructions)
+    measure = Measured(name="behaviour_llm", head="BehLLM", about="the answer shows the right behaviour, told by a model")
+    needs = frozenset({"model"})
+    instructions = built_in_text("behaviour-llm")
 
     async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
         """Judge one episode."""
         reason = not_judged(episode, scenario)
         if reason:
-            return self._verdict(episode, None, "", reason)
+            return self.verdict(episode, None, reason)
         assert isinstance(scenario.target, Choice)
         gold, answer = scenario.target.gold, shown_answer(episode)
         if not answer.strip():
-            return self._verdict(episode, False, UNPARSED, "there is no answer to classify")
+            return self.verdict(episode, False, "there is no answer to classify", label=UNPARSED)
         sections = [("Tools", "\n".join(scenario.shown_tools) or "(none)"), ("Request", scenario.query), ("Answer", answer)]
         messages: list[BaseMessage] = [
             SystemMessage(self.instructions),
@@ -85,28 +70,18 @@ class BehaviourLlmJudge:
         )
         reply = ""
         try:
-            with self.open_vote(self.config_digest, episode, 1):
+            with self.context.open_vote(self.config_digest, episode, 1):
                 for attempt in range(1, _ATTEMPTS + 1):
                     turn = await self.model.generate(messages, (), settings)
                     reply = turn.text or turn.raw_text
                     label = read_classification(reply)
                     if label is not None:
                         again = " (asked again)" if attempt > 1 else ""
-                        return self._verdict(episode, label == gold, label, f"taken for {label}, right is {gold}{again}")
+                        return self.verdict(episode, label == gold, f"taken for {label}, right is {gold}{again}", label=label)
                     messages += [AIMessage(reply or "(nothing)"), HumanMessage(_REPAIR)]
         except ContextOverflowError:
-            return self._verdict(episode, None, "", "not judged: the material is longer than the judge's context")
-        return self._verdict(episode, False, UNPARSED, f"the judge named no class: {reply[:200]!r}")
-
-    def _verdict(self, episode: Episode, value: bool | None, label: str, explanation: str) -> Verdict:
-        return Verdict(
-            episode_id=episode.id,
-            judge=self.name,
-            judge_config_digest=self.config_digest,
-            value=value,
-            label=str(label),
-            explanation=explanation,
-        )
+            return self.verdict(episode, None, "not judged: the material is longer than the judge's context")
+        return self.verdict(episode, False, f"the judge named no class: {reply[:200]!r}", label=UNPARSED)
 
 
 def shown_answer(episode: Episode) -> str:

@@ -2,36 +2,21 @@
 
 from __future__ import annotations
 
-from talm_sim.digests import derived_seed
 from talm_sim.errors import ContextOverflowError
-from talm_sim.judges.base import JudgeContext, OpenVote, judge_digest, no_recording
-from talm_sim.judges.grader import ask_grader
+from talm_sim.judges.base import Judge
 from talm_sim.judges.labels import opening_label
-from talm_sim.judges.prompts import JudgePrompts, Section, show, transcript
-from talm_sim.models.base import Model
-from talm_sim.types import Episode, Scenario, Verdict
+from talm_sim.judges.prompts import Section, built_in_text, show, transcript
+from talm_sim.types import Episode, Measured, Scenario, Verdict
 
-__all__ = ["VOTES", "LlmJudge", "config_digest", "open_judge"]
+__all__ = ["VOTES", "LlmJudge"]
 
 VOTES = 5
 """Graders asked at most; three that agree end the vote."""
 _ENOUGH = VOTES // 2 + 1
 _LABELS = {"pass": r"pass(?:ed|es)?", "fail": r"fail(?:ed|s|ure)?"}
-_RULES = 1
 
 
-def open_judge(context: JudgeContext) -> LlmJudge:
-    """Build the judge for a run."""
-    assert context.model is not None
-    return LlmJudge(context.model, context.prompts.llm, context.open_vote)
-
-
-def config_digest(model: str, prompts: JudgePrompts) -> str:
-    """Digest of the judge's configuration."""
-    return judge_digest(LlmJudge.name, _RULES, model, prompts.llm)
-
-
-class LlmJudge:
+class LlmJudge(Judge):
     """Lets a model vote Pass or Fail up to five times, each in a conversation of its own, and takes the majority.
 
     A vote that opens with neither word is no vote: it is counted in the explanation and not asked again. With fewer than three agreeing votes
@@ -40,28 +25,24 @@ class LlmJudge:
     """
 
     name = "llm"
-
-    def __init__(self, model: Model, instructions: str, open_vote: OpenVote = no_recording) -> None:
-        self.model = model
-        self.instructions = instructions
-        self.open_vote = open_vote
-        self.config_digest = judge_digest(self.name, _RULES, model.name, instructions)
+    measure = Measured(name="llm", head="LLM", about="majority of up to five votes")
+    needs = frozenset({"model"})
+    instructions = built_in_text("llm")
 
     async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
         """Judge one episode."""
         if not episode.termination.completed:
-            return self._verdict(episode, None, f"not judged: the episode ended in {episode.termination.value}")
+            return self.verdict(episode, None, f"not judged: the episode ended in {episode.termination.value}")
         if not episode.answer.strip():
-            return self._verdict(episode, False, f"no final answer to grade: the episode ended in {episode.termination.value}")
+            return self.verdict(episode, False, f"no final answer to grade: the episode ended in {episode.termination.value}")
         question = self._question(episode, scenario)
         votes: list[bool] = []
         unread = 0
         for vote in range(1, VOTES + 1):
             try:
-                with self.open_vote(self.config_digest, episode, vote):
-                    raw = await ask_grader(self.model, self.instructions, question, ("Pass", "Fail"), derived_seed(episode.id, vote))
+                raw = await self.ask(episode, question, ("Pass", "Fail"), vote)
             except ContextOverflowError:
-                return self._verdict(episode, None, "not judged: the episode is longer than the judge's context", votes)
+                return self.verdict(episode, None, "not judged: the episode is longer than the judge's context", votes=tuple(votes))
             label = opening_label(raw, _LABELS)
             if label is None:
                 unread += 1
@@ -73,7 +54,7 @@ class LlmJudge:
         unreadable = f", {unread} unreadable" if unread else ""
         value = None if passed == failed else passed > failed
         undecided = "undecided: " if value is None else ""
-        return self._verdict(episode, value, f"{undecided}{passed} Pass, {failed} Fail{unreadable}", votes)
+        return self.verdict(episode, value, f"{undecided}{passed} Pass, {failed} Fail{unreadable}", votes=tuple(votes))
 
     def _question(self, episode: Episode, scenario: Scenario) -> str:
         sections: list[Section] = [("Request", scenario.query), ("Final answer", episode.answer)]
@@ -81,13 +62,3 @@ class LlmJudge:
         if done:
             sections.append(("Tools called and what they returned", done))
         return show("Does the final answer do what was asked? Start with Pass or Fail.", sections)
-
-    def _verdict(self, episode: Episode, value: bool | None, explanation: str, votes: list[bool] | None = None) -> Verdict:
-        return Verdict(
-            episode_id=episode.id,
-            judge=self.name,
-            judge_config_digest=self.config_digest,
-            value=value,
-            votes=tuple(votes or ()),
-            explanation=explanation,
-        )

@@ -1,16 +1,15 @@
-"""What model-based judges are told, how they are shown an episode, and how the user replaces the wording."""
+"""What the built-in judges' model is told, and how any judge's model is shown an episode."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
-from pathlib import Path
 
 from talm_sim.digests import canonical_json, digest
-from talm_sim.toml_files import packaged_toml, read_toml, texts_of
+from talm_sim.judges.base import prompt_key
+from talm_sim.toml_files import packaged_toml
 from talm_sim.types import Episode, ToolEvent
 
-__all__ = ["JudgePrompts", "Section", "load_judge_prompts", "show", "transcript"]
+__all__ = ["Section", "built_in_text", "show", "transcript"]
 
 _LONGEST_RESULT = 20_000
 """Characters of one tool result a grader is shown; the published pipeline cuts at about 32,000 tokens."""
@@ -19,26 +18,10 @@ Section = tuple[str, str]
 """A title and the text under it."""
 
 
-@dataclass(frozen=True, slots=True)
-class JudgePrompts:
-    """System messages of the model-based judges."""
-
-    llm: str
-    preference: str
-    behaviour_llm: str
-
-
-def load_judge_prompts(file: Path | None = None) -> JudgePrompts:
-    """Return the built-in texts, with those of the `[judge]` table of the user's `file` in their place.
-
-    Raises:
-        PrerequisiteError: The file cannot be read, is not TOML, or its `[judge]` table has an unknown key or a value that is no text.
-    """
-    known = [field.name for field in fields(JudgePrompts)]
-    prompts = JudgePrompts(**texts_of(packaged_toml("talm_sim.judges"), "judge", known, "prompts.toml"))
-    if file is None:
-        return prompts
-    return replace(prompts, **texts_of(read_toml(file, "--prompts"), "judge", known, str(file)))
+def built_in_text(judge: str) -> str:
+    """What a built-in judge's model is told: the text of the packaged `prompts.toml`."""
+    text: str = packaged_toml("talm_sim.judges")["judge"][prompt_key(judge)]
+    return text.strip()
 
 
 def show(question: str, sections: Sequence[Section]) -> str:

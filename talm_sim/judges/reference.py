@@ -5,38 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from talm_sim.judges.base import JudgeContext, judge_digest
+from talm_sim.judges.base import Judge
 from talm_sim.judges.facts import AnswerText
-from talm_sim.judges.prompts import JudgePrompts
-from talm_sim.types import Episode, Facts, GoldCall, Scenario, ToolEvent, Verdict
+from talm_sim.types import Episode, Facts, GoldCall, Measured, Scenario, ToolEvent, Verdict
 
-__all__ = ["ReferenceJudge", "config_digest", "gold_call_made", "open_judge"]
-
-_RULES = 1
+__all__ = ["ReferenceJudge", "gold_call_made"]
 
 
-def open_judge(context: JudgeContext) -> ReferenceJudge:
-    """Build the judge for a run."""
-    return ReferenceJudge()
-
-
-def config_digest(model: str, prompts: JudgePrompts) -> str:
-    """Digest of the judge's configuration; neither model nor wording touches it."""
-    return judge_digest(ReferenceJudge.name, _RULES)
-
-
-class ReferenceJudge:
+class ReferenceJudge(Judge):
     """Passes an episode by its scenario's required facts and gold calls. It does not apply to a scenario without facts (imported outputs)."""
 
     name = "reference"
-
-    def __init__(self) -> None:
-        self.config_digest = judge_digest(self.name, _RULES)
+    measure = Measured(name="reference", head="Ref", about="the required facts stand in the answer, no gold call is missing")
 
     async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
         """Judge one episode."""
-        value, explanation = self.judge(episode, scenario)
-        return Verdict(episode_id=episode.id, judge=self.name, judge_config_digest=self.config_digest, value=value, explanation=explanation)
+        return self.verdict(episode, *self.judge(episode, scenario))
 
     def judge(self, episode: Episode, scenario: Scenario) -> tuple[bool | None, str]:
         """Return the verdict's value and what decided it."""

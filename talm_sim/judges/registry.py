@@ -2,112 +2,96 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from importlib import import_module
-from importlib.metadata import entry_points
-from typing import cast
+import contextlib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TypeVar, get_args
 
-from talm_sim.config import RunConfig
-from talm_sim.digests import digest
-from talm_sim.errors import PrerequisiteError, did_you_mean
-from talm_sim.judges.base import Judge, JudgeContext
-from talm_sim.judges.prompts import load_judge_prompts
+from talm_sim.errors import PrerequisiteError
+from talm_sim.judges.base import Judge, Need, prompt_key
+from talm_sim.plugins import Registry
+from talm_sim.toml_files import read_toml, texts_of
+from talm_sim.types import Measured
 
-__all__ = ["ENTRY_POINTS", "JudgeFactory", "default_judges", "judge_config_digest", "list_judges", "open_judge", "register_judge"]
+__all__ = ["JUDGES", "in_order", "judge_class", "load_instructions", "register_judge"]
 
-ENTRY_POINTS = "talm_sim.judges"
-"""Entry-point group of judges in other packages; each names a `JudgeFactory`."""
+_J = TypeVar("_J", bound=Judge)
 
-JudgeFactory = Callable[[JudgeContext], Judge]
-
-
-@dataclass(frozen=True, slots=True)
-class _BuiltIn:
-    where: str
-    needs_model: bool = False
-
-
-# Named, not imported: the model-based judges pull in the message types.
-_BUILT_IN = {
-    "reference": _BuiltIn("talm_sim.judges.reference"),
-    "llm": _BuiltIn("talm_sim.judges.llm", needs_model=True),
-    "preference": _BuiltIn("talm_sim.judges.preference", needs_model=True),
-    "behaviour": _BuiltIn("talm_sim.judges.behaviour"),
-    "behaviour-llm": _BuiltIn("talm_sim.judges.behaviour_llm", needs_model=True),
-}
-_REGISTERED: dict[str, JudgeFactory] = {}
+JUDGES: Registry[type[Judge]] = Registry(
+    "judge",
+    {
+        "reference": "talm_sim.judges.reference:ReferenceJudge",
+        "llm": "talm_sim.judges.llm:LlmJudge",
+        "preference": "talm_sim.judges.preference:PreferenceJudge",
+        "behaviour": "talm_sim.judges.behaviour:BehaviourJudge",
+        "behaviour-llm": "talm_sim.judges.behaviour_llm:BehaviourLlmJudge",
+    },
+)
 
 
-def register_judge(name: str) -> Callable[[JudgeFactory], JudgeFactory]:
-    """Register a judge under `name`; the decorated factory is called with a `JudgeContext` once a run."""
-
-    def register(factory: JudgeFactory) -> JudgeFactory:
-        _REGISTERED[name] = factory
-        return factory
-
-    return register
-
-
-def list_judges() -> list[str]:
-    """Names of all judges, built-in ones first."""
-    installed = {point.name for point in entry_points(group=ENTRY_POINTS)}
-    return [*_BUILT_IN, *sorted((set(_REGISTERED) | installed) - set(_BUILT_IN))]
-
-
-def default_judges(config: RunConfig, groups: Sequence[str] | None = None) -> tuple[str, ...]:
-    """The judges a run applies: those the user named, else those its task's table needs.
-
-    Task `talm`: `reference`, and with a judge model `llm` and, for no-tools, `preference`. Task `when2call`: none where the model chooses among
-    given answers; `behaviour` in judge mode, and with a judge model `behaviour-llm`.
-
-    The order matters: `preference` goes by what the judges before it said.
-    """
-    if config.judge:
-        return tuple(sorted(config.judge, key=lambda name: name == "preference"))
-    if config.task == "when2call":
-        if config.mode == "logprob":
-            return ()
-        return ("behaviour",) if config.judge_model is None else ("behaviour", "behaviour-llm")
-    if config.judge_model is None:
-        return ("reference",)
-    held = config.groups if groups is None else groups
-    return ("reference", "llm", *(["preference"] if "no-tools" in held else []))
-
-
-def open_judge(name: str, context: JudgeContext) -> Judge:
-    """Build the judge called `name`.
+def register_judge(judge: type[_J]) -> type[_J]:
+    """Make a judge known under its `name`; a decorator of its class.
 
     Raises:
-        PrerequisiteError: No judge has this name, or it needs a model and the context has none.
+        TypeError: The class is no judge, or a declaration is missing or wrong.
     """
-    return _factory(name, with_model=context.model is not None)(context)
+    wrong = _fault(judge)
+    if wrong:
+        raise TypeError(f"{getattr(judge, '__qualname__', judge)} {wrong}")
+    JUDGES.register(judge.name, judge)
+    return judge
 
 
-def judge_config_digest(name: str, config: RunConfig) -> str:
-    """The `config_digest` of the judge called `name` under `config`, without building it or its model.
-
-    Judges from elsewhere are told apart by name, judge model and prompt file.
+def judge_class(name: str) -> type[Judge]:
+    """Return the judge called `name`.
 
     Raises:
-        PrerequisiteError: No judge has this name, or the prompt file is broken.
+        PrerequisiteError: No judge has this name, or what an installed package offers under it is none.
     """
-    if name in _BUILT_IN and name not in _REGISTERED:
-        module = import_module(_BUILT_IN[name].where)
-        return cast(str, module.config_digest(config.judge_model or "", load_judge_prompts(config.prompts)))
-    _factory(name, with_model=True)
-    prompts = config.prompts.read_text(encoding="utf-8") if config.prompts else ""
-    return digest({"judge": name, "model": config.judge_model, "prompts": prompts})
+    found = JUDGES.get(name)
+    wrong = _fault(found) or ("" if found.name == name else f"calls itself '{found.name}'")
+    if wrong:
+        raise PrerequisiteError(f"judge '{name}' ({JUDGES.origin(name) or 'registered in Python'}) {wrong}.")
+    return found
 
 
-def _factory(name: str, *, with_model: bool) -> JudgeFactory:
-    if name in _REGISTERED:
-        return _REGISTERED[name]
-    if name in _BUILT_IN:
-        if _BUILT_IN[name].needs_model and not with_model:
-            raise PrerequisiteError(f"judge '{name}' needs a model: add --judge-model PROVIDER/NAME.")
-        return cast(JudgeFactory, import_module(_BUILT_IN[name].where).open_judge)
-    for point in entry_points(group=ENTRY_POINTS):
-        if point.name == name:
-            return cast(JudgeFactory, point.load())
-    raise PrerequisiteError(f"unknown judge '{name}'.{did_you_mean(name, list_judges())}")
+def _fault(judge: type[Judge]) -> str:
+    """What is wrong with a class that is offered as a judge; empty where nothing is."""
+    if not (isinstance(judge, type) and issubclass(judge, Judge)):
+        return "is no subclass of talm_sim.Judge"
+    if not isinstance(getattr(judge, "name", None), str):
+        return "declares no `name`"
+    if not isinstance(getattr(judge, "measure", None), Measured):
+        return "declares no `measure`: Measured(name=..., head=..., about=...)"
+    unknown = sorted(set(judge.needs) - set(get_args(Need)))
+    return f"needs '{unknown[0]}', which is none of {', '.join(get_args(Need))}" if unknown else ""
+
+
+def in_order(names: Iterable[str]) -> tuple[str, ...]:
+    """Judges in the order in which they work, each once: those that go by what others said come last.
+
+    Raises:
+        PrerequisiteError: A judge is unknown.
+    """
+    return tuple(sorted(dict.fromkeys(names), key=lambda name: "earlier" in judge_class(name).needs))
+
+
+def load_instructions(file: Path | None) -> dict[str, str]:
+    """Return the texts of the `[judge]` table of the user's prompt file, by `prompt_key`; they take the place of the judges' own.
+
+    Raises:
+        PrerequisiteError: The file cannot be read, is not TOML, or its `[judge]` table has a value that is no text, or a key that is none of
+            a judge with a model.
+    """
+    document = {} if file is None else read_toml(file, "--prompts")
+    return texts_of(document, "judge", _keys() if "judge" in document else (), str(file))
+
+
+def _keys() -> list[str]:
+    """Keys of the judges that ask a model; a judge whose package is broken has none."""
+    found = []
+    for name in JUDGES.names():
+        with contextlib.suppress(PrerequisiteError):
+            if "model" in judge_class(name).needs:
+                found.append(prompt_key(name))
+    return found

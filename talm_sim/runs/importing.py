@@ -69,7 +69,7 @@ def _write(run: PublishedRun, run_dir: Path, name: str, notes: dict[str, str], c
         for verdict in run.verdicts:
             write_verdict(conn, verdict)
         judges = sorted({(verdict.judge, verdict.judge_config_digest) for verdict in run.verdicts})
-        facts = {"total": len(run.episodes), "judges": judges}
+        facts = {"total": len(run.episodes), "judges": judges, "imported_judges": judges}
         conn.executemany("INSERT INTO meta VALUES (?, ?)", [(key, json.dumps(value)) for key, value in facts.items()])
 
     origin = {"imported": "Fail-TaLMs, published outputs", "graded by": "a person" if run.grading == "human" else "GPT-4o"}

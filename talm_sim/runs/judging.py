@@ -1,58 +1,111 @@
-"""Where a run's judges are put together, and what they are told to work with."""
+"""A run's judges: checked and given a model before anything is run, then let over the stored episodes, each verdict committed."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
 
 from talm_sim.config import RunConfig, Scope, Traffic
-from talm_sim.errors import PrerequisiteError
-from talm_sim.judges.base import Judge, JudgeContext, OpenVote, no_recording
-from talm_sim.judges.pairing import PerfectPairs, perfect_episodes
-from talm_sim.judges.prompts import load_judge_prompts
-from talm_sim.judges.registry import default_judges, judge_config_digest, open_judge
+from talm_sim.errors import CassetteMissError, PrerequisiteError, ProviderError
+from talm_sim.judges.base import Earlier, Judge, JudgeContext, OpenVote, Pair, no_recording
+from talm_sim.judges.registry import JUDGES, in_order, judge_class, load_instructions
 from talm_sim.models.base import Model
-from talm_sim.models.registry import in_process, open_model
-from talm_sim.recordings import CassetteLibrary, RecordingTransport, current_player
-from talm_sim.runs import rows
-from talm_sim.runs.events import OnEvent
-from talm_sim.runs.scoring import score
+from talm_sim.models.registry import in_process
+from talm_sim.recordings import CassetteLibrary, current_player
+from talm_sim.runs import records
+from talm_sim.runs.events import JudgeProgress, OnEvent, ignore_events
+from talm_sim.runs.manifest import find_run
 from talm_sim.runs.store import RunStore
-from talm_sim.runs.stored import load_run
+from talm_sim.tasks import Job, PairedOptions, find_task, list_tasks
+from talm_sim.tasks.shared import Shared
 from talm_sim.types import Episode, Scenario
 
-__all__ = ["check_judges", "judge_run", "judge_traffic"]
+__all__ = ["Grader", "check_judges", "judge_names", "judge_run", "judge_traffic", "open_grader", "score"]
+
+@dataclass(frozen=True, slots=True)
+class Grader:
+    """The model of a run's judges, and where its votes are recorded."""
+
+    model: Model | None = None
+    """None where the user named none."""
+    open_vote: OpenVote = no_recording
 
 
-async def check_judges(config: RunConfig, library: CassetteLibrary, scenarios: Iterable[Scenario]) -> None:
-    """See that the judges of a resolved `config` are there and their model opens, before anything of `scenarios` is run.
+def judge_names(job: Job[Any]) -> tuple[str, ...]:
+    """The judges of a run, in the order in which they work: those the user named, else those the task applies by itself.
 
     Raises:
-        PrerequisiteError: A judge is unknown, or its model can be neither replayed nor asked live.
+        PrerequisiteError: A judge is unknown.
     """
-    load_judge_prompts(config.prompts)
-    for name in default_judges(config):
-        try:
-            judge_config_digest(name, config)
-        except PrerequisiteError as err:
-            raise PrerequisiteError(f"--judge: {err}") from None
-    if config.judge_model is not None:
-        try:
-            model = _open_model(config, judge_traffic(config, library, scenarios))
-        except PrerequisiteError as err:
-            flag = f"--judge-model {config.judge_model}: "
-            raise PrerequisiteError(flag + str(err).removeprefix(flag)) from None
-        await model.aclose()
-    if config.paired_run is not None:
-        load_run(config.paired_run, config.run_dir)
+    return in_order(job.config.judge or job.task.judges(job))
+
+
+def check_judges(job: Job[Any]) -> None:
+    """See that a job's judges are there and have the model and the wording they need, before anything is run.
+
+    Raises:
+        PrerequisiteError: A judge is unknown, another task's own, or lacks its model; or the prompt file is broken.
+    """
+    load_instructions(job.config.prompts)
+    try:
+        names = judge_names(job)
+    except PrerequisiteError as err:
+        raise PrerequisiteError(f"--judge: {err}") from None
+    for name in names:
+        owner = "" if name in job.task.own_judges else _owner(name)
+        if owner:
+            own = [one for one in job.task.own_judges if one in JUDGES]
+            choose = f"choose among {', '.join(own)}" if own else "leave it out"
+            raise PrerequisiteError(f"--judge {name}: judges task {owner}, not task {job.task.name}; {choose}.")
+        if "model" in judge_class(name).needs and job.config.judge_model is None:
+            raise PrerequisiteError(f"judge '{name}' needs a model: add --judge-model PROVIDER/NAME.")
+    if isinstance(job.options, PairedOptions) and job.options.paired_run is not None:
+        find_run(job.options.paired_run, job.config.run_dir)
+
+
+def _owner(judge: str) -> str:
+    """The task a judge is made for; empty for one that judges any."""
+    for name in list_tasks():
+        with contextlib.suppress(PrerequisiteError):  # a broken package is not what is wrong here
+            if judge in find_task(name).own_judges:
+                return name
+    return ""
+
+
+async def open_grader(job: Job[Any], scenarios: Iterable[Scenario], shared: Shared) -> Grader:
+    """Open the judges' model, once for a session.
+
+    Args:
+        job: Settled.
+        scenarios: Those of the run.
+        shared: Opens it, and closes it with the session.
+
+    Raises:
+        PrerequisiteError: The model can be neither replayed nor asked live.
+    """
+    config, library = job.config, shared.library(job.config.cassettes)
+    if config.judge_model is None:
+        return Grader()
+    traffic = judge_traffic(config, library, scenarios)
+    as_judge = {"model": config.judge_model, "tool_format": "auto", "model_options": {}, "models": traffic}
+    try:
+        model = await shared.model(config.model_copy(update=as_judge))
+    except PrerequisiteError as err:
+        flag = f"--judge-model {config.judge_model}: "
+        raise PrerequisiteError(flag + str(err).removeprefix(flag)) from None
+    return Grader(model, _votes(config.judge_model, library, traffic))
 
 
 def judge_traffic(config: RunConfig, library: CassetteLibrary, scenarios: Iterable[Scenario]) -> Traffic | None:
-    """Traffic of the judge's model: as the agent's, for replay must not reach the network; None for a judge in process.
+    """Traffic of the judges' model: as the agent's, for replay must not reach the network; None for a model in process.
 
     Raises:
-        PrerequisiteError: The agent's model is replayed, and the judge's was not recorded.
+        PrerequisiteError: The agent's model is replayed, and the judges' was not recorded.
     """
     model = config.judge_model
     assert model is not None
@@ -68,62 +121,10 @@ def judge_traffic(config: RunConfig, library: CassetteLibrary, scenarios: Iterab
     raise PrerequisiteError(f"--judge-model {model}: was not recorded, and this run is replayed; judge it live: talm-sim judge RUN --live.")
 
 
-async def judge_run(store: RunStore, config: RunConfig, library: CassetteLibrary, on_event: OnEvent) -> int:
-    """Judge the finished episodes of a run with the judges of a resolved `config`, and note them as the run's.
-
-    Returns:
-        How many verdicts failed.
-    """
-    async with _open_judges(store, config, library) as judges:
-        failed = await score(store, judges, max_at_once=config.max_connections, on_event=on_event)
-        # What others published of an imported run cannot be judged again, so it stays.
-        published = [(name, digest) for name, digest in rows.judges(store.reader) or () if name.startswith("published")]
-        now = [(judge.name, judge.config_digest) for judge in judges]
-        await store.set_meta({"judges": [*published, *now], "scoring": config.fields_of(Scope.SCORING)})
-    return failed
-
-
-@asynccontextmanager
-async def _open_judges(store: RunStore, config: RunConfig, library: CassetteLibrary) -> AsyncIterator[list[Judge]]:
-    async with AsyncExitStack() as stack:
-        names = default_judges(config)
-        model: Model | None = None
-        open_vote: OpenVote = no_recording
-        if config.judge_model is not None:
-            traffic = judge_traffic(config, library, store.scenarios())
-            model = _open_model(config, traffic)
-            stack.push_async_callback(model.aclose)
-            open_vote = _votes(config, library, traffic)
-        pairs: PerfectPairs[Episode] = PerfectPairs()
-        if "preference" in names:
-            paired = load_run(config.paired_run, config.run_dir).episodes("perfect") if config.paired_run else None
-            pairs = perfect_episodes(paired or rows.episodes(store.reader, "perfect"))
-        # An answer passes by itself as the last judge before the comparison said, which is the one with a model.
-        before = [(name, judge_config_digest(name, config)) for name in reversed(names) if name != "preference"]
-        context = JudgeContext(load_judge_prompts(config.prompts), model, open_vote, pairs, _passed(store.reader, before))
-        yield [open_judge(name, context) for name in names]
-
-
-def _open_model(config: RunConfig, traffic: Traffic | None) -> Model:
-    assert config.judge_model is not None
-    as_agent = config.model_copy(update={"model": config.judge_model, "tool_format": "auto"})
-    return open_model(
-        config.judge_model,
-        transport_factory=None if traffic is None else RecordingTransport,
-        max_retries=config.max_retries,
-        max_connections=config.max_connections,
-        timeout=config.timeout,
-        constrained=as_agent.constrained,
-        replay=traffic is Traffic.REPLAY,
-    )
-
-
-def _votes(config: RunConfig, library: CassetteLibrary, traffic: Traffic | None) -> OpenVote:
-    """Puts the recording of one vote in place, beside the recordings of the judge's model."""
+def _votes(model: str, library: CassetteLibrary, traffic: Traffic | None) -> OpenVote:
+    """Puts the recording of one vote in place, beside the recordings of the judges' model."""
     if traffic is None or traffic is Traffic.LIVE:
         return no_recording
-    model = config.judge_model
-    assert model is not None
 
     @contextmanager
     def open_vote(digest: str, episode: Episode, vote: int) -> Iterator[None]:
@@ -138,14 +139,122 @@ def _votes(config: RunConfig, library: CassetteLibrary, traffic: Traffic | None)
     return open_vote
 
 
-def _passed(conn: sqlite3.Connection, judges: list[tuple[str, str]]) -> Callable[[str], bool | None]:
+async def judge_run(
+    store: RunStore, job: Job[Any], grader: Grader, *, pairs: Callable[[], Pair], on_event: OnEvent = ignore_events
+) -> int:
+    """Judge the finished episodes of a run, and note who judged it, by what configuration, and what they measure.
+
+    Args:
+        store: The run.
+        job: Settled, its judges checked by `check_judges`.
+        grader: What `open_grader` gave.
+        pairs: Finds out what episodes are compared with; called where a judge compares.
+        on_event: Told of progress.
+
+    Returns:
+        How many verdicts failed.
+    """
+    judges = _opened(store.reader, judge_names(job), load_instructions(job.config.prompts), grader, pairs)
+    failed = await score(store, judges, max_at_once=job.config.max_connections, on_event=on_event)
+    # Verdicts that came with an imported run cannot be made again, so they stay.
+    now = [*records.imported_judges(store.reader), *((judge.name, judge.config_digest) for judge in judges)]
+    measures = {judge.name: judge.measure.model_dump(mode="json") for judge in judges}
+    await store.set_meta({"judges": now, "measures": measures, "scoring": job.values(Scope.SCORING)})
+    return failed
+
+
+def _opened(
+    conn: sqlite3.Connection, names: Sequence[str], instructions: dict[str, str], grader: Grader, pairs: Callable[[], Pair]
+) -> list[Judge]:
+    """The judges in the order in which they work, each told what those before it said."""
+    classes = [judge_class(name) for name in names]
+    context = JudgeContext(grader.model, instructions, grader.open_vote)
+    if any("pairs" in judge.needs for judge in classes):
+        context = replace(context, pair=pairs())
+    judges: list[Judge] = []
+    for judge in classes:
+        before = [(one.name, one.config_digest) for one in reversed(judges) if "earlier" not in one.needs]
+        judges.append(judge(replace(context, earlier=_earlier(conn, before))))
+    return judges
+
+
+def _earlier(conn: sqlite3.Connection, judges: list[tuple[str, str]]) -> Earlier:
     """Whether an episode passed by itself, as the first of `judges` that decided it said."""
 
     def passed(episode_id: str) -> bool | None:
         for judge, digest in judges:
-            verdict = rows.verdict(conn, episode_id, judge, digest)
+            verdict = records.verdict(conn, episode_id, judge, digest)
             if verdict is not None and verdict.value is not None:
                 return verdict.value
         return None
 
     return passed
+
+
+async def score(store: RunStore, judges: Sequence[Judge], *, max_at_once: int = 16, on_event: OnEvent = ignore_events) -> int:
+    """Let each judge say what it thinks of every finished episode it has not judged yet, several episodes at once.
+
+    A judge that fails on an episode (its model does not answer, or was not recorded) leaves an open verdict that says why, and is asked again
+    next time.
+
+    Args:
+        store: The run.
+        judges: In the order in which they work: a later one may read what an earlier one said.
+        max_at_once: Episodes one judge looks at at once.
+        on_event: Told of progress.
+
+    Returns:
+        How many verdicts failed.
+    """
+    failed = 0
+    for judge in judges:
+        failed += await _Scoring(store, judge, on_event).run(max_at_once)
+    return failed
+
+
+class _Scoring:
+    """One judge at work."""
+
+    def __init__(self, store: RunStore, judge: Judge, on_event: OnEvent) -> None:
+        self._store = store
+        self._judge = judge
+        self._on_event = on_event
+        self._scenarios = {scenario.id: scenario for scenario in store.scenarios()}
+        self._judged = store.judged_ids(judge.name, judge.config_digest)
+        self._total = len(store.finished_ids())
+        self._done = len(self._judged)
+        self._failed = 0
+
+    async def run(self, max_at_once: int) -> int:
+        running: set[asyncio.Task[None]] = set()
+        try:
+            for episode in records.episodes(self._store.reader):
+                if episode.id in self._judged:
+                    continue
+                if len(running) >= max_at_once:
+                    running = await _progress(running)
+                running.add(asyncio.create_task(self._judge_one(episode, self._scenarios[episode.scenario_id])))
+            while running:
+                running = await _progress(running)
+        finally:
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+        return self._failed
+
+    async def _judge_one(self, episode: Episode, scenario: Scenario) -> None:
+        try:
+            await self._store.add_verdict(await self._judge(episode, scenario))
+        except (ProviderError, CassetteMissError) as err:
+            self._failed += 1
+            await self._store.add_verdict(self._judge.verdict(episode, None, f"not judged: {err}"), failed=True)
+        self._done += 1
+        self._on_event(JudgeProgress(self._judge.name, self._done, self._total))
+
+
+async def _progress(running: set[asyncio.Task[None]]) -> set[asyncio.Task[None]]:
+    """Wait until at least one is done; what it raised is raised here."""
+    done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+    for task in done:
+        task.result()
+    return running

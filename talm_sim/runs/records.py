@@ -10,9 +10,9 @@ from pydantic import BaseModel, TypeAdapter, ValidationError, field_validator
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.database import DATABASE, unpack
-from talm_sim.types import Episode, Event, Scenario, Verdict
+from talm_sim.types import Episode, Event, Measured, Scenario, Verdict
 
-__all__ = ["episode", "episodes", "judges", "meta", "scenario", "scenarios", "verdict", "verdicts", "waiting"]
+__all__ = ["episode", "episodes", "imported_judges", "judges", "measures", "meta", "scenario", "scenarios", "verdict", "verdicts", "waiting"]
 
 _T = TypeVar("_T", bound=BaseModel)
 _V = TypeVar("_V")
@@ -83,6 +83,16 @@ def scenario(body: bytes, scenario_id: str) -> Scenario:
 def judges(conn: sqlite3.Connection) -> list[tuple[str, str]] | None:
     """The judges the run was last judged with, each with its config digest; None where it was not judged yet."""
     return meta(conn, "judges", list[tuple[str, str]])
+
+
+def imported_judges(conn: sqlite3.Connection) -> list[tuple[str, str]]:
+    """Those whose verdicts came with an imported run, which nobody here can make again; none for a run of our own."""
+    return meta(conn, "imported_judges", list[tuple[str, str]]) or []
+
+
+def measures(conn: sqlite3.Connection) -> dict[str, Measured]:
+    """What the judges of `judges` measure, by their names, as they declared it then; those of an imported run declare nothing."""
+    return meta(conn, "measures", dict[str, Measured]) or {}
 
 
 def meta(conn: sqlite3.Connection, key: str, kind: type[_V]) -> _V | None:

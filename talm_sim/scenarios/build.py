@@ -82,8 +82,7 @@ def _derive(base: str, seed: Seed, specs: Mapping[str, ToolSpec], call: CallTool
             raise LookupError(f"there is no tool '{tool}'.")
     results = [call(one.tool, one.arguments) for one in gold]
     facts = tuple(
-        Fact(name=fact.name, value=_found(results[fact.call], fact.pointer), **fact.model_dump(exclude={"name"}))
-        for fact in seed.facts
+        Fact(name=fact.name, value=_found(results[fact.call], fact.pointer), **fact.model_dump(exclude={"name"})) for fact in seed.facts
     )
     perfect = Scenario(
         id=base,

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from langchain_core.messages import BaseMessage
 
+from talm_sim.judges.base import JudgeContext, prompt_key
 from talm_sim.models.base import GenerationSettings
 from talm_sim.types import ModelTurn, ToolSpec
 
-__all__ = ["ScriptedModel", "scripted"]
+__all__ = ["ScriptedModel", "grading", "scripted"]
 
 
 @dataclass
@@ -43,3 +45,8 @@ class ScriptedModel:
 def scripted(*answers: str | Exception, name: str = "test/scripted") -> ScriptedModel:
     """A model with these answers."""
     return ScriptedModel(iter(answers), name)
+
+
+def grading(judge: str, model: ScriptedModel, instructions: str = "Grade.", **more: Any) -> JudgeContext:
+    """What a judge called `judge` is opened with."""
+    return JudgeContext(model, {prompt_key(judge): instructions}, **more)

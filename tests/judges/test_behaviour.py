@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from talm_sim.judges.base import JudgeContext
 from talm_sim.judges.behaviour import BehaviourJudge, classify
 from talm_sim.types import (
     Behaviour,
@@ -112,12 +113,12 @@ def test_brackets_without_end_take_no_time() -> None:
     ],
 )
 async def test_a_native_call_is_a_call_readable_or_not(turn: ModelTurn) -> None:
-    verdict = await BehaviourJudge()(episode("Which city?", turn), item(CALL))
+    verdict = await BehaviourJudge(JudgeContext())(episode("Which city?", turn), item(CALL))
     assert (verdict.value, verdict.label) == (True, "tool_call")
 
 
 async def test_the_verdict_compares_with_the_gold_behaviour() -> None:
-    judge = BehaviourJudge()
+    judge = BehaviourJudge(JudgeContext())
     right, wrong = await judge(episode("Which city?"), item(ASK)), await judge(episode("Which city?"), item(CANNOT))
     assert (right.value, right.label, right.judge, right.judge_config_digest) == (True, "request_for_info", "behaviour", judge.config_digest)
     assert (wrong.value, wrong.explanation) == (False, "taken for request_for_info, right is cannot_answer")
@@ -126,7 +127,7 @@ async def test_the_verdict_compares_with_the_gold_behaviour() -> None:
 
 
 async def test_what_is_no_free_answer_gets_no_label() -> None:
-    judge = BehaviourJudge()
+    judge = BehaviourJudge(JudgeContext())
     scored = episode().model_copy(update={"option_scores": (OptionScore(behaviour=CALL, logprob=-1, tokens=1, size=1),)})
     facts = item(CALL).model_copy(update={"target": None})
     for one, scenario, words in (

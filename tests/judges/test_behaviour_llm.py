@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from talm_sim.errors import ContextOverflowError, ProviderError
 from talm_sim.judges.behaviour_llm import BehaviourLlmJudge, read_classification, shown_answer
-from talm_sim.judges.prompts import load_judge_prompts
 from talm_sim.types import Behaviour, Choice, Episode, ModelTurn, Option, Scenario, Termination, ToolCall, Turn, UnparsableCall
-from tests.judges.scripted import scripted
+from tests.judges.scripted import grading, scripted
 
 DIRECT, CALL, ASK, CANNOT = Behaviour
 TARGET = Choice(gold=ASK, options=tuple(Option(behaviour=one, text="x") for one in Behaviour))
@@ -28,15 +27,15 @@ def episode(answer: str = "Where?", end: Termination = Termination.ANSWERED, **m
 
 
 async def test_the_class_named_is_the_label_and_the_gold_one_passes() -> None:
-    verdict = await BehaviourLlmJudge(scripted(reply("request_for_info")), "Sort.")(episode(), SCENARIO)
+    verdict = await BehaviourLlmJudge(grading("behaviour-llm", scripted(reply("request_for_info")), "Sort."))(episode(), SCENARIO)
     assert (verdict.value, verdict.label, verdict.judge) == (True, "request_for_info", "behaviour-llm")
-    verdict = await BehaviourLlmJudge(scripted(reply("direct_answer")), "Sort.")(episode(), SCENARIO)
+    verdict = await BehaviourLlmJudge(grading("behaviour-llm", scripted(reply("direct_answer")), "Sort."))(episode(), SCENARIO)
     assert (verdict.value, verdict.label) == (False, "direct")
 
 
 async def test_the_judge_sees_tools_request_and_answer_and_is_sampled_greedily() -> None:
     model = scripted(reply("tool_call"))
-    await BehaviourLlmJudge(model, "Sort.")(episode(), SCENARIO)
+    await BehaviourLlmJudge(grading("behaviour-llm", model, "Sort."))(episode(), SCENARIO)
     assert model.asked[0][0].content == "Sort."
     places = [model.questions[0].index(part) for part in ('{"name": "clock"}\n{"name": "map"}', "What is the time there?", "Where?")]
     assert places == sorted(places)
@@ -46,12 +45,12 @@ async def test_the_judge_sees_tools_request_and_answer_and_is_sampled_greedily()
 
 async def test_one_repair_in_the_same_conversation_then_unparsed() -> None:
     model = scripted("It asks.", reply("request_for_info"))
-    verdict = await BehaviourLlmJudge(model, "Sort.")(episode(), SCENARIO)
+    verdict = await BehaviourLlmJudge(grading("behaviour-llm", model, "Sort."))(episode(), SCENARIO)
     assert verdict.value is True and "asked again" in verdict.explanation
     assert [message.type for message in model.asked[1]] == ["system", "human", "ai", "human"]
     assert model.asked[1][2].content == "It asks."
     model = scripted("It asks.", "Really.", reply("request_for_info"))
-    verdict = await BehaviourLlmJudge(model, "Sort.")(episode(), SCENARIO)
+    verdict = await BehaviourLlmJudge(grading("behaviour-llm", model, "Sort."))(episode(), SCENARIO)
     assert (verdict.value, verdict.label) == (False, "unparsed") and "Really." in verdict.explanation
     assert len(model.asked) == 2
 
@@ -64,23 +63,23 @@ async def test_both_attempts_stand_in_one_setting() -> None:
         opened.append((digest, vote))
         yield
 
-    judge = BehaviourLlmJudge(scripted("?", reply("tool_call")), "Sort.", open_vote)
+    judge = BehaviourLlmJudge(grading("behaviour-llm", scripted("?", reply("tool_call")), "Sort.", open_vote=open_vote))
     await judge(episode(), SCENARIO)
     assert opened == [(judge.config_digest, 1)]
 
 
 async def test_nothing_is_asked_of_an_answer_that_is_none() -> None:
-    verdict = await BehaviourLlmJudge(scripted(), "Sort.")(episode(" "), SCENARIO)
+    verdict = await BehaviourLlmJudge(grading("behaviour-llm", scripted(), "Sort."))(episode(" "), SCENARIO)
     assert (verdict.value, verdict.label) == (False, "unparsed")
-    verdict = await BehaviourLlmJudge(scripted(), "Sort.")(episode(end=Termination.CONTEXT_OVERFLOW), SCENARIO)
+    verdict = await BehaviourLlmJudge(grading("behaviour-llm", scripted(), "Sort."))(episode(end=Termination.CONTEXT_OVERFLOW), SCENARIO)
     assert (verdict.value, verdict.label) == (None, "")
 
 
 async def test_an_overflow_leaves_no_label_and_another_failure_raises() -> None:
-    verdict = await BehaviourLlmJudge(scripted(ContextOverflowError("too long")), "Sort.")(episode(), SCENARIO)
+    verdict = await BehaviourLlmJudge(grading("behaviour-llm", scripted(ContextOverflowError("too long")), "Sort."))(episode(), SCENARIO)
     assert (verdict.value, verdict.label) == (None, "")
     with pytest.raises(ProviderError, match="down"):
-        await BehaviourLlmJudge(scripted(ProviderError("down")), "Sort.")(episode(), SCENARIO)
+        await BehaviourLlmJudge(grading("behaviour-llm", scripted(ProviderError("down")), "Sort."))(episode(), SCENARIO)
 
 
 def test_native_calls_are_shown_as_json_once() -> None:
@@ -119,9 +118,18 @@ def test_no_reply_breaks_the_reader(written: str) -> None:
 
 
 def test_the_packaged_words_name_every_class() -> None:
-    words = load_judge_prompts().behaviour_llm
+    words = BehaviourLlmJudge.instructions
     assert all(name in words for name in ("direct_answer", "tool_call", "request_for_info", "cannot_answer", '{"classification"'))
 
 
 def test_the_digest_tells_judges_apart() -> None:
-    assert len({BehaviourLlmJudge(scripted(name=name), text).config_digest for name in ("a/b", "a/c") for text in ("x", "y")}) == 4
+    assert (
+        len(
+            {
+                BehaviourLlmJudge(grading("behaviour-llm", scripted(name=name), text)).config_digest
+                for name in ("a/b", "a/c")
+                for text in ("x", "y")
+            }
+        )
+        == 4
+    )

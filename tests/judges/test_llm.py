@@ -10,7 +10,7 @@ import pytest
 from talm_sim.errors import ContextOverflowError, ProviderError
 from talm_sim.judges.llm import LlmJudge
 from talm_sim.types import Episode, HumanEvent, Scenario, Termination, ToolEvent, Turn
-from tests.judges.scripted import scripted
+from tests.judges.scripted import grading, scripted
 
 SCENARIO = Scenario(id="s", group="perfect", turns=(Turn(messages=({"role": "user", "content": "How high is Hanoi airport?"},)),))
 EVENTS = (
@@ -25,7 +25,7 @@ def episode(answer: str = "39 ft", termination: Termination = Termination.ANSWER
 
 async def test_three_agreeing_votes_end_the_vote() -> None:
     model = scripted("Pass. Good.", "Fail", "**Pass**", "pass")
-    verdict = await LlmJudge(model, "Grade.")(episode(), SCENARIO)
+    verdict = await LlmJudge(grading("llm", model))(episode(), SCENARIO)
     assert verdict.value is True
     assert verdict.votes == (True, False, True, True)
     assert verdict.explanation == "3 Pass, 1 Fail"
@@ -34,14 +34,14 @@ async def test_three_agreeing_votes_end_the_vote() -> None:
 @pytest.mark.parametrize("votes", list(product(["Pass", "Fail"], repeat=5)))
 def test_the_majority_of_five_decides_and_no_vote_is_asked_in_vain(votes: tuple[str, ...]) -> None:
     model = scripted(*votes)
-    verdict = asyncio.run(LlmJudge(model, "Grade.")(episode(), SCENARIO))
+    verdict = asyncio.run(LlmJudge(grading("llm", model))(episode(), SCENARIO))
     assert verdict.value is (votes.count("Pass") >= 3)
     last = next(n for n in range(3, 6) if 3 in (votes[:n].count("Pass"), votes[:n].count("Fail")))
     assert len(model.asked) == last == len(verdict.votes)
 
 
 async def test_an_unreadable_vote_is_no_vote() -> None:
-    verdict = await LlmJudge(scripted("Well...", "Fail", "Pass", "It depends", "Fail"), "Grade.")(episode(), SCENARIO)
+    verdict = await LlmJudge(grading("llm", scripted("Well...", "Fail", "Pass", "It depends", "Fail")))(episode(), SCENARIO)
     assert verdict.value is False
     assert verdict.votes == (False, True, False)
     assert verdict.explanation == "1 Pass, 2 Fail, 2 unreadable"
@@ -49,7 +49,7 @@ async def test_an_unreadable_vote_is_no_vote() -> None:
 
 @pytest.mark.parametrize("votes", [("?",) * 5, ("Pass", "Fail", "?", "?", "?")])
 async def test_without_a_majority_the_verdict_is_open(votes: tuple[str, ...]) -> None:
-    verdict = await LlmJudge(scripted(*votes), "Grade.")(episode(), SCENARIO)
+    verdict = await LlmJudge(grading("llm", scripted(*votes)))(episode(), SCENARIO)
     assert verdict.value is None
     assert verdict.explanation.startswith("undecided")
 
@@ -66,7 +66,7 @@ async def test_each_vote_is_a_conversation_of_its_own_in_its_own_setting() -> No
         inside.remove(vote)
 
     model = scripted(*["Pass"] * 6)
-    judge = LlmJudge(model, "Grade.", open_vote)
+    judge = LlmJudge(grading("llm", model, open_vote=open_vote))
     await judge(episode(), SCENARIO)
     assert opened == [(judge.config_digest, "s", vote) for vote in (1, 2, 3)]
     assert not inside
@@ -79,7 +79,7 @@ async def test_each_vote_is_a_conversation_of_its_own_in_its_own_setting() -> No
 
 async def test_the_grader_sees_query_answer_calls_and_exchanges_in_the_published_order() -> None:
     model = scripted("Pass", "Pass", "Pass")
-    await LlmJudge(model, "Grade.")(episode(), SCENARIO)
+    await LlmJudge(grading("llm", model))(episode(), SCENARIO)
     assert model.asked[0][0].content == "Grade."
     parts = ["How high is Hanoi airport?", "39 ft", 'airport_info with {"iata":"HAN"}', '{"elevation": 39}', "In feet?", "Yes, in feet."]
     places = [model.questions[0].index(part) for part in parts]
@@ -88,28 +88,30 @@ async def test_the_grader_sees_query_answer_calls_and_exchanges_in_the_published
 
 async def test_without_calls_the_grader_is_shown_none() -> None:
     model = scripted("Pass", "Pass", "Pass")
-    await LlmJudge(model, "Grade.")(episode().model_copy(update={"events": ()}), SCENARIO)
+    await LlmJudge(grading("llm", model))(episode().model_copy(update={"events": ()}), SCENARIO)
     assert "Tools called" not in model.questions[0]
 
 
 @pytest.mark.parametrize("termination", [Termination.SKIPPED, Termination.TURN_LIMIT])
 async def test_no_answer_fails_without_a_vote(termination: Termination) -> None:
-    verdict = await LlmJudge(scripted(), "Grade.")(episode(" ", termination), SCENARIO)
+    verdict = await LlmJudge(grading("llm", scripted()))(episode(" ", termination), SCENARIO)
     assert verdict.value is False and termination.value in verdict.explanation
 
 
 async def test_an_unfinished_episode_is_not_judged() -> None:
-    verdict = await LlmJudge(scripted(), "Grade.")(episode(termination=Termination.INFRASTRUCTURE_ERROR), SCENARIO)
+    verdict = await LlmJudge(grading("llm", scripted()))(episode(termination=Termination.INFRASTRUCTURE_ERROR), SCENARIO)
     assert verdict.value is None and "infrastructure_error" in verdict.explanation
 
 
 async def test_a_context_overflow_leaves_the_verdict_open_and_another_failure_raises() -> None:
-    verdict = await LlmJudge(scripted("Pass", ContextOverflowError("too long")), "Grade.")(episode(), SCENARIO)
+    verdict = await LlmJudge(grading("llm", scripted("Pass", ContextOverflowError("too long"))))(episode(), SCENARIO)
     assert verdict.value is None and verdict.votes == (True,)
     with pytest.raises(ProviderError, match="down"):
-        await LlmJudge(scripted(ProviderError("down")), "Grade.")(episode(), SCENARIO)
+        await LlmJudge(grading("llm", scripted(ProviderError("down"))))(episode(), SCENARIO)
 
 
 def test_the_digest_tells_judges_apart() -> None:
-    digests = {LlmJudge(scripted(name=name), text).config_digest for name in ("a/b", "a/c") for text in ("Grade.", "Grade well.")}
+    digests = {
+        LlmJudge(grading("llm", scripted(name=name), text)).config_digest for name in ("a/b", "a/c") for text in ("Grade.", "Grade well.")
+    }
     assert len(digests) == 4

@@ -6,7 +6,7 @@ from talm_sim.errors import ContextOverflowError
 from talm_sim.judges.pairing import perfect_episodes
 from talm_sim.judges.preference import PreferenceJudge
 from talm_sim.types import Episode, Scenario, Source, Termination, Turn, Verdict
-from tests.judges.scripted import ScriptedModel, scripted
+from tests.judges.scripted import ScriptedModel, grading, scripted
 
 SCENARIO = Scenario(
     id="s-1.no-tools", group="no-tools", turns=(Turn(messages=({"role": "user", "content": "How high?"},)),), source=Source(base="s-1")
@@ -21,7 +21,9 @@ def episode(answer: str, group: str = "no-tools", epoch: int = 1, termination: T
 
 
 async def judge(model: ScriptedModel, *perfect: Episode, passed: bool | None = True, judged: Episode | None = None) -> Verdict:
-    return await PreferenceJudge(model, "Compare.", perfect_episodes(perfect), lambda _: passed)(judged or episode("without"), SCENARIO)
+    pairs = perfect_episodes(perfect)
+    context = grading("preference", model, pair=lambda one, scenario: pairs.of(scenario.base, one.epoch), earlier=lambda episode_id: passed)
+    return await PreferenceJudge(context)(judged or episode("without"), SCENARIO)
 
 
 @pytest.mark.parametrize(

@@ -1,47 +1,12 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from talm_sim.errors import PrerequisiteError
-from talm_sim.judges.prompts import load_judge_prompts, show, transcript
+from talm_sim.judges.prompts import show, transcript
 from talm_sim.types import Episode, HumanEvent, Termination, ToolEvent
-
-
-def test_the_users_file_replaces_only_what_it_names(tmp_path: Path) -> None:
-    file = tmp_path / "prompts.toml"
-    file.write_text('[agent]\nsystem = "x"\n[judge]\nllm = """\nGrade: Pass or Fail.\n"""\n', encoding="utf-8")
-    assert load_judge_prompts(file).llm == "Grade: Pass or Fail."
-    assert load_judge_prompts(file).preference == load_judge_prompts().preference
-    file.write_text('[agent]\nsystem = "x"\n', encoding="utf-8")
-    assert load_judge_prompts(file) == load_judge_prompts()
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ('[judge]\nlmm = "x"', "unknown key 'judge.lmm'. Did you mean 'llm'?"),
-        ("[judge]\nllm = 3", "'judge.llm' must be a text"),
-        ('[judge]\nllm = " "', "'judge.llm' must be a text"),
-        ("judge = 3", "'judge' must be a table"),
-        ("[judge", "not valid TOML"),
-    ],
-)
-def test_a_bad_prompt_file_is_named_with_its_fault(tmp_path: Path, text: str, message: str) -> None:
-    file = tmp_path / "prompts.toml"
-    file.write_text(text, encoding="utf-8")
-    with pytest.raises(PrerequisiteError, match=re.escape(message)) as caught:
-        load_judge_prompts(file)
-    assert str(file) in str(caught.value)
-
-
-def test_a_missing_prompt_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(PrerequisiteError, match=r"none\.toml: cannot be read"):
-        load_judge_prompts(tmp_path / "none.toml")
 
 
 @given(st.text(), st.text())

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from talm_sim.judges.base import JudgeContext
 from talm_sim.judges.reference import ReferenceJudge, gold_call_made
 from talm_sim.types import Episode, Fact, Facts, GoldCall, Scenario, Target, Termination, ToolEvent, Turn
 
@@ -26,14 +27,14 @@ def episode(answer: str, *events: ToolEvent, termination: Termination = Terminat
 
 
 async def test_a_full_answer_with_its_calls_passes() -> None:
-    verdict = await ReferenceJudge()(episode("Noi Bai, 39 ft.", event()), scenario(Facts(required=(ELEVATION, NAME)), CALL))
+    verdict = await ReferenceJudge(JudgeContext())(episode("Noi Bai, 39 ft.", event()), scenario(Facts(required=(ELEVATION, NAME)), CALL))
     assert verdict.value is True
     assert verdict.judge == "reference" and verdict.judge_config_digest
     assert verdict.explanation == "all facts (2) stand in the answer and all gold calls (1) were made"
 
 
 async def test_the_explanation_names_everything_that_lacks() -> None:
-    verdict = await ReferenceJudge()(episode("It is 40 ft.", event(ok=False)), scenario(Facts(required=(ELEVATION, NAME)), CALL))
+    verdict = await ReferenceJudge(JudgeContext())(episode("It is 40 ft.", event(ok=False)), scenario(Facts(required=(ELEVATION, NAME)), CALL))
     assert verdict.value is False
     assert verdict.explanation == (
         "fact 'elevation' (39) is not in the answer; fact 'name' (Noi Bai) is not in the answer; "
@@ -46,18 +47,18 @@ async def test_the_explanation_names_everything_that_lacks() -> None:
     [("Noi Bai, 39 ft.", ()), ("Noi Bai, 39 ft.", (event(ok=False),)), ("Noi Bai", (event(),)), ("", (event(),))],
 )
 async def test_a_lacking_call_or_fact_fails(answer: str, events: tuple[ToolEvent, ...]) -> None:
-    assert (await ReferenceJudge()(episode(answer, *events), scenario(Facts(required=(ELEVATION, NAME)), CALL))).value is False
+    assert (await ReferenceJudge(JudgeContext())(episode(answer, *events), scenario(Facts(required=(ELEVATION, NAME)), CALL))).value is False
 
 
 async def test_a_skipped_episode_fails_and_an_unfinished_one_is_not_judged() -> None:
     target = scenario(Facts(required=(ELEVATION,)))
-    assert (await ReferenceJudge()(episode("", termination=Termination.SKIPPED), target)).value is False
-    verdict = await ReferenceJudge()(episode("39", termination=Termination.REPLAY_MISS), target)
+    assert (await ReferenceJudge(JudgeContext())(episode("", termination=Termination.SKIPPED), target)).value is False
+    verdict = await ReferenceJudge(JudgeContext())(episode("39", termination=Termination.REPLAY_MISS), target)
     assert verdict.value is None and "replay_miss" in verdict.explanation
 
 
 async def test_a_scenario_without_facts_is_not_applicable() -> None:
-    verdict = await ReferenceJudge()(episode("39"), scenario(None))
+    verdict = await ReferenceJudge(JudgeContext())(episode("39"), scenario(None))
     assert verdict.value is None and verdict.explanation.startswith("not applicable")
 
 
@@ -100,6 +101,6 @@ def test_a_call_holds_its_own_arguments_whatever_else_it_holds(gold: dict[str, o
 @given(st.lists(st.integers(0, 10**6), min_size=1, max_size=5, unique=True))
 def test_an_answer_passes_exactly_when_every_fact_stands(values: list[int]) -> None:
     target = scenario(Facts(required=tuple(Fact(name=f"f{v}", value=v) for v in values)))
-    judge = ReferenceJudge()
+    judge = ReferenceJudge(JudgeContext())
     assert judge.judge(episode(" and ".join(map(str, values))), target)[0] is True
     assert judge.judge(episode(" and ".join(map(str, values[1:]))), target)[0] is False

@@ -1,75 +1,180 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
 from pathlib import Path
 
 import pytest
 
+import talm_sim
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError
-from talm_sim.judges import registry
-from talm_sim.judges.base import Judge, JudgeContext
-from talm_sim.judges.prompts import load_judge_prompts
+from talm_sim.judges.base import Judge, JudgeContext, judge_digest
 from talm_sim.judges.reference import ReferenceJudge
-from talm_sim.judges.registry import default_judges, judge_config_digest, list_judges, open_judge, register_judge
+from talm_sim.judges.registry import JUDGES, default_judges, in_order, judge_class, load_instructions, register_judge
+from talm_sim.types import Episode, Measured, Scenario, Termination, Turn, Verdict
 from tests.judges.scripted import scripted
 
 MODEL = "openai/gpt-4o"
+BUILT_IN = ("reference", "llm", "preference", "behaviour", "behaviour-llm")
 
 
-@pytest.fixture
-def mine(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    monkeypatch.setattr(registry, "_REGISTERED", {})
-
-    @register_judge("mine")
-    def build(context: JudgeContext) -> Judge:
-        judge = ReferenceJudge()
-        judge.name = "mine"
-        return judge
-
-    yield "mine"
+@pytest.fixture(autouse=True)
+def _as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a test registers is gone after it."""
+    monkeypatch.setattr(JUDGES, "_registered", {})
 
 
-@pytest.mark.parametrize("name", ["reference", "llm", "preference", "behaviour", "behaviour-llm"])
-def test_the_digest_is_known_before_the_judge_is_built(name: str) -> None:
-    context = JudgeContext(prompts=load_judge_prompts(), model=scripted(name=MODEL))
-    judge = open_judge(name, context)
-    assert judge.name == name
-    assert judge.config_digest == judge_config_digest(name, RunConfig(judge_model=MODEL))
+class Short(Judge):
+    name = "short"
+    measure = Measured(name="short", head="Short", about="the answer is shorter than 400 characters")
+
+    async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
+        return self.verdict(episode, len(episode.answer) < 400)
 
 
-def test_the_digest_follows_model_and_wording(tmp_path: Path) -> None:
-    file = tmp_path / "prompts.toml"
-    file.write_text('[judge]\nllm = "Grade."\n', encoding="utf-8")
-    configs = [RunConfig(judge_model=MODEL), RunConfig(judge_model="openai/other"), RunConfig(judge_model=MODEL, prompts=file)]
-    assert len({judge_config_digest("llm", config) for config in configs}) == 3
-    assert len({judge_config_digest("reference", config) for config in configs}) == 1
-    assert judge_config_digest("preference", configs[0]) == judge_config_digest("preference", configs[2])
+class Polite(Short):
+    name = "really-polite"
+    needs = frozenset({"model"})
+    instructions = "Is it polite?"
 
 
-def test_an_unknown_judge_is_met_with_a_hint() -> None:
-    for attempt in (lambda: open_judge("referense", JudgeContext(load_judge_prompts())), lambda: judge_config_digest("referense", RunConfig())):
-        with pytest.raises(PrerequisiteError, match=r"unknown judge 'referense'\. Did you mean 'reference'"):
-            attempt()
+@pytest.mark.parametrize(
+    ("name", "digest"),
+    [
+        ("reference", "098aedb108ce"),
+        ("llm", "b56fb6368e3a"),
+        ("preference", "9bbda2b85512"),
+        ("behaviour", "78e06dbfd276"),
+        ("behaviour-llm", "ae42b9192265"),
+    ],
+)
+def test_the_digests_of_the_built_in_judges_stay(name: str, digest: str) -> None:
+    """Stored verdicts and recorded votes are found by them."""
+    assert judge_class(name)(JudgeContext(scripted(name=MODEL))).config_digest == digest
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_every_built_in_judge_says_what_it_measures(name: str) -> None:
+    measure = judge_class(name).measure
+    assert measure.name == name.replace("-", "_")
+    assert len(measure.head) <= 7 and measure.about
+    assert JUDGES.names()[: len(BUILT_IN)] == list(BUILT_IN)
+
+
+def test_a_digest_follows_model_and_wording_where_there_is_a_model() -> None:
+    contexts = [JudgeContext(scripted(name=MODEL)), JudgeContext(scripted(name="a/b")), JudgeContext(scripted(name=MODEL), {"llm": "Grade."})]
+    assert len({judge_class("llm")(context).config_digest for context in contexts}) == 3
+    assert len({judge_class("reference")(context).config_digest for context in contexts}) == 1
+    assert judge_class("preference")(contexts[0]).config_digest == judge_class("preference")(contexts[2]).config_digest
 
 
 @pytest.mark.parametrize("name", ["llm", "preference", "behaviour-llm"])
 def test_a_judge_that_needs_a_model_says_so(name: str) -> None:
-    with pytest.raises(PrerequisiteError, match="--judge-model"):
-        open_judge(name, JudgeContext(load_judge_prompts()))
+    with pytest.raises(PrerequisiteError, match=f"judge '{name}' needs a model: add --judge-model"):
+        judge_class(name)(JudgeContext())
 
 
-def test_a_registered_judge_is_found(mine: str) -> None:
-    assert mine in list_judges()
-    assert open_judge(mine, JudgeContext(load_judge_prompts())).name == "mine"
-    assert judge_config_digest(mine, RunConfig()) != judge_config_digest("reference", RunConfig())
+def test_an_unknown_judge_is_met_with_a_hint() -> None:
+    with pytest.raises(PrerequisiteError, match=r"unknown judge 'referense'\. Did you mean 'reference'"):
+        judge_class("referense")
+
+
+async def test_a_judge_of_the_users_is_one_class() -> None:
+    assert talm_sim.register_judge(Short) is Short
+    assert (talm_sim.Judge, talm_sim.Measured) == (Judge, Measured)
+    assert JUDGES.names() == [*BUILT_IN, "short"]
+    judge = judge_class("short")(JudgeContext())
+    assert judge.config_digest == judge_digest("short", 1)
+    episode = Episode(id="e", scenario_id="s", group="g", model="m/m", answer="Brief.", termination=Termination.ANSWERED)
+    said = await judge(episode, Scenario(id="s", group="g", turns=(Turn(messages=({"role": "user", "content": "?"},)),)))
+    assert (said.judge, said.judge_config_digest, said.value, said.label) == ("short", judge.config_digest, True, "")
+
+
+class Nameless(ReferenceJudge):
+    name = None  # type: ignore[assignment]
+
+
+class Unmeasured(Short):
+    measure = "Short"  # type: ignore[assignment]
+
+
+class Needy(Short):
+    needs = frozenset({"modle"})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("judge", "message"),
+    [
+        (Nameless, "declares no `name`"),
+        (Unmeasured, "declares no `measure`"),
+        (Needy, "needs 'modle', which is none of model, pairs, earlier"),
+        (open, "is no subclass of talm_sim.Judge"),
+    ],
+)
+def test_a_class_that_is_no_judge_is_refused(judge: type[Judge], message: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(message)):
+        register_judge(judge)
+    JUDGES.register("mine", judge)
+    with pytest.raises(PrerequisiteError, match=r"judge 'mine' \(.+\) " + re.escape(message)):
+        judge_class("mine")
+
+
+def test_a_judge_has_one_name() -> None:
+    JUDGES.register("brief", Short)
+    with pytest.raises(PrerequisiteError, match=r"judge 'brief' \(--plugin \S+\) calls itself 'short'\."):
+        judge_class("brief")
+
+
+def test_what_goes_by_what_others_said_comes_last() -> None:
+    assert in_order(("preference", "llm", "reference", "llm")) == ("llm", "reference", "preference")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "prompts.toml"
+
+
+def test_the_users_file_replaces_only_what_it_names(file: Path) -> None:
+    register_judge(Polite)
+    file.write_text('[agent]\nsystem = "x"\n[judge]\nllm = """\nGrade: Pass or Fail.\n"""\nreally_polite = "Is it?"\n', encoding="utf-8")
+    texts = load_instructions(file)
+    assert texts == {"llm": "Grade: Pass or Fail.", "really_polite": "Is it?"}
+    context = JudgeContext(scripted(), texts)
+    assert [judge_class(name)(context).instructions for name in ("llm", "really-polite")] == ["Grade: Pass or Fail.", "Is it?"]
+    assert judge_class("preference")(context).instructions.startswith("You compare two answers")
+    assert Polite(JudgeContext(scripted())).instructions == Polite.instructions == "Is it polite?"
+    file.write_text('[agent]\nsystem = "x"\n', encoding="utf-8")
+    assert load_instructions(file) == load_instructions(None) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('[judge]\nlmm = "x"', "unknown key 'judge.lmm'. Did you mean 'llm'?"),
+        ('[judge]\nreference = "x"', "unknown key 'judge.reference'."),
+        ("[judge]\nllm = 3", "'judge.llm' must be a text"),
+        ('[judge]\nllm = " "', "'judge.llm' must be a text"),
+        ("judge = 3", "'judge' must be a table"),
+        ("[judge", "not valid TOML"),
+    ],
+)
+def test_a_bad_prompt_file_is_named_with_its_fault(file: Path, text: str, message: str) -> None:
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(PrerequisiteError, match=re.escape(message)) as caught:
+        load_instructions(file)
+    assert str(file) in str(caught.value)
+
+
+def test_a_missing_prompt_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(PrerequisiteError, match=r"none\.toml: cannot be read"):
+        load_instructions(tmp_path / "none.toml")
 
 
 def test_the_default_judges_are_those_the_table_needs() -> None:
     assert default_judges(RunConfig()) == ("reference",)
     assert default_judges(RunConfig(judge_model=MODEL)) == ("reference", "llm", "preference")
     assert default_judges(RunConfig(judge_model=MODEL, split="perfect")) == ("reference", "llm")
-    assert default_judges(RunConfig(judge_model=MODEL, judge=("preference", "llm"))) == ("llm", "preference")
+    assert default_judges(RunConfig(judge_model=MODEL, judge=("llm",))) == ("llm",)
     assert default_judges(RunConfig(judge_model=MODEL), groups=("replaceable",)) == ("reference", "llm")
 
 
@@ -78,5 +183,3 @@ def test_multiple_choice_needs_judges_only_for_free_answers() -> None:
     assert default_judges(RunConfig(task="when2call", mode="judge")) == ("behaviour",)
     assert default_judges(RunConfig(task="when2call", mode="judge", judge_model=MODEL)) == ("behaviour", "behaviour-llm")
     assert default_judges(RunConfig(task="when2call", mode="judge", judge_model=MODEL, judge=("behaviour-llm",))) == ("behaviour-llm",)
-    with pytest.raises(ValueError, match=r"behaviour-llm.*--judge-model"):
-        RunConfig(task="when2call", mode="judge", judge=("behaviour-llm",))

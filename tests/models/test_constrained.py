@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.messages.tool import invalid_tool_call, tool_call
 
-from talm_sim.agent.awareness import CHOICES, parse_awareness
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import GenerationSettings
 from talm_sim.models.constrained import action_schema, choice_schema, describe_tools, read_action, read_label
 from talm_sim.models.openai_servers import open_compatible
 from talm_sim.models.request import ModelRequest
+from talm_sim.models.yes_no import YES_NO_IDK, read_yes_no
 from talm_sim.types import ModelTurn, ToolCall, ToolSpec
 from tests.models.loopback import Answer, Seen, chat_answer, loopback
 
@@ -97,7 +97,7 @@ def test_every_string_and_array_of_the_schema_is_bounded() -> None:
         return ([schema] if own else []) + [one for part in schema.values() for one in unbounded(part)]
 
     assert unbounded(action_schema([AIRPORT, ASK])) == []
-    assert unbounded(choice_schema(CHOICES)) == []
+    assert unbounded(choice_schema(YES_NO_IDK)) == []
 
 
 async def test_the_request_shows_tools_and_format_in_plain_roles() -> None:
@@ -176,7 +176,7 @@ def test_no_json_object_raises(value: dict[str, Any]) -> None:
 
 
 async def test_a_label_is_asked_for_with_a_reason_and_without_tools() -> None:
-    turn, request = await act(written({"answer": "IDK", "reason": "no date"}), choices=CHOICES)
+    turn, request = await act(written({"answer": "IDK", "reason": "no date"}), choices=YES_NO_IDK)
     assert turn.text == "IDK. Reason: no date"
     assert turn.raw_text == '{"answer": "IDK", "reason": "no date"}'
     schema = request.body["response_format"]["json_schema"]["schema"]
@@ -184,15 +184,15 @@ async def test_a_label_is_asked_for_with_a_reason_and_without_tools() -> None:
     assert request.body["messages"][0]["content"] == 'Help.\n\nWrite JSON: {"answer": "...", "reason": "..."}'
 
 
-@given(st.sampled_from(CHOICES), st.text(max_size=80))
+@given(st.sampled_from(YES_NO_IDK), st.text(max_size=80))
 def test_the_label_chosen_is_the_label_read_whatever_the_reason(choice: str, reason: str) -> None:
     text = read_label(json.dumps({"answer": choice, "reason": reason}))
-    assert parse_awareness(text).value == choice.lower()
+    assert read_yes_no(text).value == choice.lower()
 
 
 @pytest.mark.parametrize("reason", ["No", "or No", ", IDK", "/no", "Yes or no"])
 def test_a_reason_that_is_a_label_is_no_second_label(reason: str) -> None:
-    assert parse_awareness(read_label(json.dumps({"answer": "Yes", "reason": reason}))).value == "yes"
+    assert read_yes_no(read_label(json.dumps({"answer": "Yes", "reason": reason}))).value == "yes"
 
 
 def test_a_label_cut_short_is_kept() -> None:

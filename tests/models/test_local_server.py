@@ -8,10 +8,10 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.messages.tool import invalid_tool_call, tool_call
 
-from talm_sim.agent.awareness import CHOICES, parse_awareness
 from talm_sim.errors import ContextOverflowError, ProviderError
 from talm_sim.models.base import GenerationSettings
 from talm_sim.models.registry import open_model
+from talm_sim.models.yes_no import YES_NO_IDK, read_yes_no
 from talm_sim.types import AwarenessValue, ToolSpec
 
 SERVER = os.environ.get("VLLM_BASE_URL", "")
@@ -69,6 +69,6 @@ async def test_a_constrained_model_writes_one_action_or_one_label() -> None:
         turn = await model.generate(messages, (TOOL,), GenerationSettings(seed=1))
         assert bool(turn.text) is not bool(turn.tool_calls)
         assert turn.unparsable_calls == ()
-    turn = await model.generate(MESSAGES, (), GenerationSettings(seed=1, choices=CHOICES))
+    turn = await model.generate(MESSAGES, (), GenerationSettings(seed=1, choices=YES_NO_IDK))
     await model.aclose()
-    assert parse_awareness(turn.text) is not AwarenessValue.UNPARSED
+    assert read_yes_no(turn.text) is not AwarenessValue.UNPARSED

@@ -44,7 +44,7 @@ def test_outputs_become_runs_with_their_grades(release: Path, tmp_path: Path) ->
     assert (alone.id, alone.config.human, alone.finished, alone.total) == ("fail-talms-big_4", "none", 4, 4)
     (row,) = alone.summary_records()
     assert (row["pass_rate"], row["pass_judge"], row["awareness"], row["n"]) == (0.75, "published", 1.0, 4)
-    assert helped.config.human == "recorded"
+    assert helped.config.human == "recorded" and helped.measures() == {}
     assert helped.summary_records()[0]["interaction"] == 1.0
     assert [info.problem for info in list_runs(tmp_path / "runs")] == ["", ""]
 
@@ -54,6 +54,9 @@ def test_imported_answers_can_be_judged_again_but_not_run(release: Path, tmp_pat
     (row,) = judge(alone.path, judge=("reference",)).summary_records()
     assert (row["pass_rate"], row["pass_judge"]) == (0.75, "published")  # `reference` does not apply, and the published grades stay
     assert "reference" in {verdict.judge for verdict in alone.verdicts()}
+    assert list(alone.measures()) == ["reference"]
+    judge(alone.path, judge=("reference",))
+    assert {verdict.judge for verdict in alone.verdicts()} == {"published", "reference"}  # nor are they lost the second time
     with pytest.raises(PrerequisiteError, match="was imported; there is nothing to run"):
         resume(alone.path)
 

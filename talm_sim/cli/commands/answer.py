@@ -13,7 +13,7 @@ from talm_sim.cli.prompt import CLOSED, LATER, WONT_SAY, LineReader, Reply, ask
 from talm_sim.cli.text import clean, count, one_line
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.runs.questions import AnswerStatus, Question, answer
-from talm_sim.runs.stored import StoredRun, load_run
+from talm_sim.runs.load import StoredRun, load_run
 
 __all__ = ["command"]
 

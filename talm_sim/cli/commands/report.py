@@ -17,7 +17,7 @@ from talm_sim.cli.table import HEADS, Block, decimal, interval
 from talm_sim.cli.text import clean, one_line
 from talm_sim.errors import PrerequisiteError
 from talm_sim.recordings.files import write_atomically
-from talm_sim.runs.stored import StoredRun, list_runs, load_run
+from talm_sim.runs.load import StoredRun, list_runs, load_run
 
 __all__ = ["command"]
 

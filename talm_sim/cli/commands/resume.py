@@ -10,7 +10,7 @@ import click
 from talm_sim.cli.arguments import run_argument, run_dir_option
 from talm_sim.cli.options import ConfigCommand, collect, config_options
 from talm_sim.config import Scope
-from talm_sim.runs.stored import load_run
+from talm_sim.runs.load import load_run
 
 __all__ = ["command"]
 

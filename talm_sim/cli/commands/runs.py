@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from talm_sim.cli.arguments import json_option, print_json, print_list, run_dir_option
-from talm_sim.runs.stored import RunInfo, list_runs
+from talm_sim.runs.load import RunInfo, list_runs
 
 __all__ = ["command"]
 

@@ -12,7 +12,7 @@ from talm_sim.cli.choice_table import BEHAVIOUR_LABELS
 from talm_sim.cli.console import print_page
 from talm_sim.cli.transcript import transcript
 from talm_sim.errors import PrerequisiteError
-from talm_sim.runs.stored import StoredRun, load_run
+from talm_sim.runs.load import StoredRun, load_run
 from talm_sim.types import Episode
 
 __all__ = ["command"]

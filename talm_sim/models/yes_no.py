@@ -1,7 +1,7 @@
-"""The awareness question's answer, parsed.
+"""An answer to a Yes/No question, read: Yes, No or I don't know.
 
-The agent is asked, before it acts, whether it has the information (or the tools) it needs, and starts its answer with Yes, No or IDK
-(Fail-TaLMs, section 4.2). The parser forgives form, never content: whatever does not open with one of the three is `unparsed`.
+Agents are asked such a question before they act (the awareness question of Fail-TaLMs, section 4.2), graders after. The reader forgives form,
+never content: whatever does not open with one of the three is `unparsed`.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import re
 from talm_sim.models.parsing import opening
 from talm_sim.types import AwarenessValue
 
-__all__ = ["CHOICES", "parse_awareness"]
+__all__ = ["YES_NO_IDK", "read_yes_no"]
 
-CHOICES = ("Yes", "No", "IDK")
-"""The labels the agent chooses from, in the order the question names them."""
+YES_NO_IDK = ("Yes", "No", "IDK")
+"""The labels to choose from, in the order a question names them."""
 
 _LABEL = re.compile(r"(?:(?:my|the|final|short)\s+)*(?:answer|response|awareness|verdict)\W*(?:is\b)?\W*", re.IGNORECASE)
 _OPENINGS = (
@@ -30,16 +30,16 @@ _SECOND_LABEL = re.compile(r"\W{0,3}(?:\s*(?:/|,|\||or|and)\s*)\W{0,3}(?:yes|no|
 """An answer that lists the labels ("Yes, No, or IDK", "yes/no") chooses none of them."""
 
 
-def parse_awareness(raw: str) -> AwarenessValue:
+def read_yes_no(raw: str) -> AwarenessValue:
     """Read the label an answer opens with.
 
     Case, quotes, markdown, an "Answer:" in front and thinking blocks are forgiven.
 
-    >>> parse_awareness("**Yes**, I can look both up.").value
+    >>> read_yes_no("**Yes**, I can look both up.").value
     'yes'
-    >>> parse_awareness("I don't know which airport is meant.").value
+    >>> read_yes_no("I don't know which airport is meant.").value
     'idk'
-    >>> parse_awareness("Sure! Let me help.").value
+    >>> read_yes_no("Sure! Let me help.").value
     'unparsed'
     """
     text = opening(raw, _LABEL)

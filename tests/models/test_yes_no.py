@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from talm_sim.agent.awareness import parse_awareness
+from talm_sim.models.yes_no import read_yes_no
 from talm_sim.types import AwarenessValue
 
 YES, NO, IDK, UNPARSED = AwarenessValue.YES, AwarenessValue.NO, AwarenessValue.IDK, AwarenessValue.UNPARSED
@@ -44,7 +44,7 @@ YES, NO, IDK, UNPARSED = AwarenessValue.YES, AwarenessValue.NO, AwarenessValue.I
     ],
 )
 def test_reads_the_opening_label_and_guesses_nothing(raw: str, value: AwarenessValue) -> None:
-    assert parse_awareness(raw) is value
+    assert read_yes_no(raw) is value
 
 
 @given(
@@ -55,14 +55,14 @@ def test_reads_the_opening_label_and_guesses_nothing(raw: str, value: AwarenessV
 )
 def test_form_does_not_matter(label: tuple[str, AwarenessValue], front: str, back: str, upper: bool) -> None:
     text = label[0].upper() if upper else label[0].lower()
-    assert parse_awareness(front + text + back) is label[1]
+    assert read_yes_no(front + text + back) is label[1]
 
 
 @given(st.text())
 def test_any_text_gets_a_value(raw: str) -> None:
-    assert parse_awareness(raw) in AwarenessValue
+    assert read_yes_no(raw) in AwarenessValue
 
 
 @given(st.text(alphabet=st.characters(blacklist_characters="<>"), max_size=60), st.sampled_from(["Yes.", "No.", "IDK."]))
 def test_what_was_thought_never_counts(thought: str, answer: str) -> None:
-    assert parse_awareness(f"<think>{thought}</think>{answer}") is parse_awareness(answer)
+    assert read_yes_no(f"<think>{thought}</think>{answer}") is read_yes_no(answer)

@@ -1,0 +1,208 @@
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from talm_sim.config import RunConfig
+from talm_sim.errors import CassetteMissError, PrerequisiteError, ProviderError
+from talm_sim.judges.base import Judge, JudgeContext
+from talm_sim.judges.registry import JUDGES, register_judge
+from talm_sim.models import registry as models
+from talm_sim.models.request import ModelRequest
+from talm_sim.recordings import CassetteLibrary
+from talm_sim.runs import rows
+from talm_sim.runs.api import judge_async, run, run_async
+from talm_sim.runs.batch import run_batch
+from talm_sim.runs.events import JudgeProgress, RunEvent
+from talm_sim.runs.judging import check_judges, open_grader, score
+from talm_sim.runs.manifest import create_run
+from talm_sim.runs.store import RunStore
+from talm_sim.types import Episode, Measured, Scenario, Source, Turn, Verdict
+from tests.judges.scripted import ScriptedModel, scripted
+from tests.runs.recorded_world import make_world
+from tests.runs.scripted import ScriptedRunner, new_run
+
+
+class CountingJudge(Judge):
+    """Passes everything, but for the episodes it fails on."""
+
+    name = "counting"
+    measure = Measured(name="counting", head="Count", about="always yes")
+
+    def __init__(self, digest: str = "one", fails_on: dict[str, Exception] | None = None) -> None:
+        super().__init__(JudgeContext())
+        self.config_digest = digest
+        self.fails_on = fails_on or {}
+        self.calls: list[str] = []
+        self.most_at_once = 0
+        self._at_once = 0
+
+    async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
+        assert scenario.id == episode.scenario_id
+        self.calls.append(episode.id)
+        self._at_once += 1
+        self.most_at_once = max(self.most_at_once, self._at_once)
+        await asyncio.sleep(0.002)
+        self._at_once -= 1
+        if episode.id in self.fails_on:
+            raise self.fails_on[episode.id]
+        return self.verdict(episode, True)
+
+
+async def finished_run(directory: Path, number: int = 10) -> Path:
+    run = new_run(directory, number)
+    async with RunStore.open(run) as store:
+        await run_batch(store, ScriptedRunner())
+    return run
+
+
+async def test_every_episode_is_judged_once_several_at_once(tmp_path: Path) -> None:
+    judge = CountingJudge()
+    events: list[RunEvent] = []
+    async with RunStore.open(await finished_run(tmp_path)) as store:
+        assert await score(store, [judge], max_at_once=4, on_event=events.append) == 0
+        assert await score(store, [judge], max_at_once=4, on_event=events.append) == 0
+        assert len(list(rows.verdicts(store.reader, [("counting", "one")]))) == 10
+    assert sorted(judge.calls) == [f"plain-{n:03}" for n in range(10)]
+    assert judge.most_at_once == 4
+    assert events[-1] == JudgeProgress("counting", 10, 10)
+    assert len(events) == 10
+
+
+async def test_another_config_is_another_verdict(tmp_path: Path) -> None:
+    async with RunStore.open(await finished_run(tmp_path, 2)) as store:
+        await score(store, [CountingJudge("one"), CountingJudge("two")])
+        assert len(list(rows.verdicts(store.reader, [("counting", "one")]))) == 2
+        assert len(list(rows.verdicts(store.reader, [("counting", "one"), ("counting", "two")]))) == 4
+
+
+@pytest.mark.parametrize("error", [ProviderError("no answer"), CassetteMissError("not recorded")])
+async def test_a_judge_that_fails_leaves_an_open_verdict_and_is_asked_again(tmp_path: Path, error: Exception) -> None:
+    run = await finished_run(tmp_path, 3)
+    async with RunStore.open(run) as store:
+        assert await score(store, [CountingJudge(fails_on={"plain-001": error})]) == 1
+        said = {verdict.episode_id: verdict for verdict in rows.verdicts(store.reader, [("counting", "one")])}
+        assert said["plain-001"].value is None
+        assert said["plain-001"].explanation == f"not judged: {error}"
+        assert said["plain-000"].value is True
+        again = CountingJudge()
+        assert await score(store, [again]) == 0
+        assert again.calls == ["plain-001"]
+        assert {verdict.value for verdict in rows.verdicts(store.reader, [("counting", "one")])} == {True}
+
+
+async def test_a_bug_in_a_judge_is_raised_and_what_was_judged_is_kept(tmp_path: Path) -> None:
+    run = await finished_run(tmp_path)
+    async with RunStore.open(run) as store:
+        with pytest.raises(ZeroDivisionError):
+            await score(store, [CountingJudge(fails_on={"plain-005": ZeroDivisionError()})], max_at_once=1)
+        assert store.judged_ids("counting", "one") == {f"plain-{n:03}" for n in range(5)}
+
+
+@pytest.fixture
+def mine(monkeypatch: pytest.MonkeyPatch) -> type[Judge]:
+    """A judge of the user's, registered for one test."""
+    monkeypatch.setattr(JUDGES, "_registered", {})
+
+    @register_judge
+    class Mine(Judge):
+        name = "mine"
+        measure = Measured(name="mine", head="Mine", about="it is mine")
+
+        async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
+            return self.verdict(episode, True)
+
+    return Mine
+
+
+class Opened:
+    """A provider `scripted/...` whose models grade `Win`, `Lose` by turns; it keeps count of them."""
+
+    def __init__(self) -> None:
+        self.opened = 0
+        self.closed = 0
+
+    def __call__(self, request: ModelRequest) -> ScriptedModel:
+        model = scripted(*["Win", "Lose"] * 9, name=request.name)
+        self.opened += 1
+
+        async def aclose() -> None:
+            self.closed += 1
+
+        model.aclose = aclose  # type: ignore[method-assign]
+        return model
+
+
+@pytest.fixture
+def grader(monkeypatch: pytest.MonkeyPatch) -> Opened:
+    opened = Opened()
+    monkeypatch.setitem(models._registered, "scripted", models.Provider("scripted", "", "", opened, local=True))
+    return opened
+
+
+async def paired_run(directory: Path) -> Path:
+    """A finished run of a `perfect` scenario and its no-tools twin."""
+    turns = (Turn(messages=({"role": "user", "content": "How high?"},)),)
+    scenarios = [Scenario(id="s", group="perfect", turns=turns), Scenario(id="s.no", group="no-tools", turns=turns, source=Source(base="s"))]
+    path = create_run(directory, "paired", RunConfig(model="sim/x", human="none", run_dir=directory), scenarios)
+    async with RunStore.open(path) as store:
+        await run_batch(store, ScriptedRunner())
+    return path
+
+
+async def test_a_comparison_goes_by_what_a_judge_of_the_users_said(tmp_path: Path, mine: type[Judge], grader: Opened) -> None:
+    stored = await judge_async(await paired_run(tmp_path), judge=("preference", "mine"), judge_model="scripted/x")
+    said = {verdict.episode_id: verdict.explanation for verdict in stored.verdicts() if verdict.judge == "preference"}
+    assert said["s.no"].startswith("win against the answer with tools")
+    assert said["s"].startswith("not applicable")
+
+
+def test_a_judge_that_lacks_its_model_is_known_before_anything_runs(tmp_path: Path, mine: type[Judge]) -> None:
+    mine.needs = frozenset({"model"})
+    with pytest.raises(PrerequisiteError, match=r"^judge 'mine' needs a model: add --judge-model PROVIDER/NAME\.$"):
+        run(**make_world(tmp_path), judge=("mine",))
+    assert not (tmp_path / "runs").exists()
+
+
+async def test_a_run_opens_the_judges_model_once(tmp_path: Path, mine: type[Judge], grader: Opened) -> None:
+    mine.needs = frozenset({"model"})
+    stored = await run_async(**make_world(tmp_path), judge=("mine",), judge_model="scripted/x")
+    assert {verdict.value for verdict in stored.verdicts()} == {True}
+    assert (grader.opened, grader.closed) == (1, 1)
+
+
+async def test_a_shared_model_is_closed_by_who_opened_it(tmp_path: Path) -> None:
+    model = scripted(name="scripted/x")
+    asked: list[str] = []
+
+    def shared(name: str, **arguments: object) -> ScriptedModel:
+        asked.append(name)
+        return model
+
+    config = RunConfig(judge_model="sim/oracle")
+    async with open_grader(config, CassetteLibrary(tmp_path), [], shared) as opened:
+        assert opened.model is model
+    assert asked == ["sim/oracle"]
+
+
+async def test_what_judges_measure_is_stored_with_the_run(tmp_path: Path, mine: type[Judge]) -> None:
+    stored = await judge_async(await paired_run(tmp_path), judge=("reference", "mine"))
+    JUDGES._registered.clear()
+    assert stored.measures() == {
+        "reference": Measured(name="reference", head="Ref", about="the required facts stand in the answer, no gold call is missing"),
+        "mine": mine.measure,
+    }
+    assert [verdict.judge for verdict in stored.verdicts()] == ["reference"] * 2 + ["mine"] * 2
+    assert stored.summary_records() and stored.to_records()[0]["mine"] is True
+    with pytest.raises(PrerequisiteError, match=r"^--judge: unknown judge 'mine'\.[^\n]+$"):
+        await judge_async(stored.path)
+
+
+def test_judges_are_checked_by_name_and_wording(tmp_path: Path) -> None:
+    check_judges(["reference", "llm"], RunConfig(judge_model="a/b"))
+    file = tmp_path / "prompts.toml"
+    file.write_text('[judge]\nlmm = "x"\n', encoding="utf-8")
+    with pytest.raises(PrerequisiteError, match=r"unknown key 'judge\.lmm'"):
+        check_judges(["reference"], RunConfig(prompts=file))
