@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import groupby
 
-from rich.text import Text
-
-from talm_sim.cli.choice_table import choice_lines
-from talm_sim.cli.table import Block, decimal, interval, table_lines
+from talm_sim.cli._summaries_old import choice_summary, talm_summary
+from talm_sim.cli.layout import Block
 from talm_sim.cli.text import count
 from talm_sim.config import RunConfig, Traffic
 from talm_sim.judges.asking import AskScores
-from talm_sim.judges.choices import ChoiceSummary
 from talm_sim.judges.metrics import GroupSummary
 from talm_sim.runs.stored import StoredRun
 from talm_sim.types import Episode
+from talm_sim.types.figures import decimal, interval
 
-__all__ = ["FAILED", "AnyBlock", "ChoiceBlock", "block_lines", "block_of", "human_label", "traffic_label"]
+__all__ = ["FAILED", "block_of", "human_label", "traffic_label"]
 
 FAILED = ("infrastructure_error", "replay_miss")
 """Terminations that mean a run did not do what it should have."""
@@ -37,28 +33,16 @@ _JUDGES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ChoiceBlock:
-    """A run of task `when2call`; its fields are those of `Block`."""
-
-    title: str
-    summaries: Sequence[ChoiceSummary]
-    notes: Sequence[str] = ()
-    is_control: bool = False
-
-
-AnyBlock = Block | ChoiceBlock
-
-
-def block_of(stored: StoredRun) -> AnyBlock:
+def block_of(stored: StoredRun) -> Block:
     """Summarize a stored run."""
     config = stored.config
     control = config.model.startswith("sim/")
     title = f"control: {config.model}" if control else config.model
     if config.task == "when2call":
         shown = f"template: {config.template}" if config.template != "auto" else "messages and native tools, no template"
-        notes = [f"{traffic_label(stored)}; {shown}", *_unfinished(stored), *_manifest_notes(stored)]
-        return ChoiceBlock(title, [stored.choice_summary()], notes, control)
+        choice = choice_summary(stored.choice_summary())
+        notes = [*choice.notes, f"{traffic_label(stored)}; {shown}", *_unfinished(stored), *_manifest_notes(stored)]
+        return Block(title, [choice], notes, control)
     summaries = stored.summary()
     notes = [
         traffic_label(stored),
@@ -69,22 +53,7 @@ def block_of(stored: StoredRun) -> AnyBlock:
         *_group_notes((summary.group, note) for summary in summaries for note in summary.notes),
         *_manifest_notes(stored),
     ]
-    return Block(f"{title}, {human_label(stored)}{_damage(config)}", summaries, notes, control)
-
-
-def block_lines(blocks: Sequence[AnyBlock]) -> Iterator[Text]:
-    """Render blocks below each other, those of task `talm` below one head; no line is wider than 80 columns."""
-    for number, (kind, same) in enumerate(groupby(blocks, type)):
-        if number:
-            yield Text()
-        if kind is Block:
-            yield from table_lines([block for block in same if isinstance(block, Block)])
-            continue
-        for place, block in enumerate(same):
-            if place:
-                yield Text()
-            if isinstance(block, ChoiceBlock):
-                yield from choice_lines(block.title, block.summaries, block.notes, block.is_control)
+    return Block(f"{title}, {human_label(stored)}{_damage(config)}", [talm_summary(one) for one in summaries], notes, control)
 
 
 def _manifest_notes(stored: StoredRun) -> Iterator[str]:

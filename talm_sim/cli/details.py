@@ -65,7 +65,7 @@ def _figure_lines(one: Measure) -> Iterator[Text]:
     # Too much for one line: the words first, what they are about below them.
     yield from map(Text, wrapped(f"{name} {note}", 77, "    ", " " * 8))
     room = max(5, _RIGHT - len(rest))
-    yield Text(fit(value, room, right=True), style=style).append(fit(rest, min(len(rest), _RIGHT - room)), style="dim")
+    yield Text(fit(value, room, right=True), style=style).append(rest[: _RIGHT - room], style="dim")
 
 
 def _one_beside(summary: Summary, matrix: Matrix) -> tuple[str, dict[str, Measure]]:
@@ -80,32 +80,40 @@ def _matrix_lines(matrix: Matrix, head: str, side: dict[str, Measure]) -> Iterat
     needed = max((len(number) + 2 for row in numbers for number in row), default=0)
     narrow = min(max(_NARROW, needed), _CELLS)
     count = len(matrix.columns)
-    parts = max(1, ceil(count / (_CELLS // narrow)))
-    size = max(1, ceil(count / parts))
+    size = max(1, ceil(count / max(1, ceil(count / (_CELLS // narrow)))))
     width = max(narrow, min(_BROAD, _CELLS // size))
-    heads = matrix.heads or matrix.columns
+    rows, heads, legend = _labels(matrix, width - 1)
     for start in range(0, max(1, count), size):
         if start:
             yield Text()
-        last = start + size >= count
-        top = f"  {AXES}".ljust(_LABEL)
-        top += "".join(" " + fit(one, width - 1, right=True) for one in heads[start : start + size])
-        yield Text(top + (fit(head, _SIDE, right=True) if last and head else ""), style="bold")
-        for label, counts, texts in zip(matrix.rows, matrix.counts, numbers, strict=True):
+        # What stands beside the matrix is printed once, beside its last part.
+        last = bool(head) and start + size >= count
+        top = f"  {AXES}".ljust(_LABEL) + "".join(" " + fit(one, width - 1, right=True) for one in heads[start : start + size])
+        yield Text(top + (fit(head, _SIDE, right=True) if last else ""), style="bold")
+        for row, label, counts, texts in zip(matrix.rows, rows, matrix.counts, numbers, strict=True):
             support = sum(counts)
             line = Text("  " + fit(label, _LABEL - 3) + " ")
             for cell, text in zip(counts[start : start + size], texts[start : start + size], strict=True):
                 # The space between two cells stays unshaded.
                 line.append(" ")
                 line.append(fit(text, width - 2, right=True) + " ", style=_shade(cell / support if support else 0))
-            if last and head:
-                line.append(fit(shown(side.get(label)), _SIDE, right=True), style="" if support else "dim")
+            if last:
+                line.append(fit(shown(side.get(row)), _SIDE, right=True), style="" if support else "dim")
             yield line
-    cut = {one for one in matrix.rows if cell_len(flat(one)) > _LABEL - 3}
-    cut |= set() if matrix.heads else {one for one in matrix.columns if cell_len(flat(one)) > width - 1}
-    if cut:
-        names = ", ".join(flat(one) for one in dict.fromkeys((*matrix.rows, *matrix.columns)) if one in cut)
-        yield from (Text(line, style="dim") for line in wrapped(f"in full: {names}", 77, "  ", "    "))
+    yield from (Text(line, style="dim") for line in wrapped(", ".join(legend), 77, "  ", "    "))
+
+
+def _labels(matrix: Matrix, width: int) -> tuple[list[str], list[str], list[str]]:
+    """Labels down and across, and what they stand for: numbers where the columns' names do not fit."""
+    rows, heads = list(map(flat, matrix.rows)), list(map(flat, matrix.heads or matrix.columns))
+    names = list(map(flat, matrix.columns))
+    if all(cell_len(head) <= width for head in heads):
+        return rows, heads, [f"{row[: _LABEL - 4]}… is {row}" for row in rows if cell_len(row) > _LABEL - 3]
+    numbers = {name: str(number) for number, name in enumerate(names, 1)}
+    # A number is not torn from its name.
+    legend = [f"{number}\N{NO-BREAK SPACE}{name}" for name, number in numbers.items()]
+    legend += [row for row in rows if row not in numbers and cell_len(row) > _LABEL - 3]
+    return [f"{numbers[row]} {row}" if row in numbers else row for row in rows], [str(number) for number in range(1, len(names) + 1)], legend
 
 
 def _shade(share: float) -> str:

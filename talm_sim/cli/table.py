@@ -97,15 +97,15 @@ class _Table:
     def __init__(self, measures: dict[str, Measure], summaries: Sequence[Summary]) -> None:
         self._measures = measures
         self._summaries = summaries
-        self._width = max(_NARROW, min(_BROAD, (_TEXT + 3 - _LEFT) // max(1, len(measures))))
+        self._width = max(_NARROW, min(_BROAD, (_WIDTH - _LEFT) // max(1, len(measures))))
         self._left = min(_LEFT, _WIDTH - self._width * len(measures))
 
     def head(self) -> Iterator[Text]:
         heads = "".join(self._cell(one.head) for one in self._measures.values())
         yield Text("n".rjust(self._left) + heads, style="bold")
-        judges = "".join(self._cell(self._by(name)) for name in self._measures).rstrip()
-        if judges:
-            yield Text(" " * self._left + judges, style="dim")
+        judges = self._judges()
+        if judges.strip():
+            yield Text(" " * self._left + judges.rstrip(), style="dim")
 
     def rows(self, summary: Summary) -> Iterator[Text]:
         of = {one.name: one for one in summary.measures if one.place == "column"}
@@ -128,14 +128,22 @@ class _Table:
     def _cell(self, text: str) -> str:
         return " " + fit(text, self._width - 1, right=True)
 
-    def _by(self, name: str) -> str:
-        """The judge of a column, where all groups have the same and it is short enough."""
-        every = [(one.by, summary.n) for summary in self._summaries for one in summary.measures if one.name == name and one.place == "column"]
-        if not any(by for by, _ in every):
-            return ""
-        found = {by for by, n in every if n}
-        by = found.pop() if len(found) == 1 else ""
-        return by if 0 < cell_len(by) < self._width else _OTHERS
+    def _judges(self) -> str:
+        """The judge of each column that has one, where all groups have the same and it is short enough."""
+        line = ""
+        for name in self._measures:
+            every = [(one.by, summary.n) for summary in self._summaries for one in summary.measures if (one.name, one.place) == (name, "column")]
+            # Beside an empty cell it may fill its own.
+            room = max(self._width - 1, len(_OTHERS)) if not line or line.endswith(" ") else self._width - 1
+            found = {by for by, n in every if n}
+            by = found.pop() if len(found) == 1 else ""
+            if not any(by for by, _ in every):
+                line += " " * self._width
+            elif 0 < cell_len(by) <= room:
+                line += by.rjust(self._width)
+            else:
+                line += (_OTHERS if len(_OTHERS) <= room else _OTHERS.split()[-1]).rjust(self._width)
+        return line
 
 
 def _title(block: Block) -> Iterator[Text]:

@@ -28,11 +28,13 @@ def interval(one: Rate | Measure | None) -> str:
 
 
 def shown(one: Measure | None) -> str:
-    """The value of a measure: a share with two decimals, a number as it is, a dash where it could not be had.
+    """The value of a measure: with two decimals, a whole number as it is, a dash where it could not be had.
 
     >>> shown(Measure(name="a", head="A", value=0.5)), shown(Measure(name="a", head="A", kind="number", value=1234)), shown(None)
     ('.50', '1,234', '\N{EN DASH}')
     """
-    if one is None or one.value is None or one.kind != "number":
-        return decimal(one.value if one else None)
-    return f"{one.value:,}" if isinstance(one.value, int) else f"{one.value:,.2f}"
+    if one is None or one.value is None:
+        return DASH
+    if one.kind == "number":
+        return f"{one.value:,}" if isinstance(one.value, int) else f"{one.value:,.2f}".removeprefix("0")
+    return decimal(one.value)
