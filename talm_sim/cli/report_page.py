@@ -8,21 +8,18 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from talm_sim.cli.blocks import AnyBlock, ChoiceBlock
-from talm_sim.cli.choice_table import HALLUCINATION_LABELS, choice_notes, choice_rates
-from talm_sim.cli.report_picture import hallucinations_svg, matrix_svg
+from talm_sim.cli.details import AXES, figure_counts
+from talm_sim.cli.layout import Block, beside, columns, lines
+from talm_sim.cli.report_picture import bars, matrix_svg, rates_svg
 from talm_sim.cli.shades import shade
-from talm_sim.cli.table import HEADS, Block, decimal, interval
-from talm_sim.cli.text import clean
-from talm_sim.judges.choices import HALLUCINATIONS, ChoiceSummary
-from talm_sim.types import Rate
+from talm_sim.cli.text import flat
+from talm_sim.types import Matrix, Measure, Summary
+from talm_sim.types.figures import interval, shown
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
 __all__ = ["report_page"]
-
-_RATE_NAMES = {"pass_rate": "pass rate", "skip": "skips", "unexpected": "unexpected outcomes"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,19 +30,17 @@ class _Cell:
     limits: str = ""
 
     @classmethod
-    def of(cls, rate: Rate | None) -> _Cell:
-        return cls(decimal(rate.value if rate else None), interval(rate))
+    def of(cls, one: Measure | None) -> _Cell:
+        return cls(shown(one), interval(one))
 
 
-def report_page(blocks: Sequence[AnyBlock]) -> str:
+def report_page(blocks: Sequence[Block]) -> str:
     """Return the page over runs, one section each, in this order.
 
     Raises:
-        PrerequisiteError: A run of task `when2call` is among them, and matplotlib is not installed.
+        PrerequisiteError: A matrix is to be drawn, and matplotlib is not installed.
     """
-    heads = [(head, _RATE_NAMES.get(name, name)) for name, head in HEADS.items()]
-    sections = [_section(block, f"run{place}") for place, block in enumerate(blocks, 1)]
-    return _template().render(sections=sections, heads=heads)
+    return _template().render(sections=[_section(block, f"run{place}") for place, block in enumerate(blocks, 1)], axes=AXES)
 
 
 @cache
@@ -56,55 +51,61 @@ def _template() -> Template:
     return environment.from_string((resources.files("talm_sim.cli") / "report_page.html").read_text(encoding="utf-8"))
 
 
-def _section(block: AnyBlock, name: str) -> dict[str, Any]:
-    shared = {"id": name, "title": _text(block.title), "control": block.is_control, "rows": [], "choices": []}
-    if isinstance(block, ChoiceBlock):
-        choices = [_choice(summary, f"{name}-{place}") for place, summary in enumerate(block.summaries, 1)]
-        notes = [note for summary in block.summaries for note in choice_notes(summary)]
-        return shared | {"choices": choices, "notes": [_text(note) for note in (*notes, *block.notes)]}
-    return shared | {"rows": _rows(block), "notes": [_text(note) for note in block.notes]}
-
-
-def _rows(block: Block) -> list[dict[str, Any]]:
-    return [
-        {"group": _text(one.group), "n": _number(one.n, one.total), "rates": [_Cell.of(one.rates.get(name)) for name in HEADS]}
-        for one in block.summaries
-    ]
-
-
-def _choice(summary: ChoiceSummary, name: str) -> dict[str, Any]:
-    from markupsafe import Markup
-
-    drawn = bool(summary.n)
+def _section(block: Block, name: str) -> dict[str, Any]:
+    every = columns(block.summaries)
+    several = len(block.summaries) > 1
     return {
-        "group": _text(summary.group),
-        "n": _number(summary.n, summary.total),
-        "rates": [(head, _Cell(value, limits)) for head, value, limits in choice_rates(summary)],
-        "hallucinations": [
-            (one, HALLUCINATION_LABELS[one], _Cell.of(rate := summary.hallucinations[one]), f"{rate.k:,}/{rate.n:,}") for one in HALLUCINATIONS
-        ],
-        "columns": [str(column) for column in summary.columns],
-        "matrix": [_matrix_row(summary, place) for place in range(len(summary.matrix))],
-        # Drawn by us from numbers alone: no text of the run is in them.
-        "pictures": [Markup(matrix_svg(summary, f"{name}-m")), Markup(hallucinations_svg(summary, f"{name}-h"))] if drawn else [],
+        "id": name,
+        "title": flat(block.title),
+        "control": block.is_control,
+        "heads": [(flat(one.head), flat(one.note)) for one in every.values()],
+        "rows": [_row(summary, list(every)) for summary in block.summaries],
+        "parts": [_part(summary, f"{name}-{place}", several) for place, summary in enumerate(block.summaries, 1) if summary.n],
+        "notes": [flat(note) for note in block.notes],
     }
 
 
-def _matrix_row(summary: ChoiceSummary, place: int) -> dict[str, Any]:
-    gold, scores = list(summary.classes.items())[place]
-    cells = []
-    for count in summary.matrix[place]:
-        back, front = shade(count / scores.support if scores.support else 0)
-        style = f"background:rgb{back};color:rgb{front}" if scores.support else ""
-        cells.append((f"{count:,}", style))
-    shares = [decimal(scores.precision), decimal(scores.recall), decimal(scores.f1)]
-    return {"gold": gold.value, "support": f"{scores.support:,}", "cells": cells, "shares": shares}
+def _row(summary: Summary, names: Sequence[str]) -> dict[str, Any]:
+    of = {one.name: one for one in summary.measures if one.place == "column"}
+    n = f"{summary.n:,}" if summary.n == summary.total else f"{summary.n:,} of {summary.total:,}"
+    return {"group": flat(summary.group), "n": n, "rates": [_Cell.of(of.get(name)) for name in names]}
 
 
-def _number(n: int, total: int) -> str:
-    return f"{n:,}" if n == total else f"{n:,} of {total:,}"
+def _part(summary: Summary, name: str, several: bool) -> dict[str, Any]:
+    """What stands below the rows: pictures, figures, matrices, each under a title that names the group where there are several."""
+    from markupsafe import Markup
+
+    of = f" of {flat(summary.group)}" if several else ""
+    pictures = [matrix_svg(matrix, f"{name}-m{place}") for place, matrix in enumerate(summary.matrices, 1)]
+    if pictures and bars(summary):
+        pictures.append(rates_svg(bars(summary), f"{name}-r"))
+    return {
+        # Drawn by matplotlib, which escapes the words in them.
+        "pictures": [Markup(one) for one in pictures],
+        "lines": [
+            (_capital(title or "figures") + of, [(flat(one.head), flat(one.note), _Cell.of(one), figure_counts(one)) for one in measures])
+            for title, measures in lines(summary).items()
+        ],
+        "matrices": [(_capital(f"{matrix.name} matrix") + of, _matrix(summary, matrix)) for matrix in summary.matrices],
+    }
 
 
-def _text(text: str) -> str:
-    """Text without controls, direction marks and line ends; the template escapes it."""
-    return " ".join(clean(text).split())
+def _matrix(summary: Summary, matrix: Matrix) -> dict[str, Any]:
+    side = beside(summary, matrix)
+    rows = []
+    for gold, counts in zip(matrix.rows, matrix.counts, strict=True):
+        support = sum(counts)
+        cells = [(f"{count:,}", _style(count / support) if support else "") for count in counts]
+        shares = [shown(of.get(gold)) for of in side.values()]
+        rows.append({"gold": flat(gold), "support": f"{support:,}", "cells": cells, "shares": shares})
+    return {"columns": [flat(column) for column in matrix.columns], "side": [flat(head) for head in side], "rows": rows}
+
+
+def _style(share: float) -> str:
+    back, front = shade(share)
+    return f"background:rgb{back};color:rgb{front}"
+
+
+def _capital(text: str) -> str:
+    text = flat(text)
+    return text[:1].upper() + text[1:]

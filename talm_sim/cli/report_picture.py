@@ -1,8 +1,10 @@
-"""The confusion matrix and the hallucination rates of task `when2call` as a picture, drawn by matplotlib."""
+"""Matrices and rates with their intervals as pictures, drawn by matplotlib; whatever a run's files say is drawn as text."""
 
 from __future__ import annotations
 
 import re
+import textwrap
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import BytesIO, StringIO
@@ -10,72 +12,81 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape
 
+from talm_sim.cli.details import AXES
+from talm_sim.cli.layout import Block, placed
 from talm_sim.cli.shades import shade
-from talm_sim.cli.table import decimal, interval
-from talm_sim.cli.text import clean, clip
+from talm_sim.cli.text import clip, flat
 from talm_sim.errors import PrerequisiteError
-from talm_sim.judges.choices import HALLUCINATIONS, UNPARSED, ChoiceSummary
+from talm_sim.types import Matrix, Measure, Summary
+from talm_sim.types.figures import DASH, decimal, interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["PICTURE_FORMATS", "hallucinations_svg", "matrix_svg", "picture"]
+__all__ = ["PICTURE_FORMATS", "bars", "matrix_svg", "picture", "rates_svg", "rates_title"]
 
 PICTURE_FORMATS = ("png", "svg")
 """How the name of a picture's file may end."""
-_TICKS = {
-    "direct": "direct",
-    "tool_call": "tool call",
-    "request_for_info": "request\nfor info",
-    "cannot_answer": "cannot\nanswer",
-    UNPARSED: "un-\nparsed",
-}
-_RATES = {"tool": "tool call where\nno tools are shown", "answer": "direct answer", "parameter": "tool call where\ninfo is missing"}
 _MARK = "#3f87c9"
 """Of the rates; stands out from white and from near-black."""
 _INK = "#010203"
 """Stands for the page's own text colour, which it is replaced by in a page."""
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_SIZE = {"matrix": (4.7, 3.7), "rates": (4.7, 2.3)}
+_WIDTH = 4.7
 """Inches; small, so that the letters stay readable where a phone shows the picture at its own width."""
+_UPRIGHT = 6
+"""Labels that find room beside each other below a matrix; more stand on end."""
+_DOTS, _TALLEST = 160, 60_000
+"""Dots an inch, and what matplotlib can draw, in dots."""
 
 
-def matrix_svg(summary: ChoiceSummary, name: str) -> str:
-    """Return the confusion matrix as an `<svg>` element for an HTML page.
+def bars(summary: Summary) -> list[Measure]:
+    """What is drawn beside a matrix: the rates and scores that stand below the row, or where there are none, those in the row."""
+    below, row = ([one for one in placed(summary, place) if one.kind != "number"] for place in ("line", "column"))
+    return below or row
+
+
+def rates_title(measures: Sequence[Measure]) -> str:
+    """What the bars are, in a word or two."""
+    return clip(", ".join(dict.fromkeys(_words(one.under) for one in measures if one.under)), 40) or "rates"
+
+
+def matrix_svg(matrix: Matrix, name: str) -> str:
+    """Return a matrix as an `<svg>` element for an HTML page.
 
     Args:
-        summary: What is drawn.
+        matrix: What is drawn.
         name: Prefix of the ids in it; two pictures of one page need two.
 
     Raises:
         PrerequisiteError: matplotlib is not installed.
     """
-    with _drawing(_SIZE["matrix"], name) as figure:
-        _draw_matrix(figure.add_subplot(), summary)
+    with _drawing(_matrix_size(matrix), name) as figure:
+        _draw_matrix(figure.add_subplot(), matrix)
         rows = [
-            f"gold {gold.value}: " + ", ".join(f"{column} {cell:,}" for column, cell in zip(summary.columns, row, strict=True))
-            for gold, row in zip(summary.classes, summary.matrix, strict=True)
+            f"gold {_words(gold)}: " + ", ".join(f"{_words(column)} {cell:,}" for column, cell in zip(matrix.columns, row, strict=True))
+            for gold, row in zip(matrix.rows, matrix.counts, strict=True)
             if any(row)
         ]
-        return _element(figure, name, "Confusion matrix: gold behaviour down, predicted across", "; ".join(rows))
+        title = f"{_words(matrix.name).capitalize()} matrix: {AXES.split()[0]} down, {AXES.split()[-1]} across"
+        return _element(figure, name, title, "; ".join(rows))
 
 
-def hallucinations_svg(summary: ChoiceSummary, name: str) -> str:
-    """Return the three hallucination rates with their intervals as an `<svg>` element; see `matrix_svg`."""
-    with _drawing(_SIZE["rates"], name) as figure:
-        _draw_rates(figure.add_subplot(), summary)
-        rates = [(" ".join(_RATES[one].split()), summary.hallucinations[one]) for one in HALLUCINATIONS]
-        said = [f"{words}: {f'{decimal(rate.value)} ({rate.k} of {rate.n})' if rate.n else 'no such rows'}" for words, rate in rates]
-        return _element(figure, name, "Hallucination rates with 95 % intervals", "; ".join(said))
+def rates_svg(measures: Sequence[Measure], name: str) -> str:
+    """Return rates with their intervals as an `<svg>` element; see `matrix_svg`."""
+    with _drawing((_WIDTH, _rates_height(measures)), name) as figure:
+        _draw_rates(figure.add_subplot(), measures)
+        said = "; ".join(f"{_words(one.note or one.head)}: {_said(one, ' (', ')')}" for one in measures)
+        return _element(figure, name, f"{rates_title(measures).capitalize()} with 95 % intervals", said)
 
 
-def picture(file: Path, runs: Sequence[tuple[str, ChoiceSummary]]) -> bytes:
-    """Draw runs below each other, each with its matrix and its rates, as a file of its own.
+def picture(file: Path, blocks: Sequence[Block]) -> bytes:
+    """Draw runs below each other, a row a group with its matrices and its rates, as a file of its own.
 
     Args:
         file: Its name says the format; nothing is written.
-        runs: Titles and what is drawn.
+        blocks: The runs.
 
     Raises:
         PrerequisiteError: The name ends in no known format, there is nothing to draw, or matplotlib is not installed.
@@ -83,20 +94,64 @@ def picture(file: Path, runs: Sequence[tuple[str, ChoiceSummary]]) -> bytes:
     kind = file.suffix.lower().removeprefix(".")
     if kind not in PICTURE_FORMATS:
         raise PrerequisiteError(f"--picture {file}: the name must end in .png or .svg.")
-    if not runs:
-        raise PrerequisiteError("--picture: draws runs of task when2call, and none of these is one.")
-    (width, height), (more, _) = _SIZE["matrix"], _SIZE["rates"]
-    with _drawing((width + more, (height + 0.4) * len(runs)), "picture") as figure:
-        for part, (title, summary) in zip(figure.subfigures(len(runs), squeeze=False)[:, 0], runs, strict=True):
-            # A model's name is no formula, whatever signs it has.
-            part.suptitle(clip(_NOT_XML.sub("", clean(title)), 110), fontsize=10, color="black", parse_math=False)
-            left, right = part.subplots(1, 2, width_ratios=[1.15, 1])
-            _draw_matrix(left, summary)
-            _draw_rates(right, summary)
+    rows = [
+        (f"{block.title}, {summary.group}" if len(block.summaries) > 1 else block.title, summary)
+        for block in blocks
+        for summary in block.summaries
+        if summary.matrices or bars(summary)
+    ]
+    if not rows:
+        raise PrerequisiteError("--picture: there is nothing to draw, as these runs have no rate and no matrix.")
+    sizes = [_sizes(summary) for _, summary in rows]
+    heights = [max(height for _, height in parts) + 0.4 for parts in sizes]
+    with _drawing((max(sum(width for width, _ in parts) for parts in sizes), sum(heights)), "picture") as figure:
+        parts = figure.subfigures(len(rows), squeeze=False, height_ratios=heights)[:, 0]
+        for part, (title, summary), size in zip(parts, rows, sizes, strict=True):
+            part.suptitle(clip(_words(title), 110), fontsize=10, color="black")
+            # A matrix needs more of the row, for its labels.
+            ratios = [width * (1.15 if place < len(summary.matrices) else 1) for place, (width, _) in enumerate(size)]
+            axes = part.subplots(1, len(size), squeeze=False, width_ratios=ratios)[0]
+            for place, matrix in zip(axes, summary.matrices, strict=False):
+                _draw_matrix(place, matrix)
+            if bars(summary):
+                _draw_rates(axes[-1], bars(summary), max((len(matrix.rows) - 1 for matrix in summary.matrices), default=0))
         target = BytesIO()
-        figure.savefig(target, format=kind, dpi=160, facecolor="white", metadata=_metadata(kind))
+        dots = min(_DOTS, int(_TALLEST / sum(heights)))
+        figure.savefig(target, format=kind, dpi=dots, facecolor="white", metadata=_metadata(kind))
     data = target.getvalue()
     return data.replace(_INK.encode(), b"#000000") if kind == "svg" else data
+
+
+def _sizes(summary: Summary) -> list[tuple[float, float]]:
+    """Width and height of what is drawn of a group, in inches."""
+    rates = bars(summary)
+    alone = 1.5 if rates and not summary.matrices else 1
+    return [*map(_matrix_size, summary.matrices), *([(_WIDTH * alone, _rates_height(rates))] if rates else [])]
+
+
+def _matrix_size(matrix: Matrix) -> tuple[float, float]:
+    return max(_WIDTH, 1.2 + 0.7 * len(matrix.columns)), max(3.7, 0.9 + 0.7 * len(matrix.rows))
+
+
+def _rates_height(measures: Sequence[Measure]) -> float:
+    return 0.65 + 0.55 * len(measures)
+
+
+def _words(text: str) -> str:
+    """Text that XML can hold, on one line."""
+    return _NOT_XML.sub("", flat(text))
+
+
+def _tick(text: str, width: int = 9) -> str:
+    """A label over at most three lines."""
+    return "\n".join(textwrap.wrap(_words(text).replace("_", " "), width, max_lines=3, placeholder="…"))
+
+
+def _said(one: Measure, before: str, behind: str) -> str:
+    """A rate and what it rests on."""
+    if one.value is None:
+        return "no such rows" if one.n == 0 else "not measured"
+    return decimal(one.value) + (f"{before}{one.k:,} of {one.n:,}{behind}" if one.k is not None and one.n is not None else "")
 
 
 @contextmanager
@@ -106,52 +161,64 @@ def _drawing(size: tuple[float, float], name: str) -> Iterator[Figure]:
         from matplotlib.figure import Figure
     except ImportError:
         raise PrerequisiteError("matplotlib is not installed: pip install 'talm-sim[report]'.") from None
-    # Text stays text: it can be read aloud, searched and scaled. The salt makes the same picture the same bytes.
-    settings: Any = {"svg.fonttype": "none", "svg.hashsalt": name, "font.size": 9, "font.family": ["DejaVu Sans"]}
+    # Text stays text: it can be read aloud, searched and scaled. The salt makes the same picture the same bytes. No text is a formula,
+    # whatever signs it has.
+    settings: Any = {"svg.fonttype": "none", "svg.hashsalt": name, "font.size": 9, "font.family": ["DejaVu Sans"], "text.parse_math": False}
     settings |= dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), _INK)
-    with matplotlib.rc_context(settings):
+    with matplotlib.rc_context(settings), warnings.catch_warnings():
+        # A sign the font does not have is drawn as a box, in a page with the reader's own font.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
         yield Figure(figsize=size, layout="constrained")
 
 
-def _draw_matrix(axes: Axes, summary: ChoiceSummary) -> None:
+def _draw_matrix(axes: Axes, matrix: Matrix) -> None:
     from matplotlib.patches import Rectangle
 
-    rows, columns = len(summary.matrix), len(summary.columns)
-    for i, (gold, scores) in enumerate(summary.classes.items()):
-        for j, cell in enumerate(summary.matrix[i]):
-            right = str(gold) == summary.columns[j]
-            if not scores.support:
-                axes.text(j, i, "\N{EN DASH}", ha="center", va="center")
+    rows, columns = len(matrix.rows), len(matrix.columns)
+    supports = list(map(sum, matrix.counts))
+    for i, (gold, support) in enumerate(zip(matrix.rows, supports, strict=True)):
+        for j, cell in enumerate(matrix.counts[i]):
+            right = gold == matrix.columns[j]
+            if not support:
+                axes.text(j, i, DASH, ha="center", va="center")
                 continue
-            back, front = (tuple(part / 255 for part in colour) for colour in shade(cell / scores.support))
+            back, front = (tuple(part / 255 for part in colour) for colour in shade(cell / support))
             frame: Any = {"edgecolor": _INK, "linewidth": 2 if right else 0.4, "zorder": 2 + right}
             axes.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, facecolor=back, **frame))
             middle: Any = {"ha": "center", "va": "center", "color": front, "zorder": 4}
             axes.text(j, i - 0.08, f"{cell:,}", fontsize=10, fontweight="bold" if right else "normal", **middle)
-            axes.text(j, i + 0.27, f"{cell / scores.support:.0%}", fontsize=7.5, **middle)
+            axes.text(j, i + 0.27, f"{cell / support:.0%}", fontsize=7.5, **middle)
     axes.set_xlim(-0.52, columns - 0.48)
     axes.set_ylim(rows - 0.48, -0.52)
-    axes.set_xticks(range(columns), [_TICKS[column] for column in summary.columns])
-    axes.set_yticks(range(rows), [f"{_TICKS[one]}\n(n = {scores.support:,})" for one, scores in summary.classes.items()])
-    axes.set_xlabel("predicted")
-    axes.set_ylabel("gold")
+    if columns > _UPRIGHT:
+        axes.set_xticks(range(columns), [clip(_words(column).replace("_", " "), 24) for column in matrix.columns], rotation=90)
+    else:
+        axes.set_xticks(range(columns), [_tick(column) for column in matrix.columns])
+    axes.set_yticks(range(rows), [f"{_tick(one)}\n(n = {support:,})" for one, support in zip(matrix.rows, supports, strict=True)])
+    axes.set_xlabel(AXES.split()[-1])
+    axes.set_ylabel(AXES.split()[0])
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
 
 
-def _draw_rates(axes: Axes, summary: ChoiceSummary) -> None:
-    rates = [summary.hallucinations[name] for name in HALLUCINATIONS]
-    for place, rate in enumerate(rates):
-        if rate.value is None or rate.low is None or rate.high is None:
-            axes.text(0.02, place, "no such rows", va="center")
+def _draw_rates(axes: Axes, measures: Sequence[Measure], slots: int = 0) -> None:
+    """Draw bars below each other; with room for `slots` of them, few do not grow fat."""
+    for place, one in enumerate(measures):
+        if one.value is None:
+            axes.text(0.02, place, _said(one, "", ""), va="center")
             continue
-        axes.barh(place, rate.value, height=0.34, color=_MARK, zorder=2)
-        axes.plot([rate.low, rate.high], [place, place], color=_INK, linewidth=1.6, marker="|", markersize=7, zorder=3)
-        axes.text(0, place - 0.34, f"{decimal(rate.value)} [{interval(rate)}]  {rate.k:,} of {rate.n:,}", va="center", fontsize=8)
-    axes.set_yticks(range(len(rates)), [_RATES[name] for name in HALLUCINATIONS])
-    axes.set_ylim(len(rates) - 0.5, -0.6)
+        axes.barh(place, one.value, height=0.34, color=_MARK, zorder=2)
+        if one.low is not None and one.high is not None:
+            axes.plot([one.low, one.high], [place, place], color=_INK, linewidth=1.6, marker="|", markersize=7, zorder=3)
+        limits = interval(one)
+        words = _said(one, f" [{limits}]  " if limits else "  ", "")
+        if one.kind != "rate" and limits:
+            words += f" [{limits}]"
+        axes.text(0, place - 0.34, words, va="center", fontsize=8)
+    axes.set_yticks(range(len(measures)), [_tick(one.note if one.place == "line" and one.note else one.head, 22) for one in measures])
+    axes.set_ylim(max(len(measures), slots) - 0.5, -0.6)
     axes.set_xlim(0, 1.02)
-    axes.set_xlabel("hallucination rate, 95 % interval")
+    axes.set_xlabel(f"{rates_title(measures)}, 95 % interval")
     axes.tick_params(axis="y", length=0)
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
@@ -168,9 +235,14 @@ def _element(figure: Figure, name: str, title: str, description: str) -> str:
     figure.savefig(target, format="svg", transparent=True, metadata=_metadata("svg"))
     drawn = target.getvalue()
     drawn = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->", "", drawn[drawn.index("<svg") :], flags=re.DOTALL)
-    drawn = re.sub(r'\bid="', f'id="{name}-', drawn)
-    drawn = drawn.replace("url(#", f"url(#{name}-").replace('href="#', f'href="#{name}-').replace(_INK, "currentColor")
+    # Text between the tags may look like any of this, and stays as it is.
+    drawn = re.sub("<[^>]+>", lambda tag: _own(tag[0], name), drawn)
     head, _, body = drawn.partition(">")
     head = re.sub(r'\s(?:width|height|version)="[^"]*"', "", head)
     labels = f'<title id="{name}-title">{escape(title)}</title><desc id="{name}-desc">{escape(description)}</desc>'
     return f'{head} role="img" aria-labelledby="{name}-title {name}-desc">{labels}{body.strip()}'
+
+
+def _own(tag: str, name: str) -> str:
+    tag = re.sub(r'\bid="', f'id="{name}-', tag)
+    return tag.replace("url(#", f"url(#{name}-").replace('href="#', f'href="#{name}-').replace(_INK, "currentColor")

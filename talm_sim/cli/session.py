@@ -12,10 +12,12 @@ from typing import Any, Literal, TypeVar
 import click
 
 from talm_sim.cli.arguments import command_line, print_csv, print_json, short_name
-from talm_sim.cli.blocks import FAILED, AnyBlock, block_lines, block_of
+from talm_sim.cli.blocks import FAILED, block_of
 from talm_sim.cli.console import stderr, stdout
+from talm_sim.cli.layout import Block
 from talm_sim.cli.progress import Display, JsonDisplay, open_display
 from talm_sim.cli.responder import TerminalResponder
+from talm_sim.cli.table import table_lines
 from talm_sim.cli.text import clean, count, one_line
 from talm_sim.config import RunConfig
 from talm_sim.models import sim
@@ -93,10 +95,10 @@ def ablate_session(config: RunConfig, over: Mapping[str, list[Any]], name: str, 
     return 1 if any(map(_failed, blocks)) else 0
 
 
-def print_blocks(blocks: Sequence[AnyBlock]) -> None:
+def print_blocks(blocks: Sequence[Block]) -> None:
     """Print the table on standard output."""
     console = stdout()
-    for line in block_lines(blocks):
+    for line in table_lines(blocks):
         console.print(line, soft_wrap=True)
 
 
@@ -154,8 +156,8 @@ def _run_controls(stored: StoredRun) -> list[StoredRun]:
     return found
 
 
-def _failed(block: AnyBlock) -> int:
-    real = (summary for summary in block.summaries if summary.group != "unavailable")
+def _failed(block: Block) -> int:
+    real = (summary for summary in block.summaries if not summary.derived)
     return sum(number for summary in real for name, number in summary.not_scored.items() if name in FAILED)
 
 

@@ -1,73 +1,154 @@
-"""The result table: two lines a group (rates over their 95 % intervals), 80 columns wide."""
+"""The result table of any task: two lines a group (values over their 95 % intervals), what stands below them, 80 columns wide."""
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from itertools import groupby
+from math import ceil
 
+from rich.cells import cell_len
 from rich.text import Text
 
-from talm_sim.cli.text import clean
-from talm_sim.judges.metrics import GroupSummary
-from talm_sim.types import Rate
+from talm_sim.cli.details import detail_lines
+from talm_sim.cli.layout import Block, columns, detailed
+from talm_sim.cli.text import fit, wrapped
+from talm_sim.types import Measure, Summary
+from talm_sim.types.figures import interval, shown
 
-__all__ = ["HEADS", "Block", "decimal", "interval", "table_lines"]
+__all__ = ["figure", "table_lines"]
 
-HEADS = {"pass_rate": "PR", "awareness": "Aware", "unexpected": "Unexp", "skip": "Skip", "interaction": "Inter"}
-"""Name of a rate to the head of its column, as the literature abbreviates them."""
-DASH = "\N{EN DASH}"
-_LABEL, _COUNT, _RATE = 19, 8, 10
-_WIDTH = _LABEL + _COUNT + _RATE * len(HEADS)
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """The rows of one run, under a title that says whose they are."""
-
-    title: str
-    summaries: Sequence[GroupSummary]
-    notes: Sequence[str] = ()
-    """Lines below the rows."""
-    is_control: bool = False
-    """Whether the model is a script, which must not be read as a language model."""
-
-
-def decimal(value: float | None) -> str:
-    """A share as the papers print it; a dash where there is none.
-
-    >>> decimal(0.357), decimal(1.0)
-    ('.36', '1.00')
-    """
-    return DASH if value is None else f"{value:.2f}".removeprefix("0")
-
-
-def interval(rate: Rate | None) -> str:
-    """The 95 % interval; empty where there is none."""
-    if rate is None or rate.low is None or rate.high is None:
-        return ""
-    return f"{decimal(rate.low)}{DASH}{decimal(rate.high)}"
+_WIDTH, _TEXT, _LEFT = 80, 77, 27
+"""Columns of a terminal: in all, of notes and titles, and at most of a group's name with its n."""
+_NARROW, _BROAD, _MOST = 9, 12, 6
+"""Columns of a measure (`.96–1.00` and a space fit the narrowest), and how many measures stand in one table."""
+_OTHERS = "see notes"
 
 
 def table_lines(blocks: Sequence[Block]) -> Iterator[Text]:
-    """Render the blocks below one head; no line is wider than 80 columns."""
-    yield Text(" " * _LABEL + "n".rjust(_COUNT) + "".join(head.rjust(_RATE) for head in HEADS.values()), style="bold")
-    judges = {summary.pass_judge or "no judge" for block in blocks for summary in block.summaries if summary.n}
-    by = judges.pop() if len(judges) == 1 else ""
-    yield Text(" " * (_LABEL + _COUNT) + (by if 0 < len(by) < _RATE else "see notes").rjust(_RATE), style="dim")
+    """Render runs below each other; no line is wider than 80 columns.
+
+    Neighbours that have the same columns stand below one head, and what is noted of all of them is said once. A run that has more than a
+    table's rows (figures below them, a matrix, more columns than fit beside each other) has its head below its title.
+    """
+    for number, ((alone, _), same) in enumerate(groupby(blocks, _kind)):
+        if number:
+            yield Text()
+        if not alone:
+            yield from _together(list(same))
+            continue
+        for place, block in enumerate(same):
+            if place:
+                yield Text()
+            yield from _alone(block)
+
+
+def figure(one: Measure | None, width: int) -> str:
+    """The value of a measure in at most `width` characters; a number that is longer is rounded."""
+    text = shown(one)
+    return f"{one.value:.2g}" if one is not None and one.value is not None and len(text) > width else text
+
+
+def _kind(block: Block) -> tuple[bool, tuple[tuple[str, str], ...]]:
+    """Whether a run needs a head of its own; what its columns are where it does not."""
+    found = columns(block.summaries)
+    alone = detailed(block) or len(found) > _MOST
+    return alone, () if alone else tuple((name, one.head) for name, one in found.items())
+
+
+def _together(blocks: Sequence[Block]) -> Iterator[Text]:
+    summaries = [summary for block in blocks for summary in block.summaries]
+    table = _Table(columns(summaries), summaries)
+    yield from table.head()
     shared = _shared_notes(blocks)
     for number, block in enumerate(blocks):
         if number:
             yield Text()
-        for line in textwrap.wrap(clean(block.title), _WIDTH, subsequent_indent="  "):
-            yield Text(line, style="bold yellow" if block.is_control else "bold cyan")
+        yield from _title(block)
         for summary in block.summaries:
-            yield from _rows(summary)
+            yield from table.rows(summary)
         yield from _notes(note for note in block.notes if note not in shared)
     if shared:
         yield Text()
         yield Text("all of these:", style="dim")
         yield from _notes(shared)
+
+
+def _alone(block: Block) -> Iterator[Text]:
+    yield from _title(block)
+    every = list(columns(block.summaries).items())
+    size = ceil(len(every) / max(1, ceil(len(every) / _MOST)))
+    for start in range(0, max(1, len(every)), max(1, size)):
+        if start:
+            yield Text()
+        table = _Table(dict(every[start : start + size]), block.summaries)
+        yield from table.head()
+        for summary in block.summaries:
+            yield from table.rows(summary)
+    below = [line for summary in block.summaries if summary.n for line in detail_lines(summary, name_group=len(block.summaries) > 1)]
+    yield from below
+    if below and block.notes:
+        yield Text()
+    yield from _notes(block.notes)
+
+
+class _Table:
+    """Some columns over some groups."""
+
+    def __init__(self, measures: dict[str, Measure], summaries: Sequence[Summary]) -> None:
+        self._measures = measures
+        self._summaries = summaries
+        self._width = max(_NARROW, min(_BROAD, (_WIDTH - _LEFT) // max(1, len(measures))))
+        self._left = min(_LEFT, _WIDTH - self._width * len(measures))
+
+    def head(self) -> Iterator[Text]:
+        heads = "".join(self._cell(one.head) for one in self._measures.values())
+        yield Text("n".rjust(self._left) + heads, style="bold")
+        judges = self._judges()
+        if judges.strip():
+            yield Text(" " * self._left + judges.rstrip(), style="dim")
+
+    def rows(self, summary: Summary) -> Iterator[Text]:
+        of = {one.name: one for one in summary.measures if one.place == "column"}
+        n = f"{summary.n:,}"
+        label = list(wrapped(" ".join(summary.group.split()), _TEXT, "  ", "    ")) or ["  "]
+        if len(label) > 1 or cell_len(label[0]) + 1 + len(n) > self._left:
+            # A name too long to stand beside its figures stands above them.
+            yield from map(Text, label)
+            label = [""]
+        first = Text(label[0] + fit(n, self._left - cell_len(label[0]), right=True))
+        for name in self._measures:
+            one = of.get(name)
+            first.append(self._cell(figure(one, self._width - 1)), style="bold" if one is not None and one.value is not None else "dim")
+        yield first
+        total = fit(f"of {summary.total:,}" if summary.total != summary.n else "", self._left, right=True)
+        second = total + "".join(self._cell(interval(of.get(name))) for name in self._measures)
+        if second.strip():
+            yield Text(second.rstrip(), style="dim")
+
+    def _cell(self, text: str) -> str:
+        return " " + fit(text, self._width - 1, right=True)
+
+    def _judges(self) -> str:
+        """The judge of each column that has one, where all groups have the same and it is short enough."""
+        line = ""
+        for name in self._measures:
+            every = [(one.by, summary.n) for summary in self._summaries for one in summary.measures if (one.name, one.place) == (name, "column")]
+            # Beside an empty cell it may fill its own.
+            room = max(self._width - 1, len(_OTHERS)) if not line or line.endswith(" ") else self._width - 1
+            found = {by for by, n in every if n}
+            by = found.pop() if len(found) == 1 else ""
+            if not any(by for by, _ in every):
+                line += " " * self._width
+            elif 0 < cell_len(by) <= room:
+                line += by.rjust(self._width)
+            else:
+                line += (_OTHERS if len(_OTHERS) <= room else _OTHERS.split()[-1]).rjust(self._width)
+        return line
+
+
+def _title(block: Block) -> Iterator[Text]:
+    for line in wrapped(block.title, _TEXT):
+        yield Text(line, style="bold yellow" if block.is_control else "bold cyan")
 
 
 def _shared_notes(blocks: Sequence[Block]) -> list[str]:
@@ -79,17 +160,5 @@ def _shared_notes(blocks: Sequence[Block]) -> list[str]:
 
 def _notes(notes: Iterable[str]) -> Iterator[Text]:
     for note in notes:
-        for line in textwrap.wrap(clean(note), _WIDTH, initial_indent="  ", subsequent_indent="    "):
+        for line in wrapped(note, _TEXT, "  ", "    "):
             yield Text(line, style="dim")
-
-
-def _rows(summary: GroupSummary) -> Iterator[Text]:
-    rates = [summary.rates.get(name) for name in HEADS]
-    first = Text(f"  {clean(summary.group)}".ljust(_LABEL) + f"{summary.n:,}".rjust(_COUNT))
-    for rate in rates:
-        first.append(decimal(rate.value if rate else None).rjust(_RATE), style="bold" if rate else "dim")
-    yield first
-    of = f"of {summary.total:,}" if summary.total != summary.n else ""
-    second = " " * _LABEL + of.rjust(_COUNT) + "".join(interval(rate).rjust(_RATE) for rate in rates)
-    if second.strip():
-        yield Text(second.rstrip(), style="dim")

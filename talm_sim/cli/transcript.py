@@ -8,33 +8,31 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from talm_sim.cli.options_shown import option_lines, tools_line
 from talm_sim.cli.text import clean, count, one_line
-from talm_sim.types import Choice, Episode, HumanEvent, ModelTurn, Scenario, ToolCall, ToolEvent, Verdict
+from talm_sim.types import Episode, HumanEvent, Line, ModelTurn, Scenario, Section, ToolCall, ToolEvent, Verdict
 
 __all__ = ["call_text", "tool_event_lines", "transcript"]
 
 _RESULT_WIDTH = 600
+_STYLES = {"plain": "", "strong": "bold", "faint": "dim", "good": "green", "bad": "red", "notice": "yellow"}
 
 
-def transcript(episode: Episode, scenario: Scenario | None, verdicts: Sequence[Verdict]) -> RenderableType:
-    """Return the whole page: what was asked, what was missing, every turn with its calls and answers, the end and what it was worth.
+def transcript(
+    episode: Episode, scenario: Scenario | None, verdicts: Sequence[Verdict], sections: Sequence[Section] = ()
+) -> RenderableType:
+    """Return the whole page: what was asked, what its task says of it, every turn with its calls and answers, the end and what it was worth.
 
     Args:
         episode: The episode to show.
         scenario: Its scenario; None where the run does not hold it.
         verdicts: What the judges said.
+        sections: What the task adds, shown below the query.
     """
     parts: list[RenderableType] = [_head(episode)]
     if scenario is not None:
         parts += _section("Query", [Text(clean(scenario.query))])
-        if scenario.missing is not None:
-            parts += _section("Missing", list(_missing(scenario)))
-        if isinstance(scenario.target, Choice):
-            parts += _section("Tools shown", [tools_line(scenario)])
-            parts += _section("Options", list(option_lines(episode, scenario.target)))
-    if episode.awareness:
-        parts += _section("Awareness", list(_awareness(episode)))
+    for section in sections:
+        parts += _section(clean(section.title), [_line(line) for line in section.lines])
     for index, turn in enumerate(episode.model_turns):
         parts += _section(f"Turn {index + 1}", list(_turn(episode, index, turn)))
     if episode.error or not episode.option_scores:
@@ -64,19 +62,12 @@ def _head(episode: Episode) -> Text:
     )
 
 
-def _missing(scenario: Scenario) -> Iterator[Text]:
-    missing = scenario.missing
-    assert missing is not None
-    removed = f" (removed: “{one_line(missing.removed_text)}”)" if missing.removed_text else ""
-    yield Text(f"{missing.kind.value} {clean(missing.name)}{removed}")
-    if scenario.task == "talm":
-        yield Text(f"a person would say: {one_line(missing.human_answer)}" if missing.human_answer else "no person could help", style="dim")
-
-
-def _awareness(episode: Episode) -> Iterator[Text]:
-    for answer in episode.awareness:
-        question = "enough information?" if answer.kind.value == "information" else "enough tools?"
-        yield Text.assemble(f"{question} ", (answer.value.value, "bold"), (f"  “{one_line(answer.raw)}”", "dim"))
+def _line(parts: Sequence[Line]) -> RenderableType:
+    """Parts side by side; the spaces the line begins with hold where it is broken, too."""
+    said = [(" ".join(clean(part.text).splitlines()), _STYLES[part.style]) for part in parts]
+    text = Text.assemble(*said)
+    begins = len(text.plain) - len(text.plain.lstrip(" "))
+    return Padding(text[begins:], (0, 0, 0, begins), expand=False) if begins and begins < len(text) else text
 
 
 def _turn(episode: Episode, index: int, turn: ModelTurn) -> Iterator[RenderableType]:

@@ -8,7 +8,7 @@ from statistics import NormalDist
 
 from talm_sim.types import Rate
 
-__all__ = ["average_of_rates", "decimal", "interval", "wilson"]
+__all__ = ["average_of_rates", "wilson"]
 
 
 @cache
@@ -64,17 +64,3 @@ def _limits(rate: Rate) -> tuple[float, float, float] | None:
     if rate.low is None or rate.value is None or rate.high is None:
         return None
     return rate.low, rate.value, rate.high
-
-
-def decimal(value: float | None) -> str:
-    """A share as the papers print it; a dash where there is none.
-
-    >>> decimal(0.357), decimal(1.0)
-    ('.36', '1.00')
-    """
-    return "\N{EN DASH}" if value is None else f"{value:.2f}".removeprefix("0")
-
-
-def interval(low: float | None, high: float | None) -> str:
-    """An interval as a table prints it; empty where there is none."""
-    return "" if low is None or high is None else f"{decimal(low)}\N{EN DASH}{decimal(high)}"

@@ -64,8 +64,8 @@ class Measure(Record):
     place: MeasurePlace = "column"
     under: str = ""
     """Of a line: the title it stands under. Of a number beside a matrix: the matrix's row it belongs to."""
-    value: float | None = None
-    """None where it could not be had: a table shows a dash."""
+    value: int | float | None = None
+    """None where it could not be had: a table shows a dash. A count stays an integer, in data as well."""
     low: float | None = None
     """Lower end of the 95 % interval."""
     high: float | None = None
@@ -75,7 +75,7 @@ class Measure(Record):
     note: str = ""
     """What it counts, in a few words."""
     by: str = ""
-    """Judge it is from, where a reader should know which."""
+    """Of a column: the judge it is from, or `no judge`; it stands below the head where all groups agree."""
 
     def rate(self) -> Rate:
         """A measure that is a rate, as one."""

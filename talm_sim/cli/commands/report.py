@@ -10,11 +10,12 @@ from pathlib import Path
 import click
 
 from talm_sim.cli.arguments import json_option, print_csv, print_json, run_dir_option
-from talm_sim.cli.blocks import AnyBlock, ChoiceBlock, block_lines, block_of
-from talm_sim.cli.choice_table import choice_markdown
+from talm_sim.cli.blocks import block_of
 from talm_sim.cli.console import stderr, stdout
-from talm_sim.cli.table import HEADS, Block, decimal, interval
-from talm_sim.cli.text import clean, one_line
+from talm_sim.cli.layout import Block
+from talm_sim.cli.markdown import markdown
+from talm_sim.cli.table import table_lines
+from talm_sim.cli.text import one_line
 from talm_sim.errors import PrerequisiteError
 from talm_sim.recordings.files import write_atomically
 from talm_sim.runs.load import StoredRun, list_runs, load_run
@@ -33,7 +34,7 @@ __all__ = ["command"]
     "--picture",
     metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the confusion matrix and hallucination rates of task when2call as a picture (.png or .svg).",
+    help="Write matrices and rates with their intervals as a picture (.png or .svg).",
 )
 def command(
     runs: tuple[str, ...], run_dir: Path, as_json: bool, as_csv: bool, as_markdown: bool, page: Path | None, picture: Path | None
@@ -60,14 +61,14 @@ def command(
         return
     blocks = _told_apart([block_of(item) for item in stored], stored)
     if as_markdown:
-        click.echo(_markdown(blocks))
+        click.echo(markdown(blocks))
         return
     console = stdout()
-    for line in block_lines(blocks):
+    for line in table_lines(blocks):
         console.print(line, soft_wrap=True)
 
 
-def _write(blocks: Sequence[AnyBlock], page: Path | None, picture: Path | None) -> None:
+def _write(blocks: Sequence[Block], page: Path | None, picture: Path | None) -> None:
     """Write the files asked for; all of them are made before one is written."""
     from talm_sim.cli import report_page, report_picture
 
@@ -75,14 +76,13 @@ def _write(blocks: Sequence[AnyBlock], page: Path | None, picture: Path | None) 
     if page is not None:
         made.append((page, report_page.report_page(blocks).encode("utf-8")))
     if picture is not None:
-        drawn = [(block.title, summary) for block in blocks if isinstance(block, ChoiceBlock) for summary in block.summaries]
-        made.append((picture, report_picture.picture(picture, drawn)))
+        made.append((picture, report_picture.picture(picture, blocks)))
     for file, data in made:
         write_atomically(file, data)
         stderr().print(f"written: {one_line(str(file))}", style="dim", soft_wrap=True)
 
 
-def _told_apart(blocks: Sequence[AnyBlock], runs: Sequence[StoredRun]) -> list[AnyBlock]:
+def _told_apart(blocks: Sequence[Block], runs: Sequence[StoredRun]) -> list[Block]:
     """The blocks, with the run's name behind a title that several have."""
     times = Counter(block.title for block in blocks)
     return [
@@ -95,31 +95,3 @@ def _newest(run_dir: Path) -> StoredRun:
     if not sound:
         raise PrerequisiteError(f"{run_dir} holds no run; start one with: talm-sim run --split underspecified")
     return load_run(sound[-1].path)
-
-
-def _markdown(blocks: Sequence[AnyBlock]) -> str:
-    talm = [block for block in blocks if isinstance(block, Block)]
-    parts = ["\n".join(choice_markdown(block.title, block.summaries, block.notes)) for block in blocks if isinstance(block, ChoiceBlock)]
-    return "\n\n".join([*(["\n".join(_talm_markdown(talm))] if talm else []), *parts])
-
-
-def _talm_markdown(blocks: Sequence[Block]) -> list[str]:
-    lines = [f"| run | group | n | {' | '.join(HEADS.values())} |", f"|---|---|---:|{'---:|' * len(HEADS)}"]
-    notes = []
-    for block in blocks:
-        title = _cell(block.title)
-        for summary in block.summaries:
-            n = f"{summary.n}" if summary.n == summary.total else f"{summary.n} of {summary.total}"
-            cells = []
-            for name in HEADS:
-                rate = summary.rates.get(name)
-                limits = interval(rate)
-                cells.append(decimal(rate.value if rate else None) + (f" [{limits}]" if limits else ""))
-            lines.append(f"| {title} | {_cell(summary.group)} | {n} | {' | '.join(cells)} |")
-        notes += [f"- {title}: {_cell(note)}" for note in block.notes]
-    return [*lines, "", *notes]
-
-
-def _cell(text: str) -> str:
-    """Text that cannot break the table."""
-    return " ".join(clean(text).split()).replace("\\", "\\\\").replace("|", "\\|")

@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
+from talm_sim.cli._sections_old import sections
+from talm_sim.cli._summaries_old import BEHAVIOUR_LABELS
 from talm_sim.cli.arguments import json_option, print_json, print_list, run_dir_option
-from talm_sim.cli.choice_table import BEHAVIOUR_LABELS
 from talm_sim.cli.console import print_page
 from talm_sim.cli.transcript import transcript
 from talm_sim.errors import PrerequisiteError
@@ -38,7 +39,7 @@ def command(episode: str, run_dir: Path, as_json: bool) -> None:
         print_json({"episode": found.model_dump(mode="json"), "verdicts": [verdict.model_dump(mode="json") for verdict in verdicts]})
         return
     scenario = next((item for item in stored.scenarios() if item.id == found.scenario_id), None)
-    print_page(transcript(found, scenario, verdicts))
+    print_page(transcript(found, scenario, verdicts, list(sections(found, scenario))))
 
 
 def _find(text: str, run_dir: Path) -> tuple[StoredRun, str]:

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 from pydantic import computed_field
 
-from talm_sim.judges.stats import decimal
 from talm_sim.scenarios.missing import question_is_about
 from talm_sim.tasks.talm.groups import GROUPS
 from talm_sim.types import Episode, Record, Scenario
+from talm_sim.types.figures import decimal
 
 __all__ = ["AskScores", "ask_scores", "needs_help", "total_ask_scores"]
 

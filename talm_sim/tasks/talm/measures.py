@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from talm_sim.judges.stats import average_of_rates, decimal, interval, wilson
+from talm_sim.judges.stats import average_of_rates, wilson
 from talm_sim.scenarios.missing import describe_missing
 from talm_sim.tasks.talm.asking import AskScores, ask_scores, total_ask_scores
 from talm_sim.tasks.talm.groups import AVERAGED, GROUPS, ORDER, Group
@@ -19,6 +19,7 @@ from talm_sim.tasks.talm.pairing import PerfectPairs
 from talm_sim.tasks.talm.passing import PassVerdicts, VerdictTable
 from talm_sim.tasks.view import RunView
 from talm_sim.types import AwarenessValue, Episode, Measure, Rate, Row, Scenario, Summary, Termination
+from talm_sim.types.figures import decimal, interval
 
 __all__ = ["HEADS", "asking_of", "rows", "summarize"]
 
@@ -225,7 +226,7 @@ def _notes(scored: Sequence[Row], judge: str | None) -> Iterable[str]:
     if raw is not None:
         rate = _share(scored, "raw_pass_rate")
         if rate is not None:
-            yield f"answers that pass by themselves {decimal(rate.value)} [{interval(rate.low, rate.high)}] by judge {raw}"
+            yield f"answers that pass by themselves {decimal(rate.value)} [{interval(rate)}] by judge {raw}"
     paired = [row for row in judged if row.values.get("unexpected") is not None]
     if paired and len(paired) < len(judged):
         yield f"unexpected is over the {len(paired)} of {len(judged)} episodes whose perfect pair was judged"

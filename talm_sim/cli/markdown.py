@@ -1,0 +1,87 @@
+"""The report in Markdown: tables whose cells no text of a run can break."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from talm_sim.cli.details import AXES
+from talm_sim.cli.layout import Block, columns, detailed, lines
+from talm_sim.cli.text import flat
+from talm_sim.types import Measure, Summary
+from talm_sim.types.figures import interval, shown
+
+__all__ = ["markdown"]
+
+
+def markdown(blocks: Sequence[Block]) -> str:
+    """Return the Markdown of runs.
+
+    Those that are a table's rows and nothing more stand in one table where they have the same columns, and come first; each of the others
+    follows under a title of its own.
+    """
+    tables: dict[tuple[tuple[str, str], ...], list[Block]] = {}
+    for block in blocks:
+        if not detailed(block):
+            tables.setdefault(tuple((name, one.head) for name, one in columns(block.summaries).items()), []).append(block)
+    parts = [_table(same) for same in tables.values()]
+    parts += [_alone(block) for block in blocks if detailed(block)]
+    return "\n\n".join("\n".join(part) for part in parts)
+
+
+def _table(blocks: Sequence[Block]) -> list[str]:
+    every = columns([summary for block in blocks for summary in block.summaries])
+    rows = [[_cell(block.title), *_row(summary, every)] for block in blocks for summary in block.summaries]
+    notes = [f"- {_cell(block.title)}: {_cell(note)}" for block in blocks for note in block.notes]
+    return [*_grid(["run", "group", "n", *(one.head for one in every.values())], rows, words=2), "", *notes]
+
+
+def _alone(block: Block) -> list[str]:
+    every = columns(block.summaries)
+    heads = ["group", "n", *(one.head for one in every.values())]
+    found = [f"### {_cell(block.title)}", "", *_grid(heads, [_row(summary, every) for summary in block.summaries]), ""]
+    for summary in block.summaries:
+        below = list(_below(summary))
+        if below and len(block.summaries) > 1:
+            found += [f"#### {_cell(summary.group)}", ""]
+        found += below
+    return [*found, *(f"- {_cell(note)}" for note in block.notes)]
+
+
+def _below(summary: Summary) -> Iterator[str]:
+    for title, measures in lines(summary).items():
+        rows = [[_cell(one.note or one.head), _figure(one), _counts(one)] for one in measures]
+        yield from _grid([title or "figure", "rate" if all(one.kind == "rate" for one in measures) else "value", "k/n"], rows)
+        yield ""
+    for matrix in summary.matrices:
+        if len(summary.matrices) > 1:
+            yield f"{_cell(matrix.name)}:"
+            yield ""
+        rows = [[_cell(gold), *map(str, counts)] for gold, counts in zip(matrix.rows, matrix.counts, strict=True)]
+        yield from _grid([AXES, *matrix.columns], rows)
+        yield ""
+
+
+def _counts(one: Measure) -> str:
+    return f"{one.k}/{one.n}" if one.kind == "rate" and one.k is not None and one.n is not None else ""
+
+
+def _row(summary: Summary, every: dict[str, Measure]) -> list[str]:
+    of = {one.name: one for one in summary.measures if one.place == "column"}
+    n = f"{summary.n}" if summary.n == summary.total else f"{summary.n} of {summary.total}"
+    return [_cell(summary.group), n, *(_figure(of.get(name)) for name in every)]
+
+
+def _figure(one: Measure | None) -> str:
+    limits = interval(one)
+    return shown(one) + (f" [{limits}]" if limits else "")
+
+
+def _grid(heads: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -> list[str]:
+    """A table; its first `words` columns are text."""
+    top = f"| {' | '.join(map(_cell, heads))} |"
+    return [top, f"|{'---|' * words}{'---:|' * (len(heads) - words)}", *(f"| {' | '.join(row)} |" for row in rows)]
+
+
+def _cell(text: str) -> str:
+    """Text that cannot break a table or a list."""
+    return flat(text).replace("\\", "\\\\").replace("|", "\\|")
