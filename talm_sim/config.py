@@ -18,7 +18,18 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-__all__ = ["DEFAULT_MODEL", "ENV_PREFIX", "OptionsModel", "RunConfig", "Scope", "Traffic", "is_constrained", "option", "parse_limit", "scope_of"]
+__all__ = [
+    "DEFAULT_MODEL",
+    "ENV_PREFIX",
+    "OptionsModel",
+    "RunConfig",
+    "Scope",
+    "Traffic",
+    "is_constrained",
+    "option",
+    "parse_limit",
+    "scope_of",
+]
 
 ENV_PREFIX = "TALM_SIM_"
 DEFAULT_MODEL = "openai-api/vllm/smollm2-135m"
@@ -79,9 +90,7 @@ class RunConfig(OptionsModel):
     epochs: int = option(1, GEN, "Times each scenario is run.", metavar="N", ge=1)
     model: str = option(DEFAULT_MODEL, GEN, "Model as PROVIDER/NAME.  [default: the recorded one]", metavar="P/N")
     model_options: dict[str, str] = option({}, GEN, "Option of the model's provider; repeatable.", flag="-M", metavar="K=V")
-    tool_format: Literal["auto", "native", "constrained"] = option(
-        "auto", GEN, "auto, native, or constrained by a grammar.", metavar="NAME"
-    )
+    tool_format: Literal["auto", "native", "constrained"] = option("auto", GEN, "auto, native, or constrained by a grammar.", metavar="NAME")
     prompts: Path | None = option(None, GEN, "TOML file of wordings to use instead.", metavar="FILE")
     temperature: float | None = option(None, GEN, "Sampling temperature.  [default: the task's]", metavar="X", ge=0, le=2)
     max_new_tokens: int | None = option(None, GEN, "Tokens a model turn may take.  [default: the task's]", metavar="N", ge=1)

@@ -74,6 +74,11 @@ class Registry(Generic[T]):
             return self._from_package(name, _points(self.group)[name])
         raise PrerequisiteError(f"unknown {self.kind} '{name}'.{did_you_mean(name, self.names())}")
 
+    def known(self, name: str) -> T | None:
+        """The thing called `name` where nothing needs to be imported for it."""
+        built_in = self._built_in.get(name)
+        return self._registered.get(name) or (None if isinstance(built_in, str) else built_in)
+
     def origin(self, name: str) -> str:
         """Where a thing comes from that is not built in: how a user brings it along, as a message says it; empty for a built-in one."""
         if name in self._packages:

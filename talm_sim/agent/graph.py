@@ -24,7 +24,7 @@ from langgraph.types import Command, Send, interrupt
 from talm_sim.agent.context import EpisodeContext, or_failure
 from talm_sim.agent.prompts import Prompts
 from talm_sim.models.base import ASK_HUMAN
-from talm_sim.models.yes_no import CHOICES, parse_awareness
+from talm_sim.models.yes_no import YES_NO_IDK, read_yes_no
 from talm_sim.types import (
     AwarenessAnswer,
     AwarenessKind,
@@ -95,13 +95,13 @@ class _Nodes:
         return Command(update=update, goto=END if update.get("termination") else "think")
 
     async def _ask_awareness(self, context: EpisodeContext) -> State:
-        settings, prompts = replace(context.settings, choices=CHOICES), self._rules.prompts
+        settings, prompts = replace(context.settings, choices=YES_NO_IDK), self._rules.prompts
         scenario = context.scenario
 
         async def ask(kind: AwarenessKind) -> AwarenessAnswer:
             question = prompts.awareness_question(kind, scenario.query, context.offered)
             turn = await context.model.generate([SystemMessage(prompts.awareness_system), HumanMessage(question)], (), settings)
-            return AwarenessAnswer(kind=kind, value=parse_awareness(turn.text), raw=turn.raw_text, usage=turn.usage)
+            return AwarenessAnswer(kind=kind, value=read_yes_no(turn.text), raw=turn.raw_text, usage=turn.usage)
 
         answers = list(await asyncio.gather(*map(ask, self._rules.questions.get(scenario.group, ()))))
         skipped = any(answer.value is AwarenessValue.NO for answer in answers)

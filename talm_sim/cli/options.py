@@ -11,6 +11,7 @@ import os
 import types
 from collections.abc import Collection, Iterator, Mapping
 from enum import Enum
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
@@ -243,7 +244,7 @@ def _stored_tasks(args: list[str]) -> Iterator[Any]:
 
 def _values_of(flag: str, args: list[str]) -> list[str]:
     """What a command line gives an option, before it is parsed."""
-    spaced = [after for word, after in zip(args, args[1:], strict=False) if word == flag]
+    spaced = [after for word, after in pairwise(args) if word == flag]
     return [*spaced, *(word.removeprefix(f"{flag}=") for word in args if word.startswith(f"{flag}="))]
 
 

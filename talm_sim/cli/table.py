@@ -132,7 +132,9 @@ class _Table:
         """The judge of each column that has one, where all groups have the same and it is short enough."""
         line = ""
         for name in self._measures:
-            every = [(one.by, summary.n) for summary in self._summaries for one in summary.measures if (one.name, one.place) == (name, "column")]
+            every = [
+                (one.by, summary.n) for summary in self._summaries for one in summary.measures if (one.name, one.place) == (name, "column")
+            ]
             # Beside an empty cell it may fill its own.
             room = max(self._width - 1, len(_OTHERS)) if not line or line.endswith(" ") else self._width - 1
             found = {by for by, n in every if n}
@@ -142,7 +144,7 @@ class _Table:
             elif 0 < cell_len(by) <= room:
                 line += by.rjust(self._width)
             else:
-                line += (_OTHERS if len(_OTHERS) <= room else _OTHERS.split()[-1]).rjust(self._width)
+                line += (_OTHERS if len(_OTHERS) <= room else _OTHERS.rsplit(maxsplit=1)[-1]).rjust(self._width)
         return line
 
 

@@ -5,21 +5,30 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from importlib import import_module
-from importlib.metadata import entry_points
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.models.request import ModelRequest
+from talm_sim.plugins import Registry
 
 if TYPE_CHECKING:
     import httpx2
 
     from talm_sim.models.base import Model
 
-__all__ = ["ENTRY_POINT_GROUP", "Provider", "ProviderStatus", "chats_only", "in_process", "list_providers", "open_model", "provider"]
+__all__ = [
+    "ENTRY_POINT_GROUP",
+    "PROVIDERS",
+    "Provider",
+    "ProviderStatus",
+    "chats_only",
+    "in_process",
+    "list_providers",
+    "open_model",
+    "provider",
+]
 
 ENTRY_POINT_GROUP = "talm_sim.models"
 """Entry points of this group name a function that takes a `ModelRequest` and returns a `Model`."""
@@ -136,7 +145,7 @@ _BUILT_IN = (
         local=True,
     ),
 )
-_registered: dict[str, Provider] = {one.name: one for one in _BUILT_IN}
+PROVIDERS: Registry[Provider] = Registry("provider", {one.name: one for one in _BUILT_IN}, ENTRY_POINT_GROUP)
 
 
 def provider(
@@ -153,7 +162,7 @@ def provider(
     """
 
     def register(opener: Opener) -> Opener:
-        _registered[name] = Provider(name, form or f"{name}/MODEL", about, opener, needs, constrains)
+        PROVIDERS.register(name, Provider(name, form or f"{name}/MODEL", about, opener, needs, constrains), opener.__module__)
         return opener
 
     return register
@@ -228,15 +237,17 @@ def _status(one: Provider, environ: Mapping[str, str]) -> ProviderStatus:
 
 
 def _providers() -> dict[str, Provider]:
-    return _plugins() | _registered
+    """All providers by name; one of another package is not imported for it."""
+    return {name: PROVIDERS.known(name) or _of_package(name) for name in PROVIDERS.names()}
 
 
-@lru_cache(maxsize=1)
-def _plugins() -> dict[str, Provider]:
-    return {
-        point.name: Provider(point.name, f"{point.name}/MODEL", f"From {point.value.partition(':')[0]}.", point.value)
-        for point in entry_points(group=ENTRY_POINT_GROUP)
-    }
+def _of_package(name: str) -> Provider:
+    def open_it(request: ModelRequest) -> Model:
+        # The entry point names the function, or a module's decorated one.
+        found: Provider | Opener = PROVIDERS.get(name)
+        return _opener(found)(request) if isinstance(found, Provider) else found(request)
+
+    return Provider(name, f"{name}/MODEL", f"From {PROVIDERS.origin(name)}.", open_it)
 
 
 def _opener(one: Provider) -> Opener:

@@ -139,9 +139,7 @@ async def _run_cell(planned: _Plan, shared: Shared, on_event: OnEvent) -> Stored
     if stored.finished == stored.total and stored.judged:
         return stored
     config = planned.job.config
-    return await resume_with(
-        shared, stored, on_event=on_event, max_episodes=config.max_episodes, max_connections=config.max_connections
-    )
+    return await resume_with(shared, stored, on_event=on_event, max_episodes=config.max_episodes, max_connections=config.max_connections)
 
 
 def _check_field(job: Job[Any], field: str, values: Sequence[Any]) -> None:

@@ -72,9 +72,7 @@ async def run_async(
             return await begin(built, on_event=on_event, ask=ask, wait=wait, command=command)
 
 
-async def begin(
-    built: Built, *, on_event: OnEvent = ignore_events, ask: Ask | None = None, wait: bool = False, command: str = ""
-) -> StoredRun:
+async def begin(built: Built, *, on_event: OnEvent = ignore_events, ask: Ask | None = None, wait: bool = False, command: str = "") -> StoredRun:
     """Create the run of what was built, carry it out, and judge it; arguments as of `run`."""
     job, scenarios = built.job, built.scenarios
     directory = create_run(

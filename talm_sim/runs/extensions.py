@@ -26,7 +26,9 @@ def brought(job: Job[Any], scenarios: Sequence[Scenario], judges: Iterable[str])
     return {f"{kind} {name}": origin for kind, names in used.items() for name in names if (origin := _registry(kind).origin(name))}
 
 
-def check_brought(noted: Mapping[str, str], where: str, kinds: Sequence[str] = ("task", "judge", "provider", "perturbation", "responder")) -> None:
+def check_brought(
+    noted: Mapping[str, str], where: str, kinds: Sequence[str] = ("task", "judge", "provider", "perturbation", "responder")
+) -> None:
     """See that what a stored run was made with is there.
 
     Raises:

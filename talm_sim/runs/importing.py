@@ -9,9 +9,9 @@ from pathlib import Path
 
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError
+from talm_sim.runs.load import StoredRun
 from talm_sim.runs.manifest import create_run
 from talm_sim.runs.store import write_episode, write_verdict
-from talm_sim.runs.load import StoredRun
 from talm_sim.scenarios.fail_talms import PublishedRun, coinciding_grades, read_outputs
 from talm_sim.tasks import find_task, job_of
 

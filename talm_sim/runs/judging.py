@@ -27,6 +27,7 @@ from talm_sim.types import Episode, Scenario
 
 __all__ = ["Grader", "check_judges", "judge_names", "judge_run", "judge_traffic", "open_grader", "score"]
 
+
 @dataclass(frozen=True, slots=True)
 class Grader:
     """The model of a run's judges, and where its votes are recorded."""
@@ -92,7 +93,7 @@ async def open_grader(job: Job[Any], scenarios: Iterable[Scenario], shared: Shar
     if config.judge_model is None:
         return Grader()
     traffic = judge_traffic(config, library, scenarios)
-    as_judge = {"model": config.judge_model, "tool_format": "auto", "model_options": {}, "models": traffic}
+    as_judge: dict[str, Any] = {"model": config.judge_model, "tool_format": "auto", "model_options": {}, "models": traffic}
     try:
         model = await shared.model(config.model_copy(update=as_judge))
     except PrerequisiteError as err:
@@ -139,9 +140,7 @@ def _votes(model: str, library: CassetteLibrary, traffic: Traffic | None) -> Ope
     return open_vote
 
 
-async def judge_run(
-    store: RunStore, job: Job[Any], grader: Grader, *, pairs: Callable[[], Pair], on_event: OnEvent = ignore_events
-) -> int:
+async def judge_run(store: RunStore, job: Job[Any], grader: Grader, *, pairs: Callable[[], Pair], on_event: OnEvent = ignore_events) -> int:
     """Judge the finished episodes of a run, and note who judged it, by what configuration, and what they measure.
 
     Args:
@@ -154,7 +153,7 @@ async def judge_run(
     Returns:
         How many verdicts failed.
     """
-    judges = _opened(store.reader, judge_names(job), load_instructions(job.config.prompts), grader, pairs)
+    judges = _opened(store.reader, job, load_instructions(job.config.prompts), grader, pairs)
     failed = await score(store, judges, max_at_once=job.config.max_connections, on_event=on_event)
     # Verdicts that came with an imported run cannot be made again, so they stay.
     now = [*records.imported_judges(store.reader), *((judge.name, judge.config_digest) for judge in judges)]
@@ -163,17 +162,15 @@ async def judge_run(
     return failed
 
 
-def _opened(
-    conn: sqlite3.Connection, names: Sequence[str], instructions: dict[str, str], grader: Grader, pairs: Callable[[], Pair]
-) -> list[Judge]:
+def _opened(conn: sqlite3.Connection, job: Job[Any], instructions: dict[str, str], grader: Grader, pairs: Callable[[], Pair]) -> list[Judge]:
     """The judges in the order in which they work, each told what those before it said."""
-    classes = [judge_class(name) for name in names]
+    classes, own = [judge_class(name) for name in judge_names(job)], job.task.own_judges
     context = JudgeContext(grader.model, instructions, grader.open_vote)
     if any("pairs" in judge.needs for judge in classes):
         context = replace(context, pair=pairs())
     judges: list[Judge] = []
     for judge in classes:
-        before = [(one.name, one.config_digest) for one in reversed(judges) if "earlier" not in one.needs]
+        before = [(one.name, one.config_digest) for one in reversed(judges) if "earlier" not in one.needs and one.name in own]
         judges.append(judge(replace(context, earlier=_earlier(conn, before))))
     return judges
 

@@ -42,7 +42,9 @@ def load_config(file: Path | None = None, environ: Mapping[str, str] | None = No
     given = {name: value for name, value in options.items() if value is not None}
     for modules in (document.get("plugin", ()), environ.get(f"{ENV_PREFIX}PLUGIN", ""), given.get("plugin", ())):
         load_plugins(_parts(modules))
-    task = find_task(str(given.get("task") or environ.get(f"{ENV_PREFIX}TASK") or document.get("task") or RunConfig.model_fields["task"].default))
+    task = find_task(
+        str(given.get("task") or environ.get(f"{ENV_PREFIX}TASK") or document.get("task") or RunConfig.model_fields["task"].default)
+    )
     values: dict[str, Any] = {}
     origin: dict[str, str] = {}
     for name, value, place in (*_from_file(document, file, task), *_from_environ(environ, task)):

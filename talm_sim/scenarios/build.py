@@ -61,7 +61,7 @@ def write_scenarios(groups: Mapping[str, list[Scenario]], directory: Path) -> No
 def _short(scenario: Scenario) -> dict[str, Any]:
     """The scenario without the fields that hold their default; the target keeps the type it is recognized by."""
     short = scenario.model_dump(mode="json", exclude_defaults=True)
-    if scenario.target is not None:
+    if isinstance(scenario.target, Facts):
         short["target"] = {"type": scenario.target.type, **short["target"]}
     return short
 

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 from talm_sim.config import Scope
@@ -68,7 +69,7 @@ class Task(ABC, Generic[OptionsT]):
         splits: Name of a split to the scenario groups it holds; one is called `all`.
         own_judges: Judges made for it: no other task takes them, and `rows` reads their verdicts. Any other judge has a column of its own.
         named_by: Own options that stand beside the model's name in the records of a run.
-        listed: Key of a row's record to the head of its column in a run's list of episodes.
+        listed: What a run's list of episodes shows: a label or value of a row, `tools` or `questions` (how many), to the head of its column.
     """
 
     name: ClassVar[str]
@@ -82,15 +83,29 @@ class Task(ABC, Generic[OptionsT]):
 
     # --- before a run -----------------------------------------------------------------------------------------------------------------
 
+    def read_line(self, line: Any, where: str, task: str) -> Scenario:
+        """Read a line of a scenario file; a task whose data has a form of its own reads that.
+
+        Raises:
+            PrerequisiteError: It cannot be read; the message names `where`, the line's place.
+        """
+        from talm_sim.scenarios.load import read_scenario
+
+        return read_scenario(line, where, task)
+
+    def read(self, groups: Sequence[str], file: Path | None = None, limit: str | None = None) -> list[Scenario]:
+        """Read the scenarios of some groups, as they lie in the packaged data or in `file`; see `load_scenarios`."""
+        from talm_sim.scenarios.load import load_scenarios
+
+        return load_scenarios(groups, file, limit, self.name, self.read_line)
+
     def load(self, job: Job[OptionsT]) -> list[Scenario]:
-        """Read the scenarios, in the order in which they are run.
+        """The scenarios of a job, in the order in which they are run.
 
         Raises:
             PrerequisiteError: They cannot be read, or nothing is left to run.
         """
-        from talm_sim.scenarios.load import load_scenarios
-
-        return load_scenarios(job.groups, job.config.scenarios, job.config.limit, self.name)
+        return self.read(job.groups, job.config.scenarios, job.config.limit)
 
     def settle(self, job: Job[OptionsT], recorded: Recorded) -> Job[OptionsT]:
         """Decide the automatic values that need no model. The model's traffic is decided already; here, tools are shown, never executed."""

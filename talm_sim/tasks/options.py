@@ -1,4 +1,4 @@
-"""A task's own options: a frozen model a task, made of the parts several have. Flags, environment names and TOML keys derive from the fields."""
+"""A task's own options: one frozen model, made of the parts several tasks have. Flags, environment names and TOML keys derive from it."""
 
 from __future__ import annotations
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import click
 
-from talm_sim.cli.arguments import json_option
-from talm_sim.cli.options import ConfigCommand, config_options, load_config
-from talm_sim.config import RunConfig
-from talm_sim.errors import did_you_mean
+from talm_sim.cli.arguments import command_line, json_option, print_csv, print_json
+from talm_sim.cli.options import ConfigCommand, given_config
 
 __all__ = ["command", "parse_axis"]
-
 
 _EXAMPLES = """\b
 Examples:
@@ -23,12 +21,11 @@ Examples:
 """
 
 
-@click.command(cls=ConfigCommand, epilog=_EXAMPLES)
+@click.command(cls=ConfigCommand, epilog=_EXAMPLES, without=("run_id", "controls"))
 @click.option("--over", "axes", multiple=True, required=True, metavar="FIELD=V1,V2,...", help="Option to vary and its values; repeatable.")
 @click.option("--name", default="ablation", show_default=True, metavar="NAME", help="Begins the names of the runs.")
 @json_option
 @click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values, one line a cell and group.")
-@config_options(without=("run_id", "controls"))
 def command(*, axes: tuple[str, ...], name: str, as_json: bool, as_csv: bool, **options: Any) -> int:
     """Run a grid of settings and print one table.
 
@@ -38,10 +35,28 @@ def command(*, axes: tuple[str, ...], name: str, as_json: bool, as_csv: bool, **
     if as_json and as_csv:
         raise click.UsageError("--json and --csv exclude each other.")
     over = dict(parse_axis(axis) for axis in axes)
-    config = load_config(options)
-    from talm_sim.cli.session import ablate_session
+    config = given_config(options)
+    from talm_sim.cli.blocks import block_of
+    from talm_sim.cli.session import INTERRUPTED, failed, print_blocks, watching
+    from talm_sim.runs.ablate import ablate
 
-    return ablate_session(config, over, name, "json" if as_json else "csv" if as_csv else "table")
+    # A person cannot sit at every cell: questions of a terminal run stay open in its store.
+    with watching(config.display, again=command_line()) as session:
+        done = ablate(config, over, name=name, on_event=session.display)
+    if session.interrupted:
+        return INTERRUPTED
+    blocks = []
+    for cell in done.cells:
+        block = block_of(cell.run)
+        values = ", ".join(f"{field}={_value(value)}" for field, value in cell.values.items())
+        blocks.append(replace(block, title=f"{values}: {block.title}"))
+    if as_json:
+        print_json(done.to_records())
+    elif as_csv:
+        print_csv(done.to_records())
+    else:
+        print_blocks(blocks)
+    return 1 if any(map(failed, blocks)) else 0
 
 
 def parse_axis(text: str) -> tuple[str, list[Any]]:
@@ -51,17 +66,19 @@ def parse_axis(text: str) -> tuple[str, list[Any]]:
     ('turn_limit', ['3', '5'])
 
     Raises:
-        click.UsageError: It is neither, or there is no such field.
+        click.UsageError: It is neither.
     """
     field, equals, values = text.partition("=")
     field = field.strip().replace("-", "_")
     if not equals:
         raise click.UsageError(f"--over: '{text}' is no FIELD=V1,V2,...")
-    if field not in RunConfig.model_fields:
-        raise click.UsageError(f"--over: unknown option '{field.replace('_', '-')}'.{did_you_mean(field, RunConfig.model_fields)}")
     if not values.startswith("["):
         return field, values.split(",")
     try:
         return field, list(json.loads(values))
     except json.JSONDecodeError as err:
         raise click.UsageError(f"--over {field}: not a JSON list ({err.msg} at column {err.colno}).") from None
+
+
+def _value(value: Any) -> str:
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value or "none")

@@ -86,10 +86,11 @@ def _tools() -> dict[str, int]:
 
 
 def _scenarios() -> dict[str, int]:
-    from talm_sim.config import SPLITS
-    from talm_sim.scenarios.load import load_scenarios
+    from talm_sim.config import RunConfig
+    from talm_sim.tasks import find_task
 
-    return {group: len(load_scenarios((group,))) for group in SPLITS["talm"]["all"]}
+    task = find_task(str(RunConfig.model_fields["task"].default))
+    return {group: len(task.read((group,))) for group in task.splits["all"]}
 
 
 def _recordings() -> list[dict[str, Any]]:

@@ -11,7 +11,6 @@ import click
 
 from talm_sim.cli.arguments import command_line
 from talm_sim.cli.text import count
-from talm_sim.config import SPLITS
 from talm_sim.errors import PrerequisiteError
 
 __all__ = ["command"]
@@ -70,8 +69,9 @@ def when2call(scenarios: Path, out: Path, force: bool, **options: Any) -> None:
     """
     from talm_sim.recordings.files import write_atomically
     from talm_sim.scenarios.hub import local_file
-    from talm_sim.scenarios.load import load_scenarios
     from talm_sim.scenarios.training import build_set, card
+    from talm_sim.scenarios.when2call import TASK
+    from talm_sim.tasks import find_task
 
     beside = out.with_suffix(".json")
     if out == beside:
@@ -80,7 +80,8 @@ def when2call(scenarios: Path, out: Path, force: bool, **options: Any) -> None:
         if path.exists() and not force:
             raise PrerequisiteError(f"{path}: exists; choose another --out, or add --force to write over it.")
     found = local_file(scenarios)
-    read = load_scenarios(SPLITS["when2call"]["all"], found, task="when2call")
+    task = find_task(TASK)
+    read = task.read(task.splits["all"], found)
     made = build_set(read, options["kind"], options["form"], seed=options["seed"], balance=options["balance"])
     text = made.text().encode()
     described = card(

@@ -7,24 +7,30 @@ from typing import Any
 
 import click
 
-from talm_sim.cli.arguments import run_argument, run_dir_option
-from talm_sim.cli.options import ConfigCommand, collect, config_options
+from talm_sim.cli.arguments import command_line, run_argument, run_dir_option
+from talm_sim.cli.options import ConfigCommand, collect
 from talm_sim.config import Scope
 from talm_sim.runs.load import load_run
 
 __all__ = ["command"]
 
+_SCOPES = (Scope.SCORING, Scope.OPERATIONAL)
 
-@click.command(cls=ConfigCommand)
+
+@click.command(cls=ConfigCommand, scopes=_SCOPES, without=("run_dir", "run_id", "tools", "max_episodes", "controls"), stored=True)
 @run_argument
 @run_dir_option
-@config_options([Scope.SCORING, Scope.OPERATIONAL], without=("run_dir", "run_id", "tools", "max_episodes", "controls"), stored=True)
 def command(run: str, run_dir: Path, **options: Any) -> int:
     """Score a stored run again, offline.
 
     The episodes stay as they are. The judges given here are kept with the run and are what its table is made of from now on.
     """
-    stored = load_run(run, run_dir)
-    from talm_sim.cli.session import judge_session
+    stored, scoring = load_run(run, run_dir), collect(options)
+    from talm_sim.cli.blocks import block_of
+    from talm_sim.cli.session import INTERRUPTED, print_result, watching
+    from talm_sim.runs.api import judge
 
-    return judge_session(stored, collect(options))
+    display = scoring.get("display", "full")
+    with watching(display, again=command_line()) as session:
+        done = judge(stored.path, on_event=session.display, **scoring)
+    return INTERRUPTED if session.interrupted else print_result([done], [block_of(done)], display)

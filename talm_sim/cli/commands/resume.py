@@ -8,24 +8,31 @@ from typing import Any
 import click
 
 from talm_sim.cli.arguments import run_argument, run_dir_option
-from talm_sim.cli.options import ConfigCommand, collect, config_options
+from talm_sim.cli.options import ConfigCommand, collect
 from talm_sim.config import Scope
 from talm_sim.runs.load import load_run
 
 __all__ = ["command"]
 
 
-@click.command(cls=ConfigCommand)
+@click.command(cls=ConfigCommand, scopes=[Scope.OPERATIONAL], without=("run_dir", "run_id"), stored=True)
 @run_argument
 @run_dir_option
-@config_options([Scope.OPERATIONAL], without=("run_dir", "run_id"), stored=True)
 def command(run: str, run_dir: Path, **options: Any) -> int:
     """Continue a stored run.
 
     Finished episodes are kept; unfinished ones start again; those that waited for a person go on with the answers given meanwhile. Only how
     the run is carried out may change: what it measures is fixed.
     """
-    stored = load_run(run, run_dir)
-    from talm_sim.cli.session import resume_session
+    stored, overrides = load_run(run, run_dir), collect(options)
+    from talm_sim.cli.blocks import block_of
+    from talm_sim.cli.session import INTERRUPTED, print_result, run_controls, watching
+    from talm_sim.runs.api import resume
 
-    return resume_session(stored, collect(options))
+    display = overrides.get("display", "full")
+    with watching(display) as session:
+        done = resume(stored.path, on_event=session.display, ask=session.ask, **overrides)
+    if session.interrupted:
+        return INTERRUPTED
+    runs = [done, *(run_controls(done) if overrides.get("controls") else ())]
+    return print_result(runs, [block_of(one) for one in runs], display)

@@ -19,11 +19,13 @@ def command(**options: Any) -> int:
     model without a recording is run live, and that is said first.
     """
     config = given_config(options)
-    from talm_sim.cli.session import print_result, run_controls, watching
+    from talm_sim.cli.blocks import block_of
+    from talm_sim.cli.session import INTERRUPTED, print_result, run_controls, watching
     from talm_sim.runs.api import run
 
     with watching(config.display) as session:
         stored = run(config, on_event=session.display, ask=session.ask, command=session.command)
     if session.interrupted:
-        return session.say_how_to_go_on()
-    return print_result([stored, *(run_controls(stored) if config.controls else ())], config.display)
+        return INTERRUPTED
+    runs = [stored, *(run_controls(stored) if config.controls else ())]
+    return print_result(runs, [block_of(one) for one in runs], config.display)

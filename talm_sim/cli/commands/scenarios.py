@@ -11,16 +11,17 @@ import click
 
 from talm_sim.cli.arguments import json_option, print_json, print_list
 from talm_sim.cli.text import count, one_line
-from talm_sim.config import SPLITS, Traffic
+from talm_sim.config import RunConfig, Traffic
 from talm_sim.errors import PrerequisiteError, did_you_mean
-from talm_sim.scenarios.load import load_scenarios
+from talm_sim.tasks.registry import find_task
 
 __all__ = ["command"]
 
 file_option = click.option(
     "--scenarios", "file", type=click.Path(path_type=Path), metavar="FILE", help="JSONL file of scenarios in place of the packaged ones."
 )
-task_option = click.option("--task", type=click.Choice(list(SPLITS)), default="talm", show_default=True, help="Task whose scenarios are meant.")
+DEFAULT_TASK = str(RunConfig.model_fields["task"].default)
+task_option = click.option("--task", metavar="NAME", default=DEFAULT_TASK, show_default=True, help="Task whose scenarios are meant.")
 
 
 @click.group()
@@ -35,9 +36,10 @@ def command() -> None:
 @json_option
 def list_(split: str, task: str, file: Path | None, as_json: bool) -> None:
     """List the scenarios of a split."""
-    if split not in SPLITS[task]:
-        raise PrerequisiteError(f"--split: unknown split '{split}'.{did_you_mean(split, SPLITS[task])}")
-    scenarios = load_scenarios(SPLITS[task][split], file, task=task)
+    found = find_task(task)
+    if split not in found.splits:
+        raise PrerequisiteError(f"--split: unknown split '{split}'.{did_you_mean(split, found.splits)}")
+    scenarios = found.read(found.splits[split], file)
     if as_json:
         print_json([scenario.model_dump(mode="json") for scenario in scenarios])
         return
@@ -52,7 +54,8 @@ def list_(split: str, task: str, file: Path | None, as_json: bool) -> None:
 @file_option
 def show(scenario: str, task: str, file: Path | None) -> None:
     """Print one scenario (JSON): query, tools, gold calls or options, what is missing."""
-    scenarios = {item.id: item for item in load_scenarios(SPLITS[task]["all"], file, task=task)}
+    found = find_task(task)
+    scenarios = {item.id: item for item in found.read(found.splits["all"], file)}
     if scenario not in scenarios:
         near = did_you_mean(scenario, scenarios)
         raise PrerequisiteError(f"unknown scenario '{scenario}'.{near if near.startswith(' Did') else ' See: talm-sim scenarios list'}")
@@ -72,7 +75,8 @@ def check(file: Path | None, as_json: bool) -> int:
     from talm_sim.tools_env.service.caller import ToolCaller
     from talm_sim.tools_env.service.process import ToolService
 
-    scenarios = load_scenarios(SPLITS["talm"]["all"], file)
+    task = find_task(DEFAULT_TASK)
+    scenarios = task.read(task.splits["all"], file)
     with ToolService() as service:
         specs = service.specs()
         with ToolCaller(service.base_url, specs) as call:

@@ -7,14 +7,11 @@ from typing import Any
 
 import click
 
-from talm_sim.cli._sections_old import sections
-from talm_sim.cli._summaries_old import BEHAVIOUR_LABELS
 from talm_sim.cli.arguments import json_option, print_json, print_list, run_dir_option
 from talm_sim.cli.console import print_page
 from talm_sim.cli.transcript import transcript
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.load import StoredRun, load_run
-from talm_sim.types import Episode
 
 __all__ = ["command"]
 
@@ -39,7 +36,7 @@ def command(episode: str, run_dir: Path, as_json: bool) -> None:
         print_json({"episode": found.model_dump(mode="json"), "verdicts": [verdict.model_dump(mode="json") for verdict in verdicts]})
         return
     scenario = next((item for item in stored.scenarios() if item.id == found.scenario_id), None)
-    print_page(transcript(found, scenario, verdicts, list(sections(found, scenario))))
+    print_page(transcript(found, scenario, verdicts, list(stored.job.task.sections(found, scenario)) if scenario else []))
 
 
 def _find(text: str, run_dir: Path) -> tuple[StoredRun, str]:
@@ -53,33 +50,27 @@ def _find(text: str, run_dir: Path) -> tuple[StoredRun, str]:
     return load_run(parts[0], run_dir), ""
 
 
-def _likeliest(episode: Episode) -> str:
-    best = max(episode.option_scores, key=lambda one: one.logprob, default=None)
-    return best.behaviour.value if best else ""
-
-
 def _print_episodes(stored: StoredRun, as_json: bool) -> None:
     words = {True: "pass", False: "fail", None: "-"}
     verdicts: dict[str, list[str]] = {}
     for verdict in stored.verdicts():
         verdicts.setdefault(verdict.episode_id, []).append(f"{verdict.judge} {words[verdict.value]}")
-    choices = stored.config.task == "when2call"
-    rows: list[dict[str, Any]] = [
-        {
+    listed = stored.job.task.listed
+    counted = {row.episode: {**row.values, **row.labels} for row in stored.rows()}
+    rows = []
+    for item in stored.episodes():
+        row: dict[str, Any] = {
             "episode": item.id,
             "termination": item.termination.value,
             "tools": len(item.tool_events),
             "questions": len(item.human_events),
             "verdicts": ", ".join(verdicts.get(item.id, [])),
-            **({"right": item.group, "chosen": _likeliest(item)} if choices else {}),
         }
-        for item in stored.episodes()
-    ]
+        own = counted.get(item.id, {})
+        rows.append(row | {head.lower(): own.get(name, "") for name, head in listed.items() if name not in row})
     if as_json:
         print_json(rows)
         return
-    seen = {"right": "Right", "chosen": "Chosen"} if choices else {"tools": "Calls", "questions": "Asked"}
-    columns = {"episode": "Episode", "termination": "Ended", **seen, "verdicts": "Verdicts"}
-    for row in rows if choices else ():
-        row |= {name: BEHAVIOUR_LABELS.get(row[name], row[name]) for name in ("right", "chosen")}
+    shown = {name if name in {"tools", "questions"} else head.lower(): head for name, head in listed.items()}
+    columns = {"episode": "Episode", "termination": "Ended", **shown, "verdicts": "Verdicts"}
     print_list(rows, columns, empty="no episode is finished yet")

@@ -13,6 +13,7 @@ from talm_sim.types.figures import decimal
 
 __all__ = ["AskScores", "ask_scores", "needs_help", "total_ask_scores"]
 
+
 class AskScores(Record):
     """Counts over completed episodes with a person at hand, and the shares they give; a share without a denominator is None."""
 

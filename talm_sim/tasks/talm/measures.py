@@ -25,6 +25,7 @@ __all__ = ["HEADS", "asking_of", "rows", "summarize"]
 
 HEADS = {"pass_rate": "PR", "awareness": "Aware", "unexpected": "Unexp", "skip": "Skip", "interaction": "Inter"}
 """Name of a rate to the head of its column, as the literature abbreviates them; in the order of a table's columns."""
+_WORDS = {"pass_rate": "pass rate", "skip": "skips", "unexpected": "unexpected outcomes"}
 _UNKNOWN = Group()
 """A group this task does not know has the rates that every group has."""
 
@@ -71,8 +72,8 @@ _Partner = Callable[[_Seen], bool | None]
 def rows(run: RunView) -> list[Row]:
     """What each finished episode counts as, in the order of the plan.
 
-    Values: the rates of `HEADS`; `raw_pass_rate`, where a comparison decides and this is what the answer is worth by itself; and, where somebody
-    could be asked, the counts of `AskScores`. Labels: `awareness`, the parsed answer; `human`; `pass_judge` and `raw_judge`.
+    Values: the rates of `HEADS`; `raw_pass_rate`, where a comparison decides and this is what the answer is worth by itself; and, where
+    somebody could be asked, the counts of `AskScores`. Labels: `awareness`, the parsed answer; `human`; `pass_judge` and `raw_judge`.
     """
     tools = run.tools()
     by_id = {scenario.id: scenario for scenario in run.scenarios()}
@@ -206,7 +207,7 @@ def _summary(name: str, group: Sequence[Row]) -> Summary:
 
 def _measures(rates: Mapping[str, Rate | None], judge: str | None) -> tuple[Measure, ...]:
     by = {"pass_rate": "no judge" if judge is None else judge}
-    return tuple(Measure.of(rate, name, HEADS[name], by=by.get(name, "")) for name, rate in rates.items())
+    return tuple(Measure.of(rate, name, HEADS[name], note=_WORDS.get(name, name), by=by.get(name, "")) for name, rate in rates.items())
 
 
 def _share(scored: Sequence[Row], name: str, *, found: bool = False) -> Rate | None:

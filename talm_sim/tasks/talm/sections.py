@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from talm_sim.tasks.sections import missing_section
+from talm_sim.tasks.sections import missing_section, short
 from talm_sim.types import AwarenessKind, Episode, Line, Scenario, Section
 
 __all__ = ["sections"]
@@ -14,7 +14,7 @@ def sections(episode: Episode, scenario: Scenario) -> Iterator[Section]:
     """The parts this task adds to the page, below the query."""
     if scenario.missing is not None:
         helped = scenario.missing.human_answer
-        help_line = f"a person would say: {helped}" if helped else "no person could help"
+        help_line = f"a person would say: {short(helped)}" if helped else "no person could help"
         yield missing_section(scenario.missing, help_line)
     if episode.awareness:
         yield Section(title="Awareness", lines=tuple(_awareness(episode)))
@@ -23,4 +23,4 @@ def sections(episode: Episode, scenario: Scenario) -> Iterator[Section]:
 def _awareness(episode: Episode) -> Iterator[tuple[Line, ...]]:
     for answer in episode.awareness:
         question = "enough information?" if answer.kind is AwarenessKind.INFORMATION else "enough tools?"
-        yield Line(text=f"{question} "), Line(text=answer.value.value, style="strong"), Line(text=f"  “{answer.raw}”", style="faint")
+        yield Line(text=f"{question} "), Line(text=answer.value.value, style="strong"), Line(text=f"  “{short(answer.raw)}”", style="faint")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from talm_sim.config import Traffic
 from talm_sim.errors import PrerequisiteError
@@ -15,7 +15,7 @@ from talm_sim.tasks.options import AgentOptions, PairedOptions
 from talm_sim.tasks.talm import groups, measures, sections
 from talm_sim.tasks.talm.pairing import PerfectPairs
 from talm_sim.tasks.view import RunView
-from talm_sim.types import Episode, Scenario, Section, Summary, ToolSpec
+from talm_sim.types import Episode, Scenario, Summary, ToolSpec
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -38,11 +38,11 @@ class TalmTask(Task[TalmOptions]):
     name = "talm"
     about = "With under-specified queries or unavailable tools: does the agent notice, ask, still solve it?"
     options = TalmOptions
-    defaults = {"temperature": 1.0, "max_new_tokens": 512}
+    defaults: ClassVar = {"temperature": 1.0, "max_new_tokens": 512}
     splits = groups.SPLITS
     own_judges = ("reference", "llm", "preference", "published", "published-preference")
     named_by = ("human",)
-    listed = {"tool_calls": "Calls", "human_calls": "Asked"}
+    listed: ClassVar = {"tools": "Calls", "questions": "Asked"}
     rows = staticmethod(measures.rows)
     summarize = staticmethod(measures.summarize)
     sections = staticmethod(sections.sections)
@@ -85,9 +85,7 @@ class TalmTask(Task[TalmOptions]):
         clock = VirtualClock() if config.tools is Traffic.REPLAY else RealClock()
         environment = Environment(tools.specs, tools.client, perturb=options.perturb, seed=config.seed, clock=clock)
         model = await shared.model(config)
-        rules = TalmRules(
-            prompts, {name: group.asked for name, group in groups.GROUPS.items()}, options.turn_limit, options.token_limit
-        )
+        rules = TalmRules(prompts, {name: group.asked for name, group in groups.GROUPS.items()}, options.turn_limit, options.token_limit)
 
         def agent(saver: BaseCheckpointSaver[Any] | None) -> Agent:
             return Agent(

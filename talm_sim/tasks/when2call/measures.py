@@ -14,6 +14,7 @@ from talm_sim.judges.stats import wilson
 from talm_sim.tasks.view import RunView
 from talm_sim.tasks.when2call.scores import BEHAVIOURS, class_scores, confusion, macro_f1, macro_f1_interval
 from talm_sim.types import UNPARSED, Behaviour, Choice, Episode, Matrix, Measure, Rate, Row, Scenario, Summary, Termination, Verdict
+from talm_sim.types.measures import MeasurePlace
 
 __all__ = ["JUDGES", "NOT_JUDGED", "labels_of", "rows", "summarize"]
 
@@ -54,8 +55,8 @@ class Labels:
 def rows(run: RunView) -> Iterator[Row]:
     """What each finished episode counts as, in the order of the plan.
 
-    Values: `accuracy`; `accuracy_norm` by log-probability a byte, in mode logprob; `<name>_hallucination` where the row is one it is over. Labels:
-    `gold`, `chosen` and, in mode logprob, `chosen_per_byte`; in mode judge, `judge`.
+    Values: `accuracy`; `accuracy_norm` by log-probability a byte, in mode logprob; `<name>_hallucination` where the row is one it is over.
+    Labels: `gold`, `chosen` and, in mode logprob, `chosen_per_byte`; in mode judge, `judge`.
     """
     items = {one.id: (one, one.target) for one in run.scenarios() if isinstance(one.target, Choice)}
     labels = Labels(None, {}) if run.job.options.mode == "logprob" else labels_of(run)
@@ -75,7 +76,9 @@ def summarize(rows: Sequence[Row], run: RunView) -> list[Summary]:
     """Add all rows up together."""
     mode = run.job.options.mode
     scored = [row for row in rows if row.scored]
-    matrix = confusion([Behaviour(row.labels["gold"]) for row in scored], [row.labels["chosen"] for row in scored], with_unparsed=mode == "judge")
+    matrix = confusion(
+        [Behaviour(row.labels["gold"]) for row in scored], [row.labels["chosen"] for row in scored], with_unparsed=mode == "judge"
+    )
     limits = macro_f1_interval(matrix) or (None, None)
     columns = (*BEHAVIOURS, UNPARSED)[: len(matrix[0])]
     measures = [
@@ -145,10 +148,11 @@ def _usable(end: Termination) -> bool:
 
 
 def _class_measures(matrix: tuple[tuple[int, ...], ...]) -> Iterator[Measure]:
-    heads = {"precision": "Prec", "recall": "Rec", "f1": "F1", "support": "n"}
     for behaviour, scores in class_scores(matrix).items():
         for name, value in scores.model_dump().items():
-            yield Measure(name=f"{name}_{behaviour}", head=heads[name], kind="number", place="matrix", under=behaviour.value, value=value)
+            place: MeasurePlace = "hidden" if name == "support" else "matrix"
+            head = "F1" if name == "f1" else name
+            yield Measure(name=f"{name}_{behaviour}", head=head, kind="number", place=place, under=behaviour.value, value=value)
 
 
 def _notes(scored: Sequence[Row]) -> Iterator[str]:

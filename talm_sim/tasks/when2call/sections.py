@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from talm_sim.scenarios.when2call import tool_name
-from talm_sim.tasks.sections import missing_section
+from talm_sim.tasks.sections import missing_section, short
 from talm_sim.types import Choice, Episode, Line, Scenario, Section
 
 __all__ = ["sections"]
@@ -19,7 +19,7 @@ def sections(episode: Episode, scenario: Scenario) -> Iterator[Section]:
     if scenario.missing is not None:
         yield missing_section(scenario.missing)
     if isinstance(scenario.target, Choice):
-        names = ", ".join(tool_name(tool) for tool in scenario.shown_tools)
+        names = ", ".join(short(tool_name(tool)) for tool in scenario.shown_tools)
         shown = Line(text=names) if names else Line(text="(none)", style="faint")
         yield Section(title="Tools shown", lines=((shown,),))
         yield Section(title="Options", lines=tuple(_options(episode, scenario.target)))
@@ -39,5 +39,4 @@ def _options(episode: Episode, target: Choice) -> Iterator[tuple[Line, ...]]:
         if chosen:
             parts.append(Line(text="  chosen", style="strong"))
         yield tuple(parts)
-        text = " ".join(option.text.split())
-        yield (Line(text=f"  {text if len(text) <= _SHOWN else text[: _SHOWN - 1] + '…'}", style="faint"),)
+        yield (Line(text=f"  {short(option.text, _SHOWN)}", style="faint"),)

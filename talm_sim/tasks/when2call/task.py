@@ -6,12 +6,12 @@ import signal
 import threading
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from talm_sim.config import GEN, option
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.registry import chats_only
-from talm_sim.scenarios.load import load_scenarios, read_scenario
+from talm_sim.scenarios.load import read_scenario
 from talm_sim.scenarios.when2call import TASK, LineKind, kind_of, rough_length, scenario_of
 from talm_sim.tasks.base import Opened, Task
 from talm_sim.tasks.job import Job
@@ -30,12 +30,26 @@ if TYPE_CHECKING:
 __all__ = ["When2CallOptions", "When2CallTask", "read_item"]
 
 
+def read_item(line: Any, where: str, task: str) -> Scenario:
+    """Read a line as a multiple-choice item: a scenario, or a row as published.
+
+    Raises:
+        PrerequisiteError: It is neither, or has no options; the message names `where` and the field.
+    """
+    if kind_of(line) is LineKind.ROW:
+        return scenario_of(line, where)
+    scenario = read_scenario(line, where, task)
+    if not isinstance(scenario.target, Choice):
+        raise PrerequisiteError(f"{where}: target: is no choice; a scenario of task {TASK} needs one, with options and the gold behaviour.")
+    if scenario.group != scenario.target.gold:
+        raise PrerequisiteError(f"{where}: group: is '{scenario.group}'; write the gold behaviour '{scenario.target.gold}'.")
+    return scenario
+
+
 class When2CallOptions(PromptOptions):
     """Options of task `when2call`."""
 
-    mode: Literal["logprob", "judge"] = option(
-        "logprob", GEN, "logprob: the likeliest given answer; judge: a free one.", metavar="MODE"
-    )
+    mode: Literal["logprob", "judge"] = option("logprob", GEN, "logprob: the likeliest given answer; judge: a free one.", metavar="MODE")
 
 
 class When2CallTask(Task[When2CallOptions]):
@@ -44,7 +58,7 @@ class When2CallTask(Task[When2CallOptions]):
     name = TASK
     about = "Direct answer, tool call, follow-up question, unable to answer: which does the model choose?"
     options = When2CallOptions
-    splits = {
+    splits: ClassVar = {
         "tool_call": ("tool_call",),
         "request_for_info": ("request_for_info",),
         "cannot_answer": ("cannot_answer",),
@@ -53,17 +67,18 @@ class When2CallTask(Task[When2CallOptions]):
     }
     own_judges = ("behaviour", "behaviour-llm")
     named_by = ("template",)
-    listed = {"gold": "Right", "chosen": "Chosen"}
+    listed: ClassVar = {"gold": "Right", "chosen": "Chosen"}
     rows = staticmethod(measures.rows)
     summarize = staticmethod(measures.summarize)
     sections = staticmethod(sections.sections)
+    read_line = staticmethod(read_item)
 
     def load(self, job: Job[When2CallOptions]) -> list[Scenario]:
-        """Read items, long prompts first: where memory does not suffice, that is known at once.
+        """The items, long prompts first: where memory does not suffice, that is known at once.
 
         Those that show the same tools stand together: their prompts begin alike, and a local model reads on from there.
         """
-        scenarios = load_scenarios(job.groups, job.config.scenarios, job.config.limit, self.name, read_item)
+        scenarios = super().load(job)
         longest: dict[tuple[str, ...], int] = {}
         for scenario in scenarios:
             longest[scenario.shown_tools] = max(rough_length(scenario), longest.get(scenario.shown_tools, 0))
@@ -130,22 +145,6 @@ class When2CallTask(Task[When2CallOptions]):
                     yield "no row shows no tools (and has gold cannot_answer): there is no tool hallucination rate"
         if options.mode == "judge":
             yield from measures.labels_of(run).notes
-
-
-def read_item(line: Any, where: str, task: str) -> Scenario:
-    """Read a line as a multiple-choice item: a scenario, or a row as published.
-
-    Raises:
-        PrerequisiteError: It is neither, or has no options; the message names `where` and the field.
-    """
-    if kind_of(line) is LineKind.ROW:
-        return scenario_of(line, where)
-    scenario = read_scenario(line, where, task)
-    if not isinstance(scenario.target, Choice):
-        raise PrerequisiteError(f"{where}: target: is no choice; a scenario of task {TASK} needs one, with options and the gold behaviour.")
-    if scenario.group != scenario.target.gold:
-        raise PrerequisiteError(f"{where}: group: is '{scenario.group}'; write the gold behaviour '{scenario.target.gold}'.")
-    return scenario
 
 
 def _template(job: Job[When2CallOptions], model: Model) -> Template | None:
