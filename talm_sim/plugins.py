@@ -107,7 +107,7 @@ def load_plugins(modules: Sequence[str]) -> None:
     Raises:
         PrerequisiteError: A module cannot be imported; the message names it.
     """
-    for name in modules:
+    for name in filter(None, modules):
         if "" not in sys.path:
             sys.path.insert(0, "")
         try:
