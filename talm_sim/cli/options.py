@@ -35,7 +35,7 @@ _TRAFFIC_HELP = {
     Traffic.REPLAY: "Tools and models from recordings, no network.",
     Traffic.RECORD: "Tools and models live, and recorded.",
 }
-_EVERYWHERE = "Every option is also TALM_SIM_<NAME> in the environment and a key of the --config file."
+_EVERYWHERE = "Each is also TALM_SIM_<NAME> in the environment and a key of --config."
 
 
 class ConfigOption(click.Option):

@@ -18,7 +18,7 @@ class TaskOptions(OptionsModel):
 class AgentOptions(TaskOptions):
     """Options of a task whose agent acts: with tools that can be damaged, with somebody to ask, for some turns."""
 
-    human: str = option("auto", GEN, "none, terminal, recorded or simulated.", metavar="WHO")
+    human: str = option("auto", GEN, "none|terminal|recorded|simulated", metavar="WHO")
     """Who answers the agent's questions. `auto` is settled when a run is built: `recorded` where the model is replayed, else `none`."""
     perturb: tuple[str, ...] = option((), GEN, "Damage the tools; repeatable.", metavar="NAME[:k=v,...]")
     turn_limit: int = option(5, GEN, "Model turns an episode may take.", metavar="N", ge=1)
