@@ -13,58 +13,124 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from talm_sim.config import RunConfig
+    from talm_sim.agent.humans import HumanReply, Responder
+    from talm_sim.agent.responders import ResponderContext, responder
+    from talm_sim.config import RunConfig, Scope, option
     from talm_sim.errors import PrerequisiteError, ToolError
-    from talm_sim.judges import Judge, Measured, register_judge
-    from talm_sim.runs.ablate import ablate
-    from talm_sim.runs.api import judge, resume, run
-    from talm_sim.runs.load import StoredRun, load_run
+    from talm_sim.judges import Judge, register_judge
+    from talm_sim.judges.stats import wilson
+    from talm_sim.models.registry import provider
+    from talm_sim.runs.ablate import ablate, ablate_async
+    from talm_sim.runs.api import judge, judge_async, resume, resume_async, run, run_async
+    from talm_sim.runs.load import StoredRun, list_runs, load_run
+    from talm_sim.tasks import AgentOptions, Request, RunView, SingleStepTask, Task, TaskOptions, register_task
     from talm_sim.tools_env.environment import Environment
-    from talm_sim.types import Episode, Rate, Scenario, ToolSpec, Verdict
+    from talm_sim.tools_env.perturbations import Call, Outcome, Perturbation, PerturbationOptions, register_perturbation
+    from talm_sim.types import Episode, Matrix, Measure, Measured, Rate, Row, Scenario, Section, Summary, ToolSpec, Verdict
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "AgentOptions",
+    "Call",
     "Environment",
     "Episode",
+    "HumanReply",
     "Judge",
+    "Matrix",
+    "Measure",
     "Measured",
+    "Outcome",
+    "Perturbation",
+    "PerturbationOptions",
     "PrerequisiteError",
     "Rate",
+    "Request",
+    "Responder",
+    "ResponderContext",
+    "Row",
     "RunConfig",
+    "RunView",
     "Scenario",
+    "Scope",
+    "Section",
+    "SingleStepTask",
     "StoredRun",
+    "Summary",
+    "Task",
+    "TaskOptions",
     "ToolError",
     "ToolSpec",
     "Verdict",
     "__version__",
     "ablate",
+    "ablate_async",
     "judge",
+    "judge_async",
+    "list_runs",
     "load_run",
+    "option",
+    "provider",
     "register_judge",
+    "register_perturbation",
+    "register_task",
+    "responder",
     "resume",
+    "resume_async",
     "run",
+    "run_async",
+    "wilson",
 ]
 
 _HOMES = {
+    "AgentOptions": "talm_sim.tasks",
+    "Call": "talm_sim.tools_env.perturbations",
     "Environment": "talm_sim.tools_env.environment",
     "Episode": "talm_sim.types",
+    "HumanReply": "talm_sim.agent.humans",
     "Judge": "talm_sim.judges",
+    "Matrix": "talm_sim.types",
+    "Measure": "talm_sim.types",
     "Measured": "talm_sim.types",
+    "Outcome": "talm_sim.tools_env.perturbations",
+    "Perturbation": "talm_sim.tools_env.perturbations",
+    "PerturbationOptions": "talm_sim.tools_env.perturbations",
     "PrerequisiteError": "talm_sim.errors",
     "Rate": "talm_sim.types",
+    "Request": "talm_sim.tasks",
+    "Responder": "talm_sim.agent.humans",
+    "ResponderContext": "talm_sim.agent.responders",
+    "Row": "talm_sim.types",
     "RunConfig": "talm_sim.config",
+    "RunView": "talm_sim.tasks",
     "Scenario": "talm_sim.types",
+    "Scope": "talm_sim.config",
+    "Section": "talm_sim.types",
+    "SingleStepTask": "talm_sim.tasks",
     "StoredRun": "talm_sim.runs.load",
+    "Summary": "talm_sim.types",
+    "Task": "talm_sim.tasks",
+    "TaskOptions": "talm_sim.tasks",
     "ToolError": "talm_sim.errors",
     "ToolSpec": "talm_sim.types",
     "Verdict": "talm_sim.types",
     "ablate": "talm_sim.runs.ablate",
+    "ablate_async": "talm_sim.runs.ablate",
     "judge": "talm_sim.runs.api",
+    "judge_async": "talm_sim.runs.api",
+    "list_runs": "talm_sim.runs.load",
     "load_run": "talm_sim.runs.load",
+    "option": "talm_sim.config",
+    "provider": "talm_sim.models.registry",
     "register_judge": "talm_sim.judges",
+    "register_perturbation": "talm_sim.tools_env.perturbations",
+    "register_task": "talm_sim.tasks",
+    "responder": "talm_sim.agent.responders",
     "resume": "talm_sim.runs.api",
+    "resume_async": "talm_sim.runs.api",
     "run": "talm_sim.runs.api",
+    "run_async": "talm_sim.runs.api",
+    "wilson": "talm_sim.judges.stats",
 }
 
 

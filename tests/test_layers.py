@@ -22,6 +22,7 @@ LAYERS = (
     ("recordings",),
     ("tools_env", "scenarios"),
     ("agent", "judges"),
+    ("tasks",),
     ("runs",),
     ("cli",),
 )

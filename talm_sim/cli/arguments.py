@@ -19,7 +19,17 @@ from rich.text import Text
 from talm_sim.cli.console import print_page
 from talm_sim.cli.text import clean
 
-__all__ = ["command_line", "json_option", "print_csv", "print_json", "print_list", "run_argument", "run_dir_option", "short_name"]
+__all__ = [
+    "command_line",
+    "json_option",
+    "plugin_option",
+    "print_csv",
+    "print_json",
+    "print_list",
+    "run_argument",
+    "run_dir_option",
+    "short_name",
+]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -35,6 +45,25 @@ run_dir_option = click.option(
     show_default=True,
     help="Directory that holds runs.",
 )
+
+
+def _load(_: click.Context, __: click.Parameter, modules: tuple[str, ...]) -> None:
+    from talm_sim.plugins import load_plugins
+
+    load_plugins(modules)
+
+
+plugin_option: Callable[..., Any] = click.option(
+    "--plugin",
+    multiple=True,
+    metavar="MODULE",
+    expose_value=False,
+    is_eager=True,
+    envvar="TALM_SIM_PLUGIN",
+    callback=_load,
+    help="Module of yours to import first; repeatable.",
+)
+"""Modules that register tasks, judges, perturbations, responders or models."""
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 

@@ -26,7 +26,9 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "export": (_AT + "export:command", "Write out what the package holds."),
     },
     "Look around": {
+        "tasks": (_AT + "tasks:command", "The tasks: list, show."),
         "tools": (_AT + "tools:command", "The tools: list, show, serve."),
+        "perturbations": (_AT + "perturbations:command", "The perturbations: list, show."),
         "scenarios": (_AT + "scenarios:command", "The scenarios: list, show, check, generate, review."),
         "models": (_AT + "models:command", "The model providers and local models: list, get."),
         "runs": (_AT + "runs:command", "The stored runs: list."),

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from talm_sim.types import (
     MissingKind,
     ModelTurn,
     Origin,
+    PerturbationLog,
     Scenario,
     Termination,
     ToolCall,
@@ -243,6 +245,27 @@ async def test_a_question_without_a_text_is_the_models_mistake() -> None:
     episode = await _episode(model, human="recorded", saver=memory_saver(), responder=_recorded("x"))
     assert episode.human_events == ()
     assert episode.tool_events[0].error == "unknown_tool"
+
+
+async def test_the_logs_of_a_call_and_its_number_outlive_a_pause(tmp_path: Path) -> None:
+    """Everything in a checkpoint is of an allowed type, and nothing comes back as a plain mapping."""
+    look_and_ask = Script(_calls(("airport_info", {"code": "HAN"})), _calls(("ask_human", {"question": "A?"})))
+    perturb = ("empty-result:times=1", "malformed-body:times=1")
+    async with durable_saver(tmp_path / "c.db") as saver:
+        agent = _agent(look_and_ask, human="terminal", saver=saver)
+        agent = replace(agent, environment=Environment({"airport_info": SPEC}, agent.environment.client, perturb=perturb))
+        waiting = await run_episode(agent, SCENARIO)
+    assert isinstance(waiting, Waiting)
+    kept = json.loads(json.dumps(waiting.state))
+    async with durable_saver(tmp_path / "c.db") as saver:
+        agent = replace(agent, model=Script(LOOK, ANSWER), saver=saver)
+        replies = {waiting.questions[0].interrupt_id: HumanReply("a", "terminal")}
+        episode = await run_episode(agent, SCENARIO, resume=replies, state=kept)
+    assert isinstance(episode, Episode)
+    first, second = episode.tool_events
+    assert first.perturbations == tuple(PerturbationLog(name=name, armed=1, fired=1, seen=1) for name in perturb)
+    assert second.perturbations == tuple(PerturbationLog(name=name, armed=1) for name in perturb)
+    assert episode.perturbations == tuple(PerturbationLog(name=name, armed=2, fired=1, seen=1) for name in perturb)
 
 
 async def test_a_paused_episode_goes_on_in_another_process(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from talm_sim.cli.arguments import json_option, print_json, print_list
+from talm_sim.cli.arguments import json_option, plugin_option, print_json, print_list
 from talm_sim.models.registry import ProviderStatus, list_providers
 
 __all__ = ["command", "provider_records"]
@@ -19,6 +19,7 @@ def command() -> None:
 
 
 @command.command("list")
+@plugin_option
 @json_option
 def list_(as_json: bool) -> None:
     """List the providers, what a live run with each needs, and the recorded models.

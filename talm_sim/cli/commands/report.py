@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from talm_sim.cli.arguments import json_option, print_csv, print_json, run_dir_option
+from talm_sim.cli.arguments import json_option, plugin_option, print_csv, print_json, run_dir_option
 from talm_sim.cli.blocks import block_of
 from talm_sim.cli.console import stderr, stdout
 from talm_sim.cli.layout import Block
@@ -26,6 +26,7 @@ __all__ = ["command"]
 @click.command()
 @click.argument("runs", metavar="[RUN]...", nargs=-1)
 @run_dir_option
+@plugin_option
 @json_option
 @click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print a Markdown table.")

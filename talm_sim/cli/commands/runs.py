@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from talm_sim.cli.arguments import json_option, print_json, print_list, run_dir_option
+from talm_sim.cli.arguments import json_option, plugin_option, print_json, print_list, run_dir_option
 from talm_sim.runs.load import RunInfo, list_runs
 
 __all__ = ["command"]
@@ -19,6 +19,7 @@ def command() -> None:
 
 @command.command("list")
 @run_dir_option
+@plugin_option
 @json_option
 def list_(run_dir: Path, as_json: bool) -> None:
     """List the runs of a directory, oldest first."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from talm_sim.cli.arguments import json_option, print_json, print_list
+from talm_sim.cli.arguments import json_option, plugin_option, print_json, print_list
 from talm_sim.cli.text import count, one_line
 from talm_sim.config import RunConfig, Traffic
 from talm_sim.errors import PrerequisiteError, did_you_mean
@@ -32,6 +32,7 @@ def command() -> None:
 @command.command("list")
 @click.option("--split", metavar="SPLIT", default="all", show_default=True, help="Groups to list, as in `run --split`.")
 @task_option
+@plugin_option
 @file_option
 @json_option
 def list_(split: str, task: str, file: Path | None, as_json: bool) -> None:
@@ -51,6 +52,7 @@ def list_(split: str, task: str, file: Path | None, as_json: bool) -> None:
 @command.command("show")
 @click.argument("scenario", metavar="SCENARIO")
 @task_option
+@plugin_option
 @file_option
 def show(scenario: str, task: str, file: Path | None) -> None:
     """Print one scenario (JSON): query, tools, gold calls or options, what is missing."""

@@ -61,7 +61,7 @@ class Perturbation(ABC):
     """
 
     name: ClassVar[str]
-    summary: ClassVar[str]
+    summary: ClassVar[str] = ""
     """What it does, in a line: an imperative."""
 
     Options: ClassVar[type[PerturbationOptions]] = PerturbationOptions

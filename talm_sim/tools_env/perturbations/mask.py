@@ -17,7 +17,7 @@ class Mask(Perturbation):
     """Hide a tool, or every tool. Fires once for each tool it hides."""
 
     name = "mask"
-    summary = "hide a tool from the agent"
+    summary = "hide a tool from the agent (tool=NAME), or all of them"
 
     class Options(PerturbationOptions):
         """What is hidden."""

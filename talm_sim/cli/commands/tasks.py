@@ -1,0 +1,82 @@
+"""`talm-sim tasks list|show`."""
+
+from __future__ import annotations
+
+from inspect import getdoc
+from typing import Any
+
+import click
+
+from talm_sim.cli.arguments import json_option, plugin_option, print_json, print_list
+from talm_sim.cli.options import option_of
+from talm_sim.cli.text import clean, count
+from talm_sim.config import scope_of
+from talm_sim.errors import PrerequisiteError
+from talm_sim.tasks.registry import TASKS, find_task, list_tasks
+
+__all__ = ["command"]
+
+
+@click.group()
+def command() -> None:
+    """The tasks: list, show."""
+
+
+@command.command("list")
+@plugin_option
+@json_option
+def list_(as_json: bool) -> None:
+    """List what can be measured with --task, and where each comes from."""
+    records = [_record(name) for name in list_tasks()]
+    if as_json:
+        print_json(records)
+        return
+    foreign = {"origin": "From"} if any(record["origin"] != "built in" for record in records) else {}
+    print_list(records, {"name": "Task", **foreign, "about": "What it asks"}, empty="no task")
+    click.echo(f"{count(len(records), 'task')}; more of one: talm-sim tasks show TASK", err=True)
+
+
+@command.command("show")
+@click.argument("name", metavar="TASK")
+@plugin_option
+@json_option
+def show(name: str, as_json: bool) -> None:
+    """Print what a task measures: its splits, its own options, its judges and its defaults."""
+    find_task(name)
+    record = _record(name)
+    if as_json:
+        print_json(record)
+        return
+    click.echo(f"{clean(name)}: {clean(record['about'])} ({clean(record['origin'])})\n")
+    click.echo(f"{clean(record['doc']).strip()}\n")
+    rows = [{"split": split, "groups": ", ".join(groups)} for split, groups in record["splits"].items()]
+    print_list(rows, {"split": "Split", "groups": "Scenario groups"}, empty="no split")
+    click.echo()
+    options = [option | {"shown": f"{option['help']} ({option['scope']})"} for option in record["options"]]
+    print_list(options, {"flag": "Its own option", "default": "Default", "shown": "What it does"}, empty="no option of its own")
+    click.echo(f"\njudges made for it: {', '.join(record['judges']) or 'none'}")
+    click.echo("defaults: " + ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in record["defaults"].items()))
+    click.echo(f"\ntalm-sim run --task {name} --help")
+
+
+def _record(name: str) -> dict[str, Any]:
+    """A task as JSON values; of one that cannot be imported, why."""
+    try:
+        task = find_task(name)
+    except PrerequisiteError as err:  # another package's fault must not hide the rest
+        return {"name": name, "about": str(err), "origin": TASKS.origin(name)}
+    options = []
+    for field in task.options.model_fields:
+        made = option_of(task.options, field)
+        scope = scope_of(task.options, field).value
+        options.append({"flag": made.opts[-1], "default": made.shown_default, "scope": scope, "help": made.help})
+    return {
+        "name": name,
+        "about": task.about,
+        "origin": TASKS.origin(name) or "built in",
+        "doc": getdoc(type(task)) or "",
+        "splits": {split: list(groups) for split, groups in task.splits.items()},
+        "options": options,
+        "judges": list(task.own_judges),
+        "defaults": dict(task.defaults),
+    }

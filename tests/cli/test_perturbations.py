@@ -1,0 +1,98 @@
+"""`talm-sim perturbations list|show`: the built-in ones, and those a user brings along."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from talm_sim.tools_env.perturbations import PERTURBATIONS
+from tests.offered import bring_along
+
+Talm = Callable[..., tuple[int, str, str]]
+BANNER = '''
+from pydantic import Field
+
+from talm_sim.tools_env.perturbations import Perturbation, PerturbationOptions, register_perturbation
+
+
+@register_perturbation
+class Banner(Perturbation):
+    """The answer begins with a text."""
+
+    name, summary = "banner", "put a text before the answer"
+
+    class Options(PerturbationOptions):
+        text: str = Field(description="What to say.")
+
+    options: Options
+'''
+
+
+@pytest.fixture(autouse=True)
+def _columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+def test_list_names_every_one_and_what_it_does(talm: Talm) -> None:
+    code, out, err = talm("perturbations", "list")
+    assert code == 0
+    for name in PERTURBATIONS.names():
+        assert f"\n{name} " in out
+    assert "let the call time out; seconds=10" in out
+    assert "From" not in out.splitlines()[0]
+    assert err == "9 perturbations; all take tool=NAME, p=CHANCE and times=N\n"
+    records = {record["name"]: record for record in json.loads(talm("perturbations", "list", "--json")[1])}
+    assert list(records) == PERTURBATIONS.names()
+    assert {record["origin"] for record in records.values()} == {"built in"}
+    assert records["http-429"]["options"][0] == {
+        "name": "retry_after",
+        "default": "2",
+        "required": False,
+        "values": "a number, 0 or more",
+        "help": "Seconds the answer asks the caller to wait.",
+        "own": True,
+    }
+
+
+def test_show_tells_of_the_options(talm: Talm) -> None:
+    code, out, _ = talm("perturbations", "show", "timeout")
+    text = " ".join(out.split())
+    assert code == 0
+    assert text.startswith("timeout: let the call time out (built in) The tool does not answer in time;")
+    assert "seconds 10 Seconds until the call is given up. (a number, 0 or more) tool Only calls of this tool. (text) p 1 Chance" in text
+    assert json.loads(talm("perturbations", "show", "timeout", "--json")[1])["options"][0]["name"] == "seconds"
+
+
+def test_an_unknown_name_is_one_line(talm: Talm) -> None:
+    code, out, err = talm("perturbations", "show", "http-50")
+    assert (code, out) == (2, "")
+    assert "unknown perturbation 'http-50'. Did you mean 'http-503'?" in err
+
+
+@pytest.mark.parametrize("entry", ["", "banner = Banner"])
+def test_ones_own_says_where_it_comes_from(entry: str, talm: Talm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plugin = () if entry else ("--plugin", "brought_along")
+    origin = "package toy" if entry else "--plugin brought_along"
+    with bring_along(monkeypatch, tmp_path, PERTURBATIONS, BANNER, entry=entry):
+        code, out, _ = talm("perturbations", "list", *plugin)
+        assert code == 0
+        assert f"banner {origin} put a text before the answer; text=..." in " ".join(out.split())
+        text = " ".join(talm("perturbations", "show", "banner", *plugin)[1].split())
+        assert text.startswith(f"banner: put a text before the answer ({origin}) The answer begins with a text.")
+        assert "text (must be given) What to say. (text)" in text
+        assert text.endswith("talm-sim run --tools live --perturb banner:text=...")
+    assert talm("perturbations", "list", "--plugin", "no_such_module")[0] == 2
+
+
+def test_a_package_that_cannot_be_imported_hides_no_other(talm: Talm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with bring_along(monkeypatch, tmp_path, PERTURBATIONS, "1 / 0", entry="banner = Banner"):
+        code, out, _ = talm("perturbations", "list")
+        assert code == 0
+        assert "timeout" in out
+        assert "'banner' of package toy cannot be loaded" in " ".join(out.split())
+        code, _, err = talm("perturbations", "show", "banner")
+        assert code == 2
+        assert "cannot be loaded: ZeroDivisionError" in err
