@@ -17,9 +17,7 @@ _RESULT_WIDTH = 600
 _STYLES = {"plain": "", "strong": "bold", "faint": "dim", "good": "green", "bad": "red", "notice": "yellow"}
 
 
-def transcript(
-    episode: Episode, scenario: Scenario | None, verdicts: Sequence[Verdict], sections: Sequence[Section] = ()
-) -> RenderableType:
+def transcript(episode: Episode, scenario: Scenario | None, verdicts: Sequence[Verdict], sections: Sequence[Section] = ()) -> RenderableType:
     """Return the whole page: what was asked, what its task says of it, every turn with its calls and answers, the end and what it was worth.
 
     Args:

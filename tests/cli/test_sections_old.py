@@ -1,4 +1,4 @@
-"""An episode's page shows the options with what the model made of them."""
+"""What the tasks add to an episode's page; goes to the tasks with it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from io import StringIO
 
 from rich.console import Console
 
+from talm_sim.cli._sections_old import sections
 from talm_sim.cli.transcript import transcript
 from talm_sim.types import Behaviour, Choice, Episode, Option, OptionScore, Scenario, Termination, Turn, Verdict
 
@@ -22,7 +23,7 @@ SCENARIO = Scenario(
 
 def page(episode: Episode, *verdicts: Verdict) -> str:
     out = StringIO()
-    Console(file=out, width=80, no_color=True).print(transcript(episode, SCENARIO, verdicts))
+    Console(file=out, width=80, no_color=True).print(transcript(episode, SCENARIO, verdicts, list(sections(episode, SCENARIO))))
     return out.getvalue()
 
 
