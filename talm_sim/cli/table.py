@@ -11,7 +11,7 @@ from rich.text import Text
 
 from talm_sim.cli.details import detail_lines
 from talm_sim.cli.layout import Block, columns, detailed
-from talm_sim.cli.text import fit, wrapped
+from talm_sim.cli.screen import fit, wrapped
 from talm_sim.types import Measure, Summary
 from talm_sim.types.figures import interval, shown
 
