@@ -6,8 +6,8 @@ from collections.abc import Iterable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from talm_sim.judges.metrics import METRICS, GroupSummary, summarize
+
 from talm_sim.judges.stats import wilson
 from talm_sim.types import (
     AwarenessAnswer,

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from talm_sim.judges.choices import (
     BEHAVIOURS,
     UNPARSED,
@@ -22,6 +21,7 @@ from talm_sim.judges.choices import (
     macro_f1_interval,
     summarize_choices,
 )
+
 from talm_sim.judges.stats import wilson
 from talm_sim.types import Behaviour, Choice, Episode, Option, OptionScore, Scenario, Termination, Turn, Verdict
 
