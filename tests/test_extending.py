@@ -1,4 +1,4 @@
-"""CONTRIBUTING's "Add something", executed: each example is one file, used through `--plugin` and as an installed package, no line changed here."""
+"""CONTRIBUTING's "Add something", executed: each example is one file, used through `--plugin` and as an installed package."""
 
 from __future__ import annotations
 
@@ -154,9 +154,8 @@ def test_a_task_s_option_is_varied_and_read_from_everywhere(beside: Beside) -> N
         ("Think.", "europe", 0.5),
         ("Think.", "asia", 0.5),
     ]
-    (beside.directory / "options.toml").write_text(
-        'task = "capitals"\nsplit = "asia"\n[capitals]\nhint = "From a file."\n[talm]\nhuman = "none"\n'
-    )
+    text = 'task = "capitals"\nsplit = "asia"\n[capitals]\nhint = "From a file."\n[talm]\nhuman = "none"\n'
+    (beside.directory / "options.toml").write_text(text)
     rest = ("--config", "options.toml", "--model", "always/Yes", "--display", "none", "--live", *both)
     beside.run("capitals", "run", *rest, "--run-id", "toml")
     beside.run("capitals", "run", *rest, "--run-id", "environ", TALM_SIM_HINT="From the environment.")
@@ -257,7 +256,7 @@ def test_a_provider_opens_models(beside: Beside) -> None:
 def test_a_tool_category_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "dice.py").write_text(FILES["dice.py"])
     monkeypatch.setattr(routers, "__path__", [*routers.__path__, str(tmp_path)])
-    spec = specs_from_openapi(app.create_app().openapi())["dice_faces"]
+    spec = specs_from_openapi(app.create_app().openapi())["list_faces"]
     assert (spec.category, spec.path, spec.required) == ("dice", "/dice/faces", ("sides",))
     sys.modules.pop(f"{routers.__name__}.dice", None)
     importlib.invalidate_caches()
