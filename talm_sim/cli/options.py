@@ -1,7 +1,8 @@
 """Command-line options made from the fields of options models: name, type, default, help, environment variable. Nothing is written twice.
 
-A command's shared options are those of `RunConfig`; those of the task it is about are found when the command line is read: `--task`, then
-`TALM_SIM_TASK`, then the `--config` file; of a command about a stored run, the run's.
+A `ConfigCommand` is about runs: its shared options are those of `RunConfig`; those of the task it is about are found when the command line is
+read: `--task`, then `TALM_SIM_TASK`, then the `--config` file; of a command about a stored run, the run's. An `OptionsCommand` has the fields
+of one other model.
 """
 
 from __future__ import annotations
@@ -9,21 +10,24 @@ from __future__ import annotations
 import contextlib
 import os
 import types
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from enum import Enum
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import click
 from click.types import OptionHelpExtra
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from talm_sim.config import ENV_PREFIX, RunConfig, Scope, Traffic, scope_of
+from talm_sim.config import ENV_PREFIX, OptionsModel, RunConfig, Scope, Traffic, scope_of
 from talm_sim.errors import PrerequisiteError
 
-__all__ = ["ConfigCommand", "ConfigOption", "collect", "given_config", "option_of"]
+__all__ = ["ConfigCommand", "ConfigOption", "OptionsCommand", "collect", "given_config", "given_options", "option_of", "options_of"]
+
+Options = TypeVar("Options", bound=OptionsModel)
 
 SECTIONS = {
     Scope.GENERATION: "What is run",
@@ -145,6 +149,46 @@ class ConfigCommand(click.Command):
             formatter.write_text(_EVERYWHERE)
 
 
+class OptionsCommand(click.Command):
+    """A command whose options are the fields of one model, in their order, before those it declares itself.
+
+    Neither the environment nor a `--config` file is read. The values arrive as keyword arguments; `given_options` makes the model of them.
+
+    Args:
+        *args: As of `click.Command`.
+        fields: Imports the model; called when the command is, so that its neighbours do not wait for it.
+        **kwargs: As of `click.Command`.
+    """
+
+    def __init__(self, *args: Any, fields: Callable[[], type[OptionsModel]], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._fields = fields
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """The fields' options, then the command's own."""
+        return [*options_of(self._fields()), *super().get_params(ctx)]
+
+
+def given_options(model: type[Options], values: Mapping[str, Any]) -> Options:
+    """Build an options model from what was parsed by the options made of its fields.
+
+    Raises:
+        PrerequisiteError: A value is wrong; the message names its flag.
+    """
+    given = {name: value for name, value in values.items() if value not in (None, ())}
+    for name, value in given.items():
+        if get_origin(_inner(model.model_fields[name].annotation)) is dict:
+            wrong = [text for text in value if "=" not in text]
+            if wrong:
+                raise PrerequisiteError(f"{_flags(model, name)[0]} {wrong[0]}: write KEY=VALUE.")
+            given[name] = dict(text.split("=", 1) for text in value)
+    try:
+        return model(**given)
+    except ValidationError as err:
+        first = err.errors()[0]
+        raise PrerequisiteError(f"{_flags(model, str(first['loc'][0]))[-1]}: {first['msg'].removeprefix('Value error, ')}") from None
+
+
 def collect(options: Mapping[str, Any]) -> dict[str, Any]:
     """Turn parsed options into fields, shared ones and the task's; those not given are left out.
 
@@ -171,20 +215,34 @@ def given_config(options: Mapping[str, Any]) -> RunConfig:
     return load_config(options.get("config"), **collect(options))
 
 
-def option_of(model: type[BaseModel], name: str, *, stored: bool = False, section: str = "") -> ConfigOption:
+def options_of(model: type[BaseModel]) -> Iterator[ConfigOption]:
+    """Make the options of all fields; Click itself sees to bounds, and a field whose values have a flag each becomes several."""
+    for name, field in model.model_fields.items():
+        extra = field.json_schema_extra
+        assert isinstance(extra, dict)
+        flags = extra["flags"]
+        assert isinstance(flags, dict)
+        if not flags:
+            yield option_of(model, name, bounded=True)
+        for value, text in flags.items():
+            yield ConfigOption([f"--{value}", name], flag_value=value, section="", help=str(text))
+
+
+def option_of(model: type[BaseModel], name: str, *, stored: bool = False, bounded: bool = False, section: str = "") -> ConfigOption:
     """Make the option of one field.
 
     Args:
         model: The options model.
         name: Its field.
         stored: Whether it overrides a stored value, so that no default is shown and Click itself reads the environment.
+        bounded: Whether Click itself sees to the field's bounds and shows them; else only the model does, which knows where a value came from.
         section: Title on the help page; that of the field's scope by default.
     """
     field = model.model_fields[name]
     extra = field.json_schema_extra
     assert isinstance(extra, dict)
-    long = "--" + name.replace("_", "-")
-    declarations = [name, *([str(extra["flag"])] if extra["flag"] else []), long]
+    *short, long = _flags(model, name)
+    declarations = [name, *short, long]
     settings: dict[str, Any] = {
         "help": field.description,
         "metavar": extra["metavar"] or None,
@@ -193,6 +251,7 @@ def option_of(model: type[BaseModel], name: str, *, stored: bool = False, sectio
         "shown_default": "" if stored or "[default: " in (field.description or "") else _shown(field.default),
         "reads_environment": stored,
         "default": None,
+        "required": field.is_required(),
     }
     kind = _inner(field.annotation)
     if kind is bool:
@@ -207,7 +266,7 @@ def option_of(model: type[BaseModel], name: str, *, stored: bool = False, sectio
     elif kind is Path:
         settings["type"] = click.Path(path_type=Path)
     else:
-        settings |= {"type": kind, "metavar": extra["metavar"] or name.upper().replace("_", "-")}
+        settings |= {"type": _range(kind, field) if bounded else kind, "metavar": extra["metavar"] or name.upper().replace("_", "-")}
     return ConfigOption(declarations, **settings)
 
 
@@ -265,11 +324,29 @@ def _pair(text: str) -> tuple[str, str]:
     return key, value
 
 
+def _flags(model: type[BaseModel], name: str) -> list[str]:
+    """The flags of a field: a short one it may have, and the long one, made of its name unless it has its own."""
+    extra = model.model_fields[name].json_schema_extra
+    own = str(extra["flag"]) if isinstance(extra, dict) and extra["flag"] else ""
+    if own.startswith("--"):
+        return [own]
+    return [*([own] if own else []), "--" + name.replace("_", "-")]
+
+
+def _range(kind: Any, field: FieldInfo) -> Any:
+    """The type of a number within the field's bounds; any other type as it is."""
+    bounds = {sign: value for mark in field.metadata for sign in ("ge", "gt", "le") if (value := getattr(mark, sign, None)) is not None}
+    if not bounds:
+        return kind
+    number = click.IntRange if kind is int else click.FloatRange
+    return number(bounds.get("ge", bounds.get("gt")), bounds.get("le"), min_open="gt" in bounds)
+
+
 def _inner(annotation: Any) -> Any:
-    """The type without `| None`."""
+    """The type without `| None` and what pydantic checks beyond it."""
     if get_origin(annotation) in (Union, types.UnionType):
-        return next(part for part in get_args(annotation) if part is not type(None))
-    return annotation
+        annotation = next(part for part in get_args(annotation) if part is not type(None))
+    return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
 
 
 def _shown(default: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -126,19 +126,19 @@ def check_environment(environ: Mapping[str, str], task: Task[Any]) -> None:
     """
     for variable in sorted(environ):
         if variable.startswith(ENV_PREFIX) and variable not in _OTHER_VARIABLES:
-            _refuse_foreign(variable.removeprefix(ENV_PREFIX).lower(), variable, task, known=str.upper, prefix=ENV_PREFIX)
+            _refuse_foreign(variable.removeprefix(ENV_PREFIX).lower(), variable, task, lambda name: ENV_PREFIX + name.upper())
 
 
-def _refuse_foreign(name: str, place: str, task: Task[Any], known: Any = str, prefix: str = "") -> None:
-    """Refuse a name that is neither a shared option nor one of the task's own."""
+def _refuse_foreign(name: str, place: str, task: Task[Any], shown: Callable[[str], str] = str) -> None:
+    """Refuse a name that is neither a shared option nor one of the task's own; `shown` writes a name as it stands in that place."""
     names = [one for one in (*RunConfig.model_fields, *task.options.model_fields) if one != "options"]
     if name in names:
         return
     owner = owner_of_option(name, task)
     if owner:
         raise PrerequisiteError(f"{place} is an option of task {owner}, not of task {task.name}; leave it out, or choose --task {owner}.")
-    where = f"{place}: " if place != name else ""
-    raise PrerequisiteError(f"{where}unknown option '{prefix}{known(name)}'.{did_you_mean(known(name), map(known, names))}")
+    where = f"{place}: " if place not in {name, shown(name)} else ""
+    raise PrerequisiteError(f"{where}unknown option '{shown(name)}'.{did_you_mean(shown(name), map(shown, names))}")
 
 
 def _built(values: Mapping[str, Any], origin: Mapping[str, str]) -> RunConfig:

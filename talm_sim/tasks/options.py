@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic import field_validator
-
 from talm_sim.config import GEN, SCO, OptionsModel, option
 
 __all__ = ["AgentOptions", "PairedOptions", "PromptOptions", "TaskOptions"]
@@ -23,15 +21,6 @@ class AgentOptions(TaskOptions):
     perturb: tuple[str, ...] = option((), GEN, "Damage the tools; repeatable.", metavar="NAME[:k=v,...]")
     turn_limit: int = option(5, GEN, "Model turns an episode may take.", metavar="N", ge=1)
     token_limit: int | None = option(None, GEN, "Tokens an episode may use.", metavar="N", ge=1)
-
-    @field_validator("human")
-    @classmethod
-    def _known(cls, value: str) -> str:
-        if value not in {"auto", "none"}:
-            from talm_sim.agent.responders import responder_kind  # not at the top: a help page needs no agent
-
-            responder_kind(value)
-        return value
 
 
 class PairedOptions(TaskOptions):

@@ -113,7 +113,7 @@ QUESTIONS = {name: group.asked for name, group in GROUPS.items()}
 
 
 def _agent(
-    model: Script, *, perturb: Sequence[str] = (), turn_limit: int = 5, token_limit: int | None = None, human: str = "none", **more: Any
+    model: Script, *, perturb: tuple[str, ...] = (), turn_limit: int = 5, token_limit: int | None = None, human: str = "none", **more: Any
 ) -> Agent:
     """An agent as task `talm` makes it."""
     rules = TalmRules(PROMPTS, QUESTIONS, turn_limit, token_limit)

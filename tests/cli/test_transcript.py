@@ -3,8 +3,8 @@ from __future__ import annotations
 import io
 
 from rich.console import Console
-
 from talm_sim.cli._sections_old import sections
+
 from talm_sim.cli.transcript import transcript
 from talm_sim.types import (
     AwarenessAnswer,

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from talm_sim.runs.stored import StoredRun, list_runs
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.api import judge, resume
 from talm_sim.runs.importing import import_fail_talms
-from talm_sim.runs.stored import StoredRun, list_runs
 
 
 def write_outputs(root: Path, setting: str, model: str, answers: list[dict[str, Any]]) -> None:

@@ -56,6 +56,10 @@ class TalmTask(Task[TalmOptions]):
         human = job.options.human
         if human == "auto":
             human = "recorded" if job.config.models is Traffic.REPLAY else "none"
+        if human != "none":
+            from talm_sim.agent.responders import responder_kind  # not at the top: a help page needs no agent
+
+            responder_kind(human)
         return job.having(tools=tools, human=human)
 
     def key(self, job: Job[TalmOptions]) -> Mapping[str, Any]:

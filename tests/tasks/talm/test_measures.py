@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Mapping
 
 import pytest
 from hypothesis import given
@@ -63,7 +64,7 @@ class Run:
         other: str = "yes",
         epoch: int = 1,
         question: str = "?",
-        **more: bool | None,
+        others: Mapping[str, bool | None] | None = None,
     ) -> Run:
         number = len(self.episodes) if number is None else number
         scenario = f"{group}-{number}"
@@ -91,8 +92,8 @@ class Run:
                 termination=ended,
             )
         )
-        for name, value in ({judge: passed} | more).items():
-            self.verdicts.append(Verdict(episode_id=identity, judge=name.replace("_", "-"), value=value, explanation="said so"))
+        for name, value in ({judge: passed} | dict(others or {})).items():
+            self.verdicts.append(Verdict(episode_id=identity, judge=name, value=value, explanation="said so"))
         return self
 
     def view(self, paired: Run | None = None) -> View:
@@ -224,9 +225,9 @@ def test_episodes_that_our_machinery_ended_stand_beside_the_rates() -> None:
 def test_no_tools_goes_by_preference_with_the_raw_rate_beside_it() -> None:
     run = (
         Run()
-        .add("no-tools", passed=True, preference=True)
-        .add("no-tools", passed=True, preference=False)
-        .add("no-tools", passed=False, preference=False)
+        .add("no-tools", passed=True, others={"preference": True})
+        .add("no-tools", passed=True, others={"preference": False})
+        .add("no-tools", passed=False, others={"preference": False})
     )
     found, rows = run.summary("no-tools"), run.rows()
     assert (found.facts["pass_judge"], share(found, "pass_rate")) == ("preference", (1, 3))
@@ -278,7 +279,7 @@ def test_the_pair_is_of_the_same_epoch() -> None:
 
 
 def test_llm_comes_before_reference() -> None:
-    run = Run().add("perfect", passed=True, llm=False)
+    run = Run().add("perfect", passed=True, others={"llm": False})
     found = run.summary("perfect")
     assert (found.facts["pass_judge"], share(found, "pass_rate")) == ("llm", (0, 1))
     passes = found.measure("pass_rate")
@@ -286,7 +287,7 @@ def test_llm_comes_before_reference() -> None:
 
 
 def test_a_judge_that_decided_nothing_gives_way_and_says_why() -> None:
-    assert Run().add("perfect", passed=None, published=True).summary("perfect").facts["pass_judge"] == "published"
+    assert Run().add("perfect", passed=None, others={"published": True}).summary("perfect").facts["pass_judge"] == "published"
     run = Run().add("underspecified", passed=None)
     alone = run.summary("underspecified")
     assert (alone.facts["pass_judge"], alone.notes) == (None, ("no PR (reference: said so)",))
@@ -305,7 +306,7 @@ def test_a_judge_of_ones_own_never_becomes_the_pass_rate(judge: str) -> None:
         found = alone.summary(group)
         assert (found.facts["pass_judge"], share(found, "pass_rate")) == (None, None)
         assert "no PR (no judge has run)" in found.notes
-    beside = Run().add("perfect", passed=False, **{judge: True}).summary("perfect")
+    beside = Run().add("perfect", passed=False, others={judge: True}).summary("perfect")
     assert (beside.facts["pass_judge"], share(beside, "pass_rate")) == ("reference", (0, 1))
     assert [measure.name for measure in beside.measures] == list(HEADS)
 
@@ -374,8 +375,8 @@ Cases = list[tuple[str, str, bool | None, int, Termination | None, bool]]
 def made_of(cases: Cases, human: str) -> Run:
     run = Run(human)
     for number, (group, awareness, passed, asked, end, compared) in enumerate(cases):
-        more = {"preference": passed is True} if compared else {}
-        run.add(group, awareness, passed, asked=asked if human != "none" else 0, termination=end, number=number // 3, epoch=number + 1, **more)
+        others = {"preference": passed is True} if compared else {}
+        run.add(group, awareness, passed, asked=asked if human != "none" else 0, termination=end, number=number // 3, epoch=number + 1, others=others)
     return run
 
 
