@@ -53,6 +53,15 @@ def test_a_template_file_counts_by_its_text_and_a_stray_one_not_at_all(tmp_path:
     assert recording_key(job("when2call", model=MODEL, template="default")) == built_in
 
 
+async def test_a_template_that_is_not_there_is_one_line_when_the_task_is_opened() -> None:
+    made = job("when2call", model="sim/oracle", template="nope")
+    assert recording_key(made), "a grid names its cells before any is opened"
+    async with Shared() as shared:
+        with pytest.raises(PrerequisiteError, match="nope"):
+            async with TASK.open(made, shared):
+                raise AssertionError
+
+
 def test_items_that_show_the_same_tools_stand_together_and_long_ones_first(tmp_path: Path) -> None:
     other = scenario("c", "cannot_answer", question="Short?")
     items = [scenario("a", question="A table?"), other, scenario("b", question="A table for four at Luna, please, this evening.")]
