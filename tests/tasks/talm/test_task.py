@@ -21,9 +21,7 @@ from tests.tasks.views import View, job
 
 MODEL = "openai/gpt-4o"
 TASK = find_task("talm")
-SCENARIO = Scenario(
-    id="s-1.no-tools", group="no-tools", turns=(Turn(messages=({"role": "user", "content": "?"},)),), source=Source(base="s-1")
-)
+SCENARIO = Scenario(id="s-1.no-tools", group="no-tools", turns=(Turn(messages=({"role": "user", "content": "?"},)),), source=Source(base="s-1"))
 
 
 def episode(answer: str, group: str = "perfect", epoch: int = 1, end: Termination = Termination.ANSWERED) -> Episode:
