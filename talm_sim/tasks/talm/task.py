@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from talm_sim.config import Traffic
 from talm_sim.errors import PrerequisiteError
-from talm_sim.tasks.base import Opened, Task
-from talm_sim.tasks.job import Job, Recorded
+from talm_sim.tasks.base import Job, Opened, RunView, Task
 from talm_sim.tasks.keys import recording_key
 from talm_sim.tasks.options import AgentOptions, PairedOptions
+from talm_sim.tasks.recorded import Recorded
 from talm_sim.tasks.talm import groups, measures, sections
 from talm_sim.tasks.talm.pairing import PerfectPairs
-from talm_sim.tasks.view import RunView
 from talm_sim.types import Episode, Scenario, Summary, ToolSpec
 
 if TYPE_CHECKING:
