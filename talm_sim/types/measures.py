@@ -32,7 +32,7 @@ class Row(Record):
     group: str
     not_scored: str = ""
     """Why the episode stands beside the rates and not in them (its termination, or `not judged`); empty where it is in them."""
-    values: dict[str, bool | float | None] = Field(default_factory=dict)
+    values: dict[str, bool | int | float | None] = Field(default_factory=dict)
     """Measure to what this episode adds to it. A measure that is absent, or None, does not apply to this episode: it is not in its n."""
     labels: dict[str, str] = Field(default_factory=dict)
     """What the episode was taken for, such as `gold` and `chosen`; matrices and class scores are counted from these."""
