@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -114,10 +114,14 @@ class RunConfig(OptionsModel):
     display: Literal["full", "plain", "json", "none"] = option("full", OPE, "full, plain, json or none.", metavar="NAME")
     plugin: tuple[str, ...] = option((), OPE, "Module of yours to import first; repeatable.", metavar="MODULE")
 
+    if TYPE_CHECKING:  # which names are right, the task decides
+
+        def __init__(self, **options: Any) -> None: ...
+
     @model_validator(mode="before")
     @classmethod
     def _sort_names(cls, values: Any) -> Any:
-        if not isinstance(values, dict):
+        if not isinstance(values, dict) or not isinstance(values.get("options", {}), dict):
             return values
         own = {name: value for name, value in values.items() if name not in cls.model_fields}
         if not own:

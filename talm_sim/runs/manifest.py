@@ -123,11 +123,18 @@ def create_run(
     target = run_dir / run_id
     if target.exists():
         raise PrerequisiteError(f"{target}: a run of this name exists; continue it with `talm-sim resume {target}` or choose another --run-id.")
+    _place(target, lambda draft: _write(draft, manifest, scenarios, tools, fill))
+    return target
+
+
+def _place(target: Path, write: Callable[[Path], None]) -> None:
+    """Put a directory that `write` fills at `target`, whole or not at all."""
+    run_dir, run_id = target.parent, target.name
     # Built beside its place and renamed into it, so that a kill leaves a whole run or a hidden leftover, never half a run.
     draft = run_dir / f".{run_id}.{secrets.token_hex(4)}"
     try:
         draft.mkdir(parents=True)
-        _write(draft, manifest, scenarios, tools, fill)
+        write(draft)
         os.rename(draft, target)
     except (OSError, sqlite3.OperationalError) as err:
         shutil.rmtree(draft, ignore_errors=True)
@@ -138,7 +145,6 @@ def create_run(
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         raise
-    return target
 
 
 def _check_new(run_id: str, scenarios: Sequence[Scenario]) -> None:
@@ -162,12 +168,14 @@ def read_manifest(directory: Path) -> RunManifest:
         text = path.read_bytes()
         _check_format(path, text)
         manifest = RunManifest.model_validate_json(text)
+        # Nothing is imported because a run directory names it, however its configuration is used: `brought` says what to give.
+        config = manifest.config.model_copy(update={"plugin": ()})
     except OSError as err:
         raise PrerequisiteError(f"{directory}: is no run ({MANIFEST}: {err.strerror}).") from None
     except ValidationError as err:
         first = err.errors()[0]
         raise PrerequisiteError(f"{path}: {'.'.join(map(str, first['loc'])) or 'document'}: {first['msg']}.") from None
-    return manifest
+    return manifest.model_copy(update={"config": config})
 
 
 def _check_format(path: Path, text: bytes) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from pydantic import field_validator
 
 from talm_sim.config import GEN, SCO, OptionsModel, option
+from talm_sim.errors import PrerequisiteError
 
 __all__ = ["AgentOptions", "PairedOptions", "PromptOptions", "TaskOptions"]
 
@@ -30,7 +31,10 @@ class AgentOptions(TaskOptions):
         if value not in {"auto", "none"}:
             from talm_sim.agent.responders import responder_kind  # not at the top: a help page needs no agent
 
-            responder_kind(value)
+            try:
+                responder_kind(value)
+            except PrerequisiteError as err:
+                raise ValueError(str(err)) from None  # so that it is told with the place it was given at
         return value
 
 
