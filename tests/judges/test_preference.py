@@ -4,7 +4,6 @@ import pytest
 
 from talm_sim.errors import ContextOverflowError
 from talm_sim.judges.preference import PreferenceJudge
-from talm_sim.tasks.talm.pairing import PerfectPairs
 from talm_sim.types import Episode, Scenario, Source, Termination, Turn, Verdict
 from tests.judges.scripted import ScriptedModel, grading, scripted
 

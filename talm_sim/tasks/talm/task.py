@@ -58,7 +58,10 @@ class TalmTask(Task[TalmOptions]):
         if human != "none":
             from talm_sim.agent.responders import responder_kind  # not at the top: a help page needs no agent
 
-            responder_kind(human)
+            try:
+                responder_kind(human)
+            except PrerequisiteError as err:
+                raise PrerequisiteError(f"--human: {err}") from None
         return job.having(tools=tools, human=human)
 
     def key(self, job: Job[TalmOptions]) -> Mapping[str, Any]:
