@@ -146,7 +146,7 @@ def _built(values: Mapping[str, Any], origin: Mapping[str, str]) -> RunConfig:
     name = ""
     try:
         config = RunConfig(**values)
-        job_of(config)
+        job_of(config).options.check()
         return config
     except ValidationError as err:
         first = err.errors()[0]

@@ -55,13 +55,6 @@ class TalmTask(Task[TalmOptions]):
         human = job.options.human
         if human == "auto":
             human = "recorded" if job.config.models is Traffic.REPLAY else "none"
-        if human != "none":
-            from talm_sim.agent.responders import responder_kind  # not at the top: a help page needs no agent
-
-            try:
-                responder_kind(human)
-            except PrerequisiteError as err:
-                raise PrerequisiteError(f"--human: {err}") from None
         return job.having(tools=tools, human=human)
 
     def key(self, job: Job[TalmOptions]) -> Mapping[str, Any]:
