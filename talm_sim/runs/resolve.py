@@ -54,8 +54,13 @@ def load_config(file: Path | None = None, environ: Mapping[str, str] | None = No
     return _built({**values, "task": task.name}, origin)
 
 
-def configure(config: RunConfig | None, options: Mapping[str, Any]) -> Job[Any]:
+def configure(config: RunConfig | None, options: Mapping[str, Any], *, look_up: bool = True) -> Job[Any]:
     """Return `config`, or the defaults, with `options` in place, as its task reads it.
+
+    Args:
+        config: What was asked for before.
+        options: Shared options and the task's own.
+        look_up: Whether what the options name must be there; what a stored run names need not be, to be read or judged.
 
     Raises:
         PrerequisiteError: An option is unknown or has a wrong value.
@@ -70,7 +75,7 @@ def configure(config: RunConfig | None, options: Mapping[str, Any]) -> Job[Any]:
     if task.name != before:
         own = {}  # another task's
     values = {**given, **own, **options}
-    return job_of(_built(values, {name: _flag(name) for name in values}))
+    return job_of(_built(values, {name: _flag(name) for name in values}, look_up=look_up))
 
 
 def settled(job: Job[Any], recorded: Recorded) -> Job[Any]:
@@ -100,7 +105,7 @@ def overridden(job: Job[Any], options: Mapping[str, Any], admitted: Collection[S
         PrerequisiteError: An option is unknown, wrong, or would change what the run is.
     """
     given = {name: value for name, value in options.items() if value is not None}
-    changed = configure(job.config, given)
+    changed = configure(job.config, given, look_up=False)
     for name in given:
         before, after = (_value(one, name) for one in (job, changed))
         if changed.scope_of(name) not in admitted and after != before:
@@ -141,12 +146,14 @@ def _refuse_foreign(name: str, place: str, task: Task[Any], shown: Callable[[str
     raise PrerequisiteError(f"{place}: unknown option '{shown(name)}'.{did_you_mean(shown(name), map(shown, names))}")
 
 
-def _built(values: Mapping[str, Any], origin: Mapping[str, str]) -> RunConfig:
+def _built(values: Mapping[str, Any], origin: Mapping[str, str], *, look_up: bool = True) -> RunConfig:
     """A configuration whose options its task has read, so that every wrong one is told with its place."""
     name = ""
     try:
         config = RunConfig(**values)
-        job_of(config).options.check()
+        job = job_of(config)
+        if look_up:
+            job.options.check()
         return config
     except ValidationError as err:
         first = err.errors()[0]
