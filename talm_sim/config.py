@@ -15,7 +15,7 @@ import re
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -168,10 +168,14 @@ class RunConfig(OptionsModel):
     display: Literal["full", "plain", "json", "none"] = option("full", OPE, "full, plain, json or none.", metavar="NAME")
     plugin: tuple[str, ...] = option((), OPE, "Module of yours to import first; repeatable.", metavar="MODULE")
 
+    if TYPE_CHECKING:  # which names are right, the task decides
+
+        def __init__(self, **options: Any) -> None: ...
+
     @model_validator(mode="before")
     @classmethod
     def _sort_names(cls, values: Any) -> Any:
-        if not isinstance(values, dict):
+        if not isinstance(values, dict) or not isinstance(values.get("options", {}), dict):
             return values
         own = {name: value for name, value in values.items() if name not in cls.model_fields}
         if not own:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from talm_sim.config import RunConfig, Scope
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.registry import in_process
+from talm_sim.plugins import load_plugins
 from talm_sim.runs.batch import Ask, BatchCounts, run_batch
 from talm_sim.runs.build import Built, build, open_runner, plan
 from talm_sim.runs.events import OnEvent, RunFinished, RunStarted, ignore_events
@@ -118,6 +119,7 @@ async def resume_with(
     """`resume`, with what other runs of the session opened."""
     if stored.imported:
         raise PrerequisiteError(f"resume: {stored.path} was imported; there is nothing to run.")
+    load_plugins(overrides.get("plugin") or ())
     check_brought(stored.manifest.brought, str(stored.path))
     job = overridden(stored.job, overrides, {Scope.OPERATIONAL}, verb="resume", otherwise="start a new run with `talm-sim run` instead.")
     check_judges(job)
@@ -142,7 +144,8 @@ def judge(run: Path | str, *, on_event: OnEvent = ignore_events, **scoring: Any)
 async def judge_async(run: Path | str, *, on_event: OnEvent = ignore_events, **scoring: Any) -> StoredRun:
     """`judge`, on the running event loop."""
     stored = _open(run, scoring)
-    check_brought(stored.manifest.brought, str(stored.path), ("task",))
+    load_plugins(scoring.get("plugin") or ())
+    check_brought(stored.manifest.brought, str(stored.path), ("task", "responder"))
     job = overridden(stored.job, scoring, {Scope.SCORING, Scope.OPERATIONAL}, verb="judge", otherwise="that is not for a judge to change.")
     check_judges(job)
     async with Shared() as shared:

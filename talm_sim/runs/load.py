@@ -73,23 +73,28 @@ class StoredRun:
         """The run's configuration, with the scoring options it was last judged with."""
         if self._scoring is not None:
             return self._scoring
+        config = self.manifest.config
         with self._reading() as conn:
             scoring = records.meta(conn, "scoring", dict[str, Any])
-        config = self.manifest.config
-        if scoring is None:
-            return config
-        given = config.model_dump()
-        return RunConfig(**{**given.pop("options"), **given, **scoring})
+            if scoring is None:
+                return config
+            given = config.model_dump()
+            return RunConfig(**{**given.pop("options"), **given, **scoring})
 
     @property
     def job(self) -> Job[Any]:
         """The run's configuration as its task reads it.
 
         Raises:
-            PrerequisiteError: The task is not there; the message says how it was brought along when the run was made.
+            PrerequisiteError: The task is not there, or an option's value is not known to it; the message says how they were brought along when
+                the run was made.
         """
-        check_brought(self.manifest.brought, str(self.path), ("task",))
-        return job_of(self.config)
+        check_brought(self.manifest.brought, str(self.path), ("task", "responder"))
+        config = self.config
+        try:
+            return job_of(config)
+        except PrerequisiteError as err:
+            raise PrerequisiteError(f"{self.path}: {err}") from None
 
     @property
     def imported(self) -> bool:

@@ -120,25 +120,7 @@ def create_run(
         versions=_versions(),
         notes=dict(notes or {}),
     )
-    target = run_dir / run_id
-    if target.exists():
-        raise PrerequisiteError(f"{target}: a run of this name exists; continue it with `talm-sim resume {target}` or choose another --run-id.")
-    # Built beside its place and renamed into it, so that a kill leaves a whole run or a hidden leftover, never half a run.
-    draft = run_dir / f".{run_id}.{secrets.token_hex(4)}"
-    try:
-        draft.mkdir(parents=True)
-        _write(draft, manifest, scenarios, tools, fill)
-        os.rename(draft, target)
-    except (OSError, sqlite3.OperationalError) as err:
-        shutil.rmtree(draft, ignore_errors=True)
-        if target.exists():
-            raise PrerequisiteError(f"{target}: a run of this name exists; choose another --run-id.") from None
-        reason = err.strerror if isinstance(err, OSError) else err
-        raise PrerequisiteError(f"{run_dir}: cannot be written ({reason}); choose another --run-dir.") from None
-    except BaseException:
-        shutil.rmtree(draft, ignore_errors=True)
-        raise
-    return target
+    return _installed(run_dir / run_id, manifest, scenarios, tools, fill)
 
 
 def _check_new(run_id: str, scenarios: Sequence[Scenario]) -> None:
@@ -162,12 +144,14 @@ def read_manifest(directory: Path) -> RunManifest:
         text = path.read_bytes()
         _check_format(path, text)
         manifest = RunManifest.model_validate_json(text)
+        # Nothing is imported because a run directory names it, however its configuration is used: `brought` says what to give.
+        config = manifest.config.model_copy(update={"plugin": ()})
     except OSError as err:
         raise PrerequisiteError(f"{directory}: is no run ({MANIFEST}: {err.strerror}).") from None
     except ValidationError as err:
         first = err.errors()[0]
         raise PrerequisiteError(f"{path}: {'.'.join(map(str, first['loc'])) or 'document'}: {first['msg']}.") from None
-    return manifest
+    return manifest.model_copy(update={"config": config})
 
 
 def _check_format(path: Path, text: bytes) -> None:
@@ -197,6 +181,33 @@ def find_run(run: Path | str, run_dir: Path = Path("runs")) -> Path:
     known = sorted(found.parent.name for found in run_dir.glob(f"*/{MANIFEST}") if not found.parent.name.startswith("."))
     hint = did_you_mean(path.name, known[-8:]) if known else f" {run_dir} holds no run."
     raise PrerequisiteError(f"{run}: no such run.{hint}")
+
+
+def _installed(
+    target: Path,
+    manifest: RunManifest,
+    scenarios: Sequence[Scenario],
+    tools: Sequence[ToolSpec],
+    fill: Callable[[sqlite3.Connection], None] | None,
+) -> Path:
+    """Write a run beside its place and rename it into it, so that a kill leaves a whole run or a hidden leftover, never half a run."""
+    if target.exists():
+        raise PrerequisiteError(f"{target}: a run of this name exists; continue it with `talm-sim resume {target}` or choose another --run-id.")
+    draft = target.parent / f".{target.name}.{secrets.token_hex(4)}"
+    try:
+        draft.mkdir(parents=True)
+        _write(draft, manifest, scenarios, tools, fill)
+        os.rename(draft, target)
+    except (OSError, sqlite3.OperationalError) as err:
+        shutil.rmtree(draft, ignore_errors=True)
+        if target.exists():
+            raise PrerequisiteError(f"{target}: a run of this name exists; choose another --run-id.") from None
+        reason = err.strerror if isinstance(err, OSError) else err
+        raise PrerequisiteError(f"{target.parent}: cannot be written ({reason}); choose another --run-dir.") from None
+    except BaseException:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+    return target
 
 
 def _write(

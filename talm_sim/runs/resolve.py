@@ -40,22 +40,27 @@ def load_config(file: Path | None = None, environ: Mapping[str, str] | None = No
     environ = os.environ if environ is None else environ
     document = {} if file is None else read_toml(file, "--config")
     given = {name: value for name, value in options.items() if value is not None}
-    for modules in (document.get("plugin", ()), environ.get(f"{ENV_PREFIX}PLUGIN", ""), given.get("plugin", ())):
-        load_plugins(_parts(modules))
-    task = find_task(
-        str(given.get("task") or environ.get(f"{ENV_PREFIX}TASK") or document.get("task") or RunConfig.model_fields["task"].default)
-    )
+    for modules in (_listed(document.get("plugin", ())), _parts(environ.get(f"{ENV_PREFIX}PLUGIN", "")), given.get("plugin", ())):
+        load_plugins([name for name in modules if isinstance(name, str)])  # another value is told below, with its place
+    named = ((given.get("task"), "--task"), (environ.get(f"{ENV_PREFIX}TASK"), f"{ENV_PREFIX}TASK"), (document.get("task"), f"{file}: task"))
+    task = _task(*next((one for one in named if one[0]), (RunConfig.model_fields["task"].default, "task")))
     values: dict[str, Any] = {}
     origin: dict[str, str] = {}
     for name, value, place in (*_from_file(document, file, task), *_from_environ(environ, task)):
         values[name], origin[name] = value, place
     for name, value in given.items():
-        values[name], origin[name] = value, "--" + name.replace("_", "-")
+        _refuse_foreign(name, _flag(name), task)
+        values[name], origin[name] = value, _flag(name)
     return _built({**values, "task": task.name}, origin)
 
 
-def configure(config: RunConfig | None, options: Mapping[str, Any]) -> Job[Any]:
+def configure(config: RunConfig | None, options: Mapping[str, Any], *, look_up: bool = True) -> Job[Any]:
     """Return `config`, or the defaults, with `options` in place, as its task reads it.
+
+    Args:
+        config: What was asked for before.
+        options: Shared options and the task's own.
+        look_up: Whether what the options name must be there; what a stored run names need not be, to be read or judged.
 
     Raises:
         PrerequisiteError: An option is unknown or has a wrong value.
@@ -63,12 +68,14 @@ def configure(config: RunConfig | None, options: Mapping[str, Any]) -> Job[Any]:
     given = {} if config is None else {name: getattr(config, name) for name in config.model_fields_set if name != "options"}
     own = {} if config is None else config.options
     load_plugins(options.get("plugin", given.get("plugin", ())))
-    task = find_task(str(options.get("task", given.get("task", RunConfig.model_fields["task"].default))))
+    before = given.get("task", RunConfig.model_fields["task"].default)
+    task = _task(options.get("task", before), "--task")
     for name in options:
-        _refuse_foreign(name, name, task)
-    if task.name != given.get("task", task.name):
+        _refuse_foreign(name, _flag(name), task)
+    if task.name != before:
         own = {}  # another task's
-    return job_of(_built({**given, **own, **options}, {}))
+    values = {**given, **own, **options}
+    return job_of(_built(values, {name: _flag(name) for name in values}, look_up=look_up))
 
 
 def settled(job: Job[Any], recorded: Recorded) -> Job[Any]:
@@ -98,12 +105,11 @@ def overridden(job: Job[Any], options: Mapping[str, Any], admitted: Collection[S
         PrerequisiteError: An option is unknown, wrong, or would change what the run is.
     """
     given = {name: value for name, value in options.items() if value is not None}
-    changed = configure(job.config, given)
+    changed = configure(job.config, given, look_up=False)
     for name in given:
         before, after = (_value(one, name) for one in (job, changed))
         if changed.scope_of(name) not in admitted and after != before:
-            flag = "--" + name.replace("_", "-")
-            raise PrerequisiteError(f"{verb}: {flag} would change from {_shown(before)} to {_shown(after)}; {otherwise}")
+            raise PrerequisiteError(f"{verb}: {_flag(name)} would change from {_shown(before)} to {_shown(after)}; {otherwise}")
     return changed
 
 
@@ -137,16 +143,17 @@ def _refuse_foreign(name: str, place: str, task: Task[Any], shown: Callable[[str
     owner = owner_of_option(name, task)
     if owner:
         raise PrerequisiteError(f"{place} is an option of task {owner}, not of task {task.name}; leave it out, or choose --task {owner}.")
-    where = f"{place}: " if place not in {name, shown(name)} else ""
-    raise PrerequisiteError(f"{where}unknown option '{shown(name)}'.{did_you_mean(shown(name), map(shown, names))}")
+    raise PrerequisiteError(f"{place}: unknown option '{shown(name)}'.{did_you_mean(shown(name), map(shown, names))}")
 
 
-def _built(values: Mapping[str, Any], origin: Mapping[str, str]) -> RunConfig:
+def _built(values: Mapping[str, Any], origin: Mapping[str, str], *, look_up: bool = True) -> RunConfig:
     """A configuration whose options its task has read, so that every wrong one is told with its place."""
     name = ""
     try:
         config = RunConfig(**values)
-        job_of(config)
+        job = job_of(config)
+        if look_up:
+            job.options.check()
         return config
     except ValidationError as err:
         first = err.errors()[0]
@@ -173,7 +180,8 @@ def _from_file(document: Mapping[str, Any], file: Path | None, task: Task[Any]) 
                 if owner:
                     _refuse_foreign(name, f"{file}: {table}{key}", task)
                 raise PrerequisiteError(f"{file}: unknown key '{table}{key}'.{did_you_mean(name, known)}")
-            yield name, value, f"{file}: {table}{key}"
+            listed = isinstance((RunConfig if name in RunConfig.model_fields else task.options).model_fields[name].default, tuple)
+            yield name, _listed(value) if listed and isinstance(value, str) else value, f"{file}: {table}{key}"
 
 
 def _from_environ(environ: Mapping[str, str], task: Task[Any]) -> Iterator[tuple[str, Any, str]]:
@@ -197,8 +205,25 @@ def _from_environ(environ: Mapping[str, str], task: Task[Any]) -> Iterator[tuple
             yield name, text, variable
 
 
-def _parts(text: Any) -> tuple[str, ...]:
-    return tuple(part for part in text.split(",") if part) if isinstance(text, str) else tuple(text)
+def _parts(text: str) -> tuple[str, ...]:
+    return tuple(part for part in text.split(",") if part)
+
+
+def _listed(value: Any) -> Any:
+    """A list as TOML may write one of a single item: the item alone."""
+    return (value,) if isinstance(value, str) else value if isinstance(value, list) else ()
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def _task(name: Any, place: str) -> Task[Any]:
+    """The task called `name`, which stands at `place`."""
+    try:
+        return find_task(str(name))
+    except PrerequisiteError as err:
+        raise PrerequisiteError(f"{place}: {err}") from None
 
 
 def _value(job: Job[Any], name: str) -> Any:

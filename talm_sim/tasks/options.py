@@ -5,12 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 
 from talm_sim.config import GEN, SCO, OptionsModel, option
+from talm_sim.errors import PrerequisiteError
 
 __all__ = ["AgentOptions", "PairedOptions", "PromptOptions", "TaskOptions"]
 
 
 class TaskOptions(OptionsModel):
     """Options of one task alone. Each field is an `option(default, scope, help)`."""
+
+    def check(self) -> None:
+        """Look up the names that were given, before a run is built; one that is stored is read wherever what it names is not there.
+
+        Raises:
+            PrerequisiteError: Nothing has such a name; the message begins with the option's.
+        """
 
 
 class AgentOptions(TaskOptions):
@@ -21,6 +29,16 @@ class AgentOptions(TaskOptions):
     perturb: tuple[str, ...] = option((), GEN, "Damage the tools; repeatable.", metavar="NAME[:k=v,...]")
     turn_limit: int = option(5, GEN, "Model turns an episode may take.", metavar="N", ge=1)
     token_limit: int | None = option(None, GEN, "Tokens an episode may use.", metavar="N", ge=1)
+
+    def check(self) -> None:
+        """Look up the responder."""
+        if self.human not in {"auto", "none"}:
+            from talm_sim.agent.responders import responder_kind  # not at the top: a help page needs no agent
+
+            try:
+                responder_kind(self.human)
+            except PrerequisiteError as err:
+                raise PrerequisiteError(f"human: {err}") from None
 
 
 class PairedOptions(TaskOptions):

@@ -8,8 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from talm_sim.tasks.base import Opened, Task
-from talm_sim.tasks.job import Job, OptionsT
+from talm_sim.tasks.base import Job, Opened, OptionsT, Task
 from talm_sim.types import Scenario, ToolSpec
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.api import judge, resume, run
 from talm_sim.runs.events import EpisodeFinished, JudgeProgress, RunEvent, RunFinished, RunStarted
+from talm_sim.runs.load import load_run
 from talm_sim.runs.questions import AnswerStatus, Question, answer
-from talm_sim.runs.stored import load_run
 from talm_sim.types import HumanEvent
 from tests.runs.recorded_world import TOWNS, make_world, pretend_recorded
 
@@ -34,7 +34,7 @@ def test_a_run_from_options_to_metrics(world: dict[str, Any]) -> None:
     stored = run(**world, on_event=events.append, command="by hand")
     assert rates(stored) == {"pass_rate": 1.0, "awareness": 1.0, "skip": 0.0, "interaction": None}
     assert stored.config.tools == "replay"
-    assert stored.config.human == "none"
+    assert stored.job.options.human == "none"
     assert stored.manifest.command == "by hand"
     assert list(stored.tools()) == ["town_latitude"]
     assert isinstance(events[0], RunStarted)
@@ -188,7 +188,9 @@ def test_a_changed_prompt_file_is_another_experiment(world: dict[str, Any], tmp_
     stored = run(**world, prompts=prompts)
     assert resume(stored.path).finished == 4
     prompts.write_text('[agent]\nsystem = "Be long."\n')
-    with pytest.raises(PrerequisiteError, match=r"resume: \S+prompts.toml has changed since the run began"):
+    with pytest.raises(
+        PrerequisiteError, match=r"^resume: \S+prompts\.toml: prompt system has changed since the run began; restore it, or start a new run\.$"
+    ):
         resume(stored.path)
 
 

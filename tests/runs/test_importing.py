@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from talm_sim.runs.stored import StoredRun, list_runs
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.api import judge, resume
 from talm_sim.runs.importing import import_fail_talms
+from talm_sim.runs.load import StoredRun, list_runs
 
 
 def write_outputs(root: Path, setting: str, model: str, answers: list[dict[str, Any]]) -> None:
@@ -41,10 +41,10 @@ def release(tmp_path: Path) -> Path:
 
 def test_outputs_become_runs_with_their_grades(release: Path, tmp_path: Path) -> None:
     alone, helped = import_fail_talms(release, tmp_path / "runs", command="by hand")
-    assert (alone.id, alone.config.human, alone.finished, alone.total) == ("fail-talms-big_4", "none", 4, 4)
+    assert (alone.id, alone.job.options.human, alone.finished, alone.total) == ("fail-talms-big_4", "none", 4, 4)
     (row,) = alone.summary_records()
     assert (row["pass_rate"], row["pass_judge"], row["awareness"], row["n"]) == (0.75, "published", 1.0, 4)
-    assert helped.config.human == "recorded" and helped.measures() == {}
+    assert helped.job.options.human == "recorded" and helped.measures() == {}
     assert helped.summary_records()[0]["interaction"] == 1.0
     assert [info.problem for info in list_runs(tmp_path / "runs")] == ["", ""]
 

@@ -11,14 +11,15 @@ from talm_sim.judges.base import Judge, JudgeContext
 from talm_sim.judges.registry import JUDGES, register_judge
 from talm_sim.models import registry as models
 from talm_sim.models.request import ModelRequest
-from talm_sim.recordings import CassetteLibrary
-from talm_sim.runs import rows
+from talm_sim.runs import records
 from talm_sim.runs.api import judge_async, run, run_async
 from talm_sim.runs.batch import run_batch
 from talm_sim.runs.events import JudgeProgress, RunEvent
 from talm_sim.runs.judging import check_judges, open_grader, score
 from talm_sim.runs.manifest import create_run
 from talm_sim.runs.store import RunStore
+from talm_sim.tasks import job_of
+from talm_sim.tasks.shared import Shared
 from talm_sim.types import Episode, Measured, Scenario, Source, Turn, Verdict
 from tests.judges.scripted import ScriptedModel, scripted
 from tests.runs.recorded_world import make_world
@@ -64,7 +65,7 @@ async def test_every_episode_is_judged_once_several_at_once(tmp_path: Path) -> N
     async with RunStore.open(await finished_run(tmp_path)) as store:
         assert await score(store, [judge], max_at_once=4, on_event=events.append) == 0
         assert await score(store, [judge], max_at_once=4, on_event=events.append) == 0
-        assert len(list(rows.verdicts(store.reader, [("counting", "one")]))) == 10
+        assert len(list(records.verdicts(store.reader, [("counting", "one")]))) == 10
     assert sorted(judge.calls) == [f"plain-{n:03}" for n in range(10)]
     assert judge.most_at_once == 4
     assert events[-1] == JudgeProgress("counting", 10, 10)
@@ -74,8 +75,8 @@ async def test_every_episode_is_judged_once_several_at_once(tmp_path: Path) -> N
 async def test_another_config_is_another_verdict(tmp_path: Path) -> None:
     async with RunStore.open(await finished_run(tmp_path, 2)) as store:
         await score(store, [CountingJudge("one"), CountingJudge("two")])
-        assert len(list(rows.verdicts(store.reader, [("counting", "one")]))) == 2
-        assert len(list(rows.verdicts(store.reader, [("counting", "one"), ("counting", "two")]))) == 4
+        assert len(list(records.verdicts(store.reader, [("counting", "one")]))) == 2
+        assert len(list(records.verdicts(store.reader, [("counting", "one"), ("counting", "two")]))) == 4
 
 
 @pytest.mark.parametrize("error", [ProviderError("no answer"), CassetteMissError("not recorded")])
@@ -83,14 +84,14 @@ async def test_a_judge_that_fails_leaves_an_open_verdict_and_is_asked_again(tmp_
     run = await finished_run(tmp_path, 3)
     async with RunStore.open(run) as store:
         assert await score(store, [CountingJudge(fails_on={"plain-001": error})]) == 1
-        said = {verdict.episode_id: verdict for verdict in rows.verdicts(store.reader, [("counting", "one")])}
+        said = {verdict.episode_id: verdict for verdict in records.verdicts(store.reader, [("counting", "one")])}
         assert said["plain-001"].value is None
         assert said["plain-001"].explanation == f"not judged: {error}"
         assert said["plain-000"].value is True
         again = CountingJudge()
         assert await score(store, [again]) == 0
         assert again.calls == ["plain-001"]
-        assert {verdict.value for verdict in rows.verdicts(store.reader, [("counting", "one")])} == {True}
+        assert {verdict.value for verdict in records.verdicts(store.reader, [("counting", "one")])} == {True}
 
 
 async def test_a_bug_in_a_judge_is_raised_and_what_was_judged_is_kept(tmp_path: Path) -> None:
@@ -118,14 +119,15 @@ def mine(monkeypatch: pytest.MonkeyPatch) -> type[Judge]:
 
 
 class Opened:
-    """A provider `scripted/...` whose models grade `Win`, `Lose` by turns; it keeps count of them."""
+    """A provider `scripted/...` whose models grade `Win`, `Lose` by turns, after the words of `first`; it keeps count of them."""
 
     def __init__(self) -> None:
+        self.first: tuple[str, ...] = ()
         self.opened = 0
         self.closed = 0
 
     def __call__(self, request: ModelRequest) -> ScriptedModel:
-        model = scripted(*["Win", "Lose"] * 9, name=request.name)
+        model = scripted(*self.first, *["Win", "Lose"] * 9, name=request.name)
         self.opened += 1
 
         async def aclose() -> None:
@@ -138,7 +140,7 @@ class Opened:
 @pytest.fixture
 def grader(monkeypatch: pytest.MonkeyPatch) -> Opened:
     opened = Opened()
-    monkeypatch.setitem(models._registered, "scripted", models.Provider("scripted", "", "", opened, local=True))
+    monkeypatch.setitem(models.PROVIDERS._registered, "scripted", models.Provider("scripted", "", "", opened, local=True))
     return opened
 
 
@@ -152,11 +154,19 @@ async def paired_run(directory: Path) -> Path:
     return path
 
 
-async def test_a_comparison_goes_by_what_a_judge_of_the_users_said(tmp_path: Path, mine: type[Judge], grader: Opened) -> None:
-    stored = await judge_async(await paired_run(tmp_path), judge=("preference", "mine"), judge_model="scripted/x")
-    said = {verdict.episode_id: verdict.explanation for verdict in stored.verdicts() if verdict.judge == "preference"}
-    assert said["s.no"].startswith("win against the answer with tools")
-    assert said["s"].startswith("not applicable")
+async def test_a_comparison_goes_by_the_tasks_own_judges_else_by_the_users(tmp_path: Path, mine: type[Judge], grader: Opened) -> None:
+    """The digest that a judge's verdicts are found by is its own: the user's judge was asked under another one, and never found."""
+
+    async def said(*judges: str) -> dict[str, str]:
+        stored = await judge_async(path, judge=judges, judge_model="scripted/x")
+        return {verdict.episode_id: verdict.explanation for verdict in stored.verdicts() if verdict.judge == "preference"}
+
+    path = await paired_run(tmp_path)
+    assert (await said("preference", "mine"))["s.no"].startswith("win against the answer with tools")
+    grader.first = ("Pass",) * 6  # three votes for each of the two
+    told = await said("preference", "llm", "mine")
+    assert told["s.no"].startswith("win against the answer with tools"), told
+    assert told["s"].startswith("not applicable")
 
 
 def test_a_judge_that_lacks_its_model_is_known_before_anything_runs(tmp_path: Path, mine: type[Judge]) -> None:
@@ -173,18 +183,13 @@ async def test_a_run_opens_the_judges_model_once(tmp_path: Path, mine: type[Judg
     assert (grader.opened, grader.closed) == (1, 1)
 
 
-async def test_a_shared_model_is_closed_by_who_opened_it(tmp_path: Path) -> None:
-    model = scripted(name="scripted/x")
-    asked: list[str] = []
-
-    def shared(name: str, **arguments: object) -> ScriptedModel:
-        asked.append(name)
-        return model
-
-    config = RunConfig(judge_model="sim/oracle")
-    async with open_grader(config, CassetteLibrary(tmp_path), [], shared) as opened:
-        assert opened.model is model
-    assert asked == ["sim/oracle"]
+async def test_a_shared_model_is_closed_by_who_opened_it(grader: Opened) -> None:
+    job = job_of(RunConfig(judge_model="scripted/x", judge=("llm",)))
+    async with Shared() as shared:
+        one, two = [await open_grader(job, [], shared) for _ in range(2)]
+        assert one.model is two.model is not None
+        assert (grader.opened, grader.closed) == (1, 0)
+    assert grader.closed == 1
 
 
 async def test_what_judges_measure_is_stored_with_the_run(tmp_path: Path, mine: type[Judge]) -> None:
@@ -201,8 +206,8 @@ async def test_what_judges_measure_is_stored_with_the_run(tmp_path: Path, mine: 
 
 
 def test_judges_are_checked_by_name_and_wording(tmp_path: Path) -> None:
-    check_judges(["reference", "llm"], RunConfig(judge_model="a/b"))
+    check_judges(job_of(RunConfig(judge=("reference", "llm"), judge_model="a/b")))
     file = tmp_path / "prompts.toml"
     file.write_text('[judge]\nlmm = "x"\n', encoding="utf-8")
     with pytest.raises(PrerequisiteError, match=r"unknown key 'judge\.lmm'"):
-        check_judges(["reference"], RunConfig(prompts=file))
+        check_judges(job_of(RunConfig(judge=("reference",), prompts=file)))

@@ -13,8 +13,8 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.runs import lease
 from talm_sim.runs.database import connect_owner
 from talm_sim.runs.lease import acquire, owner_of
+from talm_sim.runs.load import load_run
 from talm_sim.runs.store import RunStore
-from talm_sim.runs.stored import load_run
 from talm_sim.types import Verdict
 from tests.runs.scripted import finished, new_run, scenarios
 

@@ -8,8 +8,8 @@ import pytest
 
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError
+from talm_sim.runs.load import list_runs, load_run
 from talm_sim.runs.manifest import create_run, dataset_digest, find_run, fresh_run_id, read_manifest
-from talm_sim.runs.stored import list_runs, load_run
 from tests.runs.scripted import new_run, scenarios
 
 
@@ -93,7 +93,7 @@ def test_a_run_is_found_by_path_and_by_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"format": 9}, "format 9 is not known here"),
+        ({"format": 9}, r"run\.json: is of run format 9, made by talm-sim \S+; this one reads format 2: upgrade talm-sim\.$"),
         ({"config": {"model": "nothing"}}, "config.model: Value error, 'nothing' is no model"),
         ({"unknown": 1}, "unknown: Extra inputs"),
     ],

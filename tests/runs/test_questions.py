@@ -9,9 +9,9 @@ import pytest
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.batch import run_batch
+from talm_sim.runs.load import load_run
 from talm_sim.runs.questions import AnswerStatus, answer
 from talm_sim.runs.store import RunStore
-from talm_sim.runs.stored import load_run
 from tests.runs.scripted import ScriptedRunner, new_run
 
 

@@ -14,11 +14,11 @@ import pytest
 
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError
-from talm_sim.judges.choices import ChoiceSummary
 from talm_sim.runs.api import resume, run
 from talm_sim.runs.events import EpisodeFinished, RunEvent
-from talm_sim.runs.stored import StoredRun
+from talm_sim.runs.load import StoredRun
 from talm_sim.scenarios.when2call import rough_length
+from talm_sim.types import Summary
 
 pytestmark = pytest.mark.usefixtures("tmp_path")
 
@@ -27,22 +27,29 @@ def played(tmp_path: Path, model: str, mode: Literal["logprob", "judge"] = "logp
     return run(RunConfig(task="when2call", model=model, mode=mode, run_dir=tmp_path), limit="12", **options)
 
 
-def summary(stored: StoredRun) -> ChoiceSummary:
-    return stored.choice_summary()
+def summary(stored: StoredRun) -> Summary:
+    (found,) = stored.summary()
+    return found
+
+
+def value(found: Summary, name: str) -> float | None:
+    measure = found.measure(name)
+    assert measure is not None
+    return measure.value
 
 
 @pytest.mark.parametrize("mode", ["logprob", "judge"])
 def test_the_oracle_is_right_and_its_f1_counts_the_empty_class(tmp_path: Path, mode: Literal["logprob", "judge"]) -> None:
     found = summary(played(tmp_path, "sim/oracle", mode))
-    assert found.accuracy.value == pytest.approx(1.0, abs=0.06 if mode == "judge" else 0)
+    assert value(found, "accuracy") == pytest.approx(1.0, abs=0.06 if mode == "judge" else 0)
     if mode == "logprob":
-        assert found.macro_f1 == pytest.approx(0.75)
-        assert found.accuracy_norm is not None
-        assert found.accuracy_norm.value == 1.0
+        assert value(found, "macro_f1") == pytest.approx(0.75)
+        assert value(found, "accuracy_norm") == 1.0
 
 
 def test_eager_hallucinates_every_tool_and_parameter(tmp_path: Path) -> None:
-    rates = summary(played(tmp_path, "sim/eager")).hallucinations
+    found = summary(played(tmp_path, "sim/eager"))
+    rates = {one.head: one for one in found.measures if one.name.endswith("_hallucination")}
     assert {name: rate.value for name, rate in rates.items()} == {"tool": 1.0, "parameter": 1.0, "answer": 0.0}
     assert all(rate.n for rate in rates.values())
 
@@ -75,16 +82,16 @@ def test_long_items_come_first_and_those_with_the_same_tools_together(tmp_path: 
 
 
 def test_the_template_that_was_picked_is_kept(tmp_path: Path) -> None:
-    assert played(tmp_path, "sim/oracle").config.template == "default"
+    assert played(tmp_path, "sim/oracle").job.options.template == "default"
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"task": "when2call", "human": "simulated"}, "--human is no option of task when2call"),
-        ({"task": "when2call", "perturb": ("http-500",)}, "--perturb is no option of task when2call"),
-        ({"mode": "judge"}, "--mode is no option of task talm"),
-        ({"template": "qwen2.5"}, "--template is no option of task talm"),
+        ({"task": "when2call", "human": "simulated"}, "--human is an option of task talm, not of task when2call"),
+        ({"task": "when2call", "perturb": ("http-500",)}, "--perturb is an option of task talm, not of task when2call"),
+        ({"mode": "judge"}, "--mode is an option of task when2call, not of task talm"),
+        ({"template": "qwen2.5"}, "--template is an option of task when2call, not of task talm"),
         ({"task": "when2call", "split": "perfect"}, "unknown split 'perfect' of task when2call"),
         ({"task": "when2call", "template": "qwen"}, "qwen"),
         ({"task": "when2call", "models": "live", "model": "openai-api/vllm/m"}, "gives no log-probabilities of given answers"),

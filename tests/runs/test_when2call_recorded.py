@@ -11,7 +11,7 @@ import pytest
 from talm_sim.config import RunConfig, Traffic
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.api import run
-from talm_sim.runs.stored import StoredRun
+from talm_sim.runs.load import StoredRun
 from talm_sim.types import Episode
 from tests.models.loopback import chat_answer, loopback
 
@@ -25,7 +25,7 @@ def _told(stored: StoredRun) -> tuple[list[Any], list[Any], Any]:
 
     episodes = sorted((facts(episode) for episode in stored.episodes()), key=lambda one: str(one["id"]))
     verdicts = sorted((verdict.episode_id, verdict.judge, verdict.label) for verdict in stored.verdicts())
-    return episodes, verdicts, stored.choice_summary()
+    return episodes, verdicts, [one.record() for one in stored.summary()]
 
 
 def test_a_recording_is_replayed_by_itself_with_the_server_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,5 +22,9 @@ def test_a_template_that_changed_is_named(tmp_path: Path, change: str) -> None:
         template.write_text(wording)
         assert resume(stored.path).finished == stored.total
         return
-    with pytest.raises(PrerequisiteError, match=r"^resume: \S*mine\.jinja has changed since the run began; restore it, or start a new run\.$"):
+    told = {
+        "edited": r"^resume: template \S*mine\.jinja has changed since the run began; restore it, or start a new run\.$",
+        "removed": r"^\S*mine\.jinja: cannot be read; --template needs a Jinja file or a built-in name\.$",
+    }
+    with pytest.raises(PrerequisiteError, match=told[change]):
         resume(stored.path)

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 from talm_sim.judges.stats import average_of_rates, share
 from talm_sim.scenarios.missing import describe_missing
+from talm_sim.tasks.base import RunView
 from talm_sim.tasks.talm.asking import AskScores, ask_scores, total_ask_scores
 from talm_sim.tasks.talm.groups import AVERAGED, GROUPS, ORDER, Group
 from talm_sim.tasks.talm.pairing import PerfectPairs
 from talm_sim.tasks.talm.passing import PassVerdicts, VerdictTable
-from talm_sim.tasks.view import RunView
 from talm_sim.types import AwarenessValue, Episode, Measure, Rate, Row, Scenario, Summary, Termination
 from talm_sim.types.figures import decimal, interval
 

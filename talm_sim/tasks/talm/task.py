@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from talm_sim.config import Traffic
 from talm_sim.errors import PrerequisiteError, did_you_mean
-from talm_sim.tasks.base import Opened, Task
-from talm_sim.tasks.job import Job, Recorded
+from talm_sim.tasks.base import Job, Opened, RunView, Task
 from talm_sim.tasks.keys import recording_key
 from talm_sim.tasks.options import AgentOptions, PairedOptions
+from talm_sim.tasks.recorded import Recorded
 from talm_sim.tasks.talm import groups, measures, sections
 from talm_sim.tasks.talm.pairing import PerfectPairs
-from talm_sim.tasks.view import RunView
 from talm_sim.types import Episode, Scenario, Summary, ToolSpec
 
 if TYPE_CHECKING:
@@ -68,10 +67,6 @@ class TalmTask(Task[TalmOptions]):
         human = job.options.human
         if human == "auto":
             human = "recorded" if job.config.models is Traffic.REPLAY else "none"
-        if human != "none":
-            from talm_sim.agent.responders import responder_kind  # not at the top: a help page needs no agent
-
-            responder_kind(human)
         return job.having(tools=tools, human=human)
 
     def key(self, job: Job[TalmOptions]) -> Mapping[str, Any]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from talm_sim.judges.stats import share
-from talm_sim.tasks.view import RunView
+from talm_sim.tasks.base import RunView
 from talm_sim.tasks.when2call.scores import BEHAVIOURS, class_scores, confusion, macro_f1, macro_f1_interval
 from talm_sim.types import UNPARSED, Behaviour, Choice, Episode, Matrix, Measure, Row, Scenario, Summary, Termination, Verdict
 from talm_sim.types.measures import MeasurePlace

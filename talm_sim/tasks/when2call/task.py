@@ -13,10 +13,8 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.models.registry import chats_only
 from talm_sim.scenarios.load import read_scenario
 from talm_sim.scenarios.when2call import TASK, LineKind, kind_of, rough_length, scenario_of
-from talm_sim.tasks.base import Opened, Task
-from talm_sim.tasks.job import Job
+from talm_sim.tasks.base import Job, Opened, RunView, Task
 from talm_sim.tasks.options import PromptOptions
-from talm_sim.tasks.view import RunView
 from talm_sim.tasks.when2call import measures, sections
 from talm_sim.types import Choice, Scenario, Summary
 

@@ -12,9 +12,9 @@ import pytest
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.batch import run_batch
 from talm_sim.runs.database import pack, unpack
+from talm_sim.runs.load import load_run
 from talm_sim.runs.questions import answer
 from talm_sim.runs.store import RunStore
-from talm_sim.runs.stored import load_run
 from talm_sim.types import Termination
 from tests.runs.scripted import ScriptedRunner, finished, new_run, scenarios
 
@@ -115,7 +115,7 @@ async def test_another_database_is_no_run(tmp_path: Path) -> None:
         RunStore.open(run)
 
 
-@pytest.mark.parametrize("value", ['{"judge": 3}', '{"unknown": 1}'])
+@pytest.mark.parametrize("value", ['{"judge": 3}', '{"options": 5, "unknown": 1}'])
 async def test_damaged_facts_about_a_run_are_an_error_in_one_line(tmp_path: Path, value: str) -> None:
     run = await finished_run(tmp_path)
     with closing(sqlite3.connect(run / "run.db")) as conn:
@@ -123,6 +123,15 @@ async def test_damaged_facts_about_a_run_are_an_error_in_one_line(tmp_path: Path
         conn.commit()
     with pytest.raises(PrerequisiteError, match=r"a-run: run\.db cannot be read \([^\n]+\)\.$"):
         load_run(run).config  # noqa: B018
+
+
+async def test_an_option_that_no_task_knows_is_named_with_the_run(tmp_path: Path) -> None:
+    run = await finished_run(tmp_path)
+    with closing(sqlite3.connect(run / "run.db")) as conn:
+        conn.execute("INSERT INTO meta VALUES ('scoring', '{\"unknown\": 1}')")
+        conn.commit()
+    with pytest.raises(PrerequisiteError, match=r"a-run: unknown: unknown option of task talm\.[^\n]+$"):
+        load_run(run).summary()
 
 
 @pytest.mark.parametrize(("key", "value"), [("scoring", "{"), ("scoring", "[]"), ("judges", "[[1, 2], 3]"), ("total", "{}"), ("tools", "5")])

@@ -14,12 +14,12 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.models import registry
 from talm_sim.models.base import GenerationSettings, Model
 from talm_sim.models.request import ModelRequest
-from talm_sim.runs.api import prepare, resume, run
-from talm_sim.runs.parts import Parts, open_parts
+from talm_sim.runs.api import resume, run
+from talm_sim.runs.build import Built, build, open_runner
+from talm_sim.runs.load import StoredRun, load_run
 from talm_sim.runs.questions import answer, replies_to
 from talm_sim.runs.store import RunStore
-from talm_sim.runs.stored import StoredRun, load_run
-from talm_sim.runs.wiring import open_runner
+from talm_sim.tasks.shared import Shared
 from talm_sim.types import ModelTurn, ToolCall, ToolSpec
 from tests.runs.recorded_world import make_world
 
@@ -47,7 +47,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str,
     def opened(request: ModelRequest) -> Model:
         return TwoQuestions()
 
-    monkeypatch.setattr(registry, "_registered", dict(registry._registered))
+    monkeypatch.setattr(registry.PROVIDERS, "_registered", dict(registry.PROVIDERS._registered))
     registry.provider("test")(opened)
     yield {
         **make_world(tmp_path),
@@ -60,10 +60,9 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str,
 
 
 @asynccontextmanager
-async def opened(stored: StoredRun) -> AsyncIterator[tuple[Parts, RunStore]]:
-    config, _, library = await prepare(stored.config)
-    async with open_parts(config, library) as parts, RunStore.open(stored.path) as store:
-        yield parts, store
+async def opened(stored: StoredRun) -> AsyncIterator[tuple[Built, RunStore]]:
+    async with Shared() as shared, build(stored.job, list(stored.scenarios()), shared) as built, RunStore.open(stored.path) as store:
+        yield built, store
 
 
 def question_of(stored: StoredRun) -> str:
@@ -86,7 +85,7 @@ def test_killed_after_the_checkpoint_but_before_the_commit(world: dict[str, Any]
     answer(stored.path, "towns-oslo.underspecified", "answer 1")
 
     async def go_on_without_committing() -> None:
-        async with opened(stored) as (parts, store), open_runner(parts, store) as runner:
+        async with opened(stored) as (built, store), open_runner(built, store) as runner:
             (paused,) = store.paused().values()
             replies = replies_to(store.reader, paused.episode_id, paused.attempt)
             await runner(store.scenarios()[0], epoch=1, attempt=1, resume=replies, state=paused.state)
@@ -135,7 +134,7 @@ def test_a_checkpoint_without_a_committed_pause_is_dropped(world: dict[str, Any]
     assert (question.attempt, question.question) == (2, "Question 1?")
 
     async def threads() -> list[str]:
-        async with opened(stored) as (parts, store), open_runner(parts, store):
+        async with opened(stored) as (built, store), open_runner(built, store):
             with closing(sqlite3.connect(stored.path / "checkpoints.db")) as conn:
                 return [thread for (thread,) in conn.execute("SELECT DISTINCT thread_id FROM checkpoints")]
 
