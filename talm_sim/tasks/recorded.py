@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from talm_sim.recordings import CassetteLibrary
+if TYPE_CHECKING:
+    from talm_sim.recordings import CassetteLibrary
 
 __all__ = ["Recorded"]
 
