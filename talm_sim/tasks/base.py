@@ -52,7 +52,10 @@ class Job(Generic[OptionsT]):
     def having(self, **values: Any) -> Job[OptionsT]:
         """The job with other values; a name that is no shared option is the task's."""
         shared = {name: value for name, value in values.items() if name in RunConfig.model_fields}
-        options = self.options.model_copy(update={name: value for name, value in values.items() if name not in shared})
+        own = {name: value for name, value in values.items() if name not in shared}
+        for name in own.keys() - type(self.options).model_fields.keys():
+            raise TypeError(f"'{name}' is no option of task {self.task.name}")
+        options = self.options.model_copy(update=own)
         # What is stored says every option's value, given or not.
         config = self.config.model_copy(update={**shared, "options": options.model_dump(mode="json")})
         return replace(self, config=config, options=options)

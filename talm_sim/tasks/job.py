@@ -23,10 +23,10 @@ def job_of(config: RunConfig) -> Job[Any]:
     task = find_task(config.task)
     if config.split not in task.splits:
         raise PrerequisiteError(f"split: unknown split '{config.split}' of task {task.name}.{did_you_mean(config.split, task.splits)}")
-    known = task.options.model_fields
+    known = [name for name in (*RunConfig.model_fields, *task.options.model_fields) if name != "options"]
     for name in config.options:
-        if name not in known:
-            raise PrerequisiteError(f"{name}: unknown option of task {task.name}.{did_you_mean(name, [*RunConfig.model_fields, *known])}")
+        if name not in task.options.model_fields:
+            raise PrerequisiteError(f"{name}: unknown option of task {task.name}.{did_you_mean(name, known)}")
     try:
         options = task.options(**config.options)
     except ValidationError as err:

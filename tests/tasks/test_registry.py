@@ -102,7 +102,10 @@ def test_a_package_that_cannot_be_imported_is_one_line(tmp_path: Path, monkeypat
         ("Toy = 3", r"^task 'toy' \(package toy\) is no subclass of talm_sim.Task\.$"),
         (TOY.replace("    name =", "    nom =").replace("@register_task", ""), r"^task 'toy' \(package toy\) declares no `name`\.$"),
         (TOY.replace('"toy"', '"tyo"').replace("@register_task", ""), r"^task 'toy' \(package toy\) calls itself 'tyo'\.$"),
-        (TOY.replace('{"all": ("one",)}', '{"one": ("one",)}').replace("@register_task", ""), r"^task 'toy' \(package toy\) declares no split `all`"),
+        (
+            TOY.replace('{"all": ("one",)}', '{"one": ("one",)}').replace("@register_task", ""),
+            r"^task 'toy' \(package toy\) declares no split `all`",
+        ),
         (TOY.replace("    def rows", "    def lines").replace("@register_task", ""), r"^task 'toy' \(package toy\) lacks rows\.$"),
         (TOY.replace("@register_task", "") + LIMITED, r"^task 'toy' \(package toy\) has an option 'limit', which all tasks share\.$"),
     ],
