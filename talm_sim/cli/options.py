@@ -113,7 +113,11 @@ class ConfigCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Find the task first, then read the line with its options; another task's is refused by name."""
-        ctx.meta["task"] = _task_of(args, stored=self._stored)
+        try:
+            ctx.meta["task"] = _task_of(args, stored=self._stored)
+        except PrerequisiteError:
+            if not ctx.resilient_parsing:  # a shell that completes a word wants words, not why there is none
+                raise
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as err:
