@@ -69,10 +69,10 @@ def load_scenarios(
             share an id, or nothing is left to run.
     """
     sources = _packaged(groups, task) if file is None else [local_file(file)]
-    return select([scenario for source in sources for scenario in _read(source, task, read)], groups, limit, str(file or ""))
+    return select([scenario for source in sources for scenario in _read(source, task, read)], groups, limit, str(file or ""), task)
 
 
-def select(scenarios: Sequence[Scenario], groups: Sequence[str], limit: str | None = None, file: str = "") -> list[Scenario]:
+def select(scenarios: Sequence[Scenario], groups: Sequence[str], limit: str | None = None, file: str = "", task: str = "") -> list[Scenario]:
     """Choose the scenarios of some groups, in the order of the groups, and of each those within `limit`; arguments as of `load_scenarios`.
 
     Raises:
@@ -86,7 +86,8 @@ def select(scenarios: Sequence[Scenario], groups: Sequence[str], limit: str | No
         within = f" within limit {limit}" if limit else ""
         what = f"no scenario of group {' or '.join(groups)}{within}"
         if not file:
-            raise PrerequisiteError(f"the packaged scenarios hold {what}; choose another --split or --limit, or give --scenarios FILE.")
+            of = f" of task {task}" if task else ""
+            raise PrerequisiteError(f"the packaged scenarios{of} hold {what}; choose another --split or --limit, or give --scenarios FILE.")
         raise PrerequisiteError(f"{file}: {what}.")
     return chosen
 

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from talm_sim.config import Traffic
-from talm_sim.errors import PrerequisiteError
+from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.tasks.base import Job, Opened, RunView, Task
 from talm_sim.tasks.keys import recording_key
 from talm_sim.tasks.options import AgentOptions, PairedOptions
@@ -46,6 +46,18 @@ class TalmTask(Task[TalmOptions]):
     rows = staticmethod(measures.rows)
     summarize = staticmethod(measures.summarize)
     sections = staticmethod(sections.sections)
+
+    def read_line(self, line: Any, where: str, task: str) -> Scenario:
+        """Read a scenario; a target of a type that is not known here would never be judged.
+
+        Raises:
+            PrerequisiteError: It cannot be read, or has such a target; the message names `where`.
+        """
+        scenario = super().read_line(line, where, task)
+        if isinstance(scenario.target, dict):
+            kind = scenario.target["type"]
+            raise PrerequisiteError(f"{where}: target: is of type '{kind}'; task {self.name} reads facts.{did_you_mean(kind, ['facts'])}")
+        return scenario
 
     def settle(self, job: Job[TalmOptions], recorded: Recorded) -> Job[TalmOptions]:
         """Replay the tools where they were recorded; with a replayed model, its recorded human answers."""

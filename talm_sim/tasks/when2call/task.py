@@ -83,13 +83,14 @@ class When2CallTask(Task[When2CallOptions]):
         return sorted(scenarios, key=lambda one: (-longest[one.shown_tools], one.shown_tools, -rough_length(one)))
 
     def key(self, job: Job[When2CallOptions]) -> Mapping[str, Any]:
-        """How the request is written; of a template file its text."""
+        """How the request is written; of a template file its text, and of one that is not there its name: opening the task says so."""
         from pathlib import Path
 
         from talm_sim.agent.templates import list_templates
 
         name = job.options.template
-        written = name if name in list_templates() else Path(name).read_text(encoding="utf-8", errors="replace")
+        is_text = name not in list_templates() and Path(name).is_file()
+        written = Path(name).read_text(encoding="utf-8", errors="replace") if is_text else name
         return {"task": self.name, "mode": job.options.mode, "template": written, "human": False, "perturb": ()}
 
     def judges(self, job: Job[When2CallOptions]) -> tuple[str, ...]:

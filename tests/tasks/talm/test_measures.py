@@ -376,7 +376,8 @@ def made_of(cases: Cases, human: str) -> Run:
     run = Run(human)
     for number, (group, awareness, passed, asked, end, compared) in enumerate(cases):
         others = {"preference": passed is True} if compared else {}
-        run.add(group, awareness, passed, asked=asked if human != "none" else 0, termination=end, number=number // 3, epoch=number + 1, others=others)
+        questions = asked if human != "none" else 0
+        run.add(group, awareness, passed, asked=questions, termination=end, number=number // 3, epoch=number + 1, others=others)
     return run
 
 
