@@ -24,6 +24,7 @@ from pydantic_core import PydanticUndefined
 
 from talm_sim.config import ENV_PREFIX, OptionsModel, RunConfig, Scope, Traffic, scope_of
 from talm_sim.errors import PrerequisiteError
+from talm_sim.toml_files import read_toml
 
 __all__ = ["ConfigCommand", "ConfigOption", "OptionsCommand", "collect", "given_config", "given_options", "option_of", "options_of"]
 
@@ -134,7 +135,7 @@ class ConfigCommand(click.Command):
         return [*shared, *own]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the command's own options first, then the task's, then one section a scope."""
+        """Write the command's own options first, then one section a scope, then the task's."""
         records: dict[str, list[tuple[str, str]]] = {"Options": []}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
@@ -272,21 +273,15 @@ def option_of(model: type[BaseModel], name: str, *, stored: bool = False, bounde
 
 def _task_of(args: list[str], *, stored: bool) -> Any:
     """The task a command line is about; None where that cannot be told, which the command itself will say."""
-    from talm_sim.plugins import load_plugins
-    from talm_sim.tasks.registry import find_task
+    from talm_sim.runs.resolve import chosen_task
 
-    load_plugins([*os.environ.get(f"{ENV_PREFIX}PLUGIN", "").split(","), *_values_of("--plugin", args)])
+    given = {"plugin": _values_of("--plugin", args), "task": next(reversed(_values_of("--task", args)), "")}
     if stored:
+        plugin = f"{ENV_PREFIX}PLUGIN"
+        chosen_task({}, None, {plugin: os.environ.get(plugin, "")}, given | {"task": ""})
         return next(_stored_tasks(args), None)
-    named = [*_values_of("--task", args), os.environ.get(f"{ENV_PREFIX}TASK", "")]
-    for file in _values_of("--config", args):
-        from talm_sim.toml_files import read_toml
-
-        document = read_toml(Path(file), "--config")
-        plugin = document.get("plugin", ())
-        load_plugins([plugin] if isinstance(plugin, str) else plugin)
-        named.append(str(document.get("task", "")))
-    return find_task(next(filter(None, named), str(RunConfig.model_fields["task"].default)))
+    file = next((Path(name) for name in reversed(_values_of("--config", args))), None)
+    return chosen_task({} if file is None else read_toml(file, "--config"), file, os.environ, given)
 
 
 def _stored_tasks(args: list[str]) -> Iterator[Any]:

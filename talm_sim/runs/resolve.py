@@ -16,12 +16,15 @@ from talm_sim.plugins import load_plugins
 from talm_sim.tasks import Job, Recorded, Task, find_task, job_of, list_tasks
 from talm_sim.toml_files import read_toml
 
-__all__ = ["check_environment", "configure", "load_config", "overridden", "owner_of_option", "settled"]
+__all__ = ["check_environment", "chosen_task", "configure", "load_config", "overridden", "owner_of_option", "settled"]
 
 RECORDINGS = Path("recordings")
 """Where new recordings go unless the user names a directory: the shipped ones are not written to."""
 _OTHER_VARIABLES = ("TALM_SIM_BENCH_DATA", "TALM_SIM_TEST_MODEL")
 """Names that begin as the options' do and are none: what the project's own tests and benchmarks read."""
+
+_WRITTEN = {"tuple_type": 'write a list, such as ["A", "B"].', "dict_type": "write a table of names and values."}
+"""What a value of the wrong kind should be, in the words of who writes a file."""
 
 
 def load_config(file: Path | None = None, environ: Mapping[str, str] | None = None, **options: Any) -> RunConfig:
@@ -40,11 +43,7 @@ def load_config(file: Path | None = None, environ: Mapping[str, str] | None = No
     environ = os.environ if environ is None else environ
     document = {} if file is None else read_toml(file, "--config")
     given = {name: value for name, value in options.items() if value is not None}
-    for modules in (document.get("plugin", ()), environ.get(f"{ENV_PREFIX}PLUGIN", ""), given.get("plugin", ())):
-        load_plugins(_parts(modules))
-    task = find_task(
-        str(given.get("task") or environ.get(f"{ENV_PREFIX}TASK") or document.get("task") or RunConfig.model_fields["task"].default)
-    )
+    task = chosen_task(document, file, environ, given)
     values: dict[str, Any] = {}
     origin: dict[str, str] = {}
     for name, value, place in (*_from_file(document, file, task), *_from_environ(environ, task)):
@@ -52,6 +51,36 @@ def load_config(file: Path | None = None, environ: Mapping[str, str] | None = No
     for name, value in given.items():
         values[name], origin[name] = value, "--" + name.replace("_", "-")
     return _built({**values, "task": task.name}, origin)
+
+
+def chosen_task(document: Mapping[str, Any], file: Path | None, environ: Mapping[str, str], given: Mapping[str, Any]) -> Task[Any]:
+    """Import the plugins that are named, and return the task that is chosen: by the command line, the environment, or the TOML file.
+
+    Args:
+        document: What the file holds.
+        file: Its name, for messages.
+        environ: The environment.
+        given: What the command line says: `plugin`, `task`.
+
+    Raises:
+        PrerequisiteError: A plugin cannot be imported, or there is no such task; the message names where it came from.
+    """
+    places = ((f"{file}: ", document, str), ("", environ, lambda name: ENV_PREFIX + name.upper()), ("--", given, str))
+    task: tuple[str, Any] = "", RunConfig.model_fields["task"].default
+    for before, values, spelt in places:
+        modules = values.get(spelt("plugin"), ())
+        if not isinstance(modules, str) and not (isinstance(modules, list | tuple) and all(isinstance(name, str) for name in modules)):
+            raise PrerequisiteError(f"{before}{spelt('plugin')}: write names of modules, in quotes.")
+        load_plugins(_parts(modules), before + spelt("plugin"))
+        if values.get(spelt("task")):
+            task = f"{before}{spelt('task')}: ", values[spelt("task")]
+    place, name = task
+    if not isinstance(name, str):
+        raise PrerequisiteError(f"{place}write the name of a task, in quotes.")
+    try:
+        return find_task(name)
+    except PrerequisiteError as err:
+        raise PrerequisiteError(f"{place}{err}") from None
 
 
 def configure(config: RunConfig | None, options: Mapping[str, Any]) -> Job[Any]:
@@ -131,7 +160,7 @@ def check_environment(environ: Mapping[str, str], task: Task[Any]) -> None:
 
 def _refuse_foreign(name: str, place: str, task: Task[Any], shown: Callable[[str], str] = str) -> None:
     """Refuse a name that is neither a shared option nor one of the task's own; `shown` writes a name as it stands in that place."""
-    names = [one for one in (*RunConfig.model_fields, *task.options.model_fields) if one != "options"]
+    names = _names(task)
     if name in names:
         return
     owner = owner_of_option(name, task)
@@ -150,7 +179,8 @@ def _built(values: Mapping[str, Any], origin: Mapping[str, str]) -> RunConfig:
         return config
     except ValidationError as err:
         first = err.errors()[0]
-        name, message = str(first["loc"][0]) if first["loc"] else "", first["msg"].removeprefix("Value error, ")
+        name = str(first["loc"][0]) if first["loc"] else ""
+        message = _WRITTEN.get(first["type"]) or first["msg"].removeprefix("Value error, ")
     except PrerequisiteError as err:
         name, _, message = str(err).partition(": ")
         if name not in values:
@@ -167,8 +197,8 @@ def _from_file(document: Mapping[str, Any], file: Path | None, task: Task[Any]) 
             if not table and isinstance(value, dict) and key in list_tasks():
                 continue  # another task's table, or this one's, which comes next
             name = key.replace("-", "_")
-            known = [*task.options.model_fields] if table else [*RunConfig.model_fields, *task.options.model_fields]
-            if name not in known or name == "options":
+            known = [*task.options.model_fields] if table else _names(task)
+            if name not in known:
                 owner = "" if table else owner_of_option(name, task)
                 if owner:
                     _refuse_foreign(name, f"{file}: {table}{key}", task)
@@ -195,6 +225,11 @@ def _from_environ(environ: Mapping[str, str], task: Task[Any]) -> Iterator[tuple
             yield name, {key: value for key, _, value in pairs}, variable
         else:
             yield name, text, variable
+
+
+def _names(task: Task[Any]) -> list[str]:
+    """Every option there is: the shared ones, then the task's own."""
+    return [name for name in (*RunConfig.model_fields, *task.options.model_fields) if name != "options"]
 
 
 def _parts(text: Any) -> tuple[str, ...]:
