@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from talm_sim.config import Traffic
-from talm_sim.errors import PrerequisiteError
+from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.tasks.base import Opened, Task
 from talm_sim.tasks.job import Job, Recorded
 from talm_sim.tasks.keys import recording_key
@@ -57,8 +57,10 @@ class TalmTask(Task[TalmOptions]):
         if human == "auto":
             human = "recorded" if job.config.models is Traffic.REPLAY else "none"
         if human != "none":
-            from talm_sim.agent.responders import responder_kind  # not at the top: a help page needs no agent
+            from talm_sim.agent.responders import RESPONDERS, responder_kind  # not at the top: a help page needs no agent
 
+            if human not in RESPONDERS:
+                raise PrerequisiteError(f"--human: unknown responder '{human}'.{did_you_mean(human, ['none', *RESPONDERS.names()])}")
             responder_kind(human)
         return job.having(tools=tools, human=human)
 
