@@ -16,7 +16,7 @@ from talm_sim.plugins import load_plugins
 from talm_sim.tasks import Job, Recorded, Task, find_task, job_of, list_tasks
 from talm_sim.toml_files import read_toml
 
-__all__ = ["check_environment", "chosen_task", "configure", "load_config", "overridden", "owner_of_option", "settled"]
+__all__ = ["check_environment", "chosen_task", "configure", "load_config", "overridden", "owner_of_option", "refuse_unknown", "settled"]
 
 RECORDINGS = Path("recordings")
 """Where new recordings go unless the user names a directory: the shipped ones are not written to."""
@@ -94,10 +94,10 @@ def configure(config: RunConfig | None, options: Mapping[str, Any]) -> Job[Any]:
     load_plugins(options.get("plugin", given.get("plugin", ())))
     task = find_task(str(options.get("task", given.get("task", RunConfig.model_fields["task"].default))))
     for name in options:
-        _refuse_foreign(name, name, task)
+        refuse_unknown(name, task)
     if task.name != given.get("task", task.name):
         own = {}  # another task's
-    return job_of(_built({**given, **own, **options}, {}))
+    return job_of(_built({**given, **own, **options}, {name: "--" + name.replace("_", "-") for name in options}))
 
 
 def settled(job: Job[Any], recorded: Recorded) -> Job[Any]:
@@ -147,27 +147,43 @@ def owner_of_option(name: str, task: Task[Any]) -> str:
     return ""
 
 
-def check_environment(environ: Mapping[str, str], task: Task[Any]) -> None:
+def check_environment(environ: Mapping[str, str], task: Task[Any], *, others: bool = False) -> None:
     """Refuse a `TALM_SIM_<NAME>` that is no option.
+
+    Args:
+        environ: The environment.
+        task: The task whose options are read.
+        others: Whether another task's may stand there, as beside a stored run, whose task nobody chooses.
 
     Raises:
         PrerequisiteError: The name is unknown, or another task's.
     """
     for variable in sorted(environ):
-        if variable.startswith(ENV_PREFIX) and variable not in _OTHER_VARIABLES:
-            _refuse_foreign(variable.removeprefix(ENV_PREFIX).lower(), variable, task, lambda name: ENV_PREFIX + name.upper())
+        name = variable.removeprefix(ENV_PREFIX).lower()
+        if variable.startswith(ENV_PREFIX) and variable not in _OTHER_VARIABLES and not (others and owner_of_option(name, task)):
+            refuse_unknown(name, task, spelt=lambda name: ENV_PREFIX + name.upper())
 
 
-def _refuse_foreign(name: str, place: str, task: Task[Any], shown: Callable[[str], str] = str) -> None:
-    """Refuse a name that is neither a shared option nor one of the task's own; `shown` writes a name as it stands in that place."""
+def refuse_unknown(name: str, task: Task[Any], place: str = "", *, spelt: Callable[[str], str] = str) -> None:
+    """Refuse a name that is neither a shared option nor one of the task's own.
+
+    Args:
+        name: The option's.
+        task: The task whose options are read.
+        place: Where the name stands, to begin the message with.
+        spelt: Writes a name as it stands there.
+
+    Raises:
+        PrerequisiteError: It is unknown, or another task's.
+    """
     names = _names(task)
     if name in names:
         return
     owner = owner_of_option(name, task)
     if owner:
-        raise PrerequisiteError(f"{place} is an option of task {owner}, not of task {task.name}; leave it out, or choose --task {owner}.")
-    where = f"{place}: " if place not in {name, shown(name)} else ""
-    raise PrerequisiteError(f"{where}unknown option '{shown(name)}'.{did_you_mean(shown(name), map(shown, names))}")
+        belongs = f"is an option of task {owner}, not of task {task.name}; leave it out, or choose --task {owner}."
+        raise PrerequisiteError(f"{place}{spelt(name)} {belongs}")
+    raise PrerequisiteError(f"{place}unknown option '{spelt(name)}'.{did_you_mean(spelt(name), map(spelt, names))}")
 
 
 def _built(values: Mapping[str, Any], origin: Mapping[str, str]) -> RunConfig:
@@ -199,9 +215,8 @@ def _from_file(document: Mapping[str, Any], file: Path | None, task: Task[Any]) 
             name = key.replace("-", "_")
             known = [*task.options.model_fields] if table else _names(task)
             if name not in known:
-                owner = "" if table else owner_of_option(name, task)
-                if owner:
-                    _refuse_foreign(name, f"{file}: {table}{key}", task)
+                if not table and owner_of_option(name, task):
+                    refuse_unknown(name, task, f"{file}: ")
                 raise PrerequisiteError(f"{file}: unknown key '{table}{key}'.{did_you_mean(name, known)}")
             yield name, value, f"{file}: {table}{key}"
 
