@@ -114,11 +114,29 @@ class ConfigCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Find the task first, then read the line with its options; another task's is refused by name."""
-        ctx.meta["task"] = _task_of(args, stored=self._stored)
+        task = ctx.meta["task"] = _task_of(args, stored=self._stored)
         try:
-            return super().parse_args(ctx, args)
+            rest = super().parse_args(ctx, args)
         except click.NoSuchOption as err:
-            raise _foreign(err, ctx.meta["task"]) from None
+            raise (self._fixed(err, task) if self._stored else _foreign(err, task)) from None
+        if self._stored and task is not None:
+            from talm_sim.runs.resolve import check_environment  # for a new run, `load_config` sees to it
+
+            check_environment(os.environ, task, others=True)
+        return rest
+
+    def _fixed(self, err: click.NoSuchOption, task: Any) -> click.UsageError:
+        """The error of an unknown option of a command about a stored run, of one that the run has for good, or of another task's."""
+        from talm_sim.runs.resolve import owner_of_option
+
+        name = err.option_name.lstrip("-").replace("-", "_")
+        for model in () if task is None else (RunConfig, task.options):
+            if name in model.model_fields and scope_of(model, name) not in self._scopes:
+                judged = scope_of(model, name) is Scope.SCORING
+                mend = "another value is for: talm-sim judge RUN" if judged else "for another value, make a new one with: talm-sim run"
+                return click.UsageError(f"{err.option_name} is fixed when a run is {'judged' if judged else 'made'}; {mend}")
+        owner = owner_of_option(name, task) if task is not None else ""
+        return click.UsageError(f"{err.option_name} is an option of task {owner}; the run is of task {task.name}.") if owner else err
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """The shared options, then the task's own."""
