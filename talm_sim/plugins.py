@@ -101,8 +101,12 @@ class Registry(Generic[T]):
         return found
 
 
-def load_plugins(modules: Sequence[str]) -> None:
-    """Import modules of the user's, given with `--plugin`; the working directory is looked in first.
+def load_plugins(modules: Sequence[str], place: str = "--plugin") -> None:
+    """Import modules of the user's; the working directory is looked in first.
+
+    Args:
+        modules: Their names.
+        place: Where they were named, for the message.
 
     Raises:
         PrerequisiteError: A module cannot be imported; the message names it.
@@ -113,7 +117,7 @@ def load_plugins(modules: Sequence[str]) -> None:
         try:
             import_module(name)
         except Exception as err:  # the user's module may fail in any way
-            raise PrerequisiteError(f"--plugin {name}: cannot be imported: {_told(err)}.") from err
+            raise PrerequisiteError(f"{place} {name}: cannot be imported: {_told(err)}.") from err
 
 
 def _told(err: Exception) -> str:

@@ -85,7 +85,7 @@ def test_a_name_that_is_no_field_is_the_tasks_own() -> None:
     with pytest.raises(ValidationError, match="options"):
         RunConfig(options=3, human="none")
     with pytest.raises(ValidationError, match="frozen"):
-        config.split = "all"
+        config.split = "all"  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(

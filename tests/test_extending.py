@@ -144,9 +144,10 @@ def test_a_task_is_one_file(beside: Beside) -> None:
     assert "capitals" in beside.run("capitals", "tasks", "list") and "--hint" in beside.run("capitals", "tasks", "show", "capitals")
 
 
-def test_a_task_s_option_is_varied_and_read_from_everywhere(beside: Beside) -> None:
+def test_a_task_s_option_is_varied_and_read_from_everywhere(tmp_path: Path) -> None:
+    beside = Beside(tmp_path, "plugin")
     asked = ("--task", "capitals", "--model", "always/Yes", "--display", "none", "--live")
-    both = ("--plugin", "always") if beside.way == "plugin" else ()
+    both = ("--plugin", "always")
     grid = json.loads(beside.run("capitals", "ablate", "--over", "hint=,Think.", *asked, *both, "--json"))
     assert [(row["hint"], row["group"], row["accuracy"]) for row in grid] == [
         ("", "europe", 0.5),
@@ -169,7 +170,8 @@ def test_a_task_s_option_is_varied_and_read_from_everywhere(beside: Beside) -> N
     assert "TALM_SIM_HNT" in refused and "TALM_SIM_HINT" in refused
 
 
-def test_a_killed_run_of_a_task_goes_on(beside: Beside) -> None:
+def test_a_killed_run_of_a_task_goes_on(tmp_path: Path) -> None:
+    beside = Beside(tmp_path, "package")
     words = ("run", "--task", "capitals", "--model", MODEL, "--epochs", "2", "--live", "--run-id", "killed", "--max-episodes", "1")
     with server(delay=0.2) as url:
         environ = {**beside.environ, "LOCAL_BASE_URL": url}

@@ -24,6 +24,7 @@ from pydantic_core import PydanticUndefined
 
 from talm_sim.config import ENV_PREFIX, OptionsModel, RunConfig, Scope, Traffic, scope_of
 from talm_sim.errors import PrerequisiteError
+from talm_sim.toml_files import read_toml
 
 __all__ = ["ConfigCommand", "ConfigOption", "OptionsCommand", "collect", "given_config", "given_options", "option_of", "options_of"]
 
@@ -113,11 +114,34 @@ class ConfigCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Find the task first, then read the line with its options; another task's is refused by name."""
-        ctx.meta["task"] = _task_of(args, stored=self._stored)
+        task = ctx.meta["task"] = None
         try:
-            return super().parse_args(ctx, args)
+            task = ctx.meta["task"] = _task_of(args, stored=self._stored)
+        except PrerequisiteError:
+            if not ctx.resilient_parsing:  # a shell that completes a word wants words, not why there is none
+                raise
+        try:
+            rest = super().parse_args(ctx, args)
         except click.NoSuchOption as err:
-            raise _foreign(err, ctx.meta["task"]) from None
+            raise (self._fixed(err, task) if self._stored else _foreign(err, task)) from None
+        if self._stored and task is not None:
+            from talm_sim.runs.resolve import check_environment  # for a new run, `load_config` sees to it
+
+            check_environment(os.environ, task, others=True)
+        return rest
+
+    def _fixed(self, err: click.NoSuchOption, task: Any) -> click.UsageError:
+        """The error of an unknown option of a command about a stored run, of one that the run has for good, or of another task's."""
+        from talm_sim.runs.resolve import owner_of_option
+
+        name = err.option_name.lstrip("-").replace("-", "_")
+        for model in () if task is None else (RunConfig, task.options):
+            if name in model.model_fields and scope_of(model, name) not in self._scopes:
+                judged = scope_of(model, name) is Scope.SCORING
+                mend = "another value is for: talm-sim judge RUN" if judged else "for another value, make a new one with: talm-sim run"
+                return click.UsageError(f"{err.option_name} is fixed when a run is {'judged' if judged else 'made'}; {mend}")
+        owner = owner_of_option(name, task) if task is not None else ""
+        return click.UsageError(f"{err.option_name} is an option of task {owner}; the run is of task {task.name}.") if owner else err
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """The shared options, then the task's own."""
@@ -134,7 +158,7 @@ class ConfigCommand(click.Command):
         return [*shared, *own]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the command's own options first, then the task's, then one section a scope."""
+        """Write the command's own options first, then one section a scope, then the task's."""
         records: dict[str, list[tuple[str, str]]] = {"Options": []}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
@@ -272,21 +296,15 @@ def option_of(model: type[BaseModel], name: str, *, stored: bool = False, bounde
 
 def _task_of(args: list[str], *, stored: bool) -> Any:
     """The task a command line is about; None where that cannot be told, which the command itself will say."""
-    from talm_sim.plugins import load_plugins
-    from talm_sim.tasks.registry import find_task
+    from talm_sim.runs.resolve import chosen_task
 
-    load_plugins([*os.environ.get(f"{ENV_PREFIX}PLUGIN", "").split(","), *_values_of("--plugin", args)])
+    given = {"plugin": _values_of("--plugin", args), "task": next(reversed(_values_of("--task", args)), "")}
     if stored:
+        plugin = f"{ENV_PREFIX}PLUGIN"
+        chosen_task({}, None, {plugin: os.environ.get(plugin, "")}, given | {"task": ""})
         return next(_stored_tasks(args), None)
-    named = [*_values_of("--task", args), os.environ.get(f"{ENV_PREFIX}TASK", "")]
-    for file in _values_of("--config", args):
-        from talm_sim.toml_files import read_toml
-
-        document = read_toml(Path(file), "--config")
-        plugin = document.get("plugin", ())
-        load_plugins([plugin] if isinstance(plugin, str) else plugin)
-        named.append(str(document.get("task", "")))
-    return find_task(next(filter(None, named), str(RunConfig.model_fields["task"].default)))
+    file = next((Path(name) for name in reversed(_values_of("--config", args))), None)
+    return chosen_task({} if file is None else read_toml(file, "--config"), file, os.environ, given)
 
 
 def _stored_tasks(args: list[str]) -> Iterator[Any]:

@@ -64,7 +64,8 @@ def show(scenario: str, task: str, file: Path | None) -> None:
     scenarios = {item.id: item for item in found.read(found.splits["all"], file)}
     if scenario not in scenarios:
         near = did_you_mean(scenario, scenarios)
-        raise PrerequisiteError(f"unknown scenario '{scenario}'.{near if near.startswith(' Did') else ' See: talm-sim scenarios list'}")
+        listing = f" See: talm-sim scenarios list{'' if task == DEFAULT_TASK else f' --task {task}'}"
+        raise PrerequisiteError(f"unknown scenario '{scenario}'.{near if near.startswith(' Did') else listing}")
     print_json(scenarios[scenario].model_dump(mode="json"))
 
 

@@ -12,6 +12,7 @@ from talm_sim.tasks.base import Job, Opened, RunView, Task
 from talm_sim.tasks.keys import recording_key
 from talm_sim.tasks.options import AgentOptions, PairedOptions
 from talm_sim.tasks.recorded import Recorded
+from talm_sim.tasks.registry import list_tasks
 from talm_sim.tasks.talm import groups, measures, sections
 from talm_sim.tasks.talm.pairing import PerfectPairs
 from talm_sim.types import Episode, Scenario, Summary, ToolSpec
@@ -90,7 +91,7 @@ class TalmTask(Task[TalmOptions]):
         from talm_sim.tools_env.environment import Environment
 
         config, options = job.config, job.options
-        prompts = load_prompts(config.prompts)
+        prompts = load_prompts(config.prompts, self.name, list_tasks())
         kind = None if options.human == "none" else responder_kind(options.human)
         tools = await shared.tools(config)
         clock = VirtualClock() if config.tools is Traffic.REPLAY else RealClock()
