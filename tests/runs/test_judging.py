@@ -158,10 +158,10 @@ async def test_a_comparison_goes_by_the_tasks_own_judges_and_no_other(tmp_path: 
     """What a judge of the user's measures stands in a column of its own: it says of no answer that it passes."""
 
     async def said(*judges: str) -> dict[str, str]:
+        path = await paired_run(tmp_path / judges[-1])
         stored = await judge_async(path, judge=judges, judge_model="scripted/x")
         return {verdict.episode_id: verdict.explanation for verdict in stored.verdicts() if verdict.judge == "preference"}
 
-    path = await paired_run(tmp_path)
     assert (await said("preference", "mine"))["s.no"].startswith("not compared: no judge decided whether the answer passes")
     grader.first = ("Pass",) * 6  # three votes for each of the two
     told = await said("preference", "llm")
