@@ -158,10 +158,10 @@ async def test_a_comparison_goes_by_the_tasks_own_judges_else_by_the_users(tmp_p
     """The digest that a judge's verdicts are found by is its own: the user's judge was asked under another one, and never found."""
 
     async def said(*judges: str) -> dict[str, str]:
+        path = await paired_run(tmp_path / "-".join(judges))
         stored = await judge_async(path, judge=judges, judge_model="scripted/x")
         return {verdict.episode_id: verdict.explanation for verdict in stored.verdicts() if verdict.judge == "preference"}
 
-    path = await paired_run(tmp_path)
     assert (await said("preference", "mine"))["s.no"].startswith("win against the answer with tools")
     grader.first = ("Pass",) * 6  # three votes for each of the two
     told = await said("preference", "llm", "mine")
