@@ -101,7 +101,7 @@ def configure(config: RunConfig | None, options: Mapping[str, Any], *, look_up: 
     before = given.get("task", RunConfig.model_fields["task"].default)
     task = find_task(str(options.get("task", before)))
     for name in options:
-        refuse_unknown(name, task)
+        refuse_unknown(name, task, spelt=_flag)
     if task.name != before:
         own = {}  # another task's
     values = {**given, **own, **options}

@@ -63,7 +63,7 @@ def test_options_go_over_the_config(monkeypatch: pytest.MonkeyPatch) -> None:
     assert configure(base, {"epochs": 2}).config == RunConfig(split="perfect", epochs=2, human="simulated")
     assert configure(base, {"human": "none"}).options.human == "none"
     assert configure(None, {}).config == RunConfig(task="talm")
-    with pytest.raises(PrerequisiteError, match=r"unknown option 'epoch'\. Did you mean 'epochs'\?"):
+    with pytest.raises(PrerequisiteError, match=r"unknown option '--epoch'\. Did you mean '--epochs'\?"):
         configure(base, {"epoch": 2})
     with pytest.raises(PrerequisiteError, match=r"--epochs: Input should be greater than or equal to 1"):
         configure(base, {"epochs": 0})
@@ -74,7 +74,7 @@ def test_options_go_over_the_config(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_another_task_does_not_take_over_the_options_of_the_first() -> None:
     changed = configure(RunConfig(human="simulated", seed=3), {"task": "when2call", "mode": "judge"})
     assert (changed.task.name, changed.options.mode, changed.config.seed) == ("when2call", "judge", 3)
-    with pytest.raises(PrerequisiteError, match=r"^human is an option of task talm, not of task when2call; leave it out, or choose --task"):
+    with pytest.raises(PrerequisiteError, match=r"^--human is an option of task talm, not of task when2call; leave it out, or choose --task"):
         configure(RunConfig(task="when2call"), {"human": "none"})
     with pytest.raises(PrerequisiteError, match=r"^unknown task 'when2cal'\. Did you mean 'when2call'\?$"):
         configure(None, {"task": "when2cal"})
