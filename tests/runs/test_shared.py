@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from talm_sim.models import registry
 from talm_sim.models.base import Model
 from talm_sim.runs.ablate import ablate
 from talm_sim.runs.api import run
@@ -18,7 +19,7 @@ from talm_sim.tools_env.service import process
 def models(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of the models that are opened, in order."""
     opened: list[str] = []
-    real = shared.open_model
+    real = registry.open_model
 
     def counting(name: str, **options: Any) -> Model:
         opened.append(name)
@@ -46,7 +47,7 @@ def services(monkeypatch: pytest.MonkeyPatch) -> list[process.ToolService]:
 def test_a_grid_of_live_runs_starts_one_tool_service_and_opens_the_model_once(
     tmp_path: Path, models: list[str], services: list[process.ToolService]
 ) -> None:
-    grid = {"perturb": ["", "http-500"], "seed": [0, 1]}
+    grid: dict[str, list[Any]] = {"perturb": ["", "http-500"], "seed": [0, 1]}
     done = ablate(over=grid, model="sim/oracle", tools="live", split="perfect", limit="2", run_dir=tmp_path)
     assert [row["pass_rate"] for row in done.to_records()] == [1.0, 1.0, 0.0, 0.0]
     assert len(services) == 1

@@ -50,7 +50,7 @@ def test_a_built_in_template_that_changed_is_named(tmp_path: Path, monkeypatch: 
     folder.mkdir()
     for style in load._styles():
         (folder / f"{style}.jinja").write_text(TEMPLATE)
-    monkeypatch.setattr(load.resources, "files", lambda _: folder)
+    monkeypatch.setattr("talm_sim.agent.templates.load.resources.files", lambda _: folder)
     with pytest.raises(
         PrerequisiteError, match=r"^resume: template default has changed since the run began; restore it, or start a new run\.$"
     ):
