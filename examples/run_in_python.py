@@ -10,9 +10,9 @@ def main() -> None:
     for human in ("none", "recorded"):
         stored = run(RunConfig(split="underspecified", human=human))
         for summary in stored.summary():
-            rate = summary.rates["pass_rate"]
+            rate = summary.measure("pass_rate")
             if rate is None or rate.value is None:
-                print(f"human {human}: {summary.group}: no pass rate: {summary.no_pass_judge}")
+                print(f"human {human}: {summary.group}: no pass rate")
             else:
                 print(f"human {human}: {summary.group}: {rate.value:.2f} [{rate.low:.2f}, {rate.high:.2f}], n = {rate.n}")
 
