@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from talm_sim import RunConfig, run
+from talm_sim import run
 
 
 def main() -> None:
     """Run both settings and print one line a group."""
     for human in ("none", "recorded"):
-        stored = run(RunConfig(split="underspecified", human=human))
+        stored = run(split="underspecified", human=human)
         for summary in stored.summary():
             rate = summary.measure("pass_rate")
             if rate is None or rate.value is None:

@@ -66,7 +66,10 @@ def check_judges(job: Job[Any]) -> None:
         if "model" in judge_class(name).needs and job.config.judge_model is None:
             raise PrerequisiteError(f"judge '{name}' needs a model: add --judge-model PROVIDER/NAME.")
     if isinstance(job.options, PairedOptions) and job.options.paired_run is not None:
-        find_run(job.options.paired_run, job.config.run_dir)
+        try:
+            find_run(job.options.paired_run, job.config.run_dir)
+        except PrerequisiteError as err:
+            raise PrerequisiteError(f"--paired-run: {err}") from None
 
 
 def _owner(judge: str) -> str:

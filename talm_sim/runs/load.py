@@ -110,7 +110,10 @@ class StoredRun:
         """
         options = self.job.options
         other = options.paired_run if isinstance(options, PairedOptions) else None
-        return None if other is None else load_run(other, self.path.parent)
+        try:
+            return None if other is None else load_run(other, self.path.parent)
+        except PrerequisiteError as err:
+            raise PrerequisiteError(f"--paired-run: {err}") from None
 
     def judged_as(self, job: Job[Any]) -> StoredRun:
         """This run, read with the scoring options of `job` before they are stored."""

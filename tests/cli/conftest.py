@@ -78,7 +78,8 @@ def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             write_verdict(conn, verdict)
         conn.execute("INSERT INTO meta VALUES ('judges', ?)", [json.dumps([("reference", "")])])
 
-    config = RunConfig(split="all", model="openai/some", human="recorded", models="replay", tools="replay", perturb=("http-500:p=0.5",))
+    own = {"human": "recorded", "perturb": ("http-500:p=0.5",)}
+    config = RunConfig(split="all", model="openai/some", models="replay", tools="replay", options=own)
     return create_run(Path("runs"), "a-run", config, scenarios, fill=fill)
 
 

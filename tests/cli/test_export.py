@@ -64,3 +64,17 @@ def test_what_is_no_scenario_is_one_line(tmp_path: Path, talm: Talm) -> None:
     assert (code, out) == (2, "")
     assert told.startswith(f"talm-sim: error: {broken}:1: holds a training row (SFT), which nothing can be measured on; ")
     assert told.count("\n") == 1
+
+
+def test_the_shipped_recordings_are_unpacked_into_cassettes(tmp_path: Path, talm: Talm) -> None:
+    target = tmp_path / "unpacked"
+    code, said, told = talm("export", "cassettes", "--to", str(target))
+    assert (code, said) == (0, f"{target}\n")
+    assert told.endswith(f"replay them with: talm-sim run --replay --cassettes {target}\n")
+    some = next(target.rglob("*-01*.json"))
+    assert json.loads(some.read_text(encoding="utf-8"))["interactions"]
+    code, table, _ = talm(
+        *("run", "--replay", "--cassettes", str(target), "--split", "perfect", "--limit", "2"),
+        *("--run-dir", str(tmp_path / "runs"), "--display", "none"),
+    )
+    assert code == 0 and "model: replayed recording; tools: replayed recording" in table

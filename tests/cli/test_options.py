@@ -269,6 +269,7 @@ def test_a_stored_run_chooses_its_task(stored: Path, talm: Talm, tmp_path: Path)
         (["judge", "a-run", "--nonsense"], "No such option '--nonsense'."),
         (["judge", "a-run", "--judge", "behaviour"], "--judge behaviour: judges task when2call, not task talm; choose among reference, llm,"),
         (["judge", "a-run", "--judge", "nope"], "--judge: unknown judge 'nope'. Known: reference, "),
+        (["judge", "a-run", "--paired-run", "nope"], "--paired-run: nope: no such run. Known: a-run."),
         (["judge", "a-run", "--judge-model", "nope"], "--judge-model: 'nope' is no model: write PROVIDER/NAME"),
     ],
 )

@@ -65,6 +65,47 @@ def test_report_as_data(stored: Path, talm: Talm) -> None:
     assert "| underspecified | 1 of 2 | 1.00 [.21–1.00] |" in markdown[3]
 
 
+def test_report_rows_is_one_line_an_episode(stored: Path, talm: Talm) -> None:
+    code, out, err = talm("report", "a-run", "--rows")
+    assert (code, err) == (0, "")
+    assert out == talm("report", "--rows", "--csv")[1]
+    rows = {row["episode"]: row for row in csv.DictReader(io.StringIO(out))}
+    assert list(rows) == ["perfect-0", "perfect-1", "lacking-0", "lacking-1"]
+    first, lacking = rows["perfect-0"], rows["lacking-0"]
+    assert (first["run"], first["scenario"], first["group"], first["termination"]) == ("a-run", "perfect-0", "perfect", "answered")
+    assert (first["pass_rate"], first["awareness"], first["said"], first["reference"], first["interaction"]) == (
+        "True",
+        "True",
+        "yes",
+        "True",
+        "False",
+    )
+    assert (lacking["awareness"], lacking["said"], lacking["interaction"]) == ("True", "idk", "True")
+    assert (rows["perfect-1"]["awareness"], rows["perfect-1"]["said"]) == ("False", "unparsed")
+    assert (rows["lacking-1"]["pass_rate"], rows["lacking-1"]["completed"]) == ("", "False"), "what is not scored counts as nothing"
+    # The rates of the table come from these rows.
+    for record in json.loads(talm("report", "--json")[1]):
+        for name in ("pass_rate", "awareness", "skip", "interaction"):
+            counted = [row[name] for row in rows.values() if row["group"] == record["group"] and row[name]]
+            assert (counted.count("True"), len(counted)) == (record[f"{name}_k"], record[f"{name}_n"])
+    assert [row["episode"] for row in json.loads(talm("report", "--rows", "--json")[1])] == list(rows)
+
+
+def test_report_rows_of_two_tasks_have_the_columns_of_both(stored: Path, talm: Talm) -> None:
+    run(RunConfig(task="when2call", model="sim/eager", limit="1"), run_id="c")
+    rows = list(csv.DictReader(io.StringIO(talm("report", "a-run", "c", "--rows")[1])))
+    assert [row["run"] for row in rows] == ["a-run"] * 4 + ["c"] * 3
+    assert {row["gold"] for row in rows if row["run"] == "c"} == {"tool_call", "request_for_info", "cannot_answer"}
+    assert {(row["gold"], row["accuracy"]) for row in rows if row["run"] == "a-run"} == {("", "")}
+
+
+def test_report_rows_go_with_data_and_with_a_page(stored: Path, talm: Talm) -> None:
+    assert talm("report", "--rows", "--markdown") == (2, "", "talm-sim: error: --rows go with --csv or --json.\n")
+    code, out, err = talm("report", "--rows", "--html", "page.html")
+    assert (code, err) == (0, "written: page.html\n")
+    assert out.startswith("run,episode,") and Path("page.html").exists()
+
+
 def test_report_forms_exclude_each_other(stored: Path, talm: Talm) -> None:
     assert talm("report", "--json", "--csv")[0] == 2
 
@@ -99,7 +140,14 @@ def test_show_lists_a_runs_episodes(stored: Path, talm: Talm) -> None:
     out = talm("show", "a-run")[1]
     assert "lacking-1" in out
     assert "infrastructure_error" in out
-    assert len(json.loads(talm("show", "a-run", "--json")[1])) == 4
+    assert out.splitlines()[0].split() == ["Episode", "Ended", "Calls", "Asked", "Verdicts"]
+    rows = json.loads(talm("show", "a-run", "--json")[1])
+    assert [(row["episode"], row["tools"], row["questions"], row["verdicts"]) for row in rows] == [
+        ("perfect-0", 0, 0, "reference pass"),
+        ("perfect-1", 0, 0, "reference fail"),
+        ("lacking-0", 0, 1, "reference pass"),
+        ("lacking-1", 0, 1, "reference fail"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -141,6 +189,7 @@ def test_the_episodes_of_multiple_choice_show_right_and_chosen(talm: Talm, tmp_p
     code, out, err = talm("show", "c", "--run-dir", str(tmp_path))
     assert (code, err) == (0, "")
     assert out.split()[:5] == ["Episode", "Ended", "Right", "Chosen", "Verdicts"]
+    assert len(out.splitlines()) == 4 and " request " in out, "no line is broken: classes are called by their short words"
     rows = json.loads(talm("show", "c", "--run-dir", str(tmp_path), "--json")[1])
     assert {(row["right"], row["chosen"]) for row in rows} >= {("request_for_info", "tool_call"), ("tool_call", "tool_call")}
 

@@ -13,6 +13,8 @@ import click
 import pytest
 
 from talm_sim.cli.root import root
+from talm_sim.runs.resolve import load_config
+from talm_sim.tasks import job_of
 
 HERE = Path(__file__).parents[2]
 README = (HERE / "README.md").read_text(encoding="utf-8")
@@ -38,13 +40,18 @@ def parse(command: click.Command, arguments: list[str], name: str, parent: click
 @pytest.mark.parametrize("line", COMMANDS)
 def test_every_command_of_the_readme_is_one(line: str) -> None:
     words = shlex.split(line)
+    if words[-1] == "--help":
+        with pytest.raises(click.exceptions.Exit) as ended:
+            parse(root, words[1:], "talm-sim")
+        assert ended.value.exit_code == 0
+        return
     context = parse(root, words[1:], "talm-sim")
     assert context.command_path.split() == words[: len(context.command_path.split())]
 
 
 def test_the_readme_shows_commands_of_every_kind() -> None:
     verbs = {line.split()[1] for line in COMMANDS}
-    assert verbs >= {"run", "resume", "answer", "report", "show", "ablate", "export"}
+    assert verbs >= {"run", "resume", "answer", "report", "show", "ablate", "export", "tasks", "perturbations"}
 
 
 def test_the_first_two_commands_do_their_own_set_up() -> None:
@@ -62,6 +69,24 @@ def test_the_first_two_commands_do_their_own_set_up() -> None:
         subprocess.run(["sh", "-n", HERE / "scripts" / name], check=True)
 
 
+def test_the_table_is_what_is_printed(tmp_path: Path) -> None:
+    (said,) = re.findall(r"<!-- table: (.*?) -->\n```text\n", README)
+    assert said == "talm-sim report of two runs of the underspecified split, with human none and recorded"
+    for human in ("none", "recorded"):
+        execute(["-m", "talm_sim", "run", "--split", "underspecified", "--human", human, "--run-id", human, "--display", "none"], tmp_path)
+    assert execute(["-m", "talm_sim", "report", "none", "recorded"], tmp_path) == blocks("text")[0]
+
+
+def test_the_options_file_is_read_by_every_task_it_has_a_table_for(tmp_path: Path) -> None:
+    (text,) = blocks("toml")
+    file = tmp_path / "options.toml"
+    file.write_text(text, encoding="utf-8")
+    talm = job_of(load_config(file, environ={}))
+    assert (talm.task.name, talm.options.human, talm.options.turn_limit) == ("talm", "simulated", 3)
+    choices = job_of(load_config(file, environ={}, task="when2call", split="all"))
+    assert (choices.options.mode, choices.config.model) == ("judge", "sim/asker")
+
+
 def test_links_lead_somewhere() -> None:
     for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", README):
         assert (HERE / target).exists()
@@ -72,6 +97,7 @@ def test_links_lead_somewhere() -> None:
 def test_the_readmes_python_runs(number: int, tmp_path: Path) -> None:
     done = execute(["-c", blocks("python")[number]], tmp_path)
     assert "k=3 n=3" in done
+    assert "'pass_rate': True" in done
 
 
 @pytest.mark.live
@@ -98,7 +124,7 @@ def test_make_help_lists_every_target() -> None:
 
 
 def execute(arguments: list[str], directory: Path) -> str:
-    environ = {name: text for name, text in os.environ.items() if not name.startswith("TALM_SIM_")} | {"PYTHONPATH": str(HERE)}
+    environ = {name: text for name, text in os.environ.items() if not name.startswith("TALM_SIM_")} | {"PYTHONPATH": str(HERE), "COLUMNS": "80"}
     done = subprocess.run([sys.executable, *arguments], cwd=directory, env=environ, capture_output=True, text=True, timeout=110, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout

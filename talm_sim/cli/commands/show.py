@@ -72,6 +72,10 @@ def _print_episodes(stored: StoredRun, as_json: bool) -> None:
     if as_json:
         print_json(rows)
         return
+    short = {
+        label: head for one in stored.summary() for matrix in one.matrices for label, head in zip(matrix.columns, matrix.heads, strict=False)
+    }
     shown = {name if name in {"tools", "questions"} else head.lower(): head for name, head in listed.items()}
     columns = {"episode": "Episode", "termination": "Ended", **shown, "verdicts": "Verdicts"}
+    rows = [row | {key: "" if row[key] is None else short.get(row[key], row[key]) for key in shown} for row in rows]
     print_list(rows, columns, empty="no episode is finished yet")

@@ -120,7 +120,7 @@ def _rows_of(name: str, group: Sequence[_Seen], table: VerdictTable, partner: _P
     for one in group:
         row = Row(episode=one.id, scenario=one.scenario, base=one.base, epoch=one.epoch, group=name, not_scored=one.not_scored)
         if not one.not_scored:
-            labels = {"human": one.human, "awareness": one.awareness, "pass_judge": passes.judge, "raw_judge": passes.raw_judge}
+            labels = {"human": one.human, "said": one.awareness, "pass_judge": passes.judge, "raw_judge": passes.raw_judge}
             row = row.model_copy(
                 update={
                     "values": _values(one, GROUPS.get(name, _UNKNOWN), passes, partner, asked=asked, with_human=with_human),
@@ -197,7 +197,7 @@ def _summary(name: str, group: Sequence[Row]) -> Summary:
     return Summary.of(
         name,
         group,
-        facts={"unparsed": sum(row.labels.get("awareness") == "unparsed" for row in scored), "pass_judge": judge},
+        facts={"unparsed": sum(row.labels.get("said") == "unparsed" for row in scored), "pass_judge": judge},
         measures=_measures(rates, judge if scored else ""),
         notes=tuple(notes),
     )
