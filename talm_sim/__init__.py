@@ -18,15 +18,16 @@ if TYPE_CHECKING:
     from talm_sim.config import RunConfig, Scope, option
     from talm_sim.errors import PrerequisiteError, ToolError
     from talm_sim.judges import Judge, register_judge
-    from talm_sim.judges.stats import wilson
+    from talm_sim.judges.stats import share, wilson
     from talm_sim.models.registry import provider
     from talm_sim.runs.ablate import ablate, ablate_async
     from talm_sim.runs.api import judge, judge_async, resume, resume_async, run, run_async
     from talm_sim.runs.load import StoredRun, list_runs, load_run
+    from talm_sim.scenarios.load import select
     from talm_sim.tasks import AgentOptions, Request, RunView, SingleStepTask, Task, TaskOptions, register_task
     from talm_sim.tools_env.environment import Environment
     from talm_sim.tools_env.perturbations import Call, Outcome, Perturbation, PerturbationOptions, register_perturbation
-    from talm_sim.types import Episode, Matrix, Measure, Measured, Rate, Row, Scenario, Section, Summary, ToolSpec, Verdict
+    from talm_sim.types import Episode, Matrix, Measure, Measured, Rate, Row, Scenario, Section, Summary, ToolSpec, Turn, Verdict
 
 __version__ = "0.1.0"
 
@@ -61,6 +62,7 @@ __all__ = [
     "TaskOptions",
     "ToolError",
     "ToolSpec",
+    "Turn",
     "Verdict",
     "__version__",
     "ablate",
@@ -79,6 +81,8 @@ __all__ = [
     "resume_async",
     "run",
     "run_async",
+    "select",
+    "share",
     "wilson",
 ]
 
@@ -113,6 +117,7 @@ _HOMES = {
     "TaskOptions": "talm_sim.tasks",
     "ToolError": "talm_sim.errors",
     "ToolSpec": "talm_sim.types",
+    "Turn": "talm_sim.types",
     "Verdict": "talm_sim.types",
     "ablate": "talm_sim.runs.ablate",
     "ablate_async": "talm_sim.runs.ablate",
@@ -130,6 +135,8 @@ _HOMES = {
     "resume_async": "talm_sim.runs.api",
     "run": "talm_sim.runs.api",
     "run_async": "talm_sim.runs.api",
+    "select": "talm_sim.scenarios.load",
+    "share": "talm_sim.judges.stats",
     "wilson": "talm_sim.judges.stats",
 }
 

@@ -12,16 +12,20 @@ Secrets never enter a `RunConfig`: providers read them from the environment. It 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 __all__ = [
     "DEFAULT_MODEL",
     "ENV_PREFIX",
+    "Limit",
+    "ModelName",
     "OptionsModel",
+    "ProviderOptions",
     "RunConfig",
     "Scope",
     "Traffic",
@@ -61,13 +65,26 @@ def option(
     help_text: str,
     *,
     flag: str = "",
+    flags: Mapping[str, str] | None = None,
     metavar: str = "",
     ge: float | None = None,
     gt: float | None = None,
     le: float | None = None,
 ) -> Any:
-    """A field that is an option: its scope, its one-line help, its bounds and, where they differ from the name, its flag and placeholder."""
-    extra: dict[str, Any] = {"scope": scope.value, "flag": flag, "metavar": metavar}
+    """A field that is an option; `...` as its default makes it one that must be given.
+
+    Args:
+        default: Its default.
+        scope: What it may change.
+        help_text: Its one-line help.
+        flag: A short flag beside the one made of its name (`-M`), or a long one in its place (`--from`).
+        flags: Values that have a flag each, to the help of that flag, in place of one flag that takes a value.
+        metavar: Placeholder of its value.
+        ge: The least value.
+        gt: What a value must exceed.
+        le: The greatest value.
+    """
+    extra: dict[str, Any] = {"scope": scope.value, "flag": flag, "flags": dict(flags or {}), "metavar": metavar}
     return Field(default=default, description=help_text, json_schema_extra=extra, ge=ge, gt=gt, le=le)
 
 
@@ -80,16 +97,53 @@ class OptionsModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False)
 
 
+def _has_provider(value: str) -> str:
+    if "/" not in value:
+        raise ValueError(f"'{value}' is no model: write PROVIDER/NAME, e.g. openai/gpt-4o or sim/oracle.")
+    return value
+
+
+def _values_as_text(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    words = {True: "true", False: "false"}
+    return {key: words[one] if type(one) is bool else str(one) if type(one) in {int, float} else one for key, one in value.items()}
+
+
+def _no_secrets(value: dict[str, str]) -> dict[str, str]:
+    for key in value:
+        if _SECRET_OPTION.search(key):
+            raise ValueError(f"'{key}' would be written into the run; providers read secrets from environment variables.")
+    return value
+
+
+def _number_as_text(value: Any) -> Any:
+    return str(value) if type(value) is int else value
+
+
+def _valid_limit(value: str) -> str:
+    parse_limit(value)
+    return value
+
+
+ModelName = Annotated[str, AfterValidator(_has_provider)]
+"""A model as `provider/name`."""
+ProviderOptions = Annotated[dict[str, str], BeforeValidator(_values_as_text), AfterValidator(_no_secrets)]
+"""Options of a model's provider; numbers and booleans are taken as text, secrets are refused."""
+Limit = Annotated[str, BeforeValidator(_number_as_text), AfterValidator(_valid_limit)]
+"""`N` or `A-B`; see `parse_limit`."""
+
+
 class RunConfig(OptionsModel):
     """Everything that decides a run. A name that is no field here is the task's own and stands in `options`."""
 
     task: str = option("talm", GEN, "What is measured.", metavar="NAME")
     split: str = option("all", GEN, "Groups: talm-sim tasks show TASK.", metavar="NAME")
     scenarios: Path | None = option(None, GEN, "Scenarios (JSONL) in place of the packaged ones.", metavar="FILE")
-    limit: str | None = option(None, GEN, "First N, or A to B, of each group.", metavar="N|A-B")
+    limit: Limit | None = option(None, GEN, "First N, or A to B, of each group.", metavar="N|A-B")
     epochs: int = option(1, GEN, "Times each scenario is run.", metavar="N", ge=1)
-    model: str = option(DEFAULT_MODEL, GEN, "Model as PROVIDER/NAME.  [default: recorded one]", metavar="P/N")
-    model_options: dict[str, str] = option({}, GEN, "Option of the model's provider; repeatable.", flag="-M", metavar="K=V")
+    model: ModelName = option(DEFAULT_MODEL, GEN, "Model as PROVIDER/NAME.  [default: recorded one]", metavar="P/N")
+    model_options: ProviderOptions = option({}, GEN, "Option of the model's provider; repeatable.", flag="-M", metavar="K=V")
     tool_format: Literal["auto", "native", "constrained"] = option("auto", GEN, "auto, native or constrained.", metavar="NAME")
     prompts: Path | None = option(None, GEN, "TOML file of wordings to use instead.", metavar="FILE")
     temperature: float | None = option(None, GEN, "Sampling temperature.  [default: the task's]", metavar="X", ge=0, le=2)
@@ -99,7 +153,7 @@ class RunConfig(OptionsModel):
     """The task's own options as they were given; after a run is built, all of them with their values."""
 
     judge: tuple[str, ...] = option((), SCO, "Judge to apply; repeatable.  [default: the task's]", metavar="NAME")
-    judge_model: str | None = option(None, SCO, "Model of the judges that need one.", metavar="P/N")
+    judge_model: ModelName | None = option(None, SCO, "Model of the judges that need one.", metavar="P/N")
 
     tools: Traffic | None = option(None, OPE, "live|replay|record  [default: replay if recorded]", metavar="HOW")
     models: Traffic | None = option(None, OPE, "live|replay|record  [default: replay if recorded]", metavar="HOW")
@@ -128,40 +182,6 @@ class RunConfig(OptionsModel):
             return values
         shared = {name: value for name, value in values.items() if name in cls.model_fields}
         return {**shared, "options": {**shared.get("options", {}), **own}}
-
-    @field_validator("limit", mode="before")
-    @classmethod
-    def _number_as_text(cls, value: Any) -> Any:
-        return str(value) if type(value) is int else value
-
-    @field_validator("limit")
-    @classmethod
-    def _valid_limit(cls, value: str | None) -> str | None:
-        parse_limit(value)
-        return value
-
-    @field_validator("model", "judge_model")
-    @classmethod
-    def _has_provider(cls, value: str | None) -> str | None:
-        if value is not None and "/" not in value:
-            raise ValueError(f"'{value}' is no model: write PROVIDER/NAME, e.g. openai/gpt-4o or sim/oracle.")
-        return value
-
-    @field_validator("model_options", mode="before")
-    @classmethod
-    def _values_as_text(cls, value: Any) -> Any:
-        if not isinstance(value, dict):
-            return value
-        words = {True: "true", False: "false"}
-        return {key: words[one] if type(one) is bool else str(one) if type(one) in {int, float} else one for key, one in value.items()}
-
-    @field_validator("model_options")
-    @classmethod
-    def _no_secrets(cls, value: dict[str, str]) -> dict[str, str]:
-        for key in value:
-            if _SECRET_OPTION.search(key):
-                raise ValueError(f"'{key}' would be written into the run; providers read secrets from environment variables.")
-        return value
 
     @property
     def constrained(self) -> bool:

@@ -94,15 +94,19 @@ class Registry(Generic[T]):
             thing = point.load()
         except Exception as err:  # another package's import may fail in any way
             source = f" of {_package(point)}" if point.dist is not None else ""
-            raise PrerequisiteError(f"{self.kind} '{name}'{source} cannot be loaded: {type(err).__name__}: {err}.") from err
+            raise PrerequisiteError(f"{self.kind} '{name}'{source} cannot be loaded: {_told(err)}.") from err
         # Loading may have registered it by its decorator; else the entry point names the thing itself.
         found = self._registered.get(name) or self.register(name, thing)
         self._packages[name] = _package(point)
         return found
 
 
-def load_plugins(modules: Sequence[str]) -> None:
-    """Import modules of the user's, given with `--plugin`; the working directory is looked in first.
+def load_plugins(modules: Sequence[str], place: str = "--plugin") -> None:
+    """Import modules of the user's; the working directory is looked in first.
+
+    Args:
+        modules: Their names.
+        place: Where they were named, for the message.
 
     Raises:
         PrerequisiteError: A module cannot be imported; the message names it.
@@ -113,7 +117,12 @@ def load_plugins(modules: Sequence[str]) -> None:
         try:
             import_module(name)
         except Exception as err:  # the user's module may fail in any way
-            raise PrerequisiteError(f"--plugin {name}: cannot be imported: {type(err).__name__}: {err}.") from err
+            raise PrerequisiteError(f"{place} {name}: cannot be imported: {_told(err)}.") from err
+
+
+def _told(err: Exception) -> str:
+    """The error on one line."""
+    return ": ".join(filter(None, (type(err).__name__, " ".join(str(err).split()))))
 
 
 @lru_cache(maxsize=16)

@@ -1,16 +1,20 @@
-"""What no configuration may hold: it is written into the run as it stands."""
+"""What a configuration holds, and what none may: it is written into the run as it stands."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, ValidationError
 
+from talm_sim.config import DEFAULT_MODEL, RunConfig, Scope, is_constrained, parse_limit, scope_of
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.judging import check_judges
 from talm_sim.runs.resolve import load_config
-from talm_sim.tasks import job_of
+from talm_sim.tasks import find_task, job_of
 
 
 @pytest.mark.parametrize("key", ["api_key", "apikey", "default_Authorization", "client_secret", "auth_token"])
@@ -71,3 +75,57 @@ def test_numbers_in_a_file_need_no_quotes(tmp_path: Path) -> None:
 def test_a_pair_in_the_environment_needs_its_equals_sign() -> None:
     with pytest.raises(PrerequisiteError, match=r"^TALM_SIM_MODEL_OPTIONS: 'device' is no K=V pair\.$"):
         load_config(environ={"TALM_SIM_MODEL_OPTIONS": "threads=1,device"})
+
+
+def test_a_name_that_is_no_field_is_the_tasks_own() -> None:
+    config = RunConfig(split="perfect", human="simulated", turn_limit=9, options={"turn_limit": 3, "perturb": ["mask"]})
+    assert config.options == {"human": "simulated", "turn_limit": 9, "perturb": ["mask"]}, "what is given flat goes over the table"
+    assert RunConfig(**config.model_dump()) == RunConfig.model_validate_json(config.model_dump_json()) == config
+    assert RunConfig(nonsense=1).options == {"nonsense": 1}, "the task says that it is none"
+    with pytest.raises(ValidationError, match="options"):
+        RunConfig(options=3, human="none")
+    with pytest.raises(ValidationError, match="frozen"):
+        config.split = "all"  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("model", "tool_format", "constrained"),
+    [
+        (DEFAULT_MODEL, "auto", True),
+        ("hf/smollm2-135m", "auto", True),
+        ("openai/gpt-4o", "auto", False),
+        ("openai/gpt-4o", "constrained", True),
+        (DEFAULT_MODEL, "native", False),
+    ],
+)
+def test_a_weak_model_acts_constrained_unless_told_otherwise(
+    model: str, tool_format: Literal["auto", "native", "constrained"], constrained: bool
+) -> None:
+    assert RunConfig(model=model, tool_format=tool_format).constrained is constrained
+    assert is_constrained(model, tool_format) is constrained
+
+
+@pytest.mark.parametrize("options", [RunConfig, *(find_task(name).options for name in ("talm", "when2call"))])
+def test_every_option_has_a_scope_and_says_what_it_is(options: type[BaseModel]) -> None:
+    for name, field in options.model_fields.items():
+        assert scope_of(options, name) in Scope
+        assert name == "options" or field.description, name
+
+
+@pytest.mark.parametrize("text", ["0", "-3", "3-2", "a", "1-b", "", "0-4"])
+def test_a_limit_that_selects_nothing_is_refused(text: str) -> None:
+    with pytest.raises(ValidationError, match=r"is no limit: write a number|selects nothing"):
+        RunConfig(limit=text)
+
+
+@given(st.integers(1, 10**6), st.integers(0, 10**6))
+def test_a_limit_is_a_range_that_counts_from_one(first: int, more: int) -> None:
+    assert parse_limit(f"{first}") == (0, first)
+    assert parse_limit(f"{first}-{first + more}") == (first - 1, first + more)
+    assert RunConfig(limit=first).limit == str(first)
+
+
+@pytest.mark.parametrize("field", ["model", "judge_model"])
+def test_a_model_needs_its_provider(field: str) -> None:
+    with pytest.raises(ValidationError, match="'gpt-4o' is no model: write PROVIDER/NAME"):
+        RunConfig(**{field: "gpt-4o"})

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 import talm_sim
+from talm_sim.judges.registry import JUDGES
+from talm_sim.tasks.registry import TASKS
 
 PACKAGE = Path(talm_sim.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
@@ -108,3 +110,108 @@ def test_importing_the_command_line_is_light() -> None:
     script = f"import sys, talm_sim.cli; print(*sorted({set(HEAVY)!r} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
+
+
+NAMES = {"tasks": frozenset({"talm", "when2call"}), "judges": frozenset({"reference", "llm", "preference", "behaviour", "behaviour-llm"})}
+MAY_KNOW = {"tasks": {"tasks"}, "judges": {"tasks", "judges"}}
+"""Rooms that may tell the tasks apart by name, and the judges."""
+HOMONYMS = {
+    "talm_sim.scenarios.training": {"when2call", "preference"},
+    "talm_sim.scenarios.training_forms": {"when2call"},
+}
+"""Words that name something else there: a form training rows are written in, and a kind of training row."""
+LOOK_UPS = {"get", "pop", "setdefault", "index", "count", "startswith", "endswith"}
+
+
+def texts_in(node: ast.AST | None, constants: dict[str, str]) -> Iterator[str]:
+    """Texts an expression compares with: constants, those in a tuple, list, set or call, and names of constants."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+    elif isinstance(node, ast.Name) and node.id in constants:
+        yield constants[node.id]
+    elif isinstance(node, ast.Attribute) and node.attr in constants:
+        yield constants[node.attr]
+    elif isinstance(node, ast.Tuple | ast.List | ast.Set | ast.Starred | ast.Call | ast.BinOp):
+        for child in ast.iter_child_nodes(node):
+            yield from texts_in(child, constants)
+
+
+def compared_in(tree: ast.Module, constants: dict[str, str]) -> Iterator[tuple[int, str]]:
+    """Line and text of all that a module tells apart by a text: comparisons, cases, and keys of dictionaries."""
+    constants = constants | {
+        target.id: node.value.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    for node in ast.walk(tree):
+        looked_at: list[ast.expr | None] = []
+        if isinstance(node, ast.Compare):
+            looked_at = [node.left, *node.comparators]
+        elif isinstance(node, ast.MatchValue):
+            looked_at = [node.value]
+        elif isinstance(node, ast.Subscript):
+            looked_at = [node.slice]
+        elif isinstance(node, ast.Dict):
+            looked_at = [*node.keys]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in LOOK_UPS:
+            looked_at = [*node.args[:1]]
+        for one in looked_at:
+            yield from ((getattr(node, "lineno", 0), text) for text in texts_in(one, constants))
+
+
+def known_in(module: str, tree: ast.Module) -> list[str]:
+    """Where a module outside the rooms that may tells a task or judge apart by its name."""
+    room = room_of(module)
+    return [
+        f"line {line}: '{text}'"
+        for line, text in compared_in(tree, {"TASK": "when2call"})
+        for kind, names in NAMES.items()
+        if text in names and room not in MAY_KNOW[kind] and text not in HOMONYMS.get(module, ())
+    ]
+
+
+def test_the_names_looked_for_are_the_built_in_ones() -> None:
+    built_in = {"tasks": frozenset(TASKS._built_in), "judges": frozenset(JUDGES._built_in)}
+    assert built_in == NAMES
+
+
+def test_no_task_is_told_by_its_name_outside_its_room_and_no_judge() -> None:
+    known = {module_of(path): known_in(module_of(path), ast.parse(path.read_text(encoding="utf-8"))) for path in FILES}
+    assert {module: places for module, places in known.items() if places} == {}
+    read = {text for path in FILES for _, text in compared_in(ast.parse(path.read_text(encoding="utf-8")), {})}
+    assert set().union(*HOMONYMS.values()) <= read, "an exception that nothing needs"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "if config.task == 'talm': ...",
+        "if 'talm' != task: ...",
+        "if task in ('talm', 'other'): ...",
+        "if task not in {'when2call'}: ...",
+        "if task in frozenset(['when2call']): ...",
+        "match task:\n    case 'talm' | 'other': ...",
+        "table['talm']",
+        "table.get('talm', 3)",
+        "{'talm': 1, 'when2call': 2}[task]",
+        "MINE = 'talm'\nif task == MINE: ...",
+        "from talm_sim.scenarios.when2call import TASK\nif task == TASK: ...",
+        "from talm_sim.scenarios import when2call\nif task == when2call.TASK: ...",
+        "if judge == 'preference': ...",
+        "if {'llm', 'reference'} & set(judges) == {'llm'}: ...",
+        "needs = table.pop('behaviour-llm')",
+        "if task.startswith('when2call'): ...",
+    ],
+)
+def test_a_name_told_apart_is_found(line: str) -> None:
+    assert known_in("talm_sim.runs.made_up", ast.parse(line))
+    judge = any(name in line for name in ("judge", "needs"))
+    assert bool(known_in("talm_sim.judges.made_up", ast.parse(line))) is not judge
+    assert not known_in("talm_sim.tasks.made_up", ast.parse(line))
+
+
+@pytest.mark.parametrize("line", ["task = find_task('talm')", "Scenario(task=TASK)", "f'add --task {TASK}'", "def run(task='talm'): ..."])
+def test_a_name_may_be_given_and_said(line: str) -> None:
+    assert not known_in("talm_sim.runs.made_up", ast.parse(line))

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from talm_sim.errors import CassetteMissError, ContextOverflowError, ProviderError
 from talm_sim.models.base import ASK_HUMAN, GenerationSettings, Model
 from talm_sim.tools_env.environment import EpisodeTools
 from talm_sim.types import Scenario, Termination, ToolSpec
 
-__all__ = ["EpisodeContext", "or_failure"]
+__all__ = ["FORESEEN", "EpisodeContext", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +32,14 @@ class EpisodeContext:
         return any(tool.name == ASK_HUMAN for tool in self.offered)
 
 
-_FAILURES: tuple[tuple[type[Exception], Termination], ...] = (
-    (CassetteMissError, Termination.REPLAY_MISS),
-    (ContextOverflowError, Termination.CONTEXT_OVERFLOW),
-    (ProviderError, Termination.INFRASTRUCTURE_ERROR),
-)
-_Update = TypeVar("_Update")
+FORESEEN = (CassetteMissError, ProviderError)
+"""What may go wrong with a model or a tool and is no bug: it ends the episode, so that what happened before it is kept."""
 
 
-async def or_failure(work: Awaitable[_Update]) -> _Update | dict[str, Any]:
-    """Turn a foreseen failure into the episode's termination, so that what happened before it is kept."""
-    try:
-        return await work
-    except (CassetteMissError, ProviderError) as err:
-        return {"termination": next(end for kind, end in _FAILURES if isinstance(err, kind)), "error": str(err)}
+def failed(err: Exception) -> dict[str, Any]:
+    """The state that a foreseen failure ends an episode with."""
+    if isinstance(err, CassetteMissError):
+        end = Termination.REPLAY_MISS
+    else:
+        end = Termination.CONTEXT_OVERFLOW if isinstance(err, ContextOverflowError) else Termination.INFRASTRUCTURE_ERROR
+    return {"termination": end, "error": str(err)}

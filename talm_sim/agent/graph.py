@@ -21,7 +21,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Command, Send, interrupt
 
-from talm_sim.agent.context import EpisodeContext, or_failure
+from talm_sim.agent.context import FORESEEN, EpisodeContext, failed
 from talm_sim.agent.prompts import Prompts
 from talm_sim.models.base import ASK_HUMAN
 from talm_sim.models.yes_no import YES_NO_IDK, read_yes_no
@@ -91,7 +91,11 @@ class _Nodes:
 
     async def assess(self, state: State, runtime: Runtime[EpisodeContext]) -> Command[str]:
         """Ask each awareness question in a conversation of its own; a No to any skips the request."""
-        update: Any = await or_failure(self._ask_awareness(runtime.context))
+        update: Any
+        try:
+            update = await self._ask_awareness(runtime.context)
+        except FORESEEN as err:
+            update = failed(err)
         return Command(update=update, goto=END if update.get("termination") else "think")
 
     async def _ask_awareness(self, context: EpisodeContext) -> State:
@@ -112,7 +116,11 @@ class _Nodes:
         """Generate one turn: calls, or the answer."""
         if state.get("termination"):
             return Command(goto=END)
-        update: Any = await or_failure(self._generate(state, runtime.context))
+        update: Any
+        try:
+            update = await self._generate(state, runtime.context)
+        except FORESEEN as err:
+            update = failed(err)
         return Command(update=update, goto=END if update.get("termination") else _calls(state, update, runtime.context.human))
 
     async def _generate(self, state: State, context: EpisodeContext) -> State:
@@ -141,12 +149,12 @@ def _calls(state: State, update: State, human: bool) -> list[Send]:
 
 
 async def _tool(state: _Call, runtime: Runtime[EpisodeContext]) -> Any:
-    return await or_failure(_execute(state, runtime.context))
-
-
-async def _execute(state: _Call, context: EpisodeContext) -> State:
-    assert context.tools is not None
-    event = await context.tools.call(state["call"], state["turn"])
+    tools = runtime.context.tools
+    assert tools is not None
+    try:
+        event = await tools.call(state["call"], state["turn"])
+    except FORESEEN as err:
+        return failed(err)
     return {"events": [event], "messages": [ToolMessage(event.result, tool_call_id=event.call_id, name=event.name)]}
 
 

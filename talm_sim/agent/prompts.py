@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -51,15 +51,25 @@ class Prompts:
         return ToolSpec(name=ASK_HUMAN, category="human", description=self.ask_human, parameters=schema, method="POST")
 
 
-def load_prompts(file: Path | None = None) -> Prompts:
+def load_prompts(file: Path | None = None, task: str = "", others: Collection[str] = ()) -> Prompts:
     """Return the built-in texts, with those of the user's `file` in their place.
+
+    Args:
+        file: TOML file with the tables `agent` and `awareness`, at its top or within the task's own table.
+        task: Name of the task's own table.
+        others: Tables that belong to other tasks, which are passed over.
 
     Raises:
         PrerequisiteError: The file is missing, is not TOML, or has an unknown key.
     """
     texts = _texts(packaged_toml("talm_sim.agent"), "prompts.toml")
     if file is not None:
-        texts |= _texts(read_toml(file, "--prompts"), str(file))
+        document = read_toml(file, "--prompts")
+        own = document.get(task, {})
+        if not isinstance(own, dict):
+            raise PrerequisiteError(f"{file}: '{task}' must be a table of tables.")
+        shared = {name: table for name, table in document.items() if name != task and (name in _TABLES or name not in others)}
+        texts |= _texts(shared, str(file)) | _texts(own, f"{file}: {task}")
     return Prompts(**texts)
 
 

@@ -14,7 +14,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
-from talm_sim.agent.context import EpisodeContext, or_failure
+from talm_sim.agent.context import FORESEEN, EpisodeContext, failed
 from talm_sim.agent.templates.jinja import Template
 from talm_sim.models.base import TextModel
 from talm_sim.types import Choice, ModelTurn, OptionScore, Termination
@@ -68,7 +68,10 @@ def respond_graph(ask: Ask) -> _Graph:
 
 def _graph(name: str, step: Callable[[EpisodeContext], Awaitable[_State]]) -> _Graph:
     async def node(state: _State, runtime: Runtime[EpisodeContext]) -> Any:
-        return await or_failure(step(runtime.context))
+        try:
+            return await step(runtime.context)
+        except FORESEEN as err:
+            return failed(err)
 
     graph = StateGraph(_State, EpisodeContext)
     graph.add_node(name, node)

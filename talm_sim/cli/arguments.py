@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 from rich.table import Table
 from rich.text import Text
 
@@ -47,10 +48,14 @@ run_dir_option = click.option(
 )
 
 
-def _load(_: click.Context, __: click.Parameter, modules: tuple[str, ...]) -> None:
+def _load(context: click.Context, _: click.Parameter, modules: tuple[str, ...]) -> None:
     from talm_sim.plugins import load_plugins
 
-    load_plugins(modules)
+    if context.get_parameter_source("plugin") is ParameterSource.ENVIRONMENT:
+        # Click splits at white space; a run's options are split at commas.
+        load_plugins(",".join(modules).split(","), "TALM_SIM_PLUGIN")
+    else:
+        load_plugins(modules)
 
 
 plugin_option: Callable[..., Any] = click.option(

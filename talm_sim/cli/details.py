@@ -9,8 +9,9 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from talm_sim.cli.layout import beside, lines
+from talm_sim.cli.screen import fit, wrapped
 from talm_sim.cli.shades import shade
-from talm_sim.cli.text import fit, flat, wrapped
+from talm_sim.cli.text import flat
 from talm_sim.types import Matrix, Measure, Summary
 from talm_sim.types.figures import interval, shown
 

@@ -1,7 +1,8 @@
 """Command-line options made from the fields of options models: name, type, default, help, environment variable. Nothing is written twice.
 
-A command's shared options are those of `RunConfig`; those of the task it is about are found when the command line is read: `--task`, then
-`TALM_SIM_TASK`, then the `--config` file; of a command about a stored run, the run's.
+A `ConfigCommand` is about runs: its shared options are those of `RunConfig`; those of the task it is about are found when the command line is
+read: `--task`, then `TALM_SIM_TASK`, then the `--config` file; of a command about a stored run, the run's. An `OptionsCommand` has the fields
+of one other model.
 """
 
 from __future__ import annotations
@@ -9,21 +10,25 @@ from __future__ import annotations
 import contextlib
 import os
 import types
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from enum import Enum
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import click
 from click.types import OptionHelpExtra
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from talm_sim.config import ENV_PREFIX, RunConfig, Scope, Traffic, scope_of
+from talm_sim.config import ENV_PREFIX, OptionsModel, RunConfig, Scope, Traffic, scope_of
 from talm_sim.errors import PrerequisiteError
+from talm_sim.toml_files import read_toml
 
-__all__ = ["ConfigCommand", "ConfigOption", "collect", "given_config", "option_of"]
+__all__ = ["ConfigCommand", "ConfigOption", "OptionsCommand", "collect", "given_config", "given_options", "option_of", "options_of"]
+
+Options = TypeVar("Options", bound=OptionsModel)
 
 SECTIONS = {
     Scope.GENERATION: "What is run",
@@ -109,11 +114,34 @@ class ConfigCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Find the task first, then read the line with its options; another task's is refused by name."""
-        ctx.meta["task"] = _task_of(args, stored=self._stored)
+        task = ctx.meta["task"] = None
         try:
-            return super().parse_args(ctx, args)
+            task = ctx.meta["task"] = _task_of(args, stored=self._stored)
+        except PrerequisiteError:
+            if not ctx.resilient_parsing:  # a shell that completes a word wants words, not why there is none
+                raise
+        try:
+            rest = super().parse_args(ctx, args)
         except click.NoSuchOption as err:
-            raise _foreign(err, ctx.meta["task"]) from None
+            raise (self._fixed(err, task) if self._stored else _foreign(err, task)) from None
+        if self._stored and task is not None:
+            from talm_sim.runs.resolve import check_environment  # for a new run, `load_config` sees to it
+
+            check_environment(os.environ, task, others=True)
+        return rest
+
+    def _fixed(self, err: click.NoSuchOption, task: Any) -> click.UsageError:
+        """The error of an unknown option of a command about a stored run, of one that the run has for good, or of another task's."""
+        from talm_sim.runs.resolve import owner_of_option
+
+        name = err.option_name.lstrip("-").replace("-", "_")
+        for model in () if task is None else (RunConfig, task.options):
+            if name in model.model_fields and scope_of(model, name) not in self._scopes:
+                judged = scope_of(model, name) is Scope.SCORING
+                mend = "another value is for: talm-sim judge RUN" if judged else "for another value, make a new one with: talm-sim run"
+                return click.UsageError(f"{err.option_name} is fixed when a run is {'judged' if judged else 'made'}; {mend}")
+        owner = owner_of_option(name, task) if task is not None else ""
+        return click.UsageError(f"{err.option_name} is an option of task {owner}; the run is of task {task.name}.") if owner else err
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """The shared options, then the task's own."""
@@ -130,7 +158,7 @@ class ConfigCommand(click.Command):
         return [*shared, *own]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the command's own options first, then the task's, then one section a scope."""
+        """Write the command's own options first, then one section a scope, then the task's."""
         records: dict[str, list[tuple[str, str]]] = {"Options": []}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
@@ -143,6 +171,46 @@ class ConfigCommand(click.Command):
         if not self._stored:
             formatter.write_paragraph()
             formatter.write_text(_EVERYWHERE)
+
+
+class OptionsCommand(click.Command):
+    """A command whose options are the fields of one model, in their order, before those it declares itself.
+
+    Neither the environment nor a `--config` file is read. The values arrive as keyword arguments; `given_options` makes the model of them.
+
+    Args:
+        *args: As of `click.Command`.
+        fields: Imports the model; called when the command is, so that its neighbours do not wait for it.
+        **kwargs: As of `click.Command`.
+    """
+
+    def __init__(self, *args: Any, fields: Callable[[], type[OptionsModel]], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._fields = fields
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """The fields' options, then the command's own."""
+        return [*options_of(self._fields()), *super().get_params(ctx)]
+
+
+def given_options(model: type[Options], values: Mapping[str, Any]) -> Options:
+    """Build an options model from what was parsed by the options made of its fields.
+
+    Raises:
+        PrerequisiteError: A value is wrong; the message names its flag.
+    """
+    given = {name: value for name, value in values.items() if value not in (None, ())}
+    for name, value in given.items():
+        if get_origin(_inner(model.model_fields[name].annotation)) is dict:
+            wrong = [text for text in value if "=" not in text]
+            if wrong:
+                raise PrerequisiteError(f"{_flags(model, name)[0]} {wrong[0]}: write KEY=VALUE.")
+            given[name] = dict(text.split("=", 1) for text in value)
+    try:
+        return model(**given)
+    except ValidationError as err:
+        first = err.errors()[0]
+        raise PrerequisiteError(f"{_flags(model, str(first['loc'][0]))[-1]}: {first['msg'].removeprefix('Value error, ')}") from None
 
 
 def collect(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -171,20 +239,34 @@ def given_config(options: Mapping[str, Any]) -> RunConfig:
     return load_config(options.get("config"), **collect(options))
 
 
-def option_of(model: type[BaseModel], name: str, *, stored: bool = False, section: str = "") -> ConfigOption:
+def options_of(model: type[BaseModel]) -> Iterator[ConfigOption]:
+    """Make the options of all fields; Click itself sees to bounds, and a field whose values have a flag each becomes several."""
+    for name, field in model.model_fields.items():
+        extra = field.json_schema_extra
+        assert isinstance(extra, dict)
+        flags = extra["flags"]
+        assert isinstance(flags, dict)
+        if not flags:
+            yield option_of(model, name, bounded=True)
+        for value, text in flags.items():
+            yield ConfigOption([f"--{value}", name], flag_value=value, section="", help=str(text))
+
+
+def option_of(model: type[BaseModel], name: str, *, stored: bool = False, bounded: bool = False, section: str = "") -> ConfigOption:
     """Make the option of one field.
 
     Args:
         model: The options model.
         name: Its field.
         stored: Whether it overrides a stored value, so that no default is shown and Click itself reads the environment.
+        bounded: Whether Click itself sees to the field's bounds and shows them; else only the model does, which knows where a value came from.
         section: Title on the help page; that of the field's scope by default.
     """
     field = model.model_fields[name]
     extra = field.json_schema_extra
     assert isinstance(extra, dict)
-    long = "--" + name.replace("_", "-")
-    declarations = [name, *([str(extra["flag"])] if extra["flag"] else []), long]
+    *short, long = _flags(model, name)
+    declarations = [name, *short, long]
     settings: dict[str, Any] = {
         "help": field.description,
         "metavar": extra["metavar"] or None,
@@ -193,6 +275,7 @@ def option_of(model: type[BaseModel], name: str, *, stored: bool = False, sectio
         "shown_default": "" if stored or "[default: " in (field.description or "") else _shown(field.default),
         "reads_environment": stored,
         "default": None,
+        "required": field.is_required(),
     }
     kind = _inner(field.annotation)
     if kind is bool:
@@ -207,27 +290,21 @@ def option_of(model: type[BaseModel], name: str, *, stored: bool = False, sectio
     elif kind is Path:
         settings["type"] = click.Path(path_type=Path)
     else:
-        settings |= {"type": kind, "metavar": extra["metavar"] or name.upper().replace("_", "-")}
+        settings |= {"type": _range(kind, field) if bounded else kind, "metavar": extra["metavar"] or name.upper().replace("_", "-")}
     return ConfigOption(declarations, **settings)
 
 
 def _task_of(args: list[str], *, stored: bool) -> Any:
     """The task a command line is about; None where that cannot be told, which the command itself will say."""
-    from talm_sim.plugins import load_plugins
-    from talm_sim.tasks.registry import find_task
+    from talm_sim.runs.resolve import chosen_task
 
-    load_plugins([*os.environ.get(f"{ENV_PREFIX}PLUGIN", "").split(","), *_values_of("--plugin", args)])
+    given = {"plugin": _values_of("--plugin", args), "task": next(reversed(_values_of("--task", args)), "")}
     if stored:
+        plugin = f"{ENV_PREFIX}PLUGIN"
+        chosen_task({}, None, {plugin: os.environ.get(plugin, "")}, given | {"task": ""})
         return next(_stored_tasks(args), None)
-    named = [*_values_of("--task", args), os.environ.get(f"{ENV_PREFIX}TASK", "")]
-    for file in _values_of("--config", args):
-        from talm_sim.toml_files import read_toml
-
-        document = read_toml(Path(file), "--config")
-        plugin = document.get("plugin", ())
-        load_plugins([plugin] if isinstance(plugin, str) else plugin)
-        named.append(str(document.get("task", "")))
-    return find_task(next(filter(None, named), str(RunConfig.model_fields["task"].default)))
+    file = next((Path(name) for name in reversed(_values_of("--config", args))), None)
+    return chosen_task({} if file is None else read_toml(file, "--config"), file, os.environ, given)
 
 
 def _stored_tasks(args: list[str]) -> Iterator[Any]:
@@ -265,11 +342,29 @@ def _pair(text: str) -> tuple[str, str]:
     return key, value
 
 
+def _flags(model: type[BaseModel], name: str) -> list[str]:
+    """The flags of a field: a short one it may have, and the long one, made of its name unless it has its own."""
+    extra = model.model_fields[name].json_schema_extra
+    own = str(extra["flag"]) if isinstance(extra, dict) and extra["flag"] else ""
+    if own.startswith("--"):
+        return [own]
+    return [*([own] if own else []), "--" + name.replace("_", "-")]
+
+
+def _range(kind: Any, field: FieldInfo) -> Any:
+    """The type of a number within the field's bounds; any other type as it is."""
+    bounds = {sign: value for mark in field.metadata for sign in ("ge", "gt", "le") if (value := getattr(mark, sign, None)) is not None}
+    if not bounds:
+        return kind
+    number = click.IntRange if kind is int else click.FloatRange
+    return number(bounds.get("ge", bounds.get("gt")), bounds.get("le"), min_open="gt" in bounds)
+
+
 def _inner(annotation: Any) -> Any:
-    """The type without `| None`."""
+    """The type without `| None` and what pydantic checks beyond it."""
     if get_origin(annotation) in (Union, types.UnionType):
-        return next(part for part in get_args(annotation) if part is not type(None))
-    return annotation
+        annotation = next(part for part in get_args(annotation) if part is not type(None))
+    return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
 
 
 def _shown(default: Any) -> str:

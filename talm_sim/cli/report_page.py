@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from talm_sim.cli.details import AXES, figure_counts
 from talm_sim.cli.layout import Block, beside, columns, lines
-from talm_sim.cli.report_picture import bars, matrix_svg, rates_svg
+from talm_sim.cli.report_picture import bars, drawn_matrices, matrix_svg, rates_svg
 from talm_sim.cli.shades import shade
 from talm_sim.cli.text import flat
 from talm_sim.types import Matrix, Measure, Summary
@@ -76,7 +76,7 @@ def _part(summary: Summary, name: str, several: bool) -> dict[str, Any]:
     from markupsafe import Markup
 
     of = f" of {flat(summary.group)}" if several else ""
-    pictures = [matrix_svg(matrix, f"{name}-m{place}") for place, matrix in enumerate(summary.matrices, 1)]
+    pictures = [matrix_svg(matrix, f"{name}-m{place}") for place, matrix in enumerate(drawn_matrices(summary), 1)]
     if pictures and bars(summary):
         pictures.append(rates_svg(bars(summary), f"{name}-r"))
     return {

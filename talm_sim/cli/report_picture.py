@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["PICTURE_FORMATS", "bars", "matrix_svg", "picture", "rates_svg", "rates_title"]
+__all__ = ["PICTURE_FORMATS", "bars", "drawn_matrices", "matrix_svg", "picture", "rates_svg"]
 
 PICTURE_FORMATS = ("png", "svg")
 """How the name of a picture's file may end."""
@@ -37,6 +37,8 @@ _WIDTH = 4.7
 """Inches; small, so that the letters stay readable where a phone shows the picture at its own width."""
 _UPRIGHT = 6
 """Labels that find room beside each other below a matrix; more stand on end."""
+_MOST_ROWS, _MOST_CLASSES = 24, 40
+"""Groups in one picture (their layout takes half a second each, and more the more there are), and classes of a matrix that is drawn."""
 _DOTS, _TALLEST = 160, 60_000
 """Dots an inch, and what matplotlib can draw, in dots."""
 
@@ -47,7 +49,12 @@ def bars(summary: Summary) -> list[Measure]:
     return below or row
 
 
-def rates_title(measures: Sequence[Measure]) -> str:
+def drawn_matrices(summary: Summary) -> list[Matrix]:
+    """The matrices that are drawn: those whose cells can be read."""
+    return [one for one in summary.matrices if 0 < max(len(one.rows), len(one.columns)) <= _MOST_CLASSES]
+
+
+def _rates_title(measures: Sequence[Measure]) -> str:
     """What the bars are, in a word or two."""
     return clip(", ".join(dict.fromkeys(_words(one.under) for one in measures if one.under)), 40) or "rates"
 
@@ -78,7 +85,7 @@ def rates_svg(measures: Sequence[Measure], name: str) -> str:
     with _drawing((_WIDTH, _rates_height(measures)), name) as figure:
         _draw_rates(figure.add_subplot(), measures)
         said = "; ".join(f"{_words(one.note or one.head)}: {_said(one, ' (', ')')}" for one in measures)
-        return _element(figure, name, f"{rates_title(measures).capitalize()} with 95 % intervals", said)
+        return _element(figure, name, f"{_rates_title(measures).capitalize()} with 95 % intervals", said)
 
 
 def picture(file: Path, blocks: Sequence[Block]) -> bytes:
@@ -98,23 +105,26 @@ def picture(file: Path, blocks: Sequence[Block]) -> bytes:
         (f"{block.title}, {summary.group}" if len(block.summaries) > 1 else block.title, summary)
         for block in blocks
         for summary in block.summaries
-        if summary.matrices or bars(summary)
+        if drawn_matrices(summary) or bars(summary)
     ]
     if not rows:
         raise PrerequisiteError("--picture: there is nothing to draw, as these runs have no rate and no matrix.")
+    if len(rows) > _MOST_ROWS:
+        raise PrerequisiteError(f"--picture: {len(rows)} groups are more than one picture holds ({_MOST_ROWS}); name fewer runs.")
     sizes = [_sizes(summary) for _, summary in rows]
     heights = [max(height for _, height in parts) + 0.4 for parts in sizes]
     with _drawing((max(sum(width for width, _ in parts) for parts in sizes), sum(heights)), "picture") as figure:
         parts = figure.subfigures(len(rows), squeeze=False, height_ratios=heights)[:, 0]
         for part, (title, summary), size in zip(parts, rows, sizes, strict=True):
             part.suptitle(clip(_words(title), 110), fontsize=10, color="black")
+            matrices = drawn_matrices(summary)
             # A matrix needs more of the row, for its labels.
-            ratios = [width * (1.15 if place < len(summary.matrices) else 1) for place, (width, _) in enumerate(size)]
+            ratios = [width * (1.15 if place < len(matrices) else 1) for place, (width, _) in enumerate(size)]
             axes = part.subplots(1, len(size), squeeze=False, width_ratios=ratios)[0]
-            for place, matrix in zip(axes, summary.matrices, strict=False):
+            for place, matrix in zip(axes, matrices, strict=False):
                 _draw_matrix(place, matrix)
             if bars(summary):
-                _draw_rates(axes[-1], bars(summary), max((len(matrix.rows) - 1 for matrix in summary.matrices), default=0))
+                _draw_rates(axes[-1], bars(summary), max((len(matrix.rows) - 1 for matrix in matrices), default=0))
         target = BytesIO()
         dots = min(_DOTS, int(_TALLEST / sum(heights)))
         figure.savefig(target, format=kind, dpi=dots, facecolor="white", metadata=_metadata(kind))
@@ -125,8 +135,8 @@ def picture(file: Path, blocks: Sequence[Block]) -> bytes:
 def _sizes(summary: Summary) -> list[tuple[float, float]]:
     """Width and height of what is drawn of a group, in inches."""
     rates = bars(summary)
-    alone = 1.5 if rates and not summary.matrices else 1
-    return [*map(_matrix_size, summary.matrices), *([(_WIDTH * alone, _rates_height(rates))] if rates else [])]
+    alone = 1.5 if rates and not drawn_matrices(summary) else 1
+    return [*map(_matrix_size, drawn_matrices(summary)), *([(_WIDTH * alone, _rates_height(rates))] if rates else [])]
 
 
 def _matrix_size(matrix: Matrix) -> tuple[float, float]:
@@ -218,7 +228,7 @@ def _draw_rates(axes: Axes, measures: Sequence[Measure], slots: int = 0) -> None
     axes.set_yticks(range(len(measures)), [_tick(one.note if one.place == "line" and one.note else one.head, 22) for one in measures])
     axes.set_ylim(max(len(measures), slots) - 0.5, -0.6)
     axes.set_xlim(0, 1.02)
-    axes.set_xlabel(f"{rates_title(measures)}, 95 % interval")
+    axes.set_xlabel(f"{_rates_title(measures)}, 95 % interval")
     axes.tick_params(axis="y", length=0)
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)

@@ -17,6 +17,7 @@ from talm_sim.cli.progress import Display, JsonDisplay, open_display
 from talm_sim.cli.responder import TerminalResponder
 from talm_sim.cli.table import table_lines
 from talm_sim.cli.text import clean, count, one_line
+from talm_sim.errors import PrerequisiteError
 from talm_sim.models import sim
 from talm_sim.runs.api import resume, run
 from talm_sim.runs.load import StoredRun
@@ -101,7 +102,10 @@ def run_controls(stored: StoredRun) -> list[StoredRun]:
         name = f"{stored.id}.{model.replace('/', '-')}"
         before = stored.path.parent / name
         # A second session of the run finds the controls of the first.
-        found.append(resume(before) if before.exists() else run(job.having(model=model, run_id=name).config))
+        try:
+            found.append(resume(before) if before.exists() else run(job.having(model=model, run_id=name).config))
+        except PrerequisiteError as err:  # the run itself is done, and its table is wanted
+            click.echo(f"no row of {model}: {clean(str(err))}", err=True)
     return found
 
 

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from talm_sim.cli.details import detail_lines
 from talm_sim.cli.layout import Block, columns, detailed
-from talm_sim.cli.text import fit, wrapped
+from talm_sim.cli.screen import fit, wrapped
 from talm_sim.types import Measure, Summary
 from talm_sim.types.figures import interval, shown
 
@@ -21,7 +21,8 @@ _WIDTH, _TEXT, _LEFT = 80, 77, 27
 """Columns of a terminal: in all, of notes and titles, and at most of a group's name with its n."""
 _NARROW, _BROAD, _MOST = 9, 12, 6
 """Columns of a measure (`.96–1.00` and a space fit the narrowest), and how many measures stand in one table."""
-_OTHERS = "see notes"
+_OTHERS = ("see notes", "notes")
+"""Below a head whose groups have several judges; the first that fits."""
 
 
 def table_lines(blocks: Sequence[Block]) -> Iterator[Text]:
@@ -132,19 +133,17 @@ class _Table:
         """The judge of each column that has one, where all groups have the same and it is short enough."""
         line = ""
         for name in self._measures:
-            every = [
-                (one.by, summary.n) for summary in self._summaries for one in summary.measures if (one.name, one.place) == (name, "column")
+            found = [
+                (one.by, summary.n) for summary in self._summaries for one in summary.measures if one.name == name and one.place == "column"
             ]
-            # Beside an empty cell it may fill its own.
-            room = max(self._width - 1, len(_OTHERS)) if not line or line.endswith(" ") else self._width - 1
-            found = {by for by, n in every if n}
-            by = found.pop() if len(found) == 1 else ""
-            if not any(by for by, _ in every):
+            if not any(by for by, _ in found):
                 line += " " * self._width
-            elif 0 < cell_len(by) <= room:
-                line += by.rjust(self._width)
-            else:
-                line += (_OTHERS if len(_OTHERS) <= room else _OTHERS.rsplit(maxsplit=1)[-1]).rjust(self._width)
+                continue
+            # Beside an empty cell it may fill its own.
+            room = max(self._width - 1, len(_OTHERS[0])) if not line or line.endswith(" ") else self._width - 1
+            judges = {by for by, n in found if n}
+            fitting = (*(judges if len(judges) == 1 else ()), *_OTHERS)
+            line += fit(next(text for text in fitting if 0 < cell_len(text) <= room), self._width, right=True)
         return line
 
 

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-import textwrap
-from collections.abc import Iterator
 from typing import Any
 
-from rich.cells import cell_len, chop_cells, set_cell_size
-
-__all__ = ["clean", "clip", "count", "fit", "flat", "one_line", "wrapped"]
+__all__ = ["clean", "clip", "count", "flat", "one_line"]
 
 _ESCAPES = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # control sequences: colours, cursor moves
@@ -25,8 +21,6 @@ _CONTROLS = re.compile(
     "\ud800-\udfff"
     "]"
 )
-_JOINERS = re.compile("[\u200d\ufe0e\ufe0f]")
-"""What makes a text wider or narrower than its parts."""
 
 
 def clean(text: str) -> str:
@@ -46,26 +40,6 @@ def flat(text: str) -> str:
 def one_line(value: Any, width: int = 200) -> str:
     """Return a value (text as it is, all else as JSON) on one clean line of at most `width` characters."""
     return clip(flat(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)), width)
-
-
-def fit(text: str, width: int, *, right: bool = False) -> str:
-    """Return `text` on one clean line of exactly `width` columns of a terminal: filled up, or cut with an ellipsis.
-
-    >>> fit("abc", 5, right=True), fit("abcdef", 4)
-    ('  abc', 'abc…')
-    """
-    text = _JOINERS.sub("", flat(text))
-    if cell_len(text) > width:
-        text = set_cell_size(text, width - 1).rstrip() + "…"
-    fill = " " * (width - cell_len(text))
-    return fill + text if right else text + fill
-
-
-def wrapped(text: str, width: int, first: str = "", rest: str = "  ") -> Iterator[str]:
-    """Break a text into clean lines of at most `width` columns of a terminal, the first of them behind `first`, the others behind `rest`."""
-    for line in textwrap.wrap(_JOINERS.sub("", clean(text)), width, initial_indent=first, subsequent_indent=rest):
-        # It counts characters; some take two columns.
-        yield from chop_cells(line, width)
 
 
 def clip(text: str, width: int) -> str:

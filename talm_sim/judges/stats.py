@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from math import sqrt
 from statistics import NormalDist
 
-from talm_sim.types import Rate
+from talm_sim.types import Rate, Row
 
-__all__ = ["average_of_rates", "wilson"]
+__all__ = ["average_of_rates", "share", "wilson"]
 
 
 @cache
@@ -43,6 +44,12 @@ def wilson(k: int, n: int, confidence: float = 0.95) -> Rate:
     half = z / (1 + z2 / n) * sqrt(share * (1 - share) / n + z2 / (4 * n * n))
     # At the ends the formula gives exactly 0 and 1; floating point does not.
     return Rate(k=k, n=n, value=share, low=0.0 if k == 0 else centre - half, high=1.0 if k == n else centre + half)
+
+
+def share(rows: Iterable[Row], name: str) -> Rate:
+    """Return the share of the scored rows that have a value for the measure `name` of those whose value is true, with its Wilson interval."""
+    hits = [bool(value) for row in rows if row.scored and (value := row.values.get(name)) is not None]
+    return wilson(sum(hits), len(hits))
 
 
 def average_of_rates(first: Rate, second: Rate) -> Rate | None:

@@ -143,8 +143,8 @@ async def _run_cell(planned: _Plan, shared: Shared, on_event: OnEvent) -> Stored
 
 
 def _check_field(job: Job[Any], field: str, values: Sequence[Any]) -> None:
-    known = [*RunConfig.model_fields, *type(job.options).model_fields]
-    if field not in known or field == "options":
+    known = [name for name in (*RunConfig.model_fields, *type(job.options).model_fields) if name != "options"]
+    if field not in known:
         raise PrerequisiteError(f"ablate: unknown field '{field}'.{did_you_mean(field, known)}")
     if isinstance(values, str) or not values:
         raise PrerequisiteError(f"ablate: give '{field}' a list of values, such as [{values!r}, ...].")

@@ -145,7 +145,7 @@ async def judge_async(run: Path | str, *, on_event: OnEvent = ignore_events, **s
     """`judge`, on the running event loop."""
     stored = _open(run, scoring)
     load_plugins(scoring.get("plugin") or ())
-    check_brought(stored.manifest.brought, str(stored.path), ("task", "responder"))
+    check_brought(stored.manifest.brought, str(stored.path), ("task",))
     job = overridden(stored.job, scoring, {Scope.SCORING, Scope.OPERATIONAL}, verb="judge", otherwise="that is not for a judge to change.")
     named = {f"judge {name}" for name in job.config.judge}
     check_brought({thing: origin for thing, origin in stored.manifest.brought.items() if thing in named}, str(stored.path))

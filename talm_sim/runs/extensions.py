@@ -10,7 +10,10 @@ from talm_sim.plugins import Registry
 from talm_sim.tasks import TASKS, AgentOptions, Job
 from talm_sim.types import Scenario
 
-__all__ = ["brought", "check_brought"]
+__all__ = ["KINDS", "brought", "check_brought", "installed"]
+
+KINDS = ("task", "judge", "provider", "perturbation", "responder")
+"""What a user may bring along."""
 
 
 def brought(job: Job[Any], scenarios: Sequence[Scenario], judges: Iterable[str]) -> dict[str, str]:
@@ -26,9 +29,7 @@ def brought(job: Job[Any], scenarios: Sequence[Scenario], judges: Iterable[str])
     return {f"{kind} {name}": origin for kind, names in used.items() for name in names if (origin := _registry(kind).origin(name))}
 
 
-def check_brought(
-    noted: Mapping[str, str], where: str, kinds: Sequence[str] = ("task", "judge", "provider", "perturbation", "responder")
-) -> None:
+def check_brought(noted: Mapping[str, str], where: str, kinds: Sequence[str] = KINDS) -> None:
     """See that what a stored run was made with is there.
 
     Raises:
@@ -39,6 +40,26 @@ def check_brought(
         if kind in kinds and name not in _registry(kind):
             mend = f"add {origin}" if origin.startswith("--plugin") else f"install {origin}"
             raise PrerequisiteError(f"{where}: {kind} '{name}' is not known here; {mend}.")
+
+
+def installed() -> list[dict[str, str]]:
+    """Everything that other packages offer: its kind, its name, where it comes from, and what is wrong with it; imports each."""
+    found = []
+    for kind in KINDS:
+        registry = _registry(kind)
+        for name in registry.names():
+            origin = registry.origin(name)
+            if origin:
+                found.append({"kind": kind, "name": name, "origin": origin, "problem": _problem(registry, name)})
+    return found
+
+
+def _problem(registry: Registry[Any], name: str) -> str:
+    try:
+        registry.get(name)
+    except PrerequisiteError as err:
+        return str(err)
+    return ""
 
 
 def _registry(kind: str) -> Registry[Any]:

@@ -170,8 +170,10 @@ def _opened(conn: sqlite3.Connection, job: Job[Any], instructions: dict[str, str
         context = replace(context, pair=pairs())
     judges: list[Judge] = []
     for judge in classes:
-        before = [(one.name, one.config_digest) for one in reversed(judges) if "earlier" not in one.needs and one.name in own]
-        judges.append(judge(replace(context, earlier=_earlier(conn, before))))
+        before = [one for one in reversed(judges) if "earlier" not in one.needs]
+        # The task's own say what passes; where the user chose none of them, the user's own judge does.
+        before = [one for one in before if one.name in own] or before
+        judges.append(judge(replace(context, earlier=_earlier(conn, [(one.name, one.config_digest) for one in before]))))
     return judges
 
 

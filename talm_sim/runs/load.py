@@ -86,10 +86,10 @@ class StoredRun:
         """The run's configuration as its task reads it.
 
         Raises:
-            PrerequisiteError: The task is not there, or an option's value is not known to it; the message says how they were brought along when
-                the run was made.
+            PrerequisiteError: The task is not there (the message says how it was brought along when the run was made), or an option is
+                unknown to it.
         """
-        check_brought(self.manifest.brought, str(self.path), ("task", "responder"))
+        check_brought(self.manifest.brought, str(self.path), ("task",))
         config = self.config
         try:
             return job_of(config)

@@ -120,31 +120,7 @@ def create_run(
         versions=_versions(),
         notes=dict(notes or {}),
     )
-    target = run_dir / run_id
-    if target.exists():
-        raise PrerequisiteError(f"{target}: a run of this name exists; continue it with `talm-sim resume {target}` or choose another --run-id.")
-    _place(target, lambda draft: _write(draft, manifest, scenarios, tools, fill))
-    return target
-
-
-def _place(target: Path, write: Callable[[Path], None]) -> None:
-    """Put a directory that `write` fills at `target`, whole or not at all."""
-    run_dir, run_id = target.parent, target.name
-    # Built beside its place and renamed into it, so that a kill leaves a whole run or a hidden leftover, never half a run.
-    draft = run_dir / f".{run_id}.{secrets.token_hex(4)}"
-    try:
-        draft.mkdir(parents=True)
-        write(draft)
-        os.rename(draft, target)
-    except (OSError, sqlite3.OperationalError) as err:
-        shutil.rmtree(draft, ignore_errors=True)
-        if target.exists():
-            raise PrerequisiteError(f"{target}: a run of this name exists; choose another --run-id.") from None
-        reason = err.strerror if isinstance(err, OSError) else err
-        raise PrerequisiteError(f"{run_dir}: cannot be written ({reason}); choose another --run-dir.") from None
-    except BaseException:
-        shutil.rmtree(draft, ignore_errors=True)
-        raise
+    return _installed(run_dir / run_id, manifest, scenarios, tools, fill)
 
 
 def _check_new(run_id: str, scenarios: Sequence[Scenario]) -> None:
@@ -205,6 +181,33 @@ def find_run(run: Path | str, run_dir: Path = Path("runs")) -> Path:
     known = sorted(found.parent.name for found in run_dir.glob(f"*/{MANIFEST}") if not found.parent.name.startswith("."))
     hint = did_you_mean(path.name, known[-8:]) if known else f" {run_dir} holds no run."
     raise PrerequisiteError(f"{run}: no such run.{hint}")
+
+
+def _installed(
+    target: Path,
+    manifest: RunManifest,
+    scenarios: Sequence[Scenario],
+    tools: Sequence[ToolSpec],
+    fill: Callable[[sqlite3.Connection], None] | None,
+) -> Path:
+    """Write a run beside its place and rename it into it, so that a kill leaves a whole run or a hidden leftover, never half a run."""
+    if target.exists():
+        raise PrerequisiteError(f"{target}: a run of this name exists; continue it with `talm-sim resume {target}` or choose another --run-id.")
+    draft = target.parent / f".{target.name}.{secrets.token_hex(4)}"
+    try:
+        draft.mkdir(parents=True)
+        _write(draft, manifest, scenarios, tools, fill)
+        os.rename(draft, target)
+    except (OSError, sqlite3.OperationalError) as err:
+        shutil.rmtree(draft, ignore_errors=True)
+        if target.exists():
+            raise PrerequisiteError(f"{target}: a run of this name exists; choose another --run-id.") from None
+        reason = err.strerror if isinstance(err, OSError) else err
+        raise PrerequisiteError(f"{target.parent}: cannot be written ({reason}); choose another --run-dir.") from None
+    except BaseException:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+    return target
 
 
 def _write(

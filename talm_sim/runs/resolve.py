@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,15 @@ from talm_sim.plugins import load_plugins
 from talm_sim.tasks import Job, Recorded, Task, find_task, job_of, list_tasks
 from talm_sim.toml_files import read_toml
 
-__all__ = ["check_environment", "configure", "load_config", "overridden", "owner_of_option", "settled"]
+__all__ = ["check_environment", "chosen_task", "configure", "load_config", "overridden", "owner_of_option", "refuse_unknown", "settled"]
 
 RECORDINGS = Path("recordings")
 """Where new recordings go unless the user names a directory: the shipped ones are not written to."""
 _OTHER_VARIABLES = ("TALM_SIM_BENCH_DATA", "TALM_SIM_TEST_MODEL")
 """Names that begin as the options' do and are none: what the project's own tests and benchmarks read."""
+
+_WRITTEN = {"tuple_type": 'write a list, such as ["A", "B"].', "dict_type": "write a table of names and values."}
+"""What a value of the wrong kind should be, in the words of who writes a file."""
 
 
 def load_config(file: Path | None = None, environ: Mapping[str, str] | None = None, **options: Any) -> RunConfig:
@@ -40,22 +43,54 @@ def load_config(file: Path | None = None, environ: Mapping[str, str] | None = No
     environ = os.environ if environ is None else environ
     document = {} if file is None else read_toml(file, "--config")
     given = {name: value for name, value in options.items() if value is not None}
-    for modules in (_listed(document.get("plugin", ())), _parts(environ.get(f"{ENV_PREFIX}PLUGIN", "")), given.get("plugin", ())):
-        load_plugins([name for name in modules if isinstance(name, str)])  # another value is told below, with its place
-    named = ((given.get("task"), "--task"), (environ.get(f"{ENV_PREFIX}TASK"), f"{ENV_PREFIX}TASK"), (document.get("task"), f"{file}: task"))
-    task = _task(*next((one for one in named if one[0]), (RunConfig.model_fields["task"].default, "task")))
+    task = chosen_task(document, file, environ, given)
     values: dict[str, Any] = {}
     origin: dict[str, str] = {}
     for name, value, place in (*_from_file(document, file, task), *_from_environ(environ, task)):
         values[name], origin[name] = value, place
     for name, value in given.items():
-        _refuse_foreign(name, _flag(name), task)
+        refuse_unknown(name, task, spelt=_flag)
         values[name], origin[name] = value, _flag(name)
     return _built({**values, "task": task.name}, origin)
 
 
-def configure(config: RunConfig | None, options: Mapping[str, Any]) -> Job[Any]:
+def chosen_task(document: Mapping[str, Any], file: Path | None, environ: Mapping[str, str], given: Mapping[str, Any]) -> Task[Any]:
+    """Import the plugins that are named, and return the task that is chosen: by the command line, the environment, or the TOML file.
+
+    Args:
+        document: What the file holds.
+        file: Its name, for messages.
+        environ: The environment.
+        given: What the command line says: `plugin`, `task`.
+
+    Raises:
+        PrerequisiteError: A plugin cannot be imported, or there is no such task; the message names where it came from.
+    """
+    places = ((f"{file}: ", document, str), ("", environ, lambda name: ENV_PREFIX + name.upper()), ("--", given, str))
+    task: tuple[str, Any] = "", RunConfig.model_fields["task"].default
+    for before, values, spelt in places:
+        modules = values.get(spelt("plugin"), ())
+        if not isinstance(modules, str) and not (isinstance(modules, list | tuple) and all(isinstance(name, str) for name in modules)):
+            raise PrerequisiteError(f"{before}{spelt('plugin')}: write names of modules, in quotes.")
+        load_plugins(_parts(modules), before + spelt("plugin"))
+        if values.get(spelt("task")):
+            task = f"{before}{spelt('task')}: ", values[spelt("task")]
+    place, name = task
+    if not isinstance(name, str):
+        raise PrerequisiteError(f"{place}write the name of a task, in quotes.")
+    try:
+        return find_task(name)
+    except PrerequisiteError as err:
+        raise PrerequisiteError(f"{place}{err}") from None
+
+
+def configure(config: RunConfig | None, options: Mapping[str, Any], *, look_up: bool = True) -> Job[Any]:
     """Return `config`, or the defaults, with `options` in place, as its task reads it.
+
+    Args:
+        config: What was asked for before.
+        options: Shared options and the task's own.
+        look_up: Whether what the options name must be there; what a stored run names need not be, to be read or judged.
 
     Raises:
         PrerequisiteError: An option is unknown or has a wrong value.
@@ -64,13 +99,13 @@ def configure(config: RunConfig | None, options: Mapping[str, Any]) -> Job[Any]:
     own = {} if config is None else config.options
     load_plugins(options.get("plugin", given.get("plugin", ())))
     before = given.get("task", RunConfig.model_fields["task"].default)
-    task = _task(options.get("task", before), "--task")
+    task = find_task(str(options.get("task", before)))
     for name in options:
-        _refuse_foreign(name, _flag(name), task)
+        refuse_unknown(name, task, spelt=_flag)
     if task.name != before:
         own = {}  # another task's
     values = {**given, **own, **options}
-    return job_of(_built(values, {name: _flag(name) for name in values}))
+    return job_of(_built(values, {name: _flag(name) for name in values}, look_up=look_up))
 
 
 def settled(job: Job[Any], recorded: Recorded) -> Job[Any]:
@@ -100,7 +135,7 @@ def overridden(job: Job[Any], options: Mapping[str, Any], admitted: Collection[S
         PrerequisiteError: An option is unknown, wrong, or would change what the run is.
     """
     given = {name: value for name, value in options.items() if value is not None}
-    changed = configure(job.config, given)
+    changed = configure(job.config, given, look_up=False)
     for name in given:
         before, after = (_value(one, name) for one in (job, changed))
         if changed.scope_of(name) not in admitted and after != before:
@@ -119,39 +154,58 @@ def owner_of_option(name: str, task: Task[Any]) -> str:
     return ""
 
 
-def check_environment(environ: Mapping[str, str], task: Task[Any]) -> None:
+def check_environment(environ: Mapping[str, str], task: Task[Any], *, others: bool = False) -> None:
     """Refuse a `TALM_SIM_<NAME>` that is no option.
+
+    Args:
+        environ: The environment.
+        task: The task whose options are read.
+        others: Whether another task's may stand there, as beside a stored run, whose task nobody chooses.
 
     Raises:
         PrerequisiteError: The name is unknown, or another task's.
     """
     for variable in sorted(environ):
-        if variable.startswith(ENV_PREFIX) and variable not in _OTHER_VARIABLES:
-            _refuse_foreign(variable.removeprefix(ENV_PREFIX).lower(), variable, task, known=str.upper, prefix=ENV_PREFIX)
+        name = variable.removeprefix(ENV_PREFIX).lower()
+        if variable.startswith(ENV_PREFIX) and variable not in _OTHER_VARIABLES and not (others and owner_of_option(name, task)):
+            refuse_unknown(name, task, spelt=lambda name: ENV_PREFIX + name.upper())
 
 
-def _refuse_foreign(name: str, place: str, task: Task[Any], known: Any = str, prefix: str = "") -> None:
-    """Refuse a name that is neither a shared option nor one of the task's own."""
-    names = [one for one in (*RunConfig.model_fields, *task.options.model_fields) if one != "options"]
+def refuse_unknown(name: str, task: Task[Any], place: str = "", *, spelt: Callable[[str], str] = str) -> None:
+    """Refuse a name that is neither a shared option nor one of the task's own.
+
+    Args:
+        name: The option's.
+        task: The task whose options are read.
+        place: Where the name stands, to begin the message with.
+        spelt: Writes a name as it stands there.
+
+    Raises:
+        PrerequisiteError: It is unknown, or another task's.
+    """
+    names = _names(task)
     if name in names:
         return
     owner = owner_of_option(name, task)
     if owner:
-        raise PrerequisiteError(f"{place} is an option of task {owner}, not of task {task.name}; leave it out, or choose --task {owner}.")
-    near = did_you_mean(known(name), map(known, names)).replace(" Did you mean '", f" Did you mean '{prefix}")
-    raise PrerequisiteError(f"{place}: unknown option '{prefix}{known(name)}'.{near}")
+        belongs = f"is an option of task {owner}, not of task {task.name}; leave it out, or choose --task {owner}."
+        raise PrerequisiteError(f"{place}{spelt(name)} {belongs}")
+    raise PrerequisiteError(f"{place}unknown option '{spelt(name)}'.{did_you_mean(spelt(name), map(spelt, names))}")
 
 
-def _built(values: Mapping[str, Any], origin: Mapping[str, str]) -> RunConfig:
+def _built(values: Mapping[str, Any], origin: Mapping[str, str], *, look_up: bool = True) -> RunConfig:
     """A configuration whose options its task has read, so that every wrong one is told with its place."""
     name = ""
     try:
         config = RunConfig(**values)
-        job_of(config)
+        job = job_of(config)
+        if look_up:
+            job.options.check()
         return config
     except ValidationError as err:
         first = err.errors()[0]
-        name, message = str(first["loc"][0]) if first["loc"] else "", first["msg"].removeprefix("Value error, ")
+        name = str(first["loc"][0]) if first["loc"] else ""
+        message = _WRITTEN.get(first["type"]) or first["msg"].removeprefix("Value error, ")
     except PrerequisiteError as err:
         name, _, message = str(err).partition(": ")
         if name not in values:
@@ -168,11 +222,10 @@ def _from_file(document: Mapping[str, Any], file: Path | None, task: Task[Any]) 
             if not table and isinstance(value, dict) and key in list_tasks():
                 continue  # another task's table, or this one's, which comes next
             name = key.replace("-", "_")
-            known = [*task.options.model_fields] if table else [*RunConfig.model_fields, *task.options.model_fields]
-            if name not in known or name == "options":
-                owner = "" if table else owner_of_option(name, task)
-                if owner:
-                    _refuse_foreign(name, f"{file}: {table}{key}", task)
+            known = [*task.options.model_fields] if table else _names(task)
+            if name not in known:
+                if not table and owner_of_option(name, task):
+                    refuse_unknown(name, task, f"{file}: ")
                 raise PrerequisiteError(f"{file}: unknown key '{table}{key}'.{did_you_mean(name, known)}")
             listed = isinstance((RunConfig if name in RunConfig.model_fields else task.options).model_fields[name].default, tuple)
             yield name, _listed(value) if listed and isinstance(value, str) else value, f"{file}: {table}{key}"
@@ -199,10 +252,6 @@ def _from_environ(environ: Mapping[str, str], task: Task[Any]) -> Iterator[tuple
             yield name, text, variable
 
 
-def _parts(text: str) -> tuple[str, ...]:
-    return tuple(part for part in text.split(",") if part)
-
-
 def _listed(value: Any) -> Any:
     """A list as TOML may write one of a single item: the item alone."""
     return (value,) if isinstance(value, str) else value if isinstance(value, list) else ()
@@ -212,12 +261,13 @@ def _flag(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def _task(name: Any, place: str) -> Task[Any]:
-    """The task called `name`, which stands at `place`."""
-    try:
-        return find_task(str(name))
-    except PrerequisiteError as err:
-        raise PrerequisiteError(f"{place}: {err}") from None
+def _names(task: Task[Any]) -> list[str]:
+    """Every option there is: the shared ones, then the task's own."""
+    return [name for name in (*RunConfig.model_fields, *task.options.model_fields) if name != "options"]
+
+
+def _parts(text: Any) -> tuple[str, ...]:
+    return tuple(part for part in text.split(",") if part) if isinstance(text, str) else tuple(text)
 
 
 def _value(job: Job[Any], name: str) -> Any:

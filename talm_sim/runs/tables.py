@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.judges.stats import wilson
+from talm_sim.judges.stats import share
 from talm_sim.types import AwarenessKind, Episode, Measure, Measured, Row, Summary, Verdict
 
 if TYPE_CHECKING:
@@ -62,11 +62,10 @@ def summary_with(summary: Summary, rows: Sequence[Row], judges: Mapping[str, Mea
     """Add a column for each judge with a measure of its own; over no episode of its own, as an average of groups, it has a dash."""
     if not judges:
         return summary
-    scored = [row for row in rows if row.group == summary.group and row.scored]
+    group = [row for row in rows if row.group == summary.group]
     own = []
     for judge, measure in judges.items():
-        hits = [bool(value) for row in scored if (value := row.values.get(measure.name)) is not None]
-        rate = None if summary.derived else wilson(sum(hits), len(hits))
+        rate = None if summary.derived else share(group, measure.name)
         own.append(Measure.of(rate, measure.name, measure.head, note=measure.about, by=judge))
     return summary.model_copy(update={"measures": (*summary.measures, *own)})
 

@@ -17,7 +17,7 @@ from talm_sim.scenarios.jsonl import json_lines
 from talm_sim.scenarios.when2call import TASK, LineKind, kind_of
 from talm_sim.types import Scenario
 
-__all__ = ["ReadLine", "load_scenarios", "packaged_data", "read_scenario"]
+__all__ = ["ReadLine", "load_scenarios", "packaged_data", "read_scenario", "select"]
 
 ReadLine = Callable[[Any, str, str], Scenario]
 """Turns a parsed line into a scenario of a task, given file and line for messages, and the task."""
@@ -69,18 +69,25 @@ def load_scenarios(
             share an id, or nothing is left to run.
     """
     sources = _packaged(groups, task) if file is None else [local_file(file)]
-    found = [scenario for source in sources for scenario in _read(source, task, read)]
+    return select([scenario for source in sources for scenario in _read(source, task, read)], groups, limit, str(file or ""), task)
+
+
+def select(scenarios: Sequence[Scenario], groups: Sequence[str], limit: str | None = None, file: str = "", task: str = "") -> list[Scenario]:
+    """Choose the scenarios of some groups, in the order of the groups, and of each those within `limit`; arguments as of `load_scenarios`.
+
+    Raises:
+        PrerequisiteError: Nothing is left to run.
+    """
     start, stop = parse_limit(limit)
     chosen: list[Scenario] = []
     for group in groups:
-        chosen += [scenario for scenario in found if scenario.group == group][start:stop]
+        chosen += [scenario for scenario in scenarios if scenario.group == group][start:stop]
     if not chosen:
         within = f" within limit {limit}" if limit else ""
         what = f"no scenario of group {' or '.join(groups)}{within}"
-        if file is None:
-            raise PrerequisiteError(
-                f"the packaged scenarios of task {task} hold {what}; choose another --split or --limit, or give --scenarios FILE."
-            )
+        if not file:
+            of = f" of task {task}" if task else ""
+            raise PrerequisiteError(f"the packaged scenarios{of} hold {what}; choose another --split or --limit, or give --scenarios FILE.")
         raise PrerequisiteError(f"{file}: {what}.")
     return chosen
 

@@ -1,11 +1,11 @@
 """What is measured: one folder a task. It says what it loads, opens, asks, counts and prints; nothing outside this room knows one by name."""
 
-from talm_sim.tasks.base import Opened, Task
-from talm_sim.tasks.job import Job, Recorded, job_of
+from talm_sim.tasks.base import Job, Opened, RunView, Task
+from talm_sim.tasks.job import job_of
 from talm_sim.tasks.options import AgentOptions, PairedOptions, PromptOptions, TaskOptions
+from talm_sim.tasks.recorded import Recorded
 from talm_sim.tasks.registry import TASKS, find_task, list_tasks, register_task
 from talm_sim.tasks.single_step import Request, SingleStepTask
-from talm_sim.tasks.view import RunView
 
 __all__ = [
     "TASKS",

@@ -1,28 +1,113 @@
-"""What a task is: one object that says all that is special about what is measured."""
+"""What a task is: one object that says all that is special about what is measured; and what it is handed: its job, and a run to read."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
-from talm_sim.config import Scope
-from talm_sim.tasks.job import Job, OptionsT, Recorded
+from pydantic import BaseModel
+
+from talm_sim.config import RunConfig, Scope, scope_of
 from talm_sim.tasks.options import TaskOptions
-from talm_sim.tasks.view import RunView
-from talm_sim.types import Episode, Row, Scenario, Section, Summary, ToolSpec
+from talm_sim.types import Episode, Measured, Row, Scenario, Section, Summary, ToolSpec, Verdict
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
 
     from talm_sim.agent.episode import Agent
-    from talm_sim.models.base import Model
+    from talm_sim.models.base import GenerationSettings, Model
+    from talm_sim.tasks.recorded import Recorded
     from talm_sim.tasks.shared import Shared
 
-__all__ = ["Opened", "Task"]
+__all__ = ["Job", "Opened", "OptionsT", "RunView", "Task"]
+
+OptionsT = TypeVar("OptionsT", bound=TaskOptions)
+
+
+@dataclass(frozen=True, slots=True)
+class Job(Generic[OptionsT]):
+    """What all tasks share, the task, and its own options, checked."""
+
+    config: RunConfig
+    task: Task[OptionsT]
+    options: OptionsT
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Scenario groups of the split."""
+        return self.task.splits[self.config.split]
+
+    def settings(self) -> GenerationSettings:
+        """How the model's turns are sampled; each episode derives a seed of its own."""
+        from talm_sim.models.base import GenerationSettings  # not at the top: a table needs no model
+
+        given = {name: getattr(self.config, name) for name in ("temperature", "max_new_tokens")}
+        chosen = {name: self.task.defaults[name] if value is None else value for name, value in given.items()}
+        return GenerationSettings(seed=self.config.seed, **chosen)
+
+    def having(self, **values: Any) -> Job[OptionsT]:
+        """The job with other values; a name that is no shared option is the task's."""
+        shared = {name: value for name, value in values.items() if name in RunConfig.model_fields}
+        own = {name: value for name, value in values.items() if name not in shared}
+        for name in own.keys() - type(self.options).model_fields.keys():
+            raise TypeError(f"'{name}' is no option of task {self.task.name}")
+        options = self.options.model_copy(update=own)
+        # What is stored says every option's value, given or not.
+        config = self.config.model_copy(update={**shared, "options": options.model_dump(mode="json")})
+        return replace(self, config=config, options=options)
+
+    def values(self, *scopes: Scope) -> dict[str, Any]:
+        """JSON values of the shared options and of the task's own that are of one of `scopes`."""
+        models: tuple[BaseModel, ...] = (self.config, self.options)
+        dumped = {name: value for model in models for name, value in model.model_dump(mode="json").items() if name != "options"}
+        return {name: value for name, value in dumped.items() if self.scope_of(name) in scopes}
+
+    def scope_of(self, name: str) -> Scope:
+        """Scope of a shared option or of one of the task's own."""
+        return scope_of(RunConfig if name in RunConfig.model_fields else type(self.options), name)
+
+
+class RunView(Protocol):
+    """A stored run. Every call reads anew, so that a run larger than the memory can be gone through."""
+
+    @property
+    def job(self) -> Job[Any]:
+        """What was run, with the scoring options it was last judged with."""
+        ...
+
+    @property
+    def imported(self) -> bool:
+        """Whether the episodes are somebody else's published outputs."""
+        ...
+
+    @property
+    def paired(self) -> RunView | None:
+        """The other run it is compared with; None where none was named."""
+        ...
+
+    def episodes(self, group: str | None = None) -> Iterator[Episode]:
+        """Finished episodes, of one group or all, in the order of the plan."""
+        ...
+
+    def scenarios(self) -> Iterator[Scenario]:
+        """The scenarios in order."""
+        ...
+
+    def verdicts(self) -> Iterator[Verdict]:
+        """Verdicts of the judges it was last judged with."""
+        ...
+
+    def tools(self) -> dict[str, ToolSpec]:
+        """The tools the scenarios name, by name."""
+        ...
+
+    def measures(self) -> dict[str, Measured]:
+        """What each of its judges measures, as declared when it judged."""
+        ...
 
 
 def _fits(scenarios: Sequence[Scenario]) -> None:

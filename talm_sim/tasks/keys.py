@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from talm_sim.digests import digest
-from talm_sim.tasks.job import Job
+from talm_sim.tasks.base import Job
 
 __all__ = ["recording_key"]
 

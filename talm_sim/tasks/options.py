@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic import field_validator
-
 from talm_sim.config import GEN, SCO, OptionsModel, option
 from talm_sim.errors import PrerequisiteError
 
@@ -14,6 +12,13 @@ __all__ = ["AgentOptions", "PairedOptions", "PromptOptions", "TaskOptions"]
 
 class TaskOptions(OptionsModel):
     """Options of one task alone. Each field is an `option(default, scope, help)`."""
+
+    def check(self) -> None:
+        """Look up the names that were given, before a run is built; one that is stored is read wherever what it names is not there.
+
+        Raises:
+            PrerequisiteError: Nothing has such a name; the message begins with the option's.
+        """
 
 
 class AgentOptions(TaskOptions):
@@ -25,17 +30,15 @@ class AgentOptions(TaskOptions):
     turn_limit: int = option(5, GEN, "Model turns an episode may take.", metavar="N", ge=1)
     token_limit: int | None = option(None, GEN, "Tokens an episode may use.", metavar="N", ge=1)
 
-    @field_validator("human")
-    @classmethod
-    def _known(cls, value: str) -> str:
-        if value not in {"auto", "none"}:
+    def check(self) -> None:
+        """Look up the responder."""
+        if self.human not in {"auto", "none"}:
             from talm_sim.agent.responders import responder_kind  # not at the top: a help page needs no agent
 
             try:
-                responder_kind(value)
+                responder_kind(self.human)
             except PrerequisiteError as err:
-                raise ValueError(str(err)) from None  # so that it is told with the place it was given at
-        return value
+                raise PrerequisiteError(f"human: {err}") from None
 
 
 class PairedOptions(TaskOptions):

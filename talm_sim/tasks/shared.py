@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +38,7 @@ class Shared:
     def __init__(self) -> None:
         self._stack = AsyncExitStack()
         self._opened: dict[str, Any] = {}
+        self._opening_tools = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
         return self
@@ -82,13 +84,14 @@ class Shared:
         """
         live = config.tools is not Traffic.REPLAY
         key = f"tools {config.tools} {config.max_episodes} {config.cassettes}"
-        if key not in self._opened:
-            specs, base_url = await self._service() if live else (self.library(config.cassettes).tool_specs(), None)
-            if config.tools is Traffic.RECORD:
-                self.library(config.cassettes).save_tool_specs(specs)
-            client = ToolClient(base_url, connections=config.max_episodes)
-            self._stack.callback(client.close)
-            self._opened[key] = Tools(specs, client)
+        async with self._opening_tools:  # a service takes a while to start, and another run may ask meanwhile
+            if key not in self._opened:
+                specs, base_url = await self._service() if live else (self.library(config.cassettes).tool_specs(), None)
+                if config.tools is Traffic.RECORD:
+                    self.library(config.cassettes).save_tool_specs(specs)
+                client = ToolClient(base_url, connections=config.max_episodes)
+                self._stack.callback(client.close)
+                self._opened[key] = Tools(specs, client)
         found: Tools = self._opened[key]
         return found
 

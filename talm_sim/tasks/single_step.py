@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from talm_sim.tasks.base import Opened, Task
-from talm_sim.tasks.job import Job, OptionsT
+from talm_sim.errors import PrerequisiteError
+from talm_sim.tasks.base import Job, Opened, OptionsT, Task
 from talm_sim.types import Scenario, ToolSpec
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ class SingleStepTask(Task[OptionsT]):
         """Open the model, which is asked once for each scenario."""
         from talm_sim.agent.episode import Agent
         from talm_sim.agent.single_step import respond_graph
+        from talm_sim.models.base import ScenarioModel
 
         async def ask(context: EpisodeContext) -> ModelTurn:
             request = self.request(context.scenario, job)
@@ -63,6 +64,8 @@ class SingleStepTask(Task[OptionsT]):
         def check(scenarios: Sequence[Scenario]) -> None:
             for scenario in scenarios:
                 self.request(scenario, job)
+                if isinstance(model, ScenarioModel) and self.control(model.name, scenario) is None:
+                    raise PrerequisiteError(f"model '{model.name}': task {self.name} brings no policy for it; choose another --model.")
 
         model = await shared.model(job.config)
         agent = Agent(model=model, graph=respond_graph(ask), settings=job.settings(), control=self.control)

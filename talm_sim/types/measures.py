@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Literal
 
 from pydantic import Field
 
 from talm_sim.types.base import Record
+from talm_sim.types.episodes import Episode
+from talm_sim.types.scenarios import Scenario
 from talm_sim.types.verdicts import Rate
 
 __all__ = ["Line", "Matrix", "Measure", "MeasureKind", "MeasurePlace", "Measured", "Row", "Section", "Summary"]
@@ -29,7 +32,7 @@ class Row(Record):
     group: str
     not_scored: str = ""
     """Why the episode stands beside the rates and not in them (its termination, or `not judged`); empty where it is in them."""
-    values: dict[str, bool | float | None] = Field(default_factory=dict)
+    values: dict[str, bool | int | float | None] = Field(default_factory=dict)
     """Measure to what this episode adds to it. A measure that is absent, or None, does not apply to this episode: it is not in its n."""
     labels: dict[str, str] = Field(default_factory=dict)
     """What the episode was taken for, such as `gold` and `chosen`; matrices and class scores are counted from these."""
@@ -40,6 +43,20 @@ class Row(Record):
     def scored(self) -> bool:
         """Whether the episode is in the rates."""
         return not self.not_scored
+
+    @classmethod
+    def of(cls, episode: Episode, scenario: Scenario | None, **more: Any) -> Row:
+        """The row of an episode; one whose end our machinery decided is not scored. `more` are fields in place of these."""
+        end = episode.termination
+        known = {
+            "episode": episode.id,
+            "scenario": episode.scenario_id,
+            "base": scenario.base if scenario else episode.scenario_id,
+            "epoch": episode.epoch,
+            "group": episode.group,
+            "not_scored": "" if end.completed else end.value,
+        }
+        return cls(**{**known, **more})
 
 
 class Measured(Record):
@@ -120,6 +137,12 @@ class Summary(Record):
     """What a reader of the numbers should know."""
     derived: bool = False
     """Whether it repeats the episodes of other groups, as an average over two: nothing is counted twice."""
+
+    @classmethod
+    def of(cls, group: str, rows: Sequence[Row], **more: Any) -> Summary:
+        """The summary of a group's rows, counted; `more` are its other fields, the measures among them."""
+        left = Counter(row.not_scored for row in rows if not row.scored)
+        return cls(group=group, n=len(rows) - left.total(), total=len(rows), not_scored=dict(sorted(left.items())), **more)
 
     def measure(self, name: str) -> Measure | None:
         """The measure called `name`; None where there is none."""

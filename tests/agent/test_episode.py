@@ -2,19 +2,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from langchain_core.messages import BaseMessage
 
 from talm_sim.agent.checkpoints import durable_saver, memory_saver
 from talm_sim.agent.episode import Agent, Waiting, run_episode
+from talm_sim.agent.graph import TalmRules, talm_graph
 from talm_sim.agent.humans import HumanReply, RecordedResponder, SimulatedResponder, question_digest
 from talm_sim.agent.prompts import load_prompts
 from talm_sim.errors import CassetteMissError, ContextOverflowError, ProviderError
 from talm_sim.models.base import GenerationSettings
 from talm_sim.recordings import HttpRequest, HttpResponse, Player, RecordedAnswer
+from talm_sim.tasks.talm.groups import GROUPS
 from talm_sim.tools_env.client import ToolClient
 from talm_sim.tools_env.environment import Environment
 from talm_sim.types import (
@@ -106,12 +108,27 @@ ANSWER = ModelTurn(raw_text="12 m", text="12 m")
 LOOK = _calls(("airport_info", {"code": "HAN"}))
 
 
-def _agent(model: Script, **options: object) -> Agent:
-    environment = Environment({"airport_info": SPEC}, Client())
-    return Agent(model, environment, load_prompts(), **options)  # type: ignore[arg-type]
+PROMPTS = load_prompts()
+QUESTIONS = {name: group.asked for name, group in GROUPS.items()}
 
 
-async def _episode(model: Script, **options: object) -> Episode:
+def _agent(
+    model: Script, *, perturb: tuple[str, ...] = (), turn_limit: int = 5, token_limit: int | None = None, human: str = "none", **more: Any
+) -> Agent:
+    """An agent as task `talm` makes it."""
+    rules = TalmRules(PROMPTS, QUESTIONS, turn_limit, token_limit)
+    return Agent(
+        model=model,
+        graph=talm_graph(rules, more.get("saver")),
+        environment=Environment({"airport_info": SPEC}, Client(), perturb=perturb),
+        human=human,
+        human_tool=None if human == "none" else PROMPTS.human_tool(),
+        most_steps=2 * turn_limit + 5,
+        **more,
+    )
+
+
+async def _episode(model: Script, **options: Any) -> Episode:
     result = await run_episode(_agent(model, **options), SCENARIO)
     assert isinstance(result, Episode)
     return result
@@ -252,13 +269,11 @@ async def test_the_logs_of_a_call_and_its_number_outlive_a_pause(tmp_path: Path)
     look_and_ask = Script(_calls(("airport_info", {"code": "HAN"})), _calls(("ask_human", {"question": "A?"})))
     perturb = ("empty-result:times=1", "malformed-body:times=1")
     async with durable_saver(tmp_path / "c.db") as saver:
-        agent = _agent(look_and_ask, human="terminal", saver=saver)
-        agent = replace(agent, environment=Environment({"airport_info": SPEC}, agent.environment.client, perturb=perturb))
-        waiting = await run_episode(agent, SCENARIO)
+        waiting = await run_episode(_agent(look_and_ask, human="terminal", saver=saver, perturb=perturb), SCENARIO)
     assert isinstance(waiting, Waiting)
     kept = json.loads(json.dumps(waiting.state))
     async with durable_saver(tmp_path / "c.db") as saver:
-        agent = replace(agent, model=Script(LOOK, ANSWER), saver=saver)
+        agent = _agent(Script(LOOK, ANSWER), human="terminal", saver=saver, perturb=perturb)
         replies = {waiting.questions[0].interrupt_id: HumanReply("a", "terminal")}
         episode = await run_episode(agent, SCENARIO, resume=replies, state=kept)
     assert isinstance(episode, Episode)

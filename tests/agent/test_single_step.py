@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal, TypedDict
 
 import pytest
 from langchain_core.messages import BaseMessage
+from langgraph.graph import END, START, StateGraph
 
+from talm_sim.agent.context import EpisodeContext
+from talm_sim.agent.episode import Agent, run_episode
 from talm_sim.agent.shown_tools import tool_specs
-from talm_sim.agent.single_step import SingleStepAgent, Step, run_single_step
+from talm_sim.agent.single_step import respond_graph, score_graph
 from talm_sim.agent.templates import load_template
 from talm_sim.errors import ContextOverflowError, PrerequisiteError, ProviderError
 from talm_sim.models.base import Continuation, GenerationSettings
 from talm_sim.models.sim import SimModel
-from talm_sim.types import Behaviour, Choice, ModelTurn, Option, Scenario, Termination, ToolCall, ToolSpec, Turn, Usage
+from talm_sim.tasks.when2call.task import _ask
+from talm_sim.types import Behaviour, Choice, Episode, ModelTurn, Option, Scenario, Termination, ToolCall, ToolSpec, Turn, Usage
 
 TOOL = json.dumps(
     {
@@ -78,13 +83,22 @@ class Raw(Chat):
         raise AssertionError
 
 
-def agent(model: Any, step: Step, template: str | None = "default") -> SingleStepAgent:
-    return SingleStepAgent(model, step, load_template(template, None) if template else None, GenerationSettings(0.0, 64, 7))
+async def run(model: Any, step: Literal["score", "respond"], scenario: Scenario, template: str | None = "default") -> Episode:
+    """Run an episode as task `when2call` does."""
+    loaded = load_template(template, None) if template else None
+    if step == "score":
+        assert loaded is not None
+        graph = score_graph(loaded)
+    else:
+        graph = respond_graph(_ask(loaded))
+    episode = await run_episode(Agent(model=model, graph=graph, settings=GenerationSettings(0.0, 64, 7)), scenario)
+    assert isinstance(episode, Episode)
+    return episode
 
 
 async def test_options_are_scored_as_the_template_writes_them_and_sized_in_bytes() -> None:
     model = Raw(ModelTurn())
-    episode = await run_single_step(agent(model, "score"), item())
+    episode = await run(model, "score", item())
     ((prompt, options),) = model.seen
     assert "Weather?" in prompt
     assert TOOL in prompt
@@ -97,8 +111,8 @@ async def test_options_are_scored_as_the_template_writes_them_and_sized_in_bytes
 
 async def test_judge_mode_gives_a_text_model_the_very_prompt_that_is_scored() -> None:
     model = Raw(ModelTurn(raw_text="In which city?", text="In which city?", usage=Usage(input_tokens=9, output_tokens=4)))
-    await run_single_step(agent(model, "score"), item())
-    episode = await run_single_step(agent(model, "respond"), item())
+    await run(model, "score", item())
+    episode = await run(model, "respond", item())
     assert model.seen[0][0] == model.seen[1][0]
     assert episode.model_turns[0].raw_prompt == model.seen[1][0]
     assert (episode.answer, episode.usage.output_tokens) == ("In which city?", 4)
@@ -106,7 +120,7 @@ async def test_judge_mode_gives_a_text_model_the_very_prompt_that_is_scored() ->
 
 async def test_a_chat_model_is_given_native_tools_and_its_calls_are_kept() -> None:
     model = Chat(ModelTurn(tool_calls=(ToolCall(id="1", name="weather_now", arguments={"city": "Rome"}),), stop="tool_calls"))
-    episode = await run_single_step(agent(model, "respond", None), item())
+    episode = await run(model, "respond", item(), None)
     messages, tools, settings = model.seen[0]
     assert [message.text for message in messages] == ["Weather?"]
     assert tools[0].name == "weather_now"
@@ -117,7 +131,7 @@ async def test_a_chat_model_is_given_native_tools_and_its_calls_are_kept() -> No
 
 async def test_a_chat_model_with_a_template_gets_the_prompt_as_its_only_message() -> None:
     model = Chat(ModelTurn(raw_text="No.", text="No."))
-    await run_single_step(agent(model, "respond"), item())
+    await run(model, "respond", item())
     messages, tools, _ = model.seen[0]
     assert TOOL in messages[0].text
     assert tools == []
@@ -131,8 +145,8 @@ async def test_a_chat_model_with_a_template_gets_the_prompt_as_its_only_message(
         (ProviderError("out of memory"), Termination.INFRASTRUCTURE_ERROR),
     ],
 )
-async def test_a_foreseen_failure_is_a_termination(step: Step, error: Exception, ended: Termination) -> None:
-    episode = await run_single_step(agent(Raw(error), step), item())
+async def test_a_foreseen_failure_is_a_termination(step: Literal["score", "respond"], error: Exception, ended: Termination) -> None:
+    episode = await run(Raw(error), step, item())
     assert (episode.termination, episode.error, episode.option_scores) == (ended, str(error), ())
 
 
@@ -143,10 +157,10 @@ async def test_a_foreseen_failure_is_a_termination(step: Step, error: Exception,
 async def test_a_control_shows_its_behaviour_in_both_modes(control: str, chosen: str) -> None:
     scenario = item(Behaviour.CANNOT_ANSWER)
     assert isinstance(scenario.target, Choice)
-    scored = await run_single_step(agent(SimModel(control), "score"), scenario)
+    scored = await run(SimModel(control), "score", scenario)
     assert max(scored.option_scores, key=lambda score: score.logprob).behaviour == chosen
     assert max(scored.option_scores, key=lambda score: score.per_byte).behaviour == chosen
-    answered = await run_single_step(agent(SimModel(control), "respond", None), scenario)
+    answered = await run(SimModel(control), "respond", scenario, None)
     assert answered.answer == scenario.target.text_of(Behaviour(chosen))
 
 
@@ -161,3 +175,32 @@ def test_shown_tools_become_specifications_a_provider_takes() -> None:
 def test_a_tool_without_a_name_is_one_line(text: str) -> None:
     with pytest.raises(PrerequisiteError, match="is no JSON object with a name"):
         tool_specs([text])
+
+
+@pytest.mark.parametrize(("own", "answered"), [(True, "by the task"), (False, "In which city?")])
+async def test_a_task_may_bring_the_policy_of_a_control(own: bool, answered: str) -> None:
+    named: list[tuple[str, str]] = []
+
+    def control(name: str, scenario: Scenario) -> Chat | None:
+        named.append((name, scenario.id))
+        return Chat(ModelTurn(text=answered)) if own else None
+
+    agent = Agent(model=SimModel("asker"), graph=respond_graph(_ask(None)), control=control)
+    episode = await run_episode(agent, item())
+    assert isinstance(episode, Episode)
+    assert (episode.answer, episode.model, named) == (answered, "sim/asker", [("sim/asker", "w-1")])
+    await run_episode(replace(agent, model=Chat(ModelTurn(text="a"))), item())
+    assert len(named) == 1, "a real model acts for itself"
+
+
+async def test_a_graph_of_ones_own_needs_only_an_end() -> None:
+    class Bare(TypedDict, total=False):
+        termination: Termination
+
+    async def stop(state: Bare) -> Bare:
+        return {"termination": Termination.ANSWERED}
+
+    graph = StateGraph(Bare, EpisodeContext).add_node("stop", stop).add_edge(START, "stop").add_edge("stop", END).compile()
+    episode = await run_episode(Agent(model=Chat(ModelTurn()), graph=graph), item(), epoch=2)
+    assert isinstance(episode, Episode)
+    assert (episode.id, episode.termination, episode.answer, episode.model_turns, episode.error) == ("w-1@2", Termination.ANSWERED, "", (), "")

@@ -12,12 +12,10 @@ from typing import Any
 
 import pytest
 
+from talm_sim.cli.layout import Block
 from talm_sim.cli.report_page import report_page
 from talm_sim.cli.shades import contrast
-from talm_sim.cli.table import Block
-from talm_sim.judges.metrics import METRICS, GroupSummary
-from talm_sim.judges.stats import wilson
-from tests.cli.choice_runs import block
+from tests.cli.summaries import agents, choices_block
 
 pytestmark = pytest.mark.browser
 WIDTHS = (1280, 390)
@@ -44,10 +42,9 @@ def chromium() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("matplotlib", reason="matplotlib is not installed (extra report)")
-    rates = {name: wilson(3, 4) for name in METRICS}
-    talm = Block("openai/some, standalone", [GroupSummary(group="underspecified", total=5, n=4, rates=dict(rates))], ["a note"])
+    table = Block("openai/some, standalone", [agents("underspecified")], ["a note"])
     file = tmp_path_factory.mktemp("report") / "page.html"
-    file.write_text(report_page([block(HOSTILE, HOSTILE), block(judged=True), talm]), encoding="utf-8")
+    file.write_text(report_page([choices_block(HOSTILE, HOSTILE), choices_block(judged=True), table]), encoding="utf-8")
     return file
 
 
@@ -147,8 +144,8 @@ def test_the_words_of_a_picture_are_large_enough_and_do_not_run_into_each_other(
 
 def test_a_reader_who_hears_the_page_is_told_the_same(shown: Open) -> None:
     page = shown()
-    assert page.get_by_role("img", name=re.compile("^Confusion matrix: gold behaviour down")).count() == 2
-    assert page.get_by_role("img", name=re.compile("^Hallucination rates")).count() == 2
+    assert page.get_by_role("img", name=re.compile("^Confusion matrix: gold down")).count() == 2
+    assert page.get_by_role("img", name=re.compile("^Hallucinations")).count() == 2
     assert page.get_by_role("table").count() == 7
     assert page.get_by_role("rowheader", name="request_for_info").count() == 2
     assert page.get_by_role("region", name="Confusion matrix of hf/tiny", exact=True).count() == 1

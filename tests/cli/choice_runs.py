@@ -1,15 +1,11 @@
-"""Runs of task `when2call` made by hand, for whoever shows them."""
+"""Rows and episodes of task `when2call` made by hand, for whoever stores them."""
 
 from __future__ import annotations
 
-from talm_sim.cli.blocks import ChoiceBlock
-from talm_sim.judges.choices import BEHAVIOURS, ChoiceSummary, summarize_choices
-from talm_sim.types import Behaviour, Choice, Episode, Option, OptionScore, Scenario, Termination, Turn, Verdict
+from talm_sim.types import Behaviour, Choice, Episode, Option, OptionScore, Scenario, Termination, Turn
 
-__all__ = ["COUNTS", "block", "choice_episode", "choice_scenario", "counted"]
+__all__ = ["choice_episode", "choice_scenario"]
 
-COUNTS = ((0, 0, 0, 0), (2, 30, 5, 1), (0, 12, 20, 3), (4, 9, 7, 11))
-"""A matrix; every third row of its last class shows no tools."""
 _OPTIONS = tuple(Option(behaviour=one, text=f"{one.value}.") for one in Behaviour)
 
 
@@ -33,20 +29,3 @@ def choice_episode(name: str, chosen: Behaviour | None) -> Episode:
         option_scores=scores if chosen else (),
         termination=Termination.ANSWERED,
     )
-
-
-def counted(*, judged: bool = False) -> list[ChoiceSummary]:
-    """The summary of a run with the matrix `COUNTS`; judged, every tenth answer is unparsed."""
-    cells = [(gold, chosen) for i, gold in enumerate(BEHAVIOURS) for j, chosen in enumerate(BEHAVIOURS) for _ in range(COUNTS[i][j])]
-    rows = [choice_scenario(str(n), gold, tools=gold is not Behaviour.CANNOT_ANSWER or n % 3 > 0) for n, (gold, _) in enumerate(cells)]
-    episodes = [choice_episode(row.id, None if judged else chosen) for row, (_, chosen) in zip(rows, cells, strict=True)]
-    said = [
-        Verdict(episode_id=str(n), judge="behaviour", value=True, label="unparsed" if n % 10 == 9 else chosen.value)
-        for n, (_, chosen) in enumerate(cells)
-    ]
-    return summarize_choices(episodes, rows, said if judged else [])
-
-
-def block(title: str = "hf/tiny", *notes: str, judged: bool = False) -> ChoiceBlock:
-    """That run, ready to be shown."""
-    return ChoiceBlock(title, counted(judged=judged), notes)

@@ -11,8 +11,9 @@ import pytest
 from rich.console import Console
 
 from talm_sim.cli.reviewing import review_entries, summary_lines
+from talm_sim.scenarios.generate.options import GenerateOptions
 from talm_sim.scenarios.generate.review import open_review
-from talm_sim.scenarios.load import load_scenarios
+from talm_sim.tasks import find_task
 from talm_sim.types import Behaviour, Choice
 from tests.models.loopback import chat_answer, loopback
 
@@ -31,7 +32,7 @@ def test_generate_prints_what_was_made_and_what_was_not(talm: Talm) -> None:
     assert "tool_call" in out and "Given up" in out and "written" in out
     assert "[3/3]" in err and "s left" in err and "written to made" in err
     assert {path.name for path in Path("made").iterdir()} == {"items.jsonl", "rejected.jsonl", "report.json", "state.jsonl"}
-    rows = load_scenarios(("tool_call", "request_for_info", "cannot_answer"), Path("made/items.jsonl"), task="when2call")
+    rows = find_task("when2call").read(("tool_call", "request_for_info", "cannot_answer"), Path("made/items.jsonl"))
     assert rows and all(isinstance(row.target, Choice) and len(row.target.options) == 4 for row in rows)
 
 
@@ -51,6 +52,30 @@ def test_generate_takes_its_own_rows_as_sources(talm: Talm) -> None:
     assert json.loads(out)["sources"]["asked"] >= 3
 
 
+def test_generate_takes_items_in_the_form_of_scenarios_as_sources(talm: Talm) -> None:
+    _, out, _ = talm("scenarios", "list", "--task", "when2call", "--split", "tool_call", "--json")
+    Path("items.jsonl").write_text("".join(json.dumps(item) + "\n" for item in json.loads(out)[:3]))
+    code, out, _ = talm(*GENERATE, "--from", "items.jsonl", "--json")
+    assert code == 0
+    assert json.loads(out)["sources"]["asked"] == 3
+
+
+def test_every_field_of_the_options_is_on_the_help_page(talm: Talm) -> None:
+    code, page, _ = talm("scenarios", "generate", "--help")
+    assert code == 0
+    for name in GenerateOptions.model_fields:
+        flags = {"file": ("--from ",), "traffic": ("--live ", "--replay ", "--record ")}.get(name, (f"--{name.replace('_', '-')} ",))
+        assert all(page.count(flag) == 1 for flag in flags if flag != "--model "), name
+    assert "[required]" in page and "0<=x<=2]" in page
+
+
+def test_the_environment_of_a_run_is_not_read_and_the_last_flag_counts(talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TALM_SIM_MODEL", "openai-api/none-such/m")
+    assert talm(*GENERATE, "--limit", "1")[0] == 0
+    code, _, err = talm("scenarios", "generate", "--out", "other", "--model", "openai-api/none-such/m", "--live", "--replay")
+    assert code == 2 and "not recorded" in err
+
+
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
@@ -66,6 +91,12 @@ def test_generate_takes_its_own_rows_as_sources(talm: Talm) -> None:
         (("--prompts", "none.toml", "--model", "openai-api/none-such/m"), "none.toml"),
         (("--from", "none.jsonl"), "none.jsonl"),
         (("--prompts", "none.toml"), "no wordings to replace"),
+        (("--temperature", "3"), "'--temperature': 3.0 is not in the range 0<=x<=2"),
+        (("--top-p", "0"), "'--top-p': 0.0 is not in the range 0<x<=1"),
+        (("--attempts", "11"), "'--attempts': 11 is not in the range 1<=x<=10"),
+        (("--temperature", "nan"), "--temperature: "),
+        (("--variants", "two"), "'all', 'one'"),
+        (("--file", "x"), "--file"),
     ],
 )
 def test_what_the_user_must_mend_is_one_line(talm: Talm, arguments: tuple[str, ...], named: str) -> None:

@@ -7,30 +7,24 @@ import sys
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from talm_sim.cli import report_page as page_module
-from talm_sim.cli.blocks import ChoiceBlock
+from talm_sim.cli.layout import Block
 from talm_sim.cli.report_page import report_page
-from talm_sim.cli.report_picture import picture
-from talm_sim.cli.table import Block
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError
-from talm_sim.judges.choices import summarize_choices
-from talm_sim.judges.metrics import METRICS, GroupSummary
-from talm_sim.judges.stats import wilson
 from talm_sim.runs.manifest import create_run
 from talm_sim.runs.store import write_episode
 from talm_sim.types import Behaviour
-from tests.cli.choice_runs import COUNTS, block, choice_episode, choice_scenario, counted
+from tests.cli.choice_runs import choice_episode, choice_scenario
+from tests.cli.summaries import HOSTILE, agents, choices, choices_block, many_classes, wide
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed (extra report)")
 Talm = Callable[..., tuple[int, str, str]]
-HOSTILE = "</h2><script>alert(1)</script><img src=x onerror=alert(1)> {{ 7 * 7 }} ' \" & \x1b[31mred\x00\u202e $x^2$"
 
 
 class Seen(HTMLParser):
@@ -64,13 +58,22 @@ class Seen(HTMLParser):
         return [attributes for tag, attributes in self.tags if tag == "td" and attributes.get("class") == kind]
 
 
-def talm_block(title: str = "openai/x, standalone", group: str = "perfect") -> Block:
-    rates = {name: wilson(3, 4) for name in METRICS} | {"skip": None}
-    return Block(title, [GroupSummary(group=group, total=5, n=4, rates=rates)], ["a note"])
+def agents_block(title: str = "openai/x, standalone", group: str = "perfect") -> Block:
+    return Block(title, [agents(group)], ["a note"])
+
+
+def hostile_block() -> Block:
+    """A run whose every word is hostile, those in its pictures as well."""
+    one = choices()
+    named = tuple(HOSTILE + str(place) for place in range(4))
+    measures = tuple(measure.model_copy(update={"head": HOSTILE, "note": HOSTILE, "under": HOSTILE}) for measure in one.measures)
+    (matrix,) = one.matrices
+    matrix = matrix.model_copy(update={"name": HOSTILE, "rows": named, "columns": named, "heads": named})
+    return Block(HOSTILE, [one.model_copy(update={"group": HOSTILE, "measures": measures, "matrices": (matrix,)})] * 2, [HOSTILE])
 
 
 def test_nothing_on_the_page_runs_or_is_loaded() -> None:
-    page = report_page([block(HOSTILE, HOSTILE), block(HOSTILE, judged=True), talm_block(HOSTILE, HOSTILE)])
+    page = report_page([choices_block(HOSTILE, HOSTILE), choices_block(HOSTILE, judged=True), agents_block(HOSTILE, HOSTILE), hostile_block()])
     seen = Seen(page)
     assert not {tag for tag, _ in seen.tags} & {"script", "img", "link", "iframe", "object", "embed", "form", "base", "image", "foreignobject"}
     for _, attributes in seen.tags:
@@ -81,32 +84,32 @@ def test_nothing_on_the_page_runs_or_is_loaded() -> None:
     policies = [attributes.get("content") or "" for tag, attributes in seen.tags if attributes.get("http-equiv") == "Content-Security-Policy"]
     assert len(policies) == 1 and policies[0].startswith("default-src 'none'")
     assert "unsafe-inline" not in policies[0].replace("style-src 'unsafe-inline'", "")
-    assert seen.text.count("</h2><script>alert(1)</script>") == 6, "in the page's title, three headings, a group and a note, as text"
+    assert seen.text.count("</h2><script>alert(1)</script>") > 30, "in titles, headings, groups, notes, tables and pictures, as text"
+    assert seen.text.count('$x^2$ id="a" #010203') > 20, "no word is changed by what is done to the pictures"
     assert "{{ 7 * 7 }}" in seen.text and "\x1b" not in page and "\x00" not in page and "\u202e" not in page
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(title=st.text(max_size=30), group=st.text(max_size=20), note=st.text(max_size=30))
 def test_any_text_of_a_run_is_shown_as_text(title: str, group: str, note: str) -> None:
-    rates = dict.fromkeys(METRICS)
-    page = report_page([Block(title, [GroupSummary(group=group, total=1, n=1, rates=dict(rates))], [note])])
+    page = report_page([Block(title, [agents(group)], [note])])
     page.encode("utf-8")
-    plain = report_page([Block("t", [GroupSummary(group="g", total=1, n=1, rates=dict(rates))], ["n"])])
+    plain = report_page([Block("t", [agents("g")], ["n"])])
     assert [tag for tag, _ in Seen(page).tags] == [tag for tag, _ in Seen(plain).tags]
 
 
 def test_the_figures_stand_in_tables_beside_the_pictures() -> None:
-    seen = Seen(report_page([block("hf/tiny", "template: default")]))
+    seen = Seen(report_page([choices_block("hf/tiny", "template: default")]))
     assert len(seen.cells("cell")) == 16
     assert "tool_ call 2 30 5 1 38 .59 .79 .67" in seen.text
     assert "parameter tool call where information is missing .34 .21–.51 12/35" in seen.text
-    assert "all 104 .59 .49–.68" in seen.text
-    assert "template: default" in seen.text and "mode logprob" in seen.text
-    assert len(Seen(report_page([block(judged=True)])).cells("cell")) == 20
+    assert "all 104 of 105 .59 .49–.68" in seen.text
+    assert "template: default" in seen.text
+    assert len(Seen(report_page([choices_block(judged=True)])).cells("cell")) == 20
 
 
 def test_each_picture_says_what_it_shows_and_no_id_is_used_twice() -> None:
-    seen = Seen(report_page([block(), block(judged=True)]))
+    seen = Seen(report_page([choices_block(), choices_block(judged=True)]))
     pictures = [attributes for tag, attributes in seen.tags if tag == "svg"]
     assert len(pictures) == 4
     ids = [attributes["id"] for _, attributes in seen.tags if "id" in attributes]
@@ -115,43 +118,33 @@ def test_each_picture_says_what_it_shows_and_no_id_is_used_twice() -> None:
         assert attributes["role"] == "img" and "width" not in attributes and attributes["viewbox"]
         assert set(str(attributes["aria-labelledby"]).split()) <= set(ids)
     assert "gold tool_call: direct 2, tool_call 30, request_for_info 5, cannot_answer 1" in seen.text
-    assert "currentColor" in report_page([block()])
+    assert "currentColor" in report_page([choices_block()])
 
 
 def test_a_run_without_rows_has_no_picture() -> None:
-    empty = summarize_choices([], [choice_scenario("a", Behaviour.DIRECT)], [])
-    seen = Seen(report_page([ChoiceBlock("hf/tiny", empty)]))
+    seen = Seen(report_page([Block("hf/tiny", [choices(((0,) * 4,) * 4)])]))
     assert "svg" not in {tag for tag, _ in seen.tags} and "hf/tiny" in seen.text
 
 
-def test_task_talm_has_its_table_and_needs_no_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_without_a_matrix_needs_no_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    text = Seen(report_page([talm_block()])).text
+    text = Seen(report_page([agents_block()])).text
     assert "perfect 4 of 5 .75 .30–.95 .75 .30–.95 .75 .30–.95 – .75 .30–.95" in text and "a note" in text
     with pytest.raises(PrerequisiteError, match=r"^matplotlib is not installed: pip install 'talm-sim\[report\]'\.$"):
-        report_page([block()])
+        report_page([choices_block()])
 
 
-def test_a_picture_holds_the_figures_and_is_the_same_every_time(tmp_path: Path) -> None:
-    runs = [(HOSTILE + "\ufffe", counted()[0]), ("hf/tiny", counted(judged=True)[0])]
-    drawn = picture(Path("a.svg"), runs)
-    assert drawn == picture(tmp_path / "b.SVG", runs)
-    root = ElementTree.fromstring(drawn)
-    texts = ["".join(element.itertext()).strip() for element in root.iter("{http://www.w3.org/2000/svg}text")]
-    assert "$x^2$" in "".join(texts) and "hf/tiny" in texts
-    assert [str(cell) for cell in COUNTS[1]] == [text for text in texts if text in {"2", "30", "5", "1"}][:4]
-    assert not any(element.tag.endswith("script") for element in root.iter())
-    assert picture(Path("a.png"), runs).startswith(b"\x89PNG")
+def test_a_run_of_any_task_has_its_own_columns_and_matrices() -> None:
+    seen = Seen(report_page([Block("w", [wide(8), agents()]), Block("m", [many_classes()])]))
+    assert "group n Own0 Own1 Own2 Own3 Own4 Own5 F1 of Yes tokens PR" in seen.text
+    assert "first 96 1.00 .96–1.00" in seen.text and ".50 .40–.60 1,234,567 – – – – –" in seen.text
+    assert len(seen.cells("cell")) == 12 * 13
+    assert "class_ number_ 11 unparsed n F1" in seen.text
 
 
-def test_what_cannot_be_drawn_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(PrerequisiteError, match=r"a\.gif: the name must end in \.png or \.svg"):
-        picture(Path("a.gif"), [("t", counted()[0])])
-    with pytest.raises(PrerequisiteError, match="none of these is one"):
-        picture(Path("a.png"), [])
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(PrerequisiteError, match=r"pip install 'talm-sim\[report\]'"):
-        picture(Path("a.png"), [("t", counted()[0])])
+def test_the_parts_of_several_groups_say_whose_they_are() -> None:
+    seen = Seen(report_page([Block("t", [choices(), choices().model_copy(update={"group": "other"})])]))
+    assert "Hallucinations of all" in seen.text and "Confusion matrix of other" in seen.text
 
 
 @pytest.fixture
@@ -183,14 +176,14 @@ def test_report_leaves_the_old_page_where_the_new_one_fails(
     choice_run: Path, stored: Path, talm: Talm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Path("page.html").write_text("old", encoding="utf-8")
-    code, out, err = talm("report", "a-run", "--html", "page.html", "--picture", "matrix.png")
-    assert (code, out) == (2, "") and "none of these is one" in err and err.count("\n") == 1
+    code, out, err = talm("report", "a-run", "--html", "page.html", "--picture", "matrix.gif")
+    assert (code, out) == (2, "") and "must end in .png or .svg" in err and err.count("\n") == 1
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert (
         talm("report", "c-run", "--html", "page.html")[2] == "talm-sim: error: matplotlib is not installed: pip install 'talm-sim[report]'.\n"
     )
     assert Path("page.html").read_text(encoding="utf-8") == "old"
-    assert talm("report", "a-run", "--html", "page.html")[0] == 0, "runs of task talm need no matplotlib"
+    assert talm("report", "a-run", "--html", "page.html")[0] == 0, "runs without a matrix need no matplotlib"
 
 
 def test_report_says_where_it_cannot_write(choice_run: Path, talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 
 from rich.console import Console
+from talm_sim.cli._sections_old import sections
 
 from talm_sim.cli.transcript import transcript
 from talm_sim.types import (
@@ -11,11 +12,13 @@ from talm_sim.types import (
     AwarenessValue,
     Episode,
     HumanEvent,
+    Line,
     Missing,
     MissingKind,
     ModelTurn,
     PerturbationLog,
     Scenario,
+    Section,
     Termination,
     ToolEvent,
     Turn,
@@ -73,9 +76,12 @@ VERDICTS = [
 ]
 
 
-def page(episode: Episode = EPISODE, scenario: Scenario | None = SCENARIO, verdicts: list[Verdict] | None = None) -> str:
+def page(
+    episode: Episode = EPISODE, scenario: Scenario | None = SCENARIO, verdicts: list[Verdict] | None = None, added: list[Section] | None = None
+) -> str:
     console = Console(file=io.StringIO(), width=80, markup=False, highlight=False)
-    console.print(transcript(episode, scenario, VERDICTS if verdicts is None else verdicts))
+    found = list(sections(episode, scenario)) if added is None else added
+    console.print(transcript(episode, scenario, VERDICTS if verdicts is None else verdicts, found))
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -122,3 +128,15 @@ def test_an_episode_without_anything() -> None:
     assert "no route" in text
     assert "talm-sim judge" in text
     assert "Awareness" not in text
+
+
+def test_what_a_task_adds_stands_below_the_query() -> None:
+    long = Line(text="  " + "word " * 40)
+    parts = (Line(text="Yes\x1b[31m", style="strong"), Line(text="  right\nor not", style="good"), Line(text="[bold]"))
+    added = [Section.of("First\x1b[2J", ["one", ""]), Section(title="Second", lines=(parts, (long,)))]
+    lines = [line.rstrip() for line in page(added=added).splitlines()]
+    assert lines.index("Query") < lines.index("First") < lines.index("Second") < lines.index("Turn 1")
+    assert "  one" in lines and "  Yes  right or not[bold]" in lines
+    begun = [line for line in lines if "word word" in line]
+    assert len(begun) > 2 and all(line.startswith("    word") and len(line) <= 80 for line in begun), "what is broken stays behind its margin"
+    assert "Missing" not in lines and "Awareness" not in lines

@@ -3,10 +3,11 @@ from __future__ import annotations
 import pytest
 
 from talm_sim.errors import ContextOverflowError
-from talm_sim.judges.pairing import perfect_episodes
 from talm_sim.judges.preference import PreferenceJudge
+from talm_sim.tasks.talm.task import TalmTask
 from talm_sim.types import Episode, Scenario, Source, Termination, Turn, Verdict
 from tests.judges.scripted import ScriptedModel, grading, scripted
+from tests.tasks.views import View, job
 
 SCENARIO = Scenario(
     id="s-1.no-tools", group="no-tools", turns=(Turn(messages=({"role": "user", "content": "How high?"},)),), source=Source(base="s-1")
@@ -21,8 +22,8 @@ def episode(answer: str, group: str = "no-tools", epoch: int = 1, termination: T
 
 
 async def judge(model: ScriptedModel, *perfect: Episode, passed: bool | None = True, judged: Episode | None = None) -> Verdict:
-    pairs = perfect_episodes(perfect)
-    context = grading("preference", model, pair=lambda one, scenario: pairs.of(scenario.base, one.epoch), earlier=lambda episode_id: passed)
+    pair = TalmTask().pair(View(job("talm"), perfect))
+    context = grading("preference", model, pair=pair, earlier=lambda episode_id: passed)
     return await PreferenceJudge(context)(judged or episode("without"), SCENARIO)
 
 
@@ -73,9 +74,3 @@ async def test_a_pair_without_an_answer_is_a_win() -> None:
 @pytest.mark.parametrize("votes", [("?",), ("Win", "Winner: answer 2"), ("Win", ContextOverflowError("long"))])
 async def test_a_comparison_in_one_order_only_is_left_open(votes: tuple[str | Exception, ...]) -> None:
     assert (await judge(scripted(*votes), episode("with", "perfect"))).value is None
-
-
-async def test_the_pair_is_of_the_same_epoch_else_the_earliest() -> None:
-    pairs = perfect_episodes([episode("second", "perfect", 2), episode("first", "perfect", 1)])
-    found = [pairs.of("s-1", epoch) for epoch in (1, 2, 3)]
-    assert [pair.answer for pair in found if pair] == ["first", "second", "first"]

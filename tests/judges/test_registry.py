@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 
 import talm_sim
-from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError
 from talm_sim.judges.base import Judge, JudgeContext, judge_digest
 from talm_sim.judges.reference import ReferenceJudge
-from talm_sim.judges.registry import JUDGES, default_judges, in_order, judge_class, load_instructions, register_judge
+from talm_sim.judges.registry import JUDGES, in_order, judge_class, load_instructions, register_judge
 from talm_sim.types import Episode, Measured, Scenario, Termination, Turn, Verdict
 from tests.judges.scripted import scripted
 
@@ -168,18 +167,3 @@ def test_a_bad_prompt_file_is_named_with_its_fault(file: Path, text: str, messag
 def test_a_missing_prompt_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(PrerequisiteError, match=r"none\.toml: cannot be read"):
         load_instructions(tmp_path / "none.toml")
-
-
-def test_the_default_judges_are_those_the_table_needs() -> None:
-    assert default_judges(RunConfig()) == ("reference",)
-    assert default_judges(RunConfig(judge_model=MODEL)) == ("reference", "llm", "preference")
-    assert default_judges(RunConfig(judge_model=MODEL, split="perfect")) == ("reference", "llm")
-    assert default_judges(RunConfig(judge_model=MODEL, judge=("llm",))) == ("llm",)
-    assert default_judges(RunConfig(judge_model=MODEL), groups=("replaceable",)) == ("reference", "llm")
-
-
-def test_multiple_choice_needs_judges_only_for_free_answers() -> None:
-    assert default_judges(RunConfig(task="when2call")) == default_judges(RunConfig(task="when2call", judge_model=MODEL)) == ()
-    assert default_judges(RunConfig(task="when2call", mode="judge")) == ("behaviour",)
-    assert default_judges(RunConfig(task="when2call", mode="judge", judge_model=MODEL)) == ("behaviour", "behaviour-llm")
-    assert default_judges(RunConfig(task="when2call", mode="judge", judge_model=MODEL, judge=("behaviour-llm",))) == ("behaviour-llm",)

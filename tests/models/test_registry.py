@@ -2,19 +2,19 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from langchain_core.messages import BaseMessage, HumanMessage
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.models import registry
 from talm_sim.models.base import GenerationSettings, Model
-from talm_sim.models.registry import list_providers, open_model, provider
+from talm_sim.models.registry import PROVIDERS, chats_only, in_process, list_providers, open_model, provider
 from talm_sim.models.request import ModelRequest
 from talm_sim.types import ModelTurn, ToolSpec
 from tests.models.loopback import chat_answer, loopback
+from tests.offered import bring_along
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ class _Echo:
 
 
 async def test_a_function_can_be_registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_registered", dict(registry._registered))
+    monkeypatch.setattr(PROVIDERS, "_registered", dict(PROVIDERS._registered))
 
     @provider("echo", about="Repeats.", needs=("ECHO_KEY",))
     def open_echo(request: ModelRequest) -> Model:
@@ -73,29 +73,70 @@ async def test_a_function_can_be_registered(monkeypatch: pytest.MonkeyPatch) -> 
     assert (status.form, status.missing, status.ready) == ("echo/MODEL", ("ECHO_KEY",), False)
 
 
-@pytest.fixture
-def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """An installed distribution that offers two providers, one of them broken."""
-    (tmp_path / "echo_plugin.py").write_text("def open_it(request):\n    raise LookupError(request.model)\n")
-    info = tmp_path / "echo_plugin-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: echo-plugin\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[talm_sim.models]\nplugged = echo_plugin:open_it\nbroken = echo_plugin:not_there\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    registry._plugins.cache_clear()
-    yield
-    registry._plugins.cache_clear()
-    sys.modules.pop("echo_plugin", None)
+PLUGIN = """
+from talm_sim.models.registry import provider
+
+@provider("plugged", form="plugged/NAME", about="Fails.", needs=("PLUG_KEY",), constrains=True)
+def open_it(request):
+    raise LookupError(request.model, request.constrained)
+"""
 
 
-@pytest.mark.usefixtures("plugin")
-def test_entry_points_are_found_and_loaded_when_opened() -> None:
-    assert {"plugged", "broken"} <= {one.name for one in list_providers({})}
-    assert "echo_plugin" not in sys.modules
-    with pytest.raises(LookupError, match="model-x"):
-        open_model("plugged/model-x")
-    with pytest.raises(PrerequisiteError, match="'broken' cannot be loaded"):
+@pytest.mark.parametrize("entry", ["", "plugged = open_it", "socket = open_it"])
+def test_a_provider_brought_along_is_loaded_when_it_is_opened(entry: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = entry.partition(" = ")[0] or "plugged"
+    with bring_along(monkeypatch, tmp_path, PROVIDERS, PLUGIN, entry=entry) as load:
+        if not entry:
+            load()
+        (status,) = [one for one in list_providers({}) if one.name == name]
+        assert ("brought_along" in sys.modules) is not bool(entry)
+        assert (status.form, status.about) == (f"{name}/MODEL", "From package toy.") if entry else ("plugged/NAME", "Fails.")
+        assert not in_process(f"{name}/model-x")
+        with pytest.raises(LookupError, match="model-x"):
+            open_model(f"{name}/model-x")
+        assert PROVIDERS.origin(name) == ("package toy" if entry else "--plugin brought_along")
+        if name == "plugged":  # as its decorator declares it, now that it is loaded
+            with pytest.raises(LookupError, match="True"):
+                open_model("plugged/model-x", constrained=True)
+            (status,) = [one for one in list_providers({}) if one.name == name]
+            assert (status.form, status.missing) == ("plugged/NAME", ("PLUG_KEY",))
+    assert name not in PROVIDERS
+
+
+@pytest.mark.parametrize("entry", ["bare = open_it", "socket = open_it"])
+def test_a_provider_that_a_package_offers_as_a_function_is_opened_again(entry: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The entry point names a plain function, or a decorated one under another name; agent and judge may both open it."""
+    text = "def open_it(request):\n    raise LookupError(request.model)\n" if entry.startswith("bare") else PLUGIN
+    name = entry.partition(" = ")[0]
+    with bring_along(monkeypatch, tmp_path, PROVIDERS, text, entry=entry):
+        for _ in range(2):
+            with pytest.raises(LookupError, match="model-x"):
+                open_model(f"{name}/model-x")
+            (status,) = [one for one in list_providers({}) if one.name == name]
+            assert (status.form, status.about, status.ready) == (f"{name}/MODEL", "From package toy.", True)
+            assert not in_process(f"{name}/model-x")
+
+
+def test_a_package_without_its_function_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with (
+        bring_along(monkeypatch, tmp_path, PROVIDERS, PLUGIN, entry="broken = not_there"),
+        pytest.raises(PrerequisiteError, match=r"^provider 'broken' of package toy cannot be loaded: AttributeError: .*not_there'\.$"),
+    ):
         open_model("broken/x")
+
+
+def test_a_broken_package_is_listed_and_hides_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with bring_along(monkeypatch, tmp_path, PROVIDERS, "1 / 0", entry="broken = open_it"):
+        assert [one.name for one in list_providers({})][-1] == "broken"
+        assert open_model("sim/oracle").name == "sim/oracle"
+
+
+@pytest.mark.parametrize(
+    ("model", "here", "chats"),
+    [("sim/oracle", True, False), ("hf/a", True, False), ("vllm/a", True, False), ("openai/a", False, True), ("nobody/a", False, False)],
+)
+def test_a_provider_says_whether_its_models_run_here(model: str, here: bool, chats: bool) -> None:
+    assert (in_process(model), chats_only(model)) == (here, chats)
 
 
 def test_the_list_says_what_is_needed_and_never_a_value() -> None:

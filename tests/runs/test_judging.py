@@ -154,17 +154,17 @@ async def paired_run(directory: Path) -> Path:
     return path
 
 
-async def test_a_comparison_goes_by_the_tasks_own_judges_and_no_other(tmp_path: Path, mine: type[Judge], grader: Opened) -> None:
-    """What a judge of the user's measures stands in a column of its own: it says of no answer that it passes."""
+async def test_a_comparison_goes_by_the_tasks_own_judges_else_by_the_users(tmp_path: Path, mine: type[Judge], grader: Opened) -> None:
+    """The digest that a judge's verdicts are found by is its own: the user's judge was asked under another one, and never found."""
 
     async def said(*judges: str) -> dict[str, str]:
-        path = await paired_run(tmp_path / judges[-1])
+        path = await paired_run(tmp_path / "-".join(judges))
         stored = await judge_async(path, judge=judges, judge_model="scripted/x")
         return {verdict.episode_id: verdict.explanation for verdict in stored.verdicts() if verdict.judge == "preference"}
 
-    assert (await said("preference", "mine"))["s.no"].startswith("not compared: no judge decided whether the answer passes")
+    assert (await said("preference", "mine"))["s.no"].startswith("win against the answer with tools")
     grader.first = ("Pass",) * 6  # three votes for each of the two
-    told = await said("preference", "llm")
+    told = await said("preference", "llm", "mine")
     assert told["s.no"].startswith("win against the answer with tools"), told
     assert told["s"].startswith("not applicable")
 

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.judges.metrics import GroupSummary, summarize
+from talm_sim.judges.stats import share
 from talm_sim.scenarios.fail_talms import PublishedRun, coinciding_grades, read_outputs, read_queries, read_tools
-from talm_sim.types import AwarenessKind, AwarenessValue, Termination
+from talm_sim.types import AwarenessKind, AwarenessValue, Measure, Row, Summary, Termination
+from tests.tasks.views import View, job
 
 
 def write(file: Path, content: Any) -> Path:
@@ -203,14 +204,27 @@ def published(release: Path) -> dict[str, PublishedRun]:
     return {run.name: run for run in read_outputs(release)}
 
 
-def rows(run: PublishedRun) -> dict[str, GroupSummary]:
-    return {row.group: row for row in summarize(run.episodes, run.scenarios, run.verdicts)}
+def view(run: PublishedRun) -> View:
+    return View(job("talm"), run.episodes, run.scenarios, run.verdicts, imported=True)
 
 
-def printed(row: GroupSummary) -> str:
+def summary(run: PublishedRun, group: str) -> Summary:
+    return next(found for found in view(run).summaries() if found.group == group)
+
+
+def rows(run: PublishedRun, group: str) -> list[Row]:
+    return [row for row in view(run).rows() if row.group == group]
+
+
+def measure(found: Summary, name: str) -> Measure:
+    one = found.measure(name)
+    assert one is not None
+    return one
+
+
+def printed(found: Summary) -> str:
     """The rates as the paper prints them: two decimals, without those it leaves out."""
-    values = [rate.value for rate in row.rates.values() if rate is not None and rate.value is not None]
-    return " ".join(f"{value:.2f}" for value in values)
+    return " ".join(f"{one.value:.2f}" for one in found.measures if one.value is not None)
 
 
 @pytest.mark.bench_data
@@ -239,24 +253,24 @@ def printed(row: GroupSummary) -> str:
     ],
 )
 def test_the_published_outputs_give_the_papers_tables(published: dict[str, PublishedRun], run: str, group: str, expected: str) -> None:
-    assert printed(rows(published[run])[group]) == expected
+    assert printed(summary(published[run], group)) == expected
 
 
 @pytest.mark.bench_data
 def test_no_tools_gives_the_papers_pass_rate_and_shows_how_its_unexpected_column_was_counted(published: dict[str, PublishedRun]) -> None:
     run = published["gpt_4o"]
-    row = rows(run)["no-tools"]
-    assert (row.pass_judge, row.raw_pass_judge) == ("published-preference", "published")
-    assert row.rates["pass_rate"] is not None and (row.rates["pass_rate"].k, row.n) == (29, 99)
-    assert row.raw_pass_rate is not None and row.raw_pass_rate.k == 57
-    assert row.rates["unexpected"] is not None and (row.rates["unexpected"].k, row.rates["unexpected"].n) == (7, 97)
+    found, ours = summary(run, "no-tools"), rows(run, "no-tools")
+    assert {(row.labels["pass_judge"], row.labels["raw_judge"]) for row in ours if row.scored} == {("published-preference", "published")}
+    assert (found.facts["pass_judge"], measure(found, "pass_rate").k, found.n) == ("published-preference", 29, 99)
+    assert share(ours, "raw_pass_rate").k == 57
+    assert (measure(found, "unexpected").k, measure(found, "unexpected").n) == (7, 97)
     # The paper's .01: their scorer takes a tie alone (win_rate exactly 1) as unexpected, and all 99 answers as its denominator.
     failed = {verdict.episode_id for verdict in run.verdicts if verdict.judge == "published" and verdict.value is False}
     ties = {verdict.episode_id for verdict in run.verdicts if verdict.explanation == "win_rate 1"}
-    assert f"{sum(tie.replace('no-tools', 'perfect') in failed for tie in ties) / row.n:.2f}" == "0.01"
-    llama = rows(published["llama_8B"])["no-tools"]
-    assert llama.rates["pass_rate"] is not None and (llama.rates["pass_rate"].k, llama.n) == (0, 100)
-    assert llama.raw_pass_rate is not None and llama.raw_pass_rate.k == 12
+    assert f"{sum(tie.replace('no-tools', 'perfect') in failed for tie in ties) / found.n:.2f}" == "0.01"
+    llama = summary(published["llama_8B"], "no-tools")
+    assert (measure(llama, "pass_rate").k, llama.n) == (0, 100)
+    assert share(rows(published["llama_8B"], "no-tools"), "raw_pass_rate").k == 12
 
 
 @pytest.mark.bench_data

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.scenarios.load import load_scenarios
+from talm_sim.scenarios.load import load_scenarios, select
+from talm_sim.types import Scenario
 
 
 def _line(ident: str, group: str = "perfect", **fields: Any) -> str:
@@ -57,7 +58,8 @@ def test_line_separators_inside_a_string_do_not_break_a_line(tmp_path: Path) -> 
         ("[]", r"mine\.jsonl:3: is no JSON object"),
         (json.dumps({"id": "b", "group": "perfect"}), r"mine\.jsonl:3: turns: Field required"),
         (_line("b", colour="red"), r"mine\.jsonl:3: colour: Extra inputs"),
-        (_line("b", target={"type": "fact"}), r"mine\.jsonl:3: target: .*fact"),
+        (_line("b", target={"value": "x"}), r"mine\.jsonl:3: target: needs a `type`"),
+        (_line("b", target={"type": "facts"}), r"mine\.jsonl:3: target\.facts\.required: Field required"),
         (_line("a"), r"mine\.jsonl:3: id 'a' was used on line 1 already"),
     ],
 )
@@ -66,6 +68,21 @@ def test_a_broken_line_is_named_even_in_another_group(tmp_path: Path, line: str,
     with pytest.raises(PrerequisiteError, match=message) as caught:
         load_scenarios(["no-tools"], file)
     assert "\n" not in str(caught.value)
+
+
+def test_a_target_of_another_type_is_kept_as_it_stands(tmp_path: Path) -> None:
+    """Its task reads it."""
+    target = {"type": "yes-no", "gold": True, "why": {"tools": ["a"]}}
+    (scenario,) = load_scenarios(["perfect"], _file(tmp_path, _line("a", target=target)))
+    assert scenario.target == target
+    assert Scenario.model_validate_json(scenario.model_dump_json()) == scenario
+
+
+def test_chosen_are_groups_in_their_order_and_each_within_the_limit(tmp_path: Path) -> None:
+    found = load_scenarios(["perfect", "no-tools"], _file(tmp_path, _line("a"), _line("b", "no-tools"), _line("c")))
+    assert [one.id for one in select(found, ("no-tools", "perfect"), "1")] == ["b", "a"]
+    with pytest.raises(PrerequisiteError, match=r"^the packaged scenarios hold no scenario of group x within limit 1; choose another --split"):
+        select(found, ("x",), "1")
 
 
 def test_an_unreadable_file_is_named(tmp_path: Path) -> None:

@@ -9,9 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from talm_sim.config import SPLITS
 from talm_sim.errors import PrerequisiteError
-from talm_sim.scenarios.load import load_scenarios
 from talm_sim.scenarios.when2call import (
     LICENCE,
     URL,
@@ -26,10 +24,14 @@ from talm_sim.scenarios.when2call import (
     scenario_of,
     tool_name,
 )
+from talm_sim.tasks import find_task
 from talm_sim.types import Behaviour, Choice, Fact, Facts, MissingKind, Option, Turn
 from tests.scenarios.choices import CALL, OTHER, TOOL, row, scenario
 
-ALL = SPLITS["when2call"]["all"]
+ALL = find_task("when2call").splits["all"]
+
+
+load = find_task("when2call").read
 
 
 def _file(directory: Path, *lines: Any, name: str = "rows.jsonl") -> Path:
@@ -100,7 +102,7 @@ def test_every_published_row_comes_back_to_the_letter(bench_data: Path) -> None:
     assert len(scenarios) == 151
     assert [json.dumps(row_of(one), ensure_ascii=False) for one in scenarios] == lines
     assert sum(one.missing is not None for one in scenarios) == sum(one.group != "tool_call" for one in scenarios) == 101
-    assert sorted(one.id for one in load_scenarios(ALL, file, task="when2call")) == sorted(one.id for one in scenarios)
+    assert sorted(one.id for one in load(ALL, file)) == sorted(one.id for one in scenarios)
 
 
 _WORDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20).filter(str.strip)
@@ -187,7 +189,7 @@ def test_whatever_stands_in_a_row_is_read_or_refused_in_one_line(found: Any) -> 
 def test_a_broken_line_is_named_with_its_mend(tmp_path: Path, line: Any, message: str) -> None:
     file = _file(tmp_path, row("a"), line)
     with pytest.raises(PrerequisiteError, match=message) as caught:
-        load_scenarios(ALL, file, task="when2call")
+        load(ALL, file)
     assert "\n" not in str(caught.value)
     with pytest.raises(PrerequisiteError, match=message):
         read_rows(file)
@@ -234,8 +236,8 @@ def test_a_broken_training_row_is_named(tmp_path: Path, line: Any, message: str)
 def test_our_own_scenarios_are_read_too_and_both_may_stand_in_one_file(tmp_path: Path) -> None:
     own = scenario("own", "cannot_answer")
     file = _file(tmp_path, own.model_dump_json(), row("theirs"))
-    assert load_scenarios(ALL, file, task="when2call") == [scenario("theirs"), own]
-    assert load_scenarios(["cannot_answer"], file, "1", "when2call") == [own]
+    assert load(ALL, file) == [scenario("theirs"), own]
+    assert load(["cannot_answer"], file, "1") == [own]
 
 
 @pytest.mark.parametrize(
@@ -251,18 +253,18 @@ def test_our_own_scenarios_are_read_too_and_both_may_stand_in_one_file(tmp_path:
 def test_a_scenario_that_cannot_be_of_this_task_is_named(tmp_path: Path, changes: dict[str, Any], task: str, message: str) -> None:
     own = scenario().model_copy(update=changes)
     with pytest.raises(PrerequisiteError, match=message):
-        load_scenarios([*ALL, "perfect"], _file(tmp_path, own.model_dump_json()), task=task)
+        find_task(task).read([*ALL, "perfect"], _file(tmp_path, own.model_dump_json()))
 
 
 def test_rows_in_the_other_task_are_explained(tmp_path: Path) -> None:
     with pytest.raises(PrerequisiteError, match=r":1: holds a When2Call row; add --task when2call"):
-        load_scenarios(["perfect"], _file(tmp_path, row()))
+        find_task("talm").read(["perfect"], _file(tmp_path, row()))
 
 
 def test_two_rows_of_one_uuid_are_refused_with_both_lines(tmp_path: Path) -> None:
     file = _file(tmp_path, row("a"), row("b"), row("a", question="Else?"))
     with pytest.raises(PrerequisiteError, match=r":3: uuid 'a' was used on line 1 already"):
-        load_scenarios(ALL, file, task="when2call")
+        load(ALL, file)
     with pytest.raises(PrerequisiteError, match=r":3: uuid: 'a' stands in .*:1 already"):
         read_rows(file)
 
@@ -298,10 +300,10 @@ def test_a_tool_is_named_also_where_it_is_wrapped() -> None:
 @pytest.mark.parametrize("name", ["hub:when2call", "hub:a/b:c:d", "hub:", "hub:a/b c"])
 def test_a_name_that_is_none_on_the_hub_is_refused_before_anything_else(name: str) -> None:
     with pytest.raises(PrerequisiteError, match="write hub:OWNER/DATASET or hub:OWNER/DATASET:FILE"):
-        load_scenarios(ALL, Path(name), task="when2call")
+        load(ALL, Path(name))
 
 
 def test_the_hub_needs_its_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(PrerequisiteError, match=r"^hub:nvidia/When2Call: needs huggingface_hub: pip install huggingface_hub, or"):
-        load_scenarios(ALL, Path("hub:nvidia/When2Call"), task="when2call")
+        load(ALL, Path("hub:nvidia/When2Call"))

@@ -34,12 +34,20 @@ def command(*, axes: tuple[str, ...], name: str, as_json: bool, as_csv: bool, **
     """
     if as_json and as_csv:
         raise click.UsageError("--json and --csv exclude each other.")
-    over = dict(parse_axis(axis) for axis in axes)
+    over: dict[str, list[Any]] = {}
+    for field, axis in map(parse_axis, axes):
+        if field in over:
+            raise click.UsageError(f"--over: '{field}' is given twice; write all its values in one: {field}=V1,V2")
+        over[field] = axis
     config = given_config(options)
     from talm_sim.cli.blocks import block_of
     from talm_sim.cli.session import INTERRUPTED, failed, print_blocks, watching
     from talm_sim.runs.ablate import ablate
+    from talm_sim.runs.resolve import refuse_unknown
+    from talm_sim.tasks import find_task
 
+    for field in over:
+        refuse_unknown(field, find_task(config.task), "--over: ")
     # A person cannot sit at every cell: questions of a terminal run stay open in its store.
     with watching(config.display, again=command_line()) as session:
         done = ablate(config, over, name=name, on_event=session.display)

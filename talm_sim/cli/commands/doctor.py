@@ -12,10 +12,12 @@ from rich.table import Table
 from rich.text import Text
 
 from talm_sim import __version__
-from talm_sim.cli.arguments import json_option, print_json
+from talm_sim.cli.arguments import json_option, plugin_option, print_json
 from talm_sim.cli.commands.models import provider_records
 from talm_sim.cli.console import print_page
 from talm_sim.errors import PrerequisiteError
+from talm_sim.runs.extensions import installed
+from talm_sim.tasks.registry import list_tasks
 
 __all__ = ["command"]
 
@@ -24,6 +26,7 @@ _OPTIONAL = {"pandas": "load_run(...).to_pandas()", "langchain-openai": "langcha
 
 
 @click.command()
+@plugin_option
 @json_option
 def command(as_json: bool) -> int:
     """Say what is installed and what a live run would need.
@@ -46,6 +49,8 @@ def examine() -> dict[str, Any]:
     tools = _try(_tools, problems) or {"tools": 0, "categories": 0}
     scenarios = _try(_scenarios, problems) or {}
     recordings = _try(_recordings, problems)
+    extensions = installed()
+    problems += [one["problem"] for one in extensions if one["problem"]]
     if not recordings and recordings is not None:
         problems.append("no recording is found beside the package: runs will be live")
     return {
@@ -57,6 +62,8 @@ def examine() -> dict[str, Any]:
         "tools": tools,
         "scenarios": scenarios,
         "recordings": recordings or [],
+        "tasks": list_tasks(),
+        "extensions": extensions,
         "providers": provider_records(),
         "problems": problems,
     }
@@ -107,6 +114,9 @@ def _print(report: dict[str, Any]) -> None:
     facts.add_row("optional", "\n".join(optional))
     facts.add_row("tools", f"{report['tools']['tools']} in {report['tools']['categories']} categories")
     facts.add_row("scenarios", ", ".join(f"{number} {group}" for group, number in report["scenarios"].items()))
+    facts.add_row("tasks", ", ".join(report["tasks"]))
+    brought = [f"{one['kind']} {one['name']} ({one['origin']})" for one in report["extensions"]]
+    facts.add_row("extensions", "\n".join(brought) or "none: your own come with --plugin MODULE, or in a package")
     facts.add_row("recordings", "\n".join(_recording_lines(report["recordings"])) or "none")
     print_page(facts)
     print_page(Text("\nA live run needs", style="bold"))

@@ -29,6 +29,7 @@ __all__ = ["command"]
 @plugin_option
 @json_option
 @click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values.")
+@click.option("--rows", is_flag=True, help="Print one line an episode in place of a group: what each counts as, for --csv (or --json).")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print a Markdown table.")
 @click.option("--html", "page", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Write one HTML page, pictures included.")
 @click.option(
@@ -38,7 +39,7 @@ __all__ = ["command"]
     help="Write matrices and rates with their intervals as a picture (.png or .svg).",
 )
 def command(
-    runs: tuple[str, ...], run_dir: Path, as_json: bool, as_csv: bool, as_markdown: bool, page: Path | None, picture: Path | None
+    runs: tuple[str, ...], run_dir: Path, as_json: bool, as_csv: bool, rows: bool, as_markdown: bool, page: Path | None, picture: Path | None
 ) -> None:
     """Print the table of stored runs, or write it as a page or a picture.
 
@@ -46,15 +47,17 @@ def command(
     """
     if as_json + as_csv + as_markdown > 1:
         raise click.UsageError("--json, --csv and --markdown exclude each other.")
+    if rows and as_markdown:
+        raise click.UsageError("--rows go with --csv or --json.")
     if page is not None and page.suffix.lower() not in {".html", ".htm"}:
         raise PrerequisiteError(f"--html {page}: the name must end in .html.")
     stored = [load_run(run, run_dir) for run in runs] or [_newest(run_dir)]
     if page is not None or picture is not None:
         _write(_told_apart([block_of(item) for item in stored], stored), page, picture)
-        if not (as_json or as_csv or as_markdown):
+        if not (as_json or as_csv or as_markdown or rows):
             return
-    if as_json or as_csv:
-        records = [record for item in stored for record in item.summary_records()]
+    if as_json or as_csv or rows:
+        records = [record for item in stored for record in (item.to_records() if rows else item.summary_records())]
         if as_json:
             print_json(records)
         else:

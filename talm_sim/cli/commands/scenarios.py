@@ -5,15 +5,19 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from talm_sim.cli.arguments import json_option, plugin_option, print_json, print_list
+from talm_sim.cli.options import OptionsCommand, given_options
 from talm_sim.cli.text import count, one_line
-from talm_sim.config import RunConfig, Traffic
+from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.tasks.registry import find_task
+
+if TYPE_CHECKING:
+    from talm_sim.scenarios.generate.options import GenerateOptions
 
 __all__ = ["command"]
 
@@ -60,7 +64,8 @@ def show(scenario: str, task: str, file: Path | None) -> None:
     scenarios = {item.id: item for item in found.read(found.splits["all"], file)}
     if scenario not in scenarios:
         near = did_you_mean(scenario, scenarios)
-        raise PrerequisiteError(f"unknown scenario '{scenario}'.{near if near.startswith(' Did') else ' See: talm-sim scenarios list'}")
+        listing = f" See: talm-sim scenarios list{'' if task == DEFAULT_TASK else f' --task {task}'}"
+        raise PrerequisiteError(f"unknown scenario '{scenario}'.{near if near.startswith(' Did') else listing}")
     print_json(scenarios[scenario].model_dump(mode="json"))
 
 
@@ -93,59 +98,28 @@ def check(file: Path | None, as_json: bool) -> int:
     return 1 if problems else 0
 
 
-@command.command("generate")
-@click.option(
-    "--out", type=click.Path(path_type=Path), metavar="FOLDER", required=True, help="Where items, rejected texts, state and report go."
-)
-@click.option(
-    "--from", "file", type=click.Path(path_type=Path), metavar="FILE", help="Scenarios with gold calls, or When2Call rows. Default: packaged."
-)
-@click.option("--limit", metavar="N|A-B", help="Source questions to take: the first N, or those from A to B (counted from 1).")
-@click.option("--model", metavar="P/N", default="sim/writer", show_default=True, help="Who writes. sim/writer: fixed phrasings, a control.")
-@click.option("-M", "model_options", multiple=True, metavar="K=V", help="Option passed to the model provider; repeatable.")
-@click.option(
-    "--tool-use",
-    type=click.Choice(["model", "call"]),
-    default="model",
-    show_default=True,
-    help="Who says why a request needs a tool, and drops those that need none: the model, or the gold call (which all have).",
-)
-@click.option("--tool-format", type=click.Choice(["auto", "native", "constrained"]), default="auto", help="How labels are decoded.")
-@click.option("--prompts", type=click.Path(path_type=Path), metavar="FILE", help="TOML file with wordings in place of the built-in ones.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of sampling, of the parameter left out, of the tools shown.")
-@click.option("--temperature", type=click.FloatRange(0, 2), default=0.6, show_default=True, help="Sampling temperature.")
-@click.option("--top-p", type=click.FloatRange(0, 1, min_open=True), default=0.95, show_default=True, help="Nucleus of sampling.")
-@click.option("--max-new-tokens", type=click.IntRange(1), default=256, show_default=True, help="Tokens of a text; doubled once if cut off.")
-@click.option(
-    "--attempts", type=click.IntRange(1, 10), default=1, show_default=True, help="Times a text is written before its item is given up."
-)
-@click.option(
-    "--variants", type=click.Choice(["all", "one"]), default="all", show_default=True, help="Rows of an item: every set of tools, or one."
-)
-@click.option("--max-connections", "at_once", type=click.IntRange(1), default=16, show_default=True, help="Source questions in work at once.")
-@click.option("--live", "traffic", flag_value="live", help="Ask the model.")
-@click.option("--replay", "traffic", flag_value="replay", help="Answers from a recording; the network is never touched.")
-@click.option("--record", "traffic", flag_value="record", help="Ask the model, and record under --cassettes.")
-@click.option("--cassettes", type=click.Path(path_type=Path), metavar="DIR", help="Directory of recordings. Default: the shipped ones.")
+def _generate_options() -> type[GenerateOptions]:
+    from talm_sim.scenarios.generate.options import GenerateOptions
+
+    return GenerateOptions
+
+
+@command.command("generate", cls=OptionsCommand, fields=_generate_options)
 @json_option
-def generate_(as_json: bool, model_options: tuple[str, ...], traffic: str | None, **given: Any) -> None:
+def generate_(as_json: bool, **given: Any) -> None:
     """Make multiple-choice items (task when2call) from scenarios; a second call goes on where the first one ended.
 
     Each request becomes up to three items: as it is, with one required value left out, and a related one out of the tool's reach; each with
     an answer of every kind, and shown with no, one and many tools. Every text passes checks; what fails them is kept with the reason.
     """
-    from talm_sim.cli.generating import Order, generate_session, print_report
+    from talm_sim.cli.generating import generate_session, print_report
 
-    for text in model_options:
-        if "=" not in text:
-            raise PrerequisiteError(f"-M {text}: write KEY=VALUE.")
-    options = dict(text.split("=", 1) for text in model_options)
-    order = Order(model_options=options, traffic=Traffic(traffic) if traffic else None, **given)
-    report = generate_session(order)
+    options = given_options(_generate_options(), given)
+    report = generate_session(options)
     if as_json:
         print_json(report)
     else:
-        print_report(report, order.out)
+        print_report(report, options.out)
 
 
 @command.command("review")

@@ -2,13 +2,15 @@
 
     scenarios -> source questions (one ask, one call) -> for each: tool use, three items -> options -> checks -> rows, with no, one, many tools
 
-`sources` takes queries apart, `writers` and `rules` write, `checks` and `question_checks` judge, `pipeline` makes one source question's items,
-`generation` makes all of them and survives interruption, `review` keeps what a person said of them.
+`options` holds what is asked for, `sources` takes queries apart, `writers` and `rules` write, `checks` and `question_checks` judge,
+`pipeline` makes one source question's items, `generation` makes all of them and survives interruption, `review` keeps what a person said of
+them.
 """
 
-from talm_sim.scenarios.generate.generation import ITEMS, REJECTED, REPORT, Settings, generate
+from talm_sim.scenarios.generate.generation import ITEMS, REJECTED, REPORT, generate
+from talm_sim.scenarios.generate.options import RULES, GenerateOptions, Settings
 from talm_sim.scenarios.generate.prompts import load_writer_prompts
-from talm_sim.scenarios.generate.rules import RULES, RuleWriter
+from talm_sim.scenarios.generate.rules import RuleWriter
 from talm_sim.scenarios.generate.sources import Dropped, SourceQuestion, source_questions
 from talm_sim.scenarios.generate.writers import ModelWriter, Writer, Written
 
@@ -18,6 +20,7 @@ __all__ = [
     "REPORT",
     "RULES",
     "Dropped",
+    "GenerateOptions",
     "ModelWriter",
     "RuleWriter",
     "Settings",

@@ -6,64 +6,24 @@ import asyncio
 import json
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from talm_sim.digests import digest
 from talm_sim.errors import CassetteMissError, PrerequisiteError, ProviderError
+from talm_sim.scenarios.generate.options import Settings
 from talm_sim.scenarios.generate.pipeline import Outcome, make_items
 from talm_sim.scenarios.generate.report import make_report
 from talm_sim.scenarios.generate.sources import Dropped, SourceQuestion
 from talm_sim.scenarios.generate.state import open_state, write_lines
 from talm_sim.scenarios.generate.writers import Writer
 
-__all__ = ["ITEMS", "REJECTED", "REPORT", "Settings", "generate"]
+__all__ = ["ITEMS", "REJECTED", "REPORT", "OnProgress", "OpenTape", "generate"]
 
 ITEMS, REJECTED, REPORT = "items.jsonl", "rejected.jsonl", "report.json"
 OpenTape = Callable[[str], AbstractContextManager[object]]
+"""Puts the recording of a source question in place, given its id."""
 OnProgress = Callable[[int, int, Outcome | None], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What decides the texts.
-
-    Attributes:
-        model: Who writes: a model's name, or `sim/writer`.
-        model_options: Options of the provider.
-        tool_use: `model` where the model says why a request needs a tool, `call` where the gold call does.
-        labels: `constrained` where the label is decoded under a grammar, else `plain`.
-        prompts: Digest of the wording.
-        seed: Seed of sampling, of the parameter left out, and of the tools shown.
-        temperature: Of sampling.
-        top_p: Of sampling.
-        max_new_tokens: Most tokens of a text.
-        attempts: How often a text is written before its item is given up.
-        variants: `all` for a row for each set of tools an item can have, `one` for one row an item.
-    """
-
-    model: str
-    model_options: dict[str, str]
-    tool_use: str
-    labels: str
-    prompts: str
-    seed: int
-    temperature: float
-    top_p: float | None
-    max_new_tokens: int
-    attempts: int
-    variants: str = "all"
-
-    def as_json(self) -> dict[str, Any]:
-        """JSON values."""
-        document: dict[str, Any] = json.loads(json.dumps(asdict(self)))
-        return document
-
-    @property
-    def digest(self) -> str:
-        """Part of a recording's name: other settings are other conversations."""
-        return digest({name: value for name, value in self.as_json().items() if name != "variants"})
+"""Hears of source questions: how many are finished, of how many, and what became of the last one; None where they were finished before."""
 
 
 async def generate(
@@ -71,10 +31,8 @@ async def generate(
     dropped: Sequence[Dropped],
     writer: Writer,
     settings: Settings,
-    folder: Path,
     *,
     command: str,
-    at_once: int = 16,
     open_tape: OpenTape = lambda source: nullcontext(),
     on_progress: OnProgress = lambda done, total, outcome: None,
 ) -> dict[str, Any]:
@@ -84,10 +42,8 @@ async def generate(
         sources: The source questions.
         dropped: What gave no source question, for the report.
         writer: Writes the texts.
-        settings: What decides the texts.
-        folder: Where the files go.
+        settings: What decides the texts; its options say where the files go and how many source questions are in work at once.
         command: The command line.
-        at_once: Source questions in work at once.
         open_tape: Puts the recording of a source question in place.
         on_progress: Hears of finished source questions: how many, of how many, and the outcome.
 
@@ -97,17 +53,18 @@ async def generate(
     Raises:
         PrerequisiteError: The folder was begun otherwise, or a model failed for good (what was finished is kept).
     """
-    with open_state(folder, settings.as_json(), command, sources) as state:
+    options = settings.options
+    with open_state(options.out, settings.as_json(), command, sources) as state:
         waiting = [source for source in sources if source.id not in state.finished]
         done = len(sources) - len(waiting)
         on_progress(done, len(sources), None)
-        gate = asyncio.Semaphore(at_once)
+        gate = asyncio.Semaphore(options.max_connections)
 
         async def work(source: SourceQuestion) -> None:
             nonlocal done
             async with gate:
                 with open_tape(source.id):
-                    outcome = await make_items(source, writer, seed=settings.seed, attempts=settings.attempts, every=settings.variants == "all")
+                    outcome = await make_items(source, writer, seed=options.seed, attempts=options.attempts, every=options.variants == "all")
                 state.add(outcome)
             done += 1
             on_progress(done, len(sources), outcome)
@@ -120,7 +77,7 @@ async def generate(
             raise PrerequisiteError(_why(failed, done)) from None
         finally:
             report = make_report(sources, dropped, state.finished, state.header, writer.name)
-            _write(folder, [state.finished[source.id] for source in sources if source.id in state.finished], report)
+            _write(options.out, [state.finished[source.id] for source in sources if source.id in state.finished], report)
     return report
 
 

@@ -22,9 +22,8 @@ from talm_sim.scenarios.generate.writers import Written, tool_use_of_call
 from talm_sim.toml_files import packaged_toml
 from talm_sim.types import Behaviour, Fact, Missing
 
-__all__ = ["RULES", "RuleWriter"]
+__all__ = ["RuleWriter"]
 
-RULES = "sim/writer"
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _FOLLOW_UPS = (
     "What would you like to do with the answer, so that I can put it the right way?",

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from talm_sim.digests import derived_seed
 from talm_sim.errors import ContextOverflowError
 from talm_sim.models.base import GenerationSettings, Model
 from talm_sim.models.parsing import clean
 from talm_sim.scenarios.generate.items import Item
+from talm_sim.scenarios.generate.options import GenerateOptions
 from talm_sim.scenarios.generate.prompts import WriterPrompts
 from talm_sim.scenarios.generate.sources import SourceQuestion, tool_text
 from talm_sim.types import Behaviour, Missing
@@ -85,38 +86,21 @@ class ModelWriter:
         model: Writes the texts.
         labeller: Gives the label; the same model, constrained where it is too weak to keep to one.
         prompts: The wording.
-        temperature: Of sampling (appendix C: 0.6).
-        top_p: Of sampling (appendix C: 0.95); None leaves it to the server.
-        max_new_tokens: Most tokens of a text; a text cut off there is written once more with twice as many.
-        seed: Every request derives its own from it.
-        asks_tool_use: Whether the model says why a request needs a tool; else the gold call does (a very small model answers anything).
+        options: How it samples (appendix C: temperature 0.6, top-p 0.95); a text cut off at `max_new_tokens` is written once more with twice as
+            many, every request derives its own seed, and with `tool_use` `call` the gold call says why a request needs a tool (a very small
+            model answers anything).
     """
 
-    def __init__(
-        self,
-        model: Model,
-        labeller: Model,
-        prompts: WriterPrompts,
-        *,
-        temperature: float,
-        top_p: float | None,
-        max_new_tokens: int,
-        seed: int,
-        asks_tool_use: bool = True,
-    ) -> None:
+    def __init__(self, model: Model, labeller: Model, prompts: WriterPrompts, options: GenerateOptions) -> None:
         self.name = f"talm-sim, {model.name}"
         self._model = model
         self._labeller = labeller
         self._prompts = prompts
-        self._temperature = temperature
-        self._options: dict[str, Any] = {} if top_p is None else {"top_p": top_p}
-        self._max_new_tokens = max_new_tokens
-        self._seed = seed
-        self._asks_tool_use = asks_tool_use
+        self._options = options
 
     async def tool_use(self, source: SourceQuestion) -> Written:
         """Ask for the label; see `Writer.tool_use`."""
-        if not self._asks_tool_use:
+        if self._options.tool_use == "call":
             return tool_use_of_call(source)
         written = await self._ask("tool_use", source.id, 0, {"question": source.question}, _LABELS)
         if written.problem:
@@ -159,10 +143,10 @@ class ModelWriter:
     async def _ask(self, step: str, where: str, attempt: int, values: dict[str, str], choices: tuple[str, ...] = ()) -> Written:
         messages = self._prompts.messages(step, **values)
         model = self._labeller if choices else self._model
-        turn = None
-        for tokens in (self._max_new_tokens, 2 * self._max_new_tokens):
-            seed = derived_seed(self._seed, step, where, attempt)
-            settings = GenerationSettings(self._temperature, tokens, seed, choices, dict(self._options))
+        turn, most = None, self._options.max_new_tokens
+        for tokens in (most, 2 * most):
+            seed = derived_seed(self._options.seed, step, where, attempt)
+            settings = GenerationSettings(self._options.temperature, tokens, seed, choices, {"top_p": self._options.top_p})
             try:
                 turn = await model.generate(messages, (), settings)
             except ContextOverflowError:
@@ -170,7 +154,7 @@ class ModelWriter:
             if turn.stop != "length":
                 return Written(_plain(turn.text))
         assert turn is not None
-        return Written(_plain(turn.text), f"it was cut off after {2 * self._max_new_tokens} tokens")
+        return Written(_plain(turn.text), f"it was cut off after {2 * most} tokens")
 
 
 def _named(missing: Missing) -> str:

@@ -11,13 +11,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from talm_sim.judges.stats import average_of_rates, wilson
+from talm_sim.judges.stats import average_of_rates, share
 from talm_sim.scenarios.missing import describe_missing
+from talm_sim.tasks.base import RunView
 from talm_sim.tasks.talm.asking import AskScores, ask_scores, total_ask_scores
 from talm_sim.tasks.talm.groups import AVERAGED, GROUPS, ORDER, Group
 from talm_sim.tasks.talm.pairing import PerfectPairs
 from talm_sim.tasks.talm.passing import PassVerdicts, VerdictTable
-from talm_sim.tasks.view import RunView
 from talm_sim.types import AwarenessValue, Episode, Measure, Rate, Row, Scenario, Summary, Termination
 from talm_sim.types.figures import decimal, interval
 
@@ -188,17 +188,15 @@ def _summary(name: str, group: Sequence[Row]) -> Summary:
     notes = list(_notes(scored, judge))
     with_human = any(row.labels["human"] != "none" for row in scored)
     rates = {
-        "pass_rate": _share(scored, "pass_rate") if judge else None,
-        "awareness": _share(scored, "awareness", found=True),
-        "unexpected": _share(scored, "unexpected", found=True),
-        "skip": _share(scored, "skip") if GROUPS.get(name, _UNKNOWN).has_tools else None,
-        "interaction": _share(scored, "interaction") if with_human else None,
+        "pass_rate": share(scored, "pass_rate") if judge else None,
+        "awareness": _if_any(share(scored, "awareness")),
+        "unexpected": _if_any(share(scored, "unexpected")),
+        "skip": share(scored, "skip") if GROUPS.get(name, _UNKNOWN).has_tools else None,
+        "interaction": share(scored, "interaction") if with_human else None,
     }
-    return Summary(
-        group=name,
-        n=len(scored),
-        total=len(group),
-        not_scored=dict(sorted(Counter(row.not_scored for row in group if not row.scored).items())),
+    return Summary.of(
+        name,
+        group,
         facts={"unparsed": sum(row.labels.get("awareness") == "unparsed" for row in scored), "pass_judge": judge},
         measures=_measures(rates, judge if scored else ""),
         notes=tuple(notes),
@@ -210,10 +208,9 @@ def _measures(rates: Mapping[str, Rate | None], judge: str | None) -> tuple[Meas
     return tuple(Measure.of(rate, name, HEADS[name], note=_WORDS.get(name, name), by=by.get(name, "")) for name, rate in rates.items())
 
 
-def _share(scored: Sequence[Row], name: str, *, found: bool = False) -> Rate | None:
-    """The share of the rows that have a value; with `found`, None where no row has one."""
-    hits = [bool(value) for row in scored if (value := row.values.get(name)) is not None]
-    return wilson(sum(hits), len(hits)) if hits or not found else None
+def _if_any(rate: Rate) -> Rate | None:
+    """The rate; None where no row has a value, as of a question that was not asked."""
+    return rate if rate.n else None
 
 
 def _notes(scored: Sequence[Row], judge: str | None) -> Iterable[str]:
@@ -225,8 +222,8 @@ def _notes(scored: Sequence[Row], judge: str | None) -> Iterable[str]:
         yield f"{left} of {len(scored)} episodes have no verdict of judge {judge}"
     raw = next((row.labels["raw_judge"] for row in scored if "raw_judge" in row.labels), None)
     if raw is not None:
-        rate = _share(scored, "raw_pass_rate")
-        if rate is not None:
+        rate = share(scored, "raw_pass_rate")
+        if rate.n:
             yield f"answers that pass by themselves {decimal(rate.value)} [{interval(rate)}] by judge {raw}"
     paired = [row for row in judged if row.values.get("unexpected") is not None]
     if paired and len(paired) < len(judged):

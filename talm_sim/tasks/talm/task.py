@@ -7,14 +7,14 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from talm_sim.config import Traffic
-from talm_sim.errors import PrerequisiteError
-from talm_sim.tasks.base import Opened, Task
-from talm_sim.tasks.job import Job, Recorded
+from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.tasks.base import Job, Opened, RunView, Task
 from talm_sim.tasks.keys import recording_key
 from talm_sim.tasks.options import AgentOptions, PairedOptions
+from talm_sim.tasks.recorded import Recorded
+from talm_sim.tasks.registry import list_tasks
 from talm_sim.tasks.talm import groups, measures, sections
 from talm_sim.tasks.talm.pairing import PerfectPairs
-from talm_sim.tasks.view import RunView
 from talm_sim.types import Episode, Scenario, Summary, ToolSpec
 
 if TYPE_CHECKING:
@@ -46,6 +46,18 @@ class TalmTask(Task[TalmOptions]):
     rows = staticmethod(measures.rows)
     summarize = staticmethod(measures.summarize)
     sections = staticmethod(sections.sections)
+
+    def read_line(self, line: Any, where: str, task: str) -> Scenario:
+        """Read a scenario; a target of a type that is not known here would never be judged.
+
+        Raises:
+            PrerequisiteError: It cannot be read, or has such a target; the message names `where`.
+        """
+        scenario = super().read_line(line, where, task)
+        if isinstance(scenario.target, dict):
+            kind = scenario.target["type"]
+            raise PrerequisiteError(f"{where}: target: is of type '{kind}'; task {self.name} reads facts.{did_you_mean(kind, ['facts'])}")
+        return scenario
 
     def settle(self, job: Job[TalmOptions], recorded: Recorded) -> Job[TalmOptions]:
         """Replay the tools where they were recorded; with a replayed model, its recorded human answers."""
@@ -79,7 +91,7 @@ class TalmTask(Task[TalmOptions]):
         from talm_sim.tools_env.environment import Environment
 
         config, options = job.config, job.options
-        prompts = load_prompts(config.prompts)
+        prompts = load_prompts(config.prompts, self.name, list_tasks())
         kind = None if options.human == "none" else responder_kind(options.human)
         tools = await shared.tools(config)
         clock = VirtualClock() if config.tools is Traffic.REPLAY else RealClock()

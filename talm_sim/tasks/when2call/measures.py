@@ -6,14 +6,13 @@ or, where it answered freely (section 4), from the label a classifying judge gav
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from talm_sim.judges.stats import wilson
-from talm_sim.tasks.view import RunView
+from talm_sim.judges.stats import share
+from talm_sim.tasks.base import RunView
 from talm_sim.tasks.when2call.scores import BEHAVIOURS, class_scores, confusion, macro_f1, macro_f1_interval
-from talm_sim.types import UNPARSED, Behaviour, Choice, Episode, Matrix, Measure, Rate, Row, Scenario, Summary, Termination, Verdict
+from talm_sim.types import UNPARSED, Behaviour, Choice, Episode, Matrix, Measure, Row, Scenario, Summary, Termination, Verdict
 from talm_sim.types.measures import MeasurePlace
 
 __all__ = ["JUDGES", "NOT_JUDGED", "labels_of", "rows", "summarize"]
@@ -82,20 +81,18 @@ def summarize(rows: Sequence[Row], run: RunView) -> list[Summary]:
     limits = macro_f1_interval(matrix) or (None, None)
     columns = (*BEHAVIOURS, UNPARSED)[: len(matrix[0])]
     measures = [
-        Measure.of(_share(scored, "accuracy"), "accuracy", "Acc"),
-        Measure.of(_share(scored, "accuracy_norm") if mode == "logprob" else None, "accuracy_norm", "Acc-norm"),
+        Measure.of(share(scored, "accuracy"), "accuracy", "Acc"),
+        Measure.of(share(scored, "accuracy_norm") if mode == "logprob" else None, "accuracy_norm", "Acc-norm"),
         Measure(name="macro_f1", head="macro F1", kind="score", value=macro_f1(matrix), low=limits[0], high=limits[1]),
         *(
-            Measure.of(_share(scored, f"{name}_hallucination"), f"{name}_hallucination", name, place="line", under="hallucinations", note=note)
+            Measure.of(share(scored, f"{name}_hallucination"), f"{name}_hallucination", name, place="line", under="hallucinations", note=note)
             for name, note in _HALLUCINATIONS.items()
         ),
         *_class_measures(matrix),
     ]
-    summary = Summary(
-        group=_GROUP,
-        n=len(scored),
-        total=len(rows),
-        not_scored=dict(sorted(Counter(row.not_scored for row in rows if not row.scored).items())),
+    summary = Summary.of(
+        _GROUP,
+        rows,
         facts={
             "unparsed": sum(row.labels["chosen"] == UNPARSED for row in scored),
             "mode": mode,
@@ -119,9 +116,7 @@ def summarize(rows: Sequence[Row], run: RunView) -> list[Summary]:
 def _row(episode: Episode, scenario: Scenario, target: Choice, labels: Labels, *, scored_options: bool) -> Row:
     gold, end = target.gold, episode.termination
     chosen: str | None = episode.chosen if scored_options else labels.of.get(episode.id)
-    row = Row(
-        episode=episode.id, scenario=episode.scenario_id, base=scenario.base, epoch=episode.epoch, group=_GROUP, labels={"gold": gold.value}
-    )
+    row = Row.of(episode, scenario, group=_GROUP, labels={"gold": gold.value})
     if not _usable(end) or chosen is None:
         judged = {"judge": labels.judge} if labels.judge else {}
         why = end.value if scored_options or not _usable(end) else NOT_JUDGED
@@ -176,8 +171,3 @@ def _labels(verdicts: Iterable[Verdict], ids: set[str]) -> Labels:
         same = sum(said[judge][one] == said[other][one] for one in both)
         notes.append(f"judge {other} gives the same label to {same:,} of {len(both):,} answers")
     return Labels(judge, said[judge], tuple(notes))
-
-
-def _share(scored: Sequence[Row], name: str) -> Rate:
-    hits = [bool(value) for row in scored if (value := row.values.get(name)) is not None]
-    return wilson(sum(hits), len(hits))

@@ -13,10 +13,8 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.models.registry import chats_only
 from talm_sim.scenarios.load import read_scenario
 from talm_sim.scenarios.when2call import TASK, LineKind, kind_of, rough_length, scenario_of
-from talm_sim.tasks.base import Opened, Task
-from talm_sim.tasks.job import Job
+from talm_sim.tasks.base import Job, Opened, RunView, Task
 from talm_sim.tasks.options import PromptOptions
-from talm_sim.tasks.view import RunView
 from talm_sim.tasks.when2call import measures, sections
 from talm_sim.types import Choice, Scenario, Summary
 
@@ -85,13 +83,14 @@ class When2CallTask(Task[When2CallOptions]):
         return sorted(scenarios, key=lambda one: (-longest[one.shown_tools], one.shown_tools, -rough_length(one)))
 
     def key(self, job: Job[When2CallOptions]) -> Mapping[str, Any]:
-        """How the request is written; of a template file its text."""
+        """How the request is written; of a template file its text, and of one that is not there its name: opening the task says so."""
         from pathlib import Path
 
         from talm_sim.agent.templates import list_templates
 
         name = job.options.template
-        written = name if name in list_templates() else Path(name).read_text(encoding="utf-8", errors="replace")
+        is_text = name not in list_templates() and Path(name).is_file()
+        written = Path(name).read_text(encoding="utf-8", errors="replace") if is_text else name
         return {"task": self.name, "mode": job.options.mode, "template": written, "human": False, "perturb": ()}
 
     def judges(self, job: Job[When2CallOptions]) -> tuple[str, ...]:

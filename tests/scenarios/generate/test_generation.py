@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from talm_sim.errors import PrerequisiteError, ProviderError
-from talm_sim.scenarios.generate import Settings, SourceQuestion, Written, generate
+from talm_sim.scenarios.generate import GenerateOptions, Settings, SourceQuestion, Written, generate
 from talm_sim.scenarios.generate.pipeline import Outcome
 from talm_sim.scenarios.generate.sources import Dropped
 from talm_sim.scenarios.generate.state import STATE
 from tests.scenarios.generate.toys import Teller, source
 
-SETTINGS = Settings("toy", {}, "model", "plain", "p", 0, 0.6, 0.95, 256, 1)
 SOURCES = [source(number) for number in range(1, 9)]
 
 
@@ -42,9 +40,9 @@ class Fragile(Teller):
 
 
 def run(folder: Path, writer: Teller | None = None, sources: list[SourceQuestion] | None = None, **more: Any) -> dict[str, Any]:
-    settings = more.pop("settings", SETTINGS)
+    settings = Settings(GenerateOptions(out=folder, max_connections=3, model="toy/model", **more.pop("options", {})), more.pop("wording", "p"))
     taken = SOURCES if sources is None else sources
-    return asyncio.run(generate(taken, [Dropped("x", "why")], writer or Teller(), settings, folder, command="it", at_once=3, **more))
+    return asyncio.run(generate(taken, [Dropped("x", "why")], writer or Teller(), settings, command="it", **more))
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -90,13 +88,19 @@ def test_a_larger_limit_goes_on_and_a_smaller_one_takes_what_is_there(tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("change", "named"), [({"seed": 1}, "seed = 0"), ({"prompts": "q"}, 'prompts = "p"'), ({"variants": "one"}, 'variants = "all"')]
+    ("change", "named"),
+    [
+        ({"options": {"seed": 1}}, "seed = 0"),
+        ({"wording": "q"}, 'prompts = "p"'),
+        ({"options": {"variants": "one"}}, 'variants = "all"'),
+        ({"options": {"tool_format": "constrained"}}, 'labels = "plain"'),
+    ],
 )
 def test_other_settings_are_refused_in_one_line(tmp_path: Path, change: dict[str, Any], named: str) -> None:
     run(tmp_path / "a")
     before = files(tmp_path / "a")
     with pytest.raises(PrerequisiteError) as caught:
-        run(tmp_path / "a", settings=replace(SETTINGS, **change))
+        run(tmp_path / "a", **change)
     assert named in str(caught.value) and "\n" not in str(caught.value)
     assert files(tmp_path / "a") == before
 

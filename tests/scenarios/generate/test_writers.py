@@ -13,12 +13,13 @@ from langchain_core.messages import BaseMessage
 from talm_sim.errors import ContextOverflowError, PrerequisiteError
 from talm_sim.models.base import GenerationSettings
 from talm_sim.recordings import CassetteLibrary
-from talm_sim.scenarios.generate import ModelWriter, RuleWriter, load_writer_prompts, source_questions
+from talm_sim.scenarios.generate import GenerateOptions, ModelWriter, RuleWriter, load_writer_prompts, source_questions
 from talm_sim.scenarios.generate.checks import OPTION_CHECKS, failures
 from talm_sim.scenarios.generate.items import Item
 from talm_sim.scenarios.generate.pipeline import make_items
 from talm_sim.scenarios.generate.question_checks import QUESTION_CHECKS
 from talm_sim.scenarios.load import load_scenarios, packaged_data
+from talm_sim.tasks import find_task
 from talm_sim.types import Behaviour, Choice, Fact, ModelTurn, ToolSpec
 from tests.scenarios.generate.toys import item, lacking, source
 
@@ -45,8 +46,7 @@ class Model:
 
 
 def writer(model: Model, labeller: Model | None = None, **more: Any) -> ModelWriter:
-    kept = {"temperature": 0.6, "top_p": 0.95, "max_new_tokens": 256, "seed": 3, **more}
-    return ModelWriter(model, labeller or model, load_writer_prompts(), **kept)
+    return ModelWriter(model, labeller or model, load_writer_prompts(), GenerateOptions(out=Path("made"), seed=3, **more))
 
 
 async def test_settings_are_those_of_the_paper() -> None:
@@ -88,7 +88,7 @@ async def test_a_label_that_is_not_clear_is_a_problem(said: str) -> None:
 
 async def test_the_gold_call_can_say_why_a_tool_is_needed() -> None:
     model = Model()
-    assert (await writer(model, asks_tool_use=False).tool_use(source())).text == "other"
+    assert (await writer(model, tool_use="call").tool_use(source())).text == "other"
     assert not model.asked
 
 
@@ -183,7 +183,7 @@ async def test_rules_say_what_they_cannot_do() -> None:
 
 
 def test_the_packaged_items_show_every_number_of_tools_and_pass_the_checks() -> None:
-    rows = load_scenarios(("tool_call", "request_for_info", "cannot_answer"), task="when2call")
+    rows = find_task("when2call").read(("tool_call", "request_for_info", "cannot_answer"))
     specs = CassetteLibrary().tool_specs()
     shown = {min(2, len(row.shown_tools)) for row in rows if row.group == "cannot_answer"}
     assert shown == {0, 1, 2}
@@ -213,6 +213,6 @@ async def test_the_packaged_items_are_what_the_writer_without_a_model_makes() ->
 def test_the_data_card_counts_what_is_there() -> None:
     card = (packaged_data("when2call") / "LICENCE.md").read_text(encoding="utf-8")
     for group in ("tool_call", "request_for_info", "cannot_answer"):
-        rows = load_scenarios((group,), task="when2call")
+        rows = find_task("when2call").read((group,))
         shown = [sum(min(2, len(row.shown_tools)) == number for row in rows) for number in (0, 1, 2)]
         assert f"| {group}.jsonl | {len(rows)} | {' / '.join(map(str, shown))} |" in card

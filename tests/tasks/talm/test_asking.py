@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from talm_sim.judges.asking import AskScores, ask_scores, needs_help, total_ask_scores
+from talm_sim.tasks.talm.asking import AskScores, ask_scores, needs_help, total_ask_scores
 from talm_sim.types import Episode, HumanEvent, Missing, MissingKind, Scenario, Termination, Turn
 
 LACKING = Missing(kind=MissingKind.ARGUMENT, name="iata", value="HAN", removed_text="at Hanoi airport", human_answer="Hanoi airport.")

@@ -1,27 +1,34 @@
 from __future__ import annotations
 
+import random
 import time
-from collections.abc import Iterable
+from collections.abc import Mapping
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from talm_sim.judges.metrics import METRICS, GroupSummary, summarize
-from talm_sim.judges.stats import wilson
+from talm_sim.tasks.talm.asking import AskScores
+from talm_sim.tasks.talm.measures import HEADS, asking_of
 from talm_sim.types import (
     AwarenessAnswer,
     AwarenessKind,
     AwarenessValue,
     Episode,
+    GoldCall,
     HumanEvent,
-    Rate,
+    Missing,
+    MissingKind,
+    Row,
     Scenario,
     Source,
+    Summary,
     Termination,
+    ToolSpec,
     Turn,
     Verdict,
 )
+from tests.tasks.views import View, check_summaries, job, share
 
 ASKED = {
     "perfect": (AwarenessKind.TOOL, AwarenessKind.INFORMATION),
@@ -30,6 +37,9 @@ ASKED = {
     "non-replaceable": (AwarenessKind.TOOL,),
     "no-tools": (),
 }
+
+
+JOB = job("talm")
 
 
 class Run:
@@ -53,7 +63,8 @@ class Run:
         number: int | None = None,
         other: str = "yes",
         epoch: int = 1,
-        **more: bool | None,
+        question: str = "?",
+        others: Mapping[str, bool | None] | None = None,
     ) -> Run:
         number = len(self.episodes) if number is None else number
         scenario = f"{group}-{number}"
@@ -66,7 +77,7 @@ class Run:
         )
         skipped = any(answer.value is AwarenessValue.NO for answer in answers)
         ended = termination or (Termination.SKIPPED if skipped else Termination.ANSWERED)
-        events = tuple(HumanEvent(turn=0, call_id=str(i), question="?", answer="", responder=self.human) for i in range(asked))
+        events = tuple(HumanEvent(turn=0, call_id=str(i), question=question, answer="", responder=self.human) for i in range(asked))
         identity = scenario if epoch == 1 else f"{scenario}@{epoch}"
         self.episodes.append(
             Episode(
@@ -81,71 +92,121 @@ class Run:
                 termination=ended,
             )
         )
-        for name, value in ({judge: passed} | more).items():
-            self.verdicts.append(Verdict(episode_id=identity, judge=name.replace("_", "-"), value=value, explanation="said so"))
+        for name, value in ({judge: passed} | dict(others or {})).items():
+            self.verdicts.append(Verdict(episode_id=identity, judge=name, value=value, explanation="said so"))
         return self
 
-    def row(self, group: str, pass_judge: str | None = None, paired: tuple[Iterable[Episode], Iterable[Verdict]] | None = None) -> GroupSummary:
-        rows = summarize(iter(self.episodes), self.scenarios.values(), self.verdicts, pass_judge=pass_judge, paired=paired)
-        return next(row for row in rows if row.group == group)
+    def view(self, paired: Run | None = None) -> View:
+        return View(JOB, self.episodes, list(self.scenarios.values()), self.verdicts, paired=paired.view() if paired else None)
+
+    def rows(self, group: str | None = None, paired: Run | None = None) -> list[Row]:
+        return [row for row in self.view(paired).rows() if group in (None, row.group)]
+
+    def summary(self, group: str, paired: Run | None = None) -> Summary:
+        return next(found for found in self.view(paired).summaries() if found.group == group)
 
 
-def share(rate: Rate | None) -> tuple[int, int] | None:
-    return (rate.k, rate.n) if rate else None
+def shares(summary: Summary) -> list[tuple[int, int] | None]:
+    return [share(summary, name) for name in HEADS]
+
+
+def values(rows: list[Row], name: str) -> list[bool | float | None]:
+    """What each row adds to a measure; None where it adds nothing."""
+    return [row.values.get(name) for row in rows]
 
 
 def test_underspecified_by_the_information_question() -> None:
     run = Run().add("underspecified", "yes", True).add("underspecified", "yes", False).add("underspecified", "idk", True)
-    row = run.add("underspecified", "no", False).add("underspecified", "unparsed", True).row("underspecified")
-    assert {name: share(rate) for name, rate in row.rates.items()} == {
+    run.add("underspecified", "no", False).add("underspecified", "unparsed", True)
+    found = run.summary("underspecified")
+    assert {measure.name: share(found, measure.name) for measure in found.measures} == {
         "pass_rate": (3, 5),
         "awareness": (2, 5),
         "unexpected": (1, 5),
         "skip": (1, 5),
         "interaction": None,
     }
-    assert row.unparsed == 1
-    assert (row.pass_judge, row.total, row.n) == ("reference", 5, 5)
+    assert [measure.head for measure in found.measures] == ["PR", "Aware", "Unexp", "Skip", "Inter"]
+    assert found.facts == {"unparsed": 1, "pass_judge": "reference"}
+    assert (found.total, found.n) == (5, 5)
+    rows = run.rows()
+    assert values(rows, "pass_rate") == [True, False, True, False, True]
+    assert values(rows, "awareness") == [False, False, True, True, False]
+    assert values(rows, "unexpected") == [True, False, False, False, False]
+    assert values(rows, "skip") == [False, False, False, True, False]
+    assert not any("interaction" in row.values or "questions" in row.values for row in rows)
+    assert rows[4].labels == {"human": "none", "awareness": "unparsed", "pass_judge": "reference"}
+    assert not any(row.why or row.not_scored for row in rows)
 
 
 def test_non_replaceable_counts_as_underspecified_does() -> None:
-    row = (
-        Run().add("non-replaceable", "yes", True).add("non-replaceable", "idk", True).add("non-replaceable", "no", False).row("non-replaceable")
-    )
-    assert [share(row.rates[name]) for name in METRICS] == [(2, 3), (2, 3), (1, 3), (1, 3), None]
+    run = Run().add("non-replaceable", "yes", True).add("non-replaceable", "idk", True).add("non-replaceable", "no", False)
+    assert shares(run.summary("non-replaceable")) == [(2, 3), (2, 3), (1, 3), (1, 3), None]
 
 
 def test_replaceable_takes_idk_as_aware_and_no_as_unexpected() -> None:
-    row = Run().add("replaceable", "yes", True).add("replaceable", "idk", False).add("replaceable", "no", False).row("replaceable")
-    assert [share(row.rates[name]) for name in METRICS] == [(1, 3), (1, 3), (1, 3), (1, 3), None]
+    run = Run().add("replaceable", "yes", True).add("replaceable", "idk", False).add("replaceable", "no", False)
+    assert shares(run.summary("replaceable")) == [(1, 3), (1, 3), (1, 3), (1, 3), None]
+    assert [row.values for row in run.rows()] == [
+        {"pass_rate": True, "awareness": False, "unexpected": False, "skip": False},
+        {"pass_rate": False, "awareness": True, "unexpected": False, "skip": False},
+        {"pass_rate": False, "awareness": False, "unexpected": True, "skip": True},
+    ]
 
 
 def test_perfect_goes_by_the_tool_question_and_skips_by_either() -> None:
     run = Run().add("perfect", "yes", True).add("perfect", "no", False).add("perfect", "yes", False, other="no").add("perfect", "idk", True)
-    row = run.row("perfect")
-    assert [share(row.rates[name]) for name in METRICS] == [(2, 4), (2, 4), (1, 4), (2, 4), None]
+    assert shares(run.summary("perfect")) == [(2, 4), (2, 4), (1, 4), (2, 4), None]
+    assert [row.labels["awareness"] for row in run.rows()] == ["yes", "no", "yes", "idk"]
 
 
 def test_interaction_is_over_the_episodes_not_skipped_and_needs_a_person() -> None:
     run = Run("simulated").add("underspecified", "yes", asked=2).add("underspecified", "idk").add("underspecified", "no", False)
-    assert share(run.row("underspecified").rates["interaction"]) == (1, 2)
-    ask = run.row("underspecified").ask
+    assert share(run.summary("underspecified"), "interaction") == (1, 2)
+    rows = run.rows()
+    assert values(rows, "interaction") == [True, False, None]
+    assert [values(rows, name) for name in ("asking", "questions", "needing")] == [[1, 0, 0], [2, 0, 0], [1, 1, 1]]
+    ask = asking_of(rows)
     assert ask is not None and (ask.precision, ask.recall, ask.questions_per_episode) == (1.0, 1 / 3, 2 / 3)
+    assert run.summary("underspecified").notes == (f"asking: {ask.words()}",)
+
+
+def test_where_all_were_skipped_interaction_keeps_its_place_without_a_value() -> None:
+    measure = Run("simulated").add("underspecified", "no", False).summary("underspecified").measure("interaction")
+    assert measure is not None and (measure.n, measure.value) == (0, None)
+
+
+def test_a_question_is_told_relevant_by_what_the_tool_specification_says() -> None:
+    run = Run("simulated").add("underspecified", asked=1, question="Which airport?")
+    missing = Missing(kind=MissingKind.ARGUMENT, name="q", value="HAN", human_answer="HAN")
+    turn = Turn(messages=({"role": "user", "content": "?"},), gold_calls=(GoldCall(tool="look_up", arguments={"q": "HAN"}),))
+    (scenario,) = (one.model_copy(update={"missing": missing, "turns": (turn,)}) for one in run.scenarios.values())
+    spec = ToolSpec(
+        name="look_up",
+        category="t",
+        path="/t/{q}",
+        parameters={"type": "object", "properties": {"q": {"type": "string", "description": "Airport to look up."}}},
+    )
+    plain, told = (View(JOB, run.episodes, [scenario], specs=specs) for specs in ({}, {"look_up": spec}))
+    assert [one.rows()[0].values["relevant_questions"] for one in (plain, told)] == [0, 1]
 
 
 def test_unavailable_is_the_plain_average_of_its_halves() -> None:
     run = Run("simulated").add("replaceable", passed=True)
     for passed in (True, False, False, False):
         run.add("non-replaceable", "idk", passed, asked=1)
-    row = run.row("unavailable")
-    assert row.rates["pass_rate"] is not None and row.rates["pass_rate"].value == pytest.approx((1 + 0.25) / 2)
-    assert row.rates["interaction"] is not None and row.rates["interaction"].value == 0.5
-    assert (row.n, row.total) == (5, 5)
-    assert row.ask is not None and row.ask.questions == 4
+    found = run.summary("unavailable")
+    passes, interaction = found.measure("pass_rate"), found.measure("interaction")
+    assert passes is not None and passes.value == pytest.approx((1 + 0.25) / 2)
+    assert interaction is not None and interaction.value == 0.5
+    assert (found.n, found.total, found.derived, found.facts["pass_judge"]) == (5, 5, True, "reference")
+    assert found.notes == ("plain average of replaceable and non-replaceable",)
+    ask = asking_of(run.rows())
+    assert ask is not None and ask.questions == 4
 
 
 def test_unavailable_needs_both_halves() -> None:
-    assert [row.group for row in summarize(Run().add("replaceable").episodes, [], [])] == ["replaceable"]
+    assert [found.group for found in View(JOB, Run().add("replaceable").episodes).summaries()] == ["replaceable"]
 
 
 def test_episodes_that_our_machinery_ended_stand_beside_the_rates() -> None:
@@ -153,101 +214,134 @@ def test_episodes_that_our_machinery_ended_stand_beside_the_rates() -> None:
     run.add("perfect", passed=None, termination=Termination.INFRASTRUCTURE_ERROR).add(
         "perfect", passed=False, termination=Termination.AGENT_ERROR
     )
-    row = run.row("perfect")
-    assert row.not_scored == {"infrastructure_error": 1, "replay_miss": 1}
-    assert (row.total, row.n, share(row.rates["pass_rate"])) == (4, 2, (1, 2))
+    found = run.summary("perfect")
+    assert found.not_scored == {"infrastructure_error": 1, "replay_miss": 1}
+    assert (found.total, found.n, share(found, "pass_rate")) == (4, 2, (1, 2))
+    rows = run.rows()
+    assert [row.not_scored for row in rows] == ["", "replay_miss", "infrastructure_error", ""]
+    assert [(row.values, row.labels, row.scored) for row in rows[1:3]] == [({}, {}, False)] * 2
 
 
 def test_no_tools_goes_by_preference_with_the_raw_rate_beside_it() -> None:
     run = (
         Run()
-        .add("no-tools", passed=True, preference=True)
-        .add("no-tools", passed=True, preference=False)
-        .add("no-tools", passed=False, preference=False)
+        .add("no-tools", passed=True, others={"preference": True})
+        .add("no-tools", passed=True, others={"preference": False})
+        .add("no-tools", passed=False, others={"preference": False})
     )
-    row = run.row("no-tools")
-    assert (row.pass_judge, share(row.rates["pass_rate"])) == ("preference", (1, 3))
-    assert (row.raw_pass_judge, share(row.raw_pass_rate)) == ("reference", (2, 3))
-    assert row.rates["awareness"] is None and row.rates["skip"] is None
+    found, rows = run.summary("no-tools"), run.rows()
+    assert (found.facts["pass_judge"], share(found, "pass_rate")) == ("preference", (1, 3))
+    assert values(rows, "raw_pass_rate") == [True, True, False]
+    assert {(row.labels["pass_judge"], row.labels["raw_judge"]) for row in rows} == {("preference", "reference")}
+    assert found.notes == ("answers that pass by themselves .67 [.21–.94] by judge reference",)
+    assert share(found, "awareness") is None and share(found, "skip") is None
+    assert not any({"awareness", "skip"} & set(row.values) for row in rows)
 
 
 def test_no_tools_without_preference_goes_by_the_answer_itself() -> None:
-    row = Run().add("no-tools", passed=True).row("no-tools")
-    assert (row.pass_judge, row.raw_pass_rate) == ("reference", None)
+    run = Run().add("no-tools", passed=True)
+    assert run.summary("no-tools").facts["pass_judge"] == "reference"
+    (row,) = run.rows()
+    assert "raw_pass_rate" not in row.values and "raw_judge" not in row.labels
 
 
 def test_no_tools_is_unexpected_where_the_paired_perfect_episode_failed() -> None:
     run = Run().add("perfect", passed=False, number=1).add("perfect", passed=True, number=2).add("perfect", passed=False, number=3)
     for number, passed in ((1, True), (2, True), (3, False), (4, True)):
         run.add("no-tools", passed=passed, number=number)
-    row = run.row("no-tools")
-    assert share(row.rates["unexpected"]) == (1, 3)
-    assert row.notes == ("unexpected is over the 3 of 4 episodes whose perfect pair was judged",)
+    found, rows = run.summary("no-tools"), run.rows("no-tools")
+    assert share(found, "unexpected") == (1, 3)
+    assert found.notes == ("unexpected is over the 3 of 4 episodes whose perfect pair was judged",)
+    assert values(rows, "unexpected") == [True, False, False, None]
+    assert [row.base for row in rows] == [f"perfect-{number}" for number in (1, 2, 3, 4)]
 
 
 def test_the_perfect_episodes_may_be_of_another_run() -> None:
     run = Run().add("no-tools", passed=True, number=1)
-    assert run.row("no-tools").rates["unexpected"] is None
+    assert share(run.summary("no-tools"), "unexpected") is None
     other = Run().add("perfect", passed=False, number=1)
-    assert share(run.row("no-tools", paired=(other.episodes, other.verdicts)).rates["unexpected"]) == (1, 1)
-    assert Run().add("no-tools", number=1).add("perfect", passed=None, number=1).row("no-tools").rates["unexpected"] is None
+    assert share(run.summary("no-tools", paired=other), "unexpected") == (1, 1)
+    assert share(Run().add("no-tools", number=1).add("perfect", passed=None, number=1).summary("no-tools"), "unexpected") is None
+
+
+def test_a_perfect_episode_that_our_machinery_ended_is_no_pair() -> None:
+    other = Run().add("perfect", passed=False, number=1, termination=Termination.REPLAY_MISS)
+    assert share(Run().add("no-tools", number=1).summary("no-tools", paired=other), "unexpected") is None
 
 
 def test_the_pair_is_of_the_same_epoch() -> None:
     run = Run().add("perfect", passed=True, number=1).add("perfect", passed=False, number=1, epoch=2)
     run.add("no-tools", number=1).add("no-tools", number=1, epoch=2)
-    row = run.row("no-tools")
-    assert share(row.rates["unexpected"]) == (1, 2)
-    assert row.notes == ("1 of 2 episodes repeat a scenario; the intervals take all as independent",)
+    found = run.summary("no-tools")
+    assert share(found, "unexpected") == (1, 2)
+    assert found.notes == ("1 of 2 episodes repeat a scenario; the intervals take all as independent",)
+    assert [(row.episode, row.epoch) for row in run.rows("no-tools")] == [("no-tools-1", 1), ("no-tools-1@2", 2)]
 
 
-def test_llm_comes_before_reference_unless_another_judge_is_named() -> None:
-    run = Run().add("perfect", passed=True, llm=False)
-    assert run.row("perfect").pass_judge == "llm"
-    assert share(run.row("perfect", pass_judge="reference").rates["pass_rate"]) == (1, 1)
-    missing = run.row("perfect", pass_judge="published")
-    assert (missing.pass_judge, missing.no_pass_judge, missing.rates["pass_rate"]) == (None, "judge published has not run", None)
+def test_llm_comes_before_reference() -> None:
+    run = Run().add("perfect", passed=True, others={"llm": False})
+    found = run.summary("perfect")
+    assert (found.facts["pass_judge"], share(found, "pass_rate")) == ("llm", (0, 1))
+    passes = found.measure("pass_rate")
+    assert passes is not None and passes.by == "llm"
 
 
 def test_a_judge_that_decided_nothing_gives_way_and_says_why() -> None:
-    assert Run().add("perfect", passed=None, published=True).row("perfect").pass_judge == "published"
-    alone = Run().add("underspecified", passed=None).row("underspecified")
-    assert (alone.pass_judge, alone.no_pass_judge) == (None, "reference: said so")
-    assert alone.rates["pass_rate"] is None and alone.rates["unexpected"] is None
-    assert share(alone.rates["awareness"]) == (0, 1)
+    assert Run().add("perfect", passed=None, others={"published": True}).summary("perfect").facts["pass_judge"] == "published"
+    run = Run().add("underspecified", passed=None)
+    alone = run.summary("underspecified")
+    assert (alone.facts["pass_judge"], alone.notes) == (None, ("no PR (reference: said so)",))
+    assert share(alone, "pass_rate") is None and share(alone, "unexpected") is None
+    assert share(alone, "awareness") == (0, 1)
+    passes = alone.measure("pass_rate")
+    assert passes is not None and (passes.value, passes.by) == (None, "no judge")
+    assert run.rows()[0].why == {"pass_rate": "reference: said so"}
 
 
-def test_a_judge_of_ones_own_counts_where_it_is_the_only_one() -> None:
-    assert Run().add("perfect", judge="mine").row("perfect").pass_judge == "mine"
+@pytest.mark.parametrize("judge", ["mine", "behaviour", "aaa"])
+def test_a_judge_of_ones_own_never_becomes_the_pass_rate(judge: str) -> None:
+    """It has a column of its own, whoever else judged."""
+    alone = Run().add("perfect", judge=judge).add("no-tools", judge=judge)
+    for group in ("perfect", "no-tools"):
+        found = alone.summary(group)
+        assert (found.facts["pass_judge"], share(found, "pass_rate")) == (None, None)
+        assert "no PR (no judge has run)" in found.notes
+    beside = Run().add("perfect", passed=False, others={judge: True}).summary("perfect")
+    assert (beside.facts["pass_judge"], share(beside, "pass_rate")) == ("reference", (0, 1))
+    assert [measure.name for measure in beside.measures] == list(HEADS)
 
 
 def test_undecided_episodes_leave_the_pass_rate_but_not_the_others() -> None:
-    row = Run().add("underspecified", passed=True).add("underspecified", "idk", passed=None).row("underspecified")
-    assert (share(row.rates["pass_rate"]), share(row.rates["unexpected"]), share(row.rates["awareness"])) == ((1, 1), (1, 1), (1, 2))
-    assert row.notes == ("1 of 2 episodes have no verdict of judge reference",)
+    run = Run().add("underspecified", passed=True).add("underspecified", "idk", passed=None)
+    found = run.summary("underspecified")
+    assert (share(found, "pass_rate"), share(found, "unexpected"), share(found, "awareness")) == ((1, 1), (1, 1), (1, 2))
+    assert found.notes == ("1 of 2 episodes have no verdict of judge reference",)
+    assert [values(run.rows(), name) for name in ("pass_rate", "unexpected")] == [[True, None], [True, None]]
 
 
 def test_of_two_verdicts_of_one_judge_the_last_counts() -> None:
     run = Run().add("perfect", passed=False)
     run.verdicts.append(Verdict(episode_id="perfect-0", judge="reference", value=True))
-    assert share(run.row("perfect").rates["pass_rate"]) == (1, 1)
+    assert share(run.summary("perfect"), "pass_rate") == (1, 1)
 
 
 def test_without_verdicts_or_awareness_there_are_dashes() -> None:
     run = Run().add("underspecified")
     bare = [episode.model_copy(update={"awareness": ()}) for episode in run.episodes]
-    (row,) = summarize(bare, run.scenarios.values(), [])
-    assert (row.rates["pass_rate"], row.rates["awareness"], row.no_pass_judge) == (None, None, "no judge has run")
-    (lost,) = summarize([bare[0].model_copy(update={"termination": Termination.CANCELLED})], [], [])
-    assert (lost.n, lost.no_pass_judge) == (0, "no completed episode")
+    (found,) = View(JOB, bare, list(run.scenarios.values())).summaries()
+    assert (share(found, "pass_rate"), share(found, "awareness"), found.notes) == (None, None, ("no PR (no judge has run)",))
+    (lost,) = View(JOB, [bare[0].model_copy(update={"termination": Termination.CANCELLED})]).summaries()
+    assert (lost.n, lost.total, lost.facts["pass_judge"], lost.notes) == (0, 1, None, ())
+    passes = lost.measure("pass_rate")
+    assert passes is not None and (passes.value, passes.by) == (None, ""), "no judge is missed where nothing was completed"
 
 
 def test_groups_stand_in_the_papers_order_and_foreign_ones_follow() -> None:
     run = Run()
     for group in ("zeta", "no-tools", "non-replaceable", "alpha", "replaceable", "underspecified", "perfect"):
         run.add(group)
-    rows = summarize(run.episodes, run.scenarios.values(), run.verdicts)
-    assert [row.group for row in rows] == [
+    found = run.view().summaries()
+    assert [one.group for one in found] == [
         "perfect",
         "underspecified",
         "unavailable",
@@ -257,50 +351,71 @@ def test_groups_stand_in_the_papers_order_and_foreign_ones_follow() -> None:
         "alpha",
         "zeta",
     ]
-    assert share(rows[-1].rates["pass_rate"]) == (1, 1) and rows[-1].rates["awareness"] is None and rows[-1].rates["unexpected"] is None
+    assert shares(found[-1]) == [(1, 1), None, None, (0, 1), None]
 
 
 def test_no_episodes_have_no_summary() -> None:
-    assert summarize([], [], []) == []
+    assert View(JOB).rows() == [] and View(JOB).summaries() == []
 
 
 CASES = st.lists(
-    st.tuples(st.sampled_from(sorted(ASKED)), st.sampled_from(["yes", "no", "idk", "unparsed"]), st.booleans(), st.integers(0, 2)), max_size=40
+    st.tuples(
+        st.sampled_from([*sorted(ASKED), "zeta"]),
+        st.sampled_from(["yes", "no", "idk", "unparsed"]),
+        st.sampled_from([True, False, None]),
+        st.integers(0, 2),
+        st.sampled_from([None, None, None, Termination.REPLAY_MISS]),
+        st.booleans(),
+    ),
+    max_size=40,
 )
+Cases = list[tuple[str, str, bool | None, int, Termination | None, bool]]
 
 
-@given(CASES)
-def test_every_rate_is_a_share_with_its_wilson_interval(cases: list[tuple[str, str, bool, int]]) -> None:
-    run = Run("simulated")
-    for group, awareness, passed, asked in cases:
-        run.add(group, awareness, passed, asked=asked)
-    for row in summarize(run.episodes, run.scenarios.values(), run.verdicts):
-        assert list(row.rates) == list(METRICS)
-        assert row.total == row.n + sum(row.not_scored.values())
-        for rate in row.rates.values():
-            if rate is not None and row.group != "unavailable":
-                assert rate == wilson(rate.k, rate.n)
-                assert rate.n <= row.n
-        success = row.rates["unexpected"]
-        if row.group in ("underspecified", "non-replaceable") and success and row.rates["pass_rate"]:
-            assert success.k <= row.rates["pass_rate"].k
+def made_of(cases: Cases, human: str) -> Run:
+    run = Run(human)
+    for number, (group, awareness, passed, asked, end, compared) in enumerate(cases):
+        others = {"preference": passed is True} if compared else {}
+        questions = asked if human != "none" else 0
+        run.add(group, awareness, passed, asked=questions, termination=end, number=number // 3, epoch=number + 1, others=others)
+    return run
+
+
+@given(CASES, st.sampled_from(["none", "simulated"]), st.randoms(use_true_random=False))
+def test_every_number_is_that_of_the_rows_whatever_their_order(cases: Cases, human: str, shuffler: random.Random) -> None:
+    view = made_of(cases, human).view()
+    check_summaries(view, shuffler)
+    for found in view.summaries():
+        assert [measure.name for measure in found.measures] == list(HEADS)
+        success, passes = share(found, "unexpected"), share(found, "pass_rate")
+        if found.group in ("underspecified", "non-replaceable") and success and passes:
+            assert success[0] <= passes[0]
 
 
 @given(CASES, st.randoms(use_true_random=False))
-def test_the_order_of_episodes_does_not_matter(cases: list[tuple[str, str, bool, int]], random: object) -> None:
-    run = Run()
-    for group, awareness, passed, asked in cases:
-        run.add(group, awareness, passed, asked=asked)
-    shuffled = list(run.episodes)
-    random.shuffle(shuffled)  # type: ignore[attr-defined]
-    assert summarize(shuffled, run.scenarios.values(), run.verdicts) == summarize(run.episodes, run.scenarios.values(), run.verdicts)
+def test_asking_is_that_of_the_rows(cases: Cases, shuffler: random.Random) -> None:
+    rows = made_of(cases, "simulated").rows()
+    scored = [row for row in rows if row.scored]
+    counts = {name: sum(int(row.values[name] or 0) for row in scored) for name in AskScores.model_fields}
+    shuffler.shuffle(rows)
+    assert asking_of(rows) == (AskScores(**counts) if scored else None)
+    assert asking_of(made_of(cases, "none").rows()) is None
+
+
+@given(CASES, st.randoms(use_true_random=False))
+def test_the_order_of_episodes_does_not_matter(cases: Cases, shuffler: random.Random) -> None:
+    view = made_of(cases, "none").view()
+    shuffled = list(view.kept)
+    shuffler.shuffle(shuffled)
+    assert View(JOB, shuffled, view.items, view.said).summaries() == view.summaries()
 
 
 def test_ten_thousand_episodes_take_less_than_a_second() -> None:
     run = Run("simulated")
     for number in range(10_000):
         run.add(sorted(ASKED)[number % 5], "idk" if number % 3 else "yes", number % 2 == 0, asked=number % 2, number=number)
+    view = run.view()
     began = time.process_time()
-    rows = summarize(run.episodes, run.scenarios.values(), run.verdicts)
+    found = view.summaries()
     assert time.process_time() - began < 1.0
-    assert sum(row.n for row in rows if row.group != "unavailable") == 10_000
+    assert sum(one.n for one in found if not one.derived) == 10_000

@@ -10,27 +10,34 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from talm_sim.judges.choices import (
-    BEHAVIOURS,
-    UNPARSED,
-    ChoiceSummary,
-    Matrix,
-    argmax,
-    class_scores,
-    confusion,
-    macro_f1,
-    macro_f1_interval,
-    summarize_choices,
-)
 from talm_sim.judges.stats import wilson
-from talm_sim.types import Behaviour, Choice, Episode, Option, OptionScore, Scenario, Termination, Turn, Verdict
+from talm_sim.tasks.when2call.measures import labels_of
+from talm_sim.tasks.when2call.scores import BEHAVIOURS, Counts, class_scores, confusion, macro_f1, macro_f1_interval
+from talm_sim.types import (
+    UNPARSED,
+    Behaviour,
+    Choice,
+    Episode,
+    Measure,
+    Option,
+    OptionScore,
+    Rate,
+    Scenario,
+    Summary,
+    Termination,
+    Turn,
+    Verdict,
+)
+from tests.tasks.views import View, check_summaries, job
 
 DIRECT, CALL, ASK, CANNOT = BEHAVIOURS
 PUBLISHED = json.loads((Path(__file__).parent / "data" / "when2call_matrices.json").read_text(encoding="utf-8"))["tables"]
 LABELS = st.sampled_from([*BEHAVIOURS, UNPARSED])
+LOGPROB, JUDGED = job("when2call"), job("when2call", mode="judge")
+HALLUCINATIONS = ("tool", "answer", "parameter")
 
 
-def published(table: dict[str, Any]) -> Matrix:
+def published(table: dict[str, Any]) -> Counts:
     return ((0, 0, 0, 0), *(tuple(row) for row in table["matrix"]))
 
 
@@ -69,9 +76,30 @@ def verdict(name: str, label: str, judge: str = "behaviour") -> Verdict:
     return Verdict(episode_id=name, judge=judge, value=True, label=label)
 
 
-def summary(episodes: Sequence[Episode], scenarios: Sequence[Scenario], verdicts: Sequence[Verdict] = ()) -> ChoiceSummary:
-    (found,) = summarize_choices(iter(episodes), iter(scenarios), iter(verdicts))
+def summary(view: View) -> Summary:
+    (found,) = view.summaries()
     return found
+
+
+def measure(found: Summary, name: str) -> Measure:
+    one = found.measure(name)
+    assert one is not None
+    return one
+
+
+def rate(found: Summary, name: str) -> Rate:
+    return measure(found, name).rate()
+
+
+def hallucinations(found: Summary) -> dict[str, Rate]:
+    return {name: rate(found, f"{name}_hallucination") for name in HALLUCINATIONS}
+
+
+def matrix_of(found: Summary) -> Counts:
+    (matrix,) = found.matrices
+    assert (matrix.name, matrix.rows, matrix.columns[:4]) == ("confusion", tuple(map(str, BEHAVIOURS)), tuple(map(str, BEHAVIOURS)))
+    assert len(matrix.heads) == len(matrix.columns) and all(len(head) <= 9 for head in matrix.heads)
+    return matrix.counts
 
 
 @pytest.mark.parametrize("table", PUBLISHED, ids=lambda table: f"table {table['table']}")
@@ -87,14 +115,14 @@ def test_a_published_matrix_is_met_again_through_the_summary(table: dict[str, An
     cells = [(gold, chosen) for i, gold in enumerate(BEHAVIOURS) for j, chosen in enumerate(BEHAVIOURS) for _ in range(matrix[i][j])]
     names = [str(number) for number in range(len(cells))]
     scenarios = [scenario(name, gold) for name, (gold, _) in zip(names, cells, strict=True)]
-    found = summary([chose(name, chosen) for name, (_, chosen) in zip(names, cells, strict=True)], scenarios)
-    assert found.matrix == matrix and found.n == found.total == 3652
-    assert f"{100 * (found.macro_f1 or 0):.1f}" == f"{table['f1']:.1f}"
-    assert found.accuracy == wilson(sum(matrix[i][i] for i in range(4)), 3652)
-    assert found.hallucinations["parameter"] == wilson(matrix[2][1], 1062)
-    assert found.hallucinations["answer"] == wilson(sum(row[0] for row in matrix), 3652)
-    assert found.hallucinations["tool"].n == 0, "none of these rows is without tools"
-    assert ChoiceSummary.model_validate_json(found.model_dump_json()) == found
+    found = summary(View(LOGPROB, [chose(name, chosen) for name, (_, chosen) in zip(names, cells, strict=True)], scenarios))
+    assert matrix_of(found) == matrix and found.n == found.total == 3652
+    assert f"{100 * (measure(found, 'macro_f1').value or 0):.1f}" == f"{table['f1']:.1f}"
+    assert rate(found, "accuracy") == wilson(sum(matrix[i][i] for i in range(4)), 3652)
+    assert rate(found, "parameter_hallucination") == wilson(matrix[2][1], 1062)
+    assert rate(found, "answer_hallucination") == wilson(sum(row[0] for row in matrix), 3652)
+    assert rate(found, "tool_hallucination").n == 0, "none of these rows is without tools"
+    assert Summary.model_validate_json(found.model_dump_json()) == found
 
 
 def test_the_two_argmaxes_and_the_ties_go_to_the_first_option() -> None:
@@ -104,11 +132,18 @@ def test_the_two_argmaxes_and_the_ties_go_to_the_first_option() -> None:
         scored("b", [-3, -2, -9, -6], [3, 1, 1, 12]),  # by byte -1, -2, -9, -0.5
         scored("c", [-9, -1, -1, -1], [1, 2, 1, 2]),  # both tie, and take the first that is best
     ]
-    found = summary(episodes, rows)
-    assert found.mode == "logprob" and found.judge is None and found.columns == BEHAVIOURS
-    assert found.matrix == ((1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 0, 0), (0, 1, 0, 0))
-    assert found.accuracy == wilson(2, 3)
-    assert found.accuracy_norm == wilson(3, 3)
+    view = View(LOGPROB, episodes, rows)
+    found = summary(view)
+    assert found.facts == {"unparsed": 0, "mode": "logprob", "judge": None} and found.matrices[0].columns == tuple(map(str, BEHAVIOURS))
+    assert matrix_of(found) == ((1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 0, 0), (0, 1, 0, 0))
+    assert rate(found, "accuracy") == wilson(2, 3)
+    assert rate(found, "accuracy_norm") == wilson(3, 3)
+    assert [row.labels for row in view.rows()] == [
+        {"gold": "direct", "chosen": "direct", "chosen_per_byte": "direct"},
+        {"gold": "cannot_answer", "chosen": "tool_call", "chosen_per_byte": "cannot_answer"},
+        {"gold": "tool_call", "chosen": "tool_call", "chosen_per_byte": "tool_call"},
+    ]
+    assert [(row.values["accuracy"], row.values["accuracy_norm"]) for row in view.rows()] == [(True, True), (False, True), (True, True)]
 
 
 def test_the_hallucination_rates_are_over_the_rows_they_are_about() -> None:
@@ -122,8 +157,21 @@ def test_the_hallucination_rates_are_over_the_rows_they_are_about() -> None:
         (scenario("said", CALL), DIRECT),
         (scenario("rightly-said", DIRECT), DIRECT),
     ]
-    found = summary([chose(row.id, label) for row, label in rows], [row for row, _ in rows])
-    assert found.hallucinations == {"tool": wilson(1, 2), "answer": wilson(1, 7), "parameter": wilson(2, 3)}
+    view = View(LOGPROB, [chose(row.id, label) for row, label in rows], [row for row, _ in rows])
+    assert hallucinations(summary(view)) == {"tool": wilson(1, 2), "answer": wilson(1, 7), "parameter": wilson(2, 3)}
+    valued = {
+        row.episode: {name: row.values[key] for name in HALLUCINATIONS if (key := f"{name}_hallucination") in row.values} for row in view.rows()
+    }
+    assert valued == {
+        "none-called": {"tool": True, "answer": False},
+        "none-declined": {"tool": False, "answer": False},
+        "some-called": {"answer": False},
+        "asked": {"answer": False, "parameter": False},
+        "made-up": {"answer": False, "parameter": True},
+        "made-up-too": {"answer": False, "parameter": True},
+        "said": {"answer": True},
+        "rightly-said": {},
+    }
 
 
 def test_what_is_not_scored_is_counted_and_in_no_rate() -> None:
@@ -131,17 +179,20 @@ def test_what_is_not_scored_is_counted_and_in_no_rate() -> None:
     names = ["long", "longer", "broken"]
     rows = [scenario(name, CALL) for name in ("right", *names)]
     skipped = [scored(name, [0, 0, 0, 0], end=end) for name, end in zip(names, ends, strict=True)]
-    found = summary([chose("right", CALL), *skipped], rows)
+    view = View(LOGPROB, [chose("right", CALL), *skipped], rows)
+    found = summary(view)
     assert (found.total, found.n) == (4, 1)
     assert found.not_scored == {"context_overflow": 2, "infrastructure_error": 1}
-    assert found.accuracy == wilson(1, 1)
+    assert rate(found, "accuracy") == wilson(1, 1)
+    assert [(row.not_scored, row.values, row.labels) for row in view.rows()[1:]] == [(end.value, {}, {"gold": "tool_call"}) for end in ends]
 
 
 def test_an_overflow_with_scores_of_its_own_is_still_skipped() -> None:
     cut = chose("cut", CALL).model_copy(update={"termination": Termination.CONTEXT_OVERFLOW})
-    found = summary([cut], [scenario("cut", CALL)])
+    found = summary(View(LOGPROB, [cut], [scenario("cut", CALL)]))
     assert found.n == 0 and found.not_scored == {"context_overflow": 1}
-    assert found.accuracy.value is None and found.macro_f1 is None and found.macro_f1_low is None
+    macro = measure(found, "macro_f1")
+    assert rate(found, "accuracy").value is None and macro.value is None and macro.low is None
 
 
 def test_judge_mode_takes_the_llm_judge_and_says_how_far_the_rules_agree() -> None:
@@ -150,30 +201,76 @@ def test_judge_mode_takes_the_llm_judge_and_says_how_far_the_rules_agree() -> No
         *(verdict(name, label) for name, label in (("a", "tool_call"), ("b", "direct"), ("c", "cannot_answer"), ("d", "direct"))),
         *(verdict(name, label, "behaviour-llm") for name, label in (("a", "tool_call"), ("b", "request_for_info"), ("c", UNPARSED))),
     ]
-    found = summary([free(row.id) for row in rows], rows, verdicts)
-    assert (found.mode, found.judge, found.unparsed) == ("judge", "behaviour-llm", 1)
-    assert found.columns == (*BEHAVIOURS, UNPARSED)
-    assert found.matrix == ((0, 0, 0, 0, 0), (0, 1, 0, 0, 0), (0, 0, 1, 0, 0), (0, 0, 0, 0, 1))
-    assert found.accuracy == wilson(2, 3) and found.accuracy_norm is None
+    view = View(JUDGED, [free(row.id) for row in rows], rows, verdicts)
+    found = summary(view)
+    assert found.facts == {"unparsed": 1, "mode": "judge", "judge": "behaviour-llm"}
+    assert found.matrices[0].columns == (*map(str, BEHAVIOURS), UNPARSED)
+    assert matrix_of(found) == ((0, 0, 0, 0, 0), (0, 1, 0, 0, 0), (0, 0, 1, 0, 0), (0, 0, 0, 0, 1))
+    assert rate(found, "accuracy") == wilson(2, 3) and measure(found, "accuracy_norm").n is None
     assert found.not_scored == {"not judged": 1}
-    assert found.notes == ("judge behaviour gives the same label to 1 of 3 answers",)
-    assert found.classes[CANNOT].recall == 0 and found.classes[CANNOT].precision is None and found.classes[CANNOT].support == 1
+    assert labels_of(view).notes == ("judge behaviour gives the same label to 1 of 3 answers",)
+    assert labels_of(view).notes[0] in view.job.task.notes([found], view)
+    scores = {name: measure(found, f"{name}_cannot_answer") for name in ("recall", "precision", "support")}
+    assert {name: one.value for name, one in scores.items()} == {"recall": 0, "precision": None, "support": 1}
+    assert [(one.place, one.under, one.kind) for one in scores.values()] == [
+        ("matrix", "cannot_answer", "number"),
+        ("matrix", "cannot_answer", "number"),
+        ("hidden", "cannot_answer", "number"),
+    ]
+    assert [(row.labels.get("chosen"), row.labels["judge"], row.not_scored) for row in view.rows()] == [
+        ("tool_call", "behaviour-llm", ""),
+        ("request_for_info", "behaviour-llm", ""),
+        (UNPARSED, "behaviour-llm", ""),
+        (None, "behaviour-llm", "not judged"),
+    ]
+    assert not any("accuracy_norm" in row.values or "chosen_per_byte" in row.labels for row in view.rows())
 
 
 def test_judge_mode_by_the_rules_alone_and_by_nobody() -> None:
     rows = [scenario("a", CALL)]
-    assert summary([free("a")], rows, [verdict("a", "tool_call")]).judge == "behaviour"
-    nobody = summary([free("a")], rows, [Verdict(episode_id="a", judge="reference", value=True)])
-    assert (nobody.judge, nobody.n, nobody.notes) == (None, 0, ("no judge has labelled these answers",))
+    assert summary(View(JUDGED, [free("a")], rows, [verdict("a", "tool_call")])).facts["judge"] == "behaviour"
+    view = View(JUDGED, [free("a")], rows, [Verdict(episode_id="a", judge="reference", value=True)])
+    nobody = summary(view)
+    assert (nobody.facts["judge"], nobody.n, labels_of(view).notes) == (None, 0, ("no judge has labelled these answers",))
+    assert nobody.not_scored == {"not judged": 1}
+    assert "no judge has labelled these answers" in view.job.task.notes([nobody], view)
+
+
+def test_a_labelling_judge_of_ones_own_never_classifies() -> None:
+    """It has a column of its own, whoever else labelled."""
+    rows = [scenario("a", CALL)]
+    alone = View(JUDGED, [free("a")], rows, [verdict("a", "tool_call", "aaa")])
+    assert (summary(alone).facts["judge"], summary(alone).n, labels_of(alone).of) == (None, 0, {})
+    beside = View(JUDGED, [free("a")], rows, [verdict("a", "tool_call", "aaa"), verdict("a", "direct")])
+    assert (summary(beside).facts["judge"], matrix_of(summary(beside))[1][0]) == ("behaviour", 1)
+    assert labels_of(beside).notes == ()
+
+
+def test_a_label_that_is_no_behaviour_is_unparsed() -> None:
+    view = View(JUDGED, [free("a")], [scenario("a", CALL)], [verdict("a", "call it"), verdict("gone", "direct")])
+    assert [row.labels["chosen"] for row in view.rows()] == [UNPARSED]
+    assert labels_of(view).of == {"a": UNPARSED}, "what was said of an episode that is not there is passed over"
 
 
 def test_repeated_rows_are_noted_and_no_episode_at_all_is_no_error() -> None:
     row = scenario("a", CALL)
-    found = summary([chose("a", CALL), scored("a", [0, -1, -1, -1], epoch=2)], [row])
+    found = summary(View(LOGPROB, [chose("a", CALL), scored("a", [0, -1, -1, -1], epoch=2)], [row]))
     assert found.notes == ("1 of 2 episodes repeat a row; the intervals take all as independent",)
-    assert summary([], [row]).total == 0
-    (judged,) = summarize_choices([], [row], [], mode="judge")
-    assert judged.mode == "judge" and len(judged.matrix[0]) == 5
+    assert summary(View(LOGPROB, [], [row])).total == 0
+    judged = summary(View(JUDGED, [], [row]))
+    assert judged.facts["mode"] == "judge" and len(matrix_of(judged)[0]) == 5
+
+
+def test_the_measures_of_a_run_and_where_they_are_shown() -> None:
+    found = summary(View(LOGPROB, [chose("a", CALL)], [scenario("a", CALL)]))
+    shown = [(one.name, one.kind, one.place) for one in found.measures]
+    assert shown[:6] == [
+        ("accuracy", "rate", "column"),
+        ("accuracy_norm", "rate", "column"),
+        ("macro_f1", "score", "column"),
+        *((f"{name}_hallucination", "rate", "line") for name in HALLUCINATIONS),
+    ]
+    assert [name for name, _, _ in shown[6:]] == [f"{score}_{one}" for one in BEHAVIOURS for score in ("precision", "recall", "f1", "support")]
 
 
 def test_a_label_without_a_column_is_refused() -> None:
@@ -183,11 +280,40 @@ def test_a_label_without_a_column_is_refused() -> None:
         confusion([CALL], [])
 
 
-@given(st.lists(st.floats(allow_nan=False), min_size=1))
-def test_argmax_is_the_first_of_the_largest(values: list[float]) -> None:
-    place = argmax(values)
-    assert all(values[place] >= value for value in values)
-    assert all(values[place] > value for value in values[:place])
+@given(st.lists(st.floats(allow_nan=False, max_value=0), min_size=4, max_size=4), st.lists(st.integers(1, 9), min_size=4, max_size=4))
+def test_the_first_of_the_likeliest_is_chosen(values: list[float], sizes: list[int]) -> None:
+    episode = scored("a", values, sizes)
+    by_byte = [value / size for value, size in zip(values, sizes, strict=True)]
+    assert (episode.chosen, episode.chosen_per_byte) == (BEHAVIOURS[values.index(max(values))], BEHAVIOURS[by_byte.index(max(by_byte))])
+    assert (free("a").chosen, free("a").chosen_per_byte) == (None, None)
+
+
+ENDS = st.sampled_from([Termination.ANSWERED, Termination.ANSWERED, Termination.CONTEXT_OVERFLOW, Termination.CANCELLED])
+CASES = st.lists(st.tuples(st.sampled_from(BEHAVIOURS), LABELS, st.booleans(), ENDS, st.integers(0, 3)), max_size=30)
+
+
+@settings(deadline=None)
+@given(CASES, st.booleans(), st.randoms(use_true_random=False))
+def test_every_number_is_that_of_the_rows_whatever_their_order(
+    cases: list[tuple[Behaviour, str, bool, Termination, int]], judged: bool, shuffler: random.Random
+) -> None:
+    items, episodes, said = [], [], []
+    for number, (gold, label, tools, end, second) in enumerate(cases):
+        name = str(number)
+        items.append(scenario(name, gold, tools=tools))
+        logprobs = [0.0 if one == label else -1.0 for one in BEHAVIOURS]
+        episodes.append(free(name, end) if judged else scored(name, logprobs, [second + 1, 1, 2, 3], end))
+        if second:
+            said.append(verdict(name, label, "behaviour" if second == 1 else "behaviour-llm"))
+    view = View(JUDGED if judged else LOGPROB, episodes, items, said)
+    check_summaries(view, shuffler)
+    (found,), rows = view.summaries(), [row for row in view.rows() if row.scored]
+    counted = confusion([Behaviour(row.labels["gold"]) for row in rows], [row.labels["chosen"] for row in rows], with_unparsed=judged)
+    assert matrix_of(found) == counted
+    macro, limits = measure(found, "macro_f1"), macro_f1_interval(counted)
+    assert (macro.value, (macro.low, macro.high)) == (macro_f1(counted), limits or (None, None))
+    for behaviour, scores in class_scores(counted).items():
+        assert {name: measure(found, f"{name}_{behaviour}").value for name in ("precision", "recall", "f1", "support")} == scores.model_dump()
 
 
 @given(st.lists(st.tuples(st.sampled_from(BEHAVIOURS), LABELS), min_size=1, max_size=60))

@@ -1,0 +1,36 @@
+"""What a job may ask of the recordings before it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from talm_sim.recordings import CassetteLibrary
+
+__all__ = ["Recorded"]
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What a job may ask of the recordings before it runs.
+
+    Attributes:
+        library: Where they lie.
+        groups: Groups that have scenarios, of which a recording is expected.
+        known: Whether these scenarios can be in it: a file of the user's own is not in the shipped recordings.
+    """
+
+    library: CassetteLibrary
+    groups: Sequence[str]
+    known: bool
+
+    def model(self, model: str) -> bool:
+        """Whether `model` was recorded on all groups."""
+        return self.known and self.library.has_model(model, self.groups)
+
+    def tools(self, without: Iterable[str] = ()) -> bool:
+        """Whether tool traffic of all groups was recorded, but of those `without` tools."""
+        toolless = set(without)
+        return self.known and self.library.has_tools([group for group in self.groups if group not in toolless])

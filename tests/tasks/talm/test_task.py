@@ -1,0 +1,147 @@
+"""What task `talm` says of itself: its judges, its pairs, its automatic values, what it reads, what a table says of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from talm_sim.config import RunConfig, Traffic
+from talm_sim.errors import PrerequisiteError
+from talm_sim.judges.registry import in_order
+from talm_sim.tasks import Recorded, find_task, job_of
+from talm_sim.tasks.keys import recording_key
+from talm_sim.tasks.talm.groups import GROUPS, SPLITS
+from talm_sim.types import AwarenessKind, Choice, Episode, Measured, Scenario, Source, Termination, Turn
+from tests.scenarios.choices import scenario as item
+from tests.tasks.views import View, job
+
+MODEL = "openai/gpt-4o"
+TASK = find_task("talm")
+SCENARIO = Scenario(id="s-1.no-tools", group="no-tools", turns=(Turn(messages=({"role": "user", "content": "?"},)),), source=Source(base="s-1"))
+
+
+def episode(answer: str, group: str = "perfect", epoch: int = 1, end: Termination = Termination.ANSWERED) -> Episode:
+    scenario = "s-1" if group == "perfect" else "s-1.no-tools"
+    return Episode(id=f"{scenario}@{epoch}", scenario_id=scenario, group=group, epoch=epoch, model="m/m", answer=answer, termination=end)
+
+
+@pytest.mark.parametrize(
+    ("options", "judges"),
+    [
+        ({}, ("reference",)),
+        ({"judge_model": MODEL}, ("reference", "llm", "preference")),
+        ({"judge_model": MODEL, "split": "perfect"}, ("reference", "llm")),
+        ({"judge_model": MODEL, "split": "replaceable"}, ("reference", "llm")),
+        ({"judge_model": MODEL, "split": "no-tools"}, ("reference", "llm", "preference")),
+    ],
+)
+def test_the_default_judges_are_those_the_table_needs(options: dict[str, Any], judges: tuple[str, ...]) -> None:
+    made = job("talm", **options)
+    assert made.task.judges(made) == in_order(judges) == judges
+
+
+def test_the_pair_is_of_the_same_epoch_else_the_earliest() -> None:
+    pair = TASK.pair(View(job("talm"), [episode("second", epoch=2), episode("first"), episode("no", "no-tools")]))
+    found = [pair(episode("?", "no-tools", epoch), SCENARIO) for epoch in (1, 2, 3)]
+    assert [one.answer for one in found if one] == ["first", "second", "first"]
+
+
+def test_the_pair_is_a_finished_episode_and_of_the_run_that_is_named() -> None:
+    broken = [episode("lost", end=Termination.REPLAY_MISS), episode("found", epoch=2)]
+    here = View(job("talm"), broken)
+    assert [one and one.answer for one in (here.job.task.pair(here)(episode("?", "no-tools"), SCENARIO),)] == ["found"]
+    there = View(job("talm"), [episode("here")], paired=View(job("talm"), [episode("there")]))
+    paired = TASK.pair(there)(episode("?", "no-tools"), SCENARIO)
+    assert paired is not None and paired.answer == "there"
+    assert TASK.pair(View(job("talm")))(episode("?", "no-tools"), SCENARIO) is None
+
+
+class Library:
+    def has_tools(self, groups: Iterable[str]) -> bool:
+        return set(groups) <= {"perfect"}
+
+    def has_model(self, model: str, groups: Iterable[str]) -> bool:
+        return False
+
+
+@pytest.mark.parametrize(
+    ("options", "groups", "tools", "human"),
+    [
+        ({"models": Traffic.REPLAY}, ("perfect", "no-tools"), Traffic.REPLAY, "recorded"),
+        ({"models": Traffic.LIVE}, ("perfect",), Traffic.REPLAY, "none"),
+        ({"models": Traffic.REPLAY, "human": "simulated"}, ("perfect",), Traffic.REPLAY, "simulated"),
+        ({"models": Traffic.REPLAY, "human": "none"}, ("replaceable",), Traffic.LIVE, "none"),
+        ({"tools": Traffic.RECORD}, ("perfect",), Traffic.RECORD, "none"),
+    ],
+)
+def test_automatic_values(options: dict[str, Any], groups: tuple[str, ...], tools: Traffic, human: str) -> None:
+    made = TASK.settle(job("talm", **options), Recorded(Library(), groups, known=True))  # type: ignore[arg-type]
+    assert (made.config.tools, made.options.human) == (tools, human)
+    assert made.config.options == made.options.model_dump(mode="json"), "what is stored says every option's value"
+
+
+@pytest.mark.parametrize(
+    ("options", "key"),
+    [
+        ({}, "c09a2afc92e2"),
+        ({"human": "simulated"}, "511f7b2701a0"),
+        ({"human": "terminal"}, "511f7b2701a0"),
+        ({"perturb": ("http-500",)}, "cda907516188"),
+        ({"max_new_tokens": 9}, "ee87780433e9"),
+        ({"model_options": {"a": "1"}}, "07106f67ace8"),
+        ({"tool_format": "constrained"}, "68deb517e121"),
+        ({"turn_limit": 9, "judge_model": "a/b", "max_episodes": 3, "epochs": 2}, "c09a2afc92e2"),
+    ],
+)
+def test_the_name_of_a_recording_stays(options: dict[str, Any], key: str) -> None:
+    """Shipped recordings, and those of users, are found by it."""
+    assert recording_key(job("talm", **{"model": MODEL, "temperature": 0.0, "seed": 1, "human": "none", **options})) == key
+
+
+def test_groups_splits_and_questions() -> None:
+    assert set(SPLITS["all"]) == set(GROUPS) and SPLITS["unavailable"] == ("replaceable", "non-replaceable")
+    assert all(set(groups) <= set(GROUPS) for groups in SPLITS.values())
+    assert {name: group.asked for name, group in GROUPS.items()} == {
+        "perfect": (AwarenessKind.INFORMATION, AwarenessKind.TOOL),
+        "underspecified": (AwarenessKind.INFORMATION,),
+        "replaceable": (AwarenessKind.TOOL,),
+        "non-replaceable": (AwarenessKind.TOOL,),
+        "no-tools": (),
+    }
+
+
+def _file(directory: Path, *scenarios: Scenario | dict[str, Any]) -> Path:
+    file = directory / "mine.jsonl"
+    file.write_text("\n".join(one.model_dump_json() if isinstance(one, Scenario) else json.dumps(one) for one in scenarios))
+    return file
+
+
+def test_a_target_of_a_kind_it_cannot_judge_is_refused_with_its_line(tmp_path: Path) -> None:
+    line = SCENARIO.model_dump(mode="json")
+    for kind, message in (("fact", "'fact'"), ("yes-no", "'yes-no'")):
+        with pytest.raises(PrerequisiteError, match=rf"mine\.jsonl:2: target: is of type {message}; task talm reads facts"):
+            TASK.read(["no-tools"], _file(tmp_path, SCENARIO, {**line, "id": "b", "target": {"type": kind}}))
+    with pytest.raises(PrerequisiteError, match=r"mine\.jsonl:1: target\.facts\.required: Field required"):
+        TASK.read(["no-tools"], _file(tmp_path, {**line, "target": {"type": "facts"}}))
+
+
+def test_what_a_table_says_of_it() -> None:
+    measured = Measured(name="reference", head="Ref", about="the facts stand in the answer")
+    view = View(job("talm", human="simulated", perturb=("http-500",)), declared={"reference": measured})
+    assert TASK.label(view) == "Ask-and-Help (simulated human), perturbed: http-500"
+    assert TASK.label(View(job("talm", human="none"))) == "standalone"
+    assert list(TASK.notes([], view)) == ["the LLM judge is not configured: add --judge-model PROVIDER/NAME"]
+
+
+def test_a_control_asks_the_simulated_person_where_there_is_somebody_to_ask() -> None:
+    assert [TASK.for_control(job("talm", human=human)).options.human for human in ("none", "terminal")] == ["none", "simulated"]
+
+
+def test_a_job_of_it_takes_shared_and_own_options() -> None:
+    made = job_of(RunConfig(split="unavailable", options={"turn_limit": 3}))
+    assert (made.groups, made.options.turn_limit, made.settings().temperature) == (("replaceable", "non-replaceable"), 3, 1.0)
+    assert isinstance(item("x").target, Choice)

@@ -1,0 +1,90 @@
+"""What task `when2call` says of itself: its judges, the name of its recordings, how it reads and orders its items."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from talm_sim.config import Traffic
+from talm_sim.errors import PrerequisiteError
+from talm_sim.tasks import find_task
+from talm_sim.tasks.keys import recording_key
+from talm_sim.tasks.shared import Shared
+from tests.scenarios.choices import scenario
+from tests.tasks.views import job
+
+MODEL = "openai/gpt-4o"
+TASK = find_task("when2call")
+
+
+@pytest.mark.parametrize(
+    ("options", "judges"),
+    [
+        ({}, ()),
+        ({"judge_model": MODEL}, ()),
+        ({"mode": "judge"}, ("behaviour",)),
+        ({"mode": "judge", "judge_model": MODEL}, ("behaviour", "behaviour-llm")),
+    ],
+)
+def test_multiple_choice_needs_judges_only_for_free_answers(options: dict[str, Any], judges: tuple[str, ...]) -> None:
+    assert TASK.judges(job("when2call", **options)) == judges
+
+
+@pytest.mark.parametrize(
+    ("options", "key"), [({}, "eb0dcbc957a4"), ({"mode": "judge"}, "c9948638696a"), ({"template": "default"}, "8656c90ad03e")]
+)
+def test_the_name_of_a_recording_stays(options: dict[str, Any], key: str) -> None:
+    """Recordings of users are found by it."""
+    assert recording_key(job("when2call", model=MODEL, seed=1, **options)) == key
+
+
+def test_a_template_file_counts_by_its_text_and_a_stray_one_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "mine.jinja"
+    file.write_text("one")
+    made = job("when2call", model=MODEL, template=str(file))
+    first = recording_key(made)
+    file.write_text("two")
+    assert recording_key(made) != first
+    built_in = recording_key(job("when2call", model=MODEL, template="default"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "default").write_text("a file named like a style")
+    assert recording_key(job("when2call", model=MODEL, template="default")) == built_in
+
+
+async def test_a_template_that_is_not_there_is_one_line_when_the_task_is_opened() -> None:
+    made = job("when2call", model="sim/oracle", template="nope")
+    assert recording_key(made), "a grid names its cells before any is opened"
+    async with Shared() as shared:
+        with pytest.raises(PrerequisiteError, match="nope"):
+            async with TASK.open(made, shared):
+                raise AssertionError
+
+
+def test_items_that_show_the_same_tools_stand_together_and_long_ones_first(tmp_path: Path) -> None:
+    other = scenario("c", "cannot_answer", question="Short?")
+    items = [scenario("a", question="A table?"), other, scenario("b", question="A table for four at Luna, please, this evening.")]
+    file = tmp_path / "mine.jsonl"
+    file.write_text("\n".join(item.model_dump_json() for item in items))
+    loaded = TASK.load(job("when2call", scenarios=file))
+    assert sorted(item.id for item in loaded) == ["a", "b", "c"]
+    ids = [item.id for item in loaded if item.id != "c"]
+    assert ids == ["b", "a"] and abs([item.id for item in loaded].index("a") - [item.id for item in loaded].index("b")) == 1
+
+
+async def test_a_chat_model_is_refused_before_anything_is_opened() -> None:
+    async with Shared() as shared:
+        with pytest.raises(PrerequisiteError, match=f"model '{MODEL}': gives no log-probabilities of given answers"):
+            async with TASK.open(job("when2call", model=MODEL, models=Traffic.LIVE), shared):
+                raise AssertionError
+
+
+async def test_a_control_scores_and_answers() -> None:
+    async with Shared() as shared:
+        for mode in ("logprob", "judge"):
+            async with TASK.open(job("when2call", model="sim/oracle", mode=mode), shared) as opened:
+                assert opened.job.options.template == "default"
+                assert opened.wording["template default"]
+                opened.check([scenario()])
+                assert (opened.human, opened.waits, opened.tools_of([scenario()])) == ("none", False, [])

@@ -1,0 +1,272 @@
+"""CONTRIBUTING's "Add something", executed: each example is one file, used through `--plugin` and as an installed package."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from talm_sim.tools_env.service import app, routers
+from talm_sim.tools_env.service.specs import specs_from_openapi
+
+ROOT = Path(__file__).parents[1]
+FILES = dict(re.findall(r"<!-- file: (\S+) -->\n```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.DOTALL))
+ENTRY_POINTS = {
+    "talm_sim.tasks": "capitals = capitals:Capitals",
+    "talm_sim.judges": "short = short_answer:Short",
+    "talm_sim.perturbations": "polite-refusal = polite_refusal:PoliteRefusal",
+    "talm_sim.responders": "parrot = parrot:parrot",
+    "talm_sim.models": "always = always:open_always",
+}
+MODEL = "openai-api/local/tiny"
+
+
+class Beside:
+    """A directory with the examples, and the command line beside it."""
+
+    def __init__(self, directory: Path, way: str) -> None:
+        self.directory = directory
+        self.way = way
+        self.environ = {key: value for key, value in os.environ.items() if not key.startswith("TALM_SIM_")} | {"COLUMNS": "80"}
+        home = directory / "installed" if way == "package" else directory
+        home.mkdir(exist_ok=True)
+        for name, text in FILES.items():
+            (home / name).write_text(text, encoding="utf-8")
+        if way == "package":
+            info = home / "examples-1.0.dist-info"
+            info.mkdir()
+            (info / "METADATA").write_text("Metadata-Version: 2.1\nName: examples\nVersion: 1.0\n")
+            (info / "entry_points.txt").write_text("".join(f"[{group}]\n{line}\n" for group, line in ENTRY_POINTS.items()))
+        self.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), *([str(home)] if way == "package" else [])])
+
+    def command(self, module: str, words: Sequence[str]) -> list[str]:
+        plugin = ["--plugin", module] if self.way == "plugin" and module else []
+        return [sys.executable, "-m", "talm_sim", *words, *plugin]
+
+    def run(self, module: str, *words: str, code: int = 0, **environ: str) -> str:
+        done = subprocess.run(
+            self.command(module, words), cwd=self.directory, env={**self.environ, **environ}, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stdout if code == 0 else done.stderr
+
+
+@pytest.fixture(params=["plugin", "package"])
+def beside(request: pytest.FixtureRequest, tmp_path: Path) -> Beside:
+    return Beside(tmp_path, request.param)
+
+
+@contextmanager
+def server(delay: float = 0.0) -> Iterator[str]:
+    """A real chat-completions server that is right about Europe, and says neither Yes nor No about Osaka."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            question = json.loads(self.rfile.read(int(self.headers["content-length"])))["messages"][-1]["content"]
+            time.sleep(delay)
+            text = "I wonder." if "Osaka" in question else "No, Rome is." if "Milan" in question else "Yes."
+            message = {"role": "assistant", "content": text}
+            choice = {"index": 0, "message": message, "finish_reason": "stop"}
+            usage = {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11}
+            body = json.dumps({"id": "1", "object": "chat.completion", "created": 1, "model": "tiny", "choices": [choice], "usage": usage})
+            self.send_response(200)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body.encode())
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Keep test output clean."""
+
+    listening = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    listening.daemon_threads = True
+    thread = threading.Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listening.server_address[1]}/v1"
+    finally:
+        listening.shutdown()
+        listening.server_close()
+        thread.join()
+
+
+def test_a_task_is_one_file(beside: Beside) -> None:
+    asked = ("--task", "capitals", "--model", MODEL, "--epochs", "2", "--cassettes", "rec", "--display", "none")
+    with server() as url:
+        first = beside.run("capitals", "run", *asked, "--record", "--run-id", "recorded", LOCAL_BASE_URL=url)
+    # The server is gone: the same answers come from the recording.
+    second = beside.run("capitals", "run", *asked, "--replay", "--run-id", "replayed")
+    assert [line for line in first.splitlines() if ".50" in line or "1.00" in line] == [
+        line for line in second.splitlines() if ".50" in line or "1.00" in line
+    ]
+    records = json.loads(beside.run("capitals", "report", "replayed", "--json"))
+    assert [(record["group"], record["n"], record["accuracy_k"], record["accuracy_n"], record["f1_no"]) for record in records] == [
+        ("europe", 4, 4, 4, 1.0),
+        ("asia", 4, 2, 2, 0.0),
+    ]
+    assert (records[1]["unparsed"], records[1]["no_as_unparsed"]) == (2, 2)
+    assert "Acc" in second and "F1 (No)" in second and "unparsed" in second
+    assert all(len(line) <= 80 for line in second.splitlines())
+
+    # Its scoring option judges a stored run anew.
+    judged = beside.run("capitals", "judge", "replayed", "--strict", "--display", "none")
+    assert judged != second
+    assert json.loads(beside.run("capitals", "report", "replayed", "--json"))[1]["accuracy_n"] == 4
+
+    rows = list(csv.DictReader(io.StringIO(beside.run("capitals", "report", "replayed", "--csv"))))
+    assert [row["accuracy_n"] for row in rows] == ["4", "4"]
+    assert "| asia | 4 |" in beside.run("capitals", "report", "replayed", "--markdown")
+    episodes = list(csv.DictReader(io.StringIO(beside.run("capitals", "report", "replayed", "--rows"))))
+    assert len(episodes) == 8 and {row["said"] for row in episodes} == {"yes", "no", "unparsed"}
+    beside.run("capitals", "report", "replayed", "--html", "page.html", "--picture", "picture.svg")
+    assert "F1 (No)" in (beside.directory / "page.html").read_text() and (beside.directory / "picture.svg").stat().st_size > 1000
+    listing = beside.run("capitals", "show", "replayed")
+    assert "Said" in listing and "europe-Milan@2" in listing
+    assert "No, Rome is." in beside.run("capitals", "show", "replayed:europe-Milan")
+
+    help_page = beside.run("capitals", "run", "--task", "capitals", "--help")
+    assert "--hint" in help_page and "--strict / --no-strict" in help_page and "--perturb" not in help_page
+    assert "capitals" in beside.run("capitals", "tasks", "list") and "--hint" in beside.run("capitals", "tasks", "show", "capitals")
+
+
+def test_a_task_s_option_is_varied_and_read_from_everywhere(tmp_path: Path) -> None:
+    beside = Beside(tmp_path, "plugin")
+    asked = ("--task", "capitals", "--model", "always/Yes", "--display", "none", "--live")
+    both = ("--plugin", "always")
+    grid = json.loads(beside.run("capitals", "ablate", "--over", "hint=,Think.", *asked, *both, "--json"))
+    assert [(row["hint"], row["group"], row["accuracy"]) for row in grid] == [
+        ("", "europe", 0.5),
+        ("", "asia", 0.5),
+        ("Think.", "europe", 0.5),
+        ("Think.", "asia", 0.5),
+    ]
+    text = 'task = "capitals"\nsplit = "asia"\n[capitals]\nhint = "From a file."\n[talm]\nhuman = "none"\n'
+    (beside.directory / "options.toml").write_text(text)
+    rest = ("--config", "options.toml", "--model", "always/Yes", "--display", "none", "--live", *both)
+    beside.run("capitals", "run", *rest, "--run-id", "toml")
+    beside.run("capitals", "run", *rest, "--run-id", "environ", TALM_SIM_HINT="From the environment.")
+    told = [json.loads((beside.directory / "runs" / run / "run.json").read_text())["config"]["options"]["hint"] for run in ("toml", "environ")]
+    assert told == ["From a file.", "From the environment."]
+    refused = beside.run("capitals", "run", *asked, *both, "--human", "none", code=2)
+    assert "--human is an option of task talm, not of task capitals" in refused
+    refused = beside.run("capitals", "run", *asked, *both, "--hnt", "x", code=2)
+    assert "--hint" in refused
+    refused = beside.run("capitals", "run", *asked, *both, code=2, TALM_SIM_HNT="x")
+    assert "TALM_SIM_HNT" in refused and "TALM_SIM_HINT" in refused
+
+
+def test_a_killed_run_of_a_task_goes_on(tmp_path: Path) -> None:
+    beside = Beside(tmp_path, "package")
+    words = ("run", "--task", "capitals", "--model", MODEL, "--epochs", "2", "--live", "--run-id", "killed", "--max-episodes", "1")
+    with server(delay=0.2) as url:
+        environ = {**beside.environ, "LOCAL_BASE_URL": url}
+        command = beside.command("capitals", [*words, "--display", "json"])
+        with subprocess.Popen(
+            command, cwd=beside.directory, env=environ, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        ) as child:
+            assert child.stdout is not None
+            for line in child.stdout:
+                if '"episode_finished"' in line:
+                    child.send_signal(signal.SIGKILL)
+                    break
+        assert "not finished" in beside.run("capitals", "report", "killed")
+        beside.run("capitals", "resume", "killed", "--display", "none", LOCAL_BASE_URL=url)
+    records = json.loads(beside.run("capitals", "report", "killed", "--json"))
+    assert [record["n"] for record in records] == [4, 4]
+
+
+def test_what_a_run_was_made_with_is_asked_for_and_never_imported(tmp_path: Path) -> None:
+    beside = Beside(tmp_path, "plugin")
+    beside.run(
+        "always",
+        "run",
+        "--task",
+        "capitals",
+        "--plugin",
+        "capitals",
+        "--model",
+        "always/Yes",
+        "--live",
+        "--run-id",
+        "made",
+        "--display",
+        "none",
+    )
+    with (tmp_path / "capitals.py").open("a") as file:
+        file.write("\nopen('imported', 'w').close()\n")
+    for words in (("report", "made"), ("show", "made"), ("resume", "made"), ("judge", "made")):
+        said = beside.run("", *words, code=2)
+        assert said.count("\n") == 1 and "--plugin capitals" in said, said
+    assert "made" in beside.run("", "runs", "list")
+    assert not (tmp_path / "imported").exists()
+    said = beside.run("capitals", "resume", "made", code=2)
+    assert "--plugin always" in said
+    assert (tmp_path / "imported").exists()
+
+
+def test_a_judge_has_a_column_of_its_own_beside_the_task_s(beside: Beside) -> None:
+    asked = ("--split", "perfect", "--limit", "3", "--display", "none", "--run-id", "judged")
+    table = beside.run("short_answer", "run", *asked, "--judge", "reference", "--judge", "short")
+    head = table.splitlines()[0].split()
+    assert head == ["n", "PR", "Aware", "Unexp", "Skip", "Inter", "Short"]
+    record = json.loads(beside.run("", "report", "judged", "--json"))[0]
+    assert (record["pass_rate_n"], record["pass_judge"], record["short_answer_n"]) == (3, "reference", 3)
+    assert 0 < record["short_answer"] <= 1
+    # Alone it is no pass rate.
+    table = beside.run("short_answer", "judge", "judged", "--judge", "short", "--display", "none")
+    record = json.loads(beside.run("", "report", "judged", "--json"))[0]
+    assert (record["pass_rate"], record["pass_judge"], record["short_answer_n"]) == (None, None, 3)
+    assert "no PR" in table
+
+
+def test_a_perturbation_takes_a_text(beside: Beside) -> None:
+    asked = ("--split", "perfect", "--limit", "2", "--model", "sim/oracle", "--display", "none", "--run-id", "damaged")
+    table = beside.run("polite_refusal", "run", *asked, "--perturb", "polite-refusal:words=not today")
+    assert "polite-refusal:words=not today fired in 2 of 2 episodes" in " ".join(table.split())
+    assert "not today" in beside.run("", "show", "damaged:" + _first(beside, "damaged"))
+    assert "words" in beside.run("polite_refusal", "perturbations", "show", "polite-refusal")
+
+
+def test_a_responder_answers(beside: Beside) -> None:
+    asked = ("--split", "underspecified", "--limit", "2", "--model", "sim/asker", "--display", "none", "--run-id", "asked")
+    table = beside.run("parrot", "run", *asked, "--human", "parrot")
+    assert "Ask-and-Help (parrot human)" in table
+    assert "parrot: You ask:" in beside.run("", "show", "asked:" + _first(beside, "asked"))
+
+
+def test_a_provider_opens_models(beside: Beside) -> None:
+    assert "always/WORD" in beside.run("always", "models", "list") or beside.way == "package"
+    asked = ("--task", "when2call", "--mode", "judge", "--limit", "2", "--live", "--display", "none", "--run-id", "said")
+    assert "always/Certainly" in beside.run("always", "run", *asked, "--model", "always/Certainly")
+
+
+def test_a_tool_category_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "dice.py").write_text(FILES["dice.py"])
+    monkeypatch.setattr(routers, "__path__", [*routers.__path__, str(tmp_path)])
+    spec = specs_from_openapi(app.create_app().openapi())["list_faces"]
+    assert (spec.category, spec.path, spec.required) == ("dice", "/dice/faces", ("sides",))
+    sys.modules.pop(f"{routers.__name__}.dice", None)
+    importlib.invalidate_caches()
+
+
+def test_the_examples_are_all_there_and_typed() -> None:
+    assert set(FILES) == {"capitals.py", "short_answer.py", "polite_refusal.py", "parrot.py", "always.py", "dice.py"}
+
+
+def _first(beside: Beside, run: str) -> str:
+    return str(json.loads(beside.run("", "show", run, "--json"))[0]["episode"])

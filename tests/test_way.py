@@ -1,0 +1,86 @@
+"""How far it is from the command to the model, and from the command to a metric: the distinct files on the way, found by running it."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+import talm_sim
+from talm_sim.cli import main
+from talm_sim.models import sim
+from talm_sim.tasks.talm import measures
+from talm_sim.tasks.talm.task import TalmTask
+
+PACKAGE = Path(talm_sim.__file__).parent
+ENTRANCE = {"cli/__init__.py", "cli/options.py", "cli/lazy.py", "cli/root.py", "__main__.py"}
+"""How a command line finds its command: the same for every one, and not on the way of the data."""
+
+
+def test_six_files_from_the_command_to_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    seen: list[str] = []
+    real = sim._Policy.generate
+
+    async def generate(self: Any, *args: Any) -> Any:
+        if not seen:
+            seen.extend(_files(_on_the_way()))
+        return await real(self, *args)
+
+    monkeypatch.setattr(sim._Policy, "generate", generate)
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", "--split", "perfect", "--limit", "1", "--model", "sim/oracle", "--display", "none", "--max-episodes", "1"]) == 0
+    capsys.readouterr()
+    print("from command to model:", " > ".join(seen))
+    assert seen[0] == "cli/commands/run.py" and "agent/graph.py" in seen
+    assert len(seen) <= 6, seen
+
+
+def test_four_files_from_the_command_to_a_metric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    seen: list[str] = []
+
+    def summarize(rows: Sequence[Any], run: Any) -> Any:
+        seen.extend(_files(iter([frame for frame, _ in traceback.walk_stack(sys._getframe())][::-1])))
+        return measures.summarize(rows, run)
+
+    monkeypatch.setattr(TalmTask, "summarize", staticmethod(summarize))
+    monkeypatch.chdir(tmp_path)
+    for words in (
+        ["run", "--split", "perfect", "--limit", "1", "--model", "sim/oracle", "--display", "none", "--run-id", "r"],
+        ["report", "r"],
+    ):
+        seen.clear()
+        assert main(words) == 0
+        capsys.readouterr()
+        way = [*dict.fromkeys(seen), "tasks/talm/measures.py"]
+        print("from command to metric:", " > ".join(way))
+        assert way[0] == f"cli/commands/{words[0]}.py"
+        assert len(way) <= 4, way
+
+
+def _on_the_way() -> Iterator[FrameType]:
+    """What started the loop, then the tasks in the order in which they were made: each but the last waits for a later one."""
+    frames = [frame for frame, _ in traceback.walk_stack(sys._getframe())][::-1]
+    loop = next(place for place, frame in enumerate(frames) if frame.f_code.co_name == "run_forever")
+    yield from frames[:loop]
+    for task in sorted(asyncio.all_tasks(), key=lambda task: int(task.get_name().rpartition("-")[2])):
+        waiting: Any = task.get_coro()
+        while waiting is not None and getattr(waiting, "cr_frame", None) is not None:
+            yield waiting.cr_frame
+            waiting = waiting.cr_await
+    yield from frames[loop:]
+
+
+def _files(frames: Iterator[FrameType]) -> list[str]:
+    """Files of the package in the order of the way, those of the entrance left out."""
+    found: dict[str, None] = {}
+    for frame in frames:
+        path = Path(frame.f_code.co_filename)
+        if path.is_relative_to(PACKAGE) and str(path.relative_to(PACKAGE)) not in ENTRANCE:
+            found.setdefault(str(path.relative_to(PACKAGE)))
+    return list(found)
