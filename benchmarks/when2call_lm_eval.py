@@ -32,7 +32,7 @@ from talm_sim.models.base import TextModel
 from talm_sim.models.registry import open_model
 from talm_sim.scenarios.when2call import read_rows
 from talm_sim.tasks.when2call.scores import BEHAVIOURS, confusion, macro_f1
-from talm_sim.types import Behaviour, Choice
+from talm_sim.types import Choice
 
 MOST_DIFFERENCE, LEAST_RATIO = 1e-3, 3.0
 TASK = "talm_sim_when2call"
@@ -105,17 +105,17 @@ def run_talm_sim(rows: Sequence[Row], model: TextModel) -> Outcome:
         argmax([value / len(text.encode()) for value, text in zip(values, row.options, strict=True)]) for values, row in _zip(logprobs, rows)
     ]
     golds = [row.gold for row in rows]
-    f1 = macro_f1(confusion([BEHAVIOURS[gold] for gold in golds], [Behaviour(BEHAVIOURS[one]) for one in chosen]))
+    f1 = macro_f1(confusion([BEHAVIOURS[gold] for gold in golds], [BEHAVIOURS[one] for one in chosen]))
     return Outcome(logprobs, {"acc": _share(chosen, golds), "acc_norm": _share(by_byte, golds), "macro F1": f1 or 0.0}, wall, cpu)
-
-
-def argmax(values: Sequence[float]) -> int:
-    """The index of the largest value, of several the first."""
-    return max(range(len(values)), key=values.__getitem__)
 
 
 def _zip(logprobs: list[list[float]], rows: Sequence[Row]) -> list[tuple[list[float], Row]]:
     return list(zip(logprobs, rows, strict=True))
+
+
+def argmax(values: Sequence[float]) -> int:
+    """The index of the largest value, of several the first."""
+    return max(range(len(values)), key=lambda index: values[index])
 
 
 def _share(chosen: Sequence[int], golds: Sequence[int]) -> float:
