@@ -3,9 +3,9 @@ from __future__ import annotations
 import io
 
 from rich.console import Console
-from talm_sim.cli._sections_old import sections
 
 from talm_sim.cli.transcript import transcript
+from talm_sim.tasks.talm.sections import sections
 from talm_sim.types import (
     AwarenessAnswer,
     AwarenessKind,
@@ -80,7 +80,7 @@ def page(
     episode: Episode = EPISODE, scenario: Scenario | None = SCENARIO, verdicts: list[Verdict] | None = None, added: list[Section] | None = None
 ) -> str:
     console = Console(file=io.StringIO(), width=80, markup=False, highlight=False)
-    found = list(sections(episode, scenario)) if added is None else added
+    found = added if added is not None else list(sections(episode, scenario)) if scenario else []
     console.print(transcript(episode, scenario, VERDICTS if verdicts is None else verdicts, found))
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()

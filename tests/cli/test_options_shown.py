@@ -1,0 +1,53 @@
+"""An episode's page shows the options with what the model made of them."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+from rich.console import Console
+
+from talm_sim.cli.transcript import transcript
+from talm_sim.tasks.when2call.sections import sections
+from talm_sim.types import Behaviour, Choice, Episode, Option, OptionScore, Scenario, Termination, Turn, Verdict
+
+TEXTS = {"direct": "It is warm.", "tool_call": '{"name": "now", "arguments": {}}', "request_for_info": "Where?\x1b[31m", "cannot_answer": "No."}
+SCENARIO = Scenario(
+    id="w",
+    task="when2call",
+    group="request_for_info",
+    turns=(Turn(messages=({"role": "user", "content": "Weather?"},)),),
+    shown_tools=('{"name": "now"}',),
+    target=Choice(gold=Behaviour.REQUEST_FOR_INFO, options=tuple(Option(behaviour=Behaviour(name), text=text) for name, text in TEXTS.items())),
+)
+
+
+def page(episode: Episode, *verdicts: Verdict) -> str:
+    out = StringIO()
+    Console(file=out, width=80, no_color=True).print(transcript(episode, SCENARIO, verdicts, list(sections(episode, SCENARIO))))
+    return out.getvalue()
+
+
+def test_a_scored_item_shows_right_and_chosen_and_no_control_characters() -> None:
+    scores = tuple(OptionScore(behaviour=Behaviour(name), logprob=-float(n), tokens=3, size=10) for n, name in enumerate(TEXTS, 1))
+    episode = Episode(id="w", scenario_id="w", group="request_for_info", model="m/x", option_scores=scores, termination=Termination.ANSWERED)
+    text = page(episode)
+    lines = {line.split()[0]: line for line in text.splitlines() if line.split() and line.split()[0] in TEXTS}
+    assert lines["direct"].rstrip().endswith("chosen")
+    assert lines["request_for_info"].rstrip().endswith("right")
+    assert "-0.1000 a byte" in lines["direct"]
+    assert "\x1b" not in text
+    assert "Verdicts" not in text
+    assert all(len(line) <= 80 for line in text.splitlines())
+
+
+def test_a_free_answer_shows_the_label_it_was_given() -> None:
+    episode = Episode(id="w", scenario_id="w", group="request_for_info", model="m/x", answer="Where?", termination=Termination.ANSWERED)
+    verdict = Verdict(episode_id="w", judge="behaviour", value=True, label="request_for_info")
+    assert "behaviour: pass (request_for_info)" in page(episode, verdict)
+
+
+def test_an_item_that_did_not_fit_says_so() -> None:
+    episode = Episode(
+        id="w", scenario_id="w", group="request_for_info", model="m/x", termination=Termination.CONTEXT_OVERFLOW, error="9,000 tokens"
+    )
+    assert "9,000 tokens" in page(episode)
