@@ -99,7 +99,7 @@ def test_shell_completion_knows_the_commands() -> None:
         (["run", "--model", "sim/oracle", "--tools", "live", "--perturb", "http-501"], "unknown perturbation 'http-501'. Did you mean"),
         (["run", "--model", "sim/oracle", "--tools", "live", "--perturb", "http-500:q=1"], "unknown option 'q'"),
         (["run", "--live", "--replay"], "--live and --replay exclude each other."),
-        (["run", "--human", "martian"], "--human: unknown responder 'martian'. Known: none, terminal, recorded, simulated."),
+        (["run", "--human", "martian"], "--human: unknown responder 'martian'. Known: terminal, recorded, simulated."),
         (["run", "--judge", "llm"], "judge 'llm' needs a model"),
         (["resume"], "Missing argument 'RUN'."),
         (["resume", "nowhere"], "nowhere: no such run."),

@@ -186,7 +186,6 @@ def test_of_two_tasks_the_last_one_counts() -> None:
         ("task = 3", "c.toml: task: write the name of a task, in quotes."),
         ('plugin = "no_such_module"', "c.toml: plugin no_such_module: cannot be imported: ModuleNotFoundError"),
         ("plugin = 3", "c.toml: plugin: write names of modules, in quotes."),
-        ('judge = "reference"', 'c.toml: judge: write a list, such as ["A", "B"].'),
         ('model_options = "x"', "c.toml: model_options: write a table of names and values."),
         ("x = [", "c.toml: not valid TOML: "),
     ],

@@ -25,9 +25,9 @@ import sys
 from pathlib import Path
 from typing import ClassVar
 from talm_sim.errors import PrerequisiteError
-from talm_sim.scenarios.load import load_scenarios
+from talm_sim.tasks import find_task
 try:
-    print(*(one.id for one in load_scenarios(["tool_call", "cannot_answer"], Path(sys.argv[1]), task="when2call")))
+    print(*(one.id for one in find_task("when2call").read(["tool_call", "cannot_answer"], Path(sys.argv[1]))))
 except PrerequisiteError as err:
     print(err)
 """

@@ -135,7 +135,7 @@ def test_underspecified_by_the_information_question() -> None:
     assert values(rows, "unexpected") == [True, False, False, False, False]
     assert values(rows, "skip") == [False, False, False, True, False]
     assert not any("interaction" in row.values or "questions" in row.values for row in rows)
-    assert rows[4].labels == {"human": "none", "awareness": "unparsed", "pass_judge": "reference"}
+    assert rows[4].labels == {"human": "none", "said": "unparsed", "pass_judge": "reference"}
     assert not any(row.why or row.not_scored for row in rows)
 
 
@@ -157,7 +157,7 @@ def test_replaceable_takes_idk_as_aware_and_no_as_unexpected() -> None:
 def test_perfect_goes_by_the_tool_question_and_skips_by_either() -> None:
     run = Run().add("perfect", "yes", True).add("perfect", "no", False).add("perfect", "yes", False, other="no").add("perfect", "idk", True)
     assert shares(run.summary("perfect")) == [(2, 4), (2, 4), (1, 4), (2, 4), None]
-    assert [row.labels["awareness"] for row in run.rows()] == ["yes", "no", "yes", "idk"]
+    assert [row.labels["said"] for row in run.rows()] == ["yes", "no", "yes", "idk"]
 
 
 def test_interaction_is_over_the_episodes_not_skipped_and_needs_a_person() -> None:
