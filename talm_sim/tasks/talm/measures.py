@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from talm_sim.judges.stats import average_of_rates, share
 from talm_sim.scenarios.missing import describe_missing
@@ -118,16 +119,13 @@ def _rows_of(name: str, group: Sequence[_Seen], table: VerdictTable, partner: _P
     with_human = any(one.human != "none" for one in scored)
     found = []
     for one in group:
-        row = Row(episode=one.id, scenario=one.scenario, base=one.base, epoch=one.epoch, group=name, not_scored=one.not_scored)
+        more: dict[str, Any] = {}
         if not one.not_scored:
             labels = {"human": one.human, "said": one.awareness, "pass_judge": passes.judge, "raw_judge": passes.raw_judge}
-            row = row.model_copy(
-                update={
-                    "values": _values(one, GROUPS.get(name, _UNKNOWN), passes, partner, asked=asked, with_human=with_human),
-                    "labels": {key: str(label) for key, label in labels.items() if label},
-                    "why": {} if passes.judge else {"pass_rate": passes.reason},
-                }
-            )
+            more["values"] = _values(one, GROUPS.get(name, _UNKNOWN), passes, partner, asked=asked, with_human=with_human)
+            more["labels"] = {key: str(label) for key, label in labels.items() if label}
+            more["why"] = {} if passes.judge else {"pass_rate": passes.reason}
+        row = Row(episode=one.id, scenario=one.scenario, base=one.base, epoch=one.epoch, group=name, not_scored=one.not_scored, **more)
         found.append(row)
     return found
 
