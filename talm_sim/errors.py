@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-__all__ = ["CassetteMissError", "ContextOverflowError", "PrerequisiteError", "ProviderError", "ToolError", "did_you_mean"]
+__all__ = ["CassetteMissError", "ContextOverflowError", "PrerequisiteError", "ProviderError", "RefusedError", "ToolError", "did_you_mean"]
 
 
 class ToolError(Exception):
@@ -23,6 +23,10 @@ class ToolError(Exception):
 
 class PrerequisiteError(Exception):
     """The user must mend something. The message is one line that names the place and the mend; the command exits with 2."""
+
+
+class RefusedError(PrerequisiteError):
+    """A model's server turned requests away before it had answered any: a wrong key, name or address, which no further request mends."""
 
 
 class CassetteMissError(Exception):

@@ -64,7 +64,12 @@ def plan(job: Job[Any], shared: Shared) -> tuple[Job[Any], list[Scenario]]:
 
 @asynccontextmanager
 async def build(
-    job: Job[Any], scenarios: Sequence[Scenario], shared: Shared, begun_with: Mapping[str, str] | None = None
+    job: Job[Any],
+    scenarios: Sequence[Scenario],
+    shared: Shared,
+    begun_with: Mapping[str, str] | None = None,
+    *,
+    answered: bool = False,
 ) -> AsyncIterator[Built]:
     """Open a planned job, and try it: before the run exists, so that a failed start leaves nothing behind.
 
@@ -73,12 +78,13 @@ async def build(
         scenarios: What is run, in order.
         shared: What other runs of the session opened.
         begun_with: Of a run that goes on: digests of the texts it began with.
+        answered: Of a run that goes on: whether its model's server answered before, so that a refusal is one episode's affair.
 
     Raises:
         PrerequisiteError: Something the run needs is missing: a key, a recording, a package, a port; or a text is not the one it began with.
     """
     grader = await open_grader(job, scenarios, shared)
-    async with job.task.open(job, shared) as opened:
+    async with job.task.open(job.having(fail_fast=False) if answered else job, shared) as opened:
         _check_wording(opened, begun_with or {})
         opened.check(scenarios)
         built = Built(opened, scenarios, grader, shared.library(opened.job.config.cassettes))
