@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except click.exceptions.NoArgsIsHelpError as err:
         click.echo(err.ctx.get_help())  # what Click raises holds the page as an error's text
-        return 0
+        code = 0
     except click.ClickException as err:
         return _complain(err.format_message())
     except (click.Abort, KeyboardInterrupt):
