@@ -121,9 +121,8 @@ def require_vllm(name: str) -> None:
         PrerequisiteError: It is not.
     """
     if find_spec("vllm") is None:
-        raise PrerequisiteError(
-            f"{name}: vLLM is not installed: {pip_install('vllm')} on a machine with a GPU; on a plain CPU run scripts/local_vllm.sh and use its environment."
-        )
+        plain = "on a plain CPU run scripts/local_vllm.sh and use its environment"
+        raise PrerequisiteError(f"{name}: vLLM is not installed: {pip_install('vllm')} on a machine with a GPU; {plain}.")
 
 
 def is_cpu_build() -> bool:
