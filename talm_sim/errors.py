@@ -5,7 +5,16 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-__all__ = ["CassetteMissError", "ContextOverflowError", "PrerequisiteError", "ProviderError", "RefusedError", "ToolError", "did_you_mean"]
+__all__ = [
+    "CassetteMissError",
+    "ContextOverflowError",
+    "PrerequisiteError",
+    "ProviderError",
+    "RefusedError",
+    "ToolError",
+    "did_you_mean",
+    "pip_install",
+]
 
 
 class ToolError(Exception):
@@ -52,3 +61,26 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     names = list(known)
     near = difflib.get_close_matches(word, names, n=1, cutoff=0.5)
     return f" Did you mean '{near[0]}'?" if near else f" Known: {', '.join(names)}."
+
+
+def pip_install(extra: str) -> str:
+    """The command that adds an extra, from where the package itself was installed: a checkout, a wheel, or the index.
+
+    >>> pip_install("pandas").startswith("pip install '")
+    True
+    """
+    import json
+    from importlib.metadata import PackageNotFoundError, distribution
+    from pathlib import Path
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
+
+    try:
+        origin = json.loads(distribution("talm-sim").read_text("direct_url.json") or "{}")
+    except (PackageNotFoundError, ValueError):
+        origin = {}
+    url = str(origin.get("url", ""))
+    if "dir_info" not in origin:
+        return f"pip install 'talm-sim[{extra}]{f' @ {url}' if url else ''}'"
+    place = Path(url2pathname(urlsplit(url).path))
+    return f"pip install '{'.' if place == Path.cwd() else place}[{extra}]'"

@@ -23,7 +23,7 @@ from talm_sim.runs.manifest import wording_digests
 from talm_sim.runs.resolve import settled
 from talm_sim.runs.store import RunStore
 from talm_sim.tasks import Job, Opened, Recorded
-from talm_sim.tasks.keys import recording_key
+from talm_sim.tasks.keys import differences, recorded_settings, recording_key
 from talm_sim.tasks.shared import Shared
 from talm_sim.types import Episode, Scenario, Termination
 
@@ -55,9 +55,9 @@ def plan(job: Job[Any], shared: Shared) -> tuple[Job[Any], list[Scenario]]:
         PrerequisiteError: A scenario, judge, wording or recording it needs is not there.
     """
     scenarios = job.task.load(job)
-    groups = sorted({scenario.group for scenario in scenarios})
+    first = {scenario.group: scenario.id for scenario in reversed(scenarios)}
     known = job.config.scenarios is None or job.config.cassettes is not None
-    job = settled(job, Recorded(shared.library(job.config.cassettes), groups, known))
+    job = settled(job, Recorded(shared.library(job.config.cassettes), first, known))
     check_judges(job)
     return job, scenarios
 
@@ -120,6 +120,7 @@ class Runner:
         self._config = built.job.config
         self._library = built.library
         self._key = recording_key(built.job)
+        self._settings = recorded_settings(built.job)
 
     async def __call__(
         self,
@@ -148,6 +149,8 @@ class Runner:
         for player in (players.tools, players.model):
             if player is not None:
                 player.save()
+        if self._config.models is Traffic.RECORD:
+            self._library.save_settings(self._config.model, self._key, self._settings)
         if self._config.models is Traffic.RECORD and isinstance(result, Episode) and result.human_events:
             answers = [
                 RecordedAnswer(
@@ -198,10 +201,18 @@ async def _check_recorded(built: Built) -> None:
         result = await runner(scenario, epoch=config.epochs, attempt=1)
         begun = result.model_turns or (isinstance(result, Episode) and result.awareness)
         if isinstance(result, Episode) and result.termination is Termination.REPLAY_MISS and not begun:
-            raise PrerequisiteError(
-                f"model '{config.model}': {scenario.id}, epoch {config.epochs}, was not recorded with these settings; "
-                "add --live, or keep to the settings of the recording."
-            )
+            what = f"{scenario.id}, epoch {config.epochs}, was not recorded{_unlike(built)}"
+            raise PrerequisiteError(f"model '{config.model}': {what}; add --live, or keep to the settings of the recording.")
+
+
+def _unlike(built: Built) -> str:
+    """What the nearest recording of the model was made with instead."""
+    known = built.library.settings(built.job.config.model)
+    if recording_key(built.job) in known:
+        return ""  # only this one is missing
+    here = recorded_settings(built.job)
+    nearest = min((list(differences(here, there)) for there in known.values()), key=len, default=[])
+    return " with these settings" + (f", but with {', '.join(nearest)}" if nearest else "")
 
 
 async def _reconcile(store: RunStore, saver: BaseCheckpointSaver[Any], graph: Any) -> None:
