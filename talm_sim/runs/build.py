@@ -58,8 +58,7 @@ def plan(job: Job[Any], shared: Shared) -> tuple[Job[Any], list[Scenario]]:
     groups = sorted({scenario.group for scenario in scenarios})
     known = job.config.scenarios is None or job.config.cassettes is not None
     job = settled(job, Recorded(shared.library(job.config.cassettes), groups, known))
-    check_judges(job)
-    return job, scenarios
+    return check_judges(job), scenarios
 
 
 @asynccontextmanager
