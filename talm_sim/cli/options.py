@@ -308,15 +308,15 @@ def _task_of(args: list[str], *, stored: bool) -> Any:
 
 
 def _stored_tasks(args: list[str]) -> Iterator[Any]:
-    """The task of the run that a command line names: the first word that names one."""
-    from talm_sim.runs.manifest import find_run, read_manifest
+    """The task of the run that a command line names: the first word that names one, whole names before beginnings of one."""
+    from talm_sim.runs.manifest import MANIFEST, find_run, read_manifest
     from talm_sim.tasks.registry import find_task
 
-    directories = [*_values_of("--run-dir", args), os.environ.get(f"{ENV_PREFIX}RUN_DIR") or "runs"]
-    for word in args:
-        if not word.startswith("-"):
-            with contextlib.suppress(PrerequisiteError):
-                yield find_task(read_manifest(find_run(word, Path(directories[0]))).config.task)
+    run_dir = Path([*_values_of("--run-dir", args), os.environ.get(f"{ENV_PREFIX}RUN_DIR") or "runs"][0])
+    words = [word for word in args if not word.startswith("-")]
+    for word in sorted(words, key=lambda word: not any((place / word / MANIFEST).is_file() for place in (Path(), run_dir))):
+        with contextlib.suppress(PrerequisiteError):
+            yield find_task(read_manifest(find_run(word, run_dir)).config.task)
 
 
 def _values_of(flag: str, args: list[str]) -> list[str]:

@@ -178,7 +178,7 @@ async def judge_async(run: Path | str, *, on_event: OnEvent = ignore_events, **s
     job = overridden(stored.job, scoring, {Scope.SCORING, Scope.OPERATIONAL}, verb="judge", otherwise="that is not for a judge to change.")
     named = {f"judge {name}" for name in job.config.judge}
     check_brought({thing: origin for thing, origin in stored.manifest.brought.items() if thing in named}, str(stored.path))
-    check_judges(job)
+    job = check_judges(job)
     async with Shared() as shared:
         grader = await open_grader(job, stored.scenarios(), shared)
         async with RunStore.open(stored.path) as store:

@@ -58,8 +58,7 @@ def plan(job: Job[Any], shared: Shared) -> tuple[Job[Any], list[Scenario]]:
     first = {scenario.group: scenario.id for scenario in reversed(scenarios)}
     known = job.config.scenarios is None or job.config.cassettes is not None
     job = settled(job, Recorded(shared.library(job.config.cassettes), first, known))
-    check_judges(job)
-    return job, scenarios
+    return check_judges(job), scenarios
 
 
 @asynccontextmanager

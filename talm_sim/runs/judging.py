@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from talm_sim.config import RunConfig, Scope, Traffic
@@ -47,8 +48,11 @@ def judge_names(job: Job[Any]) -> tuple[str, ...]:
     return in_order(job.config.judge or job.task.judges(job))
 
 
-def check_judges(job: Job[Any]) -> None:
-    """See that a job's judges are there and have the model and the wording they need, before anything is run.
+def check_judges(job: Job[Any]) -> Job[Any]:
+    """See that a job's judges are there and have the model, the wording and the run they need, before anything is run.
+
+    Returns:
+        The job, the run it is paired with by its full name.
 
     Raises:
         PrerequisiteError: A judge is unknown, another task's own, or lacks its model; or the prompt file is broken.
@@ -67,10 +71,14 @@ def check_judges(job: Job[Any]) -> None:
         if "model" in judge_class(name).needs and job.config.judge_model is None:
             raise PrerequisiteError(f"judge '{name}' needs a model: add --judge-model PROVIDER/NAME.")
     if isinstance(job.options, PairedOptions) and job.options.paired_run is not None:
+        named, run_dir = job.options.paired_run, job.config.run_dir
         try:
-            find_run(job.options.paired_run, job.config.run_dir)
+            found = find_run(named, run_dir)
         except PrerequisiteError as err:
             raise PrerequisiteError(f"--paired-run: {err}") from None
+        if found not in (named, run_dir / named):  # what is stored must mean the same run tomorrow
+            job = job.having(paired_run=Path(found.name) if found.parent == run_dir else found)
+    return job
 
 
 def _owner(judge: str) -> str:

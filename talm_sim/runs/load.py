@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from talm_sim.config import RunConfig
-from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.errors import PrerequisiteError, did_you_mean, full_name
 from talm_sim.runs import records
 from talm_sim.runs.database import connect_reader
 from talm_sim.runs.extensions import check_brought
 from talm_sim.runs.lease import Owner, owner_of
-from talm_sim.runs.manifest import MANIFEST, RunManifest, find_run, read_manifest
+from talm_sim.runs.manifest import RunManifest, find_run, read_manifest, run_names
 from talm_sim.runs.questions import Question, unanswered
 from talm_sim.runs.tables import episode_record, frame, summary_with, with_judges
 from talm_sim.tasks import Job, PairedOptions, job_of
@@ -189,12 +189,17 @@ class StoredRun:
             yield from records.episodes(conn, group)
 
     def episode(self, episode_id: str) -> Episode:
-        """One finished episode.
+        """One finished episode, by its id or the beginning of it.
 
         Raises:
-            PrerequisiteError: It is unknown or not finished.
+            PrerequisiteError: It is unknown or not finished, or several ids begin so.
         """
         with self._reading() as conn:
+            every = [
+                row[0]
+                for row in conn.execute("SELECT id FROM episodes UNION SELECT episode_id FROM attempts UNION SELECT episode_id FROM waiting")
+            ]
+            episode_id = full_name(episode_id, every, "episodes") or episode_id
             found = records.episode(conn, episode_id)
             if found is not None:
                 return found
@@ -294,18 +299,17 @@ class StoredRun:
 
 
 def load_run(run: Path | str, run_dir: Path = Path("runs")) -> StoredRun:
-    """Open a stored run, given as a path or by its name in `run_dir`.
+    """Open a stored run; it is named as for `find_run`: by directory, name, the beginning of a name, or `latest`.
 
     Raises:
-        PrerequisiteError: There is no such run, or it cannot be read.
+        PrerequisiteError: There is no such run, several names begin so, or it cannot be read.
     """
     return StoredRun(find_run(run, run_dir))
 
 
 def list_runs(run_dir: Path) -> list[RunInfo]:
     """The runs in a directory, oldest first; a damaged one is listed with its problem."""
-    directories = sorted(path.parent for path in run_dir.glob(f"*/{MANIFEST}") if not path.parent.name.startswith("."))
-    return sorted((_info(directory) for directory in directories), key=lambda info: (info.created, info.id))
+    return sorted((_info(run_dir / name) for name in run_names(run_dir)), key=lambda info: (info.created, info.id))
 
 
 def _info(directory: Path) -> RunInfo:

@@ -18,7 +18,8 @@ from talm_sim.cli.table import table_lines
 from talm_sim.cli.text import one_line
 from talm_sim.errors import PrerequisiteError
 from talm_sim.recordings.files import write_atomically
-from talm_sim.runs.load import StoredRun, list_runs, load_run
+from talm_sim.runs.load import StoredRun, load_run
+from talm_sim.runs.manifest import LATEST
 
 __all__ = ["command"]
 
@@ -51,7 +52,7 @@ def command(
         raise click.UsageError("--rows go with --csv or --json.")
     if page is not None and page.suffix.lower() not in {".html", ".htm"}:
         raise PrerequisiteError(f"--html {page}: the name must end in .html.")
-    stored = [load_run(run, run_dir) for run in runs] or [_newest(run_dir)]
+    stored = [load_run(run, run_dir) for run in runs or (LATEST,)]
     if page is not None or picture is not None:
         _write(_told_apart([block_of(item) for item in stored], stored), page, picture)
         if not (as_json or as_csv or as_markdown or rows):
@@ -92,10 +93,3 @@ def _told_apart(blocks: Sequence[Block], runs: Sequence[StoredRun]) -> list[Bloc
     return [
         replace(block, title=f"{block.title} [{run.id}]") if times[block.title] > 1 else block for block, run in zip(blocks, runs, strict=True)
     ]
-
-
-def _newest(run_dir: Path) -> StoredRun:
-    sound = [info for info in list_runs(run_dir) if not info.problem]
-    if not sound:
-        raise PrerequisiteError(f"{run_dir} holds no run; start one with: talm-sim run --split underspecified")
-    return load_run(sound[-1].path)
