@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from talm_sim.errors import PrerequisiteError
+from talm_sim.runs.desk import Question, ready_episodes, unanswered
 from talm_sim.runs.events import EpisodeFinished, EpisodeStarted, EpisodeWaiting, OnEvent, ignore_events
-from talm_sim.runs.questions import Question, ready_episodes, replies_to, unanswered
 from talm_sim.runs.store import Paused, RunStore
 from talm_sim.types import Episode, Scenario, episode_id
 
@@ -197,12 +197,17 @@ class _Batch:
 
     async def _episode(self, job: _Job) -> None:
         paused = job.paused
+        replies = None if paused is None else await self._store.take_up(job.episode_id, job.attempt)
+        if paused is not None and replies is None:  # an answer was taken back at the last moment
+            self._in_flight -= 1
+            self._paused[job.episode_id] = paused
+            self._wake.set()
+            return
         self._on_event(EpisodeStarted(job.episode_id, job.attempt, resumed=paused is not None))
         if paused is None:
             self._store.begin(job.episode_id, job.attempt)
             result = await self._runner(job.scenario, epoch=job.epoch, attempt=job.attempt)
         else:
-            replies = replies_to(self._store.reader, job.episode_id, job.attempt)
             result = await self._runner(job.scenario, epoch=job.epoch, attempt=job.attempt, resume=replies, state=paused.state)
         # The next one need not wait for this one's commit; where the runner failed, there is no next one.
         self._in_flight -= 1

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from talm_sim.runs import questions, records
+from talm_sim.runs import desk, records
 from talm_sim.runs.database import connect_owner, connect_reader, pack
 from talm_sim.runs.lease import acquire
 from talm_sim.runs.writer import Writer
@@ -20,6 +20,7 @@ from talm_sim.types import Episode, Scenario, Termination, Verdict
 
 if TYPE_CHECKING:
     from talm_sim.agent.episode import Waiting
+    from talm_sim.agent.humans import HumanReply
 
 __all__ = ["Paused", "RunStore", "write_episode", "write_verdict"]
 
@@ -134,13 +135,24 @@ class RunStore:
         changed, self._seen_version = version != self._seen_version, version
         return changed
 
-    async def reply(self, key: questions.Key, text: str, declined: questions.Declined, responder: str) -> None:
+    async def reply(self, key: desk.Key, text: str, declined: desk.Declined, responder: str) -> None:
         """Commit an answer given in this process; an earlier one stands."""
 
         def change(conn: sqlite3.Connection) -> None:
-            questions.insert_answer(conn, key, text, declined, responder)
+            desk.insert_answer(conn, key, text, declined, responder)
 
         await self._writer.commit(change)
+
+    async def take_up(self, episode_id: str, attempt: int) -> dict[str, HumanReply] | None:
+        """Let a waiting episode go on: the answers it goes on with, by interrupt id; None where one was withdrawn meanwhile."""
+        taken = False
+
+        def change(conn: sqlite3.Connection) -> None:
+            nonlocal taken
+            taken = desk.take_up(conn, episode_id, attempt)
+
+        await self._writer.commit(change)
+        return desk.replies_to(self.reader, episode_id, attempt) if taken else None
 
     # --- verdicts ---------------------------------------------------------------------------------------------------------------------
 
