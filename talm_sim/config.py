@@ -23,6 +23,7 @@ __all__ = [
     "DEFAULT_MODEL",
     "ENV_PREFIX",
     "Limit",
+    "LogLevel",
     "ModelName",
     "OptionsModel",
     "ProviderOptions",
@@ -144,6 +145,10 @@ Limit = Annotated[str, BeforeValidator(_number_as_text), AfterValidator(_valid_l
 """`N` or `A-B`; see `parse_limit`."""
 
 
+LogLevel = Literal["debug", "info", "warning", "error"]
+"""How much of what happens is logged."""
+
+
 class RunConfig(OptionsModel):
     """Everything that decides a run. A name that is no field here is the task's own and stands in `options`."""
 
@@ -176,8 +181,11 @@ class RunConfig(OptionsModel):
     max_connections: int = option(16, OPE, "Model requests in flight.", metavar="N", ge=1)
     max_retries: int = option(5, OPE, "Retries of a failed request.", metavar="N", ge=0)
     timeout: float = option(600.0, OPE, "Seconds one request may take.", metavar="S", gt=0)
+    fail_fast: bool = option(True, OPE, "End if the first request is refused.")
     controls: bool = option(False, OPE, "Print the control models' rows as well.")
     display: Literal["full", "plain", "json", "none"] = option("full", OPE, "full, plain, json or none.", metavar="NAME")
+    quiet: bool = option(False, OPE, "No progress, legend or hints.", flag="-q")
+    log_level: LogLevel | None = option(None, OPE, "debug, info, warning or error.", metavar="NAME")
     plugin: tuple[str, ...] = option((), OPE, "Module of yours to import first; repeatable.", metavar="MODULE")
 
     if TYPE_CHECKING:  # which names are right, the task decides

@@ -10,10 +10,12 @@ __all__ = [
     "ContextOverflowError",
     "PrerequisiteError",
     "ProviderError",
+    "RefusedError",
     "ToolError",
     "did_you_mean",
     "full_name",
     "listed",
+    "pip_install",
 ]
 
 
@@ -32,6 +34,10 @@ class ToolError(Exception):
 
 class PrerequisiteError(Exception):
     """The user must mend something. The message is one line that names the place and the mend; the command exits with 2."""
+
+
+class RefusedError(PrerequisiteError):
+    """A model's server turned requests away before it had answered any: a wrong key, name or address, which no further request mends."""
 
 
 class CassetteMissError(Exception):
@@ -86,3 +92,26 @@ def listed(names: Sequence[str], most: int = 40) -> str:
     """Names as a message lists them: no more than `most`, and how many there are beside them."""
     more = f", and {len(names) - most:,} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
+
+
+def pip_install(extra: str) -> str:
+    """The command that adds an extra, from where the package itself was installed: a checkout, a wheel, or the index.
+
+    >>> pip_install("pandas").startswith("pip install '")
+    True
+    """
+    import json
+    from importlib.metadata import PackageNotFoundError, distribution
+    from pathlib import Path
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
+
+    try:
+        origin = json.loads(distribution("talm-sim").read_text("direct_url.json") or "{}")
+    except (PackageNotFoundError, ValueError):
+        origin = {}
+    url = str(origin.get("url", ""))
+    if "dir_info" not in origin:
+        return f"pip install 'talm-sim[{extra}]{f' @ {url}' if url else ''}'"
+    place = Path(url2pathname(urlsplit(url).path))
+    return f"pip install '{'.' if place == Path.cwd() else place}[{extra}]'"

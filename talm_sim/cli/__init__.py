@@ -34,6 +34,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         code = root.main(args=None if arguments is None else list(arguments), prog_name=PROGRAM, standalone_mode=False)
         sys.stdout.flush()
+    except click.exceptions.NoArgsIsHelpError as err:
+        click.echo(err.ctx.get_help())  # what Click raises holds the page as an error's text
+        code = 0
     except click.ClickException as err:
         return _complain(err.format_message())
     except (click.Abort, KeyboardInterrupt):

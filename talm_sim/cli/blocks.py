@@ -10,11 +10,11 @@ from talm_sim.cli.text import count
 from talm_sim.config import Traffic
 from talm_sim.runs.load import StoredRun
 from talm_sim.tasks import AgentOptions
-from talm_sim.types import Summary
+from talm_sim.types import Summary, Termination
 
 __all__ = ["FAILED", "block_of"]
 
-FAILED = ("infrastructure_error", "replay_miss")
+FAILED = tuple(end.value for end in Termination if end.failed)
 """Terminations that mean a run did not do what it should have."""
 _ON_THIS_MACHINE = {
     "sim": "a script in this process, no language model",

@@ -14,13 +14,13 @@ from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError, did_you_mean, full_name
 from talm_sim.runs import records
 from talm_sim.runs.database import connect_reader
+from talm_sim.runs.desk import Question, unanswered
 from talm_sim.runs.extensions import check_brought
 from talm_sim.runs.lease import Owner, owner_of
 from talm_sim.runs.manifest import RunManifest, find_run, read_manifest, run_names
-from talm_sim.runs.questions import Question, unanswered
 from talm_sim.runs.tables import episode_record, frame, summary_with, with_judges
 from talm_sim.tasks import Job, PairedOptions, job_of
-from talm_sim.types import Episode, Measured, Row, Scenario, Summary, ToolSpec, Verdict
+from talm_sim.types import Episode, Measured, Row, Scenario, Summary, Termination, ToolSpec, Verdict
 
 if TYPE_CHECKING:
     import pandas
@@ -44,8 +44,19 @@ class RunInfo:
     """Open questions."""
     owner: Owner | None
     """The living process that runs it; None where nobody does."""
+    failed: int = 0
+    """Finished episodes that did not do what they should have."""
     problem: str = ""
     """Why the run cannot be read; empty for a sound one."""
+
+    @property
+    def state(self) -> str:
+        """Where the run stands, in words: `done, 288 failed`."""
+        if self.problem:
+            return f"unreadable: {self.problem}"
+        state = "running" if self.owner else "done" if self.finished == self.total else "unfinished"
+        failed = f", {self.failed:,} failed" if self.failed else ""
+        return state + failed + (f", {self.waiting:,} waiting" if self.waiting else "")
 
 
 class StoredRun:
@@ -135,6 +146,18 @@ class StoredRun:
         """Episodes finished by now."""
         with self._reading() as conn:
             return int(conn.execute("SELECT count(*) FROM episodes").fetchone()[0])
+
+    @property
+    def terminations(self) -> dict[Termination, int]:
+        """How many finished episodes ended how."""
+        with self._reading() as conn:
+            ends = dict(conn.execute("SELECT termination, count(*) FROM episodes GROUP BY termination"))
+        return {end: ends[end] for end in Termination if end in ends}
+
+    @property
+    def failed(self) -> int:
+        """Finished episodes that did not do what they should have: what they met was not recorded, or no answer came."""
+        return sum(number for end, number in self.terminations.items() if end.failed)
 
     @property
     def judged(self) -> bool:
@@ -304,6 +327,7 @@ def _info(directory: Path) -> RunInfo:
             total=run.total,
             waiting=len(run.pending()),
             owner=run.owner,
+            failed=run.failed,
         )
     except PrerequisiteError as err:
         return RunInfo(directory.name, directory, "", "", "", "", 0, 0, 0, None, problem=str(err))

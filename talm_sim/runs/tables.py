@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from talm_sim.errors import PrerequisiteError
+from talm_sim.errors import PrerequisiteError, pip_install
 from talm_sim.judges.stats import share
 from talm_sim.types import AwarenessKind, Episode, Measure, Measured, Row, Summary, Verdict
 
@@ -79,5 +79,5 @@ def frame(records: Sequence[dict[str, Any]]) -> pandas.DataFrame:
     try:
         import pandas
     except ImportError:
-        raise PrerequisiteError("pandas is not installed: pip install 'talm-sim[pandas]'.") from None
+        raise PrerequisiteError(f"pandas is not installed: {pip_install('pandas')}.") from None
     return pandas.DataFrame.from_records(list(records))

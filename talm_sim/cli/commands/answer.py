@@ -12,8 +12,8 @@ from talm_sim.cli.console import stderr
 from talm_sim.cli.prompt import CLOSED, LATER, WONT_SAY, LineReader, Reply, ask
 from talm_sim.cli.text import clean, count, one_line
 from talm_sim.errors import PrerequisiteError, did_you_mean, full_name
+from talm_sim.runs.desk import AnswerStatus, Question, answer
 from talm_sim.runs.load import StoredRun, load_run
-from talm_sim.runs.questions import AnswerStatus, Question, answer
 
 __all__ = ["command"]
 

@@ -18,11 +18,12 @@ __all__ = ["command"]
 @click.command(cls=ConfigCommand, scopes=[Scope.OPERATIONAL], without=("run_dir", "run_id"), stored=True)
 @run_argument
 @run_dir_option
-def command(run: str, run_dir: Path, **options: Any) -> int:
+@click.option("--failed", default="infrastructure_error", metavar="KIND,...", help="Ends to try again, or none.", show_default=True)
+def command(run: str, run_dir: Path, failed: str, **options: Any) -> int:
     """Continue a stored run.
 
-    Finished episodes are kept; unfinished ones start again; those that waited for a person go on with the answers given meanwhile. Only how
-    the run is carried out may change: what it measures is fixed.
+    Finished episodes are kept; unfinished and failed ones start again; those that waited for a person go on with the answers given meanwhile.
+    Only how the run is carried out may change: what it measures is fixed.
     """
     stored, overrides = load_run(run, run_dir), collect(options)
     from talm_sim.cli.blocks import block_of
@@ -31,7 +32,8 @@ def command(run: str, run_dir: Path, **options: Any) -> int:
 
     display = overrides.get("display", "full")
     with watching(display) as session:
-        done = resume(stored.path, on_event=session.display, ask=session.ask, **overrides)
+        again = [kind for kind in failed.split(",") if kind not in ("", "none")]
+        done = resume(stored.path, failed=again, on_event=session.display, ask=session.ask, **overrides)
     if session.interrupted:
         return INTERRUPTED
     runs = [done, *(run_controls(done) if overrides.get("controls") else ())]

@@ -89,7 +89,7 @@ def check(file: Path | None, as_json: bool) -> int:
     with ToolService() as service:
         specs = service.specs()
         with ToolCaller(service.base_url, specs) as call:
-            problems = check_scenarios(scenarios, specs, call)
+            problems = check_scenarios(scenarios, specs, call, packaged=file is None)
     if as_json:
         print_json([{"scenario": problem.scenario, "what": problem.what, "mend": problem.mend} for problem in problems])
     else:

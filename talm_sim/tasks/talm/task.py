@@ -76,14 +76,14 @@ class TalmTask(Task[TalmOptions]):
         return {one: frozenset(specs[name].category for name in names if name in specs) for one, names in offered.items()}
 
     def settle(self, job: Job[TalmOptions], recorded: Recorded) -> Job[TalmOptions]:
-        """Replay the tools where they were recorded; with a replayed model, its recorded human answers."""
+        """Replay the tools where they were recorded; with a replayed model, ask whom the recording asked, and of two the person."""
         tools = job.config.tools
         if tools is None:
             toolless = (name for name, group in groups.GROUPS.items() if not group.has_tools)
             tools = Traffic.REPLAY if recorded.tools(without=toolless) else Traffic.LIVE
         human = job.options.human
         if human == "auto":
-            human = "recorded" if job.config.models is Traffic.REPLAY else "none"
+            human = "recorded" if job.config.models is Traffic.REPLAY and _asked(job, recorded) else "none"
         return job.having(tools=tools, human=human)
 
     def key(self, job: Job[TalmOptions]) -> Mapping[str, Any]:
@@ -198,6 +198,16 @@ _PUBLISHED = {
     "published-preference": "the win rates that came with the outputs",
 }
 """What the judges of imported runs say."""
+
+
+def _asked(job: Job[TalmOptions], recorded: Recorded) -> bool:
+    """Whether there was somebody to ask in the recording of this job, or, where it has none, in another of the model."""
+    model = job.config.model
+    asked, alone = (recorded.conversation(model, recording_key(job.having(human=human))) for human in ("recorded", "none"))
+    if asked or alone:
+        return asked
+    known = recorded.library.settings(model)
+    return not known or any(one.get("human") for one in known.values())
 
 
 def _check(scenarios: Sequence[Scenario], environment: Environment, job: Job[TalmOptions]) -> None:
