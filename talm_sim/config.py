@@ -127,6 +127,16 @@ def _valid_limit(value: str) -> str:
     return value
 
 
+def _joined(value: Any) -> Any:
+    """A list of names as one text with commas, each name once; anything else as it is."""
+    names = value.split(",") if isinstance(value, str) else value
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        return value
+    return ",".join(dict.fromkeys(filter(None, (name.strip() for name in names))))
+
+
+Names = Annotated[str, BeforeValidator(_joined)]
+"""One name or several, given as a text with commas or as a list, kept as a text with commas."""
 ModelName = Annotated[str, AfterValidator(_has_provider)]
 """A model as `provider/name`."""
 ProviderOptions = Annotated[dict[str, str], BeforeValidator(_values_as_text), AfterValidator(_no_secrets)]
@@ -143,7 +153,9 @@ class RunConfig(OptionsModel):
     """Everything that decides a run. A name that is no field here is the task's own and stands in `options`."""
 
     task: str = option("talm", GEN, "What is measured.", metavar="NAME")
-    split: str = option("all", GEN, "Groups: talm-sim tasks show TASK.", metavar="NAME")
+    split: Names = option("all", GEN, "Groups: talm-sim tasks show TASK.", metavar="S[,S]")
+    scenario: tuple[str, ...] = option((), GEN, "Only the scenario of this id; repeatable.", metavar="ID")
+    category: tuple[str, ...] = option((), GEN, "Only where such tools are used; repeatable.", metavar="NAME")
     scenarios: Path | None = option(None, GEN, "Scenarios (JSONL) in place of the packaged ones.", metavar="FILE")
     limit: Limit | None = option(None, GEN, "First N, or A to B, of each group.", metavar="N|A-B")
     epochs: int = option(1, GEN, "Times each scenario is run.", metavar="N", ge=1)

@@ -125,8 +125,9 @@ async def _planned(first: Job[Any], values: Mapping[str, Any], name: str, shared
     try:
         job = configure(first.config, {field: _as_value(first, field, value) for field, value in values.items()})
         job, scenarios = plan(job, shared)
-        content = {
-            "generation": job.values(Scope.GENERATION) | {"prompts": recording_key(job)},
+        generation = job.values(Scope.GENERATION) | {"prompts": recording_key(job)}
+        content = {  # which scenarios are named is said by the dataset
+            "generation": {name: value for name, value in generation.items() if name not in {"scenario", "category"}},
             "scoring": job.values(Scope.SCORING),
             "dataset": dataset_digest(scenarios),
         }

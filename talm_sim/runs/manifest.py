@@ -86,7 +86,7 @@ def wording_digests(texts: Mapping[str, str]) -> dict[str, str]:
 def fresh_run_id(run_dir: Path, config: RunConfig) -> str:
     """A name made of time (UTC), model and split that no run in `run_dir` has yet."""
     model = re.sub(r"[^A-Za-z0-9._-]+", "-", config.model.rpartition("/")[2]).strip("-.") or "model"
-    name = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{model[:60]}-{config.split}"
+    name = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{model[:60]}-{config.split.replace(',', '-')[:40]}"
     taken = {path.name for path in run_dir.glob(f"{name}*")} if run_dir.is_dir() else set()
     return next(candidate for candidate in (name, *(f"{name}-{n}" for n in range(2, len(taken) + 3))) if candidate not in taken)
 

@@ -42,9 +42,11 @@ def command() -> None:
 def list_(split: str, task: str, file: Path | None, as_json: bool) -> None:
     """List the scenarios of a split."""
     found = find_task(task)
-    if split not in found.splits:
-        raise PrerequisiteError(f"--split: unknown split '{split}'.{did_you_mean(split, found.splits)}")
-    scenarios = found.read(found.splits[split], file)
+    try:
+        groups = found.groups(split)
+    except PrerequisiteError as err:
+        raise PrerequisiteError(f"--split: {err}") from None
+    scenarios = found.read(groups, file)
     if as_json:
         print_json([scenario.model_dump(mode="json") for scenario in scenarios])
         return
