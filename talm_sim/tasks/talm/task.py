@@ -110,7 +110,8 @@ class TalmTask(Task[TalmOptions]):
         prompts = load_prompts(config.prompts, self.name, list_tasks())
         kind = None if options.human == "none" else responder_kind(options.human)
         tools = await shared.tools(config)
-        clock = VirtualClock() if config.tools is Traffic.REPLAY else RealClock()
+        scripted = config.model.startswith("sim/") or Traffic.REPLAY in (config.models, config.tools)
+        clock = VirtualClock if scripted else RealClock
         environment = Environment(tools.specs, tools.client, perturb=options.perturb, seed=config.seed, clock=clock)
         model = await shared.model(config)
         rules = TalmRules(prompts, {name: group.asked for name, group in groups.GROUPS.items()}, options.turn_limit, options.token_limit)
