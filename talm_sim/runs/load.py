@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from talm_sim.runs.manifest import RunManifest, find_run, read_manifest, run_nam
 from talm_sim.runs.tables import episode_record, frame, summary_with, with_judges
 from talm_sim.tasks import Job, PairedOptions, job_of
 from talm_sim.types import Episode, Measured, Row, Scenario, Summary, Termination, ToolSpec, Verdict
+from talm_sim.types.measures import summary_table
 
 if TYPE_CHECKING:
     import pandas
@@ -73,6 +75,17 @@ class StoredRun:
 
     def __repr__(self) -> str:
         return f"StoredRun({str(self.path)!r})"
+
+    def _repr_html_(self) -> str:
+        model = self.manifest.config.model
+        control = "control: " if model.startswith("sim/") else ""
+        failed = f", {self.failed:,} failed" if self.failed else ""
+        title = f"{self.id}: {control}{model}, {self.finished:,} of {self.total:,} episodes finished{failed}"
+        try:
+            table = summary_table([((), one) for one in self.summary()])
+        except PrerequisiteError as err:  # what cannot be counted here is still a run
+            table = f"<p>{escape(str(err))}</p>"
+        return f"<p>{escape(title)}</p>{table}"
 
     @property
     def id(self) -> str:
