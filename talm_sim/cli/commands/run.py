@@ -15,8 +15,8 @@ __all__ = ["command"]
 def command(**options: Any) -> int:
     """Run episodes and print the table.
 
-    Without options: replays the shipped recording of a small real model over every group, with its recorded human; no key, no network. A
-    model without a recording is run live, and that is said first.
+    Without options: replays a small real model's recording over every group; no key, no network. A model without one is run live, and
+    that is said first.
     """
     config = given_config(options)
     from talm_sim.cli.blocks import block_of
