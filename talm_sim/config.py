@@ -166,6 +166,8 @@ class RunConfig(OptionsModel):
     timeout: float = option(600.0, OPE, "Seconds one request may take.", metavar="S", gt=0)
     controls: bool = option(False, OPE, "Print the control models' rows as well.")
     display: Literal["full", "plain", "json", "none"] = option("full", OPE, "full, plain, json or none.", metavar="NAME")
+    quiet: bool = option(False, OPE, "No progress, legend or hints.", flag="-q")
+    against: Literal["paper"] | None = option(None, OPE, "paper: print its published rows below.", metavar="paper")
     plugin: tuple[str, ...] = option((), OPE, "Module of yours to import first; repeatable.", metavar="MODULE")
 
     if TYPE_CHECKING:  # which names are right, the task decides

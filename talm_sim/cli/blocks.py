@@ -24,8 +24,15 @@ _ON_THIS_MACHINE = {
 _REASONS = {"context_overflow": "context_overflow (prompt too long for the model)"}
 
 
-def block_of(stored: StoredRun) -> Block:
-    """Summarize a stored run."""
+def block_of(stored: StoredRun, *, against: str | None = None, on_screen: bool = False) -> Block:
+    """Summarize a stored run.
+
+    Args:
+        stored: The run.
+        against: `paper` for the published rows below its own.
+        on_screen: Whether it is for a person to look at: below what everybody sees first, the replayed shipped recording, the published rows
+            stand without being asked for.
+    """
     job, summaries = stored.job, stored.summary()
     control = job.config.model.startswith("sim/")
     label = job.task.label(stored)
@@ -39,7 +46,16 @@ def block_of(stored: StoredRun) -> Block:
         *_group_notes(summaries),
         *(f"{name}: {text}" for name, text in stored.manifest.notes.items()),
     ]
-    return Block(title, summaries, notes, control)
+    terms = {term: meaning for term, meaning in job.task.terms.items() if term in label}
+    beside = job.task.beside(stored) if against == "paper" or (on_screen and _shipped(stored)) else None
+    paper = beside.rows(summary.group for summary in summaries if summary.n) if beside else None
+    return Block(title, summaries, notes, control, terms, paper)
+
+
+def _shipped(stored: StoredRun) -> bool:
+    """Whether the run replays the recordings that come with the package."""
+    config = stored.config
+    return config.models is Traffic.REPLAY and config.cassettes is None and not stored.imported
 
 
 def _traffic(stored: StoredRun) -> str:

@@ -70,10 +70,10 @@ def watching(display_name: str, again: str = "") -> Iterator[Session]:
         click.echo(f"\ninterrupted; {f'all that is finished is kept. Continue with: {again}' if again else 'nothing had begun'}", err=True)
 
 
-def print_blocks(blocks: Sequence[Block]) -> None:
-    """Print the table on standard output."""
+def print_blocks(blocks: Sequence[Block], *, explained: bool = True) -> None:
+    """Print the table on standard output, with a legend where it is to be explained."""
     console = stdout()
-    for line in table_lines(blocks):
+    for line in table_lines(blocks, explained=explained):
         console.print(line, soft_wrap=True)
 
 
