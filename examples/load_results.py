@@ -1,4 +1,4 @@
-"""Read a stored run: how its episodes ended, and the first question a person was asked. Usage: load_results.py [RUN]; without RUN, the newest."""
+"""Read a stored run: how its episodes ended, and what a person was asked first. Usage: load_results.py [RUN], by default the newest."""
 
 from __future__ import annotations
 

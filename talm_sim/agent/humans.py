@@ -14,10 +14,12 @@ from talm_sim.types import Scenario, ToolSpec
 if TYPE_CHECKING:
     from talm_sim.recordings import RecordedAnswer
 
-__all__ = ["DONT_KNOW", "HumanReply", "RecordedResponder", "Responder", "SimulatedResponder", "question_digest"]
+__all__ = ["DONT_KNOW", "WONT_SAY", "HumanReply", "RecordedResponder", "Responder", "SimulatedResponder", "question_digest"]
 
 DONT_KNOW = "Sorry, I don't know."
 """What the agent reads where the person does not know."""
+WONT_SAY = "I would rather not answer that."
+"""What the agent reads where the person will not say."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from talm_sim.tasks import PaperRows
 from talm_sim.types import Matrix, Measure, Summary
 
-__all__ = ["Block", "beside", "columns", "definitions", "detailed", "legend", "lines", "papers", "placed"]
+__all__ = ["Block", "beside", "columns", "definitions", "detailed", "legend", "lines", "once", "papers", "placed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +50,22 @@ def definitions(blocks: Sequence[Block]) -> dict[str, str]:
 
 def legend(blocks: Sequence[Block]) -> str:
     """The definitions in a sentence; empty where there is nothing to define."""
-    said = "; ".join(f"{word} {meaning}" for word, meaning in definitions(blocks).items())
-    return f"n episodes scored; below a value its 95 % interval; {said}." if said else ""
+    said = "; ".join(f"{word}: {meaning}" for word, meaning in definitions(blocks).items())
+    return f"n: episodes scored; below a value: its 95 % interval; {said}" if said else ""
 
 
 def papers(blocks: Iterable[Block]) -> list[PaperRows]:
-    """The published rows that stand below these runs, each once."""
+    """The published rows that stand below these runs, each table once."""
+    return once(block.paper for block in blocks if block.paper is not None)
+
+
+def once(rows: Iterable[PaperRows]) -> list[PaperRows]:
+    """Rows of each table once, those for several runs put together."""
     found: dict[tuple[str, str], PaperRows] = {}
-    for block in blocks:
-        if block.paper is not None and block.paper.rows:
-            key = (block.paper.table.paper, block.paper.table.table)
-            if key not in found or len(found[key].rows) < len(block.paper.rows):
-                found[key] = block.paper
+    for one in rows:
+        if one.rows:
+            key = (one.table.paper, one.table.table)
+            found[key] = found[key].joined(one) if key in found else one
     return list(found.values())
 
 

@@ -16,7 +16,7 @@ from rich.text import Text
 from talm_sim.agent.humans import DONT_KNOW
 from talm_sim.cli.text import clean, count, one_line
 from talm_sim.cli.transcript import human_event_lines, tool_event_lines
-from talm_sim.runs.questions import Question
+from talm_sim.runs.desk import Question
 from talm_sim.types import Event, HumanEvent
 
 __all__ = ["CLOSED", "LATER", "WONT_SAY", "LineReader", "Reply", "ask", "question_panel"]

@@ -15,7 +15,7 @@ from talm_sim.agent.humans import HumanReply
 from talm_sim.cli.progress import Display
 from talm_sim.cli.prompt import CLOSED, LATER, LineReader, Reply, ask
 from talm_sim.runs.database import connect_reader
-from talm_sim.runs.questions import Key, Question, answer, unanswered
+from talm_sim.runs.desk import Key, Question, answer, unanswered
 
 __all__ = ["TerminalResponder"]
 

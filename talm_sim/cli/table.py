@@ -136,9 +136,9 @@ class _Table:
         if second.strip():
             yield Text(second.rstrip(), style="dim")
 
-    def paper(self, row: PaperRow) -> Iterator[Text]:
+    def paper(self, row: PaperRow, name: str) -> Iterator[Text]:
         """A published row, in grey; a star stands at what is printed otherwise."""
-        *above, label = self._labels(f"{row.model}, {row.group}", "")
+        *above, label = self._labels(name, "")
         yield from (Text(line, style="dim") for line in above)
         cells = (decimal(row.values.get(name)) + ("*" if name in row.wrong else "") for name in self._measures)
         yield Text(label + "".join(map(self._cell, cells)), style="dim")
@@ -181,7 +181,7 @@ def _paper(rows: PaperRows, summaries: Sequence[Summary]) -> Iterator[Text]:
     yield from _notes([rows.title()])
     yield Text(table.heads(""), style="dim")
     for row in rows.few():
-        yield from table.paper(row)
+        yield from table.paper(row, rows.name(row))
     yield from _notes(rows.misprints())
 
 

@@ -30,7 +30,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -43,6 +42,7 @@ from talm_sim.models.invention import invent
 from talm_sim.models.messages import text_of
 from talm_sim.models.request import ModelRequest
 from talm_sim.models.sim_choices import ChoicePolicy
+from talm_sim.models.sim_reply import declines, holds, said_value, shown
 from talm_sim.types import Choice, Fact, Facts, GoldCall, Missing, MissingKind, ModelTurn, Scenario, ToolCall, ToolSpec
 
 __all__ = ["CONTROLS", "SimModel", "open_sim"]
@@ -123,12 +123,12 @@ class _Policy:
         if self._control == "asker" and self._missing and ASK_HUMAN in offered and _ASK_ID not in results:
             return _call(ToolCall(id=_ASK_ID, name=ASK_HUMAN, arguments={"question": self._question(offered)}))
         reply = results.get(_ASK_ID, "")
-        informed = self._control == "oracle" or _holds(reply, self._missing)
+        informed = self._control == "oracle" or holds(reply, self._missing)
         for wave in self._waves:
             open_calls = [index for index in wave if f"gold-{index}" not in results and self._gold[index].tool in offered]
             if open_calls:
-                return _call(*(self._gold_call(index, offered, informed) for index in open_calls))
-        return _say(self._answer(results, reply, informed))
+                return _call(*(self._gold_call(index, offered, None if informed else reply) for index in open_calls))
+        return _say(self._answer(results, reply))
 
     async def aclose(self) -> None:
         """Do nothing: a control holds nothing."""
@@ -154,15 +154,16 @@ class _Policy:
         question = f"What is the {_words(missing.name)}?"
         return f"{question} I need this: {description}" if description else question
 
-    def _gold_call(self, index: int, offered: Mapping[str, ToolSpec], informed: bool) -> ToolCall:
+    def _gold_call(self, index: int, offered: Mapping[str, ToolSpec], reply: str | None) -> ToolCall:
+        """A gold call; with a `reply`, as somebody makes it who knows no more of what is missing than that."""
         call = self._gold[index]
         arguments = dict(call.arguments)
-        if self._missing and not informed and not _is_tool(self._missing):
-            arguments = {name: self._guessed(name, value, offered) for name, value in arguments.items()}
+        if self._missing and reply is not None and not _is_tool(self._missing):
+            arguments = {name: self._guessed(name, value, offered, reply) for name, value in arguments.items()}
         return ToolCall(id=f"gold-{index}", name=call.tool, arguments=arguments)
 
-    def _guessed(self, name: str, value: Any, offered: Mapping[str, ToolSpec]) -> Any:
-        """The value itself, or, where it is what the user left out, an invented one: the same one wherever it is needed."""
+    def _guessed(self, name: str, value: Any, offered: Mapping[str, ToolSpec], reply: str) -> Any:
+        """The value itself, or, where it is what the user left out, what the reply gives, else an invented one: the same one everywhere."""
         missing = self._missing
         assert missing is not None
         same_text = isinstance(value, str) and value == missing.value
@@ -170,15 +171,16 @@ class _Policy:
             return value
         first = next((call.tool for call in self._gold if missing.name in call.arguments), "")
         parameters = offered[first].parameters if first in offered else {}
-        return invent(parameters.get("properties", {}).get(missing.name, {}), missing.value)
+        schema = parameters.get("properties", {}).get(missing.name, {})
+        return invent(schema, missing.value) if declines(reply) else said_value(reply, schema)
 
-    def _answer(self, results: Mapping[str, str], reply: str, informed: bool) -> str:
+    def _answer(self, results: Mapping[str, str], reply: str) -> str:
         """What was found, each fact as it stands in the result that was received. Nothing is said from memory."""
         parsed = {call_id: _read(text) for call_id, text in results.items() if call_id != _ASK_ID}
         values = [(fact, _resolve(parsed.get(f"gold-{fact.call}"), fact.pointer)) for fact in self._facts]
-        lines = [f"{_words(fact.name)}: {_shown(value)}" for fact, value in values if value is not _NOT_THERE]
+        lines = [f"{_words(fact.name)}: {shown(value)}" for fact, value in values if value is not _NOT_THERE]
         lacking = any(value is _NOT_THERE for _, value in values)
-        if informed and self._missing and _is_tool(self._missing) and reply:
+        if self._missing and _is_tool(self._missing) and not declines(reply):
             lines.append(reply)
         elif lacking and self._control in {"eager", "asker"} and self._lacks_tool():
             lines.append("For the rest I would guess that all is as usual.")
@@ -207,30 +209,14 @@ def _waves(gold: Sequence[GoldCall], facts: Sequence[Fact], query: str) -> tuple
     asked = query.casefold()
     found: dict[str, int] = {}
     for fact in facts:
-        text = _shown(fact.value).casefold()
+        text = shown(fact.value).casefold()
         if fact.call is not None and text not in asked:
             found.setdefault(text, fact.call)
     rounds: list[int] = []
     for index, call in enumerate(gold):
-        sources = [found.get(_shown(value).casefold(), index) for value in call.arguments.values()]
+        sources = [found.get(shown(value).casefold(), index) for value in call.arguments.values()]
         rounds.append(max((rounds[source] + 1 for source in sources if source < index), default=0))
     return tuple(tuple(index for index, at in enumerate(rounds) if at == turn) for turn in sorted(set(rounds)))
-
-
-def _holds(reply: str, missing: Missing | None) -> bool:
-    """Whether a person's reply gives what is missing: its value, or the answer the scenario knows for it."""
-    if missing is None or not reply:
-        return False
-    said = " ".join(reply.split()).casefold()
-    if missing.human_answer and " ".join(missing.human_answer.split()).casefold() in said:
-        return True
-    values = missing.value if isinstance(missing.value, list) else [missing.value]
-    return missing.value is not None and all(_is_said(_shown(value).casefold(), said) for value in values)
-
-
-def _is_said(value: str, said: str) -> bool:
-    """Whether `value` stands in the reply as a whole: an amount of 5 is neither in "15" nor in "5.5"."""
-    return bool(value) and re.search(rf"(?<!\w)(?<!\d\.){re.escape(value)}(?!\w)(?!\.\d)", said) is not None
 
 
 def _read(text: str) -> Any:
@@ -249,10 +235,6 @@ def _resolve(document: Any, pointer: str) -> Any:
     except JsonPointerException:
         return _NOT_THERE
     return _NOT_THERE if isinstance(found, EndOfList) else found
-
-
-def _shown(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _words(name: str) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from talm_sim.config import RunConfig, Scope
 from talm_sim.digests import digest
 from talm_sim.errors import PrerequisiteError, did_you_mean
-from talm_sim.runs.api import begin, resume_with, to_completion
+from talm_sim.runs.api import AGAIN, begin, resume_with, to_completion
 from talm_sim.runs.build import Built, build, plan
 from talm_sim.runs.events import OnEvent, ignore_events
 from talm_sim.runs.load import StoredRun
@@ -67,7 +67,8 @@ def ablate(
 ) -> Ablation:
     """Run every combination of the values in `over`, and return one table.
 
-    Each cell is a run named after its content, `<name>-<digest>`: called again, finished cells are read and interrupted ones go on.
+    Each cell is a run named after its content, `<name>-<digest>`: called again, finished cells are read and interrupted ones go on; what failed
+    in either is tried again.
 
     Args:
         base: What all cells share; the defaults without it.
@@ -101,7 +102,13 @@ async def ablate_async(
         # What cells share is opened once, and a cell stays as it was planned.
         shared = await stack.enter_async_context(Shared())
         planned = [(values, await _planned(first, values, name, shared, stack)) for values in combinations]
-        return Ablation(tuple([Cell(values, await _run_cell(plan, shared, on_event)) for values, plan in planned]))
+        cells = []
+        for cell_values, cell in planned:
+            try:
+                cells.append(Cell(cell_values, await _run_cell(cell, shared, on_event)))
+            except PrerequisiteError as err:
+                raise PrerequisiteError(f"cell {_label(cell_values)}: {err}") from None
+        return Ablation(tuple(cells))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +125,9 @@ async def _planned(first: Job[Any], values: Mapping[str, Any], name: str, shared
     try:
         job = configure(first.config, {field: _as_value(first, field, value) for field, value in values.items()})
         job, scenarios = plan(job, shared)
-        content = {
-            "generation": job.values(Scope.GENERATION) | {"prompts": recording_key(job)},
+        generation = job.values(Scope.GENERATION) | {"prompts": recording_key(job)}
+        content = {  # which scenarios are named is said by the dataset
+            "generation": {name: value for name, value in generation.items() if name not in {"scenario", "category"}},
             "scoring": job.values(Scope.SCORING),
             "dataset": dataset_digest(scenarios),
         }
@@ -136,7 +144,7 @@ async def _run_cell(planned: _Plan, shared: Shared, on_event: OnEvent) -> Stored
     if planned.built is not None and not planned.path.exists():
         return await begin(planned.built, on_event=on_event)
     stored = StoredRun(planned.path)
-    if stored.finished == stored.total and stored.judged:
+    if stored.finished == stored.total and stored.judged and not stored.terminations.keys() & set(AGAIN):
         return stored
     config = planned.job.config
     return await resume_with(shared, stored, on_event=on_event, max_episodes=config.max_episodes, max_connections=config.max_connections)

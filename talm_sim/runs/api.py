@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import shlex
 import time
-from collections.abc import Coroutine
+from collections.abc import Collection, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
 from talm_sim.config import RunConfig, Scope
-from talm_sim.errors import PrerequisiteError
+from talm_sim.errors import PrerequisiteError, RefusedError, did_you_mean
 from talm_sim.models.registry import in_process
 from talm_sim.plugins import load_plugins
 from talm_sim.runs.batch import Ask, BatchCounts, run_batch
 from talm_sim.runs.build import Built, build, open_runner, plan
-from talm_sim.runs.events import OnEvent, RunFinished, RunStarted, ignore_events
+from talm_sim.runs.events import OnEvent, RunFinished, RunStarted, ignore_events, telling_retries
 from talm_sim.runs.extensions import brought, check_brought
 from talm_sim.runs.judging import Grader, check_judges, judge_names, judge_run, open_grader
 from talm_sim.runs.load import StoredRun
@@ -24,9 +25,12 @@ from talm_sim.runs.resolve import configure, overridden
 from talm_sim.runs.store import RunStore
 from talm_sim.tasks import Job
 from talm_sim.tasks.shared import Shared
+from talm_sim.types import Termination
 
-__all__ = ["begin", "judge", "judge_async", "resume", "resume_async", "resume_with", "run", "run_async", "to_completion"]
+__all__ = ["AGAIN", "begin", "judge", "judge_async", "resume", "resume_async", "resume_with", "run", "run_async", "to_completion"]
 
+AGAIN = (Termination.INFRASTRUCTURE_ERROR.value,)
+"""How an episode ends that `resume` tries again unless told otherwise."""
 _T = TypeVar("_T")
 
 
@@ -89,42 +93,67 @@ async def begin(built: Built, *, on_event: OnEvent = ignore_events, ask: Ask | N
     return await _session(StoredRun(directory), built, on_event=on_event, ask=ask, wait=wait)
 
 
-def resume(run: Path | str, *, on_event: OnEvent = ignore_events, ask: Ask | None = None, wait: bool = False, **overrides: Any) -> StoredRun:
-    """Go on with a run: unfinished episodes start again, waiting ones continue with the answers given meanwhile.
+def resume(
+    run: Path | str,
+    *,
+    failed: Collection[str] = AGAIN,
+    on_event: OnEvent = ignore_events,
+    ask: Ask | None = None,
+    wait: bool = False,
+    **overrides: Any,
+) -> StoredRun:
+    """Go on with a run: unfinished and failed episodes start again, waiting ones continue with the answers given meanwhile.
 
     Args:
         run: The run's directory, or its name in `runs/`.
+        failed: Terminations (`Termination`) to try again: a finished episode that ended so is run once more, and what was stored of it goes
+            when its new attempt begins. Empty keeps all that is finished.
         on_event: As in `run`.
         ask: As in `run`.
         wait: As in `run`.
         **overrides: Operational options, for this session only.
 
     Raises:
-        PrerequisiteError: There is no such run, another process runs it, or an override would make it another experiment.
+        PrerequisiteError: There is no such run or termination, another process runs it, or an override would make it another experiment.
     """
-    return to_completion(resume_async(run, on_event=on_event, ask=ask, wait=wait, **overrides))
+    return to_completion(resume_async(run, failed=failed, on_event=on_event, ask=ask, wait=wait, **overrides))
 
 
 async def resume_async(
-    run: Path | str, *, on_event: OnEvent = ignore_events, ask: Ask | None = None, wait: bool = False, **overrides: Any
+    run: Path | str,
+    *,
+    failed: Collection[str] = AGAIN,
+    on_event: OnEvent = ignore_events,
+    ask: Ask | None = None,
+    wait: bool = False,
+    **overrides: Any,
 ) -> StoredRun:
     """`resume`, on the running event loop."""
     async with Shared() as shared:
-        return await resume_with(shared, _open(run, overrides), on_event=on_event, ask=ask, wait=wait, **overrides)
+        return await resume_with(shared, _open(run, overrides), failed=failed, on_event=on_event, ask=ask, wait=wait, **overrides)
 
 
 async def resume_with(
-    shared: Shared, stored: StoredRun, *, on_event: OnEvent = ignore_events, ask: Ask | None = None, wait: bool = False, **overrides: Any
+    shared: Shared,
+    stored: StoredRun,
+    *,
+    failed: Collection[str] = AGAIN,
+    on_event: OnEvent = ignore_events,
+    ask: Ask | None = None,
+    wait: bool = False,
+    **overrides: Any,
 ) -> StoredRun:
     """`resume`, with what other runs of the session opened."""
+    again = _terminations(failed)
     if stored.imported:
         raise PrerequisiteError(f"resume: {stored.path} was imported; there is nothing to run.")
     load_plugins(overrides.get("plugin") or ())
     check_brought(stored.manifest.brought, str(stored.path))
     job = overridden(stored.job, overrides, {Scope.OPERATIONAL}, verb="resume", otherwise="start a new run with `talm-sim run` instead.")
     check_judges(job)
-    async with build(job, list(stored.scenarios()), shared, begun_with=stored.manifest.wording) as built:
-        return await _session(stored, built, on_event=on_event, ask=ask, wait=wait)
+    answered = any(end.completed for end in stored.terminations)
+    async with build(job, list(stored.scenarios()), shared, begun_with=stored.manifest.wording, answered=answered) as built:
+        return await _session(stored, built, again, on_event=on_event, ask=ask, wait=wait)
 
 
 def judge(run: Path | str, *, on_event: OnEvent = ignore_events, **scoring: Any) -> StoredRun:
@@ -149,11 +178,12 @@ async def judge_async(run: Path | str, *, on_event: OnEvent = ignore_events, **s
     job = overridden(stored.job, scoring, {Scope.SCORING, Scope.OPERATIONAL}, verb="judge", otherwise="that is not for a judge to change.")
     named = {f"judge {name}" for name in job.config.judge}
     check_brought({thing: origin for thing, origin in stored.manifest.brought.items() if thing in named}, str(stored.path))
-    check_judges(job)
+    job = check_judges(job)
     async with Shared() as shared:
         grader = await open_grader(job, stored.scenarios(), shared)
         async with RunStore.open(stored.path) as store:
-            await _judge(stored, store, job, grader, on_event)
+            with telling_retries(on_event):
+                await _judge(stored, store, job, grader, on_event)
     return stored
 
 
@@ -161,17 +191,40 @@ async def _judge(stored: StoredRun, store: RunStore, job: Job[Any], grader: Grad
     await judge_run(store, job, grader, pairs=lambda: job.task.pair(stored.judged_as(job)), on_event=on_event)
 
 
-async def _session(stored: StoredRun, built: Built, *, on_event: OnEvent, ask: Ask | None, wait: bool) -> StoredRun:
-    """One stretch of a run in this process: episodes, then judges."""
+async def _session(
+    stored: StoredRun, built: Built, failed: Collection[Termination] = (), *, on_event: OnEvent, ask: Ask | None, wait: bool
+) -> StoredRun:
+    """One stretch of a run in this process: episodes, then judges. One that is refused ends, and says how to go on with it.
+
+    Args:
+        stored: The run.
+        built: What it needs.
+        failed: Ends of finished episodes that are tried again.
+        on_event: As of `run`.
+        ask: As of `run`.
+        wait: As of `run`.
+    """
+    try:
+        with telling_retries(on_event):
+            return await _carried_out(stored, built, failed, on_event=on_event, ask=ask, wait=wait)
+    except RefusedError as err:
+        raise PrerequisiteError(f"{err} The run is kept; go on with: talm-sim resume {shlex.quote(str(stored.path))}") from None
+
+
+async def _carried_out(
+    stored: StoredRun, built: Built, failed: Collection[Termination], *, on_event: OnEvent, ask: Ask | None, wait: bool
+) -> StoredRun:
     started = time.monotonic()
     async with RunStore.open(stored.path) as store:
         async with open_runner(built, store) as runner:
-            on_event(_started(stored, built, store))
+            again = store.ended_in(failed)
+            on_event(_started(stored, built, store, len(again)))
             counts = await run_batch(
                 store,
                 runner,
                 epochs=built.job.config.epochs,
                 max_episodes=built.opened.in_flight,
+                again=again,
                 on_event=on_event,
                 ask=ask if built.opened.waits else None,
                 wait=wait,
@@ -185,19 +238,33 @@ def _open(run: Path | str, options: dict[str, Any]) -> StoredRun:
     return StoredRun(find_run(run, Path(options.get("run_dir") or "runs")))
 
 
-def _started(stored: StoredRun, built: Built, store: RunStore) -> RunStarted:
+def _terminations(names: Collection[str]) -> list[Termination]:
+    """Terminations by name.
+
+    Raises:
+        PrerequisiteError: One is unknown.
+    """
+    known = [end.value for end in Termination]
+    for name in (names,) if isinstance(names, str) else names:
+        if name not in known:
+            raise PrerequisiteError(f"--failed: no episode ends in '{name}'.{did_you_mean(name, [*known, 'none'])}")
+    return [Termination(name) for name in names]
+
+
+def _started(stored: StoredRun, built: Built, store: RunStore, again: int) -> RunStarted:
     config = built.job.config
     models = "on this machine" if in_process(config.model) else str(config.models)
     return RunStarted(
         run_id=stored.id,
         path=str(stored.path),
         total=stored.total,
-        finished=stored.finished,
+        finished=stored.finished - again,
         waiting=len(store.paused()),
         model=config.model,
         models=models,
         tools=str(config.tools or "none"),
         human=built.opened.human,
+        again=again,
     )
 
 

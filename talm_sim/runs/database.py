@@ -40,6 +40,7 @@ CREATE TABLE verdicts (
 CREATE TABLE waiting (
     episode_id TEXT PRIMARY KEY, scenario_id TEXT NOT NULL, epoch INTEGER NOT NULL, attempt INTEGER NOT NULL, body BLOB NOT NULL
 ) WITHOUT ROWID;
+-- current: 0 no longer asked, 1 asked, 2 its episode went on with the answers, 3 its answer is held back
 CREATE TABLE questions (
     number INTEGER PRIMARY KEY, episode_id TEXT NOT NULL, attempt INTEGER NOT NULL, interrupt_id TEXT NOT NULL,
     ask INTEGER NOT NULL, question TEXT NOT NULL, asked_at REAL NOT NULL,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
+from talm_sim.models.retries import Retry, on_retry
 from talm_sim.types import Termination
 
 __all__ = [
@@ -13,10 +15,12 @@ __all__ = [
     "EpisodeWaiting",
     "JudgeProgress",
     "OnEvent",
+    "RequestRetried",
     "RunEvent",
     "RunFinished",
     "RunStarted",
     "ignore_events",
+    "telling_retries",
 ]
 
 
@@ -38,6 +42,8 @@ class RunStarted:
     tools: str
     """Tool traffic: live, replay or record."""
     human: str
+    again: int = 0
+    """Episodes that failed before and are tried again; they are not among the finished ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +76,19 @@ class EpisodeFinished:
     finished: int
     """Episodes finished by now, earlier sessions included."""
     total: int
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRetried:
+    """A model request failed, and is sent again after a wait."""
+
+    model: str
+    reason: str
+    wait_s: float
+    number: int
+    """The how-manieth retry of this request, from 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +114,24 @@ class RunFinished:
     elapsed_s: float
 
 
-RunEvent = RunStarted | EpisodeStarted | EpisodeWaiting | EpisodeFinished | JudgeProgress | RunFinished
+RunEvent = RunStarted | EpisodeStarted | EpisodeWaiting | EpisodeFinished | RequestRetried | JudgeProgress | RunFinished
 OnEvent = Callable[[RunEvent], None]
 
 
 def ignore_events(event: RunEvent) -> None:
     """Take no notice; the default listener."""
     del event
+
+
+@contextmanager
+def telling_retries(on_event: OnEvent) -> Iterator[None]:
+    """Tell of the retries of whatever is asked within, as events."""
+
+    def tell(retry: Retry) -> None:
+        on_event(RequestRetried(retry.model, retry.reason, retry.wait_s, retry.number))
+
+    token = on_retry.set(tell)
+    try:
+        yield
+    finally:
+        on_retry.reset(token)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from talm_sim.config import RunConfig
-from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.errors import PrerequisiteError, did_you_mean, full_name
 from talm_sim.runs import records
 from talm_sim.runs.database import connect_reader
+from talm_sim.runs.desk import Question, unanswered
 from talm_sim.runs.extensions import check_brought
 from talm_sim.runs.lease import Owner, owner_of
-from talm_sim.runs.manifest import MANIFEST, RunManifest, find_run, read_manifest
-from talm_sim.runs.questions import Question, unanswered
+from talm_sim.runs.manifest import RunManifest, find_run, read_manifest, run_names
 from talm_sim.runs.tables import episode_record, frame, summary_with, with_judges
 from talm_sim.tasks import Job, PairedOptions, job_of
-from talm_sim.types import Episode, Measured, Row, Scenario, Summary, ToolSpec, Verdict
+from talm_sim.types import Episode, Measured, Row, Scenario, Summary, Termination, ToolSpec, Verdict
 
 if TYPE_CHECKING:
     import pandas
@@ -44,8 +44,19 @@ class RunInfo:
     """Open questions."""
     owner: Owner | None
     """The living process that runs it; None where nobody does."""
+    failed: int = 0
+    """Finished episodes that did not do what they should have."""
     problem: str = ""
     """Why the run cannot be read; empty for a sound one."""
+
+    @property
+    def state(self) -> str:
+        """Where the run stands, in words: `done, 288 failed`."""
+        if self.problem:
+            return f"unreadable: {self.problem}"
+        state = "running" if self.owner else "done" if self.finished == self.total else "unfinished"
+        failed = f", {self.failed:,} failed" if self.failed else ""
+        return state + failed + (f", {self.waiting:,} waiting" if self.waiting else "")
 
 
 class StoredRun:
@@ -137,6 +148,18 @@ class StoredRun:
             return int(conn.execute("SELECT count(*) FROM episodes").fetchone()[0])
 
     @property
+    def terminations(self) -> dict[Termination, int]:
+        """How many finished episodes ended how."""
+        with self._reading() as conn:
+            ends = dict(conn.execute("SELECT termination, count(*) FROM episodes GROUP BY termination"))
+        return {end: ends[end] for end in Termination if end in ends}
+
+    @property
+    def failed(self) -> int:
+        """Finished episodes that did not do what they should have: what they met was not recorded, or no answer came."""
+        return sum(number for end, number in self.terminations.items() if end.failed)
+
+    @property
     def judged(self) -> bool:
         """Whether judges have been through the run."""
         with self._reading() as conn:
@@ -166,12 +189,17 @@ class StoredRun:
             yield from records.episodes(conn, group)
 
     def episode(self, episode_id: str) -> Episode:
-        """One finished episode.
+        """One finished episode, by its id or the beginning of it.
 
         Raises:
-            PrerequisiteError: It is unknown or not finished.
+            PrerequisiteError: It is unknown or not finished, or several ids begin so.
         """
         with self._reading() as conn:
+            every = [
+                row[0]
+                for row in conn.execute("SELECT id FROM episodes UNION SELECT episode_id FROM attempts UNION SELECT episode_id FROM waiting")
+            ]
+            episode_id = full_name(episode_id, every, "episodes") or episode_id
             found = records.episode(conn, episode_id)
             if found is not None:
                 return found
@@ -224,11 +252,11 @@ class StoredRun:
         own = self.job.task.own_judges
         return {judge: measure for judge, measure in self.measures().items() if judge not in own}
 
-    def summary_records(self) -> list[dict[str, Any]]:
-        """The summary as one flat row a group: what names the run, then `Summary.record`."""
+    def summary_records(self, summaries: Sequence[Summary] | None = None) -> list[dict[str, Any]]:
+        """The summary as one flat row a group: what names the run, then `Summary.record`; of `summaries` where they were made before."""
         job = self.job
         named = {"run": self.id, "model": job.config.model, **{name: getattr(job.options, name) for name in job.task.named_by}}
-        return [named | one.record() for one in self.summary()]
+        return [named | one.record() for one in (self.summary() if summaries is None else summaries)]
 
     def to_records(self) -> list[dict[str, Any]]:
         """One flat row an episode.
@@ -271,18 +299,17 @@ class StoredRun:
 
 
 def load_run(run: Path | str, run_dir: Path = Path("runs")) -> StoredRun:
-    """Open a stored run, given as a path or by its name in `run_dir`.
+    """Open a stored run; it is named as for `find_run`: by directory, name, the beginning of a name, or `latest`.
 
     Raises:
-        PrerequisiteError: There is no such run, or it cannot be read.
+        PrerequisiteError: There is no such run, several names begin so, or it cannot be read.
     """
     return StoredRun(find_run(run, run_dir))
 
 
 def list_runs(run_dir: Path) -> list[RunInfo]:
     """The runs in a directory, oldest first; a damaged one is listed with its problem."""
-    directories = sorted(path.parent for path in run_dir.glob(f"*/{MANIFEST}") if not path.parent.name.startswith("."))
-    return sorted((_info(directory) for directory in directories), key=lambda info: (info.created, info.id))
+    return sorted((_info(run_dir / name) for name in run_names(run_dir)), key=lambda info: (info.created, info.id))
 
 
 def _info(directory: Path) -> RunInfo:
@@ -300,6 +327,7 @@ def _info(directory: Path) -> RunInfo:
             total=run.total,
             waiting=len(run.pending()),
             owner=run.owner,
+            failed=run.failed,
         )
     except PrerequisiteError as err:
         return RunInfo(directory.name, directory, "", "", "", "", 0, 0, 0, None, problem=str(err))

@@ -6,20 +6,21 @@ import asyncio
 import json
 import sqlite3
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from talm_sim.runs import questions, records
+from talm_sim.runs import desk, records
 from talm_sim.runs.database import connect_owner, connect_reader, pack
 from talm_sim.runs.lease import acquire
 from talm_sim.runs.writer import Writer
-from talm_sim.types import Episode, Scenario, Verdict
+from talm_sim.types import Episode, Scenario, Termination, Verdict
 
 if TYPE_CHECKING:
     from talm_sim.agent.episode import Waiting
+    from talm_sim.agent.humans import HumanReply
 
 __all__ = ["Paused", "RunStore", "write_episode", "write_verdict"]
 
@@ -82,7 +83,7 @@ class RunStore:
     # --- episodes ---------------------------------------------------------------------------------------------------------------------
 
     def begin(self, episode_id: str, attempt: int) -> None:
-        """Note that an attempt begins, so that the next one after a kill has another number."""
+        """Note that an attempt begins, so that the next one after a kill has another number; what a failed one left goes, verdicts and all."""
         self._writer.later(lambda conn: _begin(conn, episode_id, attempt))
 
     async def finish(self, episode: Episode, position: int) -> None:
@@ -110,6 +111,10 @@ class RunStore:
         """Ids of the finished episodes."""
         return {episode_id for (episode_id,) in self.reader.execute("SELECT id FROM episodes")}
 
+    def ended_in(self, terminations: Collection[Termination]) -> set[str]:
+        """Ids of the finished episodes that ended in one of `terminations`."""
+        return {name for name, end in self.reader.execute("SELECT id, termination FROM episodes") if end in terminations}
+
     def scenarios(self) -> list[Scenario]:
         """The run's scenarios in order."""
         return list(records.scenarios(self.reader))
@@ -130,13 +135,24 @@ class RunStore:
         changed, self._seen_version = version != self._seen_version, version
         return changed
 
-    async def reply(self, key: questions.Key, text: str, declined: questions.Declined, responder: str) -> None:
+    async def reply(self, key: desk.Key, text: str, declined: desk.Declined, responder: str) -> None:
         """Commit an answer given in this process; an earlier one stands."""
 
         def change(conn: sqlite3.Connection) -> None:
-            questions.insert_answer(conn, key, text, declined, responder)
+            desk.insert_answer(conn, key, text, declined, responder)
 
         await self._writer.commit(change)
+
+    async def take_up(self, episode_id: str, attempt: int) -> dict[str, HumanReply] | None:
+        """Let a waiting episode go on: the answers it goes on with, by interrupt id; None where one was withdrawn meanwhile."""
+        taken = False
+
+        def change(conn: sqlite3.Connection) -> None:
+            nonlocal taken
+            taken = desk.take_up(conn, episode_id, attempt)
+
+        await self._writer.commit(change)
+        return desk.replies_to(self.reader, episode_id, attempt) if taken else None
 
     # --- verdicts ---------------------------------------------------------------------------------------------------------------------
 
@@ -170,6 +186,8 @@ def _execute(conn: sqlite3.Connection, statement: str, values: Sequence[Any]) ->
 
 def _begin(conn: sqlite3.Connection, episode_id: str, attempt: int) -> None:
     conn.execute("INSERT OR REPLACE INTO attempts VALUES (?, ?)", (episode_id, attempt))
+    conn.execute("DELETE FROM episodes WHERE id = ?", (episode_id,))
+    conn.execute("DELETE FROM verdicts WHERE episode_id = ?", (episode_id,))
 
 
 def write_episode(conn: sqlite3.Connection, episode: Episode, position: int) -> None:

@@ -8,6 +8,7 @@ details?") is about nothing in particular and does not count: an agent that know
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
@@ -16,7 +17,7 @@ from typing import Any
 from talm_sim.scenarios.question_words import GENERIC, STOP, concept_words, content_stems, name_stems, stem
 from talm_sim.types import Missing, MissingKind, Scenario, ToolSpec
 
-__all__ = ["describe_missing", "question_is_about"]
+__all__ = ["describe_missing", "question_is_about", "what_the_user_knows"]
 
 _SENTENCE_END = re.compile(r"[.?!;:]+(?=\s|$)|\n")
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
@@ -88,6 +89,25 @@ def describe_missing(scenario: Scenario, specs: Mapping[str, ToolSpec]) -> str:
         return specs[missing.name].description if missing.name in specs else ""
     called = (specs[call.tool].parameters["properties"] for call in scenario.gold_calls if call.tool in specs)
     return next((str(properties[missing.name].get("description", "")) for properties in called if missing.name in properties), "")
+
+
+def what_the_user_knows(scenario: Scenario) -> str:
+    """What the user of a scenario knows beyond the request, in words a person understands; empty where there is nothing.
+
+    >>> from talm_sim.types import Turn
+    >>> gone = Missing(kind=MissingKind.ARGUMENT, name="start_date", value="2025-01-06", removed_text="6 January 2025")
+    >>> what_the_user_knows(Scenario(id="a", group="b", turns=(Turn(messages=()),), missing=gone))
+    'the start date: 6 January 2025 (2025-01-06)'
+    """
+    missing = scenario.missing
+    if missing is None or missing.human_answer:
+        return (missing.human_answer or "").strip() if missing else ""
+    if missing.kind is MissingKind.TOOL or missing.value is None:
+        return missing.removed_text.strip()
+    value = missing.value if isinstance(missing.value, str) else json.dumps(missing.value, ensure_ascii=False)
+    said = missing.removed_text.strip()
+    words = f"{said} ({value})" if said and value.casefold() not in said.casefold() else said or value
+    return f"the {' '.join(missing.name.split('_'))}: {words}"
 
 
 def _words_of(missing: Missing, description: str) -> frozenset[str]:

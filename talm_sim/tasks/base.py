@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 from pydantic import BaseModel
 
 from talm_sim.config import RunConfig, Scope, scope_of
+from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.tasks.beside import Beside
 from talm_sim.tasks.options import TaskOptions
 from talm_sim.types import Episode, Measured, Row, Scenario, Section, Summary, ToolSpec, Verdict
@@ -40,7 +41,7 @@ class Job(Generic[OptionsT]):
     @property
     def groups(self) -> tuple[str, ...]:
         """Scenario groups of the split."""
-        return self.task.splits[self.config.split]
+        return self.task.groups(self.config.split)
 
     def settings(self) -> GenerationSettings:
         """How the model's turns are sampled; each episode derives a seed of its own."""
@@ -171,6 +172,22 @@ class Task(ABC, Generic[OptionsT]):
 
     # --- before a run -----------------------------------------------------------------------------------------------------------------
 
+    @classmethod
+    def groups(cls, split: str) -> tuple[str, ...]:
+        """Scenario groups of one split, or of several with commas between them, in the order of all.
+
+        Raises:
+            PrerequisiteError: There is no such split.
+        """
+        names = split.split(",")
+        for name in names:
+            if name not in cls.splits:
+                raise PrerequisiteError(f"unknown split '{name}' of task {cls.name}.{did_you_mean(name, cls.splits)}")
+        if len(names) == 1:
+            return cls.splits[split]
+        wanted = dict.fromkeys(group for name in names for group in cls.splits[name])
+        return tuple(sorted(wanted, key=lambda group: cls.splits["all"].index(group) if group in cls.splits["all"] else len(wanted)))
+
     def read_line(self, line: Any, where: str, task: str) -> Scenario:
         """Read a line of a scenario file; a task whose data has a form of its own reads that.
 
@@ -194,6 +211,10 @@ class Task(ABC, Generic[OptionsT]):
             PrerequisiteError: They cannot be read, or nothing is left to run.
         """
         return self.read(job.groups, job.config.scenarios, job.config.limit)
+
+    def categories(self, scenarios: Sequence[Scenario], job: Job[OptionsT], recorded: Recorded) -> Mapping[str, frozenset[str]]:
+        """Id of each scenario to the categories of the tools it uses, for `--category`; empty where the task's tools have none."""
+        return {}
 
     def settle(self, job: Job[OptionsT], recorded: Recorded) -> Job[OptionsT]:
         """Decide the automatic values that need no model. The model's traffic is decided already; here, tools are shown, never executed."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from talm_sim.published import Misprint, PublishedTable, published
@@ -69,24 +69,29 @@ class PaperRows:
 
     def title(self) -> str:
         """Whose figures they are, over which data, and that they are no equals."""
-        one, n = self.table, f", n {self.table.n:,}" if self.table.n else ""
-        return (
-            f"published: {one.name}, Table {one.table} (section {one.section}), over {one.data}{n}. "
-            "Other scenarios, other models: not comparable one to one."
-        )
+        n = f" (n = {self.table.n:,})" if self.table.n else ""
+        who = f"published: {self.table.name} Table {self.table.table}, {self.table.data}{n}"
+        return f"{who}; other scenarios, other models: not comparable one to one"
+
+    def name(self, row: PaperRow) -> str:
+        """What a row is called: its model, and its group where there are several."""
+        return row.model if len({one.group for one in self.rows}) == 1 else f"{row.model}, {row.group}"
 
     def few(self) -> list[PaperRow]:
         """As many as a reader takes in: of one model or more, all groups of each."""
-        groups = len({row.group for row in self.rows})
-        shown = self.models[: max(1, _MOST // max(1, groups))]
-        order = {model: place for place, model in enumerate(shown)}
-        places = {group: place for place, group in enumerate(dict.fromkeys(row.group for row in self.rows))}
-        return sorted((row for row in self.rows if row.model in order), key=lambda row: (places[row.group], order[row.model]))
+        groups = list(dict.fromkeys(row.group for row in self.rows))
+        models = self.models[: max(1, _MOST // max(1, len(groups)))]
+        found = {(row.group, row.model): row for row in self.rows}
+        return [found[group, model] for group in groups for model in models if (group, model) in found]
+
+    def joined(self, other: PaperRows) -> PaperRows:
+        """These and the rows of the same table that another run has beside it, each once."""
+        return replace(self, rows=tuple({(row.group, row.model): row for row in (*self.rows, *other.rows)}.values()))
 
     def misprints(self) -> list[str]:
         """What is wrong in the rows that are shown, for the stars at them."""
         wrong = [(row, one) for row in self.few() for name, one in row.wrong.items() if name in row.values]
-        return [f"* {row.model}, {row.group}: the paper prints {one.printed:g}; {one.why}" for row, one in wrong]
+        return [f"* {self.name(row)}: printed as {one.printed:g}, a misprint" for row, one in wrong]
 
     def records(self) -> list[dict[str, Any]]:
         """Every row as flat data, marked `source: paper`."""

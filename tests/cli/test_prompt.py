@@ -11,7 +11,7 @@ from rich.console import Console
 
 from talm_sim.agent.humans import DONT_KNOW
 from talm_sim.cli.prompt import CLOSED, LATER, WONT_SAY, LineReader, Reply, ask, question_panel
-from talm_sim.runs.questions import Question
+from talm_sim.runs.desk import Question
 from talm_sim.types import HumanEvent, ModelTurn, ToolEvent
 
 

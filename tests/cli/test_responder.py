@@ -15,9 +15,9 @@ from talm_sim.cli.progress import Display
 from talm_sim.cli.prompt import LineReader
 from talm_sim.cli.responder import TerminalResponder
 from talm_sim.runs.batch import BatchCounts, run_batch
+from talm_sim.runs.desk import answer
 from talm_sim.runs.events import RunEvent, RunStarted
 from talm_sim.runs.load import load_run
-from talm_sim.runs.questions import answer
 from talm_sim.runs.store import RunStore
 from tests.runs.scripted import ScriptedRunner, new_run
 

@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
+from talm_sim.agent.humans import DONT_KNOW, WONT_SAY
 from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.models.base import GenerationSettings, ScenarioModel
 from talm_sim.models.request import ModelRequest
 from talm_sim.models.sim import CONTROLS, SimModel, open_sim
+from talm_sim.models.sim_reply import said_value
 from talm_sim.types import Fact, Facts, GoldCall, Missing, MissingKind, ModelTurn, Scenario, ToolSpec, Turn
 
 AIRPORT = ToolSpec(
@@ -157,14 +159,40 @@ async def test_asker_asks_for_the_argument_in_words_then_solves() -> None:
         ("HAN please", "HAN"),
         ("han.", "HAN"),
         ("  it's hanoi,   code HAN. ", "HAN"),
-        ("CHANGI", "CDG"),
-        ("Sorry, I don't know.", "CDG"),
+        ("hanoi", "HAN"),
+        ("CHANGI", "CHANGI"),
+        ("It's SGN.", "SGN"),
+        (DONT_KNOW, "CDG"),
+        (WONT_SAY, "CDG"),
         ("", "CDG"),
     ],
 )
-async def test_asker_goes_on_with_the_value_only_if_it_was_told(human: str, code: str) -> None:
+async def test_asker_goes_on_with_what_it_was_told(human: str, code: str) -> None:
     _, first, _ = await play("asker", scenario(missing=ARGUMENT), (AIRPORT, TIME, ASK), human=human)
     assert calls(first)[0] == ("get_airport", {"code": code})
+
+
+@pytest.mark.parametrize(
+    ("human", "schema", "value"),
+    [
+        ("de", {"type": "string", "minLength": 2, "maxLength": 2}, "DE"),
+        ("We live in Germany, so DE.", {"type": "string", "minLength": 2, "maxLength": 2}, "DE"),
+        ("about 1,200 of them", {"type": "integer"}, 1200),
+        ("9.5 litres", {"type": "number"}, 9.5),
+        ("thirty", {"type": "integer"}, "thirty"),
+        ("She was born on March 3rd, 1990.", {"type": "string", "format": "date"}, "1990-03-03"),
+        ("11 march 1994", {"anyOf": [{"type": "string", "format": "date"}, {"type": "null"}]}, "1994-03-11"),
+        ("last summer", {"type": "string", "format": "date"}, "last summer"),
+        ("the full moon", {"enum": ["new_moon", "full_moon"]}, "full_moon"),
+        ("We use #ffffff there.", {"type": "string", "maxLength": 30}, "#ffffff"),
+        ("The first parcel goes to Canada.", {"type": "string"}, "Canada"),
+        ("the 'two words' one", {"type": "string"}, "two words"),
+        ("A, B and C", {"type": "array", "items": {"type": "string"}}, ["A", "B", "C"]),
+        ("yes please", {"type": "boolean"}, True),
+    ],
+)
+def test_a_reply_is_read_as_the_parameter_wants_it(human: str, schema: dict[str, Any], value: object) -> None:
+    assert said_value(human, schema) == value
 
 
 @pytest.mark.parametrize(("human", "told"), [("5 of them", True), ("15 of them", False), ("5.5", False), ("It is 5.", True)])
@@ -173,6 +201,12 @@ async def test_a_number_is_told_only_as_a_whole(human: str, told: bool) -> None:
     gold = (GoldCall(tool="get_time", arguments={"zone": "x", "at": 5}),)
     _, first, _ = await play("asker", scenario(gold=gold, facts=(), missing=missing), (TIME, ASK), human=human)
     assert (first.tool_calls[0].arguments["at"] == 5) is told
+
+
+async def test_asker_passes_on_what_a_person_says_of_a_missing_tool_whatever_it_is() -> None:
+    for missing in (REPLACEABLE, IRREPLACEABLE):
+        *_, last = await play("asker", scenario(gold=GOLD[1:], facts=LOST, missing=missing), (TIME, ASK), human="Some 40 feet.")
+        assert last.text == "local time: 10:00\nSome 40 feet."
 
 
 async def test_asker_passes_a_persons_stand_in_on() -> None:

@@ -8,9 +8,9 @@ import pytest
 from talm_sim.agent.humans import HumanReply
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.batch import BatchCounts, run_batch
+from talm_sim.runs.desk import AnswerStatus, Question, answer
 from talm_sim.runs.events import EpisodeFinished, EpisodeStarted, EpisodeWaiting, RunEvent
 from talm_sim.runs.load import load_run
-from talm_sim.runs.questions import AnswerStatus, Question, answer
 from talm_sim.runs.store import RunStore
 from talm_sim.types import Termination
 from tests.runs.scripted import ScriptedRunner, finished, new_run

@@ -12,8 +12,8 @@ import pytest
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.batch import run_batch
 from talm_sim.runs.database import pack, unpack
+from talm_sim.runs.desk import answer
 from talm_sim.runs.load import load_run
-from talm_sim.runs.questions import answer
 from talm_sim.runs.store import RunStore
 from talm_sim.types import Termination
 from tests.runs.scripted import ScriptedRunner, finished, new_run, scenarios

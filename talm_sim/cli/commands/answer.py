@@ -11,9 +11,9 @@ from talm_sim.cli.arguments import json_option, print_json, print_list, run_argu
 from talm_sim.cli.console import stderr
 from talm_sim.cli.prompt import CLOSED, LATER, WONT_SAY, LineReader, Reply, ask
 from talm_sim.cli.text import clean, count, one_line
-from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.errors import PrerequisiteError, did_you_mean, full_name
+from talm_sim.runs.desk import AnswerStatus, Question, answer
 from talm_sim.runs.load import StoredRun, load_run
-from talm_sim.runs.questions import AnswerStatus, Question, answer
 
 __all__ = ["command"]
 
@@ -52,6 +52,7 @@ def _questions(stored: StoredRun, episode: str | None) -> list[Question]:
     pending = stored.pending()
     if episode is None:
         return pending
+    episode = full_name(episode, {question.episode_id for question in pending}, "episodes") or episode
     mine = [question for question in pending if question.episode_id == episode]
     if not mine and episode in stored.answered():
         raise PrerequisiteError(f"--episode: '{episode}' has no open question any more: it was answered.")

@@ -19,13 +19,12 @@ def command(**options: Any) -> int:
     model without a recording is run live, and that is said first.
     """
     config = given_config(options)
-    from talm_sim.cli.blocks import block_of
     from talm_sim.cli.session import INTERRUPTED, print_result, run_controls, watching
     from talm_sim.runs.api import run
 
-    with watching(config.display) as session:
+    with watching(config) as session:
         stored = run(config, on_event=session.display, ask=session.ask, command=session.command)
     if session.interrupted:
         return INTERRUPTED
     runs = [stored, *(run_controls(stored) if config.controls else ())]
-    return print_result(runs, [block_of(one) for one in runs], config.display)
+    return print_result(runs, config)

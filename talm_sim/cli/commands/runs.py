@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from talm_sim.cli.arguments import json_option, plugin_option, print_json, print_list, run_dir_option
-from talm_sim.runs.load import RunInfo, list_runs
+from talm_sim.runs.load import list_runs
 
 __all__ = ["command"]
 
@@ -35,6 +35,7 @@ def list_(run_dir: Path, as_json: bool) -> None:
                     "split": info.split,
                     "human": info.human,
                     "finished": info.finished,
+                    "failed": info.failed,
                     "total": info.total,
                     "waiting": info.waiting,
                     "pid": info.owner.pid if info.owner else None,
@@ -44,13 +45,6 @@ def list_(run_dir: Path, as_json: bool) -> None:
             ]
         )
         return
-    rows = [{"id": info.id, "done": f"{info.finished}/{info.total}", "human": info.human, "state": _state(info)} for info in infos]
+    rows = [{"id": info.id, "done": f"{info.finished}/{info.total}", "human": info.human, "state": info.state} for info in infos]
     columns = {"id": "Run", "done": "Done", "human": "Human", "state": "State"}
     print_list(rows, columns, empty=f"{run_dir} holds no run; start one with: talm-sim run --split underspecified")
-
-
-def _state(info: RunInfo) -> str:
-    if info.problem:
-        return f"unreadable: {info.problem}"
-    state = "running" if info.owner else "done" if info.finished == info.total else "unfinished"
-    return f"{state}, {info.waiting} waiting" if info.waiting else state

@@ -42,9 +42,11 @@ def command() -> None:
 def list_(split: str, task: str, file: Path | None, as_json: bool) -> None:
     """List the scenarios of a split."""
     found = find_task(task)
-    if split not in found.splits:
-        raise PrerequisiteError(f"--split: unknown split '{split}'.{did_you_mean(split, found.splits)}")
-    scenarios = found.read(found.splits[split], file)
+    try:
+        groups = found.groups(split)
+    except PrerequisiteError as err:
+        raise PrerequisiteError(f"--split: {err}") from None
+    scenarios = found.read(groups, file)
     if as_json:
         print_json([scenario.model_dump(mode="json") for scenario in scenarios])
         return
@@ -87,7 +89,7 @@ def check(file: Path | None, as_json: bool) -> int:
     with ToolService() as service:
         specs = service.specs()
         with ToolCaller(service.base_url, specs) as call:
-            problems = check_scenarios(scenarios, specs, call)
+            problems = check_scenarios(scenarios, specs, call, packaged=file is None)
     if as_json:
         print_json([{"scenario": problem.scenario, "what": problem.what, "mend": problem.mend} for problem in problems])
     else:

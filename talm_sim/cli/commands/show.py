@@ -32,7 +32,7 @@ def command(episode: str, run_dir: Path, as_json: bool) -> None:
         _print_episodes(stored, as_json)
         return
     found = stored.episode(episode_id)
-    verdicts = [verdict for verdict in stored.verdicts() if verdict.episode_id == episode_id]
+    verdicts = [verdict for verdict in stored.verdicts() if verdict.episode_id == found.id]
     if as_json:
         print_json({"episode": found.model_dump(mode="json"), "verdicts": [verdict.model_dump(mode="json") for verdict in verdicts]})
         return

@@ -64,8 +64,7 @@ def serve(port: int) -> None:
 
 
 def built_in_specs() -> dict[str, ToolSpec]:
-    """Specs of the built-in tools, from the application itself: no server is needed to describe it."""
-    from talm_sim.tools_env.service.app import create_app
-    from talm_sim.tools_env.service.specs import specs_from_openapi
+    """Specs of the built-in tools."""
+    from talm_sim.tools_env.service import app  # not at the top: a help page needs no service
 
-    return specs_from_openapi(create_app().openapi())
+    return app.built_in_specs()

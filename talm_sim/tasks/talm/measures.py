@@ -29,8 +29,8 @@ HEADS = {"pass_rate": "PR", "awareness": "Aware", "unexpected": "Unexp", "skip":
 _ABOUT = {
     "pass_rate": "passed",
     "awareness": "noticed what is missing (perfect: that nothing is)",
-    "unexpected": "passed against the odds, or said No needlessly",
-    "skip": "said No and did not try",
+    "unexpected": "passed against the odds, or needlessly said No",
+    "skip": "said No, did not try",
     "interaction": "asked the person, of those not skipped",
 }
 """What each rate counts, for a reader who has the table alone."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -60,6 +61,21 @@ class TalmTask(Task[TalmOptions]):
             kind = scenario.target["type"]
             raise PrerequisiteError(f"{where}: target: is of type '{kind}'; task {self.name} reads facts.{did_you_mean(kind, ['facts'])}")
         return scenario
+
+    def categories(self, scenarios: Sequence[Scenario], job: Job[TalmOptions], recorded: Recorded) -> Mapping[str, frozenset[str]]:
+        """The categories of the tools that are offered; without tools, those the paired `perfect` query needs."""
+        from talm_sim.tools_env.service.app import built_in_specs
+
+        offered = {scenario.id: scenario.tools for scenario in scenarios}
+        if not all(offered.values()):
+            paired: dict[str, tuple[str, ...]] = {}
+            with contextlib.suppress(PrerequisiteError):  # a file of one's own may hold none
+                paired = {scenario.id: scenario.tools for scenario in self.read(("perfect",), job.config.scenarios)}
+            offered = {scenario.id: scenario.tools or paired.get(scenario.base, ()) for scenario in scenarios}
+        specs: Mapping[str, ToolSpec] = recorded.library.tool_specs()
+        if not all(name in specs for names in offered.values() for name in names):
+            specs = built_in_specs()
+        return {one: frozenset(specs[name].category for name in names if name in specs) for one, names in offered.items()}
 
     def settle(self, job: Job[TalmOptions], recorded: Recorded) -> Job[TalmOptions]:
         """Replay the tools where they were recorded; with a replayed model, ask whom the recording asked, and of two the person."""

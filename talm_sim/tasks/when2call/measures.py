@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from talm_sim.judges.stats import share
 from talm_sim.tasks.base import RunView
 from talm_sim.tasks.when2call.scores import BEHAVIOURS, class_scores, confusion, macro_f1, macro_f1_interval
-from talm_sim.types import UNPARSED, Behaviour, Choice, Episode, Matrix, Measure, Row, Scenario, Summary, Termination, Verdict
+from talm_sim.types import UNPARSED, Behaviour, Choice, Episode, Matrix, Measure, Row, Scenario, Summary, Verdict
 from talm_sim.types.measures import MeasurePlace
 
 __all__ = ["GROUP", "JUDGES", "NOT_JUDGED", "labels_of", "rows", "summarize"]
@@ -68,7 +68,7 @@ def rows(run: RunView) -> Iterator[Row]:
 
 def labels_of(run: RunView) -> Labels:
     """Read the classifying judges' labels; of one judge's several verdicts on an episode the last counts."""
-    usable = {episode.id for episode in run.episodes() if _usable(episode.termination)}
+    usable = {episode.id for episode in run.episodes() if episode.termination.completed}
     return _labels(run.verdicts(), usable)
 
 
@@ -118,9 +118,10 @@ def _row(episode: Episode, scenario: Scenario, target: Choice, labels: Labels, *
     gold, end = target.gold, episode.termination
     chosen: str | None = episode.chosen if scored_options else labels.of.get(episode.id)
     row = Row.of(episode, scenario, group=GROUP, labels={"gold": gold.value})
-    if not _usable(end) or chosen is None:
+    # A prompt longer than the model's context is skipped and counted, never cut: there is no answer to it.
+    if not end.completed or chosen is None:
         judged = {"judge": labels.judge} if labels.judge else {}
-        why = end.value if scored_options or not _usable(end) else NOT_JUDGED
+        why = end.value if scored_options or not end.completed else NOT_JUDGED
         return row.model_copy(update={"not_scored": why, "labels": row.labels | judged})
     values: dict[str, bool | float | None] = {"accuracy": chosen == gold}
     found = {"chosen": str(chosen)}
@@ -136,11 +137,6 @@ def _row(episode: Episode, scenario: Scenario, target: Choice, labels: Labels, *
     if gold is _ASK:
         values["parameter_hallucination"] = chosen == _CALL
     return row.model_copy(update={"values": values, "labels": row.labels | found})
-
-
-def _usable(end: Termination) -> bool:
-    """Whether there is an answer. A prompt longer than the model's context is skipped and counted, never cut."""
-    return end.completed and end is not Termination.CONTEXT_OVERFLOW
 
 
 def _class_measures(matrix: tuple[tuple[int, ...], ...]) -> Iterator[Measure]:

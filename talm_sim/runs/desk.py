@@ -1,0 +1,297 @@
+"""The human queue of a run: questions its episodes wait on, and the answers any process may give. The first answer wins.
+
+An answer can be withdrawn until its episode is taken up again. One that is given `held` waits a moment for that, so that whoever gave it can
+still take it back while the next question is looked at.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Collection
+from contextlib import closing
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.runs import records
+from talm_sim.runs.database import connect_owner
+from talm_sim.runs.lease import owner_of
+from talm_sim.scenarios.missing import what_the_user_knows
+
+if TYPE_CHECKING:
+    from talm_sim.agent.humans import HumanReply
+
+__all__ = [
+    "HELD_SECONDS",
+    "AnswerStatus",
+    "Declined",
+    "Given",
+    "Key",
+    "Question",
+    "answer",
+    "given",
+    "insert_answer",
+    "is_open",
+    "last_given",
+    "next_unanswered",
+    "number_unanswered",
+    "ready_episodes",
+    "release",
+    "replies_to",
+    "take_up",
+    "unanswered",
+    "withdraw",
+]
+
+HELD_SECONDS = 10.0
+"""How long a held answer is kept from its episode, unless it is released before."""
+Declined = Literal["", "idk", "skip"]
+Key = tuple[str, int, str]
+"""Episode id, attempt, interrupt id."""
+
+# Values of `questions.current`.
+_ASKED, _TAKEN_UP, _HELD = 1, 2, 3
+_OPEN = """
+FROM questions q
+JOIN waiting w ON w.episode_id = q.episode_id AND w.attempt = q.attempt
+LEFT JOIN answers a ON a.episode_id = q.episode_id AND a.attempt = q.attempt AND a.interrupt_id = q.interrupt_id
+WHERE a.answer IS NULL AND q.current
+"""
+_UNANSWERED = f"""
+SELECT q.episode_id, q.attempt, q.interrupt_id, q.ask, q.question, q.asked_at, w.body, s.id, s.body
+{_OPEN.replace("LEFT JOIN", "JOIN scenarios s ON s.id = w.scenario_id LEFT JOIN")} ORDER BY q.number
+"""
+_NOT_READY = f"""
+SELECT 1 FROM questions q
+LEFT JOIN answers a ON a.episode_id = q.episode_id AND a.attempt = q.attempt AND a.interrupt_id = q.interrupt_id
+WHERE q.episode_id = w.episode_id AND q.attempt = w.attempt AND q.current
+AND (a.answer IS NULL OR (q.current = {_HELD} AND a.answered_at > :given_before))
+"""
+_READY = f"SELECT w.episode_id FROM waiting w WHERE NOT EXISTS ({_NOT_READY})"
+_WITHDRAWABLE = f"""
+FROM answers a
+JOIN questions q ON q.episode_id = a.episode_id AND q.attempt = a.attempt AND q.interrupt_id = a.interrupt_id
+JOIN waiting w ON w.episode_id = q.episode_id AND w.attempt = q.attempt
+WHERE q.current IN ({_ASKED}, {_HELD})
+"""
+_REPLIES = """
+SELECT q.interrupt_id, a.answer, a.responder, a.declined, q.asked_at, a.answered_at FROM questions q
+JOIN answers a ON a.episode_id = q.episode_id AND a.attempt = q.attempt AND a.interrupt_id = q.interrupt_id
+WHERE q.episode_id = ? AND q.attempt = ? AND q.current
+"""
+
+
+class AnswerStatus(StrEnum):
+    """What became of an answer."""
+
+    DELIVERED = "delivered"
+    """Saved; the process that runs the run goes on with it at once."""
+    SAVED = "saved"
+    """Saved; nobody runs the run: continue it with `talm-sim resume`."""
+    TAKEN = "taken"
+    """Somebody else answered first; this answer was dropped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question an episode waits on, and what a person needs to answer it."""
+
+    episode_id: str
+    attempt: int
+    interrupt_id: str
+    ask: int
+    """Which question of its episode it is, counted from 1."""
+    question: str
+    asked_at: float
+    """Unix time in seconds."""
+    scenario_id: str
+    group: str
+    query: str
+    """What the user asked of the agent."""
+    progress: list[dict[str, Any]]
+    """What the agent has done so far: its model turns and events as JSON objects, in order."""
+    knows: str = ""
+    """What the user knows beyond the request, in words; empty where there is nothing."""
+
+    @property
+    def key(self) -> Key:
+        """What an answer is filed under."""
+        return self.episode_id, self.attempt, self.interrupt_id
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """An answer that lies in the queue."""
+
+    key: Key
+    text: str
+    declined: Declined
+    responder: str
+
+
+def unanswered(conn: sqlite3.Connection) -> list[Question]:
+    """Questions without an answer, in the order they were asked."""
+    return [_question(row) for row in conn.execute(_UNANSWERED)]
+
+
+def next_unanswered(conn: sqlite3.Connection, put_off: Collection[Key] = ()) -> Question | None:
+    """The first question without an answer that is not among those `put_off`; None where there is none."""
+    # A row is read when it is its turn, so this does not grow with the queue.
+    with closing(conn.execute(_UNANSWERED)) as rows:
+        return next((_question(row) for row in rows if tuple(row[:3]) not in put_off), None)
+
+
+def number_unanswered(conn: sqlite3.Connection) -> int:
+    """How many questions have no answer."""
+    return int(conn.execute(f"SELECT count(*) {_OPEN}").fetchone()[0])
+
+
+def is_open(conn: sqlite3.Connection, key: Key) -> bool:
+    """Whether an episode still waits for this question's answer."""
+    return conn.execute(f"SELECT 1 {_OPEN} AND q.episode_id = ? AND q.attempt = ? AND q.interrupt_id = ?", key).fetchone() is not None
+
+
+def given(conn: sqlite3.Connection, key: Key) -> Given | None:
+    """The answer to a question; None where there is none."""
+    query = "SELECT answer, declined, responder FROM answers WHERE episode_id = ? AND attempt = ? AND interrupt_id = ?"
+    row = conn.execute(query, key).fetchone()
+    return None if row is None else Given(key, *row)
+
+
+def last_given(conn: sqlite3.Connection) -> Given | None:
+    """The latest answer that can still be withdrawn; None where there is none."""
+    query = (
+        f"SELECT a.episode_id, a.attempt, a.interrupt_id, a.answer, a.declined, a.responder {_WITHDRAWABLE} ORDER BY a.answered_at DESC LIMIT 1"
+    )
+    row = conn.execute(query).fetchone()
+    return None if row is None else Given(tuple(row[:3]), *row[3:])
+
+
+def _question(row: tuple[Any, ...]) -> Question:
+    episode_id, attempt, interrupt_id, ask, text, asked_at, waiting, scenario_id, scenario = row
+    asked_in = records.scenario(scenario, scenario_id)
+    return Question(
+        episode_id=episode_id,
+        attempt=attempt,
+        interrupt_id=interrupt_id,
+        ask=ask,
+        question=text,
+        asked_at=asked_at,
+        scenario_id=asked_in.id,
+        group=asked_in.group,
+        query=asked_in.query,
+        progress=records.waiting(waiting, episode_id).progress,
+        knows=what_the_user_knows(asked_in),
+    )
+
+
+def ready_episodes(conn: sqlite3.Connection) -> list[str]:
+    """Waiting episodes all of whose questions have an answer that is not held."""
+    return [episode_id for (episode_id,) in conn.execute(_READY, {"given_before": time.time() - HELD_SECONDS})]
+
+
+def take_up(conn: sqlite3.Connection, episode_id: str, attempt: int) -> bool:
+    """Within a transaction: let an episode go on with its answers, for good; False where one was just withdrawn."""
+    where: dict[str, Any] = {"id": episode_id, "attempt": attempt, "given_before": time.time() - HELD_SECONDS}
+    if not conn.execute(f"{_READY} AND w.episode_id = :id AND w.attempt = :attempt", where).fetchone():
+        return False
+    query = f"UPDATE questions SET current = {_TAKEN_UP} WHERE episode_id = :id AND attempt = :attempt AND current"
+    conn.execute(query, where)
+    return True
+
+
+def replies_to(conn: sqlite3.Connection, episode_id: str, attempt: int) -> dict[str, HumanReply]:
+    """Answers a waiting episode goes on with, by interrupt id."""
+    from talm_sim.agent.humans import HumanReply  # not at the top: whoever only asks or answers need not load the agent
+
+    return {
+        interrupt_id: HumanReply(answer=text, responder=responder, declined=declined, asked_at=asked_at, answered_at=answered_at)
+        for interrupt_id, text, responder, declined, asked_at, answered_at in conn.execute(_REPLIES, (episode_id, attempt))
+    }
+
+
+def insert_answer(conn: sqlite3.Connection, key: Key, text: str, declined: Declined, responder: str) -> bool:
+    """File an answer; False when somebody was faster."""
+    cursor = conn.execute("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)", (*key, text, declined, responder, time.time()))
+    return cursor.rowcount == 1
+
+
+def answer(
+    path: Path,
+    episode_id: str,
+    text: str = "",
+    *,
+    declined: Declined = "",
+    responder: str = "queue",
+    attempt: int | None = None,
+    interrupt_id: str | None = None,
+    held: bool = False,
+) -> AnswerStatus:
+    """Answer a pending question of a run, from any process.
+
+    Args:
+        path: The run's directory.
+        episode_id: The episode that asks.
+        text: The answer; may be empty where `declined`.
+        declined: "idk" (the person does not know), "skip" (does not want to answer), or "".
+        responder: Who answers, as the transcript will name them.
+        attempt: The attempt that asks; the current one by default.
+        interrupt_id: Which of several questions; needed only where the episode asks more than one.
+        held: Whether its episode is to wait for `release`, at most `HELD_SECONDS`.
+
+    Raises:
+        PrerequisiteError: There is no such question, it is not clear which one is meant, or the answer is empty.
+    """
+    if not text.strip() and not declined:
+        raise PrerequisiteError("the answer is empty: give a text, or say that you do not know or want to skip.")
+    with closing(connect_owner(path)) as conn:
+        open_ones = unanswered(conn)
+        mine = [q for q in open_ones if q.episode_id == episode_id and attempt in (None, q.attempt) and interrupt_id in (None, q.interrupt_id)]
+        if not mine:
+            return _not_open(conn, path, (episode_id, attempt, interrupt_id), [q.episode_id for q in open_ones])
+        if len(mine) > 1:
+            known = ", ".join(q.interrupt_id for q in mine)
+            raise PrerequisiteError(f"{path}: episode '{episode_id}' asks {len(mine)} questions; name one of them: {known}.")
+        conn.execute("BEGIN IMMEDIATE")
+        mine_it_is = insert_answer(conn, mine[0].key, text, declined, responder)
+        if mine_it_is and held:
+            _mark(conn, mine[0].key, _HELD)
+        conn.execute("COMMIT")
+        if not mine_it_is:
+            return AnswerStatus.TAKEN
+        owner = owner_of(conn)
+        return AnswerStatus.DELIVERED if owner is not None and owner.alive else AnswerStatus.SAVED
+
+
+def release(path: Path, key: Key) -> None:
+    """Let a held answer go to its episode."""
+    with closing(connect_owner(path)) as conn:
+        _mark(conn, key, _ASKED, was=_HELD)
+
+
+def withdraw(path: Path, key: Key) -> bool:
+    """Take an answer back, so that its question is open again; False where its episode has gone on with it."""
+    with closing(connect_owner(path)) as conn:
+        conn.execute("BEGIN IMMEDIATE")
+        mine = conn.execute(f"SELECT 1 {_WITHDRAWABLE} AND a.episode_id = ? AND a.attempt = ? AND a.interrupt_id = ?", key).fetchone()
+        if mine:
+            conn.execute("DELETE FROM answers WHERE episode_id = ? AND attempt = ? AND interrupt_id = ?", key)
+            _mark(conn, key, _ASKED)
+        conn.execute("COMMIT")
+        return mine is not None
+
+
+def _mark(conn: sqlite3.Connection, key: Key, state: int, *, was: int | None = None) -> None:
+    query = "UPDATE questions SET current = ? WHERE episode_id = ? AND attempt = ? AND interrupt_id = ? AND current = ifnull(?, current)"
+    conn.execute(query, (state, *key, was))
+
+
+def _not_open(conn: sqlite3.Connection, path: Path, key: tuple[str, int | None, str | None], pending: list[str]) -> AnswerStatus:
+    query = "SELECT 1 FROM answers WHERE episode_id = ? AND attempt = ifnull(?, attempt) AND interrupt_id = ifnull(?, interrupt_id)"
+    if conn.execute(query, key).fetchone():
+        return AnswerStatus.TAKEN
+    hint = did_you_mean(key[0], dict.fromkeys(pending)) if pending else " No question of this run is open."
+    raise PrerequisiteError(f"{path}: no open question of episode '{key[0]}'.{hint}")

@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from talm_sim.errors import PrerequisiteError
+from talm_sim.runs.batch import run_batch
+from talm_sim.runs.database import connect_reader
+from talm_sim.runs.desk import (
+    AnswerStatus,
+    answer,
+    given,
+    is_open,
+    last_given,
+    next_unanswered,
+    number_unanswered,
+    ready_episodes,
+    release,
+    withdraw,
+)
+from talm_sim.runs.events import EpisodeStarted, RunEvent
+from talm_sim.runs.load import load_run
+from talm_sim.runs.store import RunStore
+from tests.runs.scripted import ScriptedRunner, new_run
+
+
+async def waiting_run(directory: Path, runner: ScriptedRunner | None = None) -> Path:
+    run = new_run(directory, 3, asks=2)
+    async with RunStore.open(run) as store:
+        await run_batch(store, runner or ScriptedRunner())
+    return run
+
+
+async def test_the_first_answer_wins(tmp_path: Path) -> None:
+    run = await waiting_run(tmp_path)
+    with ThreadPoolExecutor(8) as pool:
+        statuses = list(pool.map(lambda n: answer(run, "ask-001", f"answer {n}"), range(8)))
+    assert sorted(statuses) == sorted([AnswerStatus.SAVED, *[AnswerStatus.TAKEN] * 7])
+    async with RunStore.open(run) as store:
+        await run_batch(store, ScriptedRunner())
+    assert load_run(run).episode("ask-001").answer == f"done answer {statuses.index(AnswerStatus.SAVED)}"
+
+
+async def test_another_process_can_answer(tmp_path: Path) -> None:
+    run = await waiting_run(tmp_path)
+    code = f"from pathlib import Path; from talm_sim.runs.desk import answer; print(answer(Path({str(run)!r}), 'ask-000', declined='idk'))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "saved"
+    assert [question.episode_id for question in load_run(run).pending()] == ["ask-001"]
+
+
+async def test_an_unknown_episode_is_named_with_the_nearest_open_one(tmp_path: Path) -> None:
+    run = await waiting_run(tmp_path)
+    with pytest.raises(PrerequisiteError, match=r"no open question of episode 'ask-01'\. Did you mean 'ask-001'\?"):
+        answer(run, "ask-01", "x")
+    with pytest.raises(PrerequisiteError, match="the answer is empty"):
+        answer(run, "ask-001", " ")
+
+
+async def test_an_answer_to_an_earlier_question_is_not_given_to_the_next(tmp_path: Path) -> None:
+    run = await waiting_run(tmp_path, ScriptedRunner(questions=2))
+    first = next(question for question in load_run(run).pending() if question.episode_id == "ask-000")
+    assert answer(run, "ask-000", "one") is AnswerStatus.SAVED
+    async with RunStore.open(run) as store:
+        await run_batch(store, ScriptedRunner(questions=2))
+    second = next(question for question in load_run(run).pending() if question.episode_id == "ask-000")
+    assert (second.ask, second.question) == (2, "What is ask-000, part 2?")
+    late = answer(run, "ask-000", "late", attempt=first.attempt, interrupt_id=first.interrupt_id)
+    assert late is AnswerStatus.TAKEN
+    assert second in load_run(run).pending()
+
+
+async def test_an_answer_can_be_withdrawn_until_its_episode_goes_on(tmp_path: Path) -> None:
+    run = await waiting_run(tmp_path)
+    first, second = load_run(run).pending()
+    answer(run, first.episode_id, "wrong")
+    answer(run, second.episode_id, "right")
+    assert withdraw(run, first.key)
+    assert [question.key for question in load_run(run).pending()] == [first.key]
+    assert not withdraw(run, first.key)
+    assert answer(run, first.episode_id, "better") is AnswerStatus.SAVED
+    async with RunStore.open(run) as store:
+        await run_batch(store, ScriptedRunner())
+    assert not withdraw(run, first.key)
+    assert [load_run(run).episode(item.episode_id).answer for item in (first, second)] == ["done better", "done right"]
+
+
+async def test_an_answer_is_too_late_to_withdraw_while_its_episode_runs(tmp_path: Path) -> None:
+    run = await waiting_run(tmp_path)
+    question = load_run(run).pending()[0]
+    answer(run, question.episode_id, "one")
+    late: list[bool] = []
+
+    def takes_back(event: RunEvent) -> None:
+        if isinstance(event, EpisodeStarted) and event.resumed:
+            late.append(withdraw(run, question.key))
+
+    async with RunStore.open(run) as store:
+        await run_batch(store, ScriptedRunner(), on_event=takes_back)
+    assert late == [False]
+
+
+async def test_an_answer_withdrawn_before_its_episode_was_taken_up_is_asked_for_again(tmp_path: Path) -> None:
+    run = await waiting_run(tmp_path)
+    question = load_run(run).pending()[0]
+    async with RunStore.open(run) as store:
+        answer(run, question.episode_id, "one")
+        assert ready_episodes(store.reader) == [question.episode_id]
+        withdraw(run, question.key)
+        assert await store.take_up(question.episode_id, question.attempt) is None
+        answer(run, question.episode_id, "two")
+        replies = await store.take_up(question.episode_id, question.attempt)
+    assert replies is not None
+    assert [reply.answer for reply in replies.values()] == ["two"]
+
+
+async def test_a_held_answer_waits_to_be_released_but_not_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = await waiting_run(tmp_path)
+    first, second = load_run(run).pending()
+    for question in (first, second):
+        answer(run, question.episode_id, "held", held=True)
+    with closing(connect_reader(run)) as conn:
+        assert ready_episodes(conn) == []
+        release(run, first.key)
+        assert ready_episodes(conn) == [first.episode_id]
+        monkeypatch.setattr("talm_sim.runs.desk.HELD_SECONDS", 0.0)
+        assert ready_episodes(conn) == [first.episode_id, second.episode_id]
+
+
+async def test_the_queue_is_read_one_question_at_a_time(tmp_path: Path) -> None:
+    run = await waiting_run(tmp_path)
+    first, second = load_run(run).pending()
+    with closing(connect_reader(run)) as conn:
+        assert (next_unanswered(conn), next_unanswered(conn, {first.key}), number_unanswered(conn)) == (first, second, 2)
+        assert next_unanswered(conn, {first.key, second.key}) is None
+        assert (is_open(conn, first.key), given(conn, first.key), last_given(conn)) == (True, None, None)
+        answer(run, first.episode_id, "one", responder="me")
+        assert next_unanswered(conn) == second
+        found = given(conn, first.key)
+        assert found is not None
+        assert (is_open(conn, first.key), found.text, found.responder, last_given(conn)) == (False, "one", "me", found)
