@@ -180,7 +180,7 @@ async def judge_async(run: Path | str, *, on_event: OnEvent = ignore_events, **s
     check_brought({thing: origin for thing, origin in stored.manifest.brought.items() if thing in named}, str(stored.path))
     job = check_judges(job)
     async with Shared() as shared:
-        grader = await open_grader(job, stored.scenarios(), shared)
+        grader = await open_grader(job.having(run_id=str(stored.path)), stored.scenarios(), shared)
         async with RunStore.open(stored.path) as store:
             with telling_retries(on_event):
                 await _judge(stored, store, job, grader, on_event)

@@ -40,7 +40,7 @@ class Beside:
             wanted = self.groups.get(group)
             for row in table.rows if wanted is not None else ():
                 keys = dict(zip(table.keys, row.keys, strict=True))
-                if keys == {**wanted, "model": keys["model"]}:
+                if keys == {**(wanted or {}), "model": keys["model"]}:
                     values = {name: table.share(row, column) for name, column in self.measures.items()}
                     wrong = {name: one for name, column in self.measures.items() if (one := table.misprint(row, column))}
                     found.append(PaperRow(keys["model"], group, values, wrong))

@@ -14,6 +14,7 @@ from talm_sim.cli.blocks import block_of, judge_hint, summary_records
 from talm_sim.cli.console import stderr, stdout
 from talm_sim.cli.layout import Block
 from talm_sim.cli.markdown import markdown
+from talm_sim.cli.run_facts import run_facts
 from talm_sim.cli.table import table_lines
 from talm_sim.cli.text import one_line
 from talm_sim.errors import PrerequisiteError
@@ -66,7 +67,7 @@ def command(
         raise PrerequisiteError(f"--html {page}: the name must end in .html.")
     stored = [load_run(run, run_dir) for run in runs or (LATEST,)]
     if page is not None or picture is not None:
-        _write(_told_apart([block_of(item, against=against) for item in stored], stored), stored, page, picture, quiet=quiet)
+        _write(_told_apart([block_of(item, against=against) for item in stored], stored), stored, page, picture)
         if not (as_json or as_csv or as_markdown or rows):
             return
     if as_json or as_csv or rows:
@@ -80,20 +81,28 @@ def command(
     console = stdout()
     for line in table_lines(blocks, explained=not quiet):
         console.print(line, soft_wrap=True)
-    for line in judge_hint(stored[0]) if len(stored) == 1 and not quiet else ():
-        click.echo(f"\n{line}", err=True)
+    for hint in judge_hint(stored[0]) if len(stored) == 1 and not quiet else ():
+        click.echo(f"\n{hint}", err=True)
 
 
-def _write(blocks: Sequence[Block], page: Path | None, picture: Path | None) -> None:
-    """Write the files asked for; all of them are made before one is written."""
+def _write(blocks: Sequence[Block], runs: Sequence[StoredRun], page: Path | None, picture: Path | None) -> None:
+    """Write the files asked for; all of them are made before one is written. A page has tables for what cannot be drawn."""
     from talm_sim.cli import report_page, report_picture
 
     made: list[tuple[Path, bytes]] = []
     if page is not None:
-        made.append((page, report_page.report_page(blocks).encode("utf-8")))
+        facts = [run_facts(run) for run in runs]
+        try:
+            written = report_page.report_page(blocks, facts)
+        except PrerequisiteError as err:  # what draws is not installed, and every picture has its table
+            stderr().print(f"tables without pictures: {err}", style="dim", soft_wrap=True)
+            written = report_page.report_page(blocks, facts, drawn=False)
+        made.append((page, written.encode("utf-8")))
     if picture is not None:
         made.append((picture, report_picture.picture(picture, blocks)))
     for file, data in made:
+        if not file.parent.exists():
+            stderr().print(f"made: {one_line(str(file.parent))}", style="dim", soft_wrap=True)
         write_atomically(file, data)
         stderr().print(f"written: {one_line(str(file))}", style="dim", soft_wrap=True)
 
