@@ -188,7 +188,7 @@ async def judge_async(run: Path | str, *, on_event: OnEvent | None = None, progr
     job = check_judges(job)
     with listening(on_event, progress) as listen:
         async with Shared() as shared:
-            grader = await open_grader(job, stored.scenarios(), shared)
+            grader = await open_grader(job.having(run_id=str(stored.path)), stored.scenarios(), shared)
             async with RunStore.open(stored.path) as store:
                 with telling_retries(listen):
                     await _judge(stored, store, job, grader, listen)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -265,11 +265,11 @@ class StoredRun:
         own = self.job.task.own_judges
         return {judge: measure for judge, measure in self.measures().items() if judge not in own}
 
-    def summary_records(self) -> list[dict[str, Any]]:
-        """The summary as one flat row a group: what names the run, then `Summary.record`."""
+    def summary_records(self, summaries: Sequence[Summary] | None = None) -> list[dict[str, Any]]:
+        """The summary as one flat row a group: what names the run, then `Summary.record`; of `summaries` where they were made before."""
         job = self.job
         named = {"run": self.id, "model": job.config.model, **{name: getattr(job.options, name) for name in job.task.named_by}}
-        return [named | one.record() for one in self.summary()]
+        return [named | one.record() for one in (self.summary() if summaries is None else summaries)]
 
     def to_records(self) -> list[dict[str, Any]]:
         """One flat row an episode.

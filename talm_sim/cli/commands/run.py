@@ -19,7 +19,6 @@ def command(**options: Any) -> int:
     that is said first.
     """
     config = given_config(options)
-    from talm_sim.cli.blocks import block_of
     from talm_sim.cli.session import INTERRUPTED, print_result, run_controls, watching
     from talm_sim.runs.api import run
 
@@ -28,4 +27,4 @@ def command(**options: Any) -> int:
     if session.interrupted:
         return INTERRUPTED
     runs = [stored, *(run_controls(stored) if config.controls else ())]
-    return print_result(runs, [block_of(one) for one in runs], config)
+    return print_result(runs, config)
