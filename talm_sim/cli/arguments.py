@@ -22,6 +22,7 @@ from talm_sim.cli.text import clean
 
 __all__ = [
     "command_line",
+    "completed",
     "json_option",
     "plugin_option",
     "print_csv",
@@ -34,8 +35,20 @@ __all__ = [
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-run_argument = click.argument("run", metavar="RUN")
-"""A run's name or directory."""
+
+def completed(kind: str) -> Callable[[click.Context, click.Parameter, str], Any]:
+    """How a parameter completes what it names; see `talm_sim.cli.completing`, which is imported when a shell asks."""
+
+    def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> Any:
+        from talm_sim.cli.completing import completes
+
+        return completes(kind)(context, parameter, incomplete)
+
+    return complete
+
+
+run_argument = click.argument("run", metavar="RUN", shell_complete=completed("run"))
+"""A run's name, the beginning of it, `latest`, or its directory."""
 run_dir_option = click.option(
     "--run-dir",
     type=click.Path(path_type=Path),

@@ -195,11 +195,7 @@ class StoredRun:
             PrerequisiteError: It is unknown or not finished, or several ids begin so.
         """
         with self._reading() as conn:
-            every = [
-                row[0]
-                for row in conn.execute("SELECT id FROM episodes UNION SELECT episode_id FROM attempts UNION SELECT episode_id FROM waiting")
-            ]
-            episode_id = full_name(episode_id, every, "episodes") or episode_id
+            episode_id = full_name(episode_id, _begun(conn), "episodes") or episode_id
             found = records.episode(conn, episode_id)
             if found is not None:
                 return found
@@ -209,6 +205,11 @@ class StoredRun:
                 raise PrerequisiteError(f"{self.path}: episode '{episode_id}' is not finished; continue with `talm-sim resume {self.path}`.")
             known = [row[0] for row in conn.execute("SELECT id FROM episodes ORDER BY epoch, position")]
         raise PrerequisiteError(f"{self.path}: no episode '{episode_id}'.{_hint(episode_id, known)}")
+
+    def episode_ids(self) -> list[str]:
+        """Ids of all episodes that were begun, sorted."""
+        with self._reading() as conn:
+            return _begun(conn)
 
     def verdicts(self) -> Iterator[Verdict]:
         """Verdicts of the judges the run was last judged with."""
@@ -331,6 +332,11 @@ def _info(directory: Path) -> RunInfo:
         )
     except PrerequisiteError as err:
         return RunInfo(directory.name, directory, "", "", "", "", 0, 0, 0, None, problem=str(err))
+
+
+def _begun(conn: sqlite3.Connection) -> list[str]:
+    rows = conn.execute("SELECT id FROM episodes UNION SELECT episode_id FROM attempts UNION SELECT episode_id FROM waiting ORDER BY 1")
+    return [row[0] for row in rows]
 
 
 def _hint(word: str, known: list[str]) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from talm_sim.cli.arguments import json_option, plugin_option, print_json, print_list, run_dir_option
+from talm_sim.cli.arguments import completed, json_option, plugin_option, print_json, print_list, run_dir_option
 from talm_sim.cli.console import print_page
 from talm_sim.cli.transcript import transcript
 from talm_sim.errors import PrerequisiteError
@@ -17,7 +17,7 @@ __all__ = ["command"]
 
 
 @click.command()
-@click.argument("episode", metavar="RUN[:EPISODE]")
+@click.argument("episode", metavar="RUN[:EPISODE]", shell_complete=completed("episode"))
 @run_dir_option
 @plugin_option
 @json_option
