@@ -181,7 +181,7 @@ class RunConfig(OptionsModel):
     max_connections: int = option(16, OPE, "Model requests in flight.", metavar="N", ge=1)
     max_retries: int = option(5, OPE, "Retries of a failed request.", metavar="N", ge=0)
     timeout: float = option(600.0, OPE, "Seconds one request may take.", metavar="S", gt=0)
-    fail_fast: bool = option(True, OPE, "End if the first request is refused.")
+    fail_fast: bool = option(True, OPE, "Go on though the first requests are refused.")
     controls: bool = option(False, OPE, "Print the control models' rows as well.")
     display: Literal["full", "plain", "json", "none"] = option("full", OPE, "full, plain, json or none.", metavar="NAME")
     quiet: bool = option(False, OPE, "No progress, legend or hints.", flag="-q")

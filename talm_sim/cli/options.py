@@ -74,11 +74,17 @@ class ConfigOption(click.Option):
         """Name the option alone where the value cannot have come from the environment."""
         return super().get_error_hint(ctx) if self.reads_environment else f"'{self.opts[-1]}'"
 
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Show of a switch the half that changes something."""
+        record = super().get_help_record(ctx)
+        on, slash, off = record[0].partition(" / ") if record else ("", "", "")
+        return record if record is None or not slash else ((off if self.shown_default == "True" else on), record[1])
+
     def get_help_extra(self, ctx: click.Context) -> OptionHelpExtra:
         """Add the field's default to what Click shows, and leave the variable out: one line says it of all."""
         extra = super().get_help_extra(ctx)
         extra.pop("envvars", None)
-        if self.shown_default:
+        if self.shown_default and not self.secondary_opts:
             extra["default"] = self.shown_default
         return extra
 
@@ -109,6 +115,7 @@ class ConfigCommand(click.Command):
                 self.params.append(option_of(RunConfig, name, stored=stored))
         if Scope.OPERATIONAL in scopes:
             self.params += [ConfigOption([f"--{way.value}"], is_flag=True, section=how, help=_TRAFFIC_HELP[way]) for way in Traffic]
+            self.params.append(ConfigOption(["-v", "--verbose"], is_flag=True, section=how, help="Say more: --log-level info."))
         if not stored:
             file = ConfigOption(["--config"], type=click.Path(path_type=Path), metavar="F.toml", section=how, help="File of these options.")
             self.params.append(file)
@@ -220,8 +227,10 @@ def collect(options: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         click.UsageError: Two traffic flags, or a K=V option without "=".
     """
-    flags = {way.value for way in Traffic}
-    values = {name: value for name, value in options.items() if name not in flags | {"config"} and value not in (None, ())}
+    flags = {"config", "verbose", *(way.value for way in Traffic)}
+    values = {name: value for name, value in options.items() if name not in flags and value not in (None, ())}
+    if options.get("verbose"):
+        values.setdefault("log_level", "info")
     if "model_options" in values:
         values["model_options"] = dict(_pair(text) for text in values["model_options"])
     given = [way for way in Traffic if options.get(way.value)]
@@ -281,7 +290,7 @@ def option_of(model: type[BaseModel], name: str, *, stored: bool = False, bounde
     kind = _inner(field.annotation)
     if kind is bool:
         declarations[-1] = f"{long}/--no-{long[2:]}"
-        settings |= {"shown_default": "", "metavar": None}
+        settings |= {"shown_default": str(field.default), "metavar": None}
     elif get_origin(kind) in (tuple, dict):
         settings["multiple"] = True
     elif get_origin(kind) is Literal:

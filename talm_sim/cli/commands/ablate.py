@@ -49,7 +49,7 @@ def command(*, axes: tuple[str, ...], name: str, as_json: bool, as_csv: bool, **
     for field in over:
         refuse_unknown(field, find_task(config.task), "--over: ")
     # A person cannot sit at every cell: questions of a terminal run stay open in its store.
-    with watching(config.display, again=command_line()) as session:
+    with watching(config, again=command_line()) as session:
         done = ablate(config, over, name=name, on_event=session.display)
     if session.interrupted:
         return INTERRUPTED

@@ -27,14 +27,14 @@ def command(run: str, run_dir: Path, failed: str, **options: Any) -> int:
     """
     stored, overrides = load_run(run, run_dir), collect(options)
     from talm_sim.cli.blocks import block_of
-    from talm_sim.cli.session import INTERRUPTED, print_result, run_controls, watching
+    from talm_sim.cli.session import INTERRUPTED, print_result, run_controls, talk_of, watching
     from talm_sim.runs.api import resume
 
-    display = overrides.get("display", "full")
-    with watching(display) as session:
+    talk = talk_of(overrides)
+    with watching(talk) as session:
         again = [kind for kind in failed.split(",") if kind not in ("", "none")]
         done = resume(stored.path, failed=again, on_event=session.display, ask=session.ask, **overrides)
     if session.interrupted:
         return INTERRUPTED
     runs = [done, *(run_controls(done) if overrides.get("controls") else ())]
-    return print_result(runs, [block_of(one) for one in runs], display)
+    return print_result(runs, [block_of(one) for one in runs], talk)

@@ -23,9 +23,9 @@ def command(**options: Any) -> int:
     from talm_sim.cli.session import INTERRUPTED, print_result, run_controls, watching
     from talm_sim.runs.api import run
 
-    with watching(config.display) as session:
+    with watching(config) as session:
         stored = run(config, on_event=session.display, ask=session.ask, command=session.command)
     if session.interrupted:
         return INTERRUPTED
     runs = [stored, *(run_controls(stored) if config.controls else ())]
-    return print_result(runs, [block_of(one) for one in runs], config.display)
+    return print_result(runs, [block_of(one) for one in runs], config)
