@@ -20,7 +20,7 @@ from talm_sim.runs.lease import Owner, owner_of
 from talm_sim.runs.manifest import RunManifest, find_run, read_manifest, run_names
 from talm_sim.runs.tables import episode_record, frame, summary_with, with_judges
 from talm_sim.tasks import Job, PairedOptions, job_of
-from talm_sim.types import Episode, Measured, Row, Scenario, Summary, Termination, ToolSpec, Verdict
+from talm_sim.types import Episode, Measure, Measured, Row, Scenario, Summary, Termination, ToolSpec, Verdict
 
 if TYPE_CHECKING:
     import pandas
@@ -46,6 +46,9 @@ class RunInfo:
     """The living process that runs it; None where nobody does."""
     failed: int = 0
     """Finished episodes that did not do what they should have."""
+    task: str = ""
+    rate: Measure | None = None
+    """The first measure of its table, over all groups; None where it was not judged yet, or by an earlier version."""
     problem: str = ""
     """Why the run cannot be read; empty for a sound one."""
 
@@ -70,6 +73,7 @@ class StoredRun:
         self.path = path
         self.manifest: RunManifest = read_manifest(path)
         self._scoring: RunConfig | None = None
+        self._held: sqlite3.Connection | None = None
 
     def __repr__(self) -> str:
         return f"StoredRun({str(self.path)!r})"
@@ -164,6 +168,12 @@ class StoredRun:
         """Whether judges have been through the run."""
         with self._reading() as conn:
             return records.judges(conn) is not None
+
+    @property
+    def first_measure(self) -> Measure | None:
+        """The first measure of its table over all groups, as it was when the run was last judged."""
+        with self._reading() as conn:
+            return records.meta(conn, "first_measure", Measure)
 
     @property
     def owner(self) -> Owner | None:
@@ -289,7 +299,20 @@ class StoredRun:
         return frame(self.to_records())
 
     @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """Within it, all is read through one connection, which is made but once."""
+        with self._reading() as conn:
+            self._held = conn
+            try:
+                yield
+            finally:
+                self._held = None
+
+    @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
+        if self._held is not None:
+            yield self._held
+            return
         conn = connect_reader(self.path)
         try:
             yield conn
@@ -317,19 +340,22 @@ def _info(directory: Path) -> RunInfo:
     try:
         run = StoredRun(directory)
         config = run.manifest.config
-        return RunInfo(
-            id=directory.name,
-            path=directory,
-            created=run.manifest.created,
-            model=config.model,
-            split=config.split,
-            human=str(config.options.get("human", "none")),
-            finished=run.finished,
-            total=run.total,
-            waiting=len(run.pending()),
-            owner=run.owner,
-            failed=run.failed,
-        )
+        with run.at_once():
+            return RunInfo(
+                id=directory.name,
+                path=directory,
+                created=run.manifest.created,
+                model=config.model,
+                split=config.split,
+                human=str(config.options.get("human", "none")),
+                finished=run.finished,
+                total=run.total,
+                waiting=len(run.pending()),
+                owner=run.owner,
+                failed=run.failed,
+                task=config.task,
+                rate=run.first_measure,
+            )
     except PrerequisiteError as err:
         return RunInfo(directory.name, directory, "", "", "", "", 0, 0, 0, None, problem=str(err))
 
