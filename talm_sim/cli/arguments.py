@@ -19,10 +19,12 @@ from rich.text import Text
 
 from talm_sim.cli.console import print_page
 from talm_sim.cli.text import clean
+from talm_sim.errors import PrerequisiteError
 
 __all__ = [
     "command_line",
     "completed",
+    "confirm",
     "json_option",
     "plugin_option",
     "print_csv",
@@ -127,3 +129,18 @@ def print_list(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], *,
 def command_line() -> str:
     """The command as it was typed, to be stored with what it makes."""
     return shlex.join(["talm-sim", *sys.argv[1:]])
+
+
+def confirm(question: str, yes: bool) -> None:
+    """Ask at a terminal; elsewhere, `--yes` has to say it.
+
+    Raises:
+        PrerequisiteError: Nobody is there to ask.
+        click.Abort: The answer is no.
+    """
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise PrerequisiteError(f"{question} Nobody is here to ask; add --yes.")
+    if not click.confirm(clean(question), err=True):
+        raise click.Abort

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from calendar import timegm
 from collections.abc import Mapping, Sequence
@@ -14,10 +13,10 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from talm_sim.cli.arguments import completed, json_option, plugin_option, print_json, run_argument, run_dir_option
+from talm_sim.cli.arguments import completed, confirm, json_option, plugin_option, print_json, run_argument, run_dir_option
 from talm_sim.cli.console import print_page, stdout
 from talm_sim.cli.text import clean, one_line
-from talm_sim.errors import PrerequisiteError, listed
+from talm_sim.errors import listed
 from talm_sim.runs.keeping import controls_of, delete_run, paired_with, rename_run
 from talm_sim.runs.load import RunInfo, list_runs
 from talm_sim.runs.manifest import find_run
@@ -73,7 +72,7 @@ def delete(runs: tuple[str, ...], run_dir: Path, yes: bool) -> None:
         if lost:
             click.echo(f"{clean(path.name)}: {clean(listed(lost, 8))} is compared with it, and will have no pairs", err=True)
     names = listed([path.name for path in every], 8)
-    _confirm(f"delete {names if len(every) < 2 else f'{len(every)} runs ({names})'}?", yes)
+    confirm(f"delete {names if len(every) < 2 else f'{len(every)} runs ({names})'}?", yes)
     for path in paths:
         if path.exists():  # it may have been another one's control
             delete_run(path)
@@ -95,16 +94,6 @@ def rename(run: str, name: str, run_dir: Path) -> None:
             f"{clean(other)} is compared with it by its old name; say the new one with: talm-sim judge {clean(other)} --paired-run {name}",
             err=True,
         )
-
-
-def _confirm(question: str, yes: bool) -> None:
-    """Ask at a terminal; elsewhere, `--yes` has to say it."""
-    if yes:
-        return
-    if not sys.stdin.isatty():
-        raise PrerequisiteError(f"{question} Nobody is here to ask; add --yes.")
-    if not click.confirm(clean(question), err=True):
-        raise click.Abort
 
 
 def _record(info: RunInfo) -> dict[str, Any]:
