@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 import time
 from collections.abc import Collection
@@ -22,6 +23,7 @@ from talm_sim.runs.loops import to_completion
 from talm_sim.runs.manifest import create_run, find_run, fresh_run_id
 from talm_sim.runs.resolve import configure, overridden
 from talm_sim.runs.store import RunStore
+from talm_sim.runs.tables import first_measure
 from talm_sim.tasks import Job
 from talm_sim.tasks.shared import Shared
 from talm_sim.types import Termination
@@ -188,7 +190,7 @@ async def judge_async(run: Path | str, *, on_event: OnEvent | None = None, progr
     job = check_judges(job)
     with listening(on_event, progress) as listen:
         async with Shared() as shared:
-            grader = await open_grader(job, stored.scenarios(), shared)
+            grader = await open_grader(job.having(run_id=str(stored.path)), stored.scenarios(), shared)
             async with RunStore.open(stored.path) as store:
                 with telling_retries(listen):
                     await _judge(stored, store, job, grader, listen)
@@ -197,6 +199,9 @@ async def judge_async(run: Path | str, *, on_event: OnEvent | None = None, progr
 
 async def _judge(stored: StoredRun, store: RunStore, job: Job[Any], grader: Grader, on_event: OnEvent) -> None:
     await judge_run(store, job, grader, pairs=lambda: job.task.pair(stored.judged_as(job)), on_event=on_event)
+    with contextlib.suppress(PrerequisiteError):  # the run it is paired with may have gone; the table will say so
+        first = first_measure(StoredRun(stored.path).summary())
+        await store.set_meta({} if first is None else {"first_measure": first.model_dump(mode="json")})
 
 
 async def _session(

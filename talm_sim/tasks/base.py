@@ -13,6 +13,8 @@ from pydantic import BaseModel
 
 from talm_sim.config import RunConfig, Scope, scope_of
 from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.tasks.beside import Beside
+from talm_sim.tasks.bounds import Bound, most_tokens
 from talm_sim.tasks.options import TaskOptions
 from talm_sim.types import Episode, Measured, Row, Scenario, Section, Summary, ToolSpec, Verdict
 
@@ -155,6 +157,7 @@ class Task(ABC, Generic[OptionsT]):
         splits: Name of a split to the scenario groups it holds; one is called `all`.
         own_judges: Judges made for it: no other task takes them, and `rows` reads their verdicts. Any other judge has a column of its own.
         named_by: Own options that stand beside the model's name in the records of a run.
+        terms: Words of its titles (see `label`) that a reader may not know, to what they mean.
         listed: What a run's list of episodes shows: a label or value of a row, `tools` or `questions` (how many), to the head of its column.
     """
 
@@ -165,6 +168,7 @@ class Task(ABC, Generic[OptionsT]):
     splits: ClassVar[Mapping[str, tuple[str, ...]]]
     own_judges: ClassVar[tuple[str, ...]] = ()
     named_by: ClassVar[tuple[str, ...]] = ()
+    terms: ClassVar[Mapping[str, str]] = {}
     listed: ClassVar[Mapping[str, str]] = {}
 
     # --- before a run -----------------------------------------------------------------------------------------------------------------
@@ -212,6 +216,13 @@ class Task(ABC, Generic[OptionsT]):
     def categories(self, scenarios: Sequence[Scenario], job: Job[OptionsT], recorded: Recorded) -> Mapping[str, frozenset[str]]:
         """Id of each scenario to the categories of the tools it uses, for `--category`; empty where the task's tools have none."""
         return {}
+
+    def bounds(self, scenarios: Sequence[Scenario], job: Job[OptionsT], recorded: Recorded) -> Iterable[Bound]:
+        """What each episode may cost; here, one request that holds all that the scenario does."""
+        tokens = job.settings().max_new_tokens
+        for scenario in scenarios:
+            size = most_tokens(scenario.model_dump_json())
+            yield Bound(1, 1, size, tokens, last=size + tokens)
 
     def settle(self, job: Job[OptionsT], recorded: Recorded) -> Job[OptionsT]:
         """Decide the automatic values that need no model. The model's traffic is decided already; here, tools are shown, never executed."""
@@ -265,6 +276,10 @@ class Task(ABC, Generic[OptionsT]):
     def notes(self, summaries: Sequence[Summary], run: RunView) -> Iterable[str]:
         """What a reader of the whole table should know; what is said of one group stands in its summary."""
         return ()
+
+    def beside(self, run: RunView) -> Beside | None:
+        """The published table a reader may look at beside the run's; None where there is none."""
+        return None
 
     def sections(self, episode: Episode, scenario: Scenario) -> Iterable[Section]:
         """What the page of an episode shows besides the query, its turns, its answer and its verdicts."""
