@@ -35,7 +35,7 @@ def test_tables_of_html_are_escaped_and_say_what_a_script_is(tmp_path: Path) -> 
     stored = talm_sim.run(**make_world(tmp_path))
     page = stored._repr_html_()
     assert page.startswith(f"<p>{stored.id}: control: sim/oracle, 4 of 4 episodes finished</p><table>")
-    assert '<th title="pass rate">PR</th>' in page and "<td>1.00 [0.51, 1.00]</td>" in page
+    assert '">PR</th>' in page and "<td>1.00 [0.51, 1.00]</td>" in page
     rate = Measure(name="m", head="<b>", value=0.5, low=0.1, high=0.9, note='"more"')
     bad = Summary(group="<script>", n=3, total=5, not_scored={"context_overflow": 2}, measures=(rate,))
     assert "<td>&lt;script&gt;</td><td>3 (+2 not scored)</td><td>0.50 [0.10, 0.90]</td>" in bad._repr_html_()
