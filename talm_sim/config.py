@@ -165,6 +165,7 @@ class RunConfig(OptionsModel):
     max_retries: int = option(5, OPE, "Retries of a failed request.", metavar="N", ge=0)
     timeout: float = option(600.0, OPE, "Seconds one request may take.", metavar="S", gt=0)
     controls: bool = option(False, OPE, "Print the control models' rows as well.")
+    blind: bool = option(False, OPE, "Hide from the person what the user knows.")
     display: Literal["full", "plain", "json", "none"] = option("full", OPE, "full, plain, json or none.", metavar="NAME")
     plugin: tuple[str, ...] = option((), OPE, "Module of yours to import first; repeatable.", metavar="MODULE")
 

@@ -57,7 +57,7 @@ def watching(display_name: str, again: str = "") -> Iterator[Session]:
     """
     console = stderr()
     display = open_display(display_name, console)
-    session = Session(display, TerminalResponder(display, console))
+    session = Session(display, TerminalResponder(display, console, plain=display_name == "plain"))
     try:
         with ExitStack() as stack:
             stack.enter_context(display)
@@ -67,7 +67,11 @@ def watching(display_name: str, again: str = "") -> Iterator[Session]:
         session.interrupted = True
         if display.started and not again:
             again = shlex.join(["talm-sim", "resume", short_name(Path(display.started.path))])
-        click.echo(f"\ninterrupted; {f'all that is finished is kept. Continue with: {again}' if again else 'nothing had begun'}", err=True)
+        done = f"{display.finished:,} of {count(display.started.total, 'episode')} finished" if display.started else ""
+        kept = ", ".join(filter(None, (done, session.ask.counts())))
+        click.echo(f"\ninterrupted: {kept}; all of it is kept." if kept else "\ninterrupted: nothing had begun", err=True)
+        if again:
+            click.echo(f"Continue with: {again}", err=True)
 
 
 def print_blocks(blocks: Sequence[Block]) -> None:

@@ -15,6 +15,7 @@ from talm_sim.models.registry import in_process
 from talm_sim.plugins import load_plugins
 from talm_sim.runs.batch import Ask, BatchCounts, run_batch
 from talm_sim.runs.build import Built, build, open_runner, plan
+from talm_sim.runs.desk import BLIND
 from talm_sim.runs.events import OnEvent, RunFinished, RunStarted, ignore_events
 from talm_sim.runs.extensions import brought, check_brought
 from talm_sim.runs.judging import Grader, check_judges, judge_names, judge_run, open_grader
@@ -165,6 +166,8 @@ async def _session(stored: StoredRun, built: Built, *, on_event: OnEvent, ask: A
     """One stretch of a run in this process: episodes, then judges."""
     started = time.monotonic()
     async with RunStore.open(stored.path) as store:
+        if built.job.config.blind:
+            await store.set_meta({BLIND: True})  # kept with the run, so that whoever answers later is not told either
         async with open_runner(built, store) as runner:
             on_event(_started(stored, built, store))
             counts = await run_batch(
