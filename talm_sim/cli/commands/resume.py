@@ -20,9 +20,9 @@ __all__ = ["command"]
 @click.argument("run", metavar="[RUN]", required=False)
 @run_dir_option
 def command(run: str | None, run_dir: Path, **options: Any) -> int:
-    """Continue a stored run; RUN may be left out where one is unfinished.
+    """Continue a stored run.
 
-    Finished episodes are kept; unfinished ones start again; those that waited for a person go on with the answers given meanwhile. Only how
+    RUN may be left out where one is unfinished. Finished episodes are kept; unfinished ones start again; those that waited for a person go on with the answers given meanwhile. Only how
     the run is carried out may change: what it measures is fixed.
     """
     stored, overrides = load_run(run, run_dir) if run else unfinished_run(run_dir), collect(options)
