@@ -9,8 +9,9 @@ def main() -> None:
     """Run the grid and print one line a cell; run again, it reads the finished cells."""
     base = RunConfig(split="perfect", limit="5", model="sim/oracle", tools="live")
     grid = ablate(base, over={"perturb": ["", "http-500:times=1", "http-500", "timeout"]})
-    frame = grid.to_pandas()
-    print(frame[["perturb", "group", "n", "pass_rate", "pass_rate_low", "pass_rate_high"]].to_string(index=False))
+    for row in grid.to_records():  # grid.to_pandas() is the same as a data frame, where pandas is installed
+        passed, low, high = (row[f"pass_rate{end}"] for end in ("", "_low", "_high"))
+        print(f"{row['perturb'] or 'nothing':18} n {row['n']}  passed {passed:.2f} [{low:.2f}, {high:.2f}]")
 
 
 if __name__ == "__main__":

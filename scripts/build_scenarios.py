@@ -22,7 +22,7 @@ def main() -> int:
             specs = service.specs()
             with ToolCaller(service.base_url, specs) as call:
                 groups = build_scenarios(ROOT / "seeds", specs, call)
-                problems = check_scenarios([scenario for scenarios in groups.values() for scenario in scenarios], specs, call)
+                problems = check_scenarios([scenario for scenarios in groups.values() for scenario in scenarios], specs, call, packaged=True)
     except PrerequisiteError as err:
         print(err, file=sys.stderr)
         return 2

@@ -23,6 +23,7 @@ __all__ = [
     "DEFAULT_MODEL",
     "ENV_PREFIX",
     "Limit",
+    "LogLevel",
     "ModelName",
     "OptionsModel",
     "ProviderOptions",
@@ -126,6 +127,16 @@ def _valid_limit(value: str) -> str:
     return value
 
 
+def _joined(value: Any) -> Any:
+    """A list of names as one text with commas, each name once; anything else as it is."""
+    names = value.split(",") if isinstance(value, str) else value
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        return value
+    return ",".join(dict.fromkeys(filter(None, (name.strip() for name in names))))
+
+
+Names = Annotated[str, BeforeValidator(_joined)]
+"""One name or several, given as a text with commas or as a list, kept as a text with commas."""
 ModelName = Annotated[str, AfterValidator(_has_provider)]
 """A model as `provider/name`."""
 ProviderOptions = Annotated[dict[str, str], BeforeValidator(_values_as_text), AfterValidator(_no_secrets)]
@@ -134,11 +145,17 @@ Limit = Annotated[str, BeforeValidator(_number_as_text), AfterValidator(_valid_l
 """`N` or `A-B`; see `parse_limit`."""
 
 
+LogLevel = Literal["debug", "info", "warning", "error"]
+"""How much of what happens is logged."""
+
+
 class RunConfig(OptionsModel):
     """Everything that decides a run. A name that is no field here is the task's own and stands in `options`."""
 
     task: str = option("talm", GEN, "What is measured.", metavar="NAME")
-    split: str = option("all", GEN, "Groups: talm-sim tasks show TASK.", metavar="NAME")
+    split: Names = option("all", GEN, "Groups: talm-sim tasks show TASK.", metavar="S[,S]")
+    scenario: tuple[str, ...] = option((), GEN, "Only the scenario of this id; repeatable.", metavar="ID")
+    category: tuple[str, ...] = option((), GEN, "Only where such tools are used; repeatable.", metavar="NAME")
     scenarios: Path | None = option(None, GEN, "Scenarios (JSONL) in place of the packaged ones.", metavar="FILE")
     limit: Limit | None = option(None, GEN, "First N, or A to B, of each group.", metavar="N|A-B")
     epochs: int = option(1, GEN, "Times each scenario is run.", metavar="N", ge=1)
@@ -164,9 +181,13 @@ class RunConfig(OptionsModel):
     max_connections: int = option(16, OPE, "Model requests in flight.", metavar="N", ge=1)
     max_retries: int = option(5, OPE, "Retries of a failed request.", metavar="N", ge=0)
     timeout: float = option(600.0, OPE, "Seconds one request may take.", metavar="S", gt=0)
+    fail_fast: bool = option(True, OPE, "Go on though the first requests are refused.")
     controls: bool = option(False, OPE, "Print the control models' rows as well.")
     blind: bool = option(False, OPE, "Hide from the person what the user knows.")
     display: Literal["full", "plain", "json", "none"] = option("full", OPE, "full, plain, json or none.", metavar="NAME")
+    quiet: bool = option(False, OPE, "No progress, legend or hints.", flag="-q")
+    log_level: LogLevel | None = option(None, OPE, "debug, info, warning or error.", metavar="NAME")
+    against: Literal["paper"] | None = option(None, OPE, "paper: print its published rows below.", metavar="paper")
     plugin: tuple[str, ...] = option((), OPE, "Module of yours to import first; repeatable.", metavar="MODULE")
 
     if TYPE_CHECKING:  # which names are right, the task decides

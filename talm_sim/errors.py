@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-__all__ = ["CassetteMissError", "ContextOverflowError", "PrerequisiteError", "ProviderError", "ToolError", "did_you_mean"]
+__all__ = [
+    "CassetteMissError",
+    "ContextOverflowError",
+    "PrerequisiteError",
+    "ProviderError",
+    "RefusedError",
+    "ToolError",
+    "did_you_mean",
+    "full_name",
+    "listed",
+    "pip_install",
+]
 
 
 class ToolError(Exception):
@@ -25,6 +36,10 @@ class PrerequisiteError(Exception):
     """The user must mend something. The message is one line that names the place and the mend; the command exits with 2."""
 
 
+class RefusedError(PrerequisiteError):
+    """A model's server turned requests away before it had answered any: a wrong key, name or address, which no further request mends."""
+
+
 class CassetteMissError(Exception):
     """A replay met a request that was not recorded; the message names the nearest recording and what differs, redacted."""
 
@@ -42,9 +57,61 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
     >>> did_you_mean("underspecifed", ["perfect", "underspecified"])
     " Did you mean 'underspecified'?"
-    >>> did_you_mean("zzz", ["a", "b"])
-    ' Known: a, b.'
+    >>> did_you_mean("perfect", ["direct", "tool_call"])
+    ' Known: direct, tool_call.'
     """
     names = list(known)
-    near = difflib.get_close_matches(word, names, n=1, cutoff=0.5)
-    return f" Did you mean '{near[0]}'?" if near else f" Known: {', '.join(names)}."
+    near = difflib.get_close_matches(word, names, n=1, cutoff=0.65) or [name for name in names if len(word) > 2 and word in name][:1]
+    if near:
+        return f" Did you mean '{near[0]}'?"
+    return f" Known: {listed(names)}." if names else ""
+
+
+def full_name(word: str, known: Iterable[str], what: str) -> str | None:
+    """Return the name in `known` that is `word`, or the only one that begins with it; None where there is none.
+
+    A name that goes on from another that fits, as `first.sim-oracle` (a control) or `first@2` (an epoch) do from `first`, makes no doubt.
+
+    Args:
+        word: The name, or its beginning.
+        known: The names there are.
+        what: What they name, in the plural, for the message.
+
+    Raises:
+        PrerequisiteError: Several begin with it; the message lists them.
+    """
+    names = sorted(known)
+    fitting = [word] if word in names else [name for name in names if word and name.startswith(word)]
+    own = [name for name in fitting if not any(name.startswith((f"{other}.", f"{other}@")) for other in fitting)]
+    if len(own) > 1:
+        raise PrerequisiteError(f"'{word}' begins the names of {len(own)} {what}: {listed(own, 8)}; write more of it.")
+    return own[0] if own else None
+
+
+def listed(names: Sequence[str], most: int = 40) -> str:
+    """Names as a message lists them: no more than `most`, and how many there are beside them."""
+    more = f", and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def pip_install(extra: str) -> str:
+    """The command that adds an extra, from where the package itself was installed: a checkout, a wheel, or the index.
+
+    >>> pip_install("pandas").startswith("pip install '")
+    True
+    """
+    import json
+    from importlib.metadata import PackageNotFoundError, distribution
+    from pathlib import Path
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
+
+    try:
+        origin = json.loads(distribution("talm-sim").read_text("direct_url.json") or "{}")
+    except (PackageNotFoundError, ValueError):
+        origin = {}
+    url = str(origin.get("url", ""))
+    if "dir_info" not in origin:
+        return f"pip install 'talm-sim[{extra}]{f' @ {url}' if url else ''}'"
+    place = Path(url2pathname(urlsplit(url).path))
+    return f"pip install '{'.' if place == Path.cwd() else place}[{extra}]'"

@@ -19,6 +19,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 LAYERS = (
     ("errors", "types", "digests", "schemas"),
     ("plugins", "toml_files"),
+    ("published",),
     ("config",),
     ("models",),
     ("recordings",),

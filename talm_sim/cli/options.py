@@ -22,6 +22,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from talm_sim.cli.arguments import completed
 from talm_sim.config import ENV_PREFIX, OptionsModel, RunConfig, Scope, Traffic, scope_of
 from talm_sim.errors import PrerequisiteError
 from talm_sim.toml_files import read_toml
@@ -73,11 +74,17 @@ class ConfigOption(click.Option):
         """Name the option alone where the value cannot have come from the environment."""
         return super().get_error_hint(ctx) if self.reads_environment else f"'{self.opts[-1]}'"
 
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Show of a switch the half that changes something."""
+        record = super().get_help_record(ctx)
+        on, slash, off = record[0].partition(" / ") if record else ("", "", "")
+        return record if record is None or not slash else ((off if self.shown_default == "True" else on), record[1])
+
     def get_help_extra(self, ctx: click.Context) -> OptionHelpExtra:
         """Add the field's default to what Click shows, and leave the variable out: one line says it of all."""
         extra = super().get_help_extra(ctx)
         extra.pop("envvars", None)
-        if self.shown_default:
+        if self.shown_default and not self.secondary_opts:
             extra["default"] = self.shown_default
         return extra
 
@@ -108,6 +115,7 @@ class ConfigCommand(click.Command):
                 self.params.append(option_of(RunConfig, name, stored=stored))
         if Scope.OPERATIONAL in scopes:
             self.params += [ConfigOption([f"--{way.value}"], is_flag=True, section=how, help=_TRAFFIC_HELP[way]) for way in Traffic]
+            self.params.append(ConfigOption(["-v", "--verbose"], is_flag=True, section=how, help="Say more: --log-level info."))
         if not stored:
             file = ConfigOption(["--config"], type=click.Path(path_type=Path), metavar="F.toml", section=how, help="File of these options.")
             self.params.append(file)
@@ -219,8 +227,10 @@ def collect(options: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         click.UsageError: Two traffic flags, or a K=V option without "=".
     """
-    flags = {way.value for way in Traffic}
-    values = {name: value for name, value in options.items() if name not in flags | {"config"} and value not in (None, ())}
+    flags = {"config", "verbose", *(way.value for way in Traffic)}
+    values = {name: value for name, value in options.items() if name not in flags and value not in (None, ())}
+    if options.get("verbose"):
+        values.setdefault("log_level", "info")
     if "model_options" in values:
         values["model_options"] = dict(_pair(text) for text in values["model_options"])
     given = [way for way in Traffic if options.get(way.value)]
@@ -280,7 +290,7 @@ def option_of(model: type[BaseModel], name: str, *, stored: bool = False, bounde
     kind = _inner(field.annotation)
     if kind is bool:
         declarations[-1] = f"{long}/--no-{long[2:]}"
-        settings |= {"shown_default": "", "metavar": None}
+        settings |= {"shown_default": str(field.default), "metavar": None}
     elif get_origin(kind) in (tuple, dict):
         settings["multiple"] = True
     elif get_origin(kind) is Literal:
@@ -291,6 +301,8 @@ def option_of(model: type[BaseModel], name: str, *, stored: bool = False, bounde
         settings["type"] = click.Path(path_type=Path)
     else:
         settings |= {"type": _range(kind, field) if bounded else kind, "metavar": extra["metavar"] or name.upper().replace("_", "-")}
+    if "type" not in settings or kind is str or extra["metavar"] == "RUN":
+        settings["shell_complete"] = completed(name)
     return ConfigOption(declarations, **settings)
 
 
@@ -308,15 +320,15 @@ def _task_of(args: list[str], *, stored: bool) -> Any:
 
 
 def _stored_tasks(args: list[str]) -> Iterator[Any]:
-    """The task of the run that a command line names: the first word that names one."""
-    from talm_sim.runs.manifest import find_run, read_manifest
+    """The task of the run that a command line names: the first word that names one, whole names before beginnings of one."""
+    from talm_sim.runs.manifest import MANIFEST, find_run, read_manifest
     from talm_sim.tasks.registry import find_task
 
-    directories = [*_values_of("--run-dir", args), os.environ.get(f"{ENV_PREFIX}RUN_DIR") or "runs"]
-    for word in args:
-        if not word.startswith("-"):
-            with contextlib.suppress(PrerequisiteError):
-                yield find_task(read_manifest(find_run(word, Path(directories[0]))).config.task)
+    run_dir = Path([*_values_of("--run-dir", args), os.environ.get(f"{ENV_PREFIX}RUN_DIR") or "runs"][0])
+    words = [word for word in args if not word.startswith("-")]
+    for word in sorted(words, key=lambda word: not any((place / word / MANIFEST).is_file() for place in (Path(), run_dir))):
+        with contextlib.suppress(PrerequisiteError):
+            yield find_task(read_manifest(find_run(word, run_dir)).config.task)
 
 
 def _values_of(flag: str, args: list[str]) -> list[str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections import Counter
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from types import TracebackType
@@ -15,12 +15,15 @@ from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.text import Text
 
+from talm_sim.cli.tally import Tally
 from talm_sim.cli.text import clean, count, one_line
-from talm_sim.runs.events import EpisodeFinished, EpisodeStarted, EpisodeWaiting, JudgeProgress, RunEvent, RunFinished, RunStarted
+from talm_sim.runs.events import EpisodeFinished, EpisodeWaiting, JudgeProgress, RequestRetried, RunEvent, RunFinished, RunStarted
 
-__all__ = ["Display", "FullDisplay", "JsonDisplay", "PlainDisplay", "open_display"]
+__all__ = ["Display", "FullDisplay", "JsonDisplay", "PlainDisplay", "closing", "open_display", "opening"]
 
 _LIVE = ("live", "record")
+_SILENCE_S = 30.0
+"""Seconds of retries or judging after which a plain display says something."""
 
 
 class Display:
@@ -29,13 +32,14 @@ class Display:
     Attributes:
         started: The run, once it has begun.
         finished: Episodes finished by now, earlier sessions included.
+        tally: What became of the run's episodes and requests.
     """
 
     def __init__(self, console: Console) -> None:
         self.console = console
         self.started: RunStarted | None = None
         self.finished = 0
-        self._waiting: set[str] = set()
+        self.tally = Tally()
 
     def __enter__(self) -> Self:
         return self
@@ -47,12 +51,9 @@ class Display:
         """Take notice of an event and show it."""
         if isinstance(event, RunStarted):
             self.started, self.finished = event, event.finished
-        elif isinstance(event, EpisodeStarted):
-            self._waiting.discard(event.episode_id)
-        elif isinstance(event, EpisodeWaiting):
-            self._waiting.add(event.episode_id)
         elif isinstance(event, EpisodeFinished):
             self.finished = event.finished
+        self.tally(event)
         self.show(event)
 
     def show(self, event: RunEvent) -> None:
@@ -62,9 +63,14 @@ class Display:
 
     def announce_live(self, event: RunStarted) -> None:
         """Say that requests go to a provider, before the first one does."""
-        if event.models in _LIVE:
-            recorded = ", recorded" if event.models == "record" else ""
-            self.console.print(f"live: {one_line(event.model.split('/', 1)[0])} (model {one_line(event.model)}{recorded})", style="bold yellow")
+        for line in self.live_notice(event):
+            self.console.print(line, style="bold yellow")
+
+    def live_notice(self, event: RunStarted) -> list[str]:
+        """The line that says that requests leave; none where none do."""
+        recorded = ", recorded" if event.models == "record" else ""
+        line = f"live: {one_line(event.model.split('/', 1)[0])} (model {one_line(event.model)}{recorded})"
+        return [line] if event.models in _LIVE else []
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -73,28 +79,60 @@ class Display:
 
 
 class PlainDisplay(Display):
-    """One line for every episode."""
+    """Lines for a file: begin and end, every tenth of the episodes, every failure that was not seen before, every question.
+
+    Args:
+        console: Where they go.
+        logged: Whether each episode's end is logged already, so that a failure need not be said twice.
+    """
+
+    def __init__(self, console: Console, *, logged: bool = False) -> None:
+        super().__init__(console)
+        self._logged = logged
+        self._tenths = 0
+        self._failures: set[str] = set()
+        self._spoke = time.monotonic()
 
     def show(self, event: RunEvent) -> None:
-        """Print a line."""
+        """Print what is due."""
         super().show(event)
         match event:
             case RunStarted():
-                self.console.print(_opening(event), soft_wrap=True)
+                self._tenths = 10 * event.finished // max(1, event.total)
+                self._failures.clear()
+                self._say(opening(event))
             case EpisodeFinished():
-                error = f": {one_line(event.error)}" if event.error else ""
-                place = f"[{event.finished:>{len(str(event.total))}}/{event.total}]"
-                line = f"{place} {clean(event.episode_id)} {event.termination.value} {event.elapsed_s:.1f} s{error}"
-                self.console.print(line, soft_wrap=True)
+                self._ended(event)
             case EpisodeWaiting():
                 for question in event.questions:
-                    self.console.print(f"waiting: {clean(event.episode_id)} asks: {one_line(question)}", soft_wrap=True)
-            case JudgeProgress() if event.done == event.total:
-                self.console.print(f"judge {clean(event.judge)}: {count(event.total, 'episode')}", soft_wrap=True)
+                    self._say(f"waiting: {clean(event.episode_id)} asks: {one_line(question)}")
+            case RequestRetried() if self.tally.retried == 1 or self._silent():
+                self._say(self.tally.requests())
+            case JudgeProgress() if event.done == event.total or self._silent():
+                of = f"{event.done:,} of " if event.done < event.total else ""
+                self._say(f"judge {clean(event.judge)}: {of}{count(event.total, 'episode')}")
             case RunFinished():
-                self.console.print(_closing(event), soft_wrap=True)
+                self._say(closing(event))
             case _:
                 pass
+
+    def _ended(self, event: EpisodeFinished) -> None:
+        failure = f"{event.termination.value}: {one_line(event.error)}"
+        if event.termination.failed and failure not in self._failures and not self._logged:
+            self._failures.add(failure)
+            self._say(f"failed: {clean(event.episode_id)} {failure}")
+        tenths = 10 * event.finished // event.total
+        if tenths > self._tenths:
+            self._tenths = tenths
+            place = f"[{event.finished:>{len(str(event.total))}}/{event.total}] {10 * tenths} %"
+            self._say(f"{place}: {' · '.join(filter(None, (self.tally.episodes(), self.tally.requests())))}")
+
+    def _silent(self) -> bool:
+        return time.monotonic() - self._spoke > _SILENCE_S
+
+    def _say(self, line: str) -> None:
+        self._spoke = time.monotonic()
+        self.console.print(line, soft_wrap=True)
 
 
 class JsonDisplay(Display):
@@ -113,26 +151,26 @@ class JsonDisplay(Display):
 
 
 class _Bars(Progress):
-    """Progress bars with a line of counts below."""
+    """Progress bars with lines of counts below: the one that was set, and one asked for whenever the screen is drawn."""
 
     counts = ""
+    ask: Callable[[], str] = str
 
     def get_renderables(self) -> Iterator[RenderableType]:
         yield from super().get_renderables()
-        if self.counts:
-            yield Text(self.counts, style="dim", no_wrap=True, overflow="ellipsis")
+        for line in (self.counts, self.ask()):
+            if line:
+                yield Text(line, style="dim", no_wrap=True, overflow="ellipsis")
 
 
 class FullDisplay(Display):
-    """A progress bar with the time left, and below it what became of the episodes so far."""
+    """A progress bar with the time left, and below it what became of the episodes so far, tokens and retries."""
 
     def __init__(self, console: Console) -> None:
         super().__init__(console)
-        self._bars = _bars(console)
+        self._bars = _bars(console, self.tally)
         # Until the run begins: a live tool service takes its time.
         self._tasks: dict[str, TaskID] = {"starting": self._bars.add_task("starting", total=None)}
-        self._ended: Counter[str] = Counter()
-        self._running: set[str] = set()
 
     def __enter__(self) -> Self:
         self._bars.start()
@@ -146,45 +184,30 @@ class FullDisplay(Display):
         super().show(event)
         match event:
             case RunStarted():
-                self.console.print(_opening(event))
+                self.console.print(opening(event))
                 self._forget()
                 self._tasks["episodes"] = self._bars.add_task("episodes", total=event.total, completed=event.finished)
-            case EpisodeStarted():
-                self._running.add(event.episode_id)
-            case EpisodeWaiting():
-                self._running.discard(event.episode_id)
             case EpisodeFinished():
-                self._running.discard(event.episode_id)
-                self._ended[event.termination.value] += 1
                 self._bars.update(self._tasks["episodes"], completed=event.finished)
             case JudgeProgress():
                 self._judged(event)
             case RunFinished():
-                self.console.print(_closing(event))
-        self._bars.counts = self._counts()
+                self.console.print(closing(event))
+            case _:
+                pass
+        self._bars.counts = self.tally.episodes()
 
     def _forget(self) -> None:
-        """Drop the bars and counts of an earlier run of the same session."""
+        """Drop the bars of an earlier run of the same session."""
         for task in self._tasks.values():
             self._bars.remove_task(task)
         self._tasks.clear()
-        self._ended.clear()
-        self._running.clear()
-        self._waiting.clear()
 
     def _judged(self, event: JudgeProgress) -> None:
         name = one_line(event.judge, 20)
         if name not in self._tasks:
             self._tasks[name] = self._bars.add_task(f"judge {name}", total=event.total)
         self._bars.update(self._tasks[name], completed=event.done, total=event.total)
-
-    def _counts(self) -> str:
-        parts = [f"{name} {number}" for name, number in self._ended.most_common()]
-        if self._waiting:
-            parts.append(f"waiting for an answer {len(self._waiting)}")
-        if self._running:
-            parts.append(f"running {len(self._running)}")
-        return " · ".join(parts)
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -197,7 +220,7 @@ class FullDisplay(Display):
 
     def _draw_anew(self) -> None:
         """Go on with new bars: rich's would first erase as many lines as they had, the person's answer among them."""
-        old, self._bars = self._bars, _bars(self.console)
+        old, self._bars = self._bars, _bars(self.console, self.tally)
         for name, task in self._tasks.items():
             before = old.tasks[old.task_ids.index(task)]
             self._tasks[name] = self._bars.add_task(before.description, total=before.total, completed=int(before.completed))
@@ -206,21 +229,31 @@ class FullDisplay(Display):
         self._bars.start()
 
 
-def _bars(console: Console) -> _Bars:
+def _bars(console: Console, tally: Tally) -> _Bars:
     columns = (TextColumn("{task.description}", markup=False), BarColumn(bar_width=None), MofNCompleteColumn(), TimeElapsedColumn())
-    return _Bars(*columns, TextColumn("left"), TimeRemainingColumn(), console=console, transient=True)
+    bars = _Bars(*columns, TextColumn("left"), TimeRemainingColumn(), console=console, transient=True)
+    bars.ask = tally.requests
+    return bars
 
 
-def open_display(name: str, console: Console) -> Display:
-    """Return the display of a `RunConfig.display` value; without a terminal, `full` is `plain`."""
-    if name == "full" and not console.is_terminal:
-        name = "plain"
-    kinds: dict[str, type[Display]] = {"full": FullDisplay, "plain": PlainDisplay, "json": JsonDisplay, "none": Display}
+def open_display(name: str, console: Console, *, logged: bool = False) -> Display:
+    """Return the display of a `RunConfig.display` value; without a terminal, `full` is `plain`.
+
+    Args:
+        name: Its name.
+        console: Where it shows.
+        logged: Whether the ends of episodes are logged as well.
+    """
+    if name == "plain" or (name == "full" and not console.is_terminal):
+        return PlainDisplay(console, logged=logged)
+    kinds: dict[str, type[Display]] = {"full": FullDisplay, "json": JsonDisplay, "none": Display}
     return kinds[name](console)
 
 
-def _opening(event: RunStarted) -> str:
+def opening(event: RunStarted) -> str:
+    """What is about to be run, in a line."""
     before = f", {event.finished:,} finished before" if event.finished else ""
+    before += f", {event.again:,} tried again" if event.again else ""
     waiting = f", {event.waiting:,} waiting" if event.waiting else ""
     return (
         f"{one_line(event.run_id)}: {count(event.total, 'episode')}{before}{waiting}; "
@@ -228,7 +261,8 @@ def _opening(event: RunStarted) -> str:
     )
 
 
-def _closing(event: RunFinished) -> str:
+def closing(event: RunFinished) -> str:
+    """What became of it, in a line."""
     ends = ", ".join(f"{number:,} {name}" for name, number in sorted(event.terminations.items(), key=lambda item: -item[1]))
     waiting = f"; {count(event.waiting, 'episode')} waiting for an answer" if event.waiting else ""
     return f"{event.finished:,} of {count(event.total, 'episode')} in {event.elapsed_s:.1f} s: {ends or 'nothing new'}{waiting}"

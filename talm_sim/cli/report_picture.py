@@ -16,7 +16,7 @@ from talm_sim.cli.details import AXES
 from talm_sim.cli.layout import Block, placed
 from talm_sim.cli.shades import shade
 from talm_sim.cli.text import clip, flat
-from talm_sim.errors import PrerequisiteError
+from talm_sim.errors import PrerequisiteError, pip_install
 from talm_sim.types import Matrix, Measure, Summary
 from talm_sim.types.figures import DASH, decimal, interval
 
@@ -170,7 +170,7 @@ def _drawing(size: tuple[float, float], name: str) -> Iterator[Figure]:
         import matplotlib
         from matplotlib.figure import Figure
     except ImportError:
-        raise PrerequisiteError("matplotlib is not installed: pip install 'talm-sim[report]'.") from None
+        raise PrerequisiteError(f"matplotlib is not installed: {pip_install('report')}.") from None
     # Text stays text: it can be read aloud, searched and scaled. The salt makes the same picture the same bytes. No text is a formula,
     # whatever signs it has.
     settings: Any = {"svg.fonttype": "none", "svg.hashsalt": name, "font.size": 9, "font.family": ["DejaVu Sans"], "text.parse_math": False}

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import click
 
 from talm_sim.cli.arguments import command_line, short_name
-from talm_sim.cli.blocks import FAILED
+from talm_sim.cli.blocks import FAILED, block_of, judge_hint, summary_records
 from talm_sim.cli.console import stderr, stdout
 from talm_sim.cli.layout import Block
+from talm_sim.cli.logs import logging_to
 from talm_sim.cli.progress import Display, JsonDisplay, open_display
 from talm_sim.cli.responder import TerminalResponder
 from talm_sim.cli.table import table_lines
 from talm_sim.cli.text import clean, count, one_line
+from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models import sim
-from talm_sim.runs.api import resume, run
+from talm_sim.runs.api import AGAIN, resume, run
 from talm_sim.runs.load import StoredRun
 
-__all__ = ["CONTROLS", "INTERRUPTED", "Session", "failed", "print_blocks", "print_result", "run_controls", "watching"]
+__all__ = ["CONTROLS", "INTERRUPTED", "Session", "failed", "print_blocks", "print_result", "run_controls", "talk_of", "watching"]
 
 CONTROLS = tuple(f"sim/{control}" for control in sim.CONTROLS)
 """Models printed by `--controls`: scripts whose true metric values are known."""
@@ -48,18 +51,21 @@ class Session:
 
 
 @contextmanager
-def watching(display_name: str, again: str = "") -> Iterator[Session]:
+def watching(config: RunConfig, again: str = "") -> Iterator[Session]:
     """Show the progress of the work done within. Ctrl-C ends it with the line to go on printed, and is told by `interrupted`.
 
     Args:
-        display_name: As of `RunConfig.display`.
+        config: How to show it: `display`, `quiet` and `log_level`.
         again: The command that goes on; by default, that which resumes the run.
     """
     console = stderr()
-    display = open_display(display_name, console)
-    session = Session(display, TerminalResponder(display, console, plain=display_name == "plain"))
+    # What a program reads is no talk.
+    name = "none" if config.quiet and config.display != "json" else config.display
+    display = open_display(name, console, logged=config.log_level in ("debug", "info"))
+    session = Session(display, TerminalResponder(display, console, plain=config.display == "plain"))
     try:
         with ExitStack() as stack:
+            stack.enter_context(logging_to(console, config.log_level))
             stack.enter_context(display)
             stack.enter_context(closing(session.ask))
             yield session
@@ -74,27 +80,37 @@ def watching(display_name: str, again: str = "") -> Iterator[Session]:
             click.echo(f"Continue with: {again}", err=True)
 
 
-def print_blocks(blocks: Sequence[Block]) -> None:
-    """Print the table on standard output."""
+def print_blocks(blocks: Sequence[Block], *, explained: bool = True) -> None:
+    """Print the table on standard output, with a legend where it is to be explained."""
     console = stdout()
-    for line in table_lines(blocks):
+    for line in table_lines(blocks, explained=explained):
         console.print(line, soft_wrap=True)
 
 
-def print_result(runs: Sequence[StoredRun], blocks: Sequence[Block], display_name: str) -> int:
+def talk_of(overrides: Mapping[str, Any]) -> RunConfig:
+    """How to show what a command does with a stored run: as its own options say, whatever the run was made with."""
+    return RunConfig(**{name: overrides[name] for name in ("display", "quiet", "log_level", "against") if name in overrides})
+
+
+def print_result(runs: Sequence[StoredRun], config: RunConfig) -> int:
     """Print the table of a run and those beside it (with display `json`, as the last line of the stream), then where to look next.
 
+    Args:
+        runs: The run, then those beside it.
+        config: How to show it; what was run, each run knows.
+
     Returns:
-        The exit code.
+        The exit code: 1 where episodes failed, or where all there are wait for an answer.
     """
     stored = runs[0]
-    if display_name == "json":
-        groups = [record for item in runs for record in item.summary_records()]
+    blocks = [block_of(one, against=config.against, on_screen=not config.quiet) for one in runs]
+    if config.display == "json":
+        groups = summary_records(runs, config.against)
         JsonDisplay.write({"event": "summary", "run": stored.id, "path": str(stored.path), "groups": groups})
     else:
-        print_blocks(blocks)
-    _say_what_next(stored, failed(blocks[0]))
-    return 1 if failed(blocks[0]) else 0
+        print_blocks(blocks, explained=not config.quiet)
+    waits = _say_what_next(stored, failed(blocks[0]), quiet=config.quiet)
+    return 1 if failed(blocks[0]) or waits else 0
 
 
 def run_controls(stored: StoredRun) -> list[StoredRun]:
@@ -119,19 +135,25 @@ def failed(block: Block) -> int:
     return sum(number for summary in real for name, number in summary.not_scored.items() if name in FAILED)
 
 
-def _say_what_next(stored: StoredRun, failures: int) -> None:
+def _say_what_next(stored: StoredRun, failures: int, *, quiet: bool) -> bool:
+    """Say what failed, what waits and how to go on; return whether nothing is finished because all waits."""
     path = shlex.quote(short_name(stored.path))
     lines = [""]
     if failures:
         first = next(episode for episode in stored.episodes() if episode.termination.value in FAILED)
-        lines.append(f"{count(failures, 'episode')} failed, such as {first.id}: {one_line(first.error, 300)}")
-    waiting = stored.pending()
+        again = "" if first.termination.value not in AGAIN else f"\ntry them again with: talm-sim resume {path}"
+        lines.append(f"{count(failures, 'episode')} failed, such as {first.id}: {one_line(first.error, 300)}{again}")
+    waiting, finished = stored.pending(), stored.finished
     if waiting:
-        lines.append(f"{count(len(waiting), 'question')} open. Answer with: talm-sim answer {path}")
-    if stored.finished < stored.total:
+        such = f"nothing is finished: {clean(waiting[0].episode_id)} asks: {one_line(waiting[0].question)}\n" if not finished else ""
+        lines.append(f"{such}{count(len(waiting), 'question')} open. Answer with: talm-sim answer {path}")
+    if finished < stored.total:
         lines.append(f"not finished. Continue with: talm-sim resume {path}")
     example = next((episode.id for episode in stored.episodes()), None)
-    if example is not None:
+    if example is not None and not quiet:
         lines.append(f"one episode: talm-sim show {shlex.quote(clean(f'{short_name(stored.path)}:{example}'))}")
         lines.append(f"this table:  talm-sim report {path}")
-    click.echo("\n".join(lines), err=True)
+        lines += judge_hint(stored)
+    if lines[1:]:
+        click.echo("\n".join(lines), err=True)
+    return bool(waiting) and not finished

@@ -14,7 +14,7 @@ from typing import Any
 
 from talm_sim.judges.base import Judge
 from talm_sim.models.parsing import split_reasoning
-from talm_sim.types import UNPARSED, Behaviour, Choice, Episode, Measured, Scenario, Termination, Verdict
+from talm_sim.types import UNPARSED, Behaviour, Choice, Episode, Measured, Scenario, Verdict
 
 __all__ = ["BehaviourJudge", "calls_a_tool", "classify", "not_judged"]
 
@@ -96,7 +96,7 @@ def not_judged(episode: Episode, scenario: Scenario) -> str:
     """Why an episode has no label; empty where it gets one. A classifying judge asks this first."""
     if not isinstance(scenario.target, Choice):
         return "not applicable: the scenario has no gold behaviour"
-    if not episode.termination.completed or episode.termination is Termination.CONTEXT_OVERFLOW:
+    if not episode.termination.completed:
         return f"not judged: the episode ended in {episode.termination.value}"
     if episode.option_scores:
         return "not applicable: the model chose among given answers"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,9 +17,9 @@ from urllib.parse import urlsplit
 import anyio
 import httpx2
 
-from talm_sim.errors import CassetteMissError, ContextOverflowError, PrerequisiteError, ProviderError
+from talm_sim.errors import CassetteMissError, ContextOverflowError, PrerequisiteError, ProviderError, RefusedError
 from talm_sim.models.request import ModelRequest
-from talm_sim.models.retries import RetryPolicy, is_retryable
+from talm_sim.models.retries import Retry, RetryPolicy, is_retryable, on_retry
 
 __all__ = ["LOGICAL_HOST", "LOGICAL_URL", "Endpoint", "provider_failure"]
 
@@ -36,6 +37,11 @@ _SECRET = re.compile(
 )
 _BROKEN_LINE = (httpx2.RequestError, OSError, anyio.EndOfStream)
 _NEVER_MENDS = (httpx2.UnsupportedProtocol, httpx2.LocalProtocolError, httpx2.TooManyRedirects)
+_NO_LINE = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.UnsupportedProtocol)
+_HTML = re.compile(r"\s*<(?:!doctype html|html|head|!--)", re.IGNORECASE)
+_NEEDS_TOOL_PARSER = re.compile(r"auto.{0,3} tool choice requires", re.IGNORECASE)
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +50,8 @@ class _Failure:
     retryable: bool = False
     headers: Mapping[str, str] = field(default_factory=dict)
     code: str = ""
+    mend: str = ""
+    """What to look at where this befalls the very first requests: `key`, `name`, `page` or `server`; empty where it may pass."""
 
 
 class Endpoint:
@@ -58,6 +66,8 @@ class Endpoint:
         max_connections: Requests in flight.
         timeout: Seconds one attempt may take.
         secrets: Texts that no message may hold.
+        fail_fast: Whether to end the run where requests are turned away before any was answered.
+        variables: Names of the environment variables that hold the server's address and its key.
     """
 
     def __init__(
@@ -71,6 +81,8 @@ class Endpoint:
         max_connections: int = 16,
         timeout: float = 600.0,
         secrets: tuple[str, ...] = (),
+        fail_fast: bool = False,
+        variables: tuple[str, str] = ("", ""),
     ) -> None:
         self.name = name
         self.retries = retries or RetryPolicy()
@@ -78,6 +90,8 @@ class Endpoint:
         self._base, self._logical_base = base_url.rstrip("/"), logical_base
         self._host = urlsplit(base_url).netloc.rpartition("@")[2]
         self._secrets = secrets
+        self._untried = fail_fast
+        self._variables = variables
         self._slots = asyncio.Semaphore(max_connections)
         self.client = httpx2.AsyncClient(
             transport=transport,
@@ -88,7 +102,9 @@ class Endpoint:
         )
 
     @classmethod
-    def of(cls, request: ModelRequest, base_url: str, key: str, *, logical_base: str = LOGICAL_HOST) -> Self:
+    def of(
+        cls, request: ModelRequest, base_url: str, key: str, *, logical_base: str = LOGICAL_HOST, variables: tuple[str, str] = ("", "")
+    ) -> Self:
         """The line that `request` asks for; its messages never hold `key`."""
         return cls(
             request.name,
@@ -99,6 +115,8 @@ class Endpoint:
             max_connections=request.max_connections,
             timeout=request.timeout,
             secrets=(key,),
+            fail_fast=request.fail_fast and not request.replay,
+            variables=variables,
         )
 
     async def call(self, send: Callable[[], Awaitable[object]]) -> dict[str, Any]:
@@ -111,6 +129,7 @@ class Endpoint:
             ContextOverflowError: The conversation is longer than the model's context.
             ProviderError: The server failed for good.
             CassetteMissError: A replay met an unrecorded request.
+            RefusedError: The server turned the request away, has answered none so far, and that is to end the run.
         """
         retries = 0
         while True:
@@ -122,12 +141,16 @@ class Endpoint:
                 answer, error = None, err
             failure = _failure_of(error) if error else _failure_in(answer)
             if failure is None and isinstance(answer, dict):
+                self._untried = False
                 return answer
-            failure = failure or _Failure("answered with something that is no JSON object")
+            failure = failure or _no_json(answer)
+            if self._untried and failure.mend:
+                raise RefusedError(self._line(failure, first=True))
             retries += 1
             wait = self.retries.wait_before(retries, failure.headers) if failure.retryable else None
             if wait is None:
                 raise self._final(failure, retries - 1)
+            self._tell(failure, wait, retries)
             await self.retries.sleep(wait)
 
     async def aclose(self) -> None:
@@ -136,9 +159,28 @@ class Endpoint:
 
     def _final(self, failure: _Failure, retries: int) -> ProviderError:
         tried = f" (after {retries} {'retry' if retries == 1 else 'retries'})" if retries else ""
-        message = _one_line(f"{self.name} at {self._host}: {failure.message}", self._secrets) + tried
+        message = self._line(failure) + tried
         overflow = _OVERFLOW.search(failure.code) or _OVERFLOW.search(failure.message)
         return (ContextOverflowError if overflow and not failure.retryable else ProviderError)(message)
+
+    def _tell(self, failure: _Failure, wait: float, number: int) -> None:
+        reason = _one_line(failure.message, self._secrets)
+        log.info("%s at %s: %s; retry %d in %.1f s", self.name, self._host, reason, number, wait)
+        listen = on_retry.get()
+        if listen is not None:
+            listen(Retry(self.name, reason, wait, number))
+
+    def _line(self, failure: _Failure, *, first: bool = False) -> str:
+        line = _one_line(f"{self.name} at {self._host}: {failure.message}", self._secrets)
+        address, key = (f" ({name})" if name else "" for name in self._variables)
+        if _NEEDS_TOOL_PARSER.search(failure.message):
+            return f"{line}; add --tool-format constrained"
+        if failure.mend == "page":
+            missing = self._logical_base.endswith("/v1") and not self._base.endswith("/v1")
+            return f"{line}; {'is /v1 missing in the base URL' if missing else 'is that the right base URL'}{address}?"
+        mends = {"key": f"check the key{key}", "name": f"check the model's name and the base URL{address}"}
+        up = f"see that the server is up and the base URL right{address}"
+        return f"{line}; {mends.get(failure.mend, up)}." if first else line
 
     async def _name_logically(self, request: httpx2.Request) -> None:
         url = str(request.url)
@@ -171,9 +213,11 @@ def _failure_of(error: Exception) -> _Failure:
         if isinstance(cause, TimeoutError | httpx2.TimeoutException):
             return _Failure("no answer in time", retryable=True)
         if isinstance(cause, _BROKEN_LINE):
-            return _Failure(f"no connection: {cause or type(cause).__name__}", retryable=not isinstance(cause, _NEVER_MENDS))
-    if any(isinstance(cause, json.JSONDecodeError | UnicodeDecodeError) for cause in chain):
-        return _Failure("answered with something that is no JSON")
+            mend = "server" if isinstance(cause, _NO_LINE) else ""
+            return _Failure(f"no connection: {cause or type(cause).__name__}", retryable=not isinstance(cause, _NEVER_MENDS), mend=mend)
+    for cause in chain:
+        if isinstance(cause, json.JSONDecodeError | UnicodeDecodeError):
+            return _no_json(getattr(cause, "doc", ""), "no JSON")
     # The SDKs wrap whatever a transport raises; what is left is a bug, and is to be seen as one.
     raise chain[-1]
 
@@ -183,11 +227,19 @@ def _status_failure(response: httpx2.Response) -> _Failure:
         body: Any = response.json()
     except ValueError:
         body = response.text
-    message, code = _error_in(body)
+    page = isinstance(body, str) and _HTML.match(body) is not None
+    message, code = (f"{response.reason_phrase} (an HTML page)", "") if page else _error_in(body)
     quota = code == "insufficient_quota"
     headers = {name.lower(): value for name, value in response.headers.items()}
     text = f"HTTP {response.status_code}: {message or response.reason_phrase}"
-    return _Failure(text, is_retryable(response.status_code, headers) and not quota, headers, code)
+    mend = {401: "key", 403: "key", 404: "page" if page else "name"}.get(response.status_code, "")
+    return _Failure(text, is_retryable(response.status_code, headers) and not quota, headers, code, mend)
+
+
+def _no_json(answer: object, what: str = "no JSON object") -> _Failure:
+    if isinstance(answer, str) and _HTML.match(answer):
+        return _Failure("answered with an HTML page", mend="page")
+    return _Failure(f"answered with something that is {what}")
 
 
 def _failure_in(answer: object) -> _Failure | None:

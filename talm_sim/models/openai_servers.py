@@ -30,7 +30,8 @@ def open_openai(request: ModelRequest) -> Model:
     key = REPLAY_KEY if request.replay else required_variable(request, "OPENAI_API_KEY")
     own_temperature = _FIXED_TEMPERATURE.match(request.model) is not None
     url = server_url("OPENAI_BASE_URL", url)
-    return _open(request, request.model, url, key, "max_completion_tokens", send_temperature=not own_temperature)
+    variables = ("OPENAI_BASE_URL", "OPENAI_API_KEY")
+    return _open(request, request.model, url, key, variables, "max_completion_tokens", send_temperature=not own_temperature)
 
 
 def open_compatible(request: ModelRequest) -> Model:
@@ -44,7 +45,7 @@ def open_compatible(request: ModelRequest) -> Model:
     else:
         url = server_url(url_variable, required_variable(request, url_variable))
         key = request.environ.get(key_variable, "") if is_loopback(url) else required_variable(request, key_variable)
-    return _open(request, model, url, key or "none", "max_tokens", send_temperature=True)
+    return _open(request, model, url, key or "none", (url_variable, key_variable), "max_tokens", send_temperature=True)
 
 
 def service_variables(service: str) -> tuple[str, str]:
@@ -66,6 +67,7 @@ def open_chat(
     *,
     max_tokens_field: str = "max_tokens",
     send_temperature: bool = True,
+    variables: tuple[str, str] = ("", ""),
 ) -> OpenAIChat:
     """Open a model of a server of the chat-completions protocol, with native tool calls.
 
@@ -77,18 +79,22 @@ def open_chat(
         fields: Further fields of every request body.
         max_tokens_field: The field that bounds an answer.
         send_temperature: Whether requests name a temperature.
+        variables: Names of the environment variables that hold address and key.
     """
-    client, endpoint = _connect(request, url, key)
+    client, endpoint = _connect(request, url, key, variables)
     return OpenAIChat(
         request.name, model, endpoint, client, max_tokens_field=max_tokens_field, send_temperature=send_temperature, fields=fields
     )
 
 
-def _open(request: ModelRequest, model: str, url: str, key: str, max_tokens_field: str, *, send_temperature: bool) -> Model:
+def _open(
+    request: ModelRequest, model: str, url: str, key: str, variables: tuple[str, str], max_tokens_field: str, *, send_temperature: bool
+) -> Model:
     fields = body_options(request, _RESERVED)
     max_tokens_field = str(fields.pop("max_tokens_field", max_tokens_field))
     length = fields.pop("answer_chars", None)
-    chat = open_chat(request, model, url, key, fields, max_tokens_field=max_tokens_field, send_temperature=send_temperature)
+    more: dict[str, Any] = {"max_tokens_field": max_tokens_field, "send_temperature": send_temperature, "variables": variables}
+    chat = open_chat(request, model, url, key, fields, **more)
     if not request.constrained:
         return chat
     if length is not None and (not isinstance(length, int) or length < 1):
@@ -96,9 +102,9 @@ def _open(request: ModelRequest, model: str, url: str, key: str, max_tokens_fiel
     return ConstrainedModel(chat, answer_chars=length or ANSWER_CHARS)
 
 
-def _connect(request: ModelRequest, url: str, key: str) -> tuple[AsyncOpenAI, Endpoint]:
+def _connect(request: ModelRequest, url: str, key: str, variables: tuple[str, str]) -> tuple[AsyncOpenAI, Endpoint]:
     base_url = LOGICAL_BASE if request.replay else url
-    endpoint = Endpoint.of(request, base_url, key, logical_base=LOGICAL_BASE)
+    endpoint = Endpoint.of(request, base_url, key, logical_base=LOGICAL_BASE, variables=variables)
     # The SDK reads organization and project from the environment: they are OpenAI's own, and no other server's business.
     headers = {} if base_url == OPENAI_URL else {"OpenAI-Organization": Omit(), "OpenAI-Project": Omit()}
     client = AsyncOpenAI(

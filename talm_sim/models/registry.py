@@ -178,6 +178,7 @@ def open_model(
     options: Mapping[str, str] | None = None,
     constrained: bool = False,
     replay: bool = False,
+    fail_fast: bool = False,
 ) -> Model:
     """Open a model.
 
@@ -190,6 +191,7 @@ def open_model(
         options: Options of the provider (`-M key=value`).
         constrained: Whether the model acts through the constrained tool format.
         replay: Whether answers come from a recording only, so that neither key nor address is needed.
+        fail_fast: Whether a server that turns requests away before it has answered any is the user's to mend.
 
     Raises:
         PrerequisiteError: The name, an option, a key or an address is missing or wrong.
@@ -204,7 +206,8 @@ def open_model(
     if constrained and not found.constrains:
         able = ", ".join(one.name for one in known.values() if one.constrains)
         raise PrerequisiteError(f"model '{name}': --tool-format constrained works with {able} only; use --tool-format native.")
-    request = ModelRequest(name, model, transport_factory, max_retries, max_connections, timeout, dict(options or {}), constrained, replay)
+    limits = (max_retries, max_connections, timeout)
+    request = ModelRequest(name, model, transport_factory, *limits, dict(options or {}), constrained, replay, fail_fast)
     return _opener(found)(request)
 
 

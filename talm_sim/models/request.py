@@ -35,6 +35,7 @@ class ModelRequest:
         options: The user's `-M key=value`.
         constrained: Whether the model acts through the constrained tool format.
         replay: Whether answers come from a recording only, so that neither key nor address is needed.
+        fail_fast: Whether a server that turns requests away before it has answered any is the user's to mend (`RefusedError`).
         environ: Environment that keys and addresses are read from.
     """
 
@@ -47,6 +48,7 @@ class ModelRequest:
     options: Mapping[str, str] = field(default_factory=dict)
     constrained: bool = False
     replay: bool = False
+    fail_fast: bool = False
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
 
 

@@ -7,10 +7,27 @@ import math
 import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 
-__all__ = ["RetryPolicy", "is_retryable", "retry_after"]
+__all__ = ["Retry", "RetryPolicy", "is_retryable", "on_retry", "retry_after"]
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """A request that failed and is sent again after a wait."""
+
+    model: str
+    reason: str
+    """What went wrong, in a line without credentials."""
+    wait_s: float
+    number: int
+    """The how-manieth retry of this request, from 1."""
+
+
+on_retry: ContextVar[Callable[[Retry], None] | None] = ContextVar("on_retry", default=None)
+"""Told of every retry before its wait; whoever shows progress sets it for the work it starts."""
 
 
 @dataclass(frozen=True, slots=True)

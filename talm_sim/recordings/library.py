@@ -6,6 +6,7 @@ An unpacked tree holds
     tools/<group>/<scenario>.json                         tool traffic, shared by all runs
     <model>/<group>/<scenario>/<epoch>-<vote>-<digest>.json   one conversation of a model
     <model>/<group>/<scenario>/<epoch>-<digest>.human.json    the human answers within it
+    <model>/<digest>.settings.json                        what that digest is of
 
 and a packed one `tools/<group>.zip` and `<model>/<group>.zip` with the same names inside, below the group. `/` in a model's name becomes `--`.
 """
@@ -27,7 +28,7 @@ from talm_sim.digests import digest
 from talm_sim.errors import PrerequisiteError
 from talm_sim.recordings.archive import Archive, open_archive
 from talm_sim.recordings.files import read_text, write_atomically
-from talm_sim.recordings.packing import SPECS, TOOLS
+from talm_sim.recordings.packing import SETTINGS, SPECS, TOOLS
 from talm_sim.recordings.player import Player
 from talm_sim.recordings.redaction import Redactor
 from talm_sim.recordings.tape import Tape
@@ -113,7 +114,7 @@ class CassetteLibrary:
         Raises:
             PrerequisiteError: The file is no cassette.
         """
-        return Player(self._tape(f"{_conversations(model, scenario_id, group)}/{epoch}-{vote}-{_safe(digest)}.json"), mode)
+        return Player(self._tape(_conversation(model, scenario_id, group, epoch, vote, digest)), mode)
 
     def has_tools(self, groups: Iterable[str]) -> bool:
         """Whether tool traffic is recorded for each of `groups`."""
@@ -122,6 +123,29 @@ class CassetteLibrary:
     def has_model(self, model: str, groups: Iterable[str]) -> bool:
         """Whether conversations of `model` are recorded for each of `groups`."""
         return all(self._has(model_folder(model), group) for group in groups)
+
+    def has_conversation(self, model: str, scenario_id: str, group: str, epoch: int, digest: str) -> bool:
+        """Whether an agent's conversation is recorded."""
+        place = _conversation(model, scenario_id, group, epoch, 0, digest)
+        folder, _, inner = place.split("/", 2)
+        archive = self._archive(folder, _safe(group))
+        return (self.root / place).is_file() or (archive is not None and archive.read(inner) is not None)
+
+    def settings(self, model: str) -> dict[str, dict[str, Any]]:
+        """What the conversations of `model` were recorded with, by the digest in their names; those of an old recording are not known."""
+        found = {}
+        for path in sorted((self.root / model_folder(model)).glob(f"*{SETTINGS}")):
+            try:
+                found[path.name.removesuffix(SETTINGS)] = dict(json.loads(read_text(path)))
+            except (ValueError, TypeError, RecursionError):
+                raise PrerequisiteError(f"{path}: not a readable list of settings; delete it, or restore it.") from None
+        return found
+
+    def save_settings(self, model: str, digest: str, settings: Mapping[str, Any]) -> None:
+        """Write down, once, what conversations of this digest were recorded with."""
+        path = self.root / model_folder(model) / f"{_safe(digest)}{SETTINGS}"
+        if not path.is_file():
+            write_atomically(path, (json.dumps(settings, indent=1, ensure_ascii=False) + "\n").encode())
 
     def tool_specs(self) -> dict[str, ToolSpec]:
         """The tools as they were when recorded; empty where none are.
@@ -212,6 +236,10 @@ class CassetteLibrary:
 
 def _conversations(model: str, scenario_id: str, group: str) -> str:
     return f"{model_folder(model)}/{_safe(group)}/{_safe(scenario_id)}"
+
+
+def _conversation(model: str, scenario_id: str, group: str, epoch: int, vote: int, digest_: str) -> str:
+    return f"{_conversations(model, scenario_id, group)}/{epoch}-{vote}-{_safe(digest_)}.json"
 
 
 def _human(model: str, scenario_id: str, group: str, epoch: int, digest_: str) -> str:

@@ -14,11 +14,13 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.recordings.archive import INDEX, open_archive
 from talm_sim.recordings.files import write_atomically
 
-__all__ = ["SPECS", "TOOLS", "export", "pack"]
+__all__ = ["SETTINGS", "SPECS", "TOOLS", "export", "pack"]
 
 TOOLS = "tools"
 """Folder of tool traffic; every other folder is a model's."""
 SPECS = "specs.json"
+SETTINGS = ".settings.json"
+"""End of the name of a file that says what a digest in the names of a model's conversations is of."""
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 """Time stamp of every member, so equal content gives equal bytes."""
 
@@ -61,7 +63,7 @@ def pack(source: Path, target: Path, *, command: str, licence: str, created: str
         path = target / folder / f"{group}.zip"
         write_atomically(path, _zip({INDEX: json.dumps(index, indent=1, sort_keys=True).encode(), **contents}))
         written.append(path)
-    return written
+    return [*written, *_copy_settings(source, target)]
 
 
 def export(source: Path, target: Path) -> list[Path]:
@@ -83,7 +85,15 @@ def export(source: Path, target: Path) -> list[Path]:
             place = folder / name if name == SPECS else folder / path.stem / name
             write_atomically(place, data)
             written.append(place)
-    return written
+    return [*written, *_copy_settings(source, target)]
+
+
+def _copy_settings(source: Path, target: Path) -> Iterator[Path]:
+    """Copy what lies beside the conversations, packed or not."""
+    for path in sorted(source.glob(f"*/*{SETTINGS}")):
+        place = target / path.parent.name / path.name
+        write_atomically(place, path.read_bytes())
+        yield place
 
 
 def _groups(source: Path) -> Iterator[tuple[str, str, dict[str, Path]]]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["Ask", "BatchCounts", "EpisodeRunner", "run_batch"]
 
 _POLL_SECONDS = 0.2
+
+log = logging.getLogger(__name__)
 
 Ask = Callable[[Question], "Awaitable[HumanReply | None]"]
 """Puts a question to a person; None when nobody is there, so that the question stays open and no further one is put."""
@@ -77,6 +80,7 @@ async def run_batch(
     *,
     epochs: int = 1,
     max_episodes: int = 16,
+    again: Collection[str] = (),
     on_event: OnEvent = ignore_events,
     ask: Ask | None = None,
     wait: bool = False,
@@ -91,6 +95,7 @@ async def run_batch(
         runner: Runs one episode.
         epochs: Times each scenario is run.
         max_episodes: Episodes in flight.
+        again: Ids of finished episodes to run once more all the same; what they left goes when their new attempt begins.
         on_event: Told of progress.
         ask: Puts open questions to a person, one at a time, in the order they came up.
         wait: Whether to stay for answers from elsewhere when nothing else is left to do.
@@ -102,12 +107,14 @@ async def run_batch(
         PrerequisiteError: The user must mend something; raised at once, what was finished is kept.
         Exception: A bug in the runner; raised after the other episodes in flight were finished and kept.
     """
-    batch = _Batch(store, runner, epochs, on_event=on_event, ask=ask, wait=wait)
+    batch = _Batch(store, runner, epochs, again, on_event=on_event, ask=ask, wait=wait)
     return await batch.run(max_episodes)
 
 
 class _Batch:
-    def __init__(self, store: RunStore, runner: EpisodeRunner, epochs: int, *, on_event: OnEvent, ask: Ask | None, wait: bool) -> None:
+    def __init__(
+        self, store: RunStore, runner: EpisodeRunner, epochs: int, again: Collection[str], *, on_event: OnEvent, ask: Ask | None, wait: bool
+    ) -> None:
         self._store = store
         self._runner = runner
         self._on_event = on_event
@@ -117,7 +124,7 @@ class _Batch:
         self._scenarios = store.scenarios()
         self._positions = {scenario.id: position for position, scenario in enumerate(self._scenarios)}
         self._total = len(self._scenarios) * epochs
-        done = store.finished_ids()
+        done = store.finished_ids() - set(again)
         self._paused = store.paused()
         self._finished = len(done)
         self._plan = self._fresh(done | set(self._paused))
@@ -209,14 +216,22 @@ class _Batch:
             await self._store.finish(result, job.position)
             self._finished += 1
             self._terminations[result.termination.value] += 1
-            self._on_event(
-                EpisodeFinished(result.id, result.group, result.termination, result.error, result.elapsed_s, self._finished, self._total)
-            )
+            self._tell_finished(result)
         else:
             await self._store.pause(result)
             self._paused[job.episode_id] = Paused(job.episode_id, job.scenario.id, job.epoch, job.attempt, result.state)
             self._on_event(EpisodeWaiting(job.episode_id, job.attempt, tuple(q.question for q in result.questions)))
             self._collect_answers()
+
+    def _tell_finished(self, episode: Episode) -> None:
+        place, error = f"[{self._finished}/{self._total}]", f": {episode.error}" if episode.error else ""
+        fired = [one.name for one in episode.perturbations if one.fired]
+        if fired:
+            log.debug("%s: %s fired", episode.id, ", ".join(fired))
+        log.info("%s %s: %s, %.1f s%s", place, episode.id, episode.termination.value, episode.elapsed_s, error)
+        tokens = (episode.usage.input_tokens, episode.usage.output_tokens)
+        end = (episode.termination, episode.error, episode.elapsed_s)
+        self._on_event(EpisodeFinished(episode.id, episode.group, *end, self._finished, self._total, *tokens))
 
     # --- people -----------------------------------------------------------------------------------------------------------------------
 

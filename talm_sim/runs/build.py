@@ -16,14 +16,15 @@ from talm_sim.agent.checkpoints import checkpoint_file, durable_saver, memory_sa
 from talm_sim.agent.episode import Agent, Players, Waiting, run_episode
 from talm_sim.agent.humans import HumanReply, question_digest
 from talm_sim.config import Traffic
-from talm_sim.errors import PrerequisiteError
+from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.recordings import CassetteLibrary, RecordedAnswer
 from talm_sim.runs.judging import Grader, check_judges, open_grader
 from talm_sim.runs.manifest import wording_digests
 from talm_sim.runs.resolve import settled
 from talm_sim.runs.store import RunStore
+from talm_sim.scenarios.load import select
 from talm_sim.tasks import Job, Opened, Recorded
-from talm_sim.tasks.keys import recording_key
+from talm_sim.tasks.keys import differences, recorded_settings, recording_key
 from talm_sim.tasks.shared import Shared
 from talm_sim.types import Episode, Scenario, Termination
 
@@ -54,17 +55,46 @@ def plan(job: Job[Any], shared: Shared) -> tuple[Job[Any], list[Scenario]]:
     Raises:
         PrerequisiteError: A scenario, judge, wording or recording it needs is not there.
     """
-    scenarios = job.task.load(job)
-    groups = sorted({scenario.group for scenario in scenarios})
+    scenarios = _chosen(job, shared)
+    first = {scenario.group: scenario.id for scenario in reversed(scenarios)}
     known = job.config.scenarios is None or job.config.cassettes is not None
-    job = settled(job, Recorded(shared.library(job.config.cassettes), groups, known))
-    check_judges(job)
-    return job, scenarios
+    job = settled(job, Recorded(shared.library(job.config.cassettes), first, known))
+    return check_judges(job), scenarios
+
+
+def _chosen(job: Job[Any], shared: Shared) -> list[Scenario]:
+    """The job's scenarios: those of its split, of these the ones named by id or by the tools they use, of these those within the limit."""
+    config, task = job.config, job.task
+    if not (config.scenario or config.category):
+        return task.load(job)
+    scenarios = task.load(job.having(limit=None))
+    if config.scenario:
+        known = {scenario.id: scenario for scenario in scenarios}
+        for name in config.scenario:
+            if name not in known:
+                near = did_you_mean(name, known)
+                hint = near if near.startswith(" Did") else f" See: talm-sim scenarios list --task {task.name}"
+                raise PrerequisiteError(f"--scenario: no scenario '{name}' in split {config.split} of task {task.name}.{hint}")
+        scenarios = [scenario for scenario in scenarios if scenario.id in config.scenario]
+    if config.category:
+        of = task.categories(scenarios, job, Recorded(shared.library(config.cassettes), {}, known=False))
+        found = sorted({category for categories in of.values() for category in categories})
+        for name in config.category:
+            if name not in found:
+                hint = did_you_mean(name, found) if found else f" Task {task.name} has tools of no category; leave --category out."
+                raise PrerequisiteError(f"--category: no scenario of category '{name}'.{hint}")
+        scenarios = [scenario for scenario in scenarios if not of.get(scenario.id, frozenset()).isdisjoint(config.category)]
+    return select(scenarios, list(dict.fromkeys(scenario.group for scenario in scenarios)), config.limit) if config.limit else scenarios
 
 
 @asynccontextmanager
 async def build(
-    job: Job[Any], scenarios: Sequence[Scenario], shared: Shared, begun_with: Mapping[str, str] | None = None
+    job: Job[Any],
+    scenarios: Sequence[Scenario],
+    shared: Shared,
+    begun_with: Mapping[str, str] | None = None,
+    *,
+    answered: bool = False,
 ) -> AsyncIterator[Built]:
     """Open a planned job, and try it: before the run exists, so that a failed start leaves nothing behind.
 
@@ -73,12 +103,13 @@ async def build(
         scenarios: What is run, in order.
         shared: What other runs of the session opened.
         begun_with: Of a run that goes on: digests of the texts it began with.
+        answered: Of a run that goes on: whether its model's server answered before, so that a refusal is one episode's affair.
 
     Raises:
         PrerequisiteError: Something the run needs is missing: a key, a recording, a package, a port; or a text is not the one it began with.
     """
     grader = await open_grader(job, scenarios, shared)
-    async with job.task.open(job, shared) as opened:
+    async with job.task.open(job.having(fail_fast=False) if answered else job, shared) as opened:
         _check_wording(opened, begun_with or {})
         opened.check(scenarios)
         built = Built(opened, scenarios, grader, shared.library(opened.job.config.cassettes))
@@ -114,6 +145,7 @@ class Runner:
         self._config = built.job.config
         self._library = built.library
         self._key = recording_key(built.job)
+        self._settings = recorded_settings(built.job)
 
     async def __call__(
         self,
@@ -142,6 +174,8 @@ class Runner:
         for player in (players.tools, players.model):
             if player is not None:
                 player.save()
+        if self._config.models is Traffic.RECORD:
+            self._library.save_settings(self._config.model, self._key, self._settings)
         if self._config.models is Traffic.RECORD and isinstance(result, Episode) and result.human_events:
             answers = [
                 RecordedAnswer(
@@ -192,10 +226,18 @@ async def _check_recorded(built: Built) -> None:
         result = await runner(scenario, epoch=config.epochs, attempt=1)
         begun = result.model_turns or (isinstance(result, Episode) and result.awareness)
         if isinstance(result, Episode) and result.termination is Termination.REPLAY_MISS and not begun:
-            raise PrerequisiteError(
-                f"model '{config.model}': {scenario.id}, epoch {config.epochs}, was not recorded with these settings; "
-                "add --live, or keep to the settings of the recording."
-            )
+            what = f"{scenario.id}, epoch {config.epochs}, was not recorded{_unlike(built)}"
+            raise PrerequisiteError(f"model '{config.model}': {what}; add --live, or keep to the settings of the recording.")
+
+
+def _unlike(built: Built) -> str:
+    """What the nearest recording of the model was made with instead."""
+    known = built.library.settings(built.job.config.model)
+    if recording_key(built.job) in known:
+        return ""  # only this one is missing
+    here = recorded_settings(built.job)
+    nearest = min((list(differences(here, there)) for there in known.values()), key=len, default=[])
+    return " with these settings" + (f", but with {', '.join(nearest)}" if nearest else "")
 
 
 async def _reconcile(store: RunStore, saver: BaseCheckpointSaver[Any], graph: Any) -> None:

@@ -22,12 +22,13 @@ def waiting_run(run_dir: Path) -> StoredRun:
 
 
 def unfinished_run(run_dir: Path) -> StoredRun:
-    """The run in `run_dir` that is not finished and that nobody runs.
+    """The run in `run_dir` that is not finished and that nobody runs; where all are finished, one whose episodes failed.
 
     Raises:
         PrerequisiteError: None is, or several are; the message names them.
     """
-    found = [info for info in list_runs(run_dir) if not info.problem and info.finished < info.total and info.owner is None]
+    idle = [info for info in list_runs(run_dir) if not info.problem and info.owner is None]
+    found = [info for info in idle if info.finished < info.total] or [info for info in idle if info.failed]
     return _only(found, run_dir, "is unfinished", "are unfinished")
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
+from talm_sim.models.retries import Retry, on_retry
 from talm_sim.types import Termination
 
 __all__ = [
@@ -13,10 +15,14 @@ __all__ = [
     "EpisodeWaiting",
     "JudgeProgress",
     "OnEvent",
+    "RequestRetried",
     "RunEvent",
     "RunFinished",
     "RunStarted",
     "ignore_events",
+    "listening",
+    "show_progress_with",
+    "telling_retries",
 ]
 
 
@@ -38,6 +44,8 @@ class RunStarted:
     tools: str
     """Tool traffic: live, replay or record."""
     human: str
+    again: int = 0
+    """Episodes that failed before and are tried again; they are not among the finished ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +78,19 @@ class EpisodeFinished:
     finished: int
     """Episodes finished by now, earlier sessions included."""
     total: int
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRetried:
+    """A model request failed, and is sent again after a wait."""
+
+    model: str
+    reason: str
+    wait_s: float
+    number: int
+    """The how-manieth retry of this request, from 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +116,53 @@ class RunFinished:
     elapsed_s: float
 
 
-RunEvent = RunStarted | EpisodeStarted | EpisodeWaiting | EpisodeFinished | JudgeProgress | RunFinished
+RunEvent = RunStarted | EpisodeStarted | EpisodeWaiting | EpisodeFinished | RequestRetried | JudgeProgress | RunFinished
 OnEvent = Callable[[RunEvent], None]
 
 
 def ignore_events(event: RunEvent) -> None:
     """Take no notice; the default listener."""
     del event
+
+
+_shown: list[Callable[[bool | None], AbstractContextManager[OnEvent]]] = []
+
+
+def show_progress_with(show: Callable[[bool | None], AbstractContextManager[OnEvent]]) -> None:
+    """Say what shows the progress of a run that is started from Python: it is told whether that is wanted (None: where it is usual)."""
+    _shown[:] = [show]
+
+
+@contextmanager
+def listening(on_event: OnEvent | None, progress: bool | None) -> Iterator[OnEvent]:
+    """What to tell of a run's events.
+
+    Args:
+        on_event: The caller's listener.
+        progress: Whether progress is to be shown; None: in a notebook, where the caller does not listen.
+    """
+    if not _shown or progress is False or (progress is None and on_event is not None):
+        yield on_event or ignore_events
+        return
+    with _shown[0](progress) as show:
+
+        def both(event: RunEvent) -> None:
+            show(event)
+            if on_event is not None:
+                on_event(event)
+
+        yield both
+
+
+@contextmanager
+def telling_retries(on_event: OnEvent) -> Iterator[None]:
+    """Tell of the retries of whatever is asked within, as events."""
+
+    def tell(retry: Retry) -> None:
+        on_event(RequestRetried(retry.model, retry.reason, retry.wait_s, retry.number))
+
+    token = on_retry.set(tell)
+    try:
+        yield
+    finally:
+        on_retry.reset(token)

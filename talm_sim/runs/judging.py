@@ -8,9 +8,11 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from talm_sim.config import RunConfig, Scope, Traffic
+from talm_sim.digests import digest
 from talm_sim.errors import CassetteMissError, PrerequisiteError, ProviderError
 from talm_sim.judges.base import Earlier, Judge, JudgeContext, OpenVote, Pair, no_recording
 from talm_sim.judges.registry import JUDGES, in_order, judge_class, load_instructions
@@ -46,8 +48,11 @@ def judge_names(job: Job[Any]) -> tuple[str, ...]:
     return in_order(job.config.judge or job.task.judges(job))
 
 
-def check_judges(job: Job[Any]) -> None:
-    """See that a job's judges are there and have the model and the wording they need, before anything is run.
+def check_judges(job: Job[Any]) -> Job[Any]:
+    """See that a job's judges are there and have the model, the wording and the run they need, before anything is run.
+
+    Returns:
+        The job, the run it is paired with by its full name.
 
     Raises:
         PrerequisiteError: A judge is unknown, another task's own, or lacks its model; or the prompt file is broken.
@@ -66,10 +71,14 @@ def check_judges(job: Job[Any]) -> None:
         if "model" in judge_class(name).needs and job.config.judge_model is None:
             raise PrerequisiteError(f"judge '{name}' needs a model: add --judge-model PROVIDER/NAME.")
     if isinstance(job.options, PairedOptions) and job.options.paired_run is not None:
+        named, run_dir = job.options.paired_run, job.config.run_dir
         try:
-            find_run(job.options.paired_run, job.config.run_dir)
+            found = find_run(named, run_dir)
         except PrerequisiteError as err:
             raise PrerequisiteError(f"--paired-run: {err}") from None
+        if found not in (named, run_dir / named):  # what is stored must mean the same run tomorrow
+            job = job.having(paired_run=Path(found.name) if found.parent == run_dir else found)
+    return job
 
 
 def _owner(judge: str) -> str:
@@ -122,7 +131,8 @@ def judge_traffic(config: RunConfig, library: CassetteLibrary, scenarios: Iterab
         return Traffic.REPLAY
     if config.models is None:
         return Traffic.LIVE
-    raise PrerequisiteError(f"--judge-model {model}: was not recorded, and this run is replayed; judge it live: talm-sim judge RUN --live.")
+    command = f"talm-sim judge {config.run_id or 'latest'} --judge-model {model} --live"
+    raise PrerequisiteError(f"--judge-model {model}: was not recorded, and this run is replayed; judge it live: {command}")
 
 
 def _votes(model: str, library: CassetteLibrary, traffic: Traffic | None) -> OpenVote:
@@ -184,8 +194,8 @@ def _earlier(conn: sqlite3.Connection, judges: list[tuple[str, str]]) -> Earlier
     """Whether an episode passed by itself, as the first of `judges` that decided it said."""
 
     def passed(episode_id: str) -> bool | None:
-        for judge, digest in judges:
-            verdict = records.verdict(conn, episode_id, judge, digest)
+        for judge, config in judges:
+            verdict = records.verdict(conn, episode_id, judge, config)
             if verdict is not None and verdict.value is not None:
                 return verdict.value
         return None
@@ -223,6 +233,7 @@ class _Scoring:
         self._on_event = on_event
         self._scenarios = {scenario.id: scenario for scenario in store.scenarios()}
         self._judged = store.judged_ids(judge.name, judge.config_digest)
+        self._depends = not judge.needs.isdisjoint({"pairs", "earlier"})
         self._total = len(store.finished_ids())
         self._done = len(self._judged)
         self._failed = 0
@@ -231,11 +242,13 @@ class _Scoring:
         running: set[asyncio.Task[None]] = set()
         try:
             for episode in records.episodes(self._store.reader):
-                if episode.id in self._judged:
+                scenario = self._scenarios[episode.scenario_id]
+                basis = self._basis(episode, scenario) if self._depends else ""
+                if episode.id in self._judged and not self._is_stale(episode, basis):
                     continue
                 if len(running) >= max_at_once:
                     running = await _progress(running)
-                running.add(asyncio.create_task(self._judge_one(episode, self._scenarios[episode.scenario_id])))
+                running.add(asyncio.create_task(self._judge_one(episode, scenario, basis)))
             while running:
                 running = await _progress(running)
         finally:
@@ -244,9 +257,27 @@ class _Scoring:
             await asyncio.gather(*running, return_exceptions=True)
         return self._failed
 
-    async def _judge_one(self, episode: Episode, scenario: Scenario) -> None:
+    def _basis(self, episode: Episode, scenario: Scenario) -> str:
+        """Digest of what the verdict goes by besides the episode: the one it is compared with, and what judges earlier in line said."""
+        context = self._judge.context
+        pair = context.pair(episode, scenario) if "pairs" in self._judge.needs else None
+        said = context.earlier(episode.id) if "earlier" in self._judge.needs else None
+        return digest({"pair": pair and [pair.id, pair.attempt, pair.answer], "earlier": said})
+
+    def _is_stale(self, episode: Episode, basis: str) -> bool:
+        """Whether what a stored verdict went by has changed since; one that does not say what that was stands."""
+        if not basis:
+            return False
+        verdict = records.verdict(self._store.reader, episode.id, self._judge.name, self._judge.config_digest)
+        if verdict is None or verdict.basis in ("", basis):
+            return False
+        self._done -= 1
+        return True
+
+    async def _judge_one(self, episode: Episode, scenario: Scenario, basis: str) -> None:
         try:
-            await self._store.add_verdict(await self._judge(episode, scenario))
+            verdict = await self._judge(episode, scenario)
+            await self._store.add_verdict(verdict.model_copy(update={"basis": basis}) if basis else verdict)
         except (ProviderError, CassetteMissError) as err:
             self._failed += 1
             await self._store.add_verdict(self._judge.verdict(episode, None, f"not judged: {err}"), failed=True)

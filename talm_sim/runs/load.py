@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from talm_sim.config import RunConfig
-from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.errors import PrerequisiteError, did_you_mean, full_name
 from talm_sim.runs import records
 from talm_sim.runs.database import connect_reader
 from talm_sim.runs.desk import Question, unanswered
 from talm_sim.runs.extensions import check_brought
 from talm_sim.runs.lease import Owner, owner_of
-from talm_sim.runs.manifest import MANIFEST, RunManifest, find_run, read_manifest
+from talm_sim.runs.manifest import RunManifest, find_run, read_manifest, run_names
 from talm_sim.runs.tables import episode_record, frame, summary_with, with_judges
 from talm_sim.tasks import Job, PairedOptions, job_of
-from talm_sim.types import Episode, Measured, Row, Scenario, Summary, ToolSpec, Verdict
+from talm_sim.types import Episode, Measure, Measured, Row, Scenario, Summary, Termination, ToolSpec, Verdict
+from talm_sim.types.measures import summary_table
 
 if TYPE_CHECKING:
     import pandas
@@ -44,8 +46,22 @@ class RunInfo:
     """Open questions."""
     owner: Owner | None
     """The living process that runs it; None where nobody does."""
+    failed: int = 0
+    """Finished episodes that did not do what they should have."""
+    task: str = ""
+    rate: Measure | None = None
+    """The first measure of its table, over all groups; None where it was not judged yet, or by an earlier version."""
     problem: str = ""
     """Why the run cannot be read; empty for a sound one."""
+
+    @property
+    def state(self) -> str:
+        """Where the run stands, in words: `done, 288 failed`."""
+        if self.problem:
+            return f"unreadable: {self.problem}"
+        state = "running" if self.owner else "done" if self.finished == self.total else "unfinished"
+        failed = f", {self.failed:,} failed" if self.failed else ""
+        return state + failed + (f", {self.waiting:,} waiting" if self.waiting else "")
 
 
 class StoredRun:
@@ -59,9 +75,21 @@ class StoredRun:
         self.path = path
         self.manifest: RunManifest = read_manifest(path)
         self._scoring: RunConfig | None = None
+        self._held: sqlite3.Connection | None = None
 
     def __repr__(self) -> str:
         return f"StoredRun({str(self.path)!r})"
+
+    def _repr_html_(self) -> str:
+        model = self.manifest.config.model
+        control = "control: " if model.startswith("sim/") else ""
+        failed = f", {self.failed:,} failed" if self.failed else ""
+        title = f"{self.id}: {control}{model}, {self.finished:,} of {self.total:,} episodes finished{failed}"
+        try:
+            table = summary_table([((), one) for one in self.summary()])
+        except PrerequisiteError as err:  # what cannot be counted here is still a run
+            table = f"<p>{escape(str(err))}</p>"
+        return f"<p>{escape(title)}</p>{table}"
 
     @property
     def id(self) -> str:
@@ -137,10 +165,28 @@ class StoredRun:
             return int(conn.execute("SELECT count(*) FROM episodes").fetchone()[0])
 
     @property
+    def terminations(self) -> dict[Termination, int]:
+        """How many finished episodes ended how."""
+        with self._reading() as conn:
+            ends = dict(conn.execute("SELECT termination, count(*) FROM episodes GROUP BY termination"))
+        return {end: ends[end] for end in Termination if end in ends}
+
+    @property
+    def failed(self) -> int:
+        """Finished episodes that did not do what they should have: what they met was not recorded, or no answer came."""
+        return sum(number for end, number in self.terminations.items() if end.failed)
+
+    @property
     def judged(self) -> bool:
         """Whether judges have been through the run."""
         with self._reading() as conn:
             return records.judges(conn) is not None
+
+    @property
+    def first_measure(self) -> Measure | None:
+        """The first measure of its table over all groups, as it was when the run was last judged."""
+        with self._reading() as conn:
+            return records.meta(conn, "first_measure", Measure)
 
     @property
     def owner(self) -> Owner | None:
@@ -166,12 +212,13 @@ class StoredRun:
             yield from records.episodes(conn, group)
 
     def episode(self, episode_id: str) -> Episode:
-        """One finished episode.
+        """One finished episode, by its id or the beginning of it.
 
         Raises:
-            PrerequisiteError: It is unknown or not finished.
+            PrerequisiteError: It is unknown or not finished, or several ids begin so.
         """
         with self._reading() as conn:
+            episode_id = full_name(episode_id, _begun(conn), "episodes") or episode_id
             found = records.episode(conn, episode_id)
             if found is not None:
                 return found
@@ -181,6 +228,11 @@ class StoredRun:
                 raise PrerequisiteError(f"{self.path}: episode '{episode_id}' is not finished; continue with `talm-sim resume {self.path}`.")
             known = [row[0] for row in conn.execute("SELECT id FROM episodes ORDER BY epoch, position")]
         raise PrerequisiteError(f"{self.path}: no episode '{episode_id}'.{_hint(episode_id, known)}")
+
+    def episode_ids(self) -> list[str]:
+        """Ids of all episodes that were begun, sorted."""
+        with self._reading() as conn:
+            return _begun(conn)
 
     def verdicts(self) -> Iterator[Verdict]:
         """Verdicts of the judges the run was last judged with."""
@@ -224,11 +276,11 @@ class StoredRun:
         own = self.job.task.own_judges
         return {judge: measure for judge, measure in self.measures().items() if judge not in own}
 
-    def summary_records(self) -> list[dict[str, Any]]:
-        """The summary as one flat row a group: what names the run, then `Summary.record`."""
+    def summary_records(self, summaries: Sequence[Summary] | None = None) -> list[dict[str, Any]]:
+        """The summary as one flat row a group: what names the run, then `Summary.record`; of `summaries` where they were made before."""
         job = self.job
         named = {"run": self.id, "model": job.config.model, **{name: getattr(job.options, name) for name in job.task.named_by}}
-        return [named | one.record() for one in self.summary()]
+        return [named | one.record() for one in (self.summary() if summaries is None else summaries)]
 
     def to_records(self) -> list[dict[str, Any]]:
         """One flat row an episode.
@@ -260,7 +312,20 @@ class StoredRun:
         return frame(self.to_records())
 
     @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """Within it, all is read through one connection, which is made but once."""
+        with self._reading() as conn:
+            self._held = conn
+            try:
+                yield
+            finally:
+                self._held = None
+
+    @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
+        if self._held is not None:
+            yield self._held
+            return
         conn = connect_reader(self.path)
         try:
             yield conn
@@ -271,38 +336,46 @@ class StoredRun:
 
 
 def load_run(run: Path | str, run_dir: Path = Path("runs")) -> StoredRun:
-    """Open a stored run, given as a path or by its name in `run_dir`.
+    """Open a stored run; it is named as for `find_run`: by directory, name, the beginning of a name, or `latest`.
 
     Raises:
-        PrerequisiteError: There is no such run, or it cannot be read.
+        PrerequisiteError: There is no such run, several names begin so, or it cannot be read.
     """
     return StoredRun(find_run(run, run_dir))
 
 
 def list_runs(run_dir: Path) -> list[RunInfo]:
     """The runs in a directory, oldest first; a damaged one is listed with its problem."""
-    directories = sorted(path.parent for path in run_dir.glob(f"*/{MANIFEST}") if not path.parent.name.startswith("."))
-    return sorted((_info(directory) for directory in directories), key=lambda info: (info.created, info.id))
+    return sorted((_info(run_dir / name) for name in run_names(run_dir)), key=lambda info: (info.created, info.id))
 
 
 def _info(directory: Path) -> RunInfo:
     try:
         run = StoredRun(directory)
         config = run.manifest.config
-        return RunInfo(
-            id=directory.name,
-            path=directory,
-            created=run.manifest.created,
-            model=config.model,
-            split=config.split,
-            human=str(config.options.get("human", "none")),
-            finished=run.finished,
-            total=run.total,
-            waiting=len(run.pending()),
-            owner=run.owner,
-        )
+        with run.at_once():
+            return RunInfo(
+                id=directory.name,
+                path=directory,
+                created=run.manifest.created,
+                model=config.model,
+                split=config.split,
+                human=str(config.options.get("human", "none")),
+                finished=run.finished,
+                total=run.total,
+                waiting=len(run.pending()),
+                owner=run.owner,
+                failed=run.failed,
+                task=config.task,
+                rate=run.first_measure,
+            )
     except PrerequisiteError as err:
         return RunInfo(directory.name, directory, "", "", "", "", 0, 0, 0, None, problem=str(err))
+
+
+def _begun(conn: sqlite3.Connection) -> list[str]:
+    rows = conn.execute("SELECT id FROM episodes UNION SELECT episode_id FROM attempts UNION SELECT episode_id FROM waiting ORDER BY 1")
+    return [row[0] for row in rows]
 
 
 def _hint(word: str, known: list[str]) -> str:

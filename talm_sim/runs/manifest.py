@@ -20,17 +20,33 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from talm_sim.config import RunConfig
 from talm_sim.digests import digest
-from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.errors import PrerequisiteError, did_you_mean, full_name
 from talm_sim.runs.database import DATABASE, create_database, pack
 from talm_sim.types import Scenario, ToolSpec
 
-__all__ = ["MANIFEST", "RunManifest", "create_run", "dataset_digest", "find_run", "fresh_run_id", "read_manifest", "wording_digests"]
+__all__ = [
+    "LATEST",
+    "MANIFEST",
+    "RunManifest",
+    "check_name",
+    "create_run",
+    "dataset_digest",
+    "find_run",
+    "fresh_run_id",
+    "read_manifest",
+    "run_names",
+    "wording_digests",
+]
 
 MANIFEST = "run.json"
 """Name of the file below the run's directory."""
 FORMAT = 2
 """Raised whenever what lies in a run directory is read another way."""
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+LATEST = "latest"
+"""Names the newest run."""
+_CONTROL = re.compile(r".\.sim-[a-z]+$")
+"""Ends the name of a control that was run beside another run."""
 _PACKAGES = ("talm-sim", "langgraph", "langchain-core", "openai", "anthropic", "vcrpy")
 
 
@@ -70,7 +86,7 @@ def wording_digests(texts: Mapping[str, str]) -> dict[str, str]:
 def fresh_run_id(run_dir: Path, config: RunConfig) -> str:
     """A name made of time (UTC), model and split that no run in `run_dir` has yet."""
     model = re.sub(r"[^A-Za-z0-9._-]+", "-", config.model.rpartition("/")[2]).strip("-.") or "model"
-    name = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{model[:60]}-{config.split}"
+    name = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{model[:60]}-{config.split.replace(',', '-')[:40]}"
     taken = {path.name for path in run_dir.glob(f"{name}*")} if run_dir.is_dir() else set()
     return next(candidate for candidate in (name, *(f"{name}-{n}" for n in range(2, len(taken) + 3))) if candidate not in taken)
 
@@ -123,9 +139,20 @@ def create_run(
     return _installed(run_dir / run_id, manifest, scenarios, tools, fill)
 
 
-def _check_new(run_id: str, scenarios: Sequence[Scenario]) -> None:
+def check_name(run_id: str, place: str) -> None:
+    """Refuse what cannot name a run.
+
+    Raises:
+        PrerequisiteError: It is no name, or means another run; begins with `place`.
+    """
     if not _RUN_ID.fullmatch(run_id):
-        raise PrerequisiteError(f"--run-id: '{run_id}' is no run name: use letters, digits, '.', '_' and '-', at most 128.")
+        raise PrerequisiteError(f"{place}: '{run_id}' is no run name: use letters, digits, '.', '_' and '-', at most 128.")
+    if run_id == LATEST:
+        raise PrerequisiteError(f"{place}: '{LATEST}' names the newest run, whichever that is; choose another name.")
+
+
+def _check_new(run_id: str, scenarios: Sequence[Scenario]) -> None:
+    check_name(run_id, "--run-id")
     if not scenarios:
         raise PrerequisiteError("nothing to run: no scenario is left by --split and --limit.")
     twice = [name for name, count in Counter(scenario.id for scenario in scenarios).items() if count > 1]
@@ -167,20 +194,52 @@ def _check_format(path: Path, text: bytes) -> None:
 
 
 def find_run(run: Path | str, run_dir: Path = Path("runs")) -> Path:
-    """Return the directory of a run given as a path, or by its name in `run_dir`.
+    """Return the directory of a run.
+
+    Args:
+        run: Its directory, its name in `run_dir`, the beginning of that, or `latest`: the newest one that is no control beside another.
+        run_dir: Directory that holds runs.
 
     Raises:
-        PrerequisiteError: There is no such run.
+        PrerequisiteError: There is no such run, or several names begin so.
     """
     path = Path(run)
     if (path / MANIFEST).is_file():
         return path
-    named = run_dir / path
-    if len(path.parts) == 1 and (named / MANIFEST).is_file():
-        return named
-    known = sorted(found.parent.name for found in run_dir.glob(f"*/{MANIFEST}") if not found.parent.name.startswith("."))
-    hint = did_you_mean(path.name, known[-8:]) if known else f" {run_dir} holds no run."
-    raise PrerequisiteError(f"{run}: no such run.{hint}")
+    where = run_dir if len(path.parts) < 2 else path.parent
+    if (where / path.name / MANIFEST).is_file():
+        return where / path.name
+    names = run_names(where)
+    if path.name == LATEST and names:
+        return where / newest(where, names)
+    found = full_name(path.name, names, "runs")
+    if found is not None:
+        return where / found
+    if not names:
+        named = "" if path.name == LATEST else f"{run}: no such run. "
+        raise PrerequisiteError(f"{named}{where} holds no run; start one with: talm-sim run --split underspecified")
+    raise PrerequisiteError(f"{run}: no such run.{did_you_mean(path.name, names[-8:])}")
+
+
+def run_names(run_dir: Path) -> list[str]:
+    """Names of the runs in a directory, sorted; half-written ones are hidden."""
+    return sorted(found.parent.name for found in run_dir.glob(f"*/{MANIFEST}") if not found.parent.name.startswith("."))
+
+
+def newest(run_dir: Path, names: Sequence[str]) -> str:
+    """The newest of some runs, controls aside where there is another."""
+
+    def made(name: str) -> tuple[bool, str, int]:
+        file = run_dir / name / MANIFEST
+        try:
+            document, written = json.loads(file.read_bytes()), file.stat().st_mtime_ns
+            created = str(document["created"])
+        except (OSError, ValueError, LookupError, TypeError, RecursionError):
+            return False, "", 0
+        # Whole seconds are stored; what came later within one was written later.
+        return not _CONTROL.search(name), created, written
+
+    return max(names, key=made)
 
 
 def _installed(

@@ -6,7 +6,7 @@ import asyncio
 import json
 import sqlite3
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -16,7 +16,7 @@ from talm_sim.runs import desk, records
 from talm_sim.runs.database import connect_owner, connect_reader, pack
 from talm_sim.runs.lease import acquire
 from talm_sim.runs.writer import Writer
-from talm_sim.types import Episode, Scenario, Verdict
+from talm_sim.types import Episode, Scenario, Termination, Verdict
 
 if TYPE_CHECKING:
     from talm_sim.agent.episode import Waiting
@@ -83,7 +83,7 @@ class RunStore:
     # --- episodes ---------------------------------------------------------------------------------------------------------------------
 
     def begin(self, episode_id: str, attempt: int) -> None:
-        """Note that an attempt begins, so that the next one after a kill has another number."""
+        """Note that an attempt begins, so that the next one after a kill has another number; what a failed one left goes, verdicts and all."""
         self._writer.later(lambda conn: _begin(conn, episode_id, attempt))
 
     async def finish(self, episode: Episode, position: int) -> None:
@@ -110,6 +110,10 @@ class RunStore:
     def finished_ids(self) -> set[str]:
         """Ids of the finished episodes."""
         return {episode_id for (episode_id,) in self.reader.execute("SELECT id FROM episodes")}
+
+    def ended_in(self, terminations: Collection[Termination]) -> set[str]:
+        """Ids of the finished episodes that ended in one of `terminations`."""
+        return {name for name, end in self.reader.execute("SELECT id, termination FROM episodes") if end in terminations}
 
     def scenarios(self) -> list[Scenario]:
         """The run's scenarios in order."""
@@ -182,6 +186,8 @@ def _execute(conn: sqlite3.Connection, statement: str, values: Sequence[Any]) ->
 
 def _begin(conn: sqlite3.Connection, episode_id: str, attempt: int) -> None:
     conn.execute("INSERT OR REPLACE INTO attempts VALUES (?, ?)", (episode_id, attempt))
+    conn.execute("DELETE FROM episodes WHERE id = ?", (episode_id,))
+    conn.execute("DELETE FROM verdicts WHERE episode_id = ?", (episode_id,))
 
 
 def write_episode(conn: sqlite3.Connection, episode: Episode, position: int) -> None:

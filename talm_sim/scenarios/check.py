@@ -44,26 +44,28 @@ Finding = tuple[str, str]
 """What is wrong, and the mend."""
 
 
-def check_scenarios(scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec], call: CallTool) -> list[Problem]:
+def check_scenarios(scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec], call: CallTool, *, packaged: bool = False) -> list[Problem]:
     """Check every scenario by itself, against its base, and against the others.
 
     Args:
         scenarios: Scenarios of any of the groups; a variant is compared with its base where that is among them.
         specs: Tools of the environment.
         call: Executes a gold call and returns its parsed result; called once for equal calls.
+        packaged: Whether the rules for what is shipped hold as well: a licence is named, and two tools of one category are paired.
 
     Returns:
         The problems, in the order of the scenarios; empty when all is well.
     """
-    proof = _Proof(scenarios, specs, call)
+    proof = _Proof(scenarios, specs, call, packaged)
     return [Problem(scenario.id, what, mend) for scenario in scenarios for what, mend in proof.of(scenario)]
 
 
 class _Proof:
     """What the checks of one set of scenarios share."""
 
-    def __init__(self, scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec], call: CallTool) -> None:
+    def __init__(self, scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec], call: CallTool, packaged: bool) -> None:
         self._specs = specs
+        self._packaged = packaged
         self._call = call
         self._results: dict[str, Any] = {}
         self._ids = Counter(scenario.id for scenario in scenarios)
@@ -95,7 +97,7 @@ class _Proof:
             yield "it has no query", "write a user message"
         elif self._queries[scenario.group, *tokens(scenario.query)] > 1:
             yield "another scenario of its group asks the same", "reword one of them or drop it"
-        if not scenario.source.licence:
+        if self._packaged and not scenario.source.licence:
             yield "it names no licence", "set source.licence"
         secret = _SECRET.search(scenario.model_dump_json())
         if secret:
@@ -110,9 +112,11 @@ class _Proof:
             if name not in self._specs:
                 yield f"there is no tool '{name}'", "correct the name or add the tool"
         needed = len({one.tool for one in scenario.gold_calls})
-        if not needed or (scenario.group in {"perfect", "underspecified"} and needed < 2):
+        if not needed:
+            yield "it has no gold call", "say which calls solve it"
+        if self._packaged and needed < 2 and scenario.group in {"perfect", "underspecified"}:
             yield "its gold calls use too few tools", "a scenario pairs two tools of one category"
-        if len({self._specs[name].category for name in scenario.tools if name in self._specs}) > 1:
+        if self._packaged and len({self._specs[name].category for name in scenario.tools if name in self._specs}) > 1:
             yield "its tools belong to several categories", "pair two tools of one category"
         for one in scenario.gold_calls:
             if one.tool not in scenario.tools:

@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 from pydantic import BaseModel
 
 from talm_sim.config import RunConfig, Scope, scope_of
+from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.tasks.beside import Beside
+from talm_sim.tasks.bounds import Bound, most_tokens
 from talm_sim.tasks.options import TaskOptions
 from talm_sim.types import Episode, Measured, Row, Scenario, Section, Summary, ToolSpec, Verdict
 
@@ -39,7 +42,7 @@ class Job(Generic[OptionsT]):
     @property
     def groups(self) -> tuple[str, ...]:
         """Scenario groups of the split."""
-        return self.task.splits[self.config.split]
+        return self.task.groups(self.config.split)
 
     def settings(self) -> GenerationSettings:
         """How the model's turns are sampled; each episode derives a seed of its own."""
@@ -154,6 +157,7 @@ class Task(ABC, Generic[OptionsT]):
         splits: Name of a split to the scenario groups it holds; one is called `all`.
         own_judges: Judges made for it: no other task takes them, and `rows` reads their verdicts. Any other judge has a column of its own.
         named_by: Own options that stand beside the model's name in the records of a run.
+        terms: Words of its titles (see `label`) that a reader may not know, to what they mean.
         listed: What a run's list of episodes shows: a label or value of a row, `tools` or `questions` (how many), to the head of its column.
     """
 
@@ -164,9 +168,26 @@ class Task(ABC, Generic[OptionsT]):
     splits: ClassVar[Mapping[str, tuple[str, ...]]]
     own_judges: ClassVar[tuple[str, ...]] = ()
     named_by: ClassVar[tuple[str, ...]] = ()
+    terms: ClassVar[Mapping[str, str]] = {}
     listed: ClassVar[Mapping[str, str]] = {}
 
     # --- before a run -----------------------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def groups(cls, split: str) -> tuple[str, ...]:
+        """Scenario groups of one split, or of several with commas between them, in the order of all.
+
+        Raises:
+            PrerequisiteError: There is no such split.
+        """
+        names = split.split(",")
+        for name in names:
+            if name not in cls.splits:
+                raise PrerequisiteError(f"unknown split '{name}' of task {cls.name}.{did_you_mean(name, cls.splits)}")
+        if len(names) == 1:
+            return cls.splits[split]
+        wanted = dict.fromkeys(group for name in names for group in cls.splits[name])
+        return tuple(sorted(wanted, key=lambda group: cls.splits["all"].index(group) if group in cls.splits["all"] else len(wanted)))
 
     def read_line(self, line: Any, where: str, task: str) -> Scenario:
         """Read a line of a scenario file; a task whose data has a form of its own reads that.
@@ -191,6 +212,17 @@ class Task(ABC, Generic[OptionsT]):
             PrerequisiteError: They cannot be read, or nothing is left to run.
         """
         return self.read(job.groups, job.config.scenarios, job.config.limit)
+
+    def categories(self, scenarios: Sequence[Scenario], job: Job[OptionsT], recorded: Recorded) -> Mapping[str, frozenset[str]]:
+        """Id of each scenario to the categories of the tools it uses, for `--category`; empty where the task's tools have none."""
+        return {}
+
+    def bounds(self, scenarios: Sequence[Scenario], job: Job[OptionsT], recorded: Recorded) -> Iterable[Bound]:
+        """What each episode may cost; here, one request that holds all that the scenario does."""
+        tokens = job.settings().max_new_tokens
+        for scenario in scenarios:
+            size = most_tokens(scenario.model_dump_json())
+            yield Bound(1, 1, size, tokens, last=size + tokens)
 
     def settle(self, job: Job[OptionsT], recorded: Recorded) -> Job[OptionsT]:
         """Decide the automatic values that need no model. The model's traffic is decided already; here, tools are shown, never executed."""
@@ -244,6 +276,10 @@ class Task(ABC, Generic[OptionsT]):
     def notes(self, summaries: Sequence[Summary], run: RunView) -> Iterable[str]:
         """What a reader of the whole table should know; what is said of one group stands in its summary."""
         return ()
+
+    def beside(self, run: RunView) -> Beside | None:
+        """The published table a reader may look at beside the run's; None where there is none."""
+        return None
 
     def sections(self, episode: Episode, scenario: Scenario) -> Iterable[Section]:
         """What the page of an episode shows besides the query, its turns, its answer and its verdicts."""

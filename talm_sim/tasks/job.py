@@ -21,8 +21,10 @@ def job_of(config: RunConfig) -> Job[Any]:
         PrerequisiteError: There is no such task or split, or an option is unknown to it or has a wrong value; begins with the option's name.
     """
     task = find_task(config.task)
-    if config.split not in task.splits:
-        raise PrerequisiteError(f"split: unknown split '{config.split}' of task {task.name}.{did_you_mean(config.split, task.splits)}")
+    try:
+        task.groups(config.split)
+    except PrerequisiteError as err:
+        raise PrerequisiteError(f"split: {err}") from None
     known = [name for name in (*RunConfig.model_fields, *task.options.model_fields) if name != "options"]
     for name in config.options:
         if name not in task.options.model_fields:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from talm_sim.digests import digest
 from talm_sim.tasks.base import Job
 
-__all__ = ["recording_key"]
+__all__ = ["differences", "recorded_settings", "recording_key"]
+
+_LONGEST = 80
+"""Characters of a value that are kept; of a longer one, its digest."""
 
 
 def recording_key(job: Job[Any]) -> str:
@@ -15,6 +19,26 @@ def recording_key(job: Job[Any]) -> str:
 
     Wordings that come with the package are not in it: a changed one is a miss, which names what differs.
     """
+    return digest(_shaping(job))
+
+
+def recorded_settings(job: Job[Any]) -> dict[str, Any]:
+    """What `recording_key` is the digest of, as it is kept beside a recording: a long text by its digest."""
+    return {name: digest(value) if isinstance(value, str) and len(value) > _LONGEST else value for name, value in _shaping(job).items()}
+
+
+def differences(here: Mapping[str, Any], there: Mapping[str, Any]) -> Iterator[str]:
+    """Say in words what a recording was made with, where that is not what is asked for.
+
+    >>> list(differences({"seed": 0, "human": True}, {"seed": 1, "human": False}))
+    ['seed 1 (not 0)', 'human none (not yes)']
+    """
+    for name, value in there.items():
+        if _words(value) != _words(here.get(name)):
+            yield f"{name.replace('_', '-')} {_words(value)} (not {_words(here.get(name))})"
+
+
+def _shaping(job: Job[Any]) -> dict[str, Any]:
     config, settings = job.config, job.settings()
     shared = {
         "model": config.model,
@@ -25,4 +49,14 @@ def recording_key(job: Job[Any]) -> str:
         "max_new_tokens": settings.max_new_tokens,
         "seed": config.seed,
     }
-    return digest({**job.task.key(job), **shared})
+    return {**job.task.key(job), **shared}
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, Mapping):
+        value = [f"{name}={one}" for name, one in value.items()]
+    if isinstance(value, list | tuple):
+        value = ", ".join(map(str, value))
+    if isinstance(value, bool):
+        return "yes" if value else "none"
+    return "none" if value is None or value == "" else str(value)

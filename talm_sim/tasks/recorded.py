@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,19 +18,23 @@ class Recorded:
 
     Attributes:
         library: Where they lie.
-        groups: Groups that have scenarios, of which a recording is expected.
+        first: The first scenario of each group that has one, of which a recording is expected.
         known: Whether these scenarios can be in it: a file of the user's own is not in the shipped recordings.
     """
 
     library: CassetteLibrary
-    groups: Sequence[str]
+    first: Mapping[str, str]
     known: bool
 
     def model(self, model: str) -> bool:
         """Whether `model` was recorded on all groups."""
-        return self.known and self.library.has_model(model, self.groups)
+        return self.known and self.library.has_model(model, self.first)
+
+    def conversation(self, model: str, key: str) -> bool:
+        """Whether a conversation of `model` is there with the settings that `key` is the digest of."""
+        return any(self.library.has_conversation(model, scenario, group, 1, key) for group, scenario in self.first.items())
 
     def tools(self, without: Iterable[str] = ()) -> bool:
         """Whether tool traffic of all groups was recorded, but of those `without` tools."""
         toolless = set(without)
-        return self.known and self.library.has_tools([group for group in self.groups if group not in toolless])
+        return self.known and self.library.has_tools([group for group in self.first if group not in toolless])

@@ -57,7 +57,7 @@ class Shared:
         Raises:
             PrerequisiteError: Its name, an option, a key, a package or an address is missing or wrong.
         """
-        names = ("model", "model_options", "constrained", "models", "max_retries", "max_connections", "timeout")
+        names = ("model", "model_options", "constrained", "models", "max_retries", "max_connections", "timeout", "fail_fast")
         wanted = {name: getattr(config, name) for name in names}
         key = f"model {canonical_json(wanted)}"
         if key not in self._opened:
@@ -70,6 +70,7 @@ class Shared:
                 options=config.model_options,
                 constrained=config.constrained,
                 replay=config.models is Traffic.REPLAY,
+                fail_fast=config.fail_fast,
             )
             self._stack.push_async_callback(model.aclose)
             self._opened[key] = model

@@ -79,6 +79,8 @@ class AwarenessAnswer(Record):
 
     kind: AwarenessKind
     value: AwarenessValue
+    question: str = ""
+    """What the agent was asked; empty in a run made before it was kept."""
     raw: str = ""
     usage: Usage = Usage()
 
@@ -177,11 +179,17 @@ class Termination(StrEnum):
 
     @property
     def completed(self) -> bool:
-        """Whether the agent's behaviour, not our machinery, decided the end; only such episodes enter a rate."""
+        """Whether the agent's behaviour, not our machinery or the model's size, decided the end; only such episodes enter a rate."""
         return self not in _NOT_SCORED
 
+    @property
+    def failed(self) -> bool:
+        """Whether the run did not do what it should have."""
+        return self in _FAILED
 
-_NOT_SCORED = frozenset({Termination.CANCELLED, Termination.REPLAY_MISS, Termination.INFRASTRUCTURE_ERROR})
+
+_FAILED = frozenset({Termination.REPLAY_MISS, Termination.INFRASTRUCTURE_ERROR})
+_NOT_SCORED = _FAILED | {Termination.CANCELLED, Termination.CONTEXT_OVERFLOW}
 
 
 def episode_id(scenario_id: str, epoch: int) -> str:

@@ -22,6 +22,8 @@ class Verdict(Record):
     """What a classifying judge took the answer for: a `Behaviour`, or `unparsed`; empty for judges that do not classify."""
     votes: tuple[bool, ...] = ()
     explanation: str = ""
+    basis: str = ""
+    """Of a judge that goes by other episodes or other judges: digest of what it went by; where that has changed, it is asked again."""
 
 
 class Rate(Record):

@@ -56,6 +56,17 @@ def test_every_public_name_is_there() -> None:
         _ = talm_sim.nonsense
 
 
+def test_a_command_that_needs_another_word_prints_its_page(talm: Talm) -> None:
+    context = click.Context(root)
+    groups = [name for name in ENTRIES if isinstance(root.get_command(context, name), click.Group)]
+    assert {"tools", "runs", "models", "scenarios", "export", "import"} <= set(groups)
+    for words in [(), *((name,) for name in groups)]:
+        code, out, err = talm(*words)
+        assert (code, err) == (0, "")
+        assert out.splitlines()[0] == " ".join(["Usage: talm-sim", *words, "[OPTIONS] COMMAND [ARGS]..."])
+        assert len(out.splitlines()) > 5
+
+
 def test_the_version_is_the_packages() -> None:
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["version"] == talm_sim.__version__

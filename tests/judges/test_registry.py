@@ -40,7 +40,7 @@ class Polite(Short):
 @pytest.mark.parametrize(
     ("name", "digest"),
     [
-        ("reference", "098aedb108ce"),
+        ("reference", "183934b3b4d0"),
         ("llm", "b56fb6368e3a"),
         ("preference", "9bbda2b85512"),
         ("behaviour", "78e06dbfd276"),

@@ -10,7 +10,8 @@ from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.load import list_runs, load_run
 from talm_sim.runs.manifest import create_run, dataset_digest, find_run, fresh_run_id, read_manifest
-from tests.runs.scripted import new_run, scenarios
+from talm_sim.runs.store import write_episode
+from tests.runs.scripted import finished, new_run, scenarios
 
 
 def test_a_run_says_what_it_is(tmp_path: Path) -> None:
@@ -86,7 +87,7 @@ def test_a_run_is_found_by_path_and_by_name(tmp_path: Path) -> None:
     assert find_run(run) == find_run("a-run", tmp_path) == run
     with pytest.raises(PrerequisiteError, match=r"a-rum: no such run\. Did you mean 'a-run'\?"):
         find_run("a-rum", tmp_path)
-    with pytest.raises(PrerequisiteError, match=r"x: no such run\. \S+ holds no run\."):
+    with pytest.raises(PrerequisiteError, match=r"x: no such run\. \S+ holds no run; start one"):
         find_run("x", tmp_path / "none")
 
 
@@ -118,3 +119,52 @@ def test_runs_are_listed_and_a_damaged_one_with_its_problem(tmp_path: Path) -> N
     assert bad.id == "bad"
     assert "run.db: cannot be read" in bad.problem
     assert list_runs(tmp_path / "none") == []
+
+
+def at(monkeypatch: pytest.MonkeyPatch, second: int) -> None:
+    monkeypatch.setattr("talm_sim.runs.manifest.time.strftime", lambda *_: f"2026-01-02T03:04:{second:02}Z")
+
+
+def test_a_run_is_found_by_its_beginning_where_no_other_begins_so(tmp_path: Path) -> None:
+    for name in ("20260102-asker", "20260102-asker.sim-oracle", "20260103-other", "20260103-other-2", "20260103-other-2.sim-oracle"):
+        new_run(tmp_path, name=name)
+    assert find_run("20260102", tmp_path).name == "20260102-asker"  # its control makes no doubt
+    assert find_run("20260102-asker.s", tmp_path).name == "20260102-asker.sim-oracle"
+    assert find_run("20260103-other", tmp_path).name == "20260103-other"  # the whole name of one
+    assert find_run(tmp_path / "20260103-other-", Path("elsewhere")).name == "20260103-other-2"
+    with pytest.raises(PrerequisiteError, match=r"^'2026' begins the names of 3 runs: 20260102-asker, 20260103-other, 20260103-other-2; write"):
+        find_run("2026", tmp_path)
+    for no_name in ("", ".", "..", "4"):
+        with pytest.raises(PrerequisiteError, match="no such run"):
+            find_run(no_name, tmp_path / "")
+
+
+def test_latest_is_the_newest_run_that_is_no_control(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(PrerequisiteError, match=r"holds no run; start one with: talm-sim run"):
+        find_run("latest", tmp_path)
+    for second, name in enumerate(("z-first", "b-last", "b-last.sim-oracle", "b-last.sim-cautious")):
+        at(monkeypatch, second)
+        new_run(tmp_path, name=name)
+    (tmp_path / "damaged").mkdir()
+    (tmp_path / "damaged" / "run.json").write_text("{")
+    assert find_run("latest", tmp_path) == load_run("latest", tmp_path).path == tmp_path / "b-last"
+    new_run(tmp_path, name="a-same-second")
+    at(monkeypatch, 3)
+    new_run(tmp_path, name="a-later-in-it")
+    assert find_run(tmp_path / "latest").name == "a-later-in-it"
+    with pytest.raises(PrerequisiteError, match=r"^--run-id: 'latest' names the newest run"):
+        new_run(tmp_path, name="latest")
+
+
+def test_an_episode_is_found_by_its_beginning(tmp_path: Path) -> None:
+    made = [finished(scenario, epoch=epoch, attempt=1) for epoch in (1, 2) for scenario in scenarios(2)]
+
+    def fill(conn: sqlite3.Connection) -> None:
+        for position, episode in enumerate(made):
+            write_episode(conn, episode, position)
+
+    run = load_run(create_run(tmp_path, "x", RunConfig(model="sim/scripted", epochs=2), scenarios(2), fill=fill))
+    assert run.episode("plain-001").id == "plain-001"  # the whole id of one, though another goes on from it
+    assert (run.episode("plain-001@").epoch, run.episode("plain-001").epoch) == (2, 1)
+    with pytest.raises(PrerequisiteError, match=r"^'plain' begins the names of 2 episodes: plain-000, plain-001; write more of it\.$"):
+        run.episode("plain")

@@ -33,7 +33,7 @@ def sound(tmp_path: Path) -> dict[str, Scenario]:
 
 
 def _check(scenarios: dict[str, Scenario]) -> list[Problem]:
-    return check_scenarios(list(scenarios.values()), SPECS, call_toy)
+    return check_scenarios(list(scenarios.values()), SPECS, call_toy, packaged=True)
 
 
 def _set(**fields: Any) -> Damage:
@@ -155,7 +155,7 @@ def test_a_subset_without_its_bases_is_judged_by_itself(sound: dict[str, Scenari
         (REPLACEABLE, _set(perturbations=("mask:tool=get_height", "http-500")), "it masks ['get_height'] but misses 'get_height'"),
         (REPLACEABLE, _set(tools=("add_up",)), "the missing tool 'get_height' is not among its tools"),
         (REPLACEABLE, _gold(HEIGHT, SUM), "a gold call uses the missing tool 'get_height'"),
-        (REPLACEABLE, _gold(), "its gold calls use too few tools"),
+        (REPLACEABLE, _gold(), "it has no gold call"),
         (REPLACEABLE, _set(group="non-replaceable"), "'get_height' is replaceable, the group says non-replaceable"),
         (REPLACEABLE, _missing(human_answer="Quite high."), "the human answer does not hold the fact 'height' (13355)"),
         (REPLACEABLE, _missing(human_answer=None), "the human answer does not hold the fact 'height' (13355)"),
@@ -189,7 +189,19 @@ def test_two_scenarios_of_a_group_that_ask_the_same_are_both_named(sound: dict[s
 
 def test_tools_of_two_categories_are_no_pair(sound: dict[str, Scenario]) -> None:
     specs = SPECS | {"add_up": SPECS["add_up"].model_copy(update={"category": "sums"})}
-    assert {problem.what for problem in check_scenarios([sound[PERFECT]], specs, call_toy)} == {"its tools belong to several categories"}
+    assert {problem.what for problem in check_scenarios([sound[PERFECT]], specs, call_toy, packaged=True)} == {
+        "its tools belong to several categories"
+    }
+
+
+def test_a_users_own_scenarios_keep_no_house_rules(sound: dict[str, Scenario]) -> None:
+    specs = SPECS | {"add_up": SPECS["add_up"].model_copy(update={"category": "sums"})}
+    mine = sound[PERFECT].model_copy(update={"source": sound[PERFECT].source.model_copy(update={"licence": ""})})
+    assert check_scenarios([mine], specs, call_toy) == []
+    assert {problem.what for problem in check_scenarios([mine], specs, call_toy, packaged=True)} == {
+        "it names no licence",
+        "its tools belong to several categories",
+    }
 
 
 def test_equal_calls_are_made_once(sound: dict[str, Scenario]) -> None:

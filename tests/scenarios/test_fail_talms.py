@@ -9,6 +9,7 @@ import pytest
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.judges.stats import share
+from talm_sim.published import published
 from talm_sim.scenarios.fail_talms import PublishedRun, coinciding_grades, read_outputs, read_queries, read_tools
 from talm_sim.types import AwarenessKind, AwarenessValue, Measure, Row, Summary, Termination
 from tests.tasks.views import View, job
@@ -200,7 +201,7 @@ def release() -> Path:
 
 
 @pytest.fixture(scope="module")
-def published(release: Path) -> dict[str, PublishedRun]:
+def outputs(release: Path) -> dict[str, PublishedRun]:
     return {run.name: run for run in read_outputs(release)}
 
 
@@ -222,43 +223,34 @@ def measure(found: Summary, name: str) -> Measure:
     return one
 
 
-def printed(found: Summary) -> str:
-    """The rates as the paper prints them: two decimals, without those it leaves out."""
-    return " ".join(f"{one.value:.2f}" for one in found.measures if one.value is not None)
+GROUPS = {
+    "perfect": "Perfect",
+    "underspecified": "Under-specified",
+    "unavailable": "Unavailable tools",
+    "non-replaceable": "non-replaceable",
+    "replaceable": "replaceable",
+}
 
 
 @pytest.mark.bench_data
+@pytest.mark.parametrize("group", GROUPS)
 @pytest.mark.parametrize(
-    ("run", "group", "expected"),
-    [
-        # Table 1: PR, Aware, Unexp, Skip; the paper prints no skips for replaceable tools and their average
-        ("gpt_4o", "perfect", "0.68 1.00 0.00 0.00"),
-        ("gpt_4o", "underspecified", "0.36 0.18 0.33 0.05"),
-        ("gpt_4o", "non-replaceable", "0.11 0.09 0.09 0.06"),
-        ("gpt_4o", "replaceable", "0.44 0.03 0.01 0.01"),
-        ("llama_8B", "perfect", "0.28 1.00 0.00 0.01"),
-        ("llama_8B", "underspecified", "0.14 0.02 0.13 0.00"),
-        ("llama_8B", "unavailable", "0.11 0.02 0.02 0.01"),
-        ("llama_8B", "non-replaceable", "0.03 0.02 0.03 0.00"),
-        ("llama_8B", "replaceable", "0.19 0.01 0.01 0.01"),
-        # Table 2, with Ask-and-Help: PR, Aware, Unexp, (Skip,) Inter
-        ("gpt_4o-aah", "underspecified", "0.61 0.21 0.47 0.01 0.58"),
-        ("gpt_4o-aah", "unavailable", "0.28 0.04 0.06 0.02 0.12"),
-        ("gpt_4o-aah", "non-replaceable", "0.10 0.05 0.10 0.03 0.09"),
-        ("gpt_4o-aah", "replaceable", "0.45 0.02 0.02 0.02 0.15"),
-        ("llama_8B-aah", "underspecified", "0.24 0.01 0.24 0.00 0.24"),
-        ("llama_8B-aah", "unavailable", "0.08 0.02 0.02 0.01 0.22"),
-        ("llama_8B-aah", "non-replaceable", "0.03 0.03 0.03 0.01 0.26"),
-        ("llama_8B-aah", "replaceable", "0.13 0.01 0.00 0.00 0.19"),
-    ],
+    ("run", "table", "model"),
+    [("gpt_4o", 1, "GPT4o"), ("llama_8B", 1, "Llama 8B"), ("gpt_4o-aah", 2, "GPT4o"), ("llama_8B-aah", 2, "Llama 8B")],
 )
-def test_the_published_outputs_give_the_papers_tables(published: dict[str, PublishedRun], run: str, group: str, expected: str) -> None:
-    assert printed(summary(published[run], group)) == expected
+def test_the_published_outputs_give_the_papers_tables(outputs: dict[str, PublishedRun], run: str, table: int, model: str, group: str) -> None:
+    if (table, group) == (2, "perfect"):
+        pytest.skip("nobody is asked there: Table 2 repeats Table 1")
+    found, there = summary(outputs[run], group), published("fail-talms", table)
+    values = {one.head: one.value for one in found.measures}
+    # The paper prints no skips for replaceable tools and their average.
+    for column, value in there.row(model, GROUPS[group]).values.items():
+        assert value is None or values[column] == pytest.approx(value, abs=0.00501), column
 
 
 @pytest.mark.bench_data
-def test_no_tools_gives_the_papers_pass_rate_and_shows_how_its_unexpected_column_was_counted(published: dict[str, PublishedRun]) -> None:
-    run = published["gpt_4o"]
+def test_no_tools_gives_the_papers_pass_rate_and_shows_how_its_unexpected_column_was_counted(outputs: dict[str, PublishedRun]) -> None:
+    run = outputs["gpt_4o"]
     found, ours = summary(run, "no-tools"), rows(run, "no-tools")
     assert {(row.labels["pass_judge"], row.labels["raw_judge"]) for row in ours if row.scored} == {("published-preference", "published")}
     assert (found.facts["pass_judge"], measure(found, "pass_rate").k, found.n) == ("published-preference", 29, 99)
@@ -268,22 +260,22 @@ def test_no_tools_gives_the_papers_pass_rate_and_shows_how_its_unexpected_column
     failed = {verdict.episode_id for verdict in run.verdicts if verdict.judge == "published" and verdict.value is False}
     ties = {verdict.episode_id for verdict in run.verdicts if verdict.explanation == "win_rate 1"}
     assert f"{sum(tie.replace('no-tools', 'perfect') in failed for tie in ties) / found.n:.2f}" == "0.01"
-    llama = summary(published["llama_8B"], "no-tools")
+    llama = summary(outputs["llama_8B"], "no-tools")
     assert (measure(llama, "pass_rate").k, llama.n) == (0, 100)
-    assert share(rows(published["llama_8B"], "no-tools"), "raw_pass_rate").k == 12
+    assert share(rows(outputs["llama_8B"], "no-tools"), "raw_pass_rate").k == 12
 
 
 @pytest.mark.bench_data
-def test_two_generations_get_the_same_grade_in_79_of_95_cases(published: dict[str, PublishedRun]) -> None:
-    (found,) = coinciding_grades(list(published.values()))
+def test_two_generations_get_the_same_grade_in_79_of_95_cases(outputs: dict[str, PublishedRun]) -> None:
+    (found,) = coinciding_grades(list(outputs.values()))
     assert (found.model, found.group, found.same, found.both) == ("gpt_4o", "perfect", 79, 95)
 
 
 @pytest.mark.bench_data
-def test_the_published_queries_and_schemas_are_read(release: Path, published: dict[str, PublishedRun]) -> None:
+def test_the_published_queries_and_schemas_are_read(release: Path, outputs: dict[str, PublishedRun]) -> None:
     scenarios = {scenario.id: scenario for scenario in read_queries(release)}
     names = [spec.name for spec in read_tools(release)]
     assert (len(scenarios), len(names), len(set(names))) == (2250, 858, 858)
     assert all(len(set(scenario.tools)) == len(scenario.tools) for scenario in scenarios.values())
-    for run in published.values():
+    for run in outputs.values():
         assert all(scenarios[scenario.id].query == scenario.query for scenario in run.scenarios)

@@ -11,13 +11,13 @@ from rich.padding import Padding
 from rich.text import Text
 
 from talm_sim.agent.humans import DONT_KNOW, WONT_SAY
-from talm_sim.cli.arguments import json_option, print_json, run_dir_option, short_name
+from talm_sim.cli.arguments import json_option, one_run_argument, print_json, run_dir_option, short_name
 from talm_sim.cli.console import print_page, stderr
 from talm_sim.cli.lines import open_lines
 from talm_sim.cli.prompt import NOTHING_MORE, Reply
 from talm_sim.cli.sitting import Sitting
 from talm_sim.cli.text import clean, count, one_line
-from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.errors import PrerequisiteError, did_you_mean, full_name
 from talm_sim.runs.choose import unfinished_run, waiting_run
 from talm_sim.runs.database import connect_reader
 from talm_sim.runs.desk import AnswerStatus, Question, answer, last_given, withdraw
@@ -31,7 +31,7 @@ _WAYS = ("--text", "--idk", "--skip", "--undo")
 
 
 @click.command()
-@click.argument("run", metavar="[RUN]", required=False)
+@one_run_argument
 @run_dir_option
 @click.option("--episode", metavar="EPISODE", help="Answer only this episode's questions.")
 @click.option("--text", metavar="TEXT", help="The answer, without a prompt.")
@@ -75,7 +75,7 @@ def command(
     elif ways:
         _answer_without_prompt(stored, questions, episode, text, skip)
     else:
-        return _answer_with_prompt(stored, episode or "", blind=blind, plain=display == "plain")
+        return _answer_with_prompt(stored, questions[0].episode_id if episode else "", blind=blind, plain=display == "plain")
     return 0
 
 
@@ -83,6 +83,7 @@ def _questions(stored: StoredRun, episode: str | None) -> list[Question]:
     pending = stored.pending()
     if episode is None:
         return pending
+    episode = full_name(episode, {question.episode_id for question in pending}, "episodes") or episode
     mine = [question for question in pending if question.episode_id == episode]
     if not mine and episode in stored.answered():
         raise PrerequisiteError(f"--episode: '{episode}' has no open question any more: it was answered.")

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from talm_sim.cli.arguments import run_dir_option
+from talm_sim.cli.arguments import one_run_argument, run_dir_option
 from talm_sim.cli.options import ConfigCommand, collect
 from talm_sim.config import Scope
 from talm_sim.runs.choose import unfinished_run
@@ -17,23 +17,24 @@ __all__ = ["command"]
 
 
 @click.command(cls=ConfigCommand, scopes=[Scope.OPERATIONAL], without=("run_dir", "run_id"), stored=True)
-@click.argument("run", metavar="[RUN]", required=False)
+@one_run_argument
 @run_dir_option
-def command(run: str | None, run_dir: Path, **options: Any) -> int:
+@click.option("--failed", default="infrastructure_error", metavar="KIND,...", help="Ends to try again, or none.", show_default=True)
+def command(run: str | None, run_dir: Path, failed: str, **options: Any) -> int:
     """Continue a stored run.
 
-    RUN may be left out where one is unfinished. Finished episodes are kept; unfinished ones start again; those that waited for a person go on with the answers given meanwhile. Only how
-    the run is carried out may change: what it measures is fixed.
+    RUN may be left out where one is unfinished. Finished episodes are kept; unfinished and failed ones start again; those that waited for a
+    person go on with the answers given meanwhile. Only how the run is carried out may change: what it measures is fixed.
     """
     stored, overrides = load_run(run, run_dir) if run else unfinished_run(run_dir), collect(options)
-    from talm_sim.cli.blocks import block_of
-    from talm_sim.cli.session import INTERRUPTED, print_result, run_controls, watching
+    from talm_sim.cli.session import INTERRUPTED, print_result, run_controls, talk_of, watching
     from talm_sim.runs.api import resume
 
-    display = overrides.get("display", "full")
-    with watching(display) as session:
-        done = resume(stored.path, on_event=session.display, ask=session.ask, **overrides)
+    talk = talk_of(overrides)
+    with watching(talk) as session:
+        again = [kind for kind in failed.split(",") if kind not in ("", "none")]
+        done = resume(stored.path, failed=again, on_event=session.display, ask=session.ask, **overrides)
     if session.interrupted:
         return INTERRUPTED
     runs = [done, *(run_controls(done) if overrides.get("controls") else ())]
-    return print_result(runs, [block_of(one) for one in runs], display)
+    return print_result(runs, talk)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from talm_sim.errors import ContextOverflowError, PrerequisiteError, ProviderError
+from talm_sim.errors import ContextOverflowError, PrerequisiteError, ProviderError, pip_install
 from talm_sim.models.base import GenerationSettings
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ class JsonGrammars:
         try:
             from llguidance.hf import from_tokenizer
         except ImportError:
-            raise PrerequisiteError("the constrained tool format of hf/ models needs llguidance: pip install 'talm-sim[local]'") from None
+            raise PrerequisiteError(f"the constrained tool format of hf/ models needs llguidance: {pip_install('local')}") from None
         try:
             self._tokens = from_tokenizer(tokenizer, n_vocab=size)
         except (TypeError, ValueError) as err:

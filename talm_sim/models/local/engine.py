@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.errors import PrerequisiteError, did_you_mean, pip_install
 from talm_sim.models.local.folders import find_model
 
-__all__ = ["INSTALL", "Engine", "HFOptions", "hush", "load_engine", "read_options"]
+__all__ = ["Engine", "HFOptions", "hush", "load_engine", "read_options"]
 
-INSTALL = "pip install 'talm-sim[local]'"
 _NO_LIMIT = 10**9
 """Tokenizers without a limit name a huge number."""
 _DTYPES = ("auto", "float32", "bfloat16", "float16")
@@ -107,7 +106,7 @@ def load_engine(name: str, model: str, options: HFOptions) -> Engine:
         import torch
         import transformers
     except ImportError as err:
-        raise PrerequisiteError(f"{name}: needs torch and transformers ({err}); install them with: {INSTALL}") from None
+        raise PrerequisiteError(f"{name}: needs torch and transformers ({err}); install them with: {pip_install('local')}") from None
     place = find_model(name, model)
     hush(transformers)
     device = _device(torch, name, options.device)

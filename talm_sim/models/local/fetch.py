@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile, ZipFile
 
-from talm_sim.errors import PrerequisiteError, did_you_mean
-from talm_sim.models.local.engine import INSTALL, hush
+from talm_sim.errors import PrerequisiteError, did_you_mean, pip_install
+from talm_sim.models.local.engine import hush
 from talm_sim.models.local.folders import FETCHABLE, fetched_directory
 
 __all__ = ["RECIPES", "Recipe", "fetch_model"]
@@ -117,7 +117,7 @@ def _check_packages(name: str) -> None:
         import transformers  # noqa: F401
     except ImportError as err:
         raise PrerequisiteError(
-            f"models get {name}: needs torch, transformers, accelerate and gguf ({err}); install them with: {INSTALL}"
+            f"models get {name}: needs torch, transformers, accelerate and gguf ({err}); install them with: {pip_install('local')}"
         ) from None
 
 

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.errors import PrerequisiteError, did_you_mean, pip_install
 
 __all__ = [
     "CPU_BLOCK",
@@ -30,7 +30,6 @@ __all__ = [
 CPU_BLOCK = 32
 """Tokens a cache block holds on CPU, where vLLM's own 128 would have each option compute up to 127 tokens of the prompt again."""
 CPU_STEP_TOKENS = 4096
-INSTALL = "pip install 'talm-sim[vllm]' on a machine with a GPU; on a plain CPU run scripts/local_vllm.sh and use its environment"
 DTYPES = ("auto", "float32", "float16", "bfloat16")
 DEVICES = ("auto", "cpu", "cuda")
 REQUEST_FIELDS = (
@@ -122,7 +121,8 @@ def require_vllm(name: str) -> None:
         PrerequisiteError: It is not.
     """
     if find_spec("vllm") is None:
-        raise PrerequisiteError(f"{name}: vLLM is not installed: {INSTALL}.")
+        plain = "on a plain CPU run scripts/local_vllm.sh and use its environment"
+        raise PrerequisiteError(f"{name}: vLLM is not installed: {pip_install('vllm')} on a machine with a GPU; {plain}.")
 
 
 def is_cpu_build() -> bool:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+import contextlib
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from talm_sim.config import Traffic
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.tasks.base import Job, Opened, RunView, Task
+from talm_sim.tasks.beside import Beside
+from talm_sim.tasks.bounds import RESULT_TOKENS, Bound, most_tokens
 from talm_sim.tasks.keys import recording_key
 from talm_sim.tasks.options import AgentOptions, PairedOptions
 from talm_sim.tasks.recorded import Recorded
@@ -42,6 +45,7 @@ class TalmTask(Task[TalmOptions]):
     splits = groups.SPLITS
     own_judges = ("reference", "llm", "preference", "published", "published-preference")
     named_by = ("human",)
+    terms: ClassVar = {"standalone": "nobody can be asked", "Ask-and-Help": "the agent may ask a person"}
     listed: ClassVar = {"tools": "Calls", "questions": "Asked"}
     rows = staticmethod(measures.rows)
     summarize = staticmethod(measures.summarize)
@@ -59,15 +63,47 @@ class TalmTask(Task[TalmOptions]):
             raise PrerequisiteError(f"{where}: target: is of type '{kind}'; task {self.name} reads facts.{did_you_mean(kind, ['facts'])}")
         return scenario
 
+    def categories(self, scenarios: Sequence[Scenario], job: Job[TalmOptions], recorded: Recorded) -> Mapping[str, frozenset[str]]:
+        """The categories of the tools that are offered; without tools, those the paired `perfect` query needs."""
+        offered = {scenario.id: scenario.tools for scenario in scenarios}
+        if not all(offered.values()):
+            paired: dict[str, tuple[str, ...]] = {}
+            with contextlib.suppress(PrerequisiteError):  # a file of one's own may hold none
+                paired = {scenario.id: scenario.tools for scenario in self.read(("perfect",), job.config.scenarios)}
+            offered = {scenario.id: scenario.tools or paired.get(scenario.base, ()) for scenario in scenarios}
+        specs = _specs_of(offered.values(), recorded)
+        return {one: frozenset(specs[name].category for name in names if name in specs) for one, names in offered.items()}
+
+    def bounds(self, scenarios: Sequence[Scenario], job: Job[TalmOptions], recorded: Recorded) -> Iterator[Bound]:
+        """The awareness questions, a No to which ends the episode; then up to `turn_limit` turns, each with all that came before.
+
+        Each turn but the last is taken to call one tool, with a result as long as one may be.
+        """
+        from talm_sim.agent.prompts import load_prompts
+
+        prompts = load_prompts(job.config.prompts, self.name, list_tasks())
+        specs, written = _specs_of((scenario.tools for scenario in scenarios), recorded), job.settings().max_new_tokens
+        turns, person = job.options.turn_limit, job.options.human != "none"
+        rules = prompts.system_for(person) + (prompts.human_tool().model_dump_json() if person else "")
+        for scenario in scenarios:
+            group = groups.GROUPS.get(scenario.group)
+            kinds = group.asked if group else ()
+            tools = [specs[name] for name in scenario.tools if name in specs]
+            shown = [tool.model_dump_json() for tool in tools]
+            asked = sum(most_tokens(prompts.awareness_system, prompts.awareness_question(kind, scenario.query, tools)) for kind in kinds)
+            first, more = most_tokens(rules, scenario.query, *shown), written + RESULT_TOKENS
+            spent = turns * first + more * turns * (turns - 1) // 2
+            yield Bound(len(kinds) or 1, len(kinds) + turns, asked + spent, (len(kinds) + turns) * written, last=first + turns * more)
+
     def settle(self, job: Job[TalmOptions], recorded: Recorded) -> Job[TalmOptions]:
-        """Replay the tools where they were recorded; with a replayed model, its recorded human answers."""
+        """Replay the tools where they were recorded; with a replayed model, ask whom the recording asked, and of two the person."""
         tools = job.config.tools
         if tools is None:
             toolless = (name for name, group in groups.GROUPS.items() if not group.has_tools)
             tools = Traffic.REPLAY if recorded.tools(without=toolless) else Traffic.LIVE
         human = job.options.human
         if human == "auto":
-            human = "recorded" if job.config.models is Traffic.REPLAY else "none"
+            human = "recorded" if job.config.models is Traffic.REPLAY and _asked(job, recorded) else "none"
         return job.having(tools=tools, human=human)
 
     def key(self, job: Job[TalmOptions]) -> Mapping[str, Any]:
@@ -94,7 +130,8 @@ class TalmTask(Task[TalmOptions]):
         prompts = load_prompts(config.prompts, self.name, list_tasks())
         kind = None if options.human == "none" else responder_kind(options.human)
         tools = await shared.tools(config)
-        clock = VirtualClock() if config.tools is Traffic.REPLAY else RealClock()
+        scripted = config.model.startswith("sim/") or Traffic.REPLAY in (config.models, config.tools)
+        clock = VirtualClock if scripted else RealClock
         environment = Environment(tools.specs, tools.client, perturb=options.perturb, seed=config.seed, clock=clock)
         model = await shared.model(config)
         rules = TalmRules(prompts, {name: group.asked for name, group in groups.GROUPS.items()}, options.turn_limit, options.token_limit)
@@ -157,6 +194,13 @@ class TalmTask(Task[TalmOptions]):
         damage = f", perturbed: {', '.join(options.perturb)}" if options.perturb else ""
         return ("standalone" if options.human == "none" else asked) + damage
 
+    def beside(self, run: RunView) -> Beside:
+        """The paper's table without a person to ask, or with one."""
+        alone = run.job.options.human == "none"
+        heads = {name: head for name, head in measures.HEADS.items() if name != ("interaction" if alone else "skip")}
+        settings = {group: {"setting": name} for group, name in groups.PAPER.items()}
+        return Beside("fail-talms", "1" if alone else "2", heads, settings, ("GPT4o", "Llama 8B", "Claude-3.5-sonnet"))
+
     def notes(self, summaries: Sequence[Summary], run: RunView) -> Iterable[str]:
         """Which judge the pass rates are from; what was no answer to an awareness question."""
         said_by: dict[str, list[str]] = {}
@@ -169,8 +213,6 @@ class TalmTask(Task[TalmOptions]):
             where = f" of {', '.join(judged)}" if len(said_by) > 1 else ""
             about = known[judge].about if judge in known else _PUBLISHED.get(judge, "")
             yield f"PR{where} by judge {judge}{f' ({about})' if about else ''}"
-        if run.job.config.judge_model is None and not any("llm" in judge or "published" in judge for judge in said_by):
-            yield "the LLM judge is not configured: add --judge-model PROVIDER/NAME"
         unparsed = sum(summary.facts["unparsed"] for summary in real)
         if unparsed:
             what = f"{unparsed:,} awareness answer{'' if unparsed == 1 else 's'}"
@@ -182,6 +224,24 @@ _PUBLISHED = {
     "published-preference": "the win rates that came with the outputs",
 }
 """What the judges of imported runs say."""
+
+
+def _asked(job: Job[TalmOptions], recorded: Recorded) -> bool:
+    """Whether there was somebody to ask in the recording of this job, or, where it has none, in another of the model."""
+    model = job.config.model
+    asked, alone = (recorded.conversation(model, recording_key(job.having(human=human))) for human in ("recorded", "none"))
+    if asked or alone:
+        return asked
+    known = recorded.library.settings(model)
+    return not known or any(one.get("human") for one in known.values())
+
+
+def _specs_of(named: Iterable[Sequence[str]], recorded: Recorded) -> Mapping[str, ToolSpec]:
+    """The tools as they were recorded; where that lacks a named one, those of the service, which need not run to be described."""
+    from talm_sim.tools_env.service.app import built_in_specs
+
+    specs: Mapping[str, ToolSpec] = recorded.library.tool_specs()
+    return specs if all(name in specs for names in named for name in names) else built_in_specs()
 
 
 def _check(scenarios: Sequence[Scenario], environment: Environment, job: Job[TalmOptions]) -> None:

@@ -6,6 +6,7 @@ import signal
 import threading
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from talm_sim.config import GEN, option
@@ -14,6 +15,8 @@ from talm_sim.models.registry import chats_only
 from talm_sim.scenarios.load import read_scenario
 from talm_sim.scenarios.when2call import TASK, LineKind, kind_of, rough_length, scenario_of
 from talm_sim.tasks.base import Job, Opened, RunView, Task
+from talm_sim.tasks.beside import Beside
+from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.options import PromptOptions
 from talm_sim.tasks.when2call import measures, sections
 from talm_sim.types import Choice, Scenario, Summary
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from talm_sim.agent.context import EpisodeContext
     from talm_sim.agent.templates import Template
     from talm_sim.models.base import Model
+    from talm_sim.tasks.recorded import Recorded
     from talm_sim.tasks.shared import Shared
     from talm_sim.types import ModelTurn
 
@@ -93,6 +97,12 @@ class When2CallTask(Task[When2CallOptions]):
         written = Path(name).read_text(encoding="utf-8", errors="replace") if is_text else name
         return {"task": self.name, "mode": job.options.mode, "template": written, "human": False, "perturb": ()}
 
+    def bounds(self, scenarios: Sequence[Scenario], job: Job[When2CallOptions], recorded: Recorded) -> Iterator[Bound]:
+        """One request; where given answers are scored, the prompt once with each of them, and nothing is written."""
+        for scenario, bound in zip(scenarios, super().bounds(scenarios, job, recorded), strict=True):
+            scored = len(scenario.target.options) if job.options.mode == "logprob" and isinstance(scenario.target, Choice) else 0
+            yield replace(bound, input_tokens=bound.input_tokens * scored, output_tokens=0) if scored else bound
+
     def judges(self, job: Job[When2CallOptions]) -> tuple[str, ...]:
         """None where the model chooses among given answers; the rules, and with a judge model its word, where it answers freely."""
         if job.options.mode == "logprob":
@@ -122,6 +132,14 @@ class When2CallTask(Task[When2CallOptions]):
             check=lambda scenarios: _check(scenarios, template, options=scores),
         )
 
+    def beside(self, run: RunView) -> Beside:
+        """The paper's table of scored options, or that of free answers."""
+        scored = run.job.options.mode == "logprob"
+        columns = {"accuracy_norm": "Acc-Norm"} if scored else {"accuracy": "Acc"}
+        columns |= {"macro_f1": "F1", "tool_hallucination": "Tool Hall"}
+        models = ("Llama 3.1 70B Instruct", "Qwen 2.5 7B Instruct", "MNM8BWhen2Call-RPO") if scored else ("GPT-4o", "GPT-4o-Mini")
+        return Beside("when2call", "3" if scored else "4", columns, {measures.GROUP: {}}, models)
+
     def notes(self, summaries: Sequence[Summary], run: RunView) -> Iterable[str]:
         """How the model was asked, what decided, and what was no answer."""
         options = run.job.options
@@ -130,7 +148,7 @@ class When2CallTask(Task[When2CallOptions]):
         for summary in summaries:
             judge = summary.facts["judge"]
             if options.mode == "logprob":
-                yield "mode logprob: the likeliest given answer counts; Acc-norm: likeliest a byte"
+                yield "mode logprob: the likeliest given answer counts"
             elif judge is not None:
                 rules = " (rules, no model; weak beside behaviour-llm)" if judge == "behaviour" else ""
                 yield f"mode judge: free answers, classified by judge {judge}{rules}"
@@ -138,7 +156,6 @@ class When2CallTask(Task[When2CallOptions]):
             if unparsed:
                 yield f"{unparsed:,} answer{'' if unparsed == 1 else 's'} of no readable behaviour (unparsed); counted as wrong"
             if summary.n:
-                yield "macro F1: mean over all four classes, one without rows counting as 0"
                 tool = summary.measure("tool_hallucination")
                 if tool is not None and not tool.n:
                     yield "no row shows no tools (and has gold cannot_answer): there is no tool hallucination rate"

@@ -8,8 +8,10 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 
 from talm_sim.tools_env.service import HEALTH_PATH, routers
+from talm_sim.tools_env.service.specs import specs_from_openapi
+from talm_sim.types import ToolSpec
 
-__all__ = ["create_app"]
+__all__ = ["built_in_specs", "create_app"]
 
 
 def create_app() -> FastAPI:
@@ -39,3 +41,8 @@ async def _explain_invalid_arguments(_request: Request, error: Exception) -> JSO
     assert isinstance(error, RequestValidationError)
     faults = (f"{'.'.join(str(part) for part in fault['loc'][1:]) or 'request'}: {fault['msg']}" for fault in error.errors())
     return JSONResponse({"detail": "; ".join(faults)}, status_code=422)
+
+
+def built_in_specs() -> dict[str, ToolSpec]:
+    """Specs of the built-in tools, from the application itself: no server is needed to describe it."""
+    return specs_from_openapi(create_app().openapi())

@@ -23,8 +23,8 @@ from talm_sim.types import ModelTurn, ToolSpec
 from tests.models.local.tiny import CONTEXT, make_tiny
 
 pytestmark = [pytest.mark.local, pytest.mark.filterwarnings("default")]
-torch = pytest.importorskip("torch", reason="torch is not installed (pip install 'talm-sim[local]')")
-pytest.importorskip("transformers", reason="transformers is not installed (pip install 'talm-sim[local]')")
+torch = pytest.importorskip("torch", reason="torch is not installed (the extra local)")
+pytest.importorskip("transformers", reason="transformers is not installed (the extra local)")
 
 REAL = os.environ.get("TALM_SIM_TEST_MODEL", "")
 needs_model = pytest.mark.skipif(not REAL, reason="TALM_SIM_TEST_MODEL names no model directory")
@@ -236,7 +236,7 @@ async def test_a_template_that_hides_the_tools_is_said(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 async def test_even_a_random_model_is_held_to_the_schema(seed: int, tiny: Path) -> None:
-    pytest.importorskip("llguidance", reason="llguidance is not installed (pip install 'talm-sim[local]')")
+    pytest.importorskip("llguidance", reason="llguidance is not installed (the extra local)")
     model = _open(tiny, constrained=True, answer_chars="20")
     turn = await model.generate(MESSAGES, (TOOL,), GenerationSettings(seed=seed, max_new_tokens=300))
     assert turn.unparsable_calls == ()

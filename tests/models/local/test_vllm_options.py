@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from talm_sim.errors import PrerequisiteError
+from talm_sim.errors import PrerequisiteError, pip_install
 from talm_sim.models.local import vllm_options
 from talm_sim.models.local.vllm_options import (
     VllmOptions,
@@ -97,7 +97,7 @@ def test_devices_that_are_there_pass() -> None:
 
 def test_a_missing_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vllm_options, "find_spec", lambda name: None)
-    with pytest.raises(PrerequisiteError, match=re.escape("pip install 'talm-sim[vllm]'")) as caught:
+    with pytest.raises(PrerequisiteError, match=re.escape(pip_install("vllm"))) as caught:
         require_vllm("vllm/m")
     assert "scripts/local_vllm.sh" in str(caught.value)
 

@@ -67,6 +67,12 @@ class Library:
     def has_model(self, model: str, groups: Iterable[str]) -> bool:
         return False
 
+    def has_conversation(self, *which: object) -> bool:
+        return False
+
+    def settings(self, model: str) -> dict[str, Any]:
+        return {}
+
 
 @pytest.mark.parametrize(
     ("options", "groups", "tools", "human"),
@@ -79,7 +85,7 @@ class Library:
     ],
 )
 def test_automatic_values(options: dict[str, Any], groups: tuple[str, ...], tools: Traffic, human: str) -> None:
-    made = TASK.settle(job("talm", **options), Recorded(Library(), groups, known=True))  # type: ignore[arg-type]
+    made = TASK.settle(job("talm", **options), Recorded(Library(), dict.fromkeys(groups, "one"), known=True))  # type: ignore[arg-type]
     assert (made.config.tools, made.options.human) == (tools, human)
     assert made.config.options == made.options.model_dump(mode="json"), "what is stored says every option's value"
 

@@ -1,16 +1,14 @@
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from talm_sim.judges.stats import wilson
+from talm_sim.published import PublishedTable, published
 from talm_sim.tasks.when2call.measures import labels_of
 from talm_sim.tasks.when2call.scores import BEHAVIOURS, Counts, class_scores, confusion, macro_f1, macro_f1_interval
 from talm_sim.types import (
@@ -31,14 +29,15 @@ from talm_sim.types import (
 from tests.tasks.views import View, check_summaries, job
 
 DIRECT, CALL, ASK, CANNOT = BEHAVIOURS
-PUBLISHED = json.loads((Path(__file__).parent / "data" / "when2call_matrices.json").read_text(encoding="utf-8"))["tables"]
+PUBLISHED = [published("when2call", number) for number in range(14, 20)]
+"""The confusion matrices the paper prints whole: Tables 14 to 19."""
 LABELS = st.sampled_from([*BEHAVIOURS, UNPARSED])
 LOGPROB, JUDGED = job("when2call"), job("when2call", mode="judge")
 HALLUCINATIONS = ("tool", "answer", "parameter")
 
 
-def published(table: dict[str, Any]) -> Counts:
-    return ((0, 0, 0, 0), *(tuple(row) for row in table["matrix"]))
+def counts_of(table: PublishedTable) -> Counts:
+    return tuple(tuple(int(value or 0) for value in row.values.values()) for row in table.rows)
 
 
 def scenario(name: str, gold: Behaviour, *, tools: bool = True) -> Scenario:
@@ -102,22 +101,16 @@ def matrix_of(found: Summary) -> Counts:
     return matrix.counts
 
 
-@pytest.mark.parametrize("table", PUBLISHED, ids=lambda table: f"table {table['table']}")
-def test_the_published_matrices_give_the_published_f1(table: dict[str, Any]) -> None:
-    value = macro_f1(published(table))
-    assert value is not None
-    assert f"{100 * value:.1f}" == f"{table['f1']:.1f}"
-
-
-@pytest.mark.parametrize("table", PUBLISHED, ids=lambda table: f"table {table['table']}")
-def test_a_published_matrix_is_met_again_through_the_summary(table: dict[str, Any]) -> None:
-    matrix = published(table)
+@pytest.mark.parametrize("table", PUBLISHED, ids=lambda table: f"table {table.table}")
+def test_a_published_matrix_is_met_again_through_the_summary(table: PublishedTable) -> None:
+    matrix = counts_of(table)
     cells = [(gold, chosen) for i, gold in enumerate(BEHAVIOURS) for j, chosen in enumerate(BEHAVIOURS) for _ in range(matrix[i][j])]
     names = [str(number) for number in range(len(cells))]
     scenarios = [scenario(name, gold) for name, (gold, _) in zip(names, cells, strict=True)]
     found = summary(View(LOGPROB, [chose(name, chosen) for name, (_, chosen) in zip(names, cells, strict=True)], scenarios))
     assert matrix_of(found) == matrix and found.n == found.total == 3652
-    assert f"{100 * (measure(found, 'macro_f1').value or 0):.1f}" == f"{table['f1']:.1f}"
+    results = published("when2call", 12)
+    assert f"{measure(found, 'macro_f1').value:.3f}" == f"{results.share(results.row(table.rows[0].keys[0]), 'F1'):.3f}"
     assert rate(found, "accuracy") == wilson(sum(matrix[i][i] for i in range(4)), 3652)
     assert rate(found, "parameter_hallucination") == wilson(matrix[2][1], 1062)
     assert rate(found, "answer_hallucination") == wilson(sum(row[0] for row in matrix), 3652)
@@ -359,7 +352,7 @@ def test_neither_order_nor_a_renamed_row_changes_the_scores(pairs: list[tuple[Be
 
 
 def test_the_interval_of_macro_f1_is_that_of_resampling() -> None:
-    matrix = published(PUBLISHED[4])
+    matrix = counts_of(PUBLISHED[4])
     cells = [(i, j) for i in range(4) for j in range(4)]
     draw = random.Random(1)
     values = []

@@ -1,0 +1,105 @@
+"""A replay does as the recording did; where it cannot, the settings that differ are named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from talm_sim.errors import PrerequisiteError
+from talm_sim.recordings import CassetteLibrary, export, shipped_cassettes
+from talm_sim.recordings.packing import pack
+from talm_sim.runs.api import run
+from talm_sim.runs.load import StoredRun
+from talm_sim.tasks import job_of
+from talm_sim.tasks.keys import differences, recorded_settings, recording_key
+from tests.models.loopback import chat_answer, loopback
+from tests.runs.recorded_world import make_world
+
+MODEL = "openai/small"
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> dict[str, Any]:
+    return {**make_world(tmp_path), "model": MODEL, "split": "underspecified"}
+
+
+def record(world: dict[str, Any], monkeypatch: pytest.MonkeyPatch, **options: Any) -> StoredRun:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
+    with loopback(chat_answer("No.")) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+        return run(**{**world, **options}, models="record", run_id="recorded")
+
+
+@pytest.mark.parametrize("human", ["none", "simulated"])
+def test_the_same_line_with_replay_asks_whom_the_recording_asked(world: dict[str, Any], monkeypatch: pytest.MonkeyPatch, human: str) -> None:
+    before = record(world, monkeypatch, **({} if human == "none" else {"human": human}))
+    after = run(**world, models="replay", run_id="replayed")
+    assert (before.job.options.human, after.job.options.human) == (human, "none" if human == "none" else "recorded")
+    assert [one.model_dump(exclude={"run_id"}) for one in before.summary()] == [one.model_dump(exclude={"run_id"}) for one in after.summary()]
+
+
+def test_of_both_the_person_is_taken(world: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    record(world, monkeypatch)
+    record({**world, "run_dir": world["run_dir"] / "2"}, monkeypatch, human="simulated")
+    assert run(**world, models="replay").job.options.human == "recorded"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"temperature": 0.5}, "with temperature 1.0 (not 0.5);"),
+        ({"human": "simulated", "seed": 4}, "with human none (not yes), seed 0 (not 4);"),
+        ({"model_options": {"top_p": "0.9"}}, "with model-options none (not top_p=0.9);"),
+        ({"perturb": ("http-500",)}, "with perturb none (not http-500);"),
+    ],
+)
+def test_what_differs_is_named(world: dict[str, Any], monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], words: str) -> None:
+    record(world, monkeypatch)
+    with pytest.raises(PrerequisiteError) as caught:
+        run(**{**world, **options}, models="replay")
+    message = str(caught.value)
+    assert f"towns-oslo.underspecified, epoch 1, was not recorded with these settings, but {words}" in message
+    assert message.endswith("add --live, or keep to the settings of the recording.")
+
+
+def test_an_epoch_that_was_not_recorded_is_no_setting(world: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    record(world, monkeypatch)
+    with pytest.raises(PrerequisiteError, match=r"epoch 2, was not recorded; add --live"):
+        run(**world, models="replay", epochs=2)
+
+
+def test_a_prompt_file_differs_by_its_digest(world: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    record(world, monkeypatch)
+    wording = tmp_path / "mine.toml"
+    wording.write_text('[agent]\nsystem = "' + "Be brief. " * 20 + '"\n', encoding="utf-8")
+    with pytest.raises(PrerequisiteError, match=r"but with prompts none \(not [0-9a-f]{12}\);"):
+        run(**world, models="replay", prompts=wording)
+
+
+def test_damaged_settings_are_named(world: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    record(world, monkeypatch)
+    (file,) = world["cassettes"].glob("openai--small/*.settings.json")
+    file.write_text("{", encoding="utf-8")
+    with pytest.raises(PrerequisiteError, match=r"settings\.json: not a readable list of settings"):
+        run(**world, models="replay", seed=1)
+
+
+def test_settings_are_packed_and_unpacked(world: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    record(world, monkeypatch)
+    pack(world["cassettes"], tmp_path / "packed", command="c", licence="l")
+    export(tmp_path / "packed", tmp_path / "loose")
+    known = CassetteLibrary(world["cassettes"]).settings(MODEL)
+    assert len(known) == 1
+    assert CassetteLibrary(tmp_path / "packed").settings(MODEL) == CassetteLibrary(tmp_path / "loose").settings(MODEL) == known
+    assert run(**{**world, "cassettes": tmp_path / "packed"}, models="replay").job.options.human == "none"
+
+
+@pytest.mark.parametrize("human", ["none", "recorded"])
+def test_the_shipped_settings_are_those_of_the_shipped_recordings(human: str) -> None:
+    from talm_sim.config import RunConfig
+
+    job = job_of(RunConfig(human=human, models="replay"))
+    known = CassetteLibrary(shipped_cassettes()).settings(job.config.model)
+    assert not list(differences(recorded_settings(job), known[recording_key(job)]))
