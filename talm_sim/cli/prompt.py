@@ -167,9 +167,9 @@ async def ask(console: Console, lines: Lines, page: Page) -> Said:
     """Show a question and wait for the person."""
     lines.clear()
     page.show()
-    more = "/more shows all of it. " if page.pages > 1 else ""
+    more = "/more, " if page.pages > 1 else ""
     while True:
-        console.print(f"Type the answer. {more}Enter alone: I don't know. /undo, /skip, /later", style="dim")
+        console.print(f"Your answer (Enter alone: I don't know), or {more}/undo, /skip, /later", style="dim")
         line = await lines.read("> ")
         if line is None:
             return CLOSED

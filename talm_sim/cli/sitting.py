@@ -14,7 +14,7 @@ from rich.console import Console
 
 from talm_sim.cli.lines import Lines
 from talm_sim.cli.prompt import CLOSED, LATER, UNDO, Page, Reply, Said, ask
-from talm_sim.cli.text import count, one_line
+from talm_sim.cli.text import count
 from talm_sim.runs import desk
 from talm_sim.runs.database import connect_reader
 
@@ -182,7 +182,7 @@ class Sitting:
             self._taken_back = key
             self._say(f"taken back: {reply.shown}")
         else:
-            self._say(f"too late to take back: {one_line(key[0])} went on with '{reply.shown}'")
+            self._say(f"too late to take back '{reply.shown}': its episode has gone on with it")
 
     def _release(self) -> None:
         if self._held is not None:

@@ -255,7 +255,7 @@ async def test_a_long_question_is_paged(tmp_path: Path, at_terminal: Any, rows: 
     run = await waiting_run(tmp_path, " ".join(words) + "?")
     terminal = at_terminal(tmp_path, "answer", rows=rows, columns=columns)
     first = terminal.expect_prompt()
-    assert "/more shows all of it" in first
+    assert "or /more, /undo" in first
     assert len(first.splitlines()) <= rows
     assert "Query 0?" in first
     seen = ""
@@ -337,7 +337,7 @@ async def test_undo_reaches_an_episode_of_a_living_run_while_its_answer_is_held(
     terminal.expect("taken back: 2026-01-31")
     terminal.expect_prompt()
     terminal.type("/undo\r")
-    terminal.expect("too late to take back: calendar-01.underspecified went on with '1994-03-11'")
+    terminal.expect("too late to take back '1994-03-11': its episode has gone on with it")
     for text in ("2026-01-31", "30"):
         terminal.expect_prompt()
         terminal.type(f"{text}\r")

@@ -58,8 +58,8 @@ def command(
 ) -> int:
     """Answer the questions a run waits for.
 
-    RUN may be left out where one run waits. From any terminal, while it runs or later. The questions are put one by one; every answer is kept at once. The first answer to a question
-    stands; whoever gave it can take it back until its episode goes on.
+    RUN may be left out where one run waits. From any terminal, while it runs or later. The questions are put one by one; every answer is kept
+    at once. The first answer to a question stands; it can be taken back until its episode goes on.
     """
     ways = [name for name, given in zip(_WAYS, (text is not None, idk, skip, undo), strict=True) if given]
     if len(ways) > 1:
