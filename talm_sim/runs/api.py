@@ -17,6 +17,7 @@ from talm_sim.models.registry import in_process
 from talm_sim.plugins import load_plugins
 from talm_sim.runs.batch import Ask, BatchCounts, run_batch
 from talm_sim.runs.build import Built, build, open_runner, plan
+from talm_sim.runs.desk import BLIND
 from talm_sim.runs.events import OnEvent, RunFinished, RunStarted, ignore_events, listening, telling_retries
 from talm_sim.runs.extensions import brought, check_brought
 from talm_sim.runs.judging import Grader, check_judges, judge_names, judge_run, open_grader
@@ -232,6 +233,8 @@ async def _carried_out(
 ) -> StoredRun:
     started = time.monotonic()
     async with RunStore.open(stored.path) as store:
+        if built.job.config.blind:
+            await store.set_meta({BLIND: True})  # kept with the run, so that whoever answers later is not told either
         async with open_runner(built, store) as runner:
             again = store.ended_in(failed)
             on_event(_started(stored, built, store, len(again)))
