@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 __all__ = [
     "CassetteMissError",
     "ContextOverflowError",
+    "OptionError",
     "PrerequisiteError",
     "ProviderError",
     "RefusedError",
@@ -38,6 +39,20 @@ class PrerequisiteError(Exception):
 
 class RefusedError(PrerequisiteError):
     """A model's server turned requests away before it had answered any: a wrong key, name or address, which no further request mends."""
+
+
+class OptionError(PrerequisiteError, ValueError):
+    """A value of an option is wrong, or there is no such option.
+
+    Args:
+        name: The option's; empty where the fault is of several together.
+        fault: What is wrong with it, and how it is written.
+    """
+
+    def __init__(self, name: str, fault: str) -> None:
+        super().__init__(f"{name}: {fault}" if name else fault)
+        self.name = name
+        self.fault = fault
 
 
 class CassetteMissError(Exception):

@@ -19,8 +19,7 @@ __all__ = ["command"]
 def command(*, dry_run: bool, prices: Path | None, yes: bool, **options: Any) -> int:
     """Run episodes and print the table.
 
-    Without options: replays the shipped recording of a small real model over every group, with its recorded human; no key, no network. A
-    model without a recording is run live, and that is said first.
+    Without options, the shipped recording of a small real model is replayed: no key, no network. A model without a recording is run live.
     """
     config = given_config(options)
     if prices is not None and not dry_run:
