@@ -237,6 +237,7 @@ class RunConfig(OptionsModel):
     display: Literal["full", "plain", "json", "none"] = option("full", OPE, "full, plain, json or none.", metavar="NAME")
     quiet: bool = option(False, OPE, "No progress, legend or hints.", flag="-q")
     log_level: LogLevel | None = option(None, OPE, "debug, info, warning or error.", metavar="NAME")
+    against: Literal["paper"] | None = option(None, OPE, "paper: print its published rows below.", metavar="paper")
     plugin: tuple[str, ...] = option((), OPE, "Module of yours to import first; repeatable.", metavar="MODULE")
 
     if TYPE_CHECKING:  # which names are right, the task decides

@@ -105,7 +105,7 @@ class _Nodes:
         async def ask(kind: AwarenessKind) -> AwarenessAnswer:
             question = prompts.awareness_question(kind, scenario.query, context.offered)
             turn = await context.model.generate([SystemMessage(prompts.awareness_system), HumanMessage(question)], (), settings)
-            return AwarenessAnswer(kind=kind, value=read_yes_no(turn.text), raw=turn.raw_text, usage=turn.usage)
+            return AwarenessAnswer(kind=kind, value=read_yes_no(turn.text), question=question, raw=turn.raw_text, usage=turn.usage)
 
         answers = list(await asyncio.gather(*map(ask, self._rules.questions.get(scenario.group, ()))))
         skipped = any(answer.value is AwarenessValue.NO for answer in answers)

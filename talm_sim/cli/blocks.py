@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Any
 
-from talm_sim.cli.layout import Block
+from talm_sim.cli.arguments import short_name
+from talm_sim.cli.layout import Block, once
 from talm_sim.cli.text import count
 from talm_sim.config import Traffic
 from talm_sim.runs.load import StoredRun
 from talm_sim.tasks import AgentOptions
 from talm_sim.types import Summary, Termination
 
-__all__ = ["FAILED", "block_of"]
+__all__ = ["FAILED", "block_of", "judge_hint", "summary_records"]
 
 FAILED = tuple(end.value for end in Termination if end.failed)
 """Terminations that mean a run did not do what it should have."""
@@ -24,8 +27,15 @@ _ON_THIS_MACHINE = {
 _REASONS = {"context_overflow": "context_overflow (prompt too long for the model)"}
 
 
-def block_of(stored: StoredRun) -> Block:
-    """Summarize a stored run."""
+def block_of(stored: StoredRun, *, against: str | None = None, on_screen: bool = False) -> Block:
+    """Summarize a stored run.
+
+    Args:
+        stored: The run.
+        against: `paper` for the published rows below its own.
+        on_screen: Whether it is for a person to look at: below what everybody sees first, the replayed shipped recording, the published rows
+            stand without being asked for.
+    """
     job, summaries = stored.job, stored.summary()
     control = job.config.model.startswith("sim/")
     label = job.task.label(stored)
@@ -39,7 +49,37 @@ def block_of(stored: StoredRun) -> Block:
         *_group_notes(summaries),
         *(f"{name}: {text}" for name, text in stored.manifest.notes.items()),
     ]
-    return Block(title, summaries, notes, control)
+    terms = {term: meaning for term, meaning in job.task.terms.items() if term in label}
+    beside = job.task.beside(stored) if against == "paper" or (on_screen and _shipped(stored)) else None
+    paper = beside.rows(summary.group for summary in summaries if summary.n) if beside else None
+    return Block(title, summaries, notes, control, terms, paper)
+
+
+def summary_records(runs: Sequence[StoredRun], against: str | None) -> list[dict[str, Any]]:
+    """The runs' summaries as flat data; against the paper, its rows behind them, and each says where it is from."""
+    own = [(one, one.summary()) for one in runs]
+    found = [record for one, summaries in own for record in one.summary_records(summaries)]
+    if against != "paper":
+        return found
+    rows = [beside.rows(summary.group for summary in summaries) for one, summaries in own if (beside := one.job.task.beside(one))]
+    return [{"source": "run", **record} for record in found] + [record for one in once(rows) for record in one.records()]
+
+
+def judge_hint(stored: StoredRun) -> list[str]:
+    """The command that has a run judged by a model as well, where its task has such a judge and none was asked."""
+    job = stored.job
+    if stored.imported or job.config.judge_model is not None or job.config.judge:
+        return []
+    more = [judge for judge in job.task.judges(job.having(judge_model="any/model")) if judge not in job.task.judges(job)]
+    live = " --live" if job.config.models is Traffic.REPLAY else ""
+    command = f"talm-sim judge {shlex.quote(short_name(stored.path))} --judge-model PROVIDER/NAME{live}"
+    return [f"LLM judge:   {command}"] if more else []
+
+
+def _shipped(stored: StoredRun) -> bool:
+    """Whether the run replays the recordings that come with the package."""
+    config = stored.config
+    return config.models is Traffic.REPLAY and config.cassettes is None and not stored.imported
 
 
 def _traffic(stored: StoredRun) -> str:

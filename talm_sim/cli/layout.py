@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
+from talm_sim.tasks import PaperRows
 from talm_sim.types import Matrix, Measure, Summary
 
-__all__ = ["Block", "beside", "columns", "detailed", "lines", "placed"]
+__all__ = ["Block", "beside", "columns", "definitions", "detailed", "legend", "lines", "once", "papers", "placed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,10 @@ class Block:
     """Lines below the rows."""
     is_control: bool = False
     """Whether the model is a script, which must not be read as a language model."""
+    terms: Mapping[str, str] = field(default_factory=dict)
+    """Words of the title that a reader may not know, to what they mean."""
+    paper: PaperRows | None = None
+    """Published rows that stand below its own."""
 
 
 def columns(summaries: Sequence[Summary]) -> dict[str, Measure]:
@@ -29,6 +34,39 @@ def columns(summaries: Sequence[Summary]) -> dict[str, Measure]:
         for one in placed(summary, "column"):
             found.setdefault(one.name, one)
     return found
+
+
+def definitions(blocks: Sequence[Block]) -> dict[str, str]:
+    """What the columns of these runs count, by their heads, and what their titles say; what a note says already is left out."""
+    found: dict[str, list[str]] = {}
+    for block in blocks:
+        for one in columns(block.summaries).values():
+            if one.note and not any(f"({one.note})" in note for note in block.notes):
+                found.setdefault(one.head, []).append(one.note)
+        for term, meaning in block.terms.items():
+            found.setdefault(term, []).append(meaning)
+    return {word: " or ".join(dict.fromkeys(meanings)) for word, meanings in found.items()}
+
+
+def legend(blocks: Sequence[Block]) -> str:
+    """The definitions in a sentence; empty where there is nothing to define."""
+    said = "; ".join(f"{word}: {meaning}" for word, meaning in definitions(blocks).items())
+    return f"n: episodes scored; below a value: its 95 % interval; {said}" if said else ""
+
+
+def papers(blocks: Iterable[Block]) -> list[PaperRows]:
+    """The published rows that stand below these runs, each table once."""
+    return once(block.paper for block in blocks if block.paper is not None)
+
+
+def once(rows: Iterable[PaperRows]) -> list[PaperRows]:
+    """Rows of each table once, those for several runs put together."""
+    found: dict[tuple[str, str], PaperRows] = {}
+    for one in rows:
+        if one.rows:
+            key = (one.table.paper, one.table.table)
+            found[key] = found[key].joined(one) if key in found else one
+    return list(found.values())
 
 
 def placed(summary: Summary, place: str) -> list[Measure]:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from talm_sim.cli.details import AXES
-from talm_sim.cli.layout import Block, columns, detailed, lines
+from talm_sim.cli.layout import Block, columns, detailed, legend, lines, papers
 from talm_sim.cli.text import flat
+from talm_sim.tasks import PaperRows
 from talm_sim.types import Measure, Summary
-from talm_sim.types.figures import interval, shown
+from talm_sim.types.figures import decimal, interval, shown
 
 __all__ = ["markdown"]
 
 
-def markdown(blocks: Sequence[Block]) -> str:
-    """Return the Markdown of runs.
+def markdown(blocks: Sequence[Block], *, explained: bool = False) -> str:
+    """Return the Markdown of runs, with a legend of their columns at the end where it is to be explained.
 
     Those that are a table's rows and nothing more stand in one table where they have the same columns, and come first; each of the others
     follows under a title of its own.
@@ -25,6 +26,8 @@ def markdown(blocks: Sequence[Block]) -> str:
             tables.setdefault(tuple((name, one.head) for name, one in columns(block.summaries).items()), []).append(block)
     parts = [_table(same) for same in tables.values()]
     parts += [_alone(block) for block in blocks if detailed(block)]
+    parts += [_paper(rows, columns([summary for block in blocks for summary in block.summaries])) for rows in papers(blocks)]
+    parts += [[_cell(legend(blocks))]] if explained and legend(blocks) else []
     return "\n\n".join("\n".join(part) for part in parts)
 
 
@@ -45,6 +48,16 @@ def _alone(block: Block) -> list[str]:
             found += [f"#### {_cell(summary.group)}", ""]
         found += below
     return [*found, *(f"- {_cell(note)}" for note in block.notes)]
+
+
+def _paper(rows: PaperRows, known: Mapping[str, Measure]) -> list[str]:
+    """Published rows; a star stands at what is printed otherwise."""
+    names = list(dict.fromkeys(name for row in rows.rows for name in row.values))
+    heads = [known[name].head if name in known else name.replace("_", " ") for name in names]
+    cells = [
+        [_cell(rows.name(row)), *(decimal(row.values[name]) + ("\\*" if name in row.wrong else "") for name in names)] for row in rows.few()
+    ]
+    return [f"{_cell(rows.title())}:", "", *_grid(["published", *heads], cells), "", *(f"- {_cell(line[2:])}" for line in rows.misprints())]
 
 
 def _below(summary: Summary) -> Iterator[str]:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from talm_sim.cli.details import AXES, figure_counts
-from talm_sim.cli.layout import Block, beside, columns, lines
+from talm_sim.cli.layout import Block, beside, columns, definitions, lines, papers
 from talm_sim.cli.report_picture import bars, drawn_matrices, matrix_svg, rates_svg
 from talm_sim.cli.shades import shade
 from talm_sim.cli.text import flat
+from talm_sim.tasks import PaperRows
 from talm_sim.types import Matrix, Measure, Summary
-from talm_sim.types.figures import interval, shown
+from talm_sim.types.figures import decimal, interval, shown
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -34,13 +35,35 @@ class _Cell:
         return cls(shown(one), interval(one))
 
 
-def report_page(blocks: Sequence[Block]) -> str:
+def report_page(blocks: Sequence[Block], facts: Sequence[Mapping[str, str]] = (), *, drawn: bool = True) -> str:
     """Return the page over runs, one section each, in this order.
+
+    Args:
+        blocks: The runs.
+        facts: What else is to be known of each: its name, date, settings; none where there is nothing.
+        drawn: Whether matrices are drawn as well as tabled, which needs matplotlib.
 
     Raises:
         PrerequisiteError: A matrix is to be drawn, and matplotlib is not installed.
     """
-    return _template().render(sections=[_section(block, f"run{place}") for place, block in enumerate(blocks, 1)], axes=AXES)
+    known = [*facts, *({} for _ in range(len(blocks) - len(facts)))]
+    return _template().render(
+        sections=[_section(block, f"run{place}", one, drawn) for place, (block, one) in enumerate(zip(blocks, known, strict=True), 1)],
+        papers=[_paper(rows, columns([summary for block in blocks for summary in block.summaries])) for rows in papers(blocks)],
+        definitions=[(flat(word), flat(meaning)) for word, meaning in definitions(blocks).items()],
+        axes=AXES,
+    )
+
+
+def _paper(rows: PaperRows, known: Mapping[str, Measure]) -> dict[str, Any]:
+    names = list(dict.fromkeys(name for row in rows.rows for name in row.values))
+    return {
+        "title": rows.title(),
+        "heads": [known[name].head if name in known else name.replace("_", " ") for name in names],
+        "rows": [(rows.name(row), [decimal(row.values[name]) + ("*" if name in row.wrong else "") for name in names]) for row in rows.few()],
+        "notes": rows.misprints(),
+        "citation": rows.table.citation,
+    }
 
 
 @cache
@@ -51,7 +74,7 @@ def _template() -> Template:
     return environment.from_string((resources.files("talm_sim.cli") / "report_page.html").read_text(encoding="utf-8"))
 
 
-def _section(block: Block, name: str) -> dict[str, Any]:
+def _section(block: Block, name: str, facts: Mapping[str, str], drawn: bool) -> dict[str, Any]:
     every = columns(block.summaries)
     several = len(block.summaries) > 1
     return {
@@ -60,7 +83,8 @@ def _section(block: Block, name: str) -> dict[str, Any]:
         "control": block.is_control,
         "heads": [(flat(one.head), flat(one.note)) for one in every.values()],
         "rows": [_row(summary, list(every)) for summary in block.summaries],
-        "parts": [_part(summary, f"{name}-{place}", several) for place, summary in enumerate(block.summaries, 1) if summary.n],
+        "facts": [(flat(word), flat(text)) for word, text in facts.items()],
+        "parts": [_part(summary, f"{name}-{place}", several, drawn) for place, summary in enumerate(block.summaries, 1) if summary.n],
         "notes": [flat(note) for note in block.notes],
     }
 
@@ -71,12 +95,12 @@ def _row(summary: Summary, names: Sequence[str]) -> dict[str, Any]:
     return {"group": flat(summary.group), "n": n, "rates": [_Cell.of(of.get(name)) for name in names]}
 
 
-def _part(summary: Summary, name: str, several: bool) -> dict[str, Any]:
+def _part(summary: Summary, name: str, several: bool, drawn: bool) -> dict[str, Any]:
     """What stands below the rows: pictures, figures, matrices, each under a title that names the group where there are several."""
     from markupsafe import Markup
 
     of = f" of {flat(summary.group)}" if several else ""
-    pictures = [matrix_svg(matrix, f"{name}-m{place}") for place, matrix in enumerate(drawn_matrices(summary), 1)]
+    pictures = [matrix_svg(matrix, f"{name}-m{place}") for place, matrix in enumerate(drawn_matrices(summary) if drawn else (), 1)]
     if pictures and bars(summary):
         pictures.append(rates_svg(bars(summary), f"{name}-r"))
     return {

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from talm_sim.cli.arguments import command_line, short_name
-from talm_sim.cli.blocks import FAILED
+from talm_sim.cli.blocks import FAILED, block_of, judge_hint, summary_records
 from talm_sim.cli.console import stderr, stdout
 from talm_sim.cli.layout import Block
 from talm_sim.cli.logs import logging_to
@@ -76,30 +76,35 @@ def watching(config: RunConfig, again: str = "") -> Iterator[Session]:
         click.echo(f"\ninterrupted; {f'all that is finished is kept. Continue with: {again}' if again else 'nothing had begun'}", err=True)
 
 
-def print_blocks(blocks: Sequence[Block]) -> None:
-    """Print the table on standard output."""
+def print_blocks(blocks: Sequence[Block], *, explained: bool = True) -> None:
+    """Print the table on standard output, with a legend where it is to be explained."""
     console = stdout()
-    for line in table_lines(blocks):
+    for line in table_lines(blocks, explained=explained):
         console.print(line, soft_wrap=True)
 
 
 def talk_of(overrides: Mapping[str, Any]) -> RunConfig:
     """How to show what a command does with a stored run: as its own options say, whatever the run was made with."""
-    return RunConfig(**{name: overrides[name] for name in ("display", "quiet", "log_level") if name in overrides})
+    return RunConfig(**{name: overrides[name] for name in ("display", "quiet", "log_level", "against") if name in overrides})
 
 
-def print_result(runs: Sequence[StoredRun], blocks: Sequence[Block], config: RunConfig) -> int:
+def print_result(runs: Sequence[StoredRun], config: RunConfig) -> int:
     """Print the table of a run and those beside it (with display `json`, as the last line of the stream), then where to look next.
+
+    Args:
+        runs: The run, then those beside it.
+        config: How to show it; what was run, each run knows.
 
     Returns:
         The exit code: 1 where episodes failed, or where all there are wait for an answer.
     """
     stored = runs[0]
+    blocks = [block_of(one, against=config.against, on_screen=not config.quiet) for one in runs]
     if config.display == "json":
-        groups = [record for item in runs for record in item.summary_records()]
+        groups = summary_records(runs, config.against)
         JsonDisplay.write({"event": "summary", "run": stored.id, "path": str(stored.path), "groups": groups})
     else:
-        print_blocks(blocks)
+        print_blocks(blocks, explained=not config.quiet)
     waits = _say_what_next(stored, failed(blocks[0]), quiet=config.quiet)
     return 1 if failed(blocks[0]) or waits else 0
 
@@ -144,6 +149,7 @@ def _say_what_next(stored: StoredRun, failures: int, *, quiet: bool) -> bool:
     if example is not None and not quiet:
         lines.append(f"one episode: talm-sim show {shlex.quote(clean(f'{short_name(stored.path)}:{example}'))}")
         lines.append(f"this table:  talm-sim report {path}")
+        lines += judge_hint(stored)
     if lines[1:]:
         click.echo("\n".join(lines), err=True)
     return bool(waiting) and not finished

@@ -10,10 +10,11 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from talm_sim.cli.details import detail_lines
-from talm_sim.cli.layout import Block, columns, detailed
+from talm_sim.cli.layout import Block, columns, detailed, legend, papers
 from talm_sim.cli.screen import fit, wrapped
+from talm_sim.tasks import PaperRow, PaperRows
 from talm_sim.types import Measure, Summary
-from talm_sim.types.figures import interval, shown
+from talm_sim.types.figures import decimal, interval, shown
 
 __all__ = ["figure", "table_lines"]
 
@@ -25,11 +26,15 @@ _OTHERS = ("see notes", "notes")
 """Below a head whose groups have several judges; the first that fits."""
 
 
-def table_lines(blocks: Sequence[Block]) -> Iterator[Text]:
-    """Render runs below each other; no line is wider than 80 columns.
+def table_lines(blocks: Sequence[Block], *, explained: bool = False) -> Iterator[Text]:
+    """Render runs below each other, then published rows where they have any; no line is wider than 80 columns.
 
     Neighbours that have the same columns stand below one head, and what is noted of all of them is said once. A run that has more than a
     table's rows (figures below them, a matrix, more columns than fit beside each other) has its head below its title.
+
+    Args:
+        blocks: The runs.
+        explained: Whether a legend of the columns stands at the end.
     """
     for number, ((alone, _), same) in enumerate(groupby(blocks, _kind)):
         if number:
@@ -41,6 +46,13 @@ def table_lines(blocks: Sequence[Block]) -> Iterator[Text]:
             if place:
                 yield Text()
             yield from _alone(block)
+
+    for rows in papers(blocks):
+        yield Text()
+        yield from _paper(rows, [summary for block in blocks for summary in block.summaries])
+    if explained and legend(blocks):
+        yield Text()
+        yield from _notes([legend(blocks)])
 
 
 def figure(one: Measure | None, width: int) -> str:
@@ -102,21 +114,19 @@ class _Table:
         self._left = min(_LEFT, _WIDTH - self._width * len(measures))
 
     def head(self) -> Iterator[Text]:
-        heads = "".join(self._cell(one.head) for one in self._measures.values())
-        yield Text("n".rjust(self._left) + heads, style="bold")
+        yield Text(self.heads("n"), style="bold")
         judges = self._judges()
         if judges.strip():
             yield Text(" " * self._left + judges.rstrip(), style="dim")
 
+    def heads(self, n: str) -> str:
+        return n.rjust(self._left) + "".join(self._cell(one.head) for one in self._measures.values())
+
     def rows(self, summary: Summary) -> Iterator[Text]:
         of = {one.name: one for one in summary.measures if one.place == "column"}
-        n = f"{summary.n:,}"
-        label = list(wrapped(" ".join(summary.group.split()), _TEXT, "  ", "    ")) or ["  "]
-        if len(label) > 1 or cell_len(label[0]) + 1 + len(n) > self._left:
-            # A name too long to stand beside its figures stands above them.
-            yield from map(Text, label)
-            label = [""]
-        first = Text(label[0] + fit(n, self._left - cell_len(label[0]), right=True))
+        *above, label = self._labels(summary.group, f"{summary.n:,}")
+        yield from map(Text, above)
+        first = Text(label)
         for name in self._measures:
             one = of.get(name)
             first.append(self._cell(figure(one, self._width - 1)), style="bold" if one is not None and one.value is not None else "dim")
@@ -125,6 +135,21 @@ class _Table:
         second = total + "".join(self._cell(interval(of.get(name))) for name in self._measures)
         if second.strip():
             yield Text(second.rstrip(), style="dim")
+
+    def paper(self, row: PaperRow, name: str) -> Iterator[Text]:
+        """A published row, in grey; a star stands at what is printed otherwise."""
+        *above, label = self._labels(name, "")
+        yield from (Text(line, style="dim") for line in above)
+        cells = (decimal(row.values.get(name)) + ("*" if name in row.wrong else "") for name in self._measures)
+        yield Text(label + "".join(map(self._cell, cells)), style="dim")
+
+    def _labels(self, name: str, n: str) -> list[str]:
+        """A row's name with its n; a name too long to stand beside its figures stands above them."""
+        label = list(wrapped(" ".join(name.split()), _TEXT, "  ", "    ")) or ["  "]
+        above = []
+        if len(label) > 1 or cell_len(label[0]) + 1 + len(n) > self._left:
+            above, label = label, [""]
+        return [*above, label[0] + fit(n, self._left - cell_len(label[0]), right=True)]
 
     def _cell(self, text: str) -> str:
         return " " + fit(text, self._width - 1, right=True)
@@ -145,6 +170,19 @@ class _Table:
             fitting = (*(judges if len(judges) == 1 else ()), *_OTHERS)
             line += fit(next(text for text in fitting if 0 < cell_len(text) <= room), self._width, right=True)
         return line
+
+
+def _paper(rows: PaperRows, summaries: Sequence[Summary]) -> Iterator[Text]:
+    """The published rows a reader takes in, under the heads of the run's own."""
+    known = {one.name: one for summary in summaries for one in summary.measures}
+    shown = columns(summaries) if len(columns(summaries)) < _MOST else {}
+    shown |= {name: known[name] for row in rows.rows for name in row.values if name in known}
+    table = _Table(shown, ())
+    yield from _notes([rows.title()])
+    yield Text(table.heads(""), style="dim")
+    for row in rows.few():
+        yield from table.paper(row, rows.name(row))
+    yield from _notes(rows.misprints())
 
 
 def _title(block: Block) -> Iterator[Text]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from rich.console import Group, RenderableType
@@ -11,13 +12,27 @@ from rich.text import Text
 from talm_sim.cli.text import clean, count, one_line
 from talm_sim.types import Episode, HumanEvent, Line, ModelTurn, Scenario, Section, ToolCall, ToolEvent, Verdict
 
-__all__ = ["call_text", "tool_event_lines", "transcript"]
+__all__ = ["call_text", "responder_words", "tool_event_lines", "transcript"]
 
 _RESULT_WIDTH = 600
+_BEGIN, _END = 90, 160
+"""Characters of a prompt, and of a line of a task's section, that are shown unless all is asked for: what it asks may stand last."""
+_RECORDED = re.compile(r"recorded \((.*)\)")
+_RESPONDERS = {
+    "": "a person",
+    "answer": "a person (talm-sim answer)",
+    "queue": "a person (answered from Python)",
+    "recorded": "a recorded answer",
+    "simulated": "the simulated person",
+    "terminal": "a person (at the terminal)",
+}
+"""Who answers, by the name an event keeps."""
 _STYLES = {"plain": "", "strong": "bold", "faint": "dim", "good": "green", "bad": "red", "notice": "yellow"}
 
 
-def transcript(episode: Episode, scenario: Scenario | None, verdicts: Sequence[Verdict], sections: Sequence[Section] = ()) -> RenderableType:
+def transcript(
+    episode: Episode, scenario: Scenario | None, verdicts: Sequence[Verdict], sections: Sequence[Section] = (), *, full: bool = False
+) -> RenderableType:
     """Return the whole page: what was asked, what its task says of it, every turn with its calls and answers, the end and what it was worth.
 
     Args:
@@ -25,15 +40,20 @@ def transcript(episode: Episode, scenario: Scenario | None, verdicts: Sequence[V
         scenario: Its scenario; None where the run does not hold it.
         verdicts: What the judges said.
         sections: What the task adds, shown below the query.
+        full: Whether long texts (prompts, awareness questions, tool results) are shown whole.
     """
     parts: list[RenderableType] = [_head(episode)]
     if scenario is not None:
         parts += _section("Query", [Text(clean(scenario.query))])
     for section in sections:
-        parts += _section(clean(section.title), [_line(line) for line in section.lines])
+        parts += _section(clean(section.title), [_line(line, full) for line in section.lines])
+    if episode.model_turns and episode.model_turns[0].raw_prompt.strip():
+        parts += _section("Prompt", [_prompt(episode.model_turns[0].raw_prompt, full)])
     for index, turn in enumerate(episode.model_turns):
-        parts += _section(f"Turn {index + 1}", list(_turn(episode, index, turn)))
-    if episode.error or not episode.option_scores:
+        parts += _section(f"Turn {index + 1}", list(_turn(episode, index, turn, full)))
+    if episode.error:
+        parts += _section("Error", [Text(clean(episode.error), style="red")])
+    if episode.answer.strip() or not (episode.error or episode.option_scores):
         parts += _section("Answer", [_answer(episode)])
     if episode.perturbations:
         lines = [Text(f"{clean(log.name)}: fired {log.fired} of {count(log.armed, 'time')} it was armed") for log in episode.perturbations]
@@ -60,15 +80,26 @@ def _head(episode: Episode) -> Text:
     )
 
 
-def _line(parts: Sequence[Line]) -> RenderableType:
+def _prompt(text: str, full: bool) -> Text:
+    """What the model was told before its first turn: system text, request, whatever its template adds."""
+    return Text(clean(text).strip() if full else _clipped(" ".join(text.split())), style="dim")
+
+
+def _clipped(text: str) -> str:
+    text = clean(text)
+    return text if len(text) <= _BEGIN + _END else f"{text[:_BEGIN].rstrip()} [… --full shows all …] {text[-_END:].lstrip()}"
+
+
+def _line(parts: Sequence[Line], full: bool) -> RenderableType:
     """Parts side by side; the spaces the line begins with hold where it is broken, too."""
-    said = [(" ".join(clean(part.text).splitlines()), _STYLES[part.style]) for part in parts]
+    texts = [" ".join(clean(part.text).splitlines()) for part in parts]
+    said = [(text if full else _clipped(text), _STYLES[part.style]) for text, part in zip(texts, parts, strict=True)]
     text = Text.assemble(*said)
     begins = len(text.plain) - len(text.plain.lstrip(" "))
     return Padding(text[begins:], (0, 0, 0, begins), expand=False) if begins and begins < len(text) else text
 
 
-def _turn(episode: Episode, index: int, turn: ModelTurn) -> Iterator[RenderableType]:
+def _turn(episode: Episode, index: int, turn: ModelTurn, full: bool) -> Iterator[RenderableType]:
     if turn.reasoning.strip():
         yield Text("thinks: " + clean(turn.reasoning).strip(), style="dim italic")
     if turn.text.strip():
@@ -77,7 +108,8 @@ def _turn(episode: Episode, index: int, turn: ModelTurn) -> Iterator[RenderableT
         yield Text(f"! no call: {one_line(broken.name)} {one_line(broken.raw)}: {one_line(broken.reason)}", style="yellow")
     for event in episode.events:
         if event.turn == index:
-            yield from human_event_lines(event) if isinstance(event, HumanEvent) else tool_event_lines(event)
+            width = len(event.result) + 1 if full and isinstance(event, ToolEvent) else _RESULT_WIDTH
+            yield from human_event_lines(event) if isinstance(event, HumanEvent) else tool_event_lines(event, width)
     done = {event.call_id for event in episode.events if event.turn == index}
     for call in turn.tool_calls:
         if call.id not in done:
@@ -110,7 +142,7 @@ def tool_event_lines(event: ToolEvent, width: int = _RESULT_WIDTH) -> Iterator[R
 def human_event_lines(event: HumanEvent) -> Iterator[RenderableType]:
     """A question to the human and what came back."""
     yield Text.assemble("? ", ("asks the human: ", "magenta"), clean(event.question).strip())
-    who = clean(event.responder) or "human"
+    who = responder_words(clean(event.responder))
     if event.declined:
         said = Text("does not know" if event.declined == "idk" else "will not answer", style="italic")
     else:
@@ -118,9 +150,17 @@ def human_event_lines(event: HumanEvent) -> Iterator[RenderableType]:
     yield Padding(Text.assemble((f"{who}: ", "magenta"), said), (0, 0, 0, 2), expand=False)
 
 
+def responder_words(name: str) -> str:
+    """Who answered, for a reader.
+
+    >>> responder_words("recorded (terminal)"), responder_words("answer"), responder_words("parrot")
+    ('a person (at the terminal), recorded', 'a person (talm-sim answer)', 'parrot')
+    """
+    inner = _RECORDED.fullmatch(name)
+    return f"{responder_words(inner[1])}, recorded" if inner else _RESPONDERS.get(name, name)
+
+
 def _answer(episode: Episode) -> Text:
-    if episode.error:
-        return Text(clean(episode.error), style="red")
     return Text(clean(episode.answer).strip()) if episode.answer.strip() else Text("(none)", style="dim")
 
 

@@ -131,7 +131,8 @@ def judge_traffic(config: RunConfig, library: CassetteLibrary, scenarios: Iterab
         return Traffic.REPLAY
     if config.models is None:
         return Traffic.LIVE
-    raise PrerequisiteError(f"--judge-model {model}: was not recorded, and this run is replayed; judge it live: talm-sim judge RUN --live.")
+    command = f"talm-sim judge {config.run_id or 'latest'} --judge-model {model} --live"
+    raise PrerequisiteError(f"--judge-model {model}: was not recorded, and this run is replayed; judge it live: {command}")
 
 
 def _votes(model: str, library: CassetteLibrary, traffic: Traffic | None) -> OpenVote:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from talm_sim.runs.manifest import RunManifest, find_run, read_manifest, run_nam
 from talm_sim.runs.tables import episode_record, frame, summary_with, with_judges
 from talm_sim.tasks import Job, PairedOptions, job_of
 from talm_sim.types import Episode, Measure, Measured, Row, Scenario, Summary, Termination, ToolSpec, Verdict
+from talm_sim.types.measures import summary_table
 
 if TYPE_CHECKING:
     import pandas
@@ -77,6 +79,17 @@ class StoredRun:
 
     def __repr__(self) -> str:
         return f"StoredRun({str(self.path)!r})"
+
+    def _repr_html_(self) -> str:
+        model = self.manifest.config.model
+        control = "control: " if model.startswith("sim/") else ""
+        failed = f", {self.failed:,} failed" if self.failed else ""
+        title = f"{self.id}: {control}{model}, {self.finished:,} of {self.total:,} episodes finished{failed}"
+        try:
+            table = summary_table([((), one) for one in self.summary()])
+        except PrerequisiteError as err:  # what cannot be counted here is still a run
+            table = f"<p>{escape(str(err))}</p>"
+        return f"<p>{escape(title)}</p>{table}"
 
     @property
     def id(self) -> str:
@@ -263,11 +276,11 @@ class StoredRun:
         own = self.job.task.own_judges
         return {judge: measure for judge, measure in self.measures().items() if judge not in own}
 
-    def summary_records(self) -> list[dict[str, Any]]:
-        """The summary as one flat row a group: what names the run, then `Summary.record`."""
+    def summary_records(self, summaries: Sequence[Summary] | None = None) -> list[dict[str, Any]]:
+        """The summary as one flat row a group: what names the run, then `Summary.record`; of `summaries` where they were made before."""
         job = self.job
         named = {"run": self.id, "model": job.config.model, **{name: getattr(job.options, name) for name in job.task.named_by}}
-        return [named | one.record() for one in self.summary()]
+        return [named | one.record() for one in (self.summary() if summaries is None else summaries)]
 
     def to_records(self) -> list[dict[str, Any]]:
         """One flat row an episode.

@@ -1,6 +1,7 @@
 """What is measured: one folder a task. It says what it loads, opens, asks, counts and prints; nothing outside this room knows one by name."""
 
 from talm_sim.tasks.base import Job, Opened, RunView, Task
+from talm_sim.tasks.beside import Beside, PaperRow, PaperRows
 from talm_sim.tasks.job import job_of
 from talm_sim.tasks.options import AgentOptions, PairedOptions, PromptOptions, TaskOptions
 from talm_sim.tasks.recorded import Recorded
@@ -10,9 +11,12 @@ from talm_sim.tasks.single_step import Request, SingleStepTask
 __all__ = [
     "TASKS",
     "AgentOptions",
+    "Beside",
     "Job",
     "Opened",
     "PairedOptions",
+    "PaperRow",
+    "PaperRows",
     "PromptOptions",
     "Recorded",
     "Request",

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from talm_sim.config import RunConfig, Scope, scope_of
 from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.tasks.beside import Beside
 from talm_sim.tasks.bounds import Bound, most_tokens
 from talm_sim.tasks.options import TaskOptions
 from talm_sim.types import Episode, Measured, Row, Scenario, Section, Summary, ToolSpec, Verdict
@@ -156,6 +157,7 @@ class Task(ABC, Generic[OptionsT]):
         splits: Name of a split to the scenario groups it holds; one is called `all`.
         own_judges: Judges made for it: no other task takes them, and `rows` reads their verdicts. Any other judge has a column of its own.
         named_by: Own options that stand beside the model's name in the records of a run.
+        terms: Words of its titles (see `label`) that a reader may not know, to what they mean.
         listed: What a run's list of episodes shows: a label or value of a row, `tools` or `questions` (how many), to the head of its column.
     """
 
@@ -166,6 +168,7 @@ class Task(ABC, Generic[OptionsT]):
     splits: ClassVar[Mapping[str, tuple[str, ...]]]
     own_judges: ClassVar[tuple[str, ...]] = ()
     named_by: ClassVar[tuple[str, ...]] = ()
+    terms: ClassVar[Mapping[str, str]] = {}
     listed: ClassVar[Mapping[str, str]] = {}
 
     # --- before a run -----------------------------------------------------------------------------------------------------------------
@@ -273,6 +276,10 @@ class Task(ABC, Generic[OptionsT]):
     def notes(self, summaries: Sequence[Summary], run: RunView) -> Iterable[str]:
         """What a reader of the whole table should know; what is said of one group stands in its summary."""
         return ()
+
+    def beside(self, run: RunView) -> Beside | None:
+        """The published table a reader may look at beside the run's; None where there is none."""
+        return None
 
     def sections(self, episode: Episode, scenario: Scenario) -> Iterable[Section]:
         """What the page of an episode shows besides the query, its turns, its answer and its verdicts."""

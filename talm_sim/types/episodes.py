@@ -79,6 +79,8 @@ class AwarenessAnswer(Record):
 
     kind: AwarenessKind
     value: AwarenessValue
+    question: str = ""
+    """What the agent was asked; empty in a run made before it was kept."""
     raw: str = ""
     usage: Usage = Usage()
 

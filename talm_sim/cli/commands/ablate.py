@@ -55,7 +55,7 @@ def command(*, axes: tuple[str, ...], name: str, as_json: bool, as_csv: bool, **
         return INTERRUPTED
     blocks = []
     for cell in done.cells:
-        block = block_of(cell.run)
+        block = block_of(cell.run, against=config.against)
         values = ", ".join(f"{field}={_value(value)}" for field, value in cell.values.items())
         blocks.append(replace(block, title=f"{values}: {block.title}"))
     if as_json:
@@ -63,7 +63,7 @@ def command(*, axes: tuple[str, ...], name: str, as_json: bool, as_csv: bool, **
     elif as_csv:
         print_csv(done.to_records())
     else:
-        print_blocks(blocks)
+        print_blocks(blocks, explained=not config.quiet)
     return 1 if any(map(failed, blocks)) else 0
 
 

@@ -10,10 +10,11 @@ from pathlib import Path
 import click
 
 from talm_sim.cli.arguments import completed, json_option, plugin_option, print_csv, print_json, run_dir_option
-from talm_sim.cli.blocks import block_of
+from talm_sim.cli.blocks import block_of, judge_hint, summary_records
 from talm_sim.cli.console import stderr, stdout
 from talm_sim.cli.layout import Block
 from talm_sim.cli.markdown import markdown
+from talm_sim.cli.run_facts import run_facts
 from talm_sim.cli.table import table_lines
 from talm_sim.cli.text import one_line
 from talm_sim.errors import PrerequisiteError
@@ -39,8 +40,20 @@ __all__ = ["command"]
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write matrices and rates with their intervals as a picture (.png or .svg).",
 )
+@click.option("--against", type=click.Choice(["paper"]), help="Print the paper's published rows below.")
+@click.option("-q", "--quiet", is_flag=True, help="No legend, no published rows unasked, no hints.")
 def command(
-    runs: tuple[str, ...], run_dir: Path, as_json: bool, as_csv: bool, rows: bool, as_markdown: bool, page: Path | None, picture: Path | None
+    *,
+    runs: tuple[str, ...],
+    run_dir: Path,
+    as_json: bool,
+    as_csv: bool,
+    rows: bool,
+    as_markdown: bool,
+    page: Path | None,
+    picture: Path | None,
+    against: str | None,
+    quiet: bool,
 ) -> None:
     """Print the table of stored runs, or write it as a page or a picture.
 
@@ -54,35 +67,42 @@ def command(
         raise PrerequisiteError(f"--html {page}: the name must end in .html.")
     stored = [load_run(run, run_dir) for run in runs or (LATEST,)]
     if page is not None or picture is not None:
-        _write(_told_apart([block_of(item) for item in stored], stored), page, picture)
+        _write(_told_apart([block_of(item, against=against) for item in stored], stored), stored, page, picture)
         if not (as_json or as_csv or as_markdown or rows):
             return
     if as_json or as_csv or rows:
-        records = [record for item in stored for record in (item.to_records() if rows else item.summary_records())]
-        if as_json:
-            print_json(records)
-        else:
-            print_csv(records)
+        records = [record for item in stored for record in item.to_records()] if rows else summary_records(stored, against)
+        (print_json if as_json else print_csv)(records)
         return
-    blocks = _told_apart([block_of(item) for item in stored], stored)
+    blocks = _told_apart([block_of(item, against=against, on_screen=not (as_markdown or quiet)) for item in stored], stored)
     if as_markdown:
-        click.echo(markdown(blocks))
+        click.echo(markdown(blocks, explained=not quiet))
         return
     console = stdout()
-    for line in table_lines(blocks):
+    for line in table_lines(blocks, explained=not quiet):
         console.print(line, soft_wrap=True)
+    for hint in judge_hint(stored[0]) if len(stored) == 1 and not quiet else ():
+        click.echo(f"\n{hint}", err=True)
 
 
-def _write(blocks: Sequence[Block], page: Path | None, picture: Path | None) -> None:
-    """Write the files asked for; all of them are made before one is written."""
+def _write(blocks: Sequence[Block], runs: Sequence[StoredRun], page: Path | None, picture: Path | None) -> None:
+    """Write the files asked for; all of them are made before one is written. A page has tables for what cannot be drawn."""
     from talm_sim.cli import report_page, report_picture
 
     made: list[tuple[Path, bytes]] = []
     if page is not None:
-        made.append((page, report_page.report_page(blocks).encode("utf-8")))
+        facts = [run_facts(run) for run in runs]
+        try:
+            written = report_page.report_page(blocks, facts)
+        except PrerequisiteError as err:  # what draws is not installed, and every picture has its table
+            stderr().print(f"tables without pictures: {err}", style="dim", soft_wrap=True)
+            written = report_page.report_page(blocks, facts, drawn=False)
+        made.append((page, written.encode("utf-8")))
     if picture is not None:
         made.append((picture, report_picture.picture(picture, blocks)))
     for file, data in made:
+        if not file.parent.exists():
+            stderr().print(f"made: {one_line(str(file.parent))}", style="dim", soft_wrap=True)
         write_atomically(file, data)
         stderr().print(f"written: {one_line(str(file))}", style="dim", soft_wrap=True)
 

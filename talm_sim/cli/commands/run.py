@@ -29,7 +29,6 @@ def command(*, dry_run: bool, prices: Path | None, yes: bool, **options: Any) ->
     if dry_run:
         return print_forecast(config, prices)
     check_size(config, yes)
-    from talm_sim.cli.blocks import block_of
     from talm_sim.cli.session import INTERRUPTED, print_result, run_controls, watching
     from talm_sim.runs.api import run
 
@@ -38,4 +37,4 @@ def command(*, dry_run: bool, prices: Path | None, yes: bool, **options: Any) ->
     if session.interrupted:
         return INTERRUPTED
     runs = [stored, *(run_controls(stored) if config.controls else ())]
-    return print_result(runs, [block_of(one) for one in runs], config)
+    return print_result(runs, config)

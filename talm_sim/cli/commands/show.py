@@ -9,11 +9,15 @@ import click
 
 from talm_sim.cli.arguments import completed, json_option, plugin_option, print_json, print_list, run_dir_option
 from talm_sim.cli.console import print_page
+from talm_sim.cli.text import one_line
 from talm_sim.cli.transcript import transcript
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.load import StoredRun, load_run
+from talm_sim.types import Verdict
 
 __all__ = ["command"]
+
+_WORDS = {True: "pass", False: "fail", None: "-"}
 
 
 @click.command()
@@ -21,11 +25,12 @@ __all__ = ["command"]
 @run_dir_option
 @plugin_option
 @json_option
-def command(episode: str, run_dir: Path, as_json: bool) -> None:
+@click.option("--full", is_flag=True, help="Show long texts whole: prompts, questions, tool results.")
+def command(episode: str, run_dir: Path, as_json: bool, full: bool) -> None:
     """Print one episode as a transcript.
 
-    The query, what was missing, the awareness answers, every turn with its tool calls and questions, whether a perturbation fired, the
-    final answer and the verdicts. With RUN alone, the run's episodes are listed.
+    The query, what was missing, the awareness questions and answers, the prompt, every turn with its tool calls and questions, whether a
+    perturbation fired, the final answer and the verdicts. With RUN alone, the run's episodes are listed, those that wait for a person last.
     """
     stored, episode_id = _find(episode, run_dir)
     if not episode_id:
@@ -33,11 +38,13 @@ def command(episode: str, run_dir: Path, as_json: bool) -> None:
         return
     found = stored.episode(episode_id)
     verdicts = [verdict for verdict in stored.verdicts() if verdict.episode_id == found.id]
-    if as_json:
-        print_json({"episode": found.model_dump(mode="json"), "verdicts": [verdict.model_dump(mode="json") for verdict in verdicts]})
-        return
     scenario = next((item for item in stored.scenarios() if item.id == found.scenario_id), None)
-    print_page(transcript(found, scenario, verdicts, list(stored.job.task.sections(found, scenario)) if scenario else []))
+    if as_json:
+        said = [verdict.model_dump(mode="json") for verdict in verdicts]
+        print_json({"episode": found.model_dump(mode="json"), "verdicts": said, "query": scenario.query if scenario else None})
+        return
+    sections = list(stored.job.task.sections(found, scenario)) if scenario else []
+    print_page(transcript(found, scenario, verdicts, sections, full=full))
 
 
 def _find(text: str, run_dir: Path) -> tuple[StoredRun, str]:
@@ -52,30 +59,42 @@ def _find(text: str, run_dir: Path) -> tuple[StoredRun, str]:
 
 
 def _print_episodes(stored: StoredRun, as_json: bool) -> None:
-    words = {True: "pass", False: "fail", None: "-"}
-    verdicts: dict[str, list[str]] = {}
+    said: dict[str, list[Verdict]] = {}
     for verdict in stored.verdicts():
-        verdicts.setdefault(verdict.episode_id, []).append(f"{verdict.judge} {words[verdict.value]}")
+        said.setdefault(verdict.episode_id, []).append(verdict)
+    queries = {item.id: item.query for item in stored.scenarios()}
     listed = stored.job.task.listed
     counted = {row.episode: {**row.values, **row.labels} for row in stored.rows()}
-    rows = []
+    rows: list[dict[str, Any]] = []
     for item in stored.episodes():
         row: dict[str, Any] = {
             "episode": item.id,
             "termination": item.termination.value,
             "tools": len(item.tool_events),
             "questions": len(item.human_events),
-            "verdicts": ", ".join(verdicts.get(item.id, [])),
+            "verdicts": [verdict.model_dump(mode="json", exclude={"episode_id", "judge_config_digest"}) for verdict in said.get(item.id, ())],
+            "query": queries.get(item.scenario_id, ""),
         }
         own = counted.get(item.id, {})
         rows.append(row | {head.lower(): own.get(name, "") for name, head in listed.items() if name not in row})
+    waiting = [
+        {"episode": one.episode_id, "termination": "waiting", "verdicts": [], "query": one.query, "question": one.question}
+        for one in stored.pending()
+    ]
     if as_json:
-        print_json(rows)
+        print_json(rows + waiting)
         return
     short = {
         label: head for one in stored.summary() for matrix in one.matrices for label, head in zip(matrix.columns, matrix.heads, strict=False)
     }
     shown = {name if name in {"tools", "questions"} else head.lower(): head for name, head in listed.items()}
-    columns = {"episode": "Episode", "termination": "Ended", **shown, "verdicts": "Verdicts"}
-    rows = [row | {key: "" if row[key] is None else short.get(row[key], row[key]) for key in shown} for row in rows]
-    print_list(rows, columns, empty="no episode is finished yet")
+    judges = dict.fromkeys(verdict.judge for one in said.values() for verdict in one)
+    columns = {"episode": "Episode", "termination": "Ended", **shown, **{f"judge {name}": name for name in judges}}
+    lines = [row | {key: "" if row[key] is None else short.get(row[key], row[key]) for key in shown} for row in rows]
+    for line in lines:
+        line.update(dict.fromkeys(columns.keys() - line.keys(), ""))
+        line.update({f"judge {one['judge']}": _WORDS[one["value"]] for one in line["verdicts"]})
+    print_list(lines, columns, empty="no episode is finished yet")
+    if waiting:
+        click.echo()
+        print_list([row | {"question": one_line(row["question"])} for row in waiting], {"episode": "Waiting", "question": "Question"}, empty="")

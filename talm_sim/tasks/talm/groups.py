@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from talm_sim.types import AwarenessKind, AwarenessValue
 
-__all__ = ["AVERAGED", "GROUPS", "ORDER", "SPLITS", "Group"]
+__all__ = ["AVERAGED", "GROUPS", "ORDER", "PAPER", "SPLITS", "Group"]
 
 _YES, _NO, _IDK = AwarenessValue.YES, AwarenessValue.NO, AwarenessValue.IDK
 _INFORMATION, _TOOL = AwarenessKind.INFORMATION, AwarenessKind.TOOL
@@ -53,5 +53,14 @@ SPLITS = {
     "no-tools": ("no-tools",),
     "all": tuple(GROUPS),
 }
+PAPER = {
+    "perfect": "Perfect",
+    "underspecified": "Under-specified",
+    "unavailable": "Unavailable tools",
+    "replaceable": "replaceable",
+    "non-replaceable": "non-replaceable",
+    "no-tools": "No-tools",
+}
+"""What the paper's tables call the groups."""
 ORDER = ("perfect", "underspecified", "unavailable", "replaceable", "non-replaceable", "no-tools")
 """Groups in the order of the papers' tables."""

@@ -26,7 +26,14 @@ __all__ = ["HEADS", "asking_of", "rows", "summarize"]
 
 HEADS = {"pass_rate": "PR", "awareness": "Aware", "unexpected": "Unexp", "skip": "Skip", "interaction": "Inter"}
 """Name of a rate to the head of its column, as the literature abbreviates them; in the order of a table's columns."""
-_WORDS = {"pass_rate": "pass rate", "skip": "skips", "unexpected": "unexpected outcomes"}
+_ABOUT = {
+    "pass_rate": "passed",
+    "awareness": "noticed what is missing (perfect: that nothing is)",
+    "unexpected": "passed against the odds, or needlessly said No",
+    "skip": "said No, did not try",
+    "interaction": "asked the person, of those not skipped",
+}
+"""What each rate counts, for a reader who has the table alone."""
 _UNKNOWN = Group()
 """A group this task does not know has the rates that every group has."""
 
@@ -203,7 +210,7 @@ def _summary(name: str, group: Sequence[Row]) -> Summary:
 
 def _measures(rates: Mapping[str, Rate | None], judge: str | None) -> tuple[Measure, ...]:
     by = {"pass_rate": "no judge" if judge is None else judge}
-    return tuple(Measure.of(rate, name, HEADS[name], note=_WORDS.get(name, name), by=by.get(name, "")) for name, rate in rates.items())
+    return tuple(Measure.of(rate, name, HEADS[name], note=_ABOUT[name], by=by.get(name, "")) for name, rate in rates.items())
 
 
 def _if_any(rate: Rate) -> Rate | None:

@@ -23,4 +23,6 @@ def sections(episode: Episode, scenario: Scenario) -> Iterator[Section]:
 def _awareness(episode: Episode) -> Iterator[tuple[Line, ...]]:
     for answer in episode.awareness:
         question = "enough information?" if answer.kind is AwarenessKind.INFORMATION else "enough tools?"
-        yield Line(text=f"{question} "), Line(text=answer.value.value, style="strong"), Line(text=f"  “{short(answer.raw)}”", style="faint")
+        yield Line(text=f"{question} "), Line(text=answer.value.value, style="strong"), Line(text=f"  “{answer.raw}”", style="faint")
+        if answer.question:
+            yield (Line(text=f"  asked: {answer.question}", style="faint"),)

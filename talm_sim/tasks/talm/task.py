@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from talm_sim.config import Traffic
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.tasks.base import Job, Opened, RunView, Task
+from talm_sim.tasks.beside import Beside
 from talm_sim.tasks.bounds import RESULT_TOKENS, Bound, most_tokens
 from talm_sim.tasks.keys import recording_key
 from talm_sim.tasks.options import AgentOptions, PairedOptions
@@ -44,6 +45,7 @@ class TalmTask(Task[TalmOptions]):
     splits = groups.SPLITS
     own_judges = ("reference", "llm", "preference", "published", "published-preference")
     named_by = ("human",)
+    terms: ClassVar = {"standalone": "nobody can be asked", "Ask-and-Help": "the agent may ask a person"}
     listed: ClassVar = {"tools": "Calls", "questions": "Asked"}
     rows = staticmethod(measures.rows)
     summarize = staticmethod(measures.summarize)
@@ -128,7 +130,8 @@ class TalmTask(Task[TalmOptions]):
         prompts = load_prompts(config.prompts, self.name, list_tasks())
         kind = None if options.human == "none" else responder_kind(options.human)
         tools = await shared.tools(config)
-        clock = VirtualClock() if config.tools is Traffic.REPLAY else RealClock()
+        scripted = config.model.startswith("sim/") or Traffic.REPLAY in (config.models, config.tools)
+        clock = VirtualClock if scripted else RealClock
         environment = Environment(tools.specs, tools.client, perturb=options.perturb, seed=config.seed, clock=clock)
         model = await shared.model(config)
         rules = TalmRules(prompts, {name: group.asked for name, group in groups.GROUPS.items()}, options.turn_limit, options.token_limit)
@@ -191,6 +194,13 @@ class TalmTask(Task[TalmOptions]):
         damage = f", perturbed: {', '.join(options.perturb)}" if options.perturb else ""
         return ("standalone" if options.human == "none" else asked) + damage
 
+    def beside(self, run: RunView) -> Beside:
+        """The paper's table without a person to ask, or with one."""
+        alone = run.job.options.human == "none"
+        heads = {name: head for name, head in measures.HEADS.items() if name != ("interaction" if alone else "skip")}
+        settings = {group: {"setting": name} for group, name in groups.PAPER.items()}
+        return Beside("fail-talms", "1" if alone else "2", heads, settings, ("GPT4o", "Llama 8B", "Claude-3.5-sonnet"))
+
     def notes(self, summaries: Sequence[Summary], run: RunView) -> Iterable[str]:
         """Which judge the pass rates are from; what was no answer to an awareness question."""
         said_by: dict[str, list[str]] = {}
@@ -203,8 +213,6 @@ class TalmTask(Task[TalmOptions]):
             where = f" of {', '.join(judged)}" if len(said_by) > 1 else ""
             about = known[judge].about if judge in known else _PUBLISHED.get(judge, "")
             yield f"PR{where} by judge {judge}{f' ({about})' if about else ''}"
-        if run.job.config.judge_model is None and not any("llm" in judge or "published" in judge for judge in said_by):
-            yield "the LLM judge is not configured: add --judge-model PROVIDER/NAME"
         unparsed = sum(summary.facts["unparsed"] for summary in real)
         if unparsed:
             what = f"{unparsed:,} awareness answer{'' if unparsed == 1 else 's'}"

@@ -15,13 +15,13 @@ from talm_sim.tasks.when2call.scores import BEHAVIOURS, class_scores, confusion,
 from talm_sim.types import UNPARSED, Behaviour, Choice, Episode, Matrix, Measure, Row, Scenario, Summary, Verdict
 from talm_sim.types.measures import MeasurePlace
 
-__all__ = ["JUDGES", "NOT_JUDGED", "labels_of", "rows", "summarize"]
+__all__ = ["GROUP", "JUDGES", "NOT_JUDGED", "labels_of", "rows", "summarize"]
 
 NOT_JUDGED = "not judged"
 """What `Summary.not_scored` counts answers under that no judge put a label on."""
 JUDGES = ("behaviour-llm", "behaviour")
 """Classifying judges; the first that labelled anything counts."""
-_GROUP = "all"
+GROUP = "all"
 """The rows of all gold behaviours are measured together."""
 _HALLUCINATIONS = {
     "tool": "tool call where no tools are shown",
@@ -37,6 +37,7 @@ _HALLUCINATIONS = {
 - parameter: a tool call was chosen where the gold behaviour is `request_for_info`, over all such rows (appendix E.1): the missing argument was
   made up.
 """
+_NORM, _MACRO = "right by log-probability a byte", "mean F1 of all four classes, one without rows counting 0"
 _SHORT = {Behaviour.REQUEST_FOR_INFO: "request", Behaviour.CANNOT_ANSWER: "cannot"}
 _NO_TOOLS, _ASK, _CALL, _DIRECT = Behaviour.CANNOT_ANSWER, Behaviour.REQUEST_FOR_INFO, Behaviour.TOOL_CALL, Behaviour.DIRECT
 
@@ -81,9 +82,9 @@ def summarize(rows: Sequence[Row], run: RunView) -> list[Summary]:
     limits = macro_f1_interval(matrix) or (None, None)
     columns = (*BEHAVIOURS, UNPARSED)[: len(matrix[0])]
     measures = [
-        Measure.of(share(scored, "accuracy"), "accuracy", "Acc"),
-        Measure.of(share(scored, "accuracy_norm") if mode == "logprob" else None, "accuracy_norm", "Acc-norm"),
-        Measure(name="macro_f1", head="macro F1", kind="score", value=macro_f1(matrix), low=limits[0], high=limits[1]),
+        Measure.of(share(scored, "accuracy"), "accuracy", "Acc", note="right"),
+        Measure.of(share(scored, "accuracy_norm") if mode == "logprob" else None, "accuracy_norm", "Acc-norm", note=_NORM),
+        Measure(name="macro_f1", head="macro F1", kind="score", value=macro_f1(matrix), low=limits[0], high=limits[1], note=_MACRO),
         *(
             Measure.of(share(scored, f"{name}_hallucination"), f"{name}_hallucination", name, place="line", under="hallucinations", note=note)
             for name, note in _HALLUCINATIONS.items()
@@ -91,7 +92,7 @@ def summarize(rows: Sequence[Row], run: RunView) -> list[Summary]:
         *_class_measures(matrix),
     ]
     summary = Summary.of(
-        _GROUP,
+        GROUP,
         rows,
         facts={
             "unparsed": sum(row.labels["chosen"] == UNPARSED for row in scored),
@@ -116,7 +117,7 @@ def summarize(rows: Sequence[Row], run: RunView) -> list[Summary]:
 def _row(episode: Episode, scenario: Scenario, target: Choice, labels: Labels, *, scored_options: bool) -> Row:
     gold, end = target.gold, episode.termination
     chosen: str | None = episode.chosen if scored_options else labels.of.get(episode.id)
-    row = Row.of(episode, scenario, group=_GROUP, labels={"gold": gold.value})
+    row = Row.of(episode, scenario, group=GROUP, labels={"gold": gold.value})
     # A prompt longer than the model's context is skipped and counted, never cut: there is no answer to it.
     if not end.completed or chosen is None:
         judged = {"judge": labels.judge} if labels.judge else {}

@@ -15,6 +15,7 @@ from talm_sim.models.registry import chats_only
 from talm_sim.scenarios.load import read_scenario
 from talm_sim.scenarios.when2call import TASK, LineKind, kind_of, rough_length, scenario_of
 from talm_sim.tasks.base import Job, Opened, RunView, Task
+from talm_sim.tasks.beside import Beside
 from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.options import PromptOptions
 from talm_sim.tasks.when2call import measures, sections
@@ -131,6 +132,14 @@ class When2CallTask(Task[When2CallOptions]):
             check=lambda scenarios: _check(scenarios, template, options=scores),
         )
 
+    def beside(self, run: RunView) -> Beside:
+        """The paper's table of scored options, or that of free answers."""
+        scored = run.job.options.mode == "logprob"
+        columns = {"accuracy_norm": "Acc-Norm"} if scored else {"accuracy": "Acc"}
+        columns |= {"macro_f1": "F1", "tool_hallucination": "Tool Hall"}
+        models = ("Llama 3.1 70B Instruct", "Qwen 2.5 7B Instruct", "MNM8BWhen2Call-RPO") if scored else ("GPT-4o", "GPT-4o-Mini")
+        return Beside("when2call", "3" if scored else "4", columns, {measures.GROUP: {}}, models)
+
     def notes(self, summaries: Sequence[Summary], run: RunView) -> Iterable[str]:
         """How the model was asked, what decided, and what was no answer."""
         options = run.job.options
@@ -139,7 +148,7 @@ class When2CallTask(Task[When2CallOptions]):
         for summary in summaries:
             judge = summary.facts["judge"]
             if options.mode == "logprob":
-                yield "mode logprob: the likeliest given answer counts; Acc-norm: likeliest a byte"
+                yield "mode logprob: the likeliest given answer counts"
             elif judge is not None:
                 rules = " (rules, no model; weak beside behaviour-llm)" if judge == "behaviour" else ""
                 yield f"mode judge: free answers, classified by judge {judge}{rules}"
@@ -147,7 +156,6 @@ class When2CallTask(Task[When2CallOptions]):
             if unparsed:
                 yield f"{unparsed:,} answer{'' if unparsed == 1 else 's'} of no readable behaviour (unparsed); counted as wrong"
             if summary.n:
-                yield "macro F1: mean over all four classes, one without rows counting as 0"
                 tool = summary.measure("tool_hallucination")
                 if tool is not None and not tool.n:
                     yield "no row shows no tools (and has gold cannot_answer): there is no tool hallucination rate"

@@ -1,0 +1,43 @@
+"""What a reader of a page should know of a run besides its numbers: when and how it was made, and what it took."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talm_sim.config import RunConfig, Scope
+from talm_sim.runs.load import StoredRun
+from talm_sim.types import Usage
+
+__all__ = ["run_facts"]
+
+
+def run_facts(stored: StoredRun) -> dict[str, str]:
+    """Name, date, settings that are not the defaults, tokens, versions and command line, those that are known."""
+    manifest = stored.manifest
+    usage = sum((episode.usage for episode in stored.episodes()), Usage())
+    facts = {
+        "run": stored.id,
+        "made": manifest.created.replace("T", " ").removesuffix("Z") + " UTC" if manifest.created else "",
+        "task": f"{manifest.config.task}, split {_text(manifest.config.split)}",
+        "settings": ", ".join(_settings(stored)),
+        "tokens": f"{usage.input_tokens:,} in, {usage.output_tokens:,} out" if usage != Usage() else "",
+        "versions": ", ".join(f"{name} {version}" for name, version in manifest.versions.items()),
+        "command": manifest.command,
+    }
+    return {word: text for word, text in facts.items() if text}
+
+
+def _settings(stored: StoredRun) -> list[str]:
+    """Each option of what was run and how it was judged that is not as it comes."""
+    job = stored.job
+    defaults: dict[str, Any] = {}
+    for model in (RunConfig, type(job.options)):
+        defaults |= {name: field.get_default(call_default_factory=True) for name, field in model.model_fields.items()}
+    values = {name: value for name, value in job.values(Scope.GENERATION, Scope.SCORING).items() if name not in ("task", "split")}
+    return [f"{name} {_text(value)}" for name, value in values.items() if _text(value) != _text(defaults[name])]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        return " ".join(f"{key}={one}" for key, one in value.items())
+    return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

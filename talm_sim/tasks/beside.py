@@ -1,0 +1,109 @@
+"""A paper's rows beside a run's: which published table is meant, and which of its rows are about the run's groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from talm_sim.published import Misprint, PublishedTable, published
+
+__all__ = ["Beside", "PaperRow", "PaperRows"]
+
+_MOST = 6
+"""Rows that stand below a table on a screen or page; data has them all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """The published table that stands beside a run's.
+
+    Attributes:
+        paper: Its paper; see `talm_sim.published.published`.
+        table: Its number.
+        measures: A measure's name to the table's column.
+        groups: A group to what the keys of its rows are there, besides the model.
+        models: The models shown where there is no room for all, the first ones first.
+    """
+
+    paper: str
+    table: str
+    measures: Mapping[str, str]
+    groups: Mapping[str, Mapping[str, str]]
+    models: Sequence[str]
+
+    def rows(self, groups: Iterable[str]) -> PaperRows:
+        """The table's rows about these groups, of all models, group by group."""
+        table = published(self.paper, self.table)
+        found = []
+        for group in groups:
+            wanted = self.groups.get(group)
+            for row in table.rows if wanted is not None else ():
+                keys = dict(zip(table.keys, row.keys, strict=True))
+                if keys == {**(wanted or {}), "model": keys["model"]}:
+                    values = {name: table.share(row, column) for name, column in self.measures.items()}
+                    wrong = {name: one for name, column in self.measures.items() if (one := table.misprint(row, column))}
+                    found.append(PaperRow(keys["model"], group, values, wrong))
+        return PaperRows(table, tuple(found), tuple(self.models))
+
+
+@dataclass(frozen=True, slots=True)
+class PaperRow:
+    """What a paper prints of one model and group, as shares; a misprint is mended where it can be."""
+
+    model: str
+    group: str
+    values: Mapping[str, float | None]
+    """By the name of the measure."""
+    wrong: Mapping[str, Misprint] = field(default_factory=dict)
+    """What is printed wrong, by the name of the measure."""
+
+
+@dataclass(frozen=True, slots=True)
+class PaperRows:
+    """Rows of one published table."""
+
+    table: PublishedTable
+    rows: tuple[PaperRow, ...]
+    models: tuple[str, ...]
+
+    def title(self) -> str:
+        """Whose figures they are, over which data, and that they are no equals."""
+        n = f" (n = {self.table.n:,})" if self.table.n else ""
+        who = f"published: {self.table.name} Table {self.table.table}, {self.table.data}{n}"
+        return f"{who}; other scenarios, other models: not comparable one to one"
+
+    def name(self, row: PaperRow) -> str:
+        """What a row is called: its model, and its group where there are several."""
+        return row.model if len({one.group for one in self.rows}) == 1 else f"{row.model}, {row.group}"
+
+    def few(self) -> list[PaperRow]:
+        """As many as a reader takes in: of one model or more, all groups of each."""
+        groups = list(dict.fromkeys(row.group for row in self.rows))
+        models = self.models[: max(1, _MOST // max(1, len(groups)))]
+        found = {(row.group, row.model): row for row in self.rows}
+        return [found[group, model] for group in groups for model in models if (group, model) in found]
+
+    def joined(self, other: PaperRows) -> PaperRows:
+        """These and the rows of the same table that another run has beside it, each once."""
+        return replace(self, rows=tuple({(row.group, row.model): row for row in (*self.rows, *other.rows)}.values()))
+
+    def misprints(self) -> list[str]:
+        """What is wrong in the rows that are shown, for the stars at them."""
+        wrong = [(row, one) for row in self.few() for name, one in row.wrong.items() if name in row.values]
+        return [f"* {self.name(row)}: printed as {one.printed:g}, a misprint" for row, one in wrong]
+
+    def records(self) -> list[dict[str, Any]]:
+        """Every row as flat data, marked `source: paper`."""
+        return [
+            {
+                "source": "paper",
+                "paper": self.table.paper,
+                "table": self.table.table,
+                "model": row.model,
+                "group": row.group,
+                **row.values,
+                **{f"{name}_printed": one.printed for name, one in row.wrong.items()},
+            }
+            for row in self.rows
+        ]
