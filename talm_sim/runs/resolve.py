@@ -204,7 +204,7 @@ def refuse_unknown(name: str, task: Task[Any], place: str = "", *, spelt: Callab
     if owner:
         belongs = f"is an option of task {owner}, not of task {task.name}; leave it out, or choose --task {owner}."
         raise PrerequisiteError(f"{place}{spelt(name)} {belongs}")
-    raise PrerequisiteError(f"{place}unknown option '{spelt(name)}'.{did_you_mean(spelt(name), map(spelt, names))}")
+    raise PrerequisiteError(f"{place}unknown option '{spelt(name)}'.{did_you_mean(name, names, spelt)}")
 
 
 def _built(values: Mapping[str, Any], origin: Mapping[str, str], *, look_up: bool = True) -> RunConfig:
@@ -215,7 +215,7 @@ def _built(values: Mapping[str, Any], origin: Mapping[str, str], *, look_up: boo
         job = job_of(config)
         if look_up:
             job.options.check()
-            _check_cassettes(config)
+            _check_files(config)
         return config
     except OptionError as err:
         name, message = err.name, err.fault
@@ -226,8 +226,10 @@ def _built(values: Mapping[str, Any], origin: Mapping[str, str], *, look_up: boo
     raise PrerequisiteError(f"{origin.get(name, name)}: {message}") from None
 
 
-def _check_cassettes(config: RunConfig) -> None:
-    """See that recordings named are there; where some are made, they need not be."""
+def _check_files(config: RunConfig) -> None:
+    """See that wordings and recordings that are named are there; where recordings are made, they need not be."""
+    if config.prompts is not None:
+        read_toml(config.prompts, "--prompts")
     if config.cassettes is not None and not config.cassettes.is_dir() and Traffic.RECORD not in (config.models, config.tools):
         raise PrerequisiteError(f"cassettes: there is no directory '{config.cassettes}'; add --record to make it, or leave it out.")
 

@@ -150,6 +150,8 @@ def review(place: Path, rejected: bool, as_json: bool) -> None:
     from talm_sim.cli.reviewing import review_entries, summary_lines
     from talm_sim.scenarios.generate.review import open_review
 
+    if not place.exists():
+        raise PrerequisiteError(f"{place}: there is no such folder or file; give what `scenarios generate --out` wrote, or a JSONL file.")
     opened = open_review(place, rejected=rejected)
     if as_json:
         print_json(asdict(opened.summary()))
