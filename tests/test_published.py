@@ -215,7 +215,7 @@ def lines_of(table: PublishedTable) -> Iterator[Line]:
         for row in rows:
             label = GOLD[row.keys[1]] if table in MATRICES else MARKS.get(row.keys[0], row.keys[-1])
             label = {"unavailable tools (non-replaceable)": "LLaMa-70B unavailable tools (non-replaceable)"}.get(label, label)
-            figures = [value for value in row.values.values() if value is not None]
+            figures: list[float | None] = [value for value in row.values.values() if value is not None]
             yield (label if paper != "when-not-to-call" else " ".join(row.keys)), figures
 
 

@@ -19,6 +19,7 @@ def command(**options: Any) -> int:
     model without a recording is run live, and that is said first.
     """
     config = given_config(options)
+    from talm_sim.cli.blocks import blocks_of
     from talm_sim.cli.session import INTERRUPTED, print_result, run_controls, watching
     from talm_sim.runs.api import run
 
@@ -27,4 +28,4 @@ def command(**options: Any) -> int:
     if session.interrupted:
         return INTERRUPTED
     runs = [stored, *(run_controls(stored) if config.controls else ())]
-    return print_result(runs, config)
+    return print_result(runs, blocks_of(runs, config), config)
