@@ -145,7 +145,7 @@ async def run_episode(
         )
     if agent.saver is not None:
         await agent.saver.adelete_thread(thread)
-    elapsed = kept.get("active_s", 0.0) + time.time() - started
+    elapsed = _active(tools, kept, started)
     return _episode(agent, scenario, epoch, attempt, result, tools, kept.get("started_at", started), elapsed)
 
 
@@ -212,8 +212,14 @@ def _keep(players: Players, tools: EpisodeTools | None, asks: dict[str, int], ke
         "played_tools": players.tools.counts() if players.tools else {},
         "played_model": players.model.counts() if players.model else {},
         "started_at": kept.get("started_at", started),
-        "active_s": kept.get("active_s", 0.0) + time.time() - started,
+        "active_s": _active(tools, kept, started),
     }
+
+
+def _active(tools: EpisodeTools | None, kept: Mapping[str, Any], started: float) -> float:
+    """Seconds an episode took, those its tools pretended to wait included and those a person took left out."""
+    active: float = kept.get("active_s", 0.0) + time.time() - started + (tools.slept if tools else 0.0)
+    return active
 
 
 def _restore(players: Players, kept: Mapping[str, Any]) -> None:

@@ -19,6 +19,8 @@ from talm_sim.cli.text import clean
 __all__ = ["main"]
 
 PROGRAM = "talm-sim"
+COMPLETION = "_TALM_SIM_COMPLETE"
+"""Environment variable by which a shell asks what completes a word."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -31,6 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # A lone surrogate in a model's text, or a terminal without UTF-8, must not end a run.
         with contextlib.suppress(AttributeError, ValueError):
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    if COMPLETION in os.environ:
+        import talm_sim.cli.completing  # noqa: F401  # knows how bash is answered
     try:
         code = root.main(args=None if arguments is None else list(arguments), prog_name=PROGRAM, standalone_mode=False)
         sys.stdout.flush()

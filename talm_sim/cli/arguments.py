@@ -19,9 +19,12 @@ from rich.text import Text
 
 from talm_sim.cli.console import print_page
 from talm_sim.cli.text import clean
+from talm_sim.errors import PrerequisiteError
 
 __all__ = [
     "command_line",
+    "completed",
+    "confirm",
     "json_option",
     "plugin_option",
     "print_csv",
@@ -34,8 +37,20 @@ __all__ = [
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-run_argument = click.argument("run", metavar="RUN")
-"""A run's name or directory."""
+
+def completed(kind: str) -> Callable[[click.Context, click.Parameter, str], Any]:
+    """How a parameter completes what it names; see `talm_sim.cli.completing`, which is imported when a shell asks."""
+
+    def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> Any:
+        from talm_sim.cli.completing import completes
+
+        return completes(kind)(context, parameter, incomplete)
+
+    return complete
+
+
+run_argument = click.argument("run", metavar="RUN", shell_complete=completed("run"))
+"""A run's name, the beginning of it, `latest`, or its directory."""
 run_dir_option = click.option(
     "--run-dir",
     type=click.Path(path_type=Path),
@@ -114,3 +129,18 @@ def print_list(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], *,
 def command_line() -> str:
     """The command as it was typed, to be stored with what it makes."""
     return shlex.join(["talm-sim", *sys.argv[1:]])
+
+
+def confirm(question: str, yes: bool) -> None:
+    """Ask at a terminal; elsewhere, `--yes` has to say it.
+
+    Raises:
+        PrerequisiteError: Nobody is there to ask.
+        click.Abort: The answer is no.
+    """
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise PrerequisiteError(f"{question} Nobody is here to ask; add --yes.")
+    if not click.confirm(clean(question), err=True):
+        raise click.Abort

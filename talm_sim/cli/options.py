@@ -22,6 +22,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from talm_sim.cli.arguments import completed
 from talm_sim.config import ENV_PREFIX, OptionsModel, RunConfig, Scope, Traffic, scope_of
 from talm_sim.errors import PrerequisiteError
 from talm_sim.toml_files import read_toml
@@ -300,6 +301,8 @@ def option_of(model: type[BaseModel], name: str, *, stored: bool = False, bounde
         settings["type"] = click.Path(path_type=Path)
     else:
         settings |= {"type": _range(kind, field) if bounded else kind, "metavar": extra["metavar"] or name.upper().replace("_", "-")}
+    if "type" not in settings or kind is str or extra["metavar"] == "RUN":
+        settings["shell_complete"] = completed(name)
     return ConfigOption(declarations, **settings)
 
 

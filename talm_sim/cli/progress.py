@@ -63,9 +63,14 @@ class Display:
 
     def announce_live(self, event: RunStarted) -> None:
         """Say that requests go to a provider, before the first one does."""
-        if event.models in _LIVE:
-            recorded = ", recorded" if event.models == "record" else ""
-            self.console.print(f"live: {one_line(event.model.split('/', 1)[0])} (model {one_line(event.model)}{recorded})", style="bold yellow")
+        for line in self.live_notice(event):
+            self.console.print(line, style="bold yellow")
+
+    def live_notice(self, event: RunStarted) -> list[str]:
+        """The line that says that requests leave; none where none do."""
+        recorded = ", recorded" if event.models == "record" else ""
+        line = f"live: {one_line(event.model.split('/', 1)[0])} (model {one_line(event.model)}{recorded})"
+        return [line] if event.models in _LIVE else []
 
     @contextmanager
     def paused(self) -> Iterator[None]:

@@ -31,7 +31,9 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "perturbations": (_AT + "perturbations:command", "The perturbations: list, show."),
         "scenarios": (_AT + "scenarios:command", "The scenarios: list, show, check, generate, review."),
         "models": (_AT + "models:command", "The model providers and local models: list, get."),
-        "runs": (_AT + "runs:command", "The stored runs: list."),
+        "runs": (_AT + "runs:command", "The stored runs: list, delete, rename."),
+        "config": (_AT + "config:command", "What a run would be made with: show."),
+        "completion": (_AT + "completion:command", "Let your shell complete words: --install."),
         "doctor": (_AT + "doctor:command", "Say what is installed and what a live run would need."),
     },
 }

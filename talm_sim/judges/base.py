@@ -71,6 +71,8 @@ class Judge(ABC):
     measure: ClassVar[Measured]
     """What the share of its yeses is called; it gets a column of its own wherever the task does not make something else of the verdicts."""
     needs: ClassVar[frozenset[Need]] = frozenset()
+    asks: ClassVar[int] = 1
+    """Times it asks its model about an episode, at most."""
     rules: ClassVar[int] = 1
     """Version of its fixed rules, to be raised whenever a change of code may change a verdict: equal digests are not judged again."""
     instructions: str = ""

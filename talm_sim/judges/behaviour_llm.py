@@ -49,6 +49,7 @@ class BehaviourLlmJudge(Judge):
     name = "behaviour-llm"
     measure = Measured(name="behaviour_llm", head="BehLLM", about="the answer shows the right behaviour, told by a model")
     needs = frozenset({"model"})
+    asks = 2
     instructions = built_in_text("behaviour-llm")
 
     async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:

@@ -27,6 +27,7 @@ class LlmJudge(Judge):
     name = "llm"
     measure = Measured(name="llm", head="LLM", about="majority of up to five votes")
     needs = frozenset({"model"})
+    asks = VOTES
     instructions = built_in_text("llm")
 
     async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:

@@ -29,6 +29,7 @@ class PreferenceJudge(Judge):
     name = "preference"
     measure = Measured(name="preference", head="Pref", about="no worse than the answer given with tools")
     needs = frozenset({"model", "pairs", "earlier"})
+    asks = 2
     instructions = built_in_text("preference")
 
     async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:

@@ -180,7 +180,7 @@ class Endpoint:
             return f"{line}; {'is /v1 missing in the base URL' if missing else 'is that the right base URL'}{address}?"
         mends = {"key": f"check the key{key}", "name": f"check the model's name and the base URL{address}"}
         up = f"see that the server is up and the base URL right{address}"
-        return f"{line}; {mends.get(failure.mend, up)}" if first else line
+        return f"{line}; {mends.get(failure.mend, up)}." if first else line
 
     async def _name_logically(self, request: httpx2.Request) -> None:
         url = str(request.url)

@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING, Any
 from talm_sim.config import RunConfig, Scope
 from talm_sim.digests import digest
 from talm_sim.errors import PrerequisiteError, did_you_mean
-from talm_sim.runs.api import AGAIN, begin, resume_with, to_completion
+from talm_sim.runs.api import AGAIN, begin, resume_with
 from talm_sim.runs.build import Built, build, plan
-from talm_sim.runs.events import OnEvent, ignore_events
+from talm_sim.runs.events import OnEvent, listening
 from talm_sim.runs.load import StoredRun
+from talm_sim.runs.loops import to_completion
 from talm_sim.runs.manifest import dataset_digest
 from talm_sim.runs.resolve import configure
 from talm_sim.runs.tables import frame
 from talm_sim.tasks import Job
 from talm_sim.tasks.keys import recording_key
 from talm_sim.tasks.shared import Shared
+from talm_sim.types.measures import summary_table
 
 if TYPE_CHECKING:
     import pandas
@@ -56,13 +58,19 @@ class Ablation:
         """
         return frame(self.to_records())
 
+    def _repr_html_(self) -> str:
+        fields = list(dict.fromkeys(field for cell in self.cells for field in cell.values))
+        rows = [([str(_shown(cell.values).get(field, "")) for field in fields], one) for cell in self.cells for one in cell.run.summary()]
+        return summary_table(rows, fields)
+
 
 def ablate(
     base: RunConfig | None = None,
     over: Mapping[str, Sequence[Any]] | None = None,
     *,
     name: str = "ablation",
-    on_event: OnEvent = ignore_events,
+    on_event: OnEvent | None = None,
+    progress: bool | None = None,
     **options: Any,
 ) -> Ablation:
     """Run every combination of the values in `over`, and return one table.
@@ -76,12 +84,13 @@ def ablate(
             takes a list, or a single item; "" and None stand for an empty one.
         name: Begins the names of the runs.
         on_event: Told of the progress of every cell's run.
+        progress: Whether to show it; by default in a notebook, where `on_event` does not take its place.
         **options: Fields in place of those of `base`.
 
     Raises:
         PrerequisiteError: A field or value is wrong, or a cell replays a model that was not recorded so; known before anything runs.
     """
-    return to_completion(ablate_async(base, over, name=name, on_event=on_event, **options))
+    return to_completion(ablate_async(base, over, name=name, on_event=on_event, progress=progress, **options))
 
 
 async def ablate_async(
@@ -89,7 +98,8 @@ async def ablate_async(
     over: Mapping[str, Sequence[Any]] | None = None,
     *,
     name: str = "ablation",
-    on_event: OnEvent = ignore_events,
+    on_event: OnEvent | None = None,
+    progress: bool | None = None,
     **options: Any,
 ) -> Ablation:
     """`ablate`, on the running event loop."""
@@ -100,12 +110,13 @@ async def ablate_async(
     combinations = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
     async with AsyncExitStack() as stack:
         # What cells share is opened once, and a cell stays as it was planned.
+        listen = stack.enter_context(listening(on_event, progress))
         shared = await stack.enter_async_context(Shared())
         planned = [(values, await _planned(first, values, name, shared, stack)) for values in combinations]
         cells = []
         for cell_values, cell in planned:
             try:
-                cells.append(Cell(cell_values, await _run_cell(cell, shared, on_event)))
+                cells.append(Cell(cell_values, await _run_cell(cell, shared, listen)))
             except PrerequisiteError as err:
                 raise PrerequisiteError(f"cell {_label(cell_values)}: {err}") from None
         return Ablation(tuple(cells))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import shlex
 import time
-from collections.abc import Collection, Coroutine
+from collections.abc import Collection
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from talm_sim.config import RunConfig, Scope
 from talm_sim.errors import PrerequisiteError, RefusedError, did_you_mean
@@ -16,29 +15,31 @@ from talm_sim.models.registry import in_process
 from talm_sim.plugins import load_plugins
 from talm_sim.runs.batch import Ask, BatchCounts, run_batch
 from talm_sim.runs.build import Built, build, open_runner, plan
-from talm_sim.runs.events import OnEvent, RunFinished, RunStarted, ignore_events, telling_retries
+from talm_sim.runs.events import OnEvent, RunFinished, RunStarted, ignore_events, listening, telling_retries
 from talm_sim.runs.extensions import brought, check_brought
 from talm_sim.runs.judging import Grader, check_judges, judge_names, judge_run, open_grader
 from talm_sim.runs.load import StoredRun
+from talm_sim.runs.loops import to_completion
 from talm_sim.runs.manifest import create_run, find_run, fresh_run_id
 from talm_sim.runs.resolve import configure, overridden
 from talm_sim.runs.store import RunStore
+from talm_sim.runs.tables import first_measure
 from talm_sim.tasks import Job
 from talm_sim.tasks.shared import Shared
 from talm_sim.types import Termination
 
-__all__ = ["AGAIN", "begin", "judge", "judge_async", "resume", "resume_async", "resume_with", "run", "run_async", "to_completion"]
+__all__ = ["AGAIN", "begin", "judge", "judge_async", "resume", "resume_async", "resume_with", "run", "run_async"]
 
 AGAIN = (Termination.INFRASTRUCTURE_ERROR.value,)
 """How an episode ends that `resume` tries again unless told otherwise."""
-_T = TypeVar("_T")
 
 
 def run(
     config: RunConfig | None = None,
     /,
     *,
-    on_event: OnEvent = ignore_events,
+    on_event: OnEvent | None = None,
+    progress: bool | None = None,
     ask: Ask | None = None,
     wait: bool = False,
     command: str = "",
@@ -49,6 +50,7 @@ def run(
     Args:
         config: What to run; the defaults replay the shipped recording.
         on_event: Told of progress (`talm_sim.runs.events`).
+        progress: Whether to show it; by default in a notebook, where `on_event` does not take its place.
         ask: With `human="terminal"`: puts a question to a person, one at a time. Without it, questions stay open in the store.
         wait: Whether to stay until all open questions are answered from elsewhere (`talm-sim answer`).
         command: Stored with the run as what made it.
@@ -57,24 +59,26 @@ def run(
     Raises:
         PrerequisiteError: The user must mend something; the message is one line.
     """
-    return to_completion(run_async(config, on_event=on_event, ask=ask, wait=wait, command=command, **options))
+    return to_completion(run_async(config, on_event=on_event, progress=progress, ask=ask, wait=wait, command=command, **options))
 
 
 async def run_async(
     config: RunConfig | None = None,
     /,
     *,
-    on_event: OnEvent = ignore_events,
+    on_event: OnEvent | None = None,
+    progress: bool | None = None,
     ask: Ask | None = None,
     wait: bool = False,
     command: str = "",
     **options: Any,
 ) -> StoredRun:
     """`run`, on the running event loop."""
-    async with Shared() as shared:
-        job, scenarios = plan(configure(config, options), shared)
-        async with build(job, scenarios, shared) as built:
-            return await begin(built, on_event=on_event, ask=ask, wait=wait, command=command)
+    with listening(on_event, progress) as listen:
+        async with Shared() as shared:
+            job, scenarios = plan(configure(config, options), shared)
+            async with build(job, scenarios, shared) as built:
+                return await begin(built, on_event=listen, ask=ask, wait=wait, command=command)
 
 
 async def begin(built: Built, *, on_event: OnEvent = ignore_events, ask: Ask | None = None, wait: bool = False, command: str = "") -> StoredRun:
@@ -97,7 +101,8 @@ def resume(
     run: Path | str,
     *,
     failed: Collection[str] = AGAIN,
-    on_event: OnEvent = ignore_events,
+    on_event: OnEvent | None = None,
+    progress: bool | None = None,
     ask: Ask | None = None,
     wait: bool = False,
     **overrides: Any,
@@ -109,6 +114,7 @@ def resume(
         failed: Terminations (`Termination`) to try again: a finished episode that ended so is run once more, and what was stored of it goes
             when its new attempt begins. Empty keeps all that is finished.
         on_event: As in `run`.
+        progress: As in `run`.
         ask: As in `run`.
         wait: As in `run`.
         **overrides: Operational options, for this session only.
@@ -116,21 +122,23 @@ def resume(
     Raises:
         PrerequisiteError: There is no such run or termination, another process runs it, or an override would make it another experiment.
     """
-    return to_completion(resume_async(run, failed=failed, on_event=on_event, ask=ask, wait=wait, **overrides))
+    return to_completion(resume_async(run, failed=failed, on_event=on_event, progress=progress, ask=ask, wait=wait, **overrides))
 
 
 async def resume_async(
     run: Path | str,
     *,
     failed: Collection[str] = AGAIN,
-    on_event: OnEvent = ignore_events,
+    on_event: OnEvent | None = None,
+    progress: bool | None = None,
     ask: Ask | None = None,
     wait: bool = False,
     **overrides: Any,
 ) -> StoredRun:
     """`resume`, on the running event loop."""
-    async with Shared() as shared:
-        return await resume_with(shared, _open(run, overrides), failed=failed, on_event=on_event, ask=ask, wait=wait, **overrides)
+    with listening(on_event, progress) as listen:
+        async with Shared() as shared:
+            return await resume_with(shared, _open(run, overrides), failed=failed, on_event=listen, ask=ask, wait=wait, **overrides)
 
 
 async def resume_with(
@@ -156,21 +164,22 @@ async def resume_with(
         return await _session(stored, built, again, on_event=on_event, ask=ask, wait=wait)
 
 
-def judge(run: Path | str, *, on_event: OnEvent = ignore_events, **scoring: Any) -> StoredRun:
+def judge(run: Path | str, *, on_event: OnEvent | None = None, progress: bool | None = None, **scoring: Any) -> StoredRun:
     """Judge a stored run again; its episodes stay as they are.
 
     Args:
         run: The run's directory, or its name in `runs/`.
         on_event: Told of progress.
+        progress: As in `run`.
         **scoring: Scoring options (`judge`, `judge_model` and the task's own), kept with the run; operational ones are for this session only.
 
     Raises:
         PrerequisiteError: There is no such run, another process runs it, or a judge lacks something.
     """
-    return to_completion(judge_async(run, on_event=on_event, **scoring))
+    return to_completion(judge_async(run, on_event=on_event, progress=progress, **scoring))
 
 
-async def judge_async(run: Path | str, *, on_event: OnEvent = ignore_events, **scoring: Any) -> StoredRun:
+async def judge_async(run: Path | str, *, on_event: OnEvent | None = None, progress: bool | None = None, **scoring: Any) -> StoredRun:
     """`judge`, on the running event loop."""
     stored = _open(run, scoring)
     load_plugins(scoring.get("plugin") or ())
@@ -179,16 +188,20 @@ async def judge_async(run: Path | str, *, on_event: OnEvent = ignore_events, **s
     named = {f"judge {name}" for name in job.config.judge}
     check_brought({thing: origin for thing, origin in stored.manifest.brought.items() if thing in named}, str(stored.path))
     job = check_judges(job)
-    async with Shared() as shared:
-        grader = await open_grader(job.having(run_id=str(stored.path)), stored.scenarios(), shared)
-        async with RunStore.open(stored.path) as store:
-            with telling_retries(on_event):
-                await _judge(stored, store, job, grader, on_event)
+    with listening(on_event, progress) as listen:
+        async with Shared() as shared:
+            grader = await open_grader(job.having(run_id=str(stored.path)), stored.scenarios(), shared)
+            async with RunStore.open(stored.path) as store:
+                with telling_retries(listen):
+                    await _judge(stored, store, job, grader, listen)
     return stored
 
 
 async def _judge(stored: StoredRun, store: RunStore, job: Job[Any], grader: Grader, on_event: OnEvent) -> None:
     await judge_run(store, job, grader, pairs=lambda: job.task.pair(stored.judged_as(job)), on_event=on_event)
+    with contextlib.suppress(PrerequisiteError):  # the run it is paired with may have gone; the table will say so
+        first = first_measure(StoredRun(stored.path).summary())
+        await store.set_meta({} if first is None else {"first_measure": first.model_dump(mode="json")})
 
 
 async def _session(
@@ -270,16 +283,3 @@ def _started(stored: StoredRun, built: Built, store: RunStore, again: int) -> Ru
 
 def _finished(stored: StoredRun, counts: BatchCounts, elapsed: float) -> RunFinished:
     return RunFinished(stored.id, counts.finished, counts.total, counts.waiting, counts.terminations, elapsed)
-
-
-def to_completion(work: Coroutine[Any, Any, _T]) -> _T:
-    """Run a coroutine in a loop of its own, and return what it returns.
-
-    Raises:
-        PrerequisiteError: A loop is running already, as in a notebook.
-    """
-    with contextlib.suppress(RuntimeError):
-        asyncio.get_running_loop()
-        work.close()
-        raise PrerequisiteError("an event loop is running already: await the function whose name ends in _async instead.")
-    return asyncio.run(work)

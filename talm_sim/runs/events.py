@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
 from talm_sim.models.retries import Retry, on_retry
@@ -20,6 +20,8 @@ __all__ = [
     "RunFinished",
     "RunStarted",
     "ignore_events",
+    "listening",
+    "show_progress_with",
     "telling_retries",
 ]
 
@@ -121,6 +123,35 @@ OnEvent = Callable[[RunEvent], None]
 def ignore_events(event: RunEvent) -> None:
     """Take no notice; the default listener."""
     del event
+
+
+_shown: list[Callable[[bool | None], AbstractContextManager[OnEvent]]] = []
+
+
+def show_progress_with(show: Callable[[bool | None], AbstractContextManager[OnEvent]]) -> None:
+    """Say what shows the progress of a run that is started from Python: it is told whether that is wanted (None: where it is usual)."""
+    _shown[:] = [show]
+
+
+@contextmanager
+def listening(on_event: OnEvent | None, progress: bool | None) -> Iterator[OnEvent]:
+    """What to tell of a run's events.
+
+    Args:
+        on_event: The caller's listener.
+        progress: Whether progress is to be shown; None: in a notebook, where the caller does not listen.
+    """
+    if not _shown or progress is False or (progress is None and on_event is not None):
+        yield on_event or ignore_events
+        return
+    with _shown[0](progress) as show:
+
+        def both(event: RunEvent) -> None:
+            show(event)
+            if on_event is not None:
+                on_event(event)
+
+        yield both
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,8 @@ from talm_sim.runs.lease import Owner, owner_of
 from talm_sim.runs.manifest import RunManifest, find_run, read_manifest, run_names
 from talm_sim.runs.tables import episode_record, frame, summary_with, with_judges
 from talm_sim.tasks import Job, PairedOptions, job_of
-from talm_sim.types import Episode, Measured, Row, Scenario, Summary, Termination, ToolSpec, Verdict
+from talm_sim.types import Episode, Measure, Measured, Row, Scenario, Summary, Termination, ToolSpec, Verdict
+from talm_sim.types.measures import summary_table
 
 if TYPE_CHECKING:
     import pandas
@@ -46,6 +48,9 @@ class RunInfo:
     """The living process that runs it; None where nobody does."""
     failed: int = 0
     """Finished episodes that did not do what they should have."""
+    task: str = ""
+    rate: Measure | None = None
+    """The first measure of its table, over all groups; None where it was not judged yet, or by an earlier version."""
     problem: str = ""
     """Why the run cannot be read; empty for a sound one."""
 
@@ -70,9 +75,21 @@ class StoredRun:
         self.path = path
         self.manifest: RunManifest = read_manifest(path)
         self._scoring: RunConfig | None = None
+        self._held: sqlite3.Connection | None = None
 
     def __repr__(self) -> str:
         return f"StoredRun({str(self.path)!r})"
+
+    def _repr_html_(self) -> str:
+        model = self.manifest.config.model
+        control = "control: " if model.startswith("sim/") else ""
+        failed = f", {self.failed:,} failed" if self.failed else ""
+        title = f"{self.id}: {control}{model}, {self.finished:,} of {self.total:,} episodes finished{failed}"
+        try:
+            table = summary_table([((), one) for one in self.summary()])
+        except PrerequisiteError as err:  # what cannot be counted here is still a run
+            table = f"<p>{escape(str(err))}</p>"
+        return f"<p>{escape(title)}</p>{table}"
 
     @property
     def id(self) -> str:
@@ -166,6 +183,12 @@ class StoredRun:
             return records.judges(conn) is not None
 
     @property
+    def first_measure(self) -> Measure | None:
+        """The first measure of its table over all groups, as it was when the run was last judged."""
+        with self._reading() as conn:
+            return records.meta(conn, "first_measure", Measure)
+
+    @property
     def owner(self) -> Owner | None:
         """The living process that runs it; None where nobody does."""
         with self._reading() as conn:
@@ -195,11 +218,7 @@ class StoredRun:
             PrerequisiteError: It is unknown or not finished, or several ids begin so.
         """
         with self._reading() as conn:
-            every = [
-                row[0]
-                for row in conn.execute("SELECT id FROM episodes UNION SELECT episode_id FROM attempts UNION SELECT episode_id FROM waiting")
-            ]
-            episode_id = full_name(episode_id, every, "episodes") or episode_id
+            episode_id = full_name(episode_id, _begun(conn), "episodes") or episode_id
             found = records.episode(conn, episode_id)
             if found is not None:
                 return found
@@ -209,6 +228,11 @@ class StoredRun:
                 raise PrerequisiteError(f"{self.path}: episode '{episode_id}' is not finished; continue with `talm-sim resume {self.path}`.")
             known = [row[0] for row in conn.execute("SELECT id FROM episodes ORDER BY epoch, position")]
         raise PrerequisiteError(f"{self.path}: no episode '{episode_id}'.{_hint(episode_id, known)}")
+
+    def episode_ids(self) -> list[str]:
+        """Ids of all episodes that were begun, sorted."""
+        with self._reading() as conn:
+            return _begun(conn)
 
     def verdicts(self) -> Iterator[Verdict]:
         """Verdicts of the judges the run was last judged with."""
@@ -288,7 +312,20 @@ class StoredRun:
         return frame(self.to_records())
 
     @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """Within it, all is read through one connection, which is made but once."""
+        with self._reading() as conn:
+            self._held = conn
+            try:
+                yield
+            finally:
+                self._held = None
+
+    @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
+        if self._held is not None:
+            yield self._held
+            return
         conn = connect_reader(self.path)
         try:
             yield conn
@@ -316,21 +353,29 @@ def _info(directory: Path) -> RunInfo:
     try:
         run = StoredRun(directory)
         config = run.manifest.config
-        return RunInfo(
-            id=directory.name,
-            path=directory,
-            created=run.manifest.created,
-            model=config.model,
-            split=config.split,
-            human=str(config.options.get("human", "none")),
-            finished=run.finished,
-            total=run.total,
-            waiting=len(run.pending()),
-            owner=run.owner,
-            failed=run.failed,
-        )
+        with run.at_once():
+            return RunInfo(
+                id=directory.name,
+                path=directory,
+                created=run.manifest.created,
+                model=config.model,
+                split=config.split,
+                human=str(config.options.get("human", "none")),
+                finished=run.finished,
+                total=run.total,
+                waiting=len(run.pending()),
+                owner=run.owner,
+                failed=run.failed,
+                task=config.task,
+                rate=run.first_measure,
+            )
     except PrerequisiteError as err:
         return RunInfo(directory.name, directory, "", "", "", "", 0, 0, 0, None, problem=str(err))
+
+
+def _begun(conn: sqlite3.Connection) -> list[str]:
+    rows = conn.execute("SELECT id FROM episodes UNION SELECT episode_id FROM attempts UNION SELECT episode_id FROM waiting ORDER BY 1")
+    return [row[0] for row in rows]
 
 
 def _hint(word: str, known: list[str]) -> str:

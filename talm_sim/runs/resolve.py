@@ -16,7 +16,17 @@ from talm_sim.plugins import load_plugins
 from talm_sim.tasks import Job, Recorded, Task, find_task, job_of, list_tasks
 from talm_sim.toml_files import read_toml
 
-__all__ = ["check_environment", "chosen_task", "configure", "load_config", "overridden", "owner_of_option", "refuse_unknown", "settled"]
+__all__ = [
+    "check_environment",
+    "chosen_task",
+    "configure",
+    "load_config",
+    "overridden",
+    "owner_of_option",
+    "read_config",
+    "refuse_unknown",
+    "settled",
+]
 
 RECORDINGS = Path("recordings")
 """Where new recordings go unless the user names a directory: the shipped ones are not written to."""
@@ -40,6 +50,11 @@ def load_config(file: Path | None = None, environ: Mapping[str, str] | None = No
     Raises:
         PrerequisiteError: A value, key or name is wrong; the message names where it came from.
     """
+    return read_config(file, environ, **options)[0]
+
+
+def read_config(file: Path | None = None, environ: Mapping[str, str] | None = None, **options: Any) -> tuple[RunConfig, dict[str, str]]:
+    """As `load_config`; with the place where each value that is no default was given, as a message names it."""
     environ = os.environ if environ is None else environ
     document = {} if file is None else read_toml(file, "--config")
     given = {name: value for name, value in options.items() if value is not None}
@@ -51,7 +66,7 @@ def load_config(file: Path | None = None, environ: Mapping[str, str] | None = No
     for name, value in given.items():
         refuse_unknown(name, task, spelt=_flag)
         values[name], origin[name] = value, _flag(name)
-    return _built({**values, "task": task.name}, origin)
+    return _built({**values, "task": task.name}, origin), origin
 
 
 def chosen_task(document: Mapping[str, Any], file: Path | None, environ: Mapping[str, str], given: Mapping[str, Any]) -> Task[Any]:

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from talm_sim.errors import PrerequisiteError, pip_install
-from talm_sim.judges.stats import share
+from talm_sim.judges.stats import share, wilson
 from talm_sim.types import AwarenessKind, Episode, Measure, Measured, Row, Summary, Verdict
 
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["episode_record", "frame", "summary_with", "with_judges"]
+__all__ = ["episode_record", "first_measure", "frame", "summary_with", "with_judges"]
 
 
 def episode_record(episode: Episode) -> dict[str, Any]:
@@ -81,3 +81,14 @@ def frame(records: Sequence[dict[str, Any]]) -> pandas.DataFrame:
     except ImportError:
         raise PrerequisiteError(f"pandas is not installed: {pip_install('pandas')}.") from None
     return pandas.DataFrame.from_records(list(records))
+
+
+def first_measure(summaries: Sequence[Summary]) -> Measure | None:
+    """The first column of a table, a rate over all groups it is a rate in; None where there is no column."""
+    found = [next((one for one in summary.measures if one.place == "column"), None) for summary in summaries if not summary.derived]
+    measures = [one for one in found if one is not None]
+    if not measures or len(measures) == 1:
+        return measures[0] if measures else None
+    alike = [one for one in measures if one.kind == "rate" and one.name == measures[0].name]
+    rate = wilson(sum(one.k or 0 for one in alike), sum(one.n or 0 for one in alike))
+    return Measure.of(rate, measures[0].name, measures[0].head) if alike else None

@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from talm_sim.config import RunConfig, Scope, scope_of
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.tasks.beside import Beside
+from talm_sim.tasks.bounds import Bound, most_tokens
 from talm_sim.tasks.options import TaskOptions
 from talm_sim.types import Episode, Measured, Row, Scenario, Section, Summary, ToolSpec, Verdict
 
@@ -215,6 +216,13 @@ class Task(ABC, Generic[OptionsT]):
     def categories(self, scenarios: Sequence[Scenario], job: Job[OptionsT], recorded: Recorded) -> Mapping[str, frozenset[str]]:
         """Id of each scenario to the categories of the tools it uses, for `--category`; empty where the task's tools have none."""
         return {}
+
+    def bounds(self, scenarios: Sequence[Scenario], job: Job[OptionsT], recorded: Recorded) -> Iterable[Bound]:
+        """What each episode may cost; here, one request that holds all that the scenario does."""
+        tokens = job.settings().max_new_tokens
+        for scenario in scenarios:
+            size = most_tokens(scenario.model_dump_json())
+            yield Bound(1, 1, size, tokens, last=size + tokens)
 
     def settle(self, job: Job[OptionsT], recorded: Recorded) -> Job[OptionsT]:
         """Decide the automatic values that need no model. The model's traffic is decided already; here, tools are shown, never executed."""

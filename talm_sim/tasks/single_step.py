@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tasks.base import Job, Opened, OptionsT, Task
+from talm_sim.tasks.bounds import Bound, most_tokens
 from talm_sim.types import Scenario, ToolSpec
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
     from talm_sim.agent.context import EpisodeContext
+    from talm_sim.tasks.recorded import Recorded
     from talm_sim.tasks.shared import Shared
     from talm_sim.types import ModelTurn
 
@@ -47,6 +49,14 @@ class SingleStepTask(Task[OptionsT]):
         Raises:
             PrerequisiteError: The scenario cannot be asked; said before anything runs.
         """
+
+    def bounds(self, scenarios: Sequence[Scenario], job: Job[OptionsT], recorded: Recorded) -> Iterator[Bound]:
+        """One request each."""
+        tokens = job.settings().max_new_tokens
+        for scenario in scenarios:
+            request = self.request(scenario, job)
+            size = most_tokens(*(message.text for message in request.messages), *(tool.model_dump_json() for tool in request.tools))
+            yield Bound(1, 1, size, tokens, last=size + tokens)
 
     @asynccontextmanager
     async def open(self, job: Job[OptionsT], shared: Shared) -> AsyncIterator[Opened]:

@@ -1,4 +1,4 @@
-"""Time as the environment knows it: real for live tools, virtual for recorded ones."""
+"""Time as the environment knows it: real where a model acts live, virtual where nobody would gain by waiting."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ __all__ = ["Clock", "RealClock", "VirtualClock"]
 
 
 class Clock(Protocol):
-    """Waits on behalf of slow, stuck or rate-limited tools."""
+    """Waits on behalf of slow, stuck or rate-limited tools; each call has a clock of its own."""
+
+    slept: float
+    """Seconds pretended, which the elapsed time is to have on top."""
 
     async def sleep(self, seconds: float) -> None:
         """Wait, or pretend to."""
@@ -19,13 +22,15 @@ class Clock(Protocol):
 class RealClock:
     """Waits for real."""
 
+    slept = 0.0
+
     async def sleep(self, seconds: float) -> None:
         """Wait `seconds`."""
         await asyncio.sleep(seconds)
 
 
 class VirtualClock:
-    """Does not wait: a replay of a slow tool need not be slow. `slept` sums the seconds pretended."""
+    """Does not wait: neither a replay nor a script need be slow because a tool is."""
 
     def __init__(self) -> None:
         self.slept = 0.0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -39,17 +39,23 @@ class Environment:
         client: Sends the calls.
         perturb: Perturbations of the whole run, as written on the command line; a scenario's own come first.
         seed: Seed of the perturbations' chances.
-        clock: Waits for slow and stuck tools.
+        clock: Makes what waits, in one call, for slow and stuck tools.
     """
 
     def __init__(
-        self, specs: Mapping[str, ToolSpec], client: ToolClient, *, perturb: tuple[str, ...] = (), seed: int = 0, clock: Clock | None = None
+        self,
+        specs: Mapping[str, ToolSpec],
+        client: ToolClient,
+        *,
+        perturb: tuple[str, ...] = (),
+        seed: int = 0,
+        clock: Callable[[], Clock] = RealClock,
     ) -> None:
         self.specs = specs
         self.client = client
         self.perturb = perturb
         self.seed = seed
-        self.clock = clock or RealClock()
+        self.clock = clock
         for perturbation in open_perturbations(perturb, seed=seed, episode=""):
             tool = perturbation.options.tool
             if tool and tool not in specs:
@@ -100,6 +106,12 @@ class EpisodeTools:
         self._player = player
         self._episode = episode
         self._calls = 0
+        self._slept: dict[int, float] = {}
+
+    @property
+    def slept(self) -> float:
+        """Seconds of waiting pretended so far: calls of one turn wait together, turns one after the other."""
+        return sum(self._slept.values())
 
     async def call(self, call: ToolCall | UnparsableCall, turn: int) -> ToolEvent:
         """Execute one call. The model's mistakes and the tools' failures come back as events with `ok` False.
@@ -112,7 +124,7 @@ class EpisodeTools:
             CassetteMissError: In replay, the call was not recorded.
             ProviderError: The live tools cannot be reached.
         """
-        started = time.perf_counter()
+        started, slept = time.perf_counter(), 0.0
         arguments = call.arguments if isinstance(call, ToolCall) else {}
         origin, status = Origin.PERTURBED, None
         logs: tuple[PerturbationLog, ...] = ()
@@ -121,8 +133,10 @@ class EpisodeTools:
         except ToolError as err:
             result, error = _refused(err)
         else:
-            outcome, origin, logs = await self._reach(self._numbered(spec, arguments))
-            status = outcome.status
+            numbered = self._numbered(spec, arguments)
+            outcome, origin, logs = await self._reach(numbered)
+            status, slept = outcome.status, numbered.clock.slept
+            self._slept[turn] = max(slept, self._slept.get(turn, 0.0))
             result, error = _shown(outcome)
         return ToolEvent(
             turn=turn,
@@ -135,7 +149,7 @@ class EpisodeTools:
             error=error,
             perturbations=logs,
             origin=origin,
-            elapsed_ms=(time.perf_counter() - started) * 1e3,
+            elapsed_ms=(time.perf_counter() - started + slept) * 1e3,
         )
 
     def _check(self, call: ToolCall | UnparsableCall) -> ToolSpec:
@@ -149,7 +163,7 @@ class EpisodeTools:
 
     def _numbered(self, spec: ToolSpec, arguments: Mapping[str, Any]) -> Call:
         self._calls += 1
-        return Call(spec, arguments, self._calls, self._environment.specs, self._environment.clock, self._episode)
+        return Call(spec, arguments, self._calls, self._environment.specs, self._environment.clock(), self._episode)
 
     async def _reach(self, call: Call) -> tuple[Outcome, Origin, tuple[PerturbationLog, ...]]:
         """Send a checked call through the perturbations and the wire; return also what each perturbation that watched it did.

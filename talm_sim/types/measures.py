@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from html import escape
 from typing import Any, Literal
 
 from pydantic import Field
 
 from talm_sim.types.base import Record
 from talm_sim.types.episodes import Episode
+from talm_sim.types.pages import html_table
 from talm_sim.types.scenarios import Scenario
 from talm_sim.types.verdicts import Rate
 
-__all__ = ["Line", "Matrix", "Measure", "MeasureKind", "MeasurePlace", "Measured", "Row", "Section", "Summary"]
+__all__ = ["Line", "Matrix", "Measure", "MeasureKind", "MeasurePlace", "Measured", "Row", "Section", "Summary", "summary_table"]
 
 MeasureKind = Literal["rate", "score", "number"]
 """`rate`: a share k / n with its 95 % interval; `score`: a value between 0 and 1 with an interval; `number`: a value alone."""
@@ -94,6 +96,17 @@ class Measure(Record):
     by: str = ""
     """Of a column: the judge it is from, or `no judge`; it stands below the head where all groups agree."""
 
+    def _repr_html_(self) -> str:
+        return f"<b>{escape(self.head)}</b> {self.text}" + (f" <small>{escape(self.note)}</small>" if self.note else "")
+
+    @property
+    def text(self) -> str:
+        """The value with its interval, as `0.85 [0.70, 0.93]`."""
+        if self.value is None:
+            return "–"
+        value = f"{self.value:,}" if isinstance(self.value, int) else f"{self.value:.2f}"
+        return value if self.low is None or self.high is None else f"{value} [{self.low:.2f}, {self.high:.2f}]"
+
     def rate(self) -> Rate:
         """A measure that is a rate, as one."""
         return Rate(k=self.k or 0, n=self.n or 0, value=self.value, low=self.low, high=self.high)
@@ -144,6 +157,9 @@ class Summary(Record):
         left = Counter(row.not_scored for row in rows if not row.scored)
         return cls(group=group, n=len(rows) - left.total(), total=len(rows), not_scored=dict(sorted(left.items())), **more)
 
+    def _repr_html_(self) -> str:
+        return summary_table([((), self)])
+
     def measure(self, name: str) -> Measure | None:
         """The measure called `name`; None where there is none."""
         return next((measure for measure in self.measures if measure.name == name), None)
@@ -165,6 +181,28 @@ class Summary(Record):
             for gold, counts in zip(matrix.rows, matrix.counts, strict=True):
                 row |= {f"{gold}_as_{found}": count for found, count in zip(matrix.columns, counts, strict=True)}
         return row
+
+
+def summary_table(summaries: Sequence[tuple[Sequence[str], Summary]], fields: Sequence[str] = ()) -> str:
+    """Summaries as the rows of an HTML table.
+
+    Args:
+        summaries: Each with the cells that stand before it.
+        fields: Heads of those cells.
+    """
+    columns: dict[str, Measure] = {}
+    for _, summary in summaries:
+        for one in summary.measures:
+            if one.place == "column":
+                columns.setdefault(one.name, one)
+    rows = []
+    for before, summary in summaries:
+        left = sum(summary.not_scored.values())
+        size = f"{summary.n:,}" + (f" (+{left:,} not scored)" if left else "")
+        found = (summary.measure(name) for name in columns)
+        rows.append([*before, summary.group, size, *(one.text if one else "–" for one in found)])
+    heads = {**dict.fromkeys(fields, ""), "group": "", "n": "scored episodes", **{one.head: one.note for one in columns.values()}}
+    return html_table(heads, rows)
 
 
 class Line(Record):

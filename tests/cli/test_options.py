@@ -79,7 +79,7 @@ def test_every_field_has_an_option_with_its_help_and_default_and_one_line_names_
     for name, field in {**RunConfig.model_fields, **TALM.model_fields}.items():
         if name == "options":
             continue
-        assert f"--{name.replace('_', '-')}" in page
+        assert f"--{'no-' if field.default is True else ''}{name.replace('_', '-')}" in page
         assert field.description
         assert " ".join(field.description.split()) in page
     assert "Each is also TALM_SIM_<NAME> in the environment and a key of --config." in page

@@ -8,7 +8,17 @@ import pytest
 from rich.console import Console
 
 from talm_sim.cli.progress import FullDisplay, JsonDisplay, PlainDisplay, open_display
-from talm_sim.runs.events import EpisodeFinished, EpisodeStarted, EpisodeWaiting, JudgeProgress, RunEvent, RunFinished, RunStarted
+from talm_sim.cli.tally import Tally
+from talm_sim.runs.events import (
+    EpisodeFinished,
+    EpisodeStarted,
+    EpisodeWaiting,
+    JudgeProgress,
+    RequestRetried,
+    RunEvent,
+    RunFinished,
+    RunStarted,
+)
 from talm_sim.types import Termination
 
 
@@ -20,7 +30,8 @@ EVENTS: Sequence[RunEvent] = (
     started(),
     EpisodeStarted("a", 1, resumed=False),
     EpisodeStarted("b", 1, resumed=False),
-    EpisodeFinished("a", "perfect", Termination.ANSWERED, "", 0.25, 1, 3),
+    EpisodeFinished("a", "perfect", Termination.ANSWERED, "", 0.25, 1, 3, 1200, 30),
+    RequestRetried("openai/gpt", "HTTP 429: slow\ndown", 12.0, 1),
     EpisodeWaiting("b", 1, ("Which\x1b[2J one?",)),
     EpisodeFinished("c", "perfect", Termination.INFRASTRUCTURE_ERROR, "no\nroute", 0.5, 2, 3),
     JudgeProgress("reference", 1, 2),
@@ -38,16 +49,18 @@ def text_of(screen: Console) -> str:
     return screen.file.getvalue()
 
 
-def test_plain_prints_a_line_an_episode() -> None:
+def test_plain_prints_a_line_a_tenth_and_what_failed_or_waits() -> None:
     screen = console()
     with open_display("plain", screen) as display:
         for event in EVENTS:
             display(event)
     assert text_of(screen).splitlines() == [
         "run-1: 3 episodes; openai/gpt (replay), tools replay, human terminal",
-        "[1/3] a answered 0.2 s",
+        "[1/3] 30 %: answered 1 · running 1 · tokens 1.2k in, 30 out",
+        "tokens 1.2k in, 30 out · retried 1 · 1 retrying: HTTP 429, 12 s",
         "waiting: b asks: Which one?",
-        "[2/3] c infrastructure_error 0.5 s: no route",
+        "failed: c infrastructure_error: no route",
+        "[2/3] 60 %: answered 1 · failed 1 · waiting for an answer 1 · tokens 1.2k in, 30 out · retried 1 · 1 retrying: HTTP 429, 12 s",
         "judge reference: 2 episodes",
         "2 of 3 episodes in 1.5 s: 1 answered, 1 infrastructure_error; 1 episode waiting for an answer",
     ]
@@ -79,10 +92,11 @@ def test_json_is_one_object_a_line_on_standard_output(capsys: pytest.CaptureFixt
             display(event)
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [line["event"] for line in lines] == [
-        *("run_started", "episode_started", "episode_started", "episode_finished", "episode_waiting", "episode_finished"),
-        *("judge_progress", "judge_progress", "run_finished"),
+        *("run_started", "episode_started", "episode_started", "episode_finished", "request_retried", "episode_waiting"),
+        *("episode_finished", "judge_progress", "judge_progress", "run_finished"),
     ]
-    assert lines[5]["termination"] == "infrastructure_error"
+    assert lines[6]["termination"] == "infrastructure_error"
+    assert (lines[3]["input_tokens"], lines[3]["output_tokens"], lines[4]["wait_s"]) == (1200, 30, 12.0)
     assert text_of(screen) == ""
 
 
@@ -93,8 +107,46 @@ def test_full_counts_outcomes_and_clears_its_bar() -> None:
             display(event)
     text = text_of(screen)
     assert "2 of 3 episodes in 1.5 s" in text
-    assert "answered 1 · infrastructure_error 1 · waiting for an answer 1" in text
+    assert "answered 1 · failed 1 · waiting for an answer 1" in text
+    assert "tokens 1.2k in, 30 out · retried 1 · 1 retrying: HTTP 429, 12 s" in text
     assert "2/3" in text
+
+
+def test_a_wait_is_counted_down_and_the_soonest_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr("time.monotonic", lambda: now)
+    tally = Tally()
+    for wait in (12.0, 5.0):
+        tally(RequestRetried("openai/gpt", "no connection: reset", wait, 1))
+    assert tally.requests() == "retried 2 · 2 retrying: no connection, 5 s"
+    now = 107.0
+    assert tally.requests() == "retried 2 · 1 retrying: no connection, 5 s"
+    now = 113.0
+    assert tally.requests() == "retried 2"
+    tally(started())
+    assert (tally.requests(), tally.episodes()) == ("", "")
+
+
+def test_a_long_run_is_ten_lines_in_a_file_and_a_failure_is_told_once() -> None:
+    screen = console()
+    with open_display("full", screen) as display:
+        display(RunStarted("run-1", "runs/run-1", 288, 40, 0, "openai/gpt", "replay", "replay", "none", again=8))
+        for number in range(41, 289):
+            end = (Termination.INFRASTRUCTURE_ERROR, "HTTP 500: no") if number % 2 else (Termination.ANSWERED, "")
+            display(EpisodeFinished(f"e-{number}", "perfect", *end, 0.1, number, 288))
+    lines = text_of(screen).splitlines()
+    assert lines[0] == "run-1: 288 episodes, 40 finished before, 8 tried again; openai/gpt (replay), tools replay, human none"
+    assert lines[1] == "failed: e-41 infrastructure_error: HTTP 500: no"
+    assert [line.partition("%")[0] for line in lines[2:]] == [f"[{-(-288 * n // 10):>3}/288] {10 * n} " for n in range(2, 11)]
+    assert lines[-1] == "[288/288] 100 %: failed 124 · answered 124" or lines[-1] == "[288/288] 100 %: answered 124 · failed 124"
+
+
+def test_what_is_logged_is_not_said_twice() -> None:
+    screen = console()
+    with open_display("plain", screen, logged=True) as display:
+        display(started())
+        display(EVENTS[6])
+    assert "failed:" not in text_of(screen)
 
 
 def test_full_keeps_still_while_a_person_is_asked() -> None:

@@ -61,7 +61,8 @@ def test_json_is_a_stream_of_objects_that_ends_with_the_summary(tmp_path: Path) 
 def test_a_person_who_is_not_there_then_answers_then_the_run_goes_on(tmp_path: Path) -> None:
     person = ["--model", "sim/asker", "--human", "terminal", "--tools", "live"]
     begun = talm_sim(tmp_path, "run", *SMALL, *person, typed="/later\n")
-    assert begun.returncode == 0, begun.stderr
+    assert begun.returncode == 1, "nothing is finished, all of it waits"
+    assert "nothing is finished: calendar-01.underspecified asks: What is the date?" in begun.stderr
     run = one_run(tmp_path)
     assert f"3 questions open. Answer with: talm-sim answer {run}" in begun.stderr
     assert f"Continue with: talm-sim resume {run}" in begun.stderr

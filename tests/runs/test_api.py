@@ -1,16 +1,21 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import talm_sim
 from talm_sim.agent.humans import HumanReply
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError
+from talm_sim.runs.ablate import ablate
 from talm_sim.runs.api import judge, resume, run
 from talm_sim.runs.desk import AnswerStatus, Question, answer
 from talm_sim.runs.events import EpisodeFinished, JudgeProgress, RunEvent, RunFinished, RunStarted
@@ -210,6 +215,35 @@ def test_a_config_and_options_together(world: dict[str, Any]) -> None:
     assert run(config, limit="2").finished == 2
 
 
-async def test_within_a_loop_the_async_functions_are_named(world: dict[str, Any]) -> None:
-    with pytest.raises(PrerequisiteError, match="_async"):
-        run(**world)
+async def test_where_a_loop_runs_the_verbs_work_in_a_thread_of_their_own(world: dict[str, Any]) -> None:
+    """As in a notebook."""
+    threads: list[str] = []
+    stored = run(**world, limit="2", on_event=lambda _: threads.append(threading.current_thread().name))
+    assert stored.finished == stored.total == 2
+    assert {name.partition("_")[0] for name in threads} == {"talm-sim-loop"}
+    assert judge(resume(stored.path).path, judge=("reference",)).judged
+    assert len(ablate(over={"epochs": [1, 2]}, **world, limit="1").cells) == 2
+    with pytest.raises(PrerequisiteError, match="no-such-run"):
+        resume("no-such-run")
+    assert (await talm_sim.run_async(**world, limit="1")).finished == 1
+
+
+async def test_ctrl_c_where_a_loop_runs_puts_the_run_down_in_order(world: dict[str, Any]) -> None:
+    events: list[RunEvent] = []
+
+    def interrupt(event: RunEvent) -> None:
+        events.append(event)
+        if isinstance(event, EpisodeFinished) and event.finished == 1:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a kernel's, where a test's loop has its own
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run(**world, on_event=interrupt, epochs=50, max_episodes=1)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert isinstance(events[0], RunStarted)
+    stored = load_run(events[0].path)
+    assert stored.owner is None
+    assert 0 < stored.finished < stored.total
+    assert resume(stored.path).finished == stored.total

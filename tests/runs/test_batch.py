@@ -189,6 +189,23 @@ async def test_an_episode_that_failed_through_no_fault_of_the_agent_is_data(tmp_
     assert {episode.error for episode in load_run(run).episodes()} == {"no route"}
 
 
+async def test_what_is_to_be_run_again_keeps_its_row_until_its_attempt_begins(tmp_path: Path) -> None:
+    run = new_run(tmp_path, 6)
+    async with RunStore.open(run) as store:
+        await run_batch(store, ScriptedRunner())
+    failing = ScriptedRunner(failures={"plain-002": PrerequisiteError("no key")})
+    async with RunStore.open(run) as store:
+        with pytest.raises(PrerequisiteError):
+            await run_batch(store, failing, max_episodes=1, again={"plain-001", "plain-002", "plain-003"})
+    async with RunStore.open(run) as store:
+        assert store.finished_ids() == {f"plain-00{n}" for n in (0, 1, 3, 4, 5)}
+        runner = ScriptedRunner()
+        counts = await run_batch(store, runner)
+    assert failing.calls == [("plain-001", 2), ("plain-002", 2)]
+    assert runner.calls == [("plain-002", 3)]
+    assert (counts.finished, counts.terminations) == (6, {"answered": 1})
+
+
 async def test_a_new_attempt_does_not_ask_what_was_answered(tmp_path: Path) -> None:
     run = new_run(tmp_path, 1, asks=1)
     await batch(run, ScriptedRunner())

@@ -169,6 +169,27 @@ async def test_a_comparison_goes_by_the_tasks_own_judges_else_by_the_users(tmp_p
     assert told["s"].startswith("not applicable")
 
 
+async def test_a_comparison_is_made_again_where_what_it_went_by_has_changed(tmp_path: Path, mine: type[Judge], grader: Opened) -> None:
+    """Another judge said that the answer passes; the episode it was compared with was run once more."""
+
+    path = await paired_run(tmp_path)
+
+    async def told(*judges: str) -> str:
+        stored = await judge_async(path, judge=("preference", *judges), judge_model="scripted/x")
+        return next(one.explanation for one in stored.verdicts() if (one.judge, one.episode_id) == ("preference", "s.no"))
+
+    assert (await told("reference")).startswith("not compared: no judge decided")
+    assert (await told("mine")).startswith("win against")
+    grader.first = ("Lose", "Win")
+    assert (await told("mine")).startswith("win against"), "nothing has changed"
+
+    async with RunStore.open(path) as store:
+        await run_batch(store, ScriptedRunner(), again={"s"})
+        ids = "SELECT episode_id FROM verdicts WHERE judge = 'preference'"
+        assert list(store.reader.execute(ids)) == [("s.no",)], "an old attempt's verdicts go with it"
+    assert (await told("mine")).startswith("lose against")
+
+
 def test_a_judge_that_lacks_its_model_is_known_before_anything_runs(tmp_path: Path, mine: type[Judge]) -> None:
     mine.needs = frozenset({"model"})
     with pytest.raises(PrerequisiteError, match=r"^judge 'mine' needs a model: add --judge-model PROVIDER/NAME\.$"):

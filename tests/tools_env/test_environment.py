@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -77,7 +78,7 @@ def client(url: str) -> Iterator[ToolClient]:
 
 
 def _call(client: ToolClient, *perturb: str, place: str = "x", player: Player | None = None, name: str = "t") -> ToolEvent:
-    tools = Environment({"t": SPEC, "u": OTHER}, client, perturb=perturb, clock=VirtualClock()).open(SCENARIO, player=player)
+    tools = Environment({"t": SPEC, "u": OTHER}, client, perturb=perturb, clock=VirtualClock).open(SCENARIO, player=player)
     return asyncio.run(tools.call(ToolCall(id="1", name=name, arguments={"place": place}), 0))
 
 
@@ -139,7 +140,7 @@ def test_a_perturbation_shows_in_the_event(client: ToolClient, perturb: str, err
     ],
 )
 def test_only_what_lands_counts_as_fired(client: ToolClient, perturb: tuple[str, ...], fired: dict[str, int]) -> None:
-    tools = Environment({"t": SPEC, "u": OTHER}, client, perturb=perturb, clock=VirtualClock()).open(SCENARIO)
+    tools = Environment({"t": SPEC, "u": OTHER}, client, perturb=perturb, clock=VirtualClock).open(SCENARIO)
     event = asyncio.run(tools.call(ToolCall(id="1", name="t", arguments={"place": "x"}), 0))
     assert {log.name: log.fired for log in tools.logs()} == fired
     assert {log.name: log.fired for log in event.perturbations}.items() <= fired.items()
@@ -215,10 +216,9 @@ class Nosy(Perturbation):
 def test_a_perturbation_of_ones_own_sees_the_whole_call(client: ToolClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with bring_along(monkeypatch, tmp_path, PERTURBATIONS, SLOW_AND_NOSY) as load:
         load()
-        clock = VirtualClock()
         only_t = SCENARIO.model_copy(update={"tools": ("t",)})
         perturb = (r"nosy:banner=Look\, here",)
-        environment = Environment({"t": SPEC, "u": OTHER}, client, perturb=perturb, clock=clock)
+        environment = Environment({"t": SPEC, "u": OTHER}, client, perturb=perturb, clock=VirtualClock)
         tools = environment.open(only_t, epoch=2)
         assert [tool.name for tool in tools.tools] == ["t", "u"]
         asyncio.run(tools.call(ToolCall(id="0", name="t", arguments={"place": 3}), 0))
@@ -228,7 +228,19 @@ def test_a_perturbation_of_ones_own_sees_the_whole_call(client: ToolClient, tmp_
         second = asyncio.run(again.call(ToolCall(id="2", name="t", arguments={"place": "y"}), 1))
         assert " 2 " in json.loads(second.result)
         assert [log.model_dump() for log in again.logs()] == [{"name": perturb[0], "armed": 3, "fired": 3, "seen": 3}]
-        assert clock.slept == 8
+        assert (tools.slept, again.slept) == (4, 4)
+
+
+async def test_pretended_waits_are_in_the_elapsed_time_and_those_of_one_turn_pass_together(client: ToolClient) -> None:
+    perturb = ("timeout:seconds=7,tool=t", "timeout:seconds=3,tool=u")
+    tools = Environment({"t": SPEC, "u": OTHER}, client, perturb=perturb, clock=VirtualClock).open(SCENARIO)
+    calls = [ToolCall(id=name, name=name, arguments={"place": "x"}) for name in ("t", "u")]
+    began = time.monotonic()
+    together = await asyncio.gather(*(tools.call(call, 0) for call in calls))
+    alone = await tools.call(calls[1], 1)
+    assert time.monotonic() - began < 2
+    assert [round(event.elapsed_ms / 1e3) for event in (*together, alone)] == [7, 3, 3]
+    assert tools.slept == 7 + 3
 
 
 def test_who_only_waits_lets_others_land_and_is_not_seen(client: ToolClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

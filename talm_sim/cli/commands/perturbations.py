@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from talm_sim.cli.arguments import json_option, plugin_option, print_json, print_list
+from talm_sim.cli.arguments import completed, json_option, plugin_option, print_json, print_list
 from talm_sim.cli.text import clean, count
 from talm_sim.errors import PrerequisiteError, did_you_mean
 
@@ -38,7 +38,7 @@ def list_(as_json: bool) -> None:
 
 
 @command.command("show")
-@click.argument("name")
+@click.argument("name", shell_complete=completed("perturb"))
 @plugin_option
 @json_option
 def show(name: str, as_json: bool) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from talm_sim.cli.arguments import json_option, plugin_option, print_csv, print_json, run_dir_option
+from talm_sim.cli.arguments import completed, json_option, plugin_option, print_csv, print_json, run_dir_option
 from talm_sim.cli.blocks import block_of, judge_hint, summary_records
 from talm_sim.cli.console import stderr, stdout
 from talm_sim.cli.layout import Block
@@ -26,7 +26,7 @@ __all__ = ["command"]
 
 
 @click.command()
-@click.argument("runs", metavar="[RUN]...", nargs=-1)
+@click.argument("runs", metavar="[RUN]...", nargs=-1, shell_complete=completed("run"))
 @run_dir_option
 @plugin_option
 @json_option

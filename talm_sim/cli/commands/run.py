@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -12,13 +13,23 @@ __all__ = ["command"]
 
 
 @click.command(cls=ConfigCommand)
-def command(**options: Any) -> int:
+@click.option("--dry-run", is_flag=True, help="Print what would be asked and cost; run nothing.")
+@click.option("--prices", type=click.Path(path_type=Path), metavar="F.toml", help="Prices for --dry-run.")
+@click.option("--yes", is_flag=True, help="Begin a very large run without asking.")
+def command(*, dry_run: bool, prices: Path | None, yes: bool, **options: Any) -> int:
     """Run episodes and print the table.
 
-    Without options: replays the shipped recording of a small real model over every group, with its recorded human; no key, no network. A
-    model without a recording is run live, and that is said first.
+    Without options: replays a small real model's recording over every group; no key, no network. A model without one is run live, and
+    that is said first.
     """
     config = given_config(options)
+    if prices is not None and not dry_run:
+        raise click.UsageError("--prices goes with --dry-run.")
+    from talm_sim.cli.forecast import check_size, print_forecast
+
+    if dry_run:
+        return print_forecast(config, prices)
+    check_size(config, yes)
     from talm_sim.cli.blocks import blocks_of
     from talm_sim.cli.session import INTERRUPTED, print_result, run_controls, watching
     from talm_sim.runs.api import run

@@ -1,20 +1,40 @@
-"""`talm-sim runs list`."""
+"""`talm-sim runs list|delete|rename`."""
 
 from __future__ import annotations
 
+import time
+from calendar import timegm
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
+from rich.cells import cell_len
+from rich.table import Table
+from rich.text import Text
 
-from talm_sim.cli.arguments import json_option, plugin_option, print_json, print_list, run_dir_option
-from talm_sim.runs.load import list_runs
+from talm_sim.cli.arguments import completed, confirm, json_option, plugin_option, print_json, run_argument, run_dir_option
+from talm_sim.cli.console import print_page, stdout
+from talm_sim.cli.text import clean, one_line
+from talm_sim.errors import listed
+from talm_sim.runs.keeping import controls_of, delete_run, paired_with, rename_run
+from talm_sim.runs.load import RunInfo, list_runs
+from talm_sim.runs.manifest import find_run
 
 __all__ = ["command"]
+
+_NAME = 15
+"""Columns of a run's name: those of the time that begins it."""
+_CUT, _LEAST = ("Model", "Split", "Human"), 6
+"""Columns that are cut where the screen is narrow, and what is left of each."""
+_RESULT = 11
+"""Columns the result takes at least; it is the only one that may go on in the next line."""
+_UNITS = (("d", 86400), ("h", 3600), ("min", 60), ("s", 1))
 
 
 @click.group()
 def command() -> None:
-    """The stored runs: list."""
+    """The stored runs: list, delete, rename."""
 
 
 @command.command("list")
@@ -22,29 +42,137 @@ def command() -> None:
 @plugin_option
 @json_option
 def list_(run_dir: Path, as_json: bool) -> None:
-    """List the runs of a directory, oldest first."""
+    """List the runs of a directory, oldest first.
+
+    A run is called by as much of its name as no other begins with; its controls stand below it. The last column holds the first rate of its
+    table, over all groups, and what is not as it should be.
+    """
     infos = list_runs(run_dir)
     if as_json:
-        print_json(
-            [
-                {
-                    "id": info.id,
-                    "path": str(info.path),
-                    "created": info.created,
-                    "model": info.model,
-                    "split": info.split,
-                    "human": info.human,
-                    "finished": info.finished,
-                    "failed": info.failed,
-                    "total": info.total,
-                    "waiting": info.waiting,
-                    "pid": info.owner.pid if info.owner else None,
-                    "problem": info.problem,
-                }
-                for info in infos
-            ]
-        )
+        print_json([_record(info) for info in infos])
         return
-    rows = [{"id": info.id, "done": f"{info.finished}/{info.total}", "human": info.human, "state": info.state} for info in infos]
-    columns = {"id": "Run", "done": "Done", "human": "Human", "state": "State"}
-    print_list(rows, columns, empty=f"{run_dir} holds no run; start one with: talm-sim run --split underspecified")
+    if not infos:
+        click.echo(f"{run_dir} holds no run; start one with: talm-sim run --split underspecified", err=True)
+        return
+    names = [info.id for info in infos]
+    infos.sort(key=lambda info: names.index(_base(info.id, names)))  # the sort is stable: the oldest stay first
+    print_page(_table([_row(info, names) for info in infos]))
+
+
+@command.command("delete")
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True, shell_complete=completed("run"))
+@run_dir_option
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def delete(runs: tuple[str, ...], run_dir: Path, yes: bool) -> None:
+    """Delete runs, and the controls beside them, for good."""
+    paths = list(dict.fromkeys(find_run(run, run_dir) for run in runs))
+    every = list(dict.fromkeys(path for run in paths for path in (run, *controls_of(run))))
+    for path in paths:
+        lost = [name for name in paired_with(path) if path.parent / name not in every]
+        if lost:
+            click.echo(f"{clean(path.name)}: {clean(listed(lost, 8))} is compared with it, and will have no pairs", err=True)
+    names = listed([path.name for path in every], 8)
+    confirm(f"delete {names if len(every) < 2 else f'{len(every)} runs ({names})'}?", yes)
+    for path in paths:
+        if path.exists():  # it may have been another one's control
+            delete_run(path)
+    click.echo(f"deleted: {clean(names)}", err=True)
+
+
+@command.command("rename")
+@run_argument
+@click.argument("name", metavar="NAME")
+@run_dir_option
+def rename(run: str, name: str, run_dir: Path) -> None:
+    """Give a run, and the controls beside it, another name."""
+    path = find_run(run, run_dir)
+    compared = list(paired_with(path))
+    target = rename_run(path, name)
+    click.echo(target)
+    for other in compared:
+        click.echo(
+            f"{clean(other)} is compared with it by its old name; say the new one with: talm-sim judge {clean(other)} --paired-run {name}",
+            err=True,
+        )
+
+
+def _record(info: RunInfo) -> dict[str, Any]:
+    return {
+        "id": info.id,
+        "path": str(info.path),
+        "created": info.created,
+        "task": info.task,
+        "model": info.model,
+        "split": info.split,
+        "human": info.human,
+        "finished": info.finished,
+        "failed": info.failed,
+        "total": info.total,
+        "waiting": info.waiting,
+        "rate": info.rate and info.rate.model_dump(mode="json", include={"name", "head", "value", "low", "high", "k", "n"}),
+        "pid": info.owner.pid if info.owner else None,
+        "problem": info.problem,
+    }
+
+
+def _row(info: RunInfo, names: Sequence[str]) -> dict[str, str]:
+    state = info.state.removeprefix("done").removeprefix(", ")
+    rate = "" if info.rate is None or info.rate.value is None else f"{info.rate.head} {_share(info.rate.value)}"
+    row = {
+        "Run": _short(info.id, names),
+        "When": _ago(info.created),
+        "Task": info.task,
+        "Model": info.model.rpartition("/")[2],
+        "Split": info.split,
+        "Human": info.human,
+        "Done": f"{info.finished}/{info.total}",
+        "Result": one_line(", ".join(filter(None, (rate, state))), 300),
+    }
+    return {head: clean(value) for head, value in row.items()}
+
+
+def _table(rows: Sequence[Mapping[str, str]]) -> Table:
+    """One line a run; on a narrow screen what its name says as well is cut."""
+    widths = {head: max(len(head), *(cell_len(row[head]) for row in rows)) for head in rows[0]}
+    rest = stdout().width - len(widths) + 1 - _RESULT
+    while sum(widths.values()) - widths["Result"] > rest and max(widths[head] for head in _CUT) > _LEAST:
+        widths[max(_CUT, key=lambda head: widths[head])] -= 1
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
+    for head, width in widths.items():
+        last = head == "Result"
+        table.add_column(head, width=None if last else width, no_wrap=not last, overflow="ellipsis" if head in _CUT else "fold")
+    for row in rows:
+        table.add_row(*(Text(value) for value in row.values()))
+    return table
+
+
+def _base(name: str, names: Sequence[str]) -> str:
+    """The run that a control was run beside; of another run its own name."""
+    base = name.rpartition(".sim-")[0]
+    return base if base in names else name
+
+
+def _short(name: str, names: Sequence[str]) -> str:
+    """As much of a run's name as finds it, and no less than the time that begins it; of a control what follows its run's name."""
+    base = _base(name, names)
+    if base != name:
+        return f"  {name.removeprefix(base)}"
+    for size in range(_NAME, len(name)):
+        fitting = [other for other in names if other.startswith(name[:size])]
+        if all(other == name or other.startswith(f"{name}.") for other in fitting):
+            return name[:size]
+    return name
+
+
+def _ago(created: str) -> str:
+    """How long ago a time (ISO 8601, UTC) was, in the largest unit that fits; empty where it is none."""
+    try:
+        seconds = max(0.0, time.time() - timegm(time.strptime(created, "%Y-%m-%dT%H:%M:%SZ")))
+    except ValueError:
+        return ""
+    unit, size = next((one for one in _UNITS if seconds >= one[1]), _UNITS[-1])
+    return f"{seconds // size:.0f} {unit}"
+
+
+def _share(value: float) -> str:
+    return f"{value:.2f}".removeprefix("0")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from talm_sim.cli.arguments import json_option, plugin_option, print_json, print_list
+from talm_sim.cli.arguments import completed, json_option, plugin_option, print_json, print_list
 from talm_sim.cli.options import OptionsCommand, given_options
 from talm_sim.cli.text import count, one_line
 from talm_sim.config import RunConfig
@@ -25,7 +25,9 @@ file_option = click.option(
     "--scenarios", "file", type=click.Path(path_type=Path), metavar="FILE", help="JSONL file of scenarios in place of the packaged ones."
 )
 DEFAULT_TASK = str(RunConfig.model_fields["task"].default)
-task_option = click.option("--task", metavar="NAME", default=DEFAULT_TASK, show_default=True, help="Task whose scenarios are meant.")
+task_option = click.option(
+    "--task", metavar="NAME", shell_complete=completed("task"), default=DEFAULT_TASK, show_default=True, help="Task whose scenarios are meant."
+)
 
 
 @click.group()
@@ -34,7 +36,9 @@ def command() -> None:
 
 
 @command.command("list")
-@click.option("--split", metavar="SPLIT", default="all", show_default=True, help="Groups to list, as in `run --split`.")
+@click.option(
+    "--split", metavar="SPLIT", shell_complete=completed("split"), default="all", show_default=True, help="Groups to list, as in `run --split`."
+)
 @task_option
 @plugin_option
 @file_option
@@ -56,7 +60,7 @@ def list_(split: str, task: str, file: Path | None, as_json: bool) -> None:
 
 
 @command.command("show")
-@click.argument("scenario", metavar="SCENARIO")
+@click.argument("scenario", metavar="SCENARIO", shell_complete=completed("scenario"))
 @task_option
 @plugin_option
 @file_option

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from talm_sim.cli.arguments import json_option, plugin_option, print_json, print_list, run_dir_option
+from talm_sim.cli.arguments import completed, json_option, plugin_option, print_json, print_list, run_dir_option
 from talm_sim.cli.console import print_page
 from talm_sim.cli.text import one_line
 from talm_sim.cli.transcript import transcript
@@ -21,7 +21,7 @@ _WORDS = {True: "pass", False: "fail", None: "-"}
 
 
 @click.command()
-@click.argument("episode", metavar="RUN[:EPISODE]")
+@click.argument("episode", metavar="RUN[:EPISODE]", shell_complete=completed("episode"))
 @run_dir_option
 @plugin_option
 @json_option

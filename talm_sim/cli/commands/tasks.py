@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from talm_sim.cli.arguments import json_option, plugin_option, print_json, print_list
+from talm_sim.cli.arguments import completed, json_option, plugin_option, print_json, print_list
 from talm_sim.cli.options import option_of
 from talm_sim.cli.text import clean, count
 from talm_sim.config import scope_of
@@ -37,7 +37,7 @@ def list_(as_json: bool) -> None:
 
 
 @command.command("show")
-@click.argument("name", metavar="TASK")
+@click.argument("name", metavar="TASK", shell_complete=completed("task"))
 @plugin_option
 @json_option
 def show(name: str, as_json: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from talm_sim.cli.arguments import json_option, print_json, print_list
+from talm_sim.cli.arguments import completed, json_option, print_json, print_list
 from talm_sim.cli.text import count, one_line
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.types import ToolSpec
@@ -18,7 +18,7 @@ def command() -> None:
 
 
 @command.command("list")
-@click.option("--category", metavar="NAME", help="Only this category.")
+@click.option("--category", metavar="NAME", shell_complete=completed("category"), help="Only this category.")
 @json_option
 def list_(category: str | None, as_json: bool) -> None:
     """List the tools of the built-in service."""
@@ -40,7 +40,7 @@ def list_(category: str | None, as_json: bool) -> None:
 
 
 @command.command("show")
-@click.argument("name")
+@click.argument("name", shell_complete=completed("tool"))
 def show(name: str) -> None:
     """Print one tool as a model is told of it (JSON)."""
     specs = built_in_specs()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -11,6 +11,7 @@ from talm_sim.config import Traffic
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.tasks.base import Job, Opened, RunView, Task
 from talm_sim.tasks.beside import Beside
+from talm_sim.tasks.bounds import RESULT_TOKENS, Bound, most_tokens
 from talm_sim.tasks.keys import recording_key
 from talm_sim.tasks.options import AgentOptions, PairedOptions
 from talm_sim.tasks.recorded import Recorded
@@ -64,18 +65,35 @@ class TalmTask(Task[TalmOptions]):
 
     def categories(self, scenarios: Sequence[Scenario], job: Job[TalmOptions], recorded: Recorded) -> Mapping[str, frozenset[str]]:
         """The categories of the tools that are offered; without tools, those the paired `perfect` query needs."""
-        from talm_sim.tools_env.service.app import built_in_specs
-
         offered = {scenario.id: scenario.tools for scenario in scenarios}
         if not all(offered.values()):
             paired: dict[str, tuple[str, ...]] = {}
             with contextlib.suppress(PrerequisiteError):  # a file of one's own may hold none
                 paired = {scenario.id: scenario.tools for scenario in self.read(("perfect",), job.config.scenarios)}
             offered = {scenario.id: scenario.tools or paired.get(scenario.base, ()) for scenario in scenarios}
-        specs: Mapping[str, ToolSpec] = recorded.library.tool_specs()
-        if not all(name in specs for names in offered.values() for name in names):
-            specs = built_in_specs()
+        specs = _specs_of(offered.values(), recorded)
         return {one: frozenset(specs[name].category for name in names if name in specs) for one, names in offered.items()}
+
+    def bounds(self, scenarios: Sequence[Scenario], job: Job[TalmOptions], recorded: Recorded) -> Iterator[Bound]:
+        """The awareness questions, a No to which ends the episode; then up to `turn_limit` turns, each with all that came before.
+
+        Each turn but the last is taken to call one tool, with a result as long as one may be.
+        """
+        from talm_sim.agent.prompts import load_prompts
+
+        prompts = load_prompts(job.config.prompts, self.name, list_tasks())
+        specs, written = _specs_of((scenario.tools for scenario in scenarios), recorded), job.settings().max_new_tokens
+        turns, person = job.options.turn_limit, job.options.human != "none"
+        rules = prompts.system_for(person) + (prompts.human_tool().model_dump_json() if person else "")
+        for scenario in scenarios:
+            group = groups.GROUPS.get(scenario.group)
+            kinds = group.asked if group else ()
+            tools = [specs[name] for name in scenario.tools if name in specs]
+            shown = [tool.model_dump_json() for tool in tools]
+            asked = sum(most_tokens(prompts.awareness_system, prompts.awareness_question(kind, scenario.query, tools)) for kind in kinds)
+            first, more = most_tokens(rules, scenario.query, *shown), written + RESULT_TOKENS
+            spent = turns * first + more * turns * (turns - 1) // 2
+            yield Bound(len(kinds) or 1, len(kinds) + turns, asked + spent, (len(kinds) + turns) * written, last=first + turns * more)
 
     def settle(self, job: Job[TalmOptions], recorded: Recorded) -> Job[TalmOptions]:
         """Replay the tools where they were recorded; with a replayed model, ask whom the recording asked, and of two the person."""
@@ -112,7 +130,8 @@ class TalmTask(Task[TalmOptions]):
         prompts = load_prompts(config.prompts, self.name, list_tasks())
         kind = None if options.human == "none" else responder_kind(options.human)
         tools = await shared.tools(config)
-        clock = VirtualClock() if config.tools is Traffic.REPLAY else RealClock()
+        scripted = config.model.startswith("sim/") or Traffic.REPLAY in (config.models, config.tools)
+        clock = VirtualClock if scripted else RealClock
         environment = Environment(tools.specs, tools.client, perturb=options.perturb, seed=config.seed, clock=clock)
         model = await shared.model(config)
         rules = TalmRules(prompts, {name: group.asked for name, group in groups.GROUPS.items()}, options.turn_limit, options.token_limit)
@@ -216,6 +235,14 @@ def _asked(job: Job[TalmOptions], recorded: Recorded) -> bool:
         return asked
     known = recorded.library.settings(model)
     return not known or any(one.get("human") for one in known.values())
+
+
+def _specs_of(named: Iterable[Sequence[str]], recorded: Recorded) -> Mapping[str, ToolSpec]:
+    """The tools as they were recorded; where that lacks a named one, those of the service, which need not run to be described."""
+    from talm_sim.tools_env.service.app import built_in_specs
+
+    specs: Mapping[str, ToolSpec] = recorded.library.tool_specs()
+    return specs if all(name in specs for names in named for name in names) else built_in_specs()
 
 
 def _check(scenarios: Sequence[Scenario], environment: Environment, job: Job[TalmOptions]) -> None:

@@ -6,6 +6,7 @@ import signal
 import threading
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from talm_sim.config import GEN, option
@@ -15,6 +16,7 @@ from talm_sim.scenarios.load import read_scenario
 from talm_sim.scenarios.when2call import TASK, LineKind, kind_of, rough_length, scenario_of
 from talm_sim.tasks.base import Job, Opened, RunView, Task
 from talm_sim.tasks.beside import Beside
+from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.options import PromptOptions
 from talm_sim.tasks.when2call import measures, sections
 from talm_sim.types import Choice, Scenario, Summary
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from talm_sim.agent.context import EpisodeContext
     from talm_sim.agent.templates import Template
     from talm_sim.models.base import Model
+    from talm_sim.tasks.recorded import Recorded
     from talm_sim.tasks.shared import Shared
     from talm_sim.types import ModelTurn
 
@@ -93,6 +96,12 @@ class When2CallTask(Task[When2CallOptions]):
         is_text = name not in list_templates() and Path(name).is_file()
         written = Path(name).read_text(encoding="utf-8", errors="replace") if is_text else name
         return {"task": self.name, "mode": job.options.mode, "template": written, "human": False, "perturb": ()}
+
+    def bounds(self, scenarios: Sequence[Scenario], job: Job[When2CallOptions], recorded: Recorded) -> Iterator[Bound]:
+        """One request; where given answers are scored, the prompt once with each of them, and nothing is written."""
+        for scenario, bound in zip(scenarios, super().bounds(scenarios, job, recorded), strict=True):
+            scored = len(scenario.target.options) if job.options.mode == "logprob" and isinstance(scenario.target, Choice) else 0
+            yield replace(bound, input_tokens=bound.input_tokens * scored, output_tokens=0) if scored else bound
 
     def judges(self, job: Job[When2CallOptions]) -> tuple[str, ...]:
         """None where the model chooses among given answers; the rules, and with a judge model its word, where it answers freely."""

@@ -1,0 +1,68 @@
+"""`talm-sim completion`."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+
+import click
+
+from talm_sim.errors import PrerequisiteError
+
+__all__ = ["command"]
+
+_SHELLS = {"bash": ".bashrc", "zsh": ".zshrc", "fish": ""}
+"""Shell to the file it reads when it starts; fish looks for a program's script by itself."""
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(list(_SHELLS)), required=False)
+@click.option("--install", is_flag=True, help="Put the script in place, for every new shell.")
+def command(shell: str | None, install: bool) -> None:
+    """Print the script that lets a shell complete talm-sim's words, or install it.
+
+    Options, tasks, splits, models, perturbations, judges, runs and episodes are completed. Without SHELL, the one you use ($SHELL).
+    """
+    from talm_sim.cli.completing import script
+
+    used = shell or Path(os.environ.get("SHELL", "")).name
+    if used not in _SHELLS:
+        raise PrerequisiteError(f"{f'{used}: ' if used else ''}name the shell: talm-sim completion {'|'.join(_SHELLS)}")
+    text = script(used)
+    if not install:
+        click.echo(text, nl=False)
+        return
+    try:
+        written = _install(used, text)
+    except OSError as err:
+        raise PrerequisiteError(
+            f"{err.filename}: cannot be written: {err.strerror}; put what `talm-sim completion {used}` prints elsewhere."
+        ) from None
+    for path in written:
+        click.echo(path)
+    click.echo("written; it works in the next shell you open", err=True)
+
+
+def _install(shell: str, text: str) -> list[Path]:
+    """Write the script, and see that the shell reads it; returns the files that were written."""
+    home = Path.home()
+    if not _SHELLS[shell]:
+        folder = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config") / "fish" / "completions"
+        return [_written(folder / "talm-sim.fish", text)]
+    folder = Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share") / "talm-sim"
+    made = _written(folder / f"completion.{shell}", text)
+    start = (Path(os.environ.get("ZDOTDIR") or home) if shell == "zsh" else home) / _SHELLS[shell]
+    line = f". {shlex.quote(str(made))}"
+    before = start.read_text(encoding="utf-8") if start.exists() else ""
+    if line in before.splitlines():
+        return [made]
+    with start.open("a", encoding="utf-8") as file:
+        file.write(("" if not before or before.endswith("\n") else "\n") + f"{line}\n")
+    return [made, start]
+
+
+def _written(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path

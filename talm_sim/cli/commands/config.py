@@ -1,0 +1,76 @@
+"""`talm-sim config show`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from talm_sim.cli.arguments import json_option, print_json, print_list
+from talm_sim.cli.options import ConfigCommand, collect
+from talm_sim.config import Traffic
+
+__all__ = ["command"]
+
+
+@click.group()
+def command() -> None:
+    """What a run would be made with: show."""
+
+
+@command.command("show", cls=ConfigCommand)
+@json_option
+def show(*, as_json: bool, **options: Any) -> None:
+    """Print what `run` with the same options would run, and where each value comes from.
+
+    A value is the default's, a key of the --config file, a variable, an option, or decided automatically from what is recorded.
+    """
+    from talm_sim.config import RunConfig
+    from talm_sim.runs.build import plan
+    from talm_sim.runs.judging import judge_names
+    from talm_sim.runs.resolve import configure, read_config
+    from talm_sim.tasks.shared import Shared
+
+    given, origin = read_config(options.get("config"), **collect(options))
+    flag = next((f"--{way.value}" for way in Traffic if options.get(way.value)), "")
+    job, _ = plan(configure(given, {}), Shared())
+    settings = job.settings()
+    decided: Mapping[str, Any] = {
+        "tool_format": "constrained" if job.config.constrained else "native",
+        "temperature": settings.temperature,
+        "max_new_tokens": settings.max_new_tokens,
+        "judge": judge_names(job),
+    }
+    rows = []
+    for name in (*RunConfig.model_fields, *type(job.options).model_fields):
+        if name == "options":
+            continue
+        shared = name in RunConfig.model_fields
+        before = getattr(given, name) if shared else given.options.get(name, type(job.options).model_fields[name].default)
+        after = decided.get(name, getattr(job.config if shared else job.options, name))
+        place = origin.get(name, "default")
+        if place == f"--{name}" and flag and name in {"tools", "models"} and not options.get(name):
+            place = flag
+        if _plain(before) != _plain(after):
+            place = f"task {job.task.name}" if name in {"temperature", "max_new_tokens", "judge"} else "automatic"
+        rows.append({"option": name.replace("_", "-"), "value": _plain(after), "from": place})
+    if as_json:
+        print_json(rows)
+        return
+    shown = [{**row, "value": _text(row["value"])} for row in rows]
+    print_list(shown, {"option": "Option", "value": "Value", "from": "From"}, empty="")
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON holds it."""
+    return json.loads(json.dumps(value, default=str))
+
+
+def _text(value: Any) -> str:
+    if value is None or value in ([], {}):
+        return "–"
+    if isinstance(value, dict):
+        return ", ".join(f"{key}={one}" for key, one in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value).lower() if isinstance(value, bool) else str(value)

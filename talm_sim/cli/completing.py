@@ -1,0 +1,205 @@
+"""What a shell completes a word with: names of tasks, splits, models, runs, episodes and the like, and the script that asks for them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+from click.shell_completion import BashComplete, CompletionItem, add_completion_class, get_completion_class
+
+from talm_sim.config import ENV_PREFIX
+
+__all__ = ["COMPLETED", "completes", "script"]
+
+Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+PROGRAM = "talm-sim"
+VARIABLE = "_TALM_SIM_COMPLETE"
+"""Environment variable by which a shell asks."""
+_RUNS = 50
+"""The newest runs are offered; an older one is named by more of its name."""
+
+
+@add_completion_class
+class _Bash(BashComplete):
+    """Bash breaks a word at `:` and `=`, which names hold: the whole line is read, and what follows the last break is given back."""
+
+    source_template = """\
+%(complete_func)s() {
+    local IFS=$'\\n' line
+    COMPREPLY=()
+    while read -r line; do
+        case "$line" in
+            dir,*) compopt -o dirnames ;;
+            file,*) compopt -o default ;;
+            plain,*) COMPREPLY+=("${line#plain,}") ;;
+        esac
+    done < <(COMP_LINE="$COMP_LINE" COMP_POINT="$COMP_POINT" WORDBREAKS="$COMP_WORDBREAKS" %(complete_var)s=bash_complete "$1" 2>/dev/null)
+    [[ ${COMPREPLY[0]} == *[:/=] ]] && compopt -o nospace
+    return 0
+}
+complete -o nosort -F %(complete_func)s %(prog_name)s
+"""
+
+    def get_completion_args(self) -> tuple[list[str], str]:
+        """The words before the one under the cursor, and that one."""
+        from click.shell_completion import split_arg_string
+
+        line = os.environ["COMP_LINE"].encode()[: int(os.environ["COMP_POINT"])].decode(errors="ignore")
+        words = split_arg_string(line)[1:]
+        incomplete = words.pop() if words and not line[-1:].isspace() else ""
+        self._given = incomplete
+        return words, incomplete
+
+    def format_completion(self, item: CompletionItem) -> str:
+        """A line of the answer, without what of the word stands before bash's last break."""
+        value = str(item.value)
+        breaks = {char for char in ":=" if char in os.environ.get("WORDBREAKS", ":=")}
+        given = self._given.partition("=")[2] if self._given.startswith("--") else self._given
+        end = max((given.rfind(char) for char in breaks), default=-1) + 1
+        return f"{item.type},{value[end:] if value.startswith(given[:end]) else value}"
+
+
+def script(shell: str) -> str:
+    """The script that teaches a shell, `bash`, `zsh` or `fish`, to complete."""
+    from talm_sim.cli.root import root
+
+    kind = get_completion_class(shell)
+    assert kind is not None, shell
+    made = kind(root, {}, PROGRAM, VARIABLE)
+    return made.source_template % made.source_vars()
+
+
+def completes(kind: str) -> Complete:
+    """Make the function by which a parameter completes what it names, such as `run`."""
+
+    def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        # A word that cannot be completed is typed; whatever hinders it is told when the command runs.
+        with contextlib.suppress(Exception):
+            before, comma, word = incomplete.rpartition(",") if kind in _LISTS else ("", "", incomplete)
+            return [CompletionItem(before + comma + name) for name in COMPLETED[kind](context, word) if name.startswith(word)]
+        return []
+
+    return complete
+
+
+def _run_dir(context: click.Context) -> Path:
+    return Path(context.params.get("run_dir") or os.environ.get(f"{ENV_PREFIX}RUN_DIR") or "runs")
+
+
+def _task(context: click.Context) -> Any:
+    from talm_sim.config import RunConfig
+    from talm_sim.tasks.registry import find_task
+
+    return context.meta.get("task") or find_task(context.params.get("task") or str(RunConfig.model_fields["task"].default))
+
+
+def _tasks(context: click.Context, _: str) -> Iterable[str]:
+    from talm_sim.tasks.registry import list_tasks
+
+    return list_tasks()
+
+
+def _splits(context: click.Context, _: str) -> Iterable[str]:
+    return list(_task(context).splits)
+
+
+def _scenarios(context: click.Context, _: str) -> Iterable[str]:
+    task = _task(context)
+    return [scenario.id for scenario in task.read(task.splits["all"], context.params.get("scenarios") or context.params.get("file"))]
+
+
+def _tools(context: click.Context, _: str) -> Iterable[str]:
+    from talm_sim.recordings import CassetteLibrary
+
+    return sorted(CassetteLibrary().tool_specs())
+
+
+def _categories(context: click.Context, _: str) -> Iterable[str]:
+    from talm_sim.recordings import CassetteLibrary
+
+    return sorted({spec.category for spec in CassetteLibrary(context.params.get("cassettes")).tool_specs().values()})
+
+
+def _models(context: click.Context, _: str) -> Iterable[str]:
+    """Models that are recorded, the controls, and the beginnings of all others."""
+    from talm_sim.models.registry import list_providers
+    from talm_sim.recordings import CassetteLibrary
+
+    recorded = {one.model for one in CassetteLibrary(context.params.get("cassettes")).describe()} - {"tools"}
+    for one in list_providers():
+        names = one.form.partition("/")[2].split("|")
+        yield from (f"{one.name}/{name}" for name in names if name == name.lower()) if len(names) > 1 else ()
+        yield from (f"{one.name}/{service}/" for service in one.found)
+        yield f"{one.name}/"
+    yield from sorted(recorded)
+
+
+def _providers(context: click.Context, _: str) -> Iterable[str]:
+    from talm_sim.models.registry import list_providers
+
+    return [one.name for one in list_providers()]
+
+
+def _perturbations(context: click.Context, word: str) -> Iterable[str]:
+    from talm_sim.tools_env.perturbations import PERTURBATIONS
+
+    name, colon, option = word.partition(":")
+    if not colon:
+        return PERTURBATIONS.names()
+    before, equals, _ = option.rpartition("=")
+    return [f"{name}:{before}={tool}" for tool in _tools(context, "")] if before == "tool" and equals else [f"{name}:tool="]
+
+
+def _judges(context: click.Context, _: str) -> Iterable[str]:
+    from talm_sim.judges.registry import JUDGES
+
+    return JUDGES.names()
+
+
+def _responders(context: click.Context, _: str) -> Iterable[str]:
+    from talm_sim.agent.responders import RESPONDERS
+
+    return ["none", *RESPONDERS.names()]
+
+
+def _runs(context: click.Context, word: str) -> Iterable[str]:
+    from talm_sim.runs.manifest import LATEST, run_names
+
+    names = [name for name in run_names(_run_dir(context)) if name.startswith(word)]
+    return [*names[-_RUNS:], *([LATEST] if names or LATEST.startswith(word) else [])]
+
+
+def _episodes(context: click.Context, word: str) -> Iterator[str]:
+    """Runs, and behind a run's name and a colon its episodes."""
+    from talm_sim.runs.load import load_run
+
+    run, colon, _ = word.rpartition(":")
+    if not colon:
+        yield from _runs(context, word)
+        return
+    yield from (f"{run}:{name}" for name in load_run(run, _run_dir(context)).episode_ids())
+
+
+COMPLETED: dict[str, Callable[[click.Context, str], Iterable[str]]] = {
+    "task": _tasks,
+    "split": _splits,
+    "scenario": _scenarios,
+    "category": _categories,
+    "tool": _tools,
+    "model": _models,
+    "judge_model": _models,
+    "provider": _providers,
+    "perturb": _perturbations,
+    "judge": _judges,
+    "human": _responders,
+    "run": _runs,
+    "paired_run": _runs,
+    "episode": _episodes,
+}
+"""What is named, be it an option's field, to the names there are."""
+_LISTS = {"split"}
+"""Fields that take several names with commas between them."""

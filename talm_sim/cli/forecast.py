@@ -1,0 +1,70 @@
+"""What a run would ask and cost, printed instead of run; and a question before a run of unusual size."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from talm_sim.cli.arguments import confirm, print_json, print_list
+from talm_sim.cli.text import clean, count
+from talm_sim.config import RunConfig
+from talm_sim.runs.forecast import Forecast, forecast, read_prices
+
+__all__ = ["check_size", "print_forecast"]
+
+MANY = 100_000
+"""Episodes beyond which a run is asked about."""
+_EPOCHS = 20
+"""Epochs up to which no set of scenarios in use makes so many."""
+_REACHED = {"here": "in this process", "replay": "replayed", "record": "live, recorded", "live": "live"}
+
+
+def print_forecast(config: RunConfig, prices: Path | None) -> int:
+    """Print what a run would be; with display `json`, as one object."""
+    found = forecast(config, None if prices is None else read_prices(prices))
+    if config.display == "json":
+        costs = [{**asdict(cost), "bound": {key: value for key, value in asdict(cost.bound).items() if key != "last"}} for cost in found.costs]
+        print_json(
+            {"task": found.job.task.name, "groups": dict(found.groups), "epochs": config.epochs, "episodes": found.episodes, "models": costs}
+        )
+        return 0
+    print_list(
+        [{"group": group, "scenarios": f"{number:,}", "episodes": f"{number * config.epochs:,}"} for group, number in found.groups.items()],
+        {"group": "Group", "scenarios": "Scenarios", "episodes": "Episodes"},
+        empty="no scenario",
+    )
+    click.echo()
+    for line in _lines(found, priced=prices is not None):
+        click.echo(clean(line))
+    click.echo("nothing was run; at most: every turn used, each result of a tool as long as one may be; retries come on top", err=True)
+    return 0
+
+
+def _lines(found: Forecast, *, priced: bool) -> list[str]:
+    lines = [f"task {found.job.task.name}: {count(found.episodes, 'episode')}"]
+    for cost in found.costs:
+        bound = cost.bound
+        lines.append(f"{cost.role} {cost.model}, {_REACHED[cost.traffic]}: {bound.least:,} to {bound.most:,} requests")
+        if cost.traffic in {"live", "record"}:
+            lines.append(f"  at most {bound.input_tokens:,} tokens in, {bound.output_tokens:,} out{_price(cost.money) if priced else ''}")
+    return lines
+
+
+def _price(money: float | None) -> str:
+    return "" if money is None else f": {money:,.2f} at the prices given"
+
+
+def check_size(config: RunConfig, yes: bool) -> None:
+    """Ask before a run of very many episodes begins; where nobody is there to ask, refuse it.
+
+    Raises:
+        PrerequisiteError: Nobody is there to ask, and `--yes` was not given.
+        click.Abort: The answer is no.
+    """
+    if yes or config.epochs <= _EPOCHS:
+        return
+    episodes = forecast(config).episodes
+    if episodes > MANY:
+        confirm(f"--epochs {config.epochs}: this is a run of {episodes:,} episodes; go on?", yes)

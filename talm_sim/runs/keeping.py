@@ -1,0 +1,86 @@
+"""What becomes of a stored run: another name, or its end. The controls beside it go with it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from talm_sim.errors import PrerequisiteError
+from talm_sim.runs.load import StoredRun
+from talm_sim.runs.manifest import MANIFEST, check_name, read_manifest, run_names
+from talm_sim.tasks import PairedOptions
+
+__all__ = ["controls_of", "delete_run", "paired_with", "rename_run"]
+
+
+def controls_of(path: Path) -> list[Path]:
+    """The control models' runs that lie beside a run."""
+    return [path.parent / name for name in run_names(path.parent) if name.startswith(f"{path.name}.sim-")]
+
+
+def paired_with(path: Path) -> Iterator[str]:
+    """Names of the runs beside it that are compared with a run."""
+    for name in run_names(path.parent):
+        with contextlib.suppress(PrerequisiteError):  # one that cannot be read is compared with nothing
+            options = StoredRun(path.parent / name).job.options
+            if isinstance(options, PairedOptions) and options.paired_run in (Path(path.name), path):
+                yield name
+
+
+def delete_run(path: Path) -> None:
+    """Delete a run and its controls.
+
+    Raises:
+        PrerequisiteError: A process runs one of them, or it cannot be deleted.
+    """
+    for one in (every := [*controls_of(path), path]):
+        _check_free(one)
+    for one in every:
+        grave = one.parent / f".{one.name}.{secrets.token_hex(4)}"  # hidden at once: a kill leaves no half run in sight
+        with _telling(one):
+            os.rename(one, grave)
+            shutil.rmtree(grave)
+
+
+def rename_run(path: Path, name: str) -> Path:
+    """Give a run, and with it its controls, another name; returns the new place.
+
+    Raises:
+        PrerequisiteError: It is no name or is taken, or a process runs one of them.
+    """
+    check_name(name, "runs rename")
+    moves = [(one, path.parent / f"{name}{one.name.removeprefix(path.name)}") for one in (*controls_of(path), path)]
+    for one, target in moves:
+        _check_free(one)
+        if target.exists():
+            raise PrerequisiteError(
+                f"{target}: a run of this name exists; choose another name, or delete it with: talm-sim runs delete {target.name}"
+            )
+    for one, target in moves:
+        manifest = read_manifest(one).model_copy(update={"id": target.name})
+        with _telling(one):
+            draft = one / f".{MANIFEST}"
+            draft.write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8")
+            os.rename(one, target)
+            os.replace(target / draft.name, target / MANIFEST)
+    return moves[-1][1]
+
+
+def _check_free(path: Path) -> None:
+    owner = None
+    with contextlib.suppress(PrerequisiteError):  # a damaged run is run by nobody
+        owner = StoredRun(path).owner
+    if owner is not None:
+        raise PrerequisiteError(f"{path}: is being run by process {owner.pid} on {owner.host}; wait for it or stop it, then try again.")
+
+
+@contextlib.contextmanager
+def _telling(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as err:
+        raise PrerequisiteError(f"{path}: cannot be changed ({err.strerror}); see who may write there.") from None

@@ -1,0 +1,49 @@
+"""What an episode may cost, before it is run: requests and tokens, at least and at most."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["RESULT_TOKENS", "Bound", "most_tokens"]
+
+_BYTES = 2
+"""Bytes of UTF-8 a token stands for at the least: English prose has four, JSON three, Chinese two or more."""
+RESULT_TOKENS = 4_000
+"""Of a tool's result, which is cut at 8,000 characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What one episode, or many, may cost the model.
+
+    Attributes:
+        least: Requests, where the model ends as soon as it may.
+        most: Requests, retries aside.
+        input_tokens: At most, all requests together.
+        output_tokens: At most, all requests together.
+        last: Of the input tokens, those of the last request: a judge reads about as much.
+    """
+
+    least: int = 0
+    most: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    last: int = 0
+
+    def __add__(self, other: Bound) -> Bound:
+        return Bound(
+            self.least + other.least,
+            self.most + other.most,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.last + other.last,
+        )
+
+    def times(self, number: int) -> Bound:
+        """The bound of so many alike."""
+        return Bound(self.least * number, self.most * number, self.input_tokens * number, self.output_tokens * number, self.last * number)
+
+
+def most_tokens(*texts: str) -> int:
+    """Tokens that texts have at most, whatever the tokenizer."""
+    return sum(-(-len(text.encode("utf-8", "replace")) // _BYTES) for text in texts)

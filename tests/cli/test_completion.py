@@ -1,0 +1,135 @@
+"""Shells complete what is named: through Click in this process, and once through a real bash."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.shell_completion import ShellComplete
+
+from talm_sim.cli import main
+from talm_sim.cli.completing import COMPLETED, VARIABLE, completes
+from talm_sim.cli.root import root
+
+
+def offered(line: str) -> list[str]:
+    """What is offered for the last word of a command line."""
+    *words, incomplete = line.split(" ")[1:]
+    return [str(item.value) for item in ShellComplete(root, {}, "talm-sim", VARIABLE).get_completions(words, incomplete)]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("talm-sim ru", ["run", "runs"]),
+        ("talm-sim run --scena", ["--scenario", "--scenarios"]),
+        ("talm-sim run --task ", ["talm", "when2call"]),
+        ("talm-sim run --split un", ["underspecified", "unavailable"]),
+        ("talm-sim run --split perfect,no", ["perfect,non-replaceable", "perfect,no-tools"]),
+        ("talm-sim run --task when2call --split=re", ["request_for_info"]),
+        ("talm-sim run --model sim/o", ["sim/oracle"]),
+        ("talm-sim run --model openai-api/v", ["openai-api/vllm/smollm2-135m"]),
+        ("talm-sim run --judge-model ant", ["anthropic/"]),
+        ("talm-sim run --perturb http-5", ["http-500", "http-503"]),
+        ("talm-sim run --perturb timeout:tool=find_h", ["timeout:tool=find_holiday"]),
+        ("talm-sim run --judge behaviour-", ["behaviour-llm"]),
+        ("talm-sim run --human re", ["recorded"]),
+        ("talm-sim run --category cal", ["calendar"]),
+        ("talm-sim run --scenario calendar-02.perf", []),
+        ("talm-sim run --scenario calendar-02.no", ["calendar-02.no-tools"]),
+        ("talm-sim run --tools r", ["replay", "record"]),
+        ("talm-sim run --paired-run a", ["a-run"]),
+        ("talm-sim report ", ["a-run", "latest"]),
+        ("talm-sim report a-run lat", ["latest"]),
+        ("talm-sim resume a", ["a-run"]),
+        ("talm-sim judge a", ["a-run"]),
+        ("talm-sim show a", ["a-run"]),
+        ("talm-sim show a-run:perfect-", ["a-run:perfect-0", "a-run:perfect-1"]),
+        ("talm-sim show latest:lacking-0", ["latest:lacking-0"]),
+        ("talm-sim tasks show w", ["when2call"]),
+        ("talm-sim tools show find_h", ["find_holiday"]),
+        ("talm-sim tools list --category wea", ["weather"]),
+        ("talm-sim perturbations show ma", ["malformed-body", "mask"]),
+        ("talm-sim scenarios show calendar-02.no", ["calendar-02.no-tools"]),
+        ("talm-sim scenarios list --split perfect,under", ["perfect,underspecified"]),
+        ("talm-sim completion ", ["bash", "zsh", "fish"]),
+    ],
+)
+def test_names_are_completed(stored: Path, line: str, expected: list[str]) -> None:
+    assert offered(line) == expected
+
+
+def test_the_directory_of_runs_is_the_one_given(stored: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    assert offered("talm-sim report --run-dir elsewhere a") == []
+    assert offered(f"talm-sim report --run-dir {stored.parent} a") == ["a-run"]
+
+
+def test_what_hinders_a_completion_is_not_told(stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert offered("talm-sim run --config nosuch.toml --split pe") == ["perfect"]
+    assert offered("talm-sim show nosuch:e") == []
+    assert offered("talm-sim run --task nosuch --epochs ") == []
+    monkeypatch.setitem(COMPLETED, "task", lambda *_: 1 / 0)
+    assert offered("talm-sim run --task t") == []
+    assert completes("nosuch")(None, None, "") == []  # type: ignore[arg-type]
+
+
+def program(folder: Path) -> dict[str, str]:
+    """An environment in which `talm-sim` is this checkout's."""
+    folder.mkdir()
+    file = folder / "talm-sim"
+    file.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m talm_sim "$@"\n')
+    file.chmod(file.stat().st_mode | stat.S_IXUSR)
+    root_folder = str(Path(__file__).parents[2])
+    return os.environ | {"PATH": f"{folder}:{os.environ['PATH']}", "PYTHONPATH": root_folder, "SHELL": "/bin/bash"}
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+def test_a_real_bash_completes_after_one_command(stored: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / ".bashrc").write_text("# mine")
+    environ = program(tmp_path / "bin") | {"HOME": str(home)}
+    environ.pop("XDG_DATA_HOME", None)
+    for _ in range(2):  # installed again, it stands there once
+        done = subprocess.run(["talm-sim", "completion", "--install"], env=environ, capture_output=True, text=True, check=True)
+    script = home / ".local/share/talm-sim/completion.bash"
+    assert done.stdout == f"{script}\n"
+    assert (home / ".bashrc").read_text() == f"# mine\n. {script}\n"
+    words = {
+        "talm-sim run --split perfect,un": "perfect,underspecified perfect,unavailable",
+        "talm-sim run --split=underspec": "underspecified",
+        "talm-sim show a-run:perfect-": "perfect-0 perfect-1",  # bash keeps what stands before the colon
+        "talm-sim run --perturb timeout:tool=find_h": "find_holiday",
+    }
+    asks = "\n".join(
+        f'COMP_LINE="{line}" COMP_POINT={len(line)} COMP_WORDS=({line}); _talm_sim_completion talm-sim x y; echo "${{COMPREPLY[*]}}"'
+        for line in words
+    )
+    code = f"source ~/.bashrc; complete -p talm-sim\n{asks}"
+    found = subprocess.run(["bash", "--norc", "-c", code], env=environ, capture_output=True, text=True, check=True, cwd=stored.parent.parent)
+    assert found.stdout.splitlines() == ["complete -o nosort -F _talm_sim_completion talm-sim", *words.values()]
+    assert found.stderr == ""
+
+
+def test_each_shell_has_a_script_and_another_is_named(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for shell in ("bash", "zsh", "fish"):
+        assert main(["completion", shell]) == 0
+        assert VARIABLE in capsys.readouterr().out
+    monkeypatch.setenv("SHELL", "/bin/tcsh")
+    assert main(["completion"]) == 2
+    assert capsys.readouterr().err == "talm-sim: error: tcsh: name the shell: talm-sim completion bash|zsh|fish\n"
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    assert main(["completion", "fish", "--install"]) == 0
+    assert (tmp_path / ".config/fish/completions/talm-sim.fish").is_file()
+    (tmp_path / ".zshrc").mkdir()
+    assert main(["completion", "zsh", "--install"]) == 2
+    assert ".zshrc: cannot be written: Is a directory; put what" in capsys.readouterr().err

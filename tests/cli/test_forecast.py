@@ -1,0 +1,123 @@
+"""`config show` and `run --dry-run`: what would be run, where it comes from, what it may cost. Nothing runs, no key is needed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from talm_sim import run
+from talm_sim.config import RunConfig
+from talm_sim.runs.forecast import forecast
+
+Talm = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+
+
+def origins(talm: Talm, *options: str) -> dict[str, tuple[Any, str]]:
+    code, out, err = talm("config", "show", *options, "--json")
+    assert (code, err) == (0, "")
+    return {row["option"]: (row["value"], row["from"]) for row in json.loads(out)}
+
+
+def test_each_value_says_where_it_comes_from(talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("p.toml").write_text('split = ["perfect", "no-tools"]\nseed = 1\n[talm]\nturn-limit = 3\n')
+    monkeypatch.setenv("TALM_SIM_SEED", "2")
+    found = origins(talm, "--config", "p.toml", "--epochs", "4", "--replay")
+    assert found["split"] == ("perfect,no-tools", "p.toml: split")
+    assert found["turn-limit"] == (3, "p.toml: talm.turn-limit")
+    assert found["seed"] == (2, "TALM_SIM_SEED")
+    assert found["epochs"] == (4, "--epochs")
+    assert found["models"] == found["tools"] == ("replay", "--replay")
+    assert found["human"] == ("recorded", "automatic")
+    assert found["tool-format"] == ("constrained", "automatic")
+    assert (found["temperature"], found["judge"]) == ((1.0, "task talm"), (["reference"], "task talm"))
+    assert found["limit"] == (None, "default")
+
+
+def test_automatic_values_and_the_page(talm: Talm) -> None:
+    found = origins(talm, "--task", "when2call", "--mode", "judge", "--model", "openai/gpt-4o", "--tools", "live")
+    assert found["models"] == ("live", "automatic")
+    assert found["mode"] == ("judge", "--mode")
+    assert found["judge"] == (["behaviour"], "task when2call")
+    code, out, _ = talm("config", "show")
+    assert code == 0
+    assert any(line.split() == ["tools", "replay", "automatic"] for line in out.splitlines())
+    assert talm("config", "show", "--split", "perfct")[2].endswith("Did you mean 'perfect'?\n")
+
+
+def test_a_dry_run_runs_nothing_and_needs_no_key(talm: Talm) -> None:
+    Path("prices.toml").write_text('"openai/gpt-4o" = {input = 2.5, output = 10}\n')
+    code, out, err = talm("run", "--dry-run", "--model", "openai/gpt-4o", "--split", "perfect,no-tools", "--prices", "prices.toml")
+    assert code == 0
+    assert "nothing was run" in err
+    assert not Path("runs").exists()
+    lines = [line.split() for line in out.splitlines()]
+    assert ["perfect", "72", "72"] in lines
+    assert ["no-tools", "72", "72"] in lines
+    assert "agent openai/gpt-4o, live: 216 to 864 requests" in out  # two questions and five turns; five turns
+    assert "at the prices given" in out
+
+
+def test_a_dry_run_as_data(talm: Talm) -> None:
+    code, out, _ = talm("run", "--dry-run", "--display", "json", "--model", "openai/gpt-4o", "--judge-model", "openai/o3", "--epochs", "2")
+    found = json.loads(out)
+    assert (code, found["episodes"], found["epochs"]) == (0, 576, 2)
+    agent, judge = found["models"]
+    assert (agent["role"], agent["traffic"], agent["money"]) == ("agent", "live", None)
+    assert (judge["model"], judge["role"], judge["bound"]["most"]) == ("openai/o3", "judge", 576 * 7)  # five votes, and both orders
+
+
+@pytest.mark.parametrize("options", [{}, {"model": "sim/eager"}, {"model": "sim/asker", "human": "simulated"}])
+def test_no_run_exceeds_its_bound(options: dict[str, Any]) -> None:
+    """A recording of a real model tells its tokens; a control its turns."""
+    config = RunConfig(**options, split="perfect,underspecified", limit="6")
+    bound = forecast(config).costs[0].bound
+    episodes = list(run(config).episodes())
+    requests = sum(len(episode.model_turns) + len(episode.awareness) for episode in episodes)
+    assert bound.least <= requests <= bound.most
+    assert sum(episode.usage.input_tokens for episode in episodes) <= bound.input_tokens
+    assert sum(episode.usage.output_tokens for episode in episodes) <= bound.output_tokens
+
+
+def test_what_is_replayed_or_runs_here_costs_nothing() -> None:
+    assert [cost.money for cost in forecast(RunConfig(limit="1"), {}).costs] == [0.0]
+    found = forecast(RunConfig(task="when2call", model="sim/oracle", limit="1"), {}).costs[0]
+    assert (found.traffic, found.money, found.bound.output_tokens) == ("here", 0.0, 0)
+    judged = forecast(RunConfig(task="when2call", model="openai/gpt-4o", mode="judge", limit="1")).costs[0].bound
+    assert (judged.least, judged.most) == (3, 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('"openai/gpt-4" = {input = 1, output = 2}', "--prices: no price of openai/gpt-4o. Did you mean 'openai/gpt-4'?"),
+        ('"openai/gpt-4o" = 3', 'write the price of a million tokens: "openai/gpt-4o" = {input = 2.5, output = 10}'),
+        ('"openai/gpt-4o" = {input = -1, output = 2}', "write the price of a million tokens"),
+        ('"openai/gpt-4o" = {input = true, output = 2}', "write the price of a million tokens"),
+        ('"openai/gpt-4o" = {input = 1}', "write the price of a million tokens"),
+        ("x", "not valid TOML"),
+        ("", "--prices: no price of openai/gpt-4o."),
+    ],
+)
+def test_a_wrong_price_file_is_one_line(talm: Talm, text: str, message: str) -> None:
+    Path("p.toml").write_text(text)
+    code, out, err = talm("run", "--dry-run", "--model", "openai/gpt-4o", "--prices", "p.toml")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert message in err
+
+
+def test_a_run_of_very_many_episodes_is_asked_about(talm: Talm) -> None:
+    code, _, err = talm("run", "--epochs", "100000000")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "--epochs 100000000: this is a run of 28,800,000,000 episodes; go on? Nobody is here to ask; add --yes." in err
+    assert talm("run", "--epochs", "30", "--split", "perfect", "--limit", "1", "--model", "sim/oracle")[0] == 0
+    assert talm("run", "--prices", "p.toml")[2] == "talm-sim: error: --prices goes with --dry-run.\n"

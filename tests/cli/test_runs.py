@@ -1,0 +1,110 @@
+"""`runs list|delete|rename`: what a directory of runs looks like, and what becomes of a run."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from talm_sim import run
+from talm_sim.cli import main
+from talm_sim.runs.load import list_runs, load_run
+from talm_sim.runs.store import RunStore
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A run of a real model's recording, a control beside it, one compared with it, and one that waits for a person."""
+    monkeypatch.chdir(tmp_path)
+    shared: dict[str, Any] = {"limit": "1"}
+    run(**shared, run_id="20260102-030405-smollm2-135m-all")
+    run(**shared, model="sim/oracle", run_id="20260102-030405-smollm2-135m-all.sim-oracle")
+    run(**shared, split="no-tools", model="sim/oracle", run_id="compared", paired_run=Path("20260102"))
+    run(**shared, split="underspecified", model="sim/asker", human="terminal", run_id="a-name-that-is-very-long-indeed")
+    return tmp_path / "runs"
+
+
+def test_the_list_fits_80_columns_and_says_how_each_run_stands(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["runs", "list"]) == 0
+    head, *lines = capsys.readouterr().out.splitlines()
+    assert head.split() == ["Run", "When", "Task", "Model", "Split", "Human", "Done", "Result"]
+    assert max(map(len, lines)) <= 80
+    assert re.match(r"20260102-030405 +\d+ s +talm smollm2-135m all +recorded +5/5 +PR \.00$", lines[0])
+    assert lines[1].startswith("  .sim-oracle   ")
+    waiting = next(number for number, line in enumerate(lines) if line.startswith("a-name-that-is-"))
+    assert " 0/1 " in lines[waiting]
+    assert "1 waiting" in " ".join(lines[waiting:])
+    for name in (line.split()[0] for line in lines if line[0] != " "):
+        assert load_run(name, runs).path.parent == runs  # what is shown can be typed
+
+
+def test_json_holds_everything(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["runs", "list", "--json"]) == 0
+    first = json.loads(capsys.readouterr().out)[0]
+    assert (first["task"], first["split"], first["failed"], first["waiting"]) == ("talm", "all", 0, 0)
+    assert first["rate"] == {"name": "pass_rate", "head": "PR", "value": 0.0, "low": 0.0, "high": first["rate"]["high"], "k": 0, "n": 5}
+
+
+def test_a_run_of_an_earlier_version_has_no_rate_until_it_is_judged(runs: Path) -> None:
+    with sqlite3.connect(runs / "compared" / "run.db") as conn:
+        conn.execute("DELETE FROM meta WHERE key = 'first_measure'")
+    info = next(info for info in list_runs(runs) if info.id == "compared")
+    assert (info.rate, info.finished) == (None, 1)
+    assert main(["judge", "compared"]) == 0
+    assert load_run("compared").first_measure is not None
+
+
+def test_many_runs_are_listed_at_once(runs: Path) -> None:
+    """The rate is stored, and one connection reads it all: no episode is looked at."""
+    load_run("compared")
+    with sqlite3.connect(runs / "compared" / "run.db") as conn:
+        conn.execute("UPDATE episodes SET body = x'00'")
+    begun = time.perf_counter()
+    for _ in range(25):
+        assert [info.problem for info in list_runs(runs)] == [""] * 4
+    assert time.perf_counter() - begun < 10
+
+
+def test_a_run_is_deleted_with_its_controls_once_it_is_said_twice(
+    runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["runs", "delete", "2026"]) == 2
+    err = capsys.readouterr().err
+    assert "compared is compared with it, and will have no pairs" in err
+    assert (
+        "delete 2 runs (20260102-030405-smollm2-135m-all, 20260102-030405-smollm2-135m-all.sim-oracle)? Nobody is here to ask; add --yes."
+        in err
+    )
+    assert len(list_runs(runs)) == 4
+    assert main(["runs", "delete", "2026", "latest", "--yes"]) == 0
+    assert [info.id for info in list_runs(runs)] == ["compared"]
+    assert sorted(path.name for path in runs.iterdir()) == ["compared"]
+    assert main(["runs", "delete", "nosuch", "--yes"]) == 2
+
+
+def test_a_run_keeps_its_controls_when_it_is_renamed(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["runs", "rename", "2026", "mine"]) == 0
+    out, err = capsys.readouterr()
+    assert out == "runs/mine\n"
+    assert err == "compared is compared with it by its old name; say the new one with: talm-sim judge compared --paired-run mine\n"
+    assert {info.id for info in list_runs(runs)} == {"mine", "mine.sim-oracle", "compared", "a-name-that-is-very-long-indeed"}
+    assert load_run("mine").id == "mine"
+    assert main(["judge", "compared", "--paired-run", "mine"]) == 0
+    assert main(["resume", "mine"]) == 0
+    capsys.readouterr()
+    for name, said in (("compared", "exists; choose another name"), ("latest", "names the newest run"), ("a/b", "is no run name")):
+        assert main(["runs", "rename", "mine", name]) == 2
+        assert said in capsys.readouterr().err
+
+
+async def test_a_run_in_the_hands_of_a_process_is_left_alone(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    async with RunStore.open(runs / "compared"):
+        for line in (["delete", "compared", "--yes"], ["rename", "compared", "other"]):
+            assert main(["runs", *line]) == 2
+            assert "is being run by process" in capsys.readouterr().err
+    assert main(["runs", "delete", "compared", "--yes"]) == 0
