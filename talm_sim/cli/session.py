@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from talm_sim.cli.arguments import command_line, short_name
-from talm_sim.cli.blocks import FAILED, block_of, judge_hint, summary_records
+from talm_sim.cli.blocks import FAILED, judge_hint, summary_records
 from talm_sim.cli.console import stderr, stdout
 from talm_sim.cli.layout import Block
 from talm_sim.cli.logs import logging_to
@@ -92,18 +92,18 @@ def talk_of(overrides: Mapping[str, Any]) -> RunConfig:
     return RunConfig(**{name: overrides[name] for name in ("display", "quiet", "log_level", "against") if name in overrides})
 
 
-def print_result(runs: Sequence[StoredRun], config: RunConfig) -> int:
+def print_result(runs: Sequence[StoredRun], blocks: Sequence[Block], config: RunConfig) -> int:
     """Print the table of a run and those beside it (with display `json`, as the last line of the stream), then where to look next.
 
     Args:
         runs: The run, then those beside it.
+        blocks: They, as blocks of the table.
         config: How to show it; what was run, each run knows.
 
     Returns:
         The exit code: 1 where episodes failed, or where all there are wait for an answer.
     """
     stored = runs[0]
-    blocks = [block_of(one, against=config.against, on_screen=not config.quiet) for one in runs]
     if config.display == "json":
         groups = summary_records(runs, config.against)
         JsonDisplay.write({"event": "summary", "run": stored.id, "path": str(stored.path), "groups": groups})
