@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -214,12 +215,23 @@ def _failure_of(error: Exception) -> _Failure:
             return _Failure("no answer in time", retryable=True)
         if isinstance(cause, _BROKEN_LINE):
             mend = "server" if isinstance(cause, _NO_LINE) else ""
-            return _Failure(f"no connection: {cause or type(cause).__name__}", retryable=not isinstance(cause, _NEVER_MENDS), mend=mend)
+            said = _system_said(cause) or cause or type(cause).__name__
+            return _Failure(f"no connection: {said}", retryable=not isinstance(cause, _NEVER_MENDS), mend=mend)
     for cause in chain:
         if isinstance(cause, json.JSONDecodeError | UnicodeDecodeError):
             return _no_json(getattr(cause, "doc", ""), "no JSON")
     # The SDKs wrap whatever a transport raises; what is left is a bug, and is to be seen as one.
     raise chain[-1]
+
+
+def _system_said(error: BaseException | None) -> str:
+    """What the operating system said of a connection: "Connection refused", where libraries say that all attempts failed."""
+    said = ""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno:
+            said = os.strerror(error.errno) if error.errno > 0 else str(error.strerror)
+        error = error.__cause__ or error.__context__  # also where a library says that it was not to be seen
+    return said
 
 
 def _status_failure(response: httpx2.Response) -> _Failure:
