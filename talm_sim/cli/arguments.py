@@ -18,6 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from talm_sim.cli.console import print_page
+from talm_sim.cli.lazy import completed
 from talm_sim.cli.text import clean
 from talm_sim.errors import PrerequisiteError
 
@@ -37,18 +38,6 @@ __all__ = [
 ]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-
-
-def completed(kind: str) -> Callable[[click.Context, click.Parameter, str], Any]:
-    """How a parameter completes what it names; see `talm_sim.cli.completing`, which is imported when a shell asks."""
-
-    def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> Any:
-        from talm_sim.cli.completing import completes
-
-        return completes(kind)(context, parameter, incomplete)
-
-    return complete
-
 
 run_argument = click.argument("run", metavar="RUN", shell_complete=completed("run"))
 """A run's name, the beginning of it, `latest`, or its directory."""

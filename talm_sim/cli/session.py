@@ -141,7 +141,7 @@ def _say_what_next(stored: StoredRun, failures: int, *, quiet: bool) -> bool:
     lines = [""]
     if failures:
         first = next(episode for episode in stored.episodes() if episode.termination.value in FAILED)
-        again = "" if first.termination.value not in AGAIN else f"\ntry them again with: talm-sim resume {path}"
+        again = f"\ntry them again with: talm-sim resume {path}" if stored.terminations.keys() & set(AGAIN) else ""
         lines.append(f"{count(failures, 'episode')} failed, such as {first.id}: {one_line(first.error, 300)}{again}")
     waiting, finished = stored.pending(), stored.finished
     if waiting:
