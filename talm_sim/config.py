@@ -234,6 +234,7 @@ class RunConfig(OptionsModel):
     timeout: float = option(600.0, OPE, "Seconds one request may take.", metavar="S", gt=0)
     fail_fast: bool = option(True, OPE, "Go on though the first requests are refused.")
     controls: bool = option(False, OPE, "Print the control models' rows as well.")
+    blind: bool = option(False, OPE, "Hide from the person what the user knows.")
     display: Literal["full", "plain", "json", "none"] = option("full", OPE, "full, plain, json or none.", metavar="NAME")
     quiet: bool = option(False, OPE, "No progress, legend or hints.", flag="-q")
     log_level: LogLevel | None = option(None, OPE, "debug, info, warning or error.", metavar="NAME")

@@ -27,6 +27,7 @@ __all__ = [
     "completed",
     "confirm",
     "json_option",
+    "one_run_argument",
     "plugin_option",
     "print_csv",
     "print_json",
@@ -40,6 +41,8 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 run_argument = click.argument("run", metavar="RUN", shell_complete=completed("run"))
 """A run's name, the beginning of it, `latest`, or its directory."""
+one_run_argument = click.argument("run", metavar="[RUN]", required=False, shell_complete=completed("run"))
+"""The same, where it may be left out: the only run that wants what the command does is meant."""
 run_dir_option = click.option(
     "--run-dir",
     type=click.Path(path_type=Path),

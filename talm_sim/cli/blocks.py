@@ -10,12 +10,12 @@ from typing import Any
 from talm_sim.cli.arguments import short_name
 from talm_sim.cli.layout import Block, once
 from talm_sim.cli.text import count
-from talm_sim.config import Traffic
+from talm_sim.config import RunConfig, Traffic
 from talm_sim.runs.load import StoredRun
 from talm_sim.tasks import AgentOptions
 from talm_sim.types import Summary, Termination
 
-__all__ = ["FAILED", "block_of", "judge_hint", "summary_records"]
+__all__ = ["FAILED", "block_of", "blocks_of", "judge_hint", "summary_records"]
 
 FAILED = tuple(end.value for end in Termination if end.failed)
 """Terminations that mean a run did not do what it should have."""
@@ -53,6 +53,11 @@ def block_of(stored: StoredRun, *, against: str | None = None, on_screen: bool =
     beside = job.task.beside(stored) if against == "paper" or (on_screen and _shipped(stored)) else None
     paper = beside.rows(summary.group for summary in summaries if summary.n) if beside else None
     return Block(title, summaries, notes, control, terms, paper)
+
+
+def blocks_of(runs: Sequence[StoredRun], config: RunConfig) -> list[Block]:
+    """Runs as a person is to see them who gave these options."""
+    return [block_of(one, against=config.against, on_screen=not config.quiet) for one in runs]
 
 
 def summary_records(runs: Sequence[StoredRun], against: str | None) -> list[dict[str, Any]]:

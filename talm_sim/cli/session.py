@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from talm_sim.cli.arguments import command_line, short_name
-from talm_sim.cli.blocks import FAILED, block_of, judge_hint, summary_records
+from talm_sim.cli.blocks import FAILED, judge_hint, summary_records
 from talm_sim.cli.console import stderr, stdout
 from talm_sim.cli.layout import Block
 from talm_sim.cli.logs import logging_to
@@ -62,7 +62,7 @@ def watching(config: RunConfig, again: str = "") -> Iterator[Session]:
     # What a program reads is no talk.
     name = "none" if config.quiet and config.display != "json" else config.display
     display = open_display(name, console, logged=config.log_level in ("debug", "info"))
-    session = Session(display, TerminalResponder(display, console))
+    session = Session(display, TerminalResponder(display, console, plain=config.display == "plain"))
     try:
         with ExitStack() as stack:
             stack.enter_context(logging_to(console, config.log_level))
@@ -73,7 +73,11 @@ def watching(config: RunConfig, again: str = "") -> Iterator[Session]:
         session.interrupted = True
         if display.started and not again:
             again = shlex.join(["talm-sim", "resume", short_name(Path(display.started.path))])
-        click.echo(f"\ninterrupted; {f'all that is finished is kept. Continue with: {again}' if again else 'nothing had begun'}", err=True)
+        done = f"{display.finished:,} of {count(display.started.total, 'episode')} finished" if display.started else ""
+        kept = ", ".join(filter(None, (done, session.ask.counts())))
+        click.echo(f"\ninterrupted: {kept}; all of it is kept." if kept else "\ninterrupted: nothing had begun", err=True)
+        if again:
+            click.echo(f"Continue with: {again}", err=True)
 
 
 def print_blocks(blocks: Sequence[Block], *, explained: bool = True) -> None:
@@ -88,18 +92,18 @@ def talk_of(overrides: Mapping[str, Any]) -> RunConfig:
     return RunConfig(**{name: overrides[name] for name in ("display", "quiet", "log_level", "against") if name in overrides})
 
 
-def print_result(runs: Sequence[StoredRun], config: RunConfig) -> int:
+def print_result(runs: Sequence[StoredRun], blocks: Sequence[Block], config: RunConfig) -> int:
     """Print the table of a run and those beside it (with display `json`, as the last line of the stream), then where to look next.
 
     Args:
         runs: The run, then those beside it.
+        blocks: They, as blocks of the table.
         config: How to show it; what was run, each run knows.
 
     Returns:
         The exit code: 1 where episodes failed, or where all there are wait for an answer.
     """
     stored = runs[0]
-    blocks = [block_of(one, against=config.against, on_screen=not config.quiet) for one in runs]
     if config.display == "json":
         groups = summary_records(runs, config.against)
         JsonDisplay.write({"event": "summary", "run": stored.id, "path": str(stored.path), "groups": groups})
@@ -137,7 +141,7 @@ def _say_what_next(stored: StoredRun, failures: int, *, quiet: bool) -> bool:
     lines = [""]
     if failures:
         first = next(episode for episode in stored.episodes() if episode.termination.value in FAILED)
-        again = "" if first.termination.value not in AGAIN else f"\ntry them again with: talm-sim resume {path}"
+        again = f"\ntry them again with: talm-sim resume {path}" if stored.terminations.keys() & set(AGAIN) else ""
         lines.append(f"{count(failures, 'episode')} failed, such as {first.id}: {one_line(first.error, 300)}{again}")
     waiting, finished = stored.pending(), stored.finished
     if waiting:

@@ -24,6 +24,7 @@ class Beside:
         measures: A measure's name to the table's column.
         groups: A group to what the keys of its rows are there, besides the model.
         models: The models shown where there is no room for all, the first ones first.
+        about: Which of the paper's tables it is, in a word or two.
     """
 
     paper: str
@@ -31,6 +32,7 @@ class Beside:
     measures: Mapping[str, str]
     groups: Mapping[str, Mapping[str, str]]
     models: Sequence[str]
+    about: str = ""
 
     def rows(self, groups: Iterable[str]) -> PaperRows:
         """The table's rows about these groups, of all models, group by group."""
@@ -44,7 +46,7 @@ class Beside:
                     values = {name: table.share(row, column) for name, column in self.measures.items()}
                     wrong = {name: one for name, column in self.measures.items() if (one := table.misprint(row, column))}
                     found.append(PaperRow(keys["model"], group, values, wrong))
-        return PaperRows(table, tuple(found), tuple(self.models))
+        return PaperRows(table, tuple(found), tuple(self.models), self.about)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +68,13 @@ class PaperRows:
     table: PublishedTable
     rows: tuple[PaperRow, ...]
     models: tuple[str, ...]
+    about: str = ""
 
     def title(self) -> str:
         """Whose figures they are, over which data, and that they are no equals."""
         n = f" (n = {self.table.n:,})" if self.table.n else ""
-        who = f"published: {self.table.name} Table {self.table.table}, {self.table.data}{n}"
+        which = f" ({self.about})" if self.about else ""
+        who = f"published: {self.table.name} Table {self.table.table}{which}, {self.table.data}{n}"
         return f"{who}; other scenarios, other models: not comparable one to one"
 
     def name(self, row: PaperRow) -> str:

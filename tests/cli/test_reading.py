@@ -20,7 +20,7 @@ Talm = Callable[..., tuple[int, str, str]]
 
 def test_report_prints_rates_over_intervals_and_says_what_they_are(stored: Path, talm: Talm) -> None:
     code, out, err = talm("report", "a-run")
-    assert (code, err) == (0, "")
+    assert (code, err) == (0, "\nLLM judge:   talm-sim judge a-run --judge-model PROVIDER/NAME --live\n")
     lines = out.splitlines()
     assert max(map(len, lines)) <= 80
     assert lines[0].split() == ["n", "PR", "Aware", "Unexp", "Skip", "Inter"]
@@ -34,7 +34,6 @@ def test_report_prints_rates_over_intervals_and_says_what_they_are(stored: Path,
     for note in (
         "model: replayed recording; tools: replayed recording",
         "PR by judge reference",
-        "the LLM judge is not configured",
         "not scored: 1 infrastructure_error",
         "1 of 5 episodes not finished",
         "1 awareness answer neither Yes, No nor I don't know",
@@ -141,14 +140,50 @@ def test_show_lists_a_runs_episodes(stored: Path, talm: Talm) -> None:
     out = talm("show", "a-run")[1]
     assert "lacking-1" in out
     assert "infrastructure_error" in out
-    assert out.splitlines()[0].split() == ["Episode", "Ended", "Calls", "Asked", "Verdicts"]
+    assert out.splitlines()[0].split() == ["Episode", "Ended", "Calls", "Asked", "reference"]
     rows = json.loads(talm("show", "a-run", "--json")[1])
-    assert [(row["episode"], row["tools"], row["questions"], row["verdicts"]) for row in rows] == [
-        ("perfect-0", 0, 0, "reference pass"),
-        ("perfect-1", 0, 0, "reference fail"),
-        ("lacking-0", 0, 1, "reference pass"),
-        ("lacking-1", 0, 1, "reference fail"),
+    said = [(row["episode"], row["tools"], row["questions"], [(one["judge"], one["value"]) for one in row["verdicts"]]) for row in rows]
+    assert said == [
+        ("perfect-0", 0, 0, [("reference", True)]),
+        ("perfect-1", 0, 0, [("reference", False)]),
+        ("lacking-0", 0, 1, [("reference", True)]),
+        ("lacking-1", 0, 1, [("reference", False)]),
     ]
+    assert (rows[2]["query"], rows[2]["verdicts"][0]["explanation"]) == ("What is the capital? (lacking-0)", "by hand")
+
+
+def test_episodes_that_wait_are_listed_with_what_they_ask(talm: Talm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    options = ("--model", "sim/asker", "--tools", "replay", "--split", "underspecified", "--limit", "2", "--human", "terminal")
+    code, _, _ = talm("run", *options, "--run-id", "w", "--display", "none")
+    assert code == 1
+    out, rows = talm("show", "w")[1], json.loads(talm("show", "w", "--json")[1])
+    assert [(row["episode"], row["termination"], row["verdicts"]) for row in rows] == [
+        (f"calendar-0{n}.underspecified", "waiting", []) for n in (1, 2)
+    ]
+    assert rows[0]["question"].startswith("What is the date?") and rows[0]["query"].startswith("On which date does Vietnam")
+    assert "Waiting" in out and "What is the date?" in out and max(map(len, out.splitlines())) <= 80
+
+
+def test_the_awareness_question_and_the_prompt_are_told(talm: Talm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    talm("run", "--split", "underspecified", "--limit", "4-4", "--run-id", "one", "--display", "none")
+    short, full = (" ".join(talm("show", "one:calendar-04.underspecified", *more)[1].split()) for more in ((), ("--full",)))
+    for text in (short, full):
+        assert "Start with Yes, No or IDK." in text and "Prompt [system] You help a person with a request." in text
+        assert "the simulated person, recorded: does not know" in text
+    assert "--full shows all" in short and "--full shows all" not in full
+    assert "Count the working days of a country in a period" in full and "Count the working days" not in short
+    document = json.loads(talm("show", "one:calendar-04.underspecified", "--json")[1])
+    assert document["query"].startswith("How many days") and document["episode"]["awareness"][0]["question"].startswith(
+        "Request: How many days"
+    )
+
+
+def test_an_error_stands_under_a_head_of_its_own(stored: Path, talm: Talm) -> None:
+    out = talm("show", "a-run:lacking-1")[1].splitlines()
+    assert out[out.index("Error") + 1 : out.index("Error") + 3] == ["  no route", "  to the host"]
+    assert "Answer" not in out and "Answer" in talm("show", "a-run:lacking-0")[1].splitlines()
 
 
 @pytest.mark.parametrize(
@@ -189,10 +224,14 @@ def test_the_episodes_of_multiple_choice_show_right_and_chosen(talm: Talm, tmp_p
     run(RunConfig(task="when2call", model="sim/eager", limit="1", run_dir=tmp_path), run_id="c")
     code, out, err = talm("show", "c", "--run-dir", str(tmp_path))
     assert (code, err) == (0, "")
-    assert out.split()[:5] == ["Episode", "Ended", "Right", "Chosen", "Verdicts"]
+    assert out.splitlines()[0].split() == ["Episode", "Ended", "Right", "Chosen"]
     assert len(out.splitlines()) == 4 and " request " in out, "no line is broken: classes are called by their short words"
     rows = json.loads(talm("show", "c", "--run-dir", str(tmp_path), "--json")[1])
     assert {(row["right"], row["chosen"]) for row in rows} >= {("request_for_info", "tool_call"), ("tool_call", "tool_call")}
+    run(RunConfig(task="when2call", model="sim/oracle", mode="judge", limit="1", run_dir=tmp_path), run_id="free")
+    out = talm("show", "free", "--run-dir", str(tmp_path))[1]
+    assert out.splitlines()[0].split() == ["Episode", "Ended", "Right", "Chosen", "behaviour"]
+    assert len(out.splitlines()) == 4 and max(map(len, out.splitlines())) <= 80, "an id of 36 letters and a verdict fit a line"
 
 
 def test_the_command_that_is_suggested_can_be_pasted(talm: Talm, tmp_path: Path) -> None:

@@ -163,7 +163,7 @@ def choice_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_report_writes_page_and_picture_of_runs_of_any_task(choice_run: Path, stored: Path, talm: Talm) -> None:
     code, out, err = talm("report", "a-run", "c-run", "--html", "page.html", "--picture", "new/matrix.svg")
-    assert (code, out, err) == (0, "", "written: page.html\nwritten: new/matrix.svg\n")
+    assert (code, out, err) == (0, "", "written: page.html\nmade: new\nwritten: new/matrix.svg\n")
     text = Seen(Path("page.html").read_text(encoding="utf-8")).text
     assert "control: sim/<i>me</i> a script, no language model" in text and "openai/some" in text and "underspecified" in text
     assert "sim/&lt;i&gt;me" in Path("new/matrix.svg").read_text(encoding="utf-8")
@@ -179,9 +179,39 @@ def test_report_leaves_the_old_page_where_the_new_one_fails(
     code, out, err = talm("report", "a-run", "--html", "page.html", "--picture", "matrix.gif")
     assert (code, out) == (2, "") and "must end in .png or .svg" in err and err.count("\n") == 1
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert talm("report", "c-run", "--html", "page.html")[2] == f"talm-sim: error: matplotlib is not installed: {pip_install('report')}.\n"
+    assert talm("report", "c-run", "--picture", "matrix.svg")[0] == 2
     assert Path("page.html").read_text(encoding="utf-8") == "old"
-    assert talm("report", "a-run", "--html", "page.html")[0] == 0, "runs without a matrix need no matplotlib"
+
+
+def test_the_page_of_any_task_is_written_without_what_draws(
+    choice_run: Path, stored: Path, talm: Talm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    code, out, err = talm("report", "c-run", "--html", "page.html")
+    assert (code, out) == (0, "")
+    assert err == f"tables without pictures: matplotlib is not installed: {pip_install('report')}.\nwritten: page.html\n"
+    seen = Seen(Path("page.html").read_text(encoding="utf-8"))
+    assert "Confusion matrix" in seen.text and "Hallucinations" in seen.text and "<svg" not in Path("page.html").read_text(encoding="utf-8")
+    assert talm("report", "a-run", "--html", "page.html") == (0, "", "written: page.html\n"), "runs without a matrix need no matplotlib"
+
+
+def test_the_page_says_how_a_run_was_made_and_what_its_columns_count(stored: Path, talm: Talm) -> None:
+    assert talm("report", "a-run", "--html", "page.html", "--against", "paper")[0] == 0
+    text = Seen(Path("page.html").read_text(encoding="utf-8")).text
+    for part in (
+        "run a-run made 20",
+        "task talm, split all",
+        "settings model openai/some, human recorded, perturb http-500:p=0.5",
+        "versions python 3.",
+        "What the columns count PR passed Aware noticed what is missing",
+        "Ask-and-Help the agent may ask a person",
+        "published: Fail-TaLMs Table 2 (Ask-and-Help)",
+        "GPT4o, underspecified .61 .21 .47 .58",
+        "NAACL 2025",
+    ):
+        assert part in text
+    assert talm("report", "a-run", "--html", "page.html")[0] == 0
+    assert "Fail-TaLMs" not in Path("page.html").read_text(encoding="utf-8"), "only where it is asked for"
 
 
 def test_report_says_where_it_cannot_write(choice_run: Path, talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:

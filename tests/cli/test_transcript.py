@@ -99,8 +99,8 @@ def test_the_page_tells_the_whole_episode() -> None:
         "failed 500 http_500 live 0 ms perturbation http-500 fired perturbation slow fired, unseen by the model "
         "perturbation http-404:p=0 armed, did not fire",
         '{"detail": "broken"}',
-        "asks the human: Which country? terminal: France",
-        "asks the human: Which year? terminal: does not know",
+        "asks the human: Which country? a person (at the terminal): France",
+        "asks the human: Which year? a person (at the terminal): does not know",
         "thinks: hm",
         "(cut off at the token limit of one turn)",
         "http-500: fired 1 of 3 times it was armed",

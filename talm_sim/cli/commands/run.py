@@ -29,6 +29,7 @@ def command(*, dry_run: bool, prices: Path | None, yes: bool, **options: Any) ->
     if dry_run:
         return print_forecast(config, prices)
     check_size(config, yes)
+    from talm_sim.cli.blocks import blocks_of
     from talm_sim.cli.session import INTERRUPTED, print_result, run_controls, watching
     from talm_sim.runs.api import run
 
@@ -37,4 +38,4 @@ def command(*, dry_run: bool, prices: Path | None, yes: bool, **options: Any) ->
     if session.interrupted:
         return INTERRUPTED
     runs = [stored, *(run_controls(stored) if config.controls else ())]
-    return print_result(runs, config)
+    return print_result(runs, blocks_of(runs, config), config)

@@ -199,7 +199,8 @@ class TalmTask(Task[TalmOptions]):
         alone = run.job.options.human == "none"
         heads = {name: head for name, head in measures.HEADS.items() if name != ("interaction" if alone else "skip")}
         settings = {group: {"setting": name} for group, name in groups.PAPER.items()}
-        return Beside("fail-talms", "1" if alone else "2", heads, settings, ("GPT4o", "Llama 8B", "Claude-3.5-sonnet"))
+        table, about = ("1", "standalone") if alone else ("2", "Ask-and-Help")
+        return Beside("fail-talms", table, heads, settings, ("GPT4o", "Llama 8B", "Claude-3.5-sonnet"), about)
 
     def notes(self, summaries: Sequence[Summary], run: RunView) -> Iterable[str]:
         """Which judge the pass rates are from; what was no answer to an awareness question."""

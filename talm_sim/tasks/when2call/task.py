@@ -138,7 +138,8 @@ class When2CallTask(Task[When2CallOptions]):
         columns = {"accuracy_norm": "Acc-Norm"} if scored else {"accuracy": "Acc"}
         columns |= {"macro_f1": "F1", "tool_hallucination": "Tool Hall"}
         models = ("Llama 3.1 70B Instruct", "Qwen 2.5 7B Instruct", "MNM8BWhen2Call-RPO") if scored else ("GPT-4o", "GPT-4o-Mini")
-        return Beside("when2call", "3" if scored else "4", columns, {measures.GROUP: {}}, models)
+        table, about = ("3", "log-probability") if scored else ("4", "free answers")
+        return Beside("when2call", table, columns, {measures.GROUP: {}}, models, about)
 
     def notes(self, summaries: Sequence[Summary], run: RunView) -> Iterable[str]:
         """How the model was asked, what decided, and what was no answer."""
