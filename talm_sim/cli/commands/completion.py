@@ -22,7 +22,8 @@ _SHELLS = {"bash": ".bashrc", "zsh": ".zshrc", "fish": ""}
 def command(shell: str | None, install: bool) -> None:
     """Let your shell complete words: --install.
 
-    Without it, the script that teaches the shell is printed. Options, tasks, splits, models, perturbations, judges, runs and episodes are completed. Without SHELL, the one you use ($SHELL).
+    Without it, the script that teaches the shell is printed. Options, tasks, splits, models, perturbations, judges, runs and episodes are
+    completed. Without SHELL, it is for the one you use ($SHELL).
     """
     from talm_sim.cli.completing import script
 
