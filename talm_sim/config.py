@@ -17,7 +17,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from talm_sim.errors import OptionError, did_you_mean
 
 __all__ = [
     "DEFAULT_MODEL",
@@ -30,6 +32,7 @@ __all__ = [
     "RunConfig",
     "Scope",
     "Traffic",
+    "fault_of",
     "is_constrained",
     "option",
     "parse_limit",
@@ -96,6 +99,54 @@ class OptionsModel(BaseModel):
     """A frozen set of options; unknown keys are refused, and every default is a value that could have been given."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False)
+
+    if not TYPE_CHECKING:  # a type checker knows the fields
+
+        def __init__(self, **values: Any) -> None:
+            try:
+                super().__init__(**values)
+            except ValidationError as err:
+                first = err.errors()[0]
+                known = type(self).model_fields
+                hint = did_you_mean(str(first["loc"][0]), known) if first["type"] == "extra_forbidden" else ""
+                raise OptionError(str(first["loc"][0]) if first["loc"] else "", fault_of(first) + hint) from None
+
+
+_MUST = {
+    "greater_than_equal": "{0} is too small; the least is {ge}.",
+    "greater_than": "{0} is too small; it must be more than {gt}.",
+    "less_than_equal": "{0} is too large; the most is {le}.",
+    "literal_error": "'{0}' is none of {expected}.",
+    "enum": "'{0}' is none of {expected}.",
+    "int_parsing": "'{0}' is no whole number.",
+    "int_type": "'{0}' is no whole number.",
+    "int_from_float": "{0} is no whole number.",
+    "float_parsing": "'{0}' is no number.",
+    "float_type": "'{0}' is no number.",
+    "finite_number": "{0} is no number to reckon with; give a finite one.",
+    "bool_parsing": "'{0}' is neither true nor false.",
+    "bool_type": "'{0}' is neither true nor false.",
+    "string_type": "{0} is no text; write a name or number in quotes.",
+    "path_type": "{0} is no path; write it in quotes.",
+    "tuple_type": '{0} is no list; write one, such as ["A", "B"].',
+    "dict_type": "{0} is no table; write names and values.",
+    "missing": "is missing.",
+    "extra_forbidden": "there is no such name.",
+}
+"""Pydantic's kind of a fault to what a message says of it, with the value that was given."""
+
+
+def fault_of(error: Mapping[str, Any]) -> str:
+    """What is wrong with a value, in the words of who wrote it.
+
+    Args:
+        error: One of `ValidationError.errors()`.
+    """
+    template = _MUST.get(error["type"])
+    if template is None:
+        return str(error["msg"]).removeprefix("Value error, ")
+    value = str(error["input"])
+    return template.format(value if len(value) <= 80 else f"{value[:79]}…", **error.get("ctx", {}))
 
 
 def _has_provider(value: str) -> str:
@@ -172,8 +223,8 @@ class RunConfig(OptionsModel):
     judge: tuple[str, ...] = option((), SCO, "Judge to apply; repeatable.  [default: the task's]", metavar="NAME")
     judge_model: ModelName | None = option(None, SCO, "Model of the judges that need one.", metavar="P/N")
 
-    tools: Traffic | None = option(None, OPE, "live|replay|record  [default: replay if recorded]", metavar="HOW")
-    models: Traffic | None = option(None, OPE, "live|replay|record  [default: replay if recorded]", metavar="HOW")
+    tools: Traffic | None = option(None, OPE, "live|replay|record  [default: as recorded]", metavar="HOW")
+    models: Traffic | None = option(None, OPE, "live|replay|record  [default: as recorded]", metavar="HOW")
     cassettes: Path | None = option(None, OPE, "Recordings.  [default: the shipped ones]", metavar="DIR")
     run_dir: Path = option(Path("runs"), OPE, "Directory that holds runs.", metavar="DIR")
     run_id: str | None = option(None, OPE, "Name of the run.  [default: time, model, split]", metavar="NAME")
@@ -183,6 +234,7 @@ class RunConfig(OptionsModel):
     timeout: float = option(600.0, OPE, "Seconds one request may take.", metavar="S", gt=0)
     fail_fast: bool = option(True, OPE, "Go on though the first requests are refused.")
     controls: bool = option(False, OPE, "Print the control models' rows as well.")
+    blind: bool = option(False, OPE, "Hide from the person what the user knows.")
     display: Literal["full", "plain", "json", "none"] = option("full", OPE, "full, plain, json or none.", metavar="NAME")
     quiet: bool = option(False, OPE, "No progress, legend or hints.", flag="-q")
     log_level: LogLevel | None = option(None, OPE, "debug, info, warning or error.", metavar="NAME")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 __all__ = [
     "CassetteMissError",
     "ContextOverflowError",
+    "OptionError",
     "PrerequisiteError",
     "ProviderError",
     "RefusedError",
@@ -40,6 +41,20 @@ class RefusedError(PrerequisiteError):
     """A model's server turned requests away before it had answered any: a wrong key, name or address, which no further request mends."""
 
 
+class OptionError(PrerequisiteError, ValueError):
+    """A value of an option is wrong, or there is no such option.
+
+    Args:
+        name: The option's; empty where the fault is of several together.
+        fault: What is wrong with it, and how it is written.
+    """
+
+    def __init__(self, name: str, fault: str) -> None:
+        super().__init__(f"{name}: {fault}" if name else fault)
+        self.name = name
+        self.fault = fault
+
+
 class CassetteMissError(Exception):
     """A replay met a request that was not recorded; the message names the nearest recording and what differs, redacted."""
 
@@ -52,8 +67,13 @@ class ContextOverflowError(ProviderError):
     """The conversation is longer than the model's context."""
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
+def did_you_mean(word: str, known: Iterable[str], spelt: Callable[[str], str] = str) -> str:
     """Return a ` Did you mean 'x'?` hint for `word`, or the known words when none is near.
+
+    Args:
+        word: What was written.
+        known: What could have been.
+        spelt: Writes a known word as it stands there.
 
     >>> did_you_mean("underspecifed", ["perfect", "underspecified"])
     " Did you mean 'underspecified'?"
@@ -63,8 +83,8 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     names = list(known)
     near = difflib.get_close_matches(word, names, n=1, cutoff=0.65) or [name for name in names if len(word) > 2 and word in name][:1]
     if near:
-        return f" Did you mean '{near[0]}'?"
-    return f" Known: {listed(names)}." if names else ""
+        return f" Did you mean '{spelt(near[0])}'?"
+    return f" Known: {listed([*map(spelt, names)])}." if names else ""
 
 
 def full_name(word: str, known: Iterable[str], what: str) -> str | None:

@@ -18,6 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from talm_sim.cli.console import print_page
+from talm_sim.cli.lazy import completed
 from talm_sim.cli.text import clean
 from talm_sim.errors import PrerequisiteError
 
@@ -26,6 +27,7 @@ __all__ = [
     "completed",
     "confirm",
     "json_option",
+    "one_run_argument",
     "plugin_option",
     "print_csv",
     "print_json",
@@ -37,20 +39,10 @@ __all__ = [
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-
-def completed(kind: str) -> Callable[[click.Context, click.Parameter, str], Any]:
-    """How a parameter completes what it names; see `talm_sim.cli.completing`, which is imported when a shell asks."""
-
-    def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> Any:
-        from talm_sim.cli.completing import completes
-
-        return completes(kind)(context, parameter, incomplete)
-
-    return complete
-
-
 run_argument = click.argument("run", metavar="RUN", shell_complete=completed("run"))
 """A run's name, the beginning of it, `latest`, or its directory."""
+one_run_argument = click.argument("run", metavar="[RUN]", required=False, shell_complete=completed("run"))
+"""The same, where it may be left out: the only run that wants what the command does is meant."""
 run_dir_option = click.option(
     "--run-dir",
     type=click.Path(path_type=Path),

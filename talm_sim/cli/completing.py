@@ -63,13 +63,11 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
         return f"{item.type},{value[end:] if value.startswith(given[:end]) else value}"
 
 
-def script(shell: str) -> str:
-    """The script that teaches a shell, `bash`, `zsh` or `fish`, to complete."""
-    from talm_sim.cli.root import root
-
+def script(shell: str, command: click.Command) -> str:
+    """The script that teaches a shell, `bash`, `zsh` or `fish`, to complete the words of `command`."""
     kind = get_completion_class(shell)
     assert kind is not None, shell
-    made = kind(root, {}, PROGRAM, VARIABLE)
+    made = kind(command, {}, PROGRAM, VARIABLE)
     return made.source_template % made.source_vars()
 
 

@@ -1,14 +1,25 @@
-"""A Click group that knows its commands by name and imports each only when it is called."""
+"""What is imported only when it is called: the commands of a group, and what completes a word in a shell."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
 
-__all__ = ["LazyGroup"]
+__all__ = ["LazyGroup", "completed"]
+
+
+def completed(kind: str) -> Callable[[click.Context, click.Parameter, str], Any]:
+    """How a parameter completes what it names; see `talm_sim.cli.completing`, which is imported when a shell asks."""
+
+    def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> Any:
+        from talm_sim.cli.completing import completes
+
+        return completes(kind)(context, parameter, incomplete)
+
+    return complete
 
 
 class LazyGroup(click.Group):

@@ -18,13 +18,13 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import click
 from click.types import OptionHelpExtra
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from talm_sim.cli.arguments import completed
+from talm_sim.cli.lazy import completed
 from talm_sim.config import ENV_PREFIX, OptionsModel, RunConfig, Scope, Traffic, scope_of
-from talm_sim.errors import PrerequisiteError
+from talm_sim.errors import OptionError, PrerequisiteError
 from talm_sim.toml_files import read_toml
 
 __all__ = ["ConfigCommand", "ConfigOption", "OptionsCommand", "collect", "given_config", "given_options", "option_of", "options_of"]
@@ -36,11 +36,8 @@ SECTIONS = {
     Scope.SCORING: "What the answers are worth",
     Scope.OPERATIONAL: "How it is run",
 }
-_TRAFFIC_HELP = {
-    Traffic.LIVE: "Tools and models live.",
-    Traffic.REPLAY: "Tools and models from recordings, no network.",
-    Traffic.RECORD: "Tools and models live, and recorded.",
-}
+_TRAFFIC_FLAGS = {Traffic.LIVE.value: ("--live|--replay|--record", "Both --tools and --models."), "replay": None, "record": None}
+"""The flags of both kinds of traffic at once, on one line of the help page."""
 _EVERYWHERE = "Each is also TALM_SIM_<NAME> in the environment and a key of --config."
 
 
@@ -114,7 +111,7 @@ class ConfigCommand(click.Command):
             if isinstance(extra, dict) and extra["flag"] is not None and scope_of(RunConfig, name) in scopes and name not in without:
                 self.params.append(option_of(RunConfig, name, stored=stored))
         if Scope.OPERATIONAL in scopes:
-            self.params += [ConfigOption([f"--{way.value}"], is_flag=True, section=how, help=_TRAFFIC_HELP[way]) for way in Traffic]
+            self.params += [ConfigOption([f"--{way.value}"], is_flag=True, section=how, help="Both --tools and --models.") for way in Traffic]
             self.params.append(ConfigOption(["-v", "--verbose"], is_flag=True, section=how, help="Say more: --log-level info."))
         if not stored:
             file = ConfigOption(["--config"], type=click.Path(path_type=Path), metavar="F.toml", section=how, help="File of these options.")
@@ -132,6 +129,11 @@ class ConfigCommand(click.Command):
             rest = super().parse_args(ctx, args)
         except click.NoSuchOption as err:
             raise (self._fixed(err, task) if self._stored else _foreign(err, task)) from None
+        except click.UsageError as err:
+            words = err.message.removeprefix("Got unexpected extra argument")
+            if words == err.message or self._stored:
+                raise
+            raise click.UsageError(_superfluous(words.partition("(")[2].rstrip(")").split(), task)) from None
         if self._stored and task is not None:
             from talm_sim.runs.resolve import check_environment  # for a new run, `load_config` sees to it
 
@@ -167,11 +169,12 @@ class ConfigCommand(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the command's own options first, then one section a scope, then the task's."""
-        records: dict[str, list[tuple[str, str]]] = {"Options": []}
+        own = "Options" if self._stored else SECTIONS[Scope.OPERATIONAL]  # a new run's page is long enough
+        records: dict[str, list[tuple[str, str]]] = {title: [] for title in ("Options", *SECTIONS.values())}
         for param in self.get_params(ctx):
-            record = param.get_help_record(ctx)
-            if record is not None:
-                records.setdefault(param.section if isinstance(param, ConfigOption) else "Options", []).append(record)
+            record = _TRAFFIC_FLAGS.get(param.name or "", param.get_help_record(ctx))
+            if record is not None and (self._stored or param.name != "help"):
+                records.setdefault(param.section if isinstance(param, ConfigOption) else own, []).append(record)
         for title, rows in records.items():
             if rows:
                 with formatter.section(title):
@@ -216,9 +219,8 @@ def given_options(model: type[Options], values: Mapping[str, Any]) -> Options:
             given[name] = dict(text.split("=", 1) for text in value)
     try:
         return model(**given)
-    except ValidationError as err:
-        first = err.errors()[0]
-        raise PrerequisiteError(f"{_flags(model, str(first['loc'][0]))[-1]}: {first['msg'].removeprefix('Value error, ')}") from None
+    except OptionError as err:
+        raise PrerequisiteError(f"{_flags(model, err.name)[-1]}: {err.fault}") from None
 
 
 def collect(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -335,6 +337,16 @@ def _values_of(flag: str, args: list[str]) -> list[str]:
     """What a command line gives an option, before it is parsed."""
     spaced = [after for word, after in pairwise(args) if word == flag]
     return [*spaced, *(word.removeprefix(f"{flag}=") for word in args if word.startswith(f"{flag}="))]
+
+
+def _superfluous(words: list[str], task: Any) -> str:
+    """What words without an option were meant for."""
+    splits = () if task is None else task.splits
+    if all(part in splits for word in words for part in word.split(",")):
+        return f"'{' '.join(words)}' belongs to no option; write --split {','.join(words)}"
+    if "/" in words[0] and not Path(words[0]).exists():
+        return f"'{words[0]}' belongs to no option; write --model {words[0]}"
+    return f"'{words[0]}' belongs to no option; each value stands behind the name of its own, as in --split perfect"
 
 
 def _foreign(err: click.NoSuchOption, task: Any) -> click.UsageError:

@@ -92,6 +92,7 @@ class PlainDisplay(Display):
         self._tenths = 0
         self._failures: set[str] = set()
         self._spoke = time.monotonic()
+        self._kept: list[str] | None = None
 
     def show(self, event: RunEvent) -> None:
         """Print what is due."""
@@ -132,7 +133,21 @@ class PlainDisplay(Display):
 
     def _say(self, line: str) -> None:
         self._spoke = time.monotonic()
-        self.console.print(line, soft_wrap=True)
+        if self._kept is None:
+            self.console.print(line, soft_wrap=True)
+        else:
+            self._kept.append(line)
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Keep what is to say until the question is answered."""
+        self._kept = []
+        try:
+            yield
+        finally:
+            lines, self._kept = self._kept, None
+            for line in lines:
+                self._say(line)
 
 
 class JsonDisplay(Display):

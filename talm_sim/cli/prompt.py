@@ -1,31 +1,34 @@
-"""The question to a person at the terminal: a panel with what they need to know, and the line they type."""
+"""The question to a person at the terminal: what they need to know, as far as the screen holds it, and the line they type."""
 
 from __future__ import annotations
 
-import os
-import select
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import TypeAdapter
 from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
+from rich.segment import Segment, SegmentLines
 from rich.text import Text
 
-from talm_sim.agent.humans import DONT_KNOW
+from talm_sim.agent.humans import DONT_KNOW, WONT_SAY
+from talm_sim.cli.lines import Lines
 from talm_sim.cli.text import clean, count, one_line
-from talm_sim.cli.transcript import human_event_lines, tool_event_lines
+from talm_sim.cli.transcript import call_text, human_event_lines, tool_event_lines
 from talm_sim.runs.desk import Question
 from talm_sim.types import Event, HumanEvent
 
-__all__ = ["CLOSED", "LATER", "WONT_SAY", "LineReader", "Reply", "ask", "question_panel"]
+__all__ = ["CLOSED", "LATER", "UNDO", "Page", "Reply", "Said", "ask"]
 
-WONT_SAY = "I would rather not answer that."
-HINT = "type your answer; empty = I don't know; /skip; /later; Ctrl-C keeps everything"
+NOTHING_MORE = "nothing but what the request says"
 _RESULT_WIDTH = 160
-_EVENTS_SHOWN = 8
-_LINES_SHOWN, _TEXT_SHOWN = 40, 2_000
+_ROWS_ELSEWHERE = 40
+"""Rows of a page where no terminal says how many it has."""
+_ROWS_AROUND = 5
+"""Rows of a page that are not the text's: its frame, the hint and the line that is typed."""
+_FEWEST = 2
+"""Lines that each part of a crowded page keeps."""
 _EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 
 
@@ -37,118 +40,158 @@ class Reply:
     """The words the agent reads."""
     declined: Literal["", "idk", "skip"] = ""
 
+    @property
+    def shown(self) -> str:
+        """The reply as it is shown back."""
+        return {"idk": "I don't know", "skip": "(skipped)"}.get(self.declined) or one_line(self.text)
+
 
 LATER: Literal["later"] = "later"
 """The person wants to see this question later."""
+UNDO: Literal["undo"] = "undo"
+"""The person wants to take the last answer back."""
 CLOSED: Literal["closed"] = "closed"
-"""Nobody types any more: end of input, or the run is over."""
+"""Nobody types any more."""
+Said = Reply | Literal["later", "undo", "closed"]
+
+_Part = tuple[str, list[list[Segment]]]
 
 
-class LineReader:
-    """Reads lines from a file descriptor, and can be told from another thread to stop.
-
-    A thread that sat in `input()` could not be stopped, and would break the interpreter's end.
-
-    Args:
-        descriptor: Where the lines come from; a terminal in line mode, or a pipe.
-    """
-
-    def __init__(self, descriptor: int = 0) -> None:
-        self._descriptor = descriptor
-        self._wake_read, self._wake_write = os.pipe()
-        self._buffer = b""
-        self._ended = False
-
-    def readline(self) -> str | None:
-        """Wait for the next line, without its end; None at the end of input or after `stop`."""
-        while b"\n" not in self._buffer and not self._ended:
-            ready, _, _ = select.select([self._descriptor, self._wake_read], [], [])
-            if self._wake_read in ready:
-                self._ended = True
-                return None
-            piece = os.read(self._descriptor, 65536)
-            self._ended = not piece
-            self._buffer += piece
-        if not self._buffer:
-            return None
-        line, _, self._buffer = self._buffer.partition(b"\n")
-        return line.decode(errors="replace")
-
-    def stop(self) -> None:
-        """Let the waiting `readline`, and all later ones, return None."""
-        os.write(self._wake_write, b"x")
-
-    def close(self) -> None:
-        """Release what the reader opened; not before the reading thread has ended."""
-        os.close(self._wake_read)
-        os.close(self._wake_write)
-
-
-def ask(console: Console, reader: LineReader, question: Question, more: int = 0) -> Reply | Literal["later", "closed"]:
-    """Show a question and wait for the person.
+class Page:
+    """What a person sees of a question: all of it where it fits the screen, else of each part so much that all of them fit.
 
     Args:
-        console: Where the panel goes.
-        reader: Where the answer comes from.
+        console: The screen.
         question: The question.
-        more: Questions that wait behind this one.
+        number: Which one it is, counted from 1.
+        of: How many there are by now.
+        plain: Without a frame and without signs, for whoever has the screen read out.
     """
-    console.print(question_panel(question, more))
+
+    def __init__(self, console: Console, question: Question, number: int, of: int, *, plain: bool = False) -> None:
+        self._console = console
+        self._question = question
+        self._plain = plain
+        self._title = f"Question {number} of {of}"
+        if question.knows is not None:  # the names of episode and group say what is missing
+            self._title += f", {one_line(question.episode_id)} ({one_line(question.group)})"
+        self._rows = max(4 * (_FEWEST + 1), (console.height if console.is_terminal else _ROWS_ELSEWHERE) - _ROWS_AROUND)
+        self._parts = [(title, self._lines(content)) for title, content in _parts(question, plain)]
+        everything = self._joined(self._parts, blank=True)
+        self._pages = [everything[start : start + self._rows] for start in range(0, len(everything), self._rows)]
+        self._next = 0
+
+    @property
+    def pages(self) -> int:
+        """How many pages the whole takes; more than one where the first view leaves something out."""
+        return len(self._pages)
+
+    def show(self) -> None:
+        """Print the first view."""
+        self._print(self._crowded() if self.pages > 1 else self._pages[0], self._title)
+
+    def show_more(self) -> None:
+        """Print the next page of the whole."""
+        where = f", page {self._next + 1} of {len(self._pages)}" if self.pages > 1 else ""
+        self._print(self._pages[self._next], self._title + where)
+        self._next = (self._next + 1) % len(self._pages)
+
+    def _crowded(self) -> list[list[Segment]]:
+        """Every part, those that matter most as long as may be."""
+        left = self._rows - len(self._parts)
+        lengths = {title: len(lines) for title, lines in self._parts}
+        kept = {title: min(_FEWEST, length) for title, length in lengths.items()}
+        for title in sorted(lengths, key=_MATTERS.index):
+            kept[title] += min(lengths[title] - kept[title], max(0, left - sum(kept.values())))
+        return self._joined([(title, self._cut(title, lines, kept[title])) for title, lines in self._parts], blank=False)
+
+    def _cut(self, title: str, lines: list[list[Segment]], keep: int) -> list[list[Segment]]:
+        """The beginning and the end, where the question mostly stands; of what the agent did, the end."""
+        if len(lines) <= keep:
+            return lines
+        head = 0 if title == _SO_FAR else keep // 2
+        tail = keep - head - 1
+        note = self._lines([Text(f"[… {count(len(lines) - keep + 1, 'line')} more: /more …]", style="dim")])[:1]
+        return [*lines[:head], *note, *lines[len(lines) - tail :]]
+
+    def _joined(self, parts: Sequence[_Part], *, blank: bool) -> list[list[Segment]]:
+        found: list[list[Segment]] = []
+        for title, lines in parts:
+            head = self._lines([Text(f"{title}:" if self._plain else title, style="bold")])
+            found += [*([[]] if blank and found and not self._plain else []), *head, *lines]
+        return found
+
+    def _lines(self, content: Sequence[RenderableType]) -> list[list[Segment]]:
+        width = self._console.width if self._plain else self._console.width - 4
+        return self._console.render_lines(Group(*content), self._console.options.update(width=width, height=None), pad=False)
+
+    def _print(self, lines: list[list[Segment]], title: str) -> None:
+        text = SegmentLines(lines, new_lines=True)
+        if self._plain:
+            self._console.print(Text(title))
+            self._console.print(text, end="")
+        else:
+            self._console.print(Panel(text, title=Text(title), title_align="left", border_style="magenta", padding=(0, 1)))
+
+
+_REQUEST, _KNOWN, _SO_FAR, _ASKED = "The user asked", "You know", "The agent so far", "It asks you"
+_MATTERS = (_KNOWN, _ASKED, _REQUEST, _SO_FAR)
+
+
+def _parts(question: Question, plain: bool) -> Iterator[tuple[str, list[RenderableType]]]:
+    """What a person needs to answer: the user's request, what the user knows, what the agent has done, what it asks."""
+    yield _REQUEST, [Text(clean(question.query).strip())]
+    if question.knows is not None:
+        yield _KNOWN, [Text(clean(question.knows).strip() or NOTHING_MORE, style="green")]
+    done = [line for item in question.progress if "type" in item for line in _event(_EVENT.validate_python(item), plain)]
+    if done:
+        yield _SO_FAR, done
+    yield _ASKED, [Text(clean(question.question).strip() or "(an empty question)", style="magenta")]
+
+
+def _event(event: Event, plain: bool) -> Iterator[RenderableType]:
+    if isinstance(event, HumanEvent):
+        said = {"question": one_line(event.question, _RESULT_WIDTH), "answer": one_line(event.answer, _RESULT_WIDTH)}
+        if plain:
+            yield Text(f"asked: {said['question']} Answer: {said['answer']}")
+        else:
+            yield from human_event_lines(event.model_copy(update=said))
+    elif plain:
+        outcome = "" if event.ok else f"failed {event.status or event.error or ''}".rstrip() + ", "
+        yield Text(f"called {call_text(event)}: {outcome}{one_line(event.result, _RESULT_WIDTH) or 'no result'}")
+    else:
+        yield from tool_event_lines(event, _RESULT_WIDTH)
+
+
+async def ask(console: Console, lines: Lines, page: Page) -> Said:
+    """Show a question and wait for the person."""
+    lines.clear()
+    page.show()
+    more = "/more, " if page.pages > 1 else ""
     while True:
-        console.print(HINT, style="dim")
-        console.print("> ", end="")
-        line = reader.readline()
+        console.print(f"Your answer (Enter alone: I don't know), or {more}/undo, /skip, /later", style="dim")
+        line = await lines.read("> ")
         if line is None:
-            console.print()
             return CLOSED
-        words = clean(line).strip()
+        words = " ".join(clean(line).splitlines()).strip()
         match words.lower():
             case "":
-                return Reply(DONT_KNOW, "idk")
+                if not lines.interactive or await _means_it(lines):
+                    return Reply(DONT_KNOW, "idk")
             case "/skip":
                 return Reply(WONT_SAY, "skip")
             case "/later":
                 return LATER
+            case "/undo":
+                return UNDO
+            case "/more":
+                page.show_more()
             case command if command.startswith("/") and not command.startswith("//"):
                 console.print(f"No command '{one_line(words, 40)}'. An answer that begins with a slash is typed with two.", style="yellow")
             case _:
                 return Reply(words.removeprefix("/"))
 
 
-def question_panel(question: Question, more: int = 0) -> RenderableType:
-    """What a person needs to answer: the user's request, what the agent has done, what it asks."""
-    parts: list[RenderableType] = [Text("The user asked", style="bold"), Text(_excerpt(question.query)), Text()]
-    done = list(_done(question.progress))
-    if done:
-        parts += [Text("The agent so far", style="bold"), *done, Text()]
-    parts += [Text("It asks you", style="bold"), Text(_excerpt(question.question) or "(an empty question)", style="magenta")]
-    title = Text(f"{one_line(question.episode_id)} ({one_line(question.group)})")
-    behind = Text(f"{count(more, 'more question')} waiting") if more else None
-    titles: dict[str, Any] = {"title": title, "title_align": "left", "subtitle": behind, "subtitle_align": "right"}
-    return Panel(Group(*parts), **titles, border_style="magenta", padding=(0, 1))
-
-
-def _excerpt(text: str) -> str:
-    """A text as far as it can be read on a screen: of a longer one, the beginning, and the end, where the question mostly stands."""
-    shown = clean(text).strip()
-    lines = shown.split("\n")
-    if len(lines) > _LINES_SHOWN:
-        left_out = f"[… {count(len(lines) - _LINES_SHOWN, 'line')} left out …]"
-        shown = "\n".join([*lines[: _LINES_SHOWN // 2], left_out, *lines[-_LINES_SHOWN // 2 :]])
-    if len(shown) > _TEXT_SHOWN:
-        head, tail = shown[: _TEXT_SHOWN // 2], shown[-_TEXT_SHOWN // 2 :]
-        return f"{head}\n[… {count(len(shown) - _TEXT_SHOWN, 'character')} left out …]\n{tail}"
-    return shown
-
-
-def _done(progress: Sequence[dict[str, Any]]) -> Iterator[RenderableType]:
-    """The last events, oldest first."""
-    events = [_EVENT.validate_python(item) for item in progress if "type" in item]
-    if len(events) > _EVENTS_SHOWN:
-        yield Text(f"({count(len(events) - _EVENTS_SHOWN, 'earlier step')} not shown)", style="dim")
-    for event in events[-_EVENTS_SHOWN:]:
-        if isinstance(event, HumanEvent):
-            said = {"question": one_line(event.question, _RESULT_WIDTH), "answer": one_line(event.answer, _RESULT_WIDTH)}
-            yield from human_event_lines(event.model_copy(update=said))
-        else:
-            yield from tool_event_lines(event, _RESULT_WIDTH)
+async def _means_it(lines: Lines) -> bool:
+    said = await lines.read('Answer "I don\'t know"? y/n ', remember=False)
+    return said is not None and said.strip().lower() in {"y", "yes"}

@@ -3,42 +3,40 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import Sequence
-from contextlib import closing
 from pathlib import Path
-from typing import Literal
 
 from rich.console import Console
 
 from talm_sim.agent.humans import HumanReply
+from talm_sim.cli.lines import Lines, open_lines
 from talm_sim.cli.progress import Display
-from talm_sim.cli.prompt import CLOSED, LATER, LineReader, Reply, ask
-from talm_sim.runs.database import connect_reader
-from talm_sim.runs.desk import Key, Question, answer, unanswered
+from talm_sim.cli.sitting import Sitting
+from talm_sim.runs.desk import Question
 
 __all__ = ["TerminalResponder"]
 
 _LOOK_SECONDS = 0.2
+_MOST_SECONDS_TO_SETTLE = 1.0
 RESPONDER = "terminal"
 
 
 class TerminalResponder:
-    """Puts the run's open questions to the person at the terminal, one at a time, those put off with /later last.
-
-    The prompt blocks a thread, never the event loop.
+    """Puts the run's open questions to the person at the terminal.
 
     Args:
         display: The progress display, which keeps still while a question is on the screen, and knows the run.
         console: Where the questions go.
-        reader: Where the answers come from; standard input by default.
+        lines: Where the answers come from; standard input by default.
+        plain: Whether to show questions without frames and signs; so, too, where the terminal knows no others.
     """
 
-    def __init__(self, display: Display, console: Console, reader: LineReader | None = None) -> None:
+    def __init__(self, display: Display, console: Console, lines: Lines | None = None, *, plain: bool = False) -> None:
         self._display = display
         self._console = console
-        self._reader = reader or LineReader()
-        self._put_off: set[Key] = set()
+        self._lines = lines
+        self._plain = plain or console.is_dumb_terminal
+        self._sitting: Sitting | None = None
+        self._counts = ""
 
     async def __call__(self, question: Question) -> HumanReply | None:
         """Ask until `question` is answered.
@@ -46,58 +44,45 @@ class TerminalResponder:
         Returns:
             The answer; None when nobody types any more, or when all that is left was put off: then the questions stay open in the store.
         """
-        assert self._display.started is not None
-        path = Path(self._display.started.path)
-        with closing(connect_reader(path)) as conn:
-            while True:
-                pending = unanswered(conn)
-                todo = deque(item for item in pending if item.key not in self._put_off)
-                if not todo:
-                    if self._nothing_runs(pending):
-                        return None
-                    await asyncio.sleep(_LOOK_SECONDS)
-                    continue
-                current = todo.popleft()
-                reply = await self._prompt(current, len(todo))
-                if reply == CLOSED:
-                    return None
-                if reply == LATER:
-                    self._put_off.add(current.key)
-                elif current.key == question.key:
-                    return HumanReply(reply.text, RESPONDER, reply.declined)
-                else:
-                    _file(path, current, reply)
+        sitting = self._sitting or await self._sit_down()
+        while (given := sitting.given(question.key)) is None:
+            state = await sitting.put_next()
+            if state == "closed" or (state == "none" and self._nothing_runs()):
+                self._console.print(sitting.counts())
+                return None
+            if state == "none":
+                await asyncio.sleep(_LOOK_SECONDS)
+        return HumanReply(given.text, given.responder, given.declined)
+
+    def counts(self) -> str:
+        """How many questions are answered and open; empty where none was put."""
+        return self._sitting.counts() if self._sitting else self._counts
 
     def close(self) -> None:
-        """Release what the reader opened."""
-        self._reader.close()
+        """Let the last answer go, and release what was opened."""
+        if self._sitting is not None:
+            self._counts = self._sitting.counts()
+            self._sitting.close()
+            self._sitting = None
+        if self._lines is not None:
+            self._lines.close()
+            self._lines = None
 
-    def _nothing_runs(self, pending: Sequence[Question]) -> bool:
+    async def _sit_down(self) -> Sitting:
+        """Begin, once the episodes that ask at once have asked: the person is told how many questions there are."""
+        assert self._display.started is not None
+        path = Path(self._display.started.path)
+        self._lines = self._lines or open_lines(self._console, plain=self._plain)
+        self._sitting = Sitting(path, self._console, self._lines, RESPONDER, plain=self._plain, still=self._display.paused)
+        loop = asyncio.get_running_loop()
+        before, until = -1, loop.time() + _MOST_SECONDS_TO_SETTLE
+        while (now := self._sitting.open()) != before and loop.time() < until:
+            before = now
+            await asyncio.sleep(_LOOK_SECONDS)
+        return self._sitting
+
+    def _nothing_runs(self) -> bool:
         """Whether every episode is finished or waits for one of the questions put off."""
         assert self._display.started is not None
-        waiting = {item.episode_id for item in pending}
-        return self._display.finished + len(waiting) >= self._display.started.total
-
-    async def _prompt(self, question: Question, more: int) -> Reply | Literal["later", "closed"]:
-        def prompt() -> Reply | Literal["later", "closed"]:
-            with self._display.paused():
-                return ask(self._console, self._reader, question, more)
-
-        try:
-            return await asyncio.to_thread(prompt)
-        except asyncio.CancelledError:
-            self._reader.stop()
-            raise
-
-
-def _file(path: Path, question: Question, reply: Reply) -> None:
-    """File an answer to another question than the one the run has put first."""
-    answer(
-        path,
-        question.episode_id,
-        reply.text,
-        declined=reply.declined,
-        responder=RESPONDER,
-        attempt=question.attempt,
-        interrupt_id=question.interrupt_id,
-    )
+        assert self._sitting is not None
+        return self._display.finished + self._sitting.episodes_waiting() >= self._display.started.total

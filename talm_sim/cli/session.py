@@ -62,7 +62,7 @@ def watching(config: RunConfig, again: str = "") -> Iterator[Session]:
     # What a program reads is no talk.
     name = "none" if config.quiet and config.display != "json" else config.display
     display = open_display(name, console, logged=config.log_level in ("debug", "info"))
-    session = Session(display, TerminalResponder(display, console))
+    session = Session(display, TerminalResponder(display, console, plain=config.display == "plain"))
     try:
         with ExitStack() as stack:
             stack.enter_context(logging_to(console, config.log_level))
@@ -73,7 +73,11 @@ def watching(config: RunConfig, again: str = "") -> Iterator[Session]:
         session.interrupted = True
         if display.started and not again:
             again = shlex.join(["talm-sim", "resume", short_name(Path(display.started.path))])
-        click.echo(f"\ninterrupted; {f'all that is finished is kept. Continue with: {again}' if again else 'nothing had begun'}", err=True)
+        done = f"{display.finished:,} of {count(display.started.total, 'episode')} finished" if display.started else ""
+        kept = ", ".join(filter(None, (done, session.ask.counts())))
+        click.echo(f"\ninterrupted: {kept}; all of it is kept." if kept else "\ninterrupted: nothing had begun", err=True)
+        if again:
+            click.echo(f"Continue with: {again}", err=True)
 
 
 def print_blocks(blocks: Sequence[Block], *, explained: bool = True) -> None:
@@ -137,7 +141,7 @@ def _say_what_next(stored: StoredRun, failures: int, *, quiet: bool) -> bool:
     lines = [""]
     if failures:
         first = next(episode for episode in stored.episodes() if episode.termination.value in FAILED)
-        again = "" if first.termination.value not in AGAIN else f"\ntry them again with: talm-sim resume {path}"
+        again = f"\ntry them again with: talm-sim resume {path}" if stored.terminations.keys() & set(AGAIN) else ""
         lines.append(f"{count(failures, 'episode')} failed, such as {first.id}: {one_line(first.error, 300)}{again}")
     waiting, finished = stored.pending(), stored.finished
     if waiting:

@@ -6,6 +6,7 @@ import importlib
 import inspect
 import json
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -90,7 +91,10 @@ def open_langchain(request: ModelRequest) -> Model:
         signature.bind(**arguments)
     except TypeError as err:
         raise PrerequisiteError(f"{request.name}: the factory refused its arguments ({err}); check the -M options.") from None
-    chat = factory(**arguments)
+    try:
+        chat = factory(**arguments)
+    except Exception as err:  # the user's function may fail in any way
+        raise PrerequisiteError(f"{request.name}: the factory failed: {_told(err)}.") from err
     if not isinstance(chat, BaseChatModel):
         raise PrerequisiteError(f"{request.name}: returned a {type(chat).__name__}, but must return a LangChain chat model.")
     return LangChainModel(chat, request.name, client=client)
@@ -108,6 +112,8 @@ def _factory(request: ModelRequest) -> Callable[..., Any]:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as err:
         raise PrerequisiteError(f"{request.name}: no module '{err.name}'; install it, or run where it can be imported.") from None
+    except (Exception, SystemExit) as err:  # the user's module may fail in any way
+        raise PrerequisiteError(f"{request.name}: module '{module_name}' cannot be imported: {_told(err)}.") from err
     found = getattr(module, attribute, None)
     if found is None:
         raise PrerequisiteError(f"{request.name}: module '{module_name}' has no '{attribute}'.")
@@ -115,6 +121,14 @@ def _factory(request: ModelRequest) -> Callable[..., Any]:
         raise PrerequisiteError(f"{request.name}: '{attribute}' is no function that returns a chat model.")
     factory: Callable[..., Any] = found
     return factory
+
+
+def _told(err: BaseException) -> str:
+    """An error of the user's code in a line: its kind, what it says, and where it was raised."""
+    said = " ".join(str(err).split())
+    frames = traceback.extract_tb(err.__traceback__)
+    where = f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames and not isinstance(err, SyntaxError) else ""
+    return f"{type(err).__name__}: {said}{where}" if said else f"{type(err).__name__}{where}"
 
 
 def _as_failure(name: str, error: Exception) -> Exception:

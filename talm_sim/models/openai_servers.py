@@ -12,7 +12,7 @@ from talm_sim.models.base import Model
 from talm_sim.models.constrained import ANSWER_CHARS, ConstrainedModel
 from talm_sim.models.endpoint import LOGICAL_HOST, Endpoint
 from talm_sim.models.openai_chat import OpenAIChat
-from talm_sim.models.request import REPLAY_KEY, ModelRequest, body_options, is_loopback, required_variable, server_url
+from talm_sim.models.request import REPLAY_KEY, ModelRequest, body_options, required_variable, server_url
 
 __all__ = ["LOGICAL_BASE", "open_chat", "open_compatible", "open_openai", "service_variables"]
 
@@ -35,7 +35,7 @@ def open_openai(request: ModelRequest) -> Model:
 
 
 def open_compatible(request: ModelRequest) -> Model:
-    """Open `openai-api/<service>/<model>`; reads <SERVICE>_BASE_URL and <SERVICE>_API_KEY (a server on this machine needs no key)."""
+    """Open `openai-api/<service>/<model>`; reads <SERVICE>_BASE_URL and, where the server wants a key, <SERVICE>_API_KEY."""
     service, _, model = request.model.partition("/")
     if not service or not model:
         raise PrerequisiteError(f"{request.name}: write openai-api/SERVICE/MODEL, e.g. openai-api/vllm/smollm2-135m.")
@@ -44,7 +44,7 @@ def open_compatible(request: ModelRequest) -> Model:
         url, key = LOGICAL_BASE, REPLAY_KEY
     else:
         url = server_url(url_variable, required_variable(request, url_variable))
-        key = request.environ.get(key_variable, "") if is_loopback(url) else required_variable(request, key_variable)
+        key = request.environ.get(key_variable, "")  # a server that wants one says so itself
     return _open(request, model, url, key or "none", (url_variable, key_variable), "max_tokens", send_temperature=True)
 
 

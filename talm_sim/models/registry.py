@@ -101,7 +101,7 @@ _BUILT_IN = (
     Provider(
         "openai-api",
         "openai-api/SERVICE/MODEL",
-        "Any server of the OpenAI protocol: vLLM, llama.cpp, ... (one on this machine needs no key).",
+        "Any server of the OpenAI protocol: vLLM, llama.cpp, ... (a key only where it wants one).",
         "talm_sim.models.openai_servers:open_compatible",
         _SERVICE_NEEDS,
         constrains=True,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import os
 from collections.abc import Callable, Mapping
@@ -15,7 +14,7 @@ from talm_sim.errors import PrerequisiteError
 if TYPE_CHECKING:
     import httpx2
 
-__all__ = ["REPLAY_KEY", "ModelRequest", "body_options", "is_loopback", "required_variable", "server_url"]
+__all__ = ["REPLAY_KEY", "ModelRequest", "body_options", "required_variable", "server_url"]
 
 REPLAY_KEY = "replayed"
 """Stands in for a key on replay: the SDKs insist on one, and no recording holds any."""
@@ -78,15 +77,6 @@ def server_url(variable: str, url: str) -> str:
     if not good:
         raise PrerequisiteError(f"{variable}: not the address of a server; write it like http://127.0.0.1:8000/v1.")
     return url
-
-
-def is_loopback(url: str) -> bool:
-    """Whether the server runs on this machine; such servers commonly ask for no key."""
-    host = urlsplit(url).hostname or ""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def body_options(request: ModelRequest, reserved: frozenset[str]) -> dict[str, Any]:

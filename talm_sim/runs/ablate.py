@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 from talm_sim.config import RunConfig, Scope
 from talm_sim.digests import digest
 from talm_sim.errors import PrerequisiteError, did_you_mean
-from talm_sim.runs.api import AGAIN, begin, resume_with
+from talm_sim.runs.api import AGAIN, begin, resume_with, to_completion
 from talm_sim.runs.build import Built, build, plan
 from talm_sim.runs.events import OnEvent, listening
 from talm_sim.runs.load import StoredRun
-from talm_sim.runs.loops import to_completion
 from talm_sim.runs.manifest import dataset_digest
 from talm_sim.runs.resolve import configure
 from talm_sim.runs.tables import frame
@@ -29,6 +28,9 @@ if TYPE_CHECKING:
     import pandas
 
 __all__ = ["Ablation", "Cell", "ablate", "ablate_async"]
+
+
+_HOW = ("max_episodes", "max_connections", "max_retries", "timeout", "fail_fast")
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +159,9 @@ async def _run_cell(planned: _Plan, shared: Shared, on_event: OnEvent) -> Stored
     stored = StoredRun(planned.path)
     if stored.finished == stored.total and stored.judged and not stored.terminations.keys() & set(AGAIN):
         return stored
-    config = planned.job.config
-    return await resume_with(shared, stored, on_event=on_event, max_episodes=config.max_episodes, max_connections=config.max_connections)
+    # However the cell was begun, it goes on as the grid is called now.
+    how = {name: getattr(planned.job.config, name) for name in _HOW}
+    return await resume_with(shared, stored, on_event=on_event, **how)
 
 
 def _check_field(job: Job[Any], field: str, values: Sequence[Any]) -> None:

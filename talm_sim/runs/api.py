@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import shlex
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Coroutine
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from talm_sim.config import RunConfig, Scope
 from talm_sim.errors import PrerequisiteError, RefusedError, did_you_mean
@@ -15,11 +17,11 @@ from talm_sim.models.registry import in_process
 from talm_sim.plugins import load_plugins
 from talm_sim.runs.batch import Ask, BatchCounts, run_batch
 from talm_sim.runs.build import Built, build, open_runner, plan
+from talm_sim.runs.desk import BLIND
 from talm_sim.runs.events import OnEvent, RunFinished, RunStarted, ignore_events, listening, telling_retries
 from talm_sim.runs.extensions import brought, check_brought
 from talm_sim.runs.judging import Grader, check_judges, judge_names, judge_run, open_grader
 from talm_sim.runs.load import StoredRun
-from talm_sim.runs.loops import to_completion
 from talm_sim.runs.manifest import create_run, find_run, fresh_run_id
 from talm_sim.runs.resolve import configure, overridden
 from talm_sim.runs.store import RunStore
@@ -28,7 +30,9 @@ from talm_sim.tasks import Job
 from talm_sim.tasks.shared import Shared
 from talm_sim.types import Termination
 
-__all__ = ["AGAIN", "begin", "judge", "judge_async", "resume", "resume_async", "resume_with", "run", "run_async"]
+__all__ = ["AGAIN", "begin", "judge", "judge_async", "resume", "resume_async", "resume_with", "run", "run_async", "to_completion"]
+
+_T = TypeVar("_T")
 
 AGAIN = (Termination.INFRASTRUCTURE_ERROR.value,)
 """How an episode ends that `resume` tries again unless told otherwise."""
@@ -229,6 +233,8 @@ async def _carried_out(
 ) -> StoredRun:
     started = time.monotonic()
     async with RunStore.open(stored.path) as store:
+        if built.job.config.blind:
+            await store.set_meta({BLIND: True})  # kept with the run, so that whoever answers later is not told either
         async with open_runner(built, store) as runner:
             again = store.ended_in(failed)
             on_event(_started(stored, built, store, len(again)))
@@ -283,3 +289,37 @@ def _started(stored: StoredRun, built: Built, store: RunStore, again: int) -> Ru
 
 def _finished(stored: StoredRun, counts: BatchCounts, elapsed: float) -> RunFinished:
     return RunFinished(stored.id, counts.finished, counts.total, counts.waiting, counts.terminations, elapsed)
+
+
+def to_completion(work: Coroutine[Any, Any, _T]) -> _T:
+    """Run a coroutine in a loop of its own, and return what it returns; where a loop is running, as in a notebook, in a thread of its own."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    return _in_a_thread(work)
+
+
+def _in_a_thread(work: Coroutine[Any, Any, _T]) -> _T:
+    """Wait in this thread for what another one runs; Ctrl-C here cancels it there, so that what is under way is put down in order."""
+    loop = asyncio.new_event_loop()
+    # Made here, it has this thread's context: what it displays belongs to the cell that waits.
+    task = loop.create_task(work)
+
+    def run() -> _T:
+        with asyncio.Runner(loop_factory=lambda: loop) as runner:
+            return runner.run(_result(task))
+
+    with ThreadPoolExecutor(1, "talm-sim-loop") as pool:
+        done = pool.submit(run)
+        try:
+            return done.result()
+        except KeyboardInterrupt:
+            loop.call_soon_threadsafe(task.cancel)
+            with contextlib.suppress(CancelledError, asyncio.CancelledError):
+                done.result()
+            raise
+
+
+async def _result(task: asyncio.Task[_T]) -> _T:
+    return await task

@@ -267,7 +267,7 @@ class _Batch:
             reply = await ask(question)
             if reply is None:
                 self._ask = None
-                return
+                break
             await self._store.reply(question.key, reply.answer, reply.declined, reply.responder)
             self._collect_answers()
         self._collect_answers()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Generator
 from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from talm_sim.agent.humans import HumanReply
 
 __all__ = [
+    "BLIND",
     "HELD_SECONDS",
     "AnswerStatus",
     "Declined",
@@ -34,10 +35,12 @@ __all__ = [
     "answer",
     "given",
     "insert_answer",
+    "is_blind",
     "is_open",
     "last_given",
     "next_unanswered",
     "number_unanswered",
+    "open_question",
     "ready_episodes",
     "release",
     "replies_to",
@@ -46,6 +49,8 @@ __all__ = [
     "withdraw",
 ]
 
+BLIND = "blind"
+"""Key of the small fact about a run that says so; see `is_blind`."""
 HELD_SECONDS = 10.0
 """How long a held answer is kept from its episode, unless it is released before."""
 Declined = Literal["", "idk", "skip"]
@@ -62,8 +67,10 @@ WHERE a.answer IS NULL AND q.current
 """
 _UNANSWERED = f"""
 SELECT q.episode_id, q.attempt, q.interrupt_id, q.ask, q.question, q.asked_at, w.body, s.id, s.body
-{_OPEN.replace("LEFT JOIN", "JOIN scenarios s ON s.id = w.scenario_id LEFT JOIN")} ORDER BY q.number
+{_OPEN.replace("LEFT JOIN", "JOIN scenarios s ON s.id = w.scenario_id LEFT JOIN")}
 """
+_OF_EPISODE = " AND q.episode_id = ifnull(nullif(?, ''), q.episode_id)"
+_BY_KEY = " AND q.episode_id = ? AND q.attempt = ? AND q.interrupt_id = ?"
 _NOT_READY = f"""
 SELECT 1 FROM questions q
 LEFT JOIN answers a ON a.episode_id = q.episode_id AND a.attempt = q.attempt AND a.interrupt_id = q.interrupt_id
@@ -113,8 +120,8 @@ class Question:
     """What the user asked of the agent."""
     progress: list[dict[str, Any]]
     """What the agent has done so far: its model turns and events as JSON objects, in order."""
-    knows: str = ""
-    """What the user knows beyond the request, in words; empty where there is nothing."""
+    knows: str | None = ""
+    """What the user knows beyond the request, in words; empty where there is nothing, None where the run is a blind one."""
 
     @property
     def key(self) -> Key:
@@ -134,24 +141,30 @@ class Given:
 
 def unanswered(conn: sqlite3.Connection) -> list[Question]:
     """Questions without an answer, in the order they were asked."""
-    return [_question(row) for row in conn.execute(_UNANSWERED)]
+    return list(_unanswered(conn, _OF_EPISODE, ("",)))
 
 
-def next_unanswered(conn: sqlite3.Connection, put_off: Collection[Key] = ()) -> Question | None:
-    """The first question without an answer that is not among those `put_off`; None where there is none."""
-    # A row is read when it is its turn, so this does not grow with the queue.
-    with closing(conn.execute(_UNANSWERED)) as rows:
-        return next((_question(row) for row in rows if tuple(row[:3]) not in put_off), None)
+def next_unanswered(conn: sqlite3.Connection, put_off: Collection[Key] = (), episode: str = "") -> Question | None:
+    """The first question without an answer, of one episode or all, that is not among those `put_off`; None where there is none."""
+    with closing(_unanswered(conn, _OF_EPISODE, (episode,), put_off)) as found:
+        return next(found, None)
 
 
-def number_unanswered(conn: sqlite3.Connection) -> int:
-    """How many questions have no answer."""
-    return int(conn.execute(f"SELECT count(*) {_OPEN}").fetchone()[0])
+def open_question(conn: sqlite3.Connection, key: Key) -> Question | None:
+    """A question while it has no answer."""
+    with closing(_unanswered(conn, _BY_KEY, key)) as found:
+        return next(found, None)
+
+
+def number_unanswered(conn: sqlite3.Connection, episode: str = "", *, episodes: bool = False) -> int:
+    """How many questions of one episode or all have no answer; with `episodes`, how many episodes ask them."""
+    counted = "DISTINCT q.episode_id" if episodes else "*"
+    return int(conn.execute(f"SELECT count({counted}) {_OPEN} {_OF_EPISODE}", (episode,)).fetchone()[0])
 
 
 def is_open(conn: sqlite3.Connection, key: Key) -> bool:
     """Whether an episode still waits for this question's answer."""
-    return conn.execute(f"SELECT 1 {_OPEN} AND q.episode_id = ? AND q.attempt = ? AND q.interrupt_id = ?", key).fetchone() is not None
+    return conn.execute(f"SELECT 1 {_OPEN} {_BY_KEY}", key).fetchone() is not None
 
 
 def given(conn: sqlite3.Connection, key: Key) -> Given | None:
@@ -167,25 +180,37 @@ def last_given(conn: sqlite3.Connection) -> Given | None:
         f"SELECT a.episode_id, a.attempt, a.interrupt_id, a.answer, a.declined, a.responder {_WITHDRAWABLE} ORDER BY a.answered_at DESC LIMIT 1"
     )
     row = conn.execute(query).fetchone()
-    return None if row is None else Given(tuple(row[:3]), *row[3:])
+    return None if row is None else Given((row[0], row[1], row[2]), *row[3:])
 
 
-def _question(row: tuple[Any, ...]) -> Question:
-    episode_id, attempt, interrupt_id, ask, text, asked_at, waiting, scenario_id, scenario = row
-    asked_in = records.scenario(scenario, scenario_id)
-    return Question(
-        episode_id=episode_id,
-        attempt=attempt,
-        interrupt_id=interrupt_id,
-        ask=ask,
-        question=text,
-        asked_at=asked_at,
-        scenario_id=asked_in.id,
-        group=asked_in.group,
-        query=asked_in.query,
-        progress=records.waiting(waiting, episode_id).progress,
-        knows=what_the_user_knows(asked_in),
-    )
+def _unanswered(
+    conn: sqlite3.Connection, where: str, values: tuple[str | int, ...], without: Collection[Key] = ()
+) -> Generator[Question, None, None]:
+    """Open questions in the order they were asked; each is read when it is its turn, so the first costs no more in a long queue."""
+    blind = is_blind(conn)
+    for row in conn.execute(f"{_UNANSWERED} {where} ORDER BY q.number", values):
+        episode_id, attempt, interrupt_id, ask, text, asked_at, waiting, scenario_id, scenario = row
+        if (episode_id, attempt, interrupt_id) in without:
+            continue
+        asked_in = records.scenario(scenario, scenario_id)
+        yield Question(
+            episode_id=episode_id,
+            attempt=attempt,
+            interrupt_id=interrupt_id,
+            ask=ask,
+            question=text,
+            asked_at=asked_at,
+            scenario_id=asked_in.id,
+            group=asked_in.group,
+            query=asked_in.query,
+            progress=records.waiting(waiting, episode_id).progress,
+            knows=None if blind else what_the_user_knows(asked_in),
+        )
+
+
+def is_blind(conn: sqlite3.Connection) -> bool:
+    """Whether nobody who answers a question of the run is shown what the user knows: once a session was blind, all later ones are."""
+    return records.meta(conn, BLIND, bool) or False
 
 
 def ready_episodes(conn: sqlite3.Connection) -> list[str]:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from talm_sim.config import RunConfig
+from talm_sim.config import RunConfig, fault_of
 from talm_sim.digests import digest
 from talm_sim.errors import PrerequisiteError, did_you_mean, full_name
 from talm_sim.runs.database import DATABASE, create_database, pack
@@ -177,7 +177,7 @@ def read_manifest(directory: Path) -> RunManifest:
         raise PrerequisiteError(f"{directory}: is no run ({MANIFEST}: {err.strerror}).") from None
     except ValidationError as err:
         first = err.errors()[0]
-        raise PrerequisiteError(f"{path}: {'.'.join(map(str, first['loc'])) or 'document'}: {first['msg']}.") from None
+        raise PrerequisiteError(f"{path}: {'.'.join(map(str, first['loc'])) or 'document'}: {fault_of(first)}") from None
     return manifest.model_copy(update={"config": config})
 
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from talm_sim.config import ENV_PREFIX, RunConfig, Scope, Traffic
-from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.errors import OptionError, PrerequisiteError, did_you_mean
 from talm_sim.models.registry import in_process
 from talm_sim.plugins import load_plugins
 from talm_sim.tasks import Job, Recorded, Task, find_task, job_of, list_tasks
@@ -32,9 +32,6 @@ RECORDINGS = Path("recordings")
 """Where new recordings go unless the user names a directory: the shipped ones are not written to."""
 _OTHER_VARIABLES = ("TALM_SIM_BENCH_DATA", "TALM_SIM_TEST_MODEL")
 """Names that begin as the options' do and are none: what the project's own tests and benchmarks read."""
-
-_WRITTEN = {"tuple_type": 'write a list, such as ["A", "B"].', "dict_type": "write a table of names and values."}
-"""What a value of the wrong kind should be, in the words of who writes a file."""
 
 
 def load_config(file: Path | None = None, environ: Mapping[str, str] | None = None, **options: Any) -> RunConfig:
@@ -110,6 +107,8 @@ def configure(config: RunConfig | None, options: Mapping[str, Any], *, look_up: 
     Raises:
         PrerequisiteError: An option is unknown or has a wrong value.
     """
+    if config is not None and not isinstance(config, RunConfig):
+        raise PrerequisiteError(f"{config!r} is no RunConfig; name the option, as in split={config!r}.")
     given = {} if config is None else {name: getattr(config, name) for name in config.model_fields_set if name != "options"}
     own = {} if config is None else config.options
     load_plugins(options.get("plugin", given.get("plugin", ())))
@@ -205,7 +204,7 @@ def refuse_unknown(name: str, task: Task[Any], place: str = "", *, spelt: Callab
     if owner:
         belongs = f"is an option of task {owner}, not of task {task.name}; leave it out, or choose --task {owner}."
         raise PrerequisiteError(f"{place}{spelt(name)} {belongs}")
-    raise PrerequisiteError(f"{place}unknown option '{spelt(name)}'.{did_you_mean(spelt(name), map(spelt, names))}")
+    raise PrerequisiteError(f"{place}unknown option '{spelt(name)}'.{did_you_mean(name, names, spelt)}")
 
 
 def _built(values: Mapping[str, Any], origin: Mapping[str, str], *, look_up: bool = True) -> RunConfig:
@@ -216,16 +215,23 @@ def _built(values: Mapping[str, Any], origin: Mapping[str, str], *, look_up: boo
         job = job_of(config)
         if look_up:
             job.options.check()
+            _check_files(config)
         return config
-    except ValidationError as err:
-        first = err.errors()[0]
-        name = str(first["loc"][0]) if first["loc"] else ""
-        message = _WRITTEN.get(first["type"]) or first["msg"].removeprefix("Value error, ")
+    except OptionError as err:
+        name, message = err.name, err.fault
     except PrerequisiteError as err:
         name, _, message = str(err).partition(": ")
         if name not in values:
             raise
     raise PrerequisiteError(f"{origin.get(name, name)}: {message}") from None
+
+
+def _check_files(config: RunConfig) -> None:
+    """See that wordings and recordings that are named are there; where recordings are made, they need not be."""
+    if config.prompts is not None:
+        read_toml(config.prompts, "--prompts")
+    if config.cassettes is not None and not config.cassettes.is_dir() and Traffic.RECORD not in (config.models, config.tools):
+        raise PrerequisiteError(f"cassettes: there is no directory '{config.cassettes}'; add --record to make it, or leave it out.")
 
 
 def _from_file(document: Mapping[str, Any], file: Path | None, task: Task[Any]) -> Iterator[tuple[str, Any, str]]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from talm_sim.config import parse_limit
+from talm_sim.config import fault_of, parse_limit
 from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.hub import local_file
 from talm_sim.scenarios.jsonl import json_lines
@@ -19,6 +19,8 @@ from talm_sim.types import Scenario
 
 __all__ = ["ReadLine", "load_scenarios", "packaged_data", "read_scenario", "select"]
 
+FORMAT = "see talm-sim scenarios show --format"
+"""Where the format of a line is told."""
 ReadLine = Callable[[Any, str, str], Scenario]
 """Turns a parsed line into a scenario of a task, given file and line for messages, and the task."""
 
@@ -46,7 +48,7 @@ def read_scenario(line: Any, where: str, task: str) -> Scenario:
     except ValidationError as err:
         first = err.errors()[0]
         key = ".".join(str(part) for part in first["loc"]) or "the line"
-        raise PrerequisiteError(f"{where}: {key}: {first['msg'].removeprefix('Value error, ')}; mend this field.") from None
+        raise PrerequisiteError(f"{where}: {key}: {fault_of(first).rstrip('.')}; mend this field: {FORMAT}") from None
     if scenario.task != task:
         raise PrerequisiteError(f"{where}: task: is '{scenario.task}', not '{task}'; run it with --task {scenario.task}, or mend this field.")
     return scenario
@@ -69,7 +71,10 @@ def load_scenarios(
             share an id, or nothing is left to run.
     """
     sources = _packaged(groups, task) if file is None else [local_file(file)]
-    return select([scenario for source in sources for scenario in _read(source, task, read)], groups, limit, str(file or ""), task)
+    scenarios = [scenario for source in sources for scenario in _read(source, task, read)]
+    if file is not None and not scenarios:
+        raise PrerequisiteError(f"{file}: is empty; write one scenario a line: {FORMAT}")
+    return select(scenarios, groups, limit, str(file or ""), task)
 
 
 def select(scenarios: Sequence[Scenario], groups: Sequence[str], limit: str | None = None, file: str = "", task: str = "") -> list[Scenario]:

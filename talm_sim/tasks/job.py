@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import ValidationError
-
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.tasks.base import Job
@@ -29,10 +27,5 @@ def job_of(config: RunConfig) -> Job[Any]:
     for name in config.options:
         if name not in task.options.model_fields:
             raise PrerequisiteError(f"{name}: unknown option of task {task.name}.{did_you_mean(name, known)}")
-    try:
-        options = task.options(**config.options)
-    except ValidationError as err:
-        first = err.errors()[0]
-        where = f"{first['loc'][0]}: " if first["loc"] else ""
-        raise PrerequisiteError(where + first["msg"].removeprefix("Value error, ")) from None
+    options = task.options(**config.options)
     return Job(config, task, options)

@@ -70,7 +70,7 @@ class Shared:
                 options=config.model_options,
                 constrained=config.constrained,
                 replay=config.models is Traffic.REPLAY,
-                fail_fast=config.fail_fast,
+                fail_fast=config.fail_fast and not in_process(config.model),
             )
             self._stack.push_async_callback(model.aclose)
             self._opened[key] = model

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -93,3 +94,11 @@ def talm(capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., tuple[int
         return code, captured.out, captured.err
 
     yield run
+
+
+@pytest.fixture
+def nothing_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty working directory, and no variable that means anything here."""
+    monkeypatch.chdir(tmp_path)
+    for name in [name for name in os.environ if name.startswith("TALM_SIM_") or name.endswith(("_API_KEY", "_BASE_URL"))]:
+        monkeypatch.delenv(name)

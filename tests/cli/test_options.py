@@ -123,13 +123,13 @@ def test_the_help_page_of_run_imports_nothing_heavy() -> None:
 def test_values_of_every_kind() -> None:
     config = parse(
         *("--split", "no-tools", "--epochs", "3", "--temperature", "0.5", "--human", "none", "--tools", "live", "--controls"),
-        *("--perturb", "http-500", "--perturb", "slow:s=2", "-M", "a=1", "--model-options", "b=x=y", "--cassettes", "dir"),
+        *("--perturb", "http-500", "--perturb", "slow:s=2", "-M", "a=1", "--model-options", "b=x=y", "--cassettes", "tests"),
     )
     assert (config.split, config.epochs, config.temperature, own(config).human, config.controls) == ("no-tools", 3, 0.5, "none", True)
     assert config.tools is Traffic.LIVE
     assert own(config).perturb == ("http-500", "slow:s=2")
     assert config.model_options == {"a": "1", "b": "x=y"}
-    assert config.cassettes == Path("dir")
+    assert config.cassettes == Path("tests")
 
 
 @pytest.mark.parametrize("traffic", list(Traffic))
@@ -178,7 +178,7 @@ def test_of_two_tasks_the_last_one_counts() -> None:
         ('[talm]\nsplit = "all"', "c.toml: unknown key 'talm.split'. Known: "),
         ("[nope]\nx = 1", "c.toml: unknown key 'nope'. Known: task, "),
         ('[options]\nhuman = "none"', "c.toml: unknown key 'options'. "),
-        ("[talm]\nturn-limit = 0", "c.toml: talm.turn-limit: Input should be greater than or equal to 1"),
+        ("[talm]\nturn-limit = 0", "c.toml: talm.turn-limit: 0 is too small; the least is 1."),
         ("talm = 3", "c.toml: 'talm' must be a table of the task's options."),
         ('mode = "judge"', "c.toml: mode is an option of task when2call, not of task talm; leave it out, or choose --task when2call."),
         ('task = "when2call"\nhuman = "none"', "c.toml: human is an option of task talm, not of task when2call;"),
@@ -186,7 +186,7 @@ def test_of_two_tasks_the_last_one_counts() -> None:
         ("task = 3", "c.toml: task: write the name of a task, in quotes."),
         ('plugin = "no_such_module"', "c.toml: plugin no_such_module: cannot be imported: ModuleNotFoundError"),
         ("plugin = 3", "c.toml: plugin: write names of modules, in quotes."),
-        ('model_options = "x"', "c.toml: model_options: write a table of names and values."),
+        ('model_options = "x"', "c.toml: model_options: x is no table; write names and values."),
         ("x = [", "c.toml: not valid TOML: "),
     ],
 )

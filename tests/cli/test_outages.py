@@ -167,6 +167,7 @@ def test_a_grid_ends_where_its_model_is_refused(host: Host, talm: Talm, tmp_path
     code, _, err = talm(*grid)
     assert code == 2
     assert "talm-sim: error: cell temperature=0: openai-api/host/m at " in err and "talm-sim resume runs/ablation-" in err
+    assert talm(*grid, "--no-fail-fast")[0] == 1, "a cell that was begun goes on as the grid is called now"
     left = 1
 
     def once(number: int) -> Fault | None:

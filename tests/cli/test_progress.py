@@ -164,3 +164,14 @@ def test_full_keeps_still_while_a_person_is_asked() -> None:
 def test_full_needs_a_terminal() -> None:
     assert isinstance(open_display("full", console()), PlainDisplay)
     assert isinstance(open_display("full", console(terminal=True)), FullDisplay)
+
+
+def test_plain_says_nothing_between_a_question_and_its_answer() -> None:
+    screen = console()
+    with open_display("plain", screen) as display:
+        display(started())
+        with display.paused():
+            before = text_of(screen)
+            display(EpisodeFinished("a", "perfect", Termination.ANSWERED, "", 0.25, 3, 3))
+            assert text_of(screen) == before
+        assert "[3/3] 100 %" in text_of(screen).removeprefix(before)

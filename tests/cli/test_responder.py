@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from talm_sim.cli.lines import LineReader
 from talm_sim.cli.progress import Display
-from talm_sim.cli.prompt import LineReader
 from talm_sim.cli.responder import TerminalResponder
 from talm_sim.runs.batch import BatchCounts, run_batch
 from talm_sim.runs.desk import answer
@@ -43,7 +43,7 @@ class Session:
 
     def __post_init__(self) -> None:
         self.source, self.sink = os.pipe()
-        self.reader = LineReader(self.source)
+        self.reader = LineReader(self.console, self.source)
         self.display = Screen(self.console)
         self.responder = TerminalResponder(self.display, self.console, self.reader)
 

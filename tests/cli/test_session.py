@@ -135,6 +135,14 @@ def test_ablate_prints_a_row_a_cell_and_reads_finished_cells(tmp_path: Path) -> 
     assert len(list((tmp_path / "runs").iterdir())) == 2
 
 
+def test_a_script_does_not_sit_through_the_waits_of_slow_tools(tmp_path: Path) -> None:
+    model = ["--split", "perfect", "--limit", "2", "--model", "sim/oracle", "--tools", "live"]
+    done = talm_sim(tmp_path, "ablate", "--over", "perturb=,timeout:seconds=300", *model, "--display", "json", "--json")
+    assert done.returncode == 0, done.stderr
+    ends = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"event": "episode_finished"')]
+    assert [end["elapsed_s"] >= 300 for end in ends] == [False, False, True, True], "the waits are in the elapsed time"
+
+
 def test_scenarios_check_finds_a_wrong_fact(tmp_path: Path) -> None:
     scenario = json.loads(talm_sim(tmp_path, "scenarios", "list", "--split", "perfect", "--json").stdout)[0]
     scenario["target"]["required"][0]["value"] = "something else"

@@ -166,9 +166,16 @@ def test_what_is_wrong_is_named(module: str, model: str, fields: dict[str, Any],
     assert "\n" not in str(failure.value)
 
 
-def test_a_bug_in_the_users_code_is_seen_as_one(module: str, tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match="has no len"):
-        open_langchain(request(f"{module}:broken"))
+def test_a_fault_of_the_users_code_is_one_line_that_names_its_place(module: str, tmp_path: Path) -> None:
     (tmp_path / "my_broken_models.py").write_text("import math\nmath.no_such_function()\n")
-    with pytest.raises(AttributeError, match="no_such_function"):
-        open_langchain(request("my_broken_models:make"))
+    (tmp_path / "my_uncompiled_models.py").write_text("def make(:\n")
+    (tmp_path / "my_leaving_models.py").write_text("raise SystemExit(3)\n")
+    for name, told in (
+        (f"{module}:broken", r"the factory failed: TypeError: object of type 'int' has no len\(\) \(\S+\.py, line \d+\)\.$"),
+        ("my_broken_models:make", r"module 'my_broken_models' cannot be imported: AttributeError: .*no_such_function' \(\S+, line 2\)\.$"),
+        ("my_uncompiled_models:make", r"cannot be imported: SyntaxError: .*\(my_uncompiled_models.py, line 1\)\.$"),
+        ("my_leaving_models:make", r"cannot be imported: SystemExit: 3 \("),
+    ):
+        with pytest.raises(PrerequisiteError, match=told) as failure:
+            open_langchain(request(name))
+        assert "\n" not in str(failure.value)

@@ -66,7 +66,7 @@ def test_an_interrupted_cell_goes_on(world: dict[str, Any]) -> None:
         ({"model": "sim/eager"}, r"ablate: give 'model' a list of values"),
         ({"model": []}, r"ablate: give 'model' a list of values"),
         ({"max_episodes": [1, 2]}, r"ablate: 'max_episodes' changes how a run is carried out"),
-        ({"epochs": [1, 0]}, r"cell epochs=0: --epochs: Input should be greater"),
+        ({"epochs": [1, 0]}, r"cell epochs=0: --epochs: 0 is too small"),
         ({"perturb": ["", "htp-500"]}, r"cell perturb=htp-500: --perturb htp-500: unknown perturbation 'htp-500'\. Did you mean 'http-500'\?"),
         ({"perturb": ["", "mask:tool=x"]}, r"cell perturb=mask:tool=x: --perturb mask:tool=x: no tool 'x'"),
         ({"model": ["sim/asker", "sim/askr"]}, r"cell model=sim/askr: model 'sim/askr': unknown control 'askr'"),

@@ -95,8 +95,8 @@ def test_a_run_is_found_by_path_and_by_name(tmp_path: Path) -> None:
     ("change", "message"),
     [
         ({"format": 9}, r"run\.json: is of run format 9, made by talm-sim \S+; this one reads format 2: upgrade talm-sim\.$"),
-        ({"config": {"model": "nothing"}}, "config.model: Value error, 'nothing' is no model"),
-        ({"unknown": 1}, "unknown: Extra inputs"),
+        ({"config": {"model": "nothing"}}, "config: model: 'nothing' is no model"),
+        ({"unknown": 1}, "unknown: there is no such name"),
     ],
 )
 def test_a_damaged_manifest_is_named(tmp_path: Path, change: dict[str, object], message: str) -> None:

@@ -71,9 +71,9 @@ def test_options_go_over_the_config(monkeypatch: pytest.MonkeyPatch) -> None:
     assert configure(None, {}).config == RunConfig(task="talm")
     with pytest.raises(PrerequisiteError, match=r"unknown option '--epoch'\. Did you mean '--epochs'\?"):
         configure(base, {"epoch": 2})
-    with pytest.raises(PrerequisiteError, match=r"--epochs: Input should be greater than or equal to 1"):
+    with pytest.raises(PrerequisiteError, match=r"--epochs: 0 is too small; the least is 1\."):
         configure(base, {"epochs": 0})
-    with pytest.raises(PrerequisiteError, match=r"^--turn-limit: Input should be greater than or equal to 1"):
+    with pytest.raises(PrerequisiteError, match=r"^--turn-limit: 0 is too small; the least is 1\."):
         configure(base, {"turn_limit": 0})
 
 
@@ -177,15 +177,15 @@ def test_the_task_is_taken_from_the_highest_place(toml: Any, named: tuple[str | 
         ("task = 'tlam'", {}, {}, r"c\.toml: task: unknown task 'tlam'\. Did you mean 'talm'\?$"),
         ("", {"TALM_SIM_TASK": "tlam"}, {}, r"^TALM_SIM_TASK: unknown task 'tlam'\. Did you mean 'talm'\?$"),
         ("", {}, {"task": "tlam"}, r"^--task: unknown task 'tlam'\. Did you mean 'talm'\?$"),
-        ("turn_limit = 0", {}, {}, r"c\.toml: turn_limit: Input should be greater than or equal to 1$"),
-        ("[talm]\nturn-limit = 0", {}, {}, r"c\.toml: talm\.turn-limit: Input should be greater than or equal to 1$"),
-        ("", {"TALM_SIM_TURN_LIMIT": "x"}, {}, r"^TALM_SIM_TURN_LIMIT: Input should be a valid integer"),
-        ("", {}, {"turn_limit": 0}, r"^--turn-limit: Input should be greater than or equal to 1$"),
+        ("turn_limit = 0", {}, {}, r"c\.toml: turn_limit: 0 is too small; the least is 1\.$"),
+        ("[talm]\nturn-limit = 0", {}, {}, r"c\.toml: talm\.turn-limit: 0 is too small; the least is 1\.$"),
+        ("", {"TALM_SIM_TURN_LIMIT": "x"}, {}, r"^TALM_SIM_TURN_LIMIT: 'x' is no whole number"),
+        ("", {}, {"turn_limit": 0}, r"^--turn-limit: 0 is too small; the least is 1\.$"),
         ("human = 'simulatd'", {}, {}, r"c\.toml: human: unknown responder 'simulatd'\. Did you mean 'simulated'\?$"),
         ("", {"TALM_SIM_HUMAN": "simulatd"}, {}, r"^TALM_SIM_HUMAN: unknown responder 'simulatd'"),
         ("", {}, {"human": "simulatd"}, r"^--human: unknown responder 'simulatd'"),
         ("split = 'perfct'", {}, {}, r"c\.toml: split: unknown split 'perfct' of task talm\. Did you mean 'perfect'\?$"),
-        ("", {"TALM_SIM_SEED": "x"}, {}, r"^TALM_SIM_SEED: Input should be a valid integer"),
+        ("", {"TALM_SIM_SEED": "x"}, {}, r"^TALM_SIM_SEED: 'x' is no whole number"),
         ("plugin = 5", {}, {}, r"c\.toml: plugin: write names of modules, in quotes"),
         ("plugin = [5]", {}, {}, r"c\.toml: plugin: write names of modules, in quotes"),
         ("plugin = 'no_such_module'", {}, {}, r"c\.toml: plugin no_such_module: cannot be imported: ModuleNotFoundError"),

@@ -56,10 +56,13 @@ def test_line_separators_inside_a_string_do_not_break_a_line(tmp_path: Path) -> 
     [
         ('{"id": "b",', r"mine\.jsonl:3: not JSON \(.*\)"),
         ("[]", r"mine\.jsonl:3: is no JSON object"),
-        (json.dumps({"id": "b", "group": "perfect"}), r"mine\.jsonl:3: turns: Field required"),
-        (_line("b", colour="red"), r"mine\.jsonl:3: colour: Extra inputs"),
+        (json.dumps({"id": "b", "group": "perfect"}), r"mine\.jsonl:3: turns: is missing"),
+        (_line("b", colour="red"), r"mine\.jsonl:3: colour: there is no such name"),
         (_line("b", target={"value": "x"}), r"mine\.jsonl:3: target: needs a `type`"),
-        (_line("b", target={"type": "facts"}), r"mine\.jsonl:3: target\.facts\.required: Field required"),
+        (
+            _line("b", target={"type": "facts"}),
+            r"mine\.jsonl:3: target\.facts\.required: is missing; mend this field: see talm-sim scenarios show --format",
+        ),
         (_line("a"), r"mine\.jsonl:3: id 'a' was used on line 1 already"),
     ],
 )

@@ -102,9 +102,9 @@ def test_the_scope_of_any_option(name: str, scope: Scope) -> None:
         ({"option": 3}, r"^option: unknown option of task toy\. (?!.*'options')"),
         ({"zzz": 3}, r"^zzz: unknown option of task toy\. Known: task, .*, plugin, depth, strict, color\.$"),
         ({"turn_limit": 3}, r"^turn_limit: unknown option of task toy\."),
-        ({"depth": 0}, r"^depth: Input should be greater than or equal to 1$"),
-        ({"depth": "deep"}, r"^depth: Input should be a valid integer"),
-        ({"strict": "perhaps"}, r"^strict: Input should be a valid boolean"),
+        ({"depth": 0}, r"^depth: 0 is too small; the least is 1\.$"),
+        ({"depth": "deep"}, r"^depth: 'deep' is no whole number"),
+        ({"strict": "perhaps"}, r"^strict: 'perhaps' is neither true nor false"),
     ],
 )
 def test_what_is_wrong_is_one_line_that_begins_with_the_options_name(options: dict[str, Any], message: str) -> None:

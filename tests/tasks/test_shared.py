@@ -72,11 +72,12 @@ async def test_a_model_is_opened_once_for_equal_arguments_and_closed_once() -> N
             config(max_retries=1),
             config(max_connections=2),
             config(timeout=3),
+            config(fail_fast=False),
         )
         others = [await shared.model(one) for one in different]
-        assert len({id(one) for one in (first, *others)}) == len(Opened.made) == 8
+        assert len({id(one) for one in (first, *others)}) == len(Opened.made) == 9
         assert not any(one.closed for one in Opened.made)
-    assert [one.closed for one in Opened.made] == [1] * 8
+    assert [one.closed for one in Opened.made] == [1] * 9
 
 
 async def test_a_model_is_opened_as_its_configuration_says() -> None:
@@ -85,6 +86,7 @@ async def test_a_model_is_opened_as_its_configuration_says() -> None:
     (request,) = (one.request for one in Opened.made)
     assert (request.name, request.model, dict(request.options)) == ("noting/a", "a", {"a": "1"})
     assert (request.constrained, request.replay, request.max_retries, request.max_connections, request.timeout) == (True, True, 1, 16, 3)
+    assert request.fail_fast
     assert request.transport_factory is not None, "its requests can be recorded"
 
 

@@ -1,51 +1,82 @@
-"""`talm-sim answer RUN`."""
+"""`talm-sim answer [RUN]`."""
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import closing
 from pathlib import Path
 
 import click
+from rich.padding import Padding
+from rich.text import Text
 
-from talm_sim.agent.humans import DONT_KNOW
-from talm_sim.cli.arguments import json_option, print_json, print_list, run_argument, run_dir_option, short_name
-from talm_sim.cli.console import stderr
-from talm_sim.cli.prompt import CLOSED, LATER, WONT_SAY, LineReader, Reply, ask
+from talm_sim.agent.humans import DONT_KNOW, WONT_SAY
+from talm_sim.cli.arguments import json_option, one_run_argument, print_json, run_dir_option, short_name
+from talm_sim.cli.console import print_page, stderr
+from talm_sim.cli.lines import open_lines
+from talm_sim.cli.prompt import NOTHING_MORE, Reply
+from talm_sim.cli.sitting import Sitting
 from talm_sim.cli.text import clean, count, one_line
 from talm_sim.errors import PrerequisiteError, did_you_mean, full_name
-from talm_sim.runs.desk import AnswerStatus, Question, answer
+from talm_sim.runs.choose import unfinished_run, waiting_run
+from talm_sim.runs.database import connect_reader
+from talm_sim.runs.desk import AnswerStatus, Question, answer, last_given, withdraw
 from talm_sim.runs.load import StoredRun, load_run
 
 __all__ = ["command"]
 
 RESPONDER = "answer"
+INTERRUPTED = 130
+_WAYS = ("--text", "--idk", "--skip", "--undo")
 
 
 @click.command()
-@run_argument
+@one_run_argument
 @run_dir_option
 @click.option("--episode", metavar="EPISODE", help="Answer only this episode's questions.")
 @click.option("--text", metavar="TEXT", help="The answer, without a prompt.")
 @click.option("--idk", is_flag=True, help='Answer "I don\'t know", without a prompt.')
 @click.option("--skip", is_flag=True, help="Decline to answer, without a prompt.")
+@click.option("--undo", is_flag=True, help="Take the last answer back, if its episode has not gone on.")
 @click.option("--list", "only_list", is_flag=True, help="Only list the open questions.")
+@click.option("--blind", is_flag=True, envvar="TALM_SIM_BLIND", help="Hide what the user knows; always so for a run with --blind.")
+@click.option("--display", metavar="NAME", envvar="TALM_SIM_DISPLAY", default="full", help="full, or plain for screen readers.")
 @json_option
-def command(*, run: str, run_dir: Path, episode: str | None, text: str | None, idk: bool, skip: bool, only_list: bool, as_json: bool) -> None:
+def command(
+    *,
+    run: str | None,
+    run_dir: Path,
+    episode: str | None,
+    text: str | None,
+    idk: bool,
+    skip: bool,
+    undo: bool,
+    only_list: bool,
+    blind: bool,
+    display: str,
+    as_json: bool,
+) -> int:
     """Answer the questions a run waits for.
 
-    From any terminal, while it runs or later. The questions are put one by one; every answer is kept at once. The first answer to a question
-    stands.
+    RUN may be left out where one run waits. From any terminal, while it runs or later. The questions are put one by one; every answer is kept
+    at once. The first answer to a question stands; it can be taken back until its episode goes on.
     """
-    stored = load_run(run, run_dir)
-    questions = _questions(stored, episode)
-    ways = [name for name, given in (("--text", text is not None), ("--idk", idk), ("--skip", skip)) if given]
+    ways = [name for name, given in zip(_WAYS, (text is not None, idk, skip, undo), strict=True) if given]
     if len(ways) > 1:
         raise click.UsageError(f"{ways[0]} and {ways[1]} exclude each other.")
+    # An answer that is taken back may have been the last that was open.
+    stored = load_run(run, run_dir) if run else unfinished_run(run_dir) if undo else waiting_run(run_dir)
+    if undo:
+        _take_back(stored)
+        return 0
+    questions = _questions(stored, episode)
     if only_list or (as_json and not ways):
-        _list(questions, as_json)
+        _list(questions, as_json, blind)
     elif ways:
         _answer_without_prompt(stored, questions, episode, text, skip)
     else:
-        _answer_with_prompt(stored, questions, episode)
+        return _answer_with_prompt(stored, questions[0].episode_id if episode else "", blind=blind, plain=display == "plain")
+    return 0
 
 
 def _questions(stored: StoredRun, episode: str | None) -> list[Question]:
@@ -62,13 +93,20 @@ def _questions(stored: StoredRun, episode: str | None) -> list[Question]:
     return mine
 
 
-def _list(questions: list[Question], as_json: bool) -> None:
+def _list(questions: list[Question], as_json: bool, blind: bool) -> None:
     if as_json:
-        keys = ("episode_id", "attempt", "interrupt_id", "ask", "question", "asked_at", "scenario_id", "group", "query")
-        print_json([{key: getattr(question, key) for key in keys} for question in questions])
+        keys = ("episode_id", "attempt", "interrupt_id", "ask", "question", "asked_at", "scenario_id", "group", "query", "knows")
+        print_json([{key: getattr(question, key) for key in keys} | ({"knows": None} if blind else {}) for question in questions])
         return
-    rows = [{"episode": question.episode_id, "question": one_line(question.question)} for question in questions]
-    print_list(rows, {"episode": "Episode", "question": "Question"}, empty="no question is open")
+    if not questions:
+        click.echo("no question is open", err=True)
+    for question in questions:
+        said = {"The user asked": question.query, "You know": question.knows or NOTHING_MORE, "It asks you": question.question}
+        if blind or question.knows is None:
+            del said["You know"]
+        print_page(Text(clean(question.episode_id), style="bold"))
+        for title, words in said.items():
+            print_page(Padding(Text(f"{title}: {one_line(words, 2_000)}"), (0, 0, 0, 2)))
 
 
 def _answer_without_prompt(stored: StoredRun, questions: list[Question], episode: str | None, text: str | None, skip: bool) -> None:
@@ -82,34 +120,38 @@ def _answer_without_prompt(stored: StoredRun, questions: list[Question], episode
         reply = Reply(text.strip())
     else:
         reply = Reply(WONT_SAY, "skip") if skip else Reply(DONT_KNOW, "idk")
-    for question in questions[:1]:
-        _say(_file(stored, question, reply), question)
+    _file(stored, questions[0], reply)
     _hint(stored)
 
 
-def _answer_with_prompt(stored: StoredRun, questions: list[Question], episode: str | None) -> None:
-    console, reader = stderr(), LineReader()
-    if not questions:
-        console.print("no question is open")
-    seen: set[tuple[str, int, str]] = set()
-    try:
-        while todo := [question for question in questions if question.key not in seen]:
-            question = todo[0]
-            seen.add(question.key)
-            reply = ask(console, reader, question, len(todo) - 1)
-            if reply == CLOSED:
-                break
-            if reply != LATER:
-                _say(_file(stored, question, reply), question)
-            # Episodes that went on meanwhile may have asked again, and another person may have answered.
-            questions = [item for item in stored.pending() if episode in (None, item.episode_id)]
-    finally:
-        reader.close()
-    _hint(stored)
+def _answer_with_prompt(stored: StoredRun, episode: str, *, blind: bool, plain: bool) -> int:
+    console = stderr()
+    plain = plain or console.is_dumb_terminal
+    with (
+        closing(open_lines(console, plain=plain)) as lines,
+        closing(Sitting(stored.path, console, lines, RESPONDER, episode=episode, blind=blind, plain=plain)) as sitting,
+    ):
+
+        async def sit() -> None:
+            while await sitting.put_next() == "put":
+                pass
+
+        if not sitting.open():
+            console.print("no question is open")
+        try:
+            asyncio.run(sit())
+        except KeyboardInterrupt:
+            console.print("\ninterrupted; every answer is kept")
+            return INTERRUPTED
+        finally:
+            if sitting.answered:
+                console.print(f"{count(sitting.answered, 'question')} answered")
+            _hint(stored, given=bool(sitting.answered))
+    return 0
 
 
-def _file(stored: StoredRun, question: Question, reply: Reply) -> AnswerStatus:
-    return answer(
+def _file(stored: StoredRun, question: Question, reply: Reply) -> None:
+    status = answer(
         stored.path,
         question.episode_id,
         reply.text,
@@ -118,9 +160,6 @@ def _file(stored: StoredRun, question: Question, reply: Reply) -> AnswerStatus:
         attempt=question.attempt,
         interrupt_id=question.interrupt_id,
     )
-
-
-def _say(status: AnswerStatus, question: Question) -> None:
     words = {
         AnswerStatus.DELIVERED: "saved; the episode goes on",
         AnswerStatus.SAVED: "saved",
@@ -129,10 +168,22 @@ def _say(status: AnswerStatus, question: Question) -> None:
     click.echo(f"{clean(question.episode_id)}: {words[status]}", err=True)
 
 
-def _hint(stored: StoredRun) -> None:
+def _take_back(stored: StoredRun) -> None:
+    with closing(connect_reader(stored.path)) as conn:
+        given = last_given(conn)
+    if given is None or not withdraw(stored.path, given.key):
+        raise PrerequisiteError(f"{stored.path}: no answer can be taken back: every episode that was answered has gone on.")
+    click.echo(f"{clean(given.key[0])}: taken back: {Reply(given.text, given.declined).shown}", err=True)
+    _hint(stored)
+
+
+def _hint(stored: StoredRun, *, given: bool = False) -> None:
     """Where the run stands, and how it is continued where nobody runs it."""
+    name = short_name(stored.path)
     left = len(stored.pending())
     if left:
-        click.echo(f"{count(left, 'question')} still open", err=True)
+        click.echo(f"{count(left, 'question')} still open; answer with: talm-sim answer {name}", err=True)
     if stored.owner is None and stored.finished < stored.total:
-        click.echo(f"nobody runs this run now; continue it with: talm-sim resume {short_name(stored.path)}", err=True)
+        if given:
+            click.echo(f"a slip? take the last answer back with: talm-sim answer {name} --undo", err=True)
+        click.echo(f"nobody runs this run now; continue it with: talm-sim resume {name}", err=True)

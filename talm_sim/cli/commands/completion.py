@@ -29,7 +29,7 @@ def command(shell: str | None, install: bool) -> None:
     used = shell or Path(os.environ.get("SHELL", "")).name
     if used not in _SHELLS:
         raise PrerequisiteError(f"{f'{used}: ' if used else ''}name the shell: talm-sim completion {'|'.join(_SHELLS)}")
-    text = script(used)
+    text = script(used, click.get_current_context().find_root().command)
     if not install:
         click.echo(text, nl=False)
         return

@@ -1,4 +1,4 @@
-"""`talm-sim resume RUN`."""
+"""`talm-sim resume [RUN]`."""
 
 from __future__ import annotations
 
@@ -7,25 +7,26 @@ from typing import Any
 
 import click
 
-from talm_sim.cli.arguments import run_argument, run_dir_option
+from talm_sim.cli.arguments import one_run_argument, run_dir_option
 from talm_sim.cli.options import ConfigCommand, collect
 from talm_sim.config import Scope
+from talm_sim.runs.choose import unfinished_run
 from talm_sim.runs.load import load_run
 
 __all__ = ["command"]
 
 
 @click.command(cls=ConfigCommand, scopes=[Scope.OPERATIONAL], without=("run_dir", "run_id"), stored=True)
-@run_argument
+@one_run_argument
 @run_dir_option
 @click.option("--failed", default="infrastructure_error", metavar="KIND,...", help="Ends to try again, or none.", show_default=True)
-def command(run: str, run_dir: Path, failed: str, **options: Any) -> int:
+def command(run: str | None, run_dir: Path, failed: str, **options: Any) -> int:
     """Continue a stored run.
 
-    Finished episodes are kept; unfinished and failed ones start again; those that waited for a person go on with the answers given meanwhile.
-    Only how the run is carried out may change: what it measures is fixed.
+    RUN may be left out where one is unfinished. Finished episodes are kept; unfinished and failed ones start again; those that waited for a
+    person go on with the answers given meanwhile. Only how the run is carried out may change: what it measures is fixed.
     """
-    stored, overrides = load_run(run, run_dir), collect(options)
+    stored, overrides = load_run(run, run_dir) if run else unfinished_run(run_dir), collect(options)
     from talm_sim.cli.blocks import blocks_of
     from talm_sim.cli.session import INTERRUPTED, print_result, run_controls, talk_of, watching
     from talm_sim.runs.api import resume

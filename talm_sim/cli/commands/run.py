@@ -15,12 +15,11 @@ __all__ = ["command"]
 @click.command(cls=ConfigCommand)
 @click.option("--dry-run", is_flag=True, help="Print what would be asked and cost; run nothing.")
 @click.option("--prices", type=click.Path(path_type=Path), metavar="F.toml", help="Prices for --dry-run.")
-@click.option("--yes", is_flag=True, help="Begin a very large run without asking.")
+@click.option("--yes", is_flag=True, hidden=True, help="Begin a very large run without asking.")
 def command(*, dry_run: bool, prices: Path | None, yes: bool, **options: Any) -> int:
     """Run episodes and print the table.
 
-    Without options: replays a small real model's recording over every group; no key, no network. A model without one is run live, and
-    that is said first.
+    Without options: replays a small real model's recording; no key, no network.
     """
     config = given_config(options)
     if prices is not None and not dry_run:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,12 +61,18 @@ def list_(split: str, task: str, file: Path | None, as_json: bool) -> None:
 
 
 @command.command("show")
-@click.argument("scenario", metavar="SCENARIO", shell_complete=completed("scenario"))
+@click.argument("scenario", metavar="SCENARIO", required=False, shell_complete=completed("scenario"))
 @task_option
 @plugin_option
 @file_option
-def show(scenario: str, task: str, file: Path | None) -> None:
+@click.option("--format", "the_format", is_flag=True, help="Print how a line of a scenario file is written.")
+def show(scenario: str | None, task: str, file: Path | None, the_format: bool) -> None:
     """Print one scenario (JSON): query, tools, gold calls or options, what is missing."""
+    if the_format:
+        click.echo(files("talm_sim.scenarios").joinpath("format.txt").read_text(encoding="utf-8"), nl=False)
+        return
+    if scenario is None:
+        raise click.UsageError("name a SCENARIO, or add --format to see how one is written.")
     found = find_task(task)
     scenarios = {item.id: item for item in found.read(found.splits["all"], file)}
     if scenario not in scenarios:
@@ -143,6 +150,8 @@ def review(place: Path, rejected: bool, as_json: bool) -> None:
     from talm_sim.cli.reviewing import review_entries, summary_lines
     from talm_sim.scenarios.generate.review import open_review
 
+    if not place.exists():
+        raise PrerequisiteError(f"{place}: there is no such folder or file; give what `scenarios generate --out` wrote, or a JSONL file.")
     opened = open_review(place, rejected=rejected)
     if as_json:
         print_json(asdict(opened.summary()))

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from talm_sim.config import Scope, scope_of
+from talm_sim.errors import OptionError
 from talm_sim.recordings import shipped_cassettes
 from talm_sim.recordings.archive import open_archive
 from talm_sim.scenarios.generate import RULES, GenerateOptions, Settings, load_writer_prompts
@@ -76,11 +76,11 @@ def test_without_a_model_the_gold_call_says_why_a_tool_is_needed() -> None:
         ({"model": "nobody"}, "PROVIDER/NAME"),
         ({"model_options": {"api_key": "x"}}, "secrets"),
         ({"limit": "x"}, "no limit"),
-        ({"attempts": 11}, "less than or equal to 10"),
-        ({"top_p": 0}, "greater than 0"),
-        ({"nope": 1}, "Extra inputs"),
+        ({"attempts": 11}, "11 is too large; the most is 10"),
+        ({"top_p": 0}, "0 is too small; it must be more than 0"),
+        ({"nope": 1}, "there is no such name. Known: out"),
     ],
 )
 def test_a_wrong_value_is_refused_by_the_rules_of_a_run(given: dict[str, Any], named: str) -> None:
-    with pytest.raises(ValidationError, match=named):
+    with pytest.raises(OptionError, match=named):
         options(**given)

@@ -209,16 +209,17 @@ def test_unavailable_needs_both_halves() -> None:
     assert [found.group for found in View(JOB, Run().add("replaceable").episodes).summaries()] == ["replaceable"]
 
 
-def test_episodes_that_our_machinery_ended_stand_beside_the_rates() -> None:
+def test_episodes_that_our_machinery_or_a_small_context_ended_stand_beside_the_rates() -> None:
     run = Run().add("perfect", passed=True).add("perfect", passed=None, termination=Termination.REPLAY_MISS)
     run.add("perfect", passed=None, termination=Termination.INFRASTRUCTURE_ERROR).add(
         "perfect", passed=False, termination=Termination.AGENT_ERROR
     )
+    run.add("perfect", passed=False, termination=Termination.CONTEXT_OVERFLOW)
     found = run.summary("perfect")
-    assert found.not_scored == {"infrastructure_error": 1, "replay_miss": 1}
-    assert (found.total, found.n, share(found, "pass_rate")) == (4, 2, (1, 2))
+    assert found.not_scored == {"context_overflow": 1, "infrastructure_error": 1, "replay_miss": 1}
+    assert (found.total, found.n, share(found, "pass_rate")) == (5, 2, (1, 2))
     rows = run.rows()
-    assert [row.not_scored for row in rows] == ["", "replay_miss", "infrastructure_error", ""]
+    assert [row.not_scored for row in rows] == ["", "replay_miss", "infrastructure_error", "", "context_overflow"]
     assert [(row.values, row.labels, row.scored) for row in rows[1:3]] == [({}, {}, False)] * 2
 
 

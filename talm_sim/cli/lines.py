@@ -1,0 +1,214 @@
+"""Lines a person types. At a terminal they can be edited and called back; from a pipe, and in plain mode, they are read as they come.
+
+Whoever waits for a line may be cancelled: the question was answered elsewhere, the run is over, or Ctrl-C. A thread that sat in `input()` could
+not be stopped, and would break the interpreter's end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import select
+import signal
+import sys
+from contextlib import redirect_stderr, suppress
+from typing import Protocol
+
+from rich.console import Console
+
+__all__ = ["LineEditor", "LineReader", "Lines", "open_lines"]
+
+_SILENCE_SECONDS = 1.5
+"""A person who types no key for so long is taken to have noticed that their line is not wanted any more."""
+
+
+class Lines(Protocol):
+    """Where a person's lines come from."""
+
+    interactive: bool
+    """Whether a person sits there, who can be asked whether they meant it."""
+
+    async def read(self, prompt: str, *, remember: bool = True) -> str | None:
+        """Wait for the next line, without its end; None at the end of input.
+
+        Args:
+            prompt: What stands before it.
+            remember: Whether it can be called back later.
+        """
+        ...
+
+    def clear(self) -> None:
+        """Drop what a person typed before there was a question to answer."""
+        ...
+
+    async def drop(self) -> None:
+        """After a `read` was cancelled: drop the line that was half typed then, and what is still typed of it."""
+        ...
+
+    def close(self) -> None:
+        """Release what was opened."""
+        ...
+
+
+def open_lines(console: Console, *, plain: bool = False) -> Lines:
+    """The lines of standard input: edited where a person sits at a terminal, unless `plain` asks for no movement on the screen."""
+    if not plain and sys.stdin is not None and sys.stdin.isatty() and console.is_terminal and not console.is_dumb_terminal:
+        return LineEditor()
+    return LineReader(console)
+
+
+class LineReader:
+    """Reads lines from a file descriptor in a thread that can be woken.
+
+    Args:
+        console: Where the prompt goes.
+        descriptor: Where the lines come from; a terminal in line mode, a pipe or a file.
+    """
+
+    def __init__(self, console: Console, descriptor: int = 0) -> None:
+        self._console = console
+        self._descriptor = descriptor
+        self.interactive = os.isatty(descriptor)
+        self._wake_read, self._wake_write = os.pipe()
+        self._buffer = b""
+        self._ended = False
+
+    async def read(self, prompt: str, *, remember: bool = True) -> str | None:
+        """See `Lines.read`."""
+        self._console.print(prompt, end="")
+        reading = asyncio.get_running_loop().run_in_executor(None, self._readline)
+        try:
+            line = await asyncio.shield(reading)
+        except asyncio.CancelledError:
+            os.write(self._wake_write, b"x")
+            await reading
+            os.read(self._wake_read, 1)
+            self._console.print()
+            raise
+        if line is None:
+            self._console.print()
+        return line
+
+    def _readline(self) -> str | None:
+        while b"\n" not in self._buffer and not self._ended:
+            ready, _, _ = select.select([self._descriptor, self._wake_read], [], [])
+            if self._wake_read in ready:
+                return None
+            piece = os.read(self._descriptor, 65536)
+            self._ended = not piece
+            self._buffer += piece
+        if not self._buffer:
+            return None
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        return line.decode(errors="replace")
+
+    def clear(self) -> None:
+        """See `Lines.clear`; lines from a pipe are all meant."""
+        if self.interactive:
+            self._buffer = b""
+            _flush(self._descriptor)
+
+    async def drop(self) -> None:
+        """See `Lines.drop`; lines from a pipe are never half typed."""
+        if self.interactive:
+            await asyncio.to_thread(_swallow, self._descriptor, begun=False)
+
+    def close(self) -> None:
+        """See `Lines.close`."""
+        os.close(self._wake_read)
+        os.close(self._wake_write)
+
+
+class _Interrupted(Exception):
+    """Ctrl-C, which a terminal sends as a key while a line is edited."""
+
+
+class LineEditor:
+    """Lines with arrow keys, Ctrl-A, Ctrl-E and a history of what was answered."""
+
+    interactive = True
+
+    def __init__(self) -> None:
+        from prompt_toolkit import PromptSession
+        from prompt_toolkit.history import DummyHistory, InMemoryHistory
+        from prompt_toolkit.input import create_input
+        from prompt_toolkit.output import create_output
+        from prompt_toolkit.output.vt100 import Vt100_Output
+
+        self._input = create_input(sys.stdin)
+        self._output = create_output(sys.stderr)
+        if isinstance(self._output, Vt100_Output):
+            self._output.enable_cpr = False  # a late reply of the terminal would be taken for typing
+        histories = {True: InMemoryHistory(), False: DummyHistory()}
+        self._sessions: dict[bool, PromptSession[str]] = {
+            remember: PromptSession(
+                input=self._input, output=self._output, history=history, interrupt_exception=_Interrupted, reserve_space_for_menu=0
+            )
+            for remember, history in histories.items()
+        }
+        self._half_typed = False
+
+    async def read(self, prompt: str, *, remember: bool = True) -> str | None:
+        """See `Lines.read`."""
+        from prompt_toolkit.application import create_app_session
+        from prompt_toolkit.patch_stdout import StdoutProxy
+
+        session = self._sessions[remember]
+        with suppress(EOFError):
+            try:
+                # What is printed meanwhile goes above the line.
+                with create_app_session(self._input, self._output), StdoutProxy(raw=True) as above, redirect_stderr(above):
+                    return await session.prompt_async(prompt)
+            except asyncio.CancelledError:
+                self._half_typed = bool(session.default_buffer.text)
+                raise
+            except _Interrupted:
+                signal.raise_signal(signal.SIGINT)
+                await asyncio.get_running_loop().create_future()  # the signal ends it
+        return None
+
+    def clear(self) -> None:
+        """See `Lines.clear`."""
+        from prompt_toolkit.input.typeahead import clear_typeahead
+
+        clear_typeahead(self._input)
+        _flush(self._input.fileno())
+
+    async def drop(self) -> None:
+        """See `Lines.drop`."""
+        await asyncio.to_thread(_swallow, self._input.fileno(), begun=self._half_typed)
+
+    def close(self) -> None:
+        """See `Lines.close`."""
+        self._input.close()
+
+
+def _flush(terminal: int) -> None:
+    """Drop what lies unread at a terminal."""
+    with suppress(ImportError):  # a system without termios
+        import termios
+
+        termios.tcflush(terminal, termios.TCIFLUSH)
+
+
+def _swallow(terminal: int, *, begun: bool) -> None:
+    """Take from a terminal, unseen, the rest of a line: to its end, or until nobody types.
+
+    Args:
+        terminal: Its file descriptor.
+        begun: Whether something of the line was taken already; else, where nothing is typed, there is no line.
+    """
+    with suppress(ImportError):  # a system without termios
+        import termios
+
+        kept = termios.tcgetattr(terminal)
+        silent = [*kept[:3], kept[3] & ~(termios.ICANON | termios.ECHO), *kept[4:]]
+        termios.tcsetattr(terminal, termios.TCSANOW, silent)
+        try:
+            while select.select([terminal], [], [], _SILENCE_SECONDS if begun else 0)[0]:
+                typed = os.read(terminal, 1024)
+                if not typed or b"\n" in typed or b"\r" in typed:
+                    break
+                begun = True
+        finally:
+            termios.tcsetattr(terminal, termios.TCSANOW, kept)

@@ -1,0 +1,194 @@
+"""One person at the desk of a run: question after question, with what was answered elsewhere told, and the last answer taken back."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+from rich.console import Console
+
+from talm_sim.cli.lines import Lines
+from talm_sim.cli.prompt import CLOSED, LATER, UNDO, Page, Reply, Said, ask
+from talm_sim.cli.text import count
+from talm_sim.runs import desk
+from talm_sim.runs.database import connect_reader
+
+__all__ = ["Sitting"]
+
+_LOOK_SECONDS = 0.2
+_ELSEWHERE: Literal["elsewhere"] = "elsewhere"
+
+
+class Sitting:
+    """Puts a run's open questions to a person, one at a time, those put off with /later last.
+
+    Args:
+        path: The run's directory.
+        console: Where the questions go.
+        lines: Where the answers come from.
+        responder: Who answers, as the transcript will name them.
+        episode: The only one whose questions are put; all where it is empty.
+        blind: Whether to hide what the user knows.
+        plain: Whether to show pages without frames and signs.
+        still: Keeps the rest of the screen still while a question is on it.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        console: Console,
+        lines: Lines,
+        responder: str,
+        *,
+        episode: str = "",
+        blind: bool = False,
+        plain: bool = False,
+        still: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
+        self.answered = 0
+        """Answers given by now, and not taken back."""
+        self._path = path
+        self._console = console
+        self._lines = lines
+        self._responder = responder
+        self._episode = episode
+        self._blind = blind
+        self._plain = plain
+        self._still = still
+        self._conn = connect_reader(path)
+        self._put_off: set[desk.Key] = set()
+        self._elsewhere = 0
+        self._given: list[tuple[desk.Key, Reply]] = []
+        self._taken_back: desk.Key | None = None
+        self._held: tuple[desk.Key, float] | None = None
+
+    def close(self) -> None:
+        """Let the last answer go, and release what was opened."""
+        self._release()
+        self._conn.close()
+
+    def given(self, key: desk.Key) -> desk.Given | None:
+        """The answer to a question, by whomever; None where it is open."""
+        return desk.given(self._conn, key)
+
+    def open(self) -> int:
+        """How many questions are open."""
+        return desk.number_unanswered(self._conn, self._episode)
+
+    def episodes_waiting(self) -> int:
+        """How many episodes wait for an answer."""
+        return desk.number_unanswered(self._conn, episodes=True)
+
+    def counts(self) -> str:
+        """How much is done."""
+        return f"{count(self.answered, 'question')} answered, {self.open()} still open"
+
+    async def put_next(self) -> Literal["put", "none", "closed"]:
+        """Put one question, and do what the person says.
+
+        Returns:
+            `none` where every open question was put off; `closed` where nobody types any more.
+        """
+        question = self._next()
+        if question is None:
+            self._release()
+            return "none"
+        if self._blind:
+            question = replace(question, knows=None)
+        with self._still():
+            said = await self._said(question)
+            if isinstance(said, Reply):
+                self._file(question, said)
+            elif said == LATER:
+                self._put_off.add(question.key)
+                self._say("put off: it stays open")
+            elif said == UNDO:
+                self._undo()
+            elif said == _ELSEWHERE:
+                self._elsewhere += 1
+                await self._tell(question.key)
+        if said == CLOSED:
+            self._release()
+        return "closed" if said == CLOSED else "put"
+
+    def _next(self) -> desk.Question | None:
+        key, self._taken_back = self._taken_back, None
+        again = None if key is None else desk.open_question(self._conn, key)
+        return again or desk.next_unanswered(self._conn, self._put_off, self._episode)
+
+    async def _said(self, question: desk.Question) -> Said | Literal["elsewhere"]:
+        """What the person says; `elsewhere` where the question went away while they thought."""
+        done = self.answered + self._elsewhere
+        number = done + len(self._put_off) + 1
+        page = Page(self._console, question, number, max(number, done + self.open()), plain=self._plain)
+        asking = asyncio.create_task(ask(self._console, self._lines, page))
+        try:
+            while not (await asyncio.wait({asking}, timeout=_LOOK_SECONDS))[0]:
+                if self._held is not None and time.monotonic() > self._held[1]:
+                    self._release()
+                if not desk.is_open(self._conn, question.key):
+                    return _ELSEWHERE
+            return asking.result()
+        finally:
+            asking.cancel()
+            await asyncio.gather(asking, return_exceptions=True)
+
+    async def _tell(self, key: desk.Key) -> None:
+        given = self.given(key)
+        answer = Reply(given.text, given.declined).shown if given else ""
+        self._say(f"answered elsewhere: {answer}" if given else "this question is not asked any more")
+        await self._lines.drop()
+
+    def _file(self, question: desk.Question, reply: Reply) -> None:
+        self._release()
+        self._put_off.discard(question.key)
+        # While there is a next question to look at, the person may still notice a slip.
+        held = desk.next_unanswered(self._conn, self._put_off | {question.key}, self._episode) is not None
+        status = desk.answer(
+            self._path,
+            question.episode_id,
+            reply.text,
+            declined=reply.declined,
+            responder=self._responder,
+            attempt=question.attempt,
+            interrupt_id=question.interrupt_id,
+            held=held,
+        )
+        if status is desk.AnswerStatus.TAKEN:
+            given = self.given(question.key)
+            self._say(f"not saved: somebody else answered first{f': {Reply(given.text, given.declined).shown}' if given else ''}")
+            return
+        self.answered += 1
+        self._given.append((question.key, reply))
+        if held:
+            self._held = question.key, time.monotonic() + desk.HELD_SECONDS
+        back = " (/undo takes it back)" if held or status is desk.AnswerStatus.SAVED else ""
+        self._say(f"saved: {reply.shown}{back}")
+
+    def _undo(self) -> None:
+        if not self._given:
+            self._say("nothing to take back: no answer was given here")
+            return
+        key, reply = self._given.pop()
+        if desk.withdraw(self._path, key):
+            if self._held is not None and self._held[0] == key:
+                self._held = None
+            self.answered -= 1
+            self._taken_back = key
+            self._say(f"taken back: {reply.shown}")
+        else:
+            self._say(f"too late to take back '{reply.shown}': its episode has gone on with it")
+
+    def _release(self) -> None:
+        if self._held is not None:
+            key, _ = self._held
+            self._held = None
+            desk.release(self._path, key)
+
+    def _say(self, text: str) -> None:
+        self._console.print(text, style="dim", soft_wrap=True)

@@ -1,0 +1,364 @@
+"""A person at a real terminal (a pseudo-terminal, a process of its own): what they type, what they see, and what is kept."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from talm_sim.agent.episode import PendingQuestion, Waiting
+from talm_sim.runs.batch import run_batch
+from talm_sim.runs.database import connect_reader
+from talm_sim.runs.desk import answer, given
+from talm_sim.runs.load import load_run
+from talm_sim.runs.store import RunStore
+from tests.runs.scripted import ScriptedRunner, new_run
+
+_ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[@-Z\\-_=>]|\x1b\][^\x07]*\x07")
+_AT_ITS_TERMINAL = """
+import fcntl, os, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execv(sys.executable, [sys.executable, "-m", "talm_sim", *sys.argv[1:]])
+"""
+UP, DOWN, LEFT, HOME, END = "\x1b[A", "\x1b[B", "\x1b[D", "\x01", "\x05"
+
+
+class Terminal:
+    """A process at a terminal of its own."""
+
+    def __init__(self, directory: Path, *arguments: str, rows: int = 24, columns: int = 80, **environ: str) -> None:
+        self._keyboard, self.screen = pty.openpty()
+        fcntl.ioctl(self.screen, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        self.mode = termios.tcgetattr(self.screen)
+        kept = {name: text for name, text in os.environ.items() if not name.startswith(("TALM_SIM_", "COLUMNS", "LINES", "NO_COLOR"))}
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", _AT_ITS_TERMINAL, *arguments],
+            cwd=directory,
+            env=kept | {"TERM": "xterm-256color"} | environ,
+            stdin=self.screen,
+            stdout=self.screen,
+            stderr=self.screen,
+            start_new_session=True,
+        )
+        self.raw = ""
+        self._seen = 0
+
+    @property
+    def text(self) -> str:
+        return _ESCAPES.sub("", self.raw).replace("\r", "")
+
+    def type(self, keys: str) -> None:
+        os.write(self._keyboard, keys.encode())
+
+    def expect(self, text: str, seconds: float = 60) -> str:
+        """Wait until `text` is shown after all that was expected before; return what is shown up to its end."""
+        until = time.monotonic() + seconds
+        while (at := self.text.find(text, self._seen)) < 0:
+            assert time.monotonic() < until, f"'{text}' is not shown:\n{self.text[self._seen :]}"
+            self._read(0.1)
+        before, self._seen = self._seen, at + len(text)
+        return self.text[before : self._seen]
+
+    def expect_prompt(self) -> str:
+        """Wait until a line can be typed."""
+        shown = self.expect("/later\n")
+        return shown + self.expect(">")
+
+    def ends(self, code: int = 0, seconds: float = 60) -> None:
+        """Wait for the end; the terminal is as it was, and nothing typed lies there for the shell."""
+        until = time.monotonic() + seconds
+        while self.process.poll() is None:
+            assert time.monotonic() < until, self.text
+            self._read(0.1)
+        self._read(0)
+        assert self.process.returncode == code, self.text
+        assert termios.tcgetattr(self.screen) == self.mode
+        assert "Traceback" not in self.text
+        silent = termios.tcgetattr(self.screen)
+        silent[3] &= ~termios.ICANON
+        termios.tcsetattr(self.screen, termios.TCSANOW, silent)
+        assert not select.select([self.screen], [], [], 0)[0], os.read(self.screen, 1000)
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+        os.close(self.screen)
+        os.close(self._keyboard)
+
+    def _read(self, seconds: float) -> None:
+        with suppress(OSError):
+            while select.select([self._keyboard], [], [], seconds)[0]:
+                self.raw += os.read(self._keyboard, 65536).decode(errors="replace")
+                seconds = 0
+
+
+@pytest.fixture
+def at_terminal() -> Iterator[Any]:
+    made: list[Terminal] = []
+
+    def start(*arguments: Any, **more: Any) -> Terminal:
+        made.append(Terminal(*arguments, **more))
+        return made[-1]
+
+    yield start
+    for terminal in made:
+        terminal.close()
+
+
+async def waiting_run(directory: Path, *questions: str, name: str = "a-run") -> Path:
+    """A run that nobody runs, with open questions."""
+    run = new_run(directory / "runs", len(questions), asks=len(questions), name=name)
+    async with RunStore.open(run) as store:
+        for number, text in enumerate(questions):
+            episode = f"ask-{number:03}"
+            asked = (PendingQuestion(f"{episode}#1-1", 1, text),)
+            await store.pause(Waiting(episode, episode, 1, 1, asked, (), (), {"answers": []}))
+    return run
+
+
+def answers(run: Path) -> dict[str, str]:
+    with connect_reader(run) as conn:
+        found = {question: given(conn, (question, 1, f"{question}#1-1")) for question in (f"ask-{n:03}" for n in range(9))}
+        return {episode: one.text for episode, one in found.items() if one is not None}
+
+
+async def test_a_line_can_be_edited_and_called_back(tmp_path: Path, at_terminal: Any) -> None:
+    run = await waiting_run(tmp_path, "Which?", "And which?", "Last?")
+    terminal = at_terminal(tmp_path, "answer")
+    assert "Question 1 of 3" in terminal.expect_prompt()
+    terminal.type("rance" + LEFT * 2 + "\x7fi" + END + "s" + HOME + "F\r")
+    terminal.expect("saved: Fraices")
+    terminal.expect_prompt()
+    terminal.type(UP + " too\r")
+    terminal.expect("saved: Fraices too")
+    terminal.expect_prompt()
+    terminal.type(UP + UP + DOWN + "\x17" + "北京 naïve\r")
+    terminal.expect("3 questions answered")
+    terminal.ends()
+    assert answers(run) == {"ask-000": "Fraices", "ask-001": "Fraices too", "ask-002": "Fraices 北京 naïve"}
+
+
+async def test_an_answer_is_taken_back(tmp_path: Path, at_terminal: Any) -> None:
+    run = await waiting_run(tmp_path, "First?", "Second?")
+    terminal = at_terminal(tmp_path, "answer", "a-run")
+    terminal.expect_prompt()
+    terminal.type("/undo\r")
+    terminal.expect("nothing to take back")
+    terminal.expect_prompt()
+    terminal.type("slip\r")
+    assert "Second?" in terminal.expect_prompt()
+    terminal.type("/undo\r")
+    terminal.expect("taken back: slip")
+    assert "First?" in terminal.expect_prompt()
+    terminal.type("right\r")
+    assert "Second?" in terminal.expect_prompt()
+    terminal.type("another slip\r")
+    terminal.expect("take the last answer back with: talm-sim answer a-run --undo")
+    terminal.ends()
+    assert answers(run) == {"ask-000": "right", "ask-001": "another slip"}
+    late = at_terminal(tmp_path, "answer", "--undo")
+    late.expect("ask-001: taken back: another slip")
+    late.ends()
+    assert answers(run) == {"ask-000": "right"}
+    async with RunStore.open(run) as store:
+        await run_batch(store, ScriptedRunner())
+    last = at_terminal(tmp_path, "answer", "--undo")
+    last.expect("no answer can be taken back")
+    last.ends(2)
+
+
+async def test_a_question_answered_elsewhere_is_told_and_the_half_typed_line_swallowed(tmp_path: Path, at_terminal: Any) -> None:
+    run = await waiting_run(tmp_path, "First?", "Second?")
+    terminal = at_terminal(tmp_path, "answer", "a-run")
+    terminal.expect_prompt()
+    terminal.type("half-ty")
+    terminal.expect("half-ty")
+    answer(run, "ask-000", "DE", responder="elsewhere")
+    terminal.expect("answered elsewhere: DE")
+    terminal.type("ped answer\r")
+    assert "Second?" in terminal.expect_prompt()
+    terminal.type("again-ha")
+    terminal.expect("again-ha")
+    answer(run, "ask-001", declined="idk", responder="elsewhere")
+    terminal.expect("answered elsewhere: I don't know")
+    terminal.type("lf an")  # and no Enter at all
+    terminal.ends()
+    assert answers(run) == {"ask-000": "DE", "ask-001": ""}
+
+
+async def test_enter_alone_asks_first(tmp_path: Path, at_terminal: Any) -> None:
+    run = await waiting_run(tmp_path, "First?", "Second?")
+    terminal = at_terminal(tmp_path, "answer")
+    terminal.expect_prompt()
+    terminal.type("\r")
+    terminal.expect("y/n")
+    terminal.type("\r")
+    terminal.expect_prompt()
+    terminal.type("\r")
+    terminal.expect("y/n")
+    terminal.type("y\r")
+    terminal.expect("saved: I don't know")
+    terminal.expect_prompt()
+    terminal.type("\x04")
+    terminal.expect("1 question still open; answer with: talm-sim answer a-run")
+    terminal.ends()
+    assert answers(run) == {"ask-000": "Sorry, I don't know."}
+
+
+async def test_what_was_typed_before_a_question_was_seen_answers_nothing(tmp_path: Path, at_terminal: Any) -> None:
+    run = await waiting_run(tmp_path, "First?", "Second?")
+    terminal = at_terminal(tmp_path, "answer")
+    terminal.expect_prompt()
+    terminal.type("one\rtwo\rthree\r")
+    assert "Second?" in terminal.expect_prompt()
+    terminal.type("/later\r")
+    terminal.expect("put off: it stays open")
+    terminal.expect("1 question answered")
+    terminal.ends()
+    assert answers(run) == {"ask-000": "one"}
+
+
+async def test_ctrl_c_says_how_much_is_done(tmp_path: Path, at_terminal: Any) -> None:
+    run = await waiting_run(tmp_path, "First?", "Second?", "Third?")
+    for plain in ({}, {"TALM_SIM_DISPLAY": "plain"}):
+        terminal = at_terminal(tmp_path, "answer", **plain)
+        terminal.expect_prompt()
+        terminal.type("an answer\r")
+        terminal.expect_prompt()
+        terminal.type("half\x03")
+        terminal.expect("interrupted; every answer is kept")
+        terminal.expect("1 question answered")
+        terminal.expect("still open; answer with: talm-sim answer a-run")
+        terminal.expect("continue it with: talm-sim resume a-run")
+        terminal.ends(130)
+    assert list(answers(run)) == ["ask-000", "ask-001"]
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(24, 80), (40, 120)])
+async def test_a_long_question_is_paged(tmp_path: Path, at_terminal: Any, rows: int, columns: int) -> None:
+    words = [f"word{number}" for number in range(800)]
+    run = await waiting_run(tmp_path, " ".join(words) + "?")
+    terminal = at_terminal(tmp_path, "answer", rows=rows, columns=columns)
+    first = terminal.expect_prompt()
+    assert "or /more, /undo" in first
+    assert len(first.splitlines()) <= rows
+    assert "Query 0?" in first
+    seen = ""
+    while words[-1] not in seen:
+        terminal.type("/more\r")
+        page = terminal.expect_prompt()
+        assert len(page.splitlines()) <= rows + 1  # the line typed before is its first
+        seen += page
+    assert all(word in seen for word in words)
+    terminal.type("read\r")
+    terminal.ends()
+    assert answers(run) == {"ask-000": "read"}
+
+
+@pytest.mark.parametrize("how", [{"TALM_SIM_DISPLAY": "plain"}, {"TERM": "dumb"}])
+async def test_plain_moves_no_cursor_and_draws_no_frame(tmp_path: Path, at_terminal: Any, how: dict[str, str]) -> None:
+    run = await waiting_run(tmp_path, "First?", "Second?")
+    terminal = at_terminal(tmp_path, "answer", NO_COLOR="1", **how)
+    shown = terminal.expect_prompt()
+    assert "The user asked:\nQuery 0?\nYou know:\n" in shown
+    terminal.type("one\n")
+    terminal.expect_prompt()
+    terminal.type("half")
+    terminal.expect("half")
+    answer(run, "ask-001", "DE", responder="elsewhere")
+    terminal.expect("answered elsewhere: DE")
+    terminal.ends()
+    assert not re.findall(r"\x1b\[[\d;?]*[A-HJKSTfhlsu]", terminal.raw)
+    assert not set(terminal.text) & set("╭╮╰╯│─→")
+
+
+REPLAYED = ("--split", "underspecified", "--limit", "3", "--model", "sim/asker", "--human", "terminal", "--tools", "replay")
+
+
+async def test_a_run_is_interrupted_answered_and_resumed(tmp_path: Path, at_terminal: Any) -> None:
+    terminal = at_terminal(tmp_path, "run", *REPLAYED, "--run-id", "mine")
+    first = terminal.expect_prompt()
+    assert "Question 1 of 3, calendar-01.underspecified" in first
+    assert "She was born on 1994-03-11." in first
+    terminal.type("1994-03-11\r")
+    terminal.expect("saved: 1994-03-11")
+    terminal.expect_prompt()
+    terminal.type("ha\x03")
+    terminal.expect("interrupted: 0 of 3 episodes finished, 1 question answered, 2 still open; all of it is kept.")
+    terminal.expect("Continue with: talm-sim resume mine")
+    terminal.ends(130)
+
+    terminal = at_terminal(tmp_path, "resume")
+    assert "Question 1 of 2, calendar-02" in terminal.expect_prompt()
+    terminal.type("/later\r")
+    assert "Question 2 of 2, calendar-03" in terminal.expect_prompt()
+    terminal.type("30\r")
+    terminal.expect("1 question answered, 1 still open")
+    terminal.expect("Answer with: talm-sim answer mine")
+    terminal.ends(terminal.process.wait(60))
+
+    done = load_run(tmp_path / "runs" / "mine")
+    called = {episode.scenario_id.split(".")[0]: episode.answer for episode in done.episodes()}
+    assert set(called) == {"calendar-01", "calendar-03"}
+    assert "hijri" in called["calendar-01"]
+    assert [question.scenario_id for question in done.pending()] == ["calendar-02.underspecified"]
+
+
+async def test_undo_reaches_an_episode_of_a_living_run_while_its_answer_is_held(tmp_path: Path, at_terminal: Any) -> None:
+    terminal = at_terminal(tmp_path, "run", *REPLAYED, "--run-id", "mine")
+    terminal.expect_prompt()
+    terminal.type("1990-01-01\r")
+    terminal.expect_prompt()
+    terminal.type("/undo\r")
+    terminal.expect("taken back: 1990-01-01")
+    assert "calendar-01" in terminal.expect_prompt()
+    for text in ("1994-03-11", "2026-01-31"):
+        terminal.type(f"{text}\r")
+        terminal.expect_prompt()
+    deadline = time.monotonic() + 30
+    while load_run(tmp_path / "runs" / "mine").finished < 1 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    terminal.type("/undo\r")
+    terminal.expect("taken back: 2026-01-31")
+    terminal.expect_prompt()
+    terminal.type("/undo\r")
+    terminal.expect("too late to take back '1994-03-11': its episode has gone on with it")
+    for text in ("2026-01-31", "30"):
+        terminal.expect_prompt()
+        terminal.type(f"{text}\r")
+    terminal.expect("3 of 3 episodes")
+    terminal.ends()
+
+
+async def test_a_blind_run_stays_blind(tmp_path: Path, at_terminal: Any) -> None:
+    terminal = at_terminal(tmp_path, "run", *REPLAYED, "--run-id", "mine", "--blind")
+    terminal.expect_prompt()
+    terminal.type("\x03")
+    terminal.ends(130)
+    for command in (("answer",), ("resume", "--no-blind"), ("answer", "--list")):
+        terminal = at_terminal(tmp_path, *command)
+        if "--list" not in command:
+            terminal.expect_prompt()
+            terminal.type("\x03")
+            terminal.ends(130)
+        else:
+            terminal.expect("What is the date?")
+            terminal.ends()
+        assert "know" not in terminal.text.replace("I don't know", "")
+        assert "1994" not in terminal.text
+    assert [question.knows for question in load_run(tmp_path / "runs" / "mine").pending()] == [None] * 3

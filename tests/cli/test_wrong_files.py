@@ -1,0 +1,133 @@
+"""Wrong files: options, scenarios, prices, wordings, modules of the user's. Each gets one line that names the file, the place and the mend."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from talm_sim.scenarios.load import load_scenarios
+from talm_sim.tasks import find_task
+from tests.cli.wrong import Talm, check
+
+pytestmark = pytest.mark.usefixtures("nothing_given")
+
+OPTIONS = [
+    ('splt = "perfect"', r"c\.toml: unknown key 'splt'\. Did you mean 'split'\?$"),
+    ("zzz = 1", r"c\.toml: unknown key 'zzz'\. Known: task, split, "),
+    ('split = "perfct"', r"c\.toml: split: unknown split 'perfct'"),
+    ('split = ["perfect", "xyz"]', r"c\.toml: split: unknown split 'xyz'"),
+    ("split = 3", r"c\.toml: split: 3 is no text"),
+    ("limit = true", r"c\.toml: limit: True is no text; write a name or number in quotes\.$"),
+    ("limit = 0", r"c\.toml: limit: .*the smallest is 1"),
+    ('epochs = "many"', r"c\.toml: epochs: 'many' is no whole number\.$"),
+    ("epochs = 1.5", r"c\.toml: epochs: 1\.5 is no whole number\.$"),
+    ("judge = 3", r"c\.toml: judge: 3 is no list; write one"),
+    ("perturb = 500", r"c\.toml: perturb: 500 is no list; write one, such as \[\"A\", \"B\"\]\.$"),
+    ('perturb = "time-out"', r"unknown perturbation 'time-out'\. Did you mean 'timeout'\?$"),
+    ('model_options = "device=cpu"', r"c\.toml: model_options: device=cpu is no table; write names and values\.$"),
+    ("[talm]\nturn-limit = 0", r"c\.toml: talm\.turn-limit: 0 is too small; the least is 1\.$"),
+    ("[talm]\nepochs = 2", r"c\.toml: unknown key 'talm\.epochs'"),
+    ("talm = 3", r"c\.toml: 'talm' must be a table"),
+    ('mode = "judge"', r"mode is an option of task when2call"),
+    ("task = 3", r"c\.toml: task: write the name of a task, in quotes\.$"),
+    ('tools = "lve"', r"c\.toml: tools: 'lve' is none of 'live', 'replay' or 'record'\.$"),
+    ('cassettes = "nosuch"', r"c\.toml: cassettes: there is no directory 'nosuch'"),
+    ("plugin = 3", r"c\.toml: plugin: write names of modules, in quotes\.$"),
+    ("split = perfect", r"c\.toml: not valid TOML: "),
+    ("\xff", r"c\.toml: not valid TOML|cannot be read"),
+]
+
+
+@pytest.mark.parametrize(("text", "told"), OPTIONS, ids=[text for text, _ in OPTIONS])
+def test_wrong_options(text: str, told: str, talm: Talm) -> None:
+    Path("c.toml").write_bytes(text.encode("latin-1"))
+    check(talm("run", "--config", "c.toml"), told)
+
+
+def test_a_list_of_one_may_be_written_as_its_item(talm: Talm) -> None:
+    Path("c.toml").write_text('perturb = "http-500"\nsplit = ["perfect", "no-tools"]\nlimit = 1\nmodel = "sim/oracle"\n')
+    assert talm("run", "--config", "c.toml", "--dry-run")[0] == 0
+
+
+def row(**changes: Any) -> str:
+    made = {"id": "mine", "group": "perfect", "turns": [{"messages": [{"role": "user", "content": "Hi?"}]}]}
+    return json.dumps({key: value for key, value in {**made, **changes}.items() if value is not None})
+
+
+SCENARIOS = [
+    ("", r"s\.jsonl: is empty; write one scenario a line: see talm-sim scenarios show --format$"),
+    ("\n\n", r"s\.jsonl: is empty"),
+    ('{"id": "a"}', r"s\.jsonl:1: group: is missing; mend this field: see talm-sim scenarios show --format$"),
+    (row(turns=None), r"s\.jsonl:1: turns: is missing"),
+    (row(turns=[]), r"s\.jsonl:1: turns: "),
+    (row(id=3), r"s\.jsonl:1: id: 3 is no text"),
+    (row(colour="red"), r"s\.jsonl:1: colour: there is no such name"),
+    (row(group="perfct"), r"s\.jsonl: no scenario of group perfect"),
+    (row(task="when2call"), r"s\.jsonl:1: task: is 'when2call', not 'talm'; run it with --task when2call"),
+    (row(tools=["nosuch_tool"]), r"nosuch_tool"),
+    (row(tools="find_holiday"), r"s\.jsonl:1: tools: find_holiday is no list"),
+    (row(target={"type": "fact"}), r"s\.jsonl:1: target: is of type 'fact'; .*Did you mean 'facts'\?$"),
+    (row(target={"value": 1}), r"s\.jsonl:1: target: needs a `type`"),
+    (row(missing={"kind": "word", "name": "x"}), r"s\.jsonl:1: missing\.kind: 'word' is none of 'argument' or 'tool'"),
+    (row(perturbations=["msk:tool=x"]), r"unknown perturbation 'msk'"),
+    (f"{row()}\n{row()}", r"s\.jsonl:2: id 'mine' was used on line 1 already"),
+    ("[1]", r"s\.jsonl:1: is no JSON object; write one scenario a line"),
+    ('{"id": ', r"s\.jsonl:1: not JSON \("),
+    ('{"uuid": "1", "correct_answer": "direct", "answers": {}, "question": "q", "tools": []}', r"s\.jsonl:1: .*(--task when2call|group)"),
+]
+
+
+@pytest.mark.parametrize(("text", "told"), SCENARIOS, ids=[told for _, told in SCENARIOS])
+def test_wrong_scenarios(text: str, told: str, talm: Talm) -> None:
+    Path("s.jsonl").write_text(text)
+    check(talm("run", "--scenarios", "s.jsonl", "--model", "sim/oracle"), told)
+
+
+def test_what_the_format_page_shows_can_be_read(talm: Talm, tmp_path: Path) -> None:
+    code, page, err = talm("scenarios", "show", "--format")
+    assert (code, err) == (0, "")
+    rows = [line for line in page.splitlines() if line.startswith('{"id"')]
+    for line, task in zip(rows, ("talm", "when2call"), strict=True):
+        Path("mine.jsonl").write_text(line)
+        assert len(find_task(task).read(find_task(task).splits["all"], tmp_path / "mine.jsonl")) == 1
+        assert talm("run", "--task", task, "--scenarios", "mine.jsonl", "--model", "sim/oracle", "--run-id", task)[0] == 0
+    assert load_scenarios(["cannot_answer"], tmp_path / "mine.jsonl", task="when2call")
+
+
+MODULES = [
+    ("raise ValueError('at import')", r"module 'mine' cannot be imported: ValueError: at import \(\S+mine\.py, line 1\)\.$"),
+    ("def make(:", r"module 'mine' cannot be imported: SyntaxError: .* \(mine\.py, line 1\)\.$"),
+    ("import nosuch_package", r"no module 'nosuch_package'; install it"),
+    ("def make():\n    raise RuntimeError('no\\nluck')", r"the factory failed: RuntimeError: no luck \(\S+mine\.py, line 2\)\.$"),
+    ("def make():\n    return 3", r"returned a int, but must return a LangChain chat model"),
+    ("def make(key):\n    return key", r"the factory refused its arguments"),
+    ("make = 3", r"'make' is no function"),
+    ("import sys\nsys.exit('bye')", r"module 'mine' cannot be imported: SystemExit: bye"),
+]
+
+
+@pytest.mark.parametrize(("text", "told"), MODULES, ids=[text.splitlines()[-1] for text, _ in MODULES])
+def test_wrong_modules(text: str, told: str, talm: Talm, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "mine", raising=False)
+    Path("mine.py").write_text(text)
+    check(talm("run", "--model", "langchain/mine:make"), told)
+
+
+PROMPTS = [
+    ("agent = 3", r"p\.toml: 'agent' must be a table"),
+    ("[agnt]\nsystem = 'x'", r"p\.toml: unknown table 'agnt'\. Did you mean 'agent'\?$"),
+    ("[agent]\nsytem = 'x'", r"p\.toml: unknown key 'agent\.sytem'\. Did you mean 'system'\?$"),
+    ("[agent]\nsystem = 3", r"p\.toml: 'agent\.system' must be a text"),
+    ("[judge]\nlmm = 'x'", r"p\.toml: unknown key 'judge\.lmm'"),
+]
+
+
+@pytest.mark.parametrize(("text", "told"), PROMPTS, ids=[text for text, _ in PROMPTS])
+def test_wrong_wordings(text: str, told: str, talm: Talm) -> None:
+    Path("p.toml").write_text(text)
+    check(talm("run", "--prompts", "p.toml", "--model", "sim/oracle"), told)

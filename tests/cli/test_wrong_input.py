@@ -1,0 +1,215 @@
+"""A table of wrong inputs: each gets one line that names the place and the mend, exit code 2, and no traceback; nothing is left behind.
+
+Wrong files stand in `test_wrong_files.py`, wrong servers in `test_wrong_servers.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import talm_sim
+from talm_sim.cli import main
+from talm_sim.errors import PrerequisiteError
+from tests.cli.wrong import Talm, check
+
+pytestmark = pytest.mark.usefixtures("nothing_given")
+
+COMMAND_LINES = [
+    ("rnu", r"No such command 'rnu'\. Did you mean .*run"),
+    ("--verison", r"No such option '--verison'.*--version"),
+    ("run perfect", r"write --split perfect$"),
+    ("run perfect no-tools", r"write --split perfect,no-tools$"),
+    ("run openai/gpt-4o", r"write --model openai/gpt-4o$"),
+    ("run something", r"'something' belongs to no option"),
+    ("run --splt perfect", r"No such option '--splt'.*--split"),
+    ("run --split perfct", r"--split: unknown split 'perfct' of task talm\. Did you mean 'perfect'\?$"),
+    ("run --split perfect,xyz", r"--split: unknown split 'xyz' of task talm\. Known: perfect, underspecified, .*, all\.$"),
+    ("run --split=", r"--split: unknown split '' of task talm\. Known: "),
+    ("run --task when2call --split perfect", r"unknown split 'perfect' of task when2call\. Known: tool_call, .*, direct, all\.$"),
+    ("run --split", r"Option '--split' requires an argument"),
+    ("run --scenario calendar-1", r"--scenario: no scenario 'calendar-1' in split all of task talm\. Did you mean 'calendar-\d\d'\?$"),
+    ("run --scenario zzz", r"--scenario: no scenario 'zzz' .* See: talm-sim scenarios list --task talm$"),
+    ("run --scenario calendar-02 --split no-tools", r"no scenario 'calendar-02' in split no-tools"),
+    ("run --category wether", r"--category: no scenario of category 'wether'\. Did you mean 'weather'\?$"),
+    ("run --category zzz", r"--category: .* Known: calendar, color, .*weather\.$"),
+    ("run --task when2call --category weather --model sim/oracle", r"has tools of no category; leave --category out"),
+    ("run --task talk", r"--task: unknown task 'talk'\. Did you mean 'talm'\?$"),
+    ("run --task zzz", r"--task: unknown task 'zzz'\. Known: talm, when2call\.$"),
+    ("run --limit 0", r"--limit: .*the smallest is 1"),
+    ("run --limit 5-3", r"--limit: .*ends before it begins"),
+    ("run --limit ten", r"--limit: 'ten' is no limit: write a number such as 20"),
+    ("run --limit 900-901", r"no scenario of group .* within limit 900-901; choose another --split or --limit"),
+    ("run --epochs 0", r"--epochs: 0 is too small; the least is 1\.$"),
+    ("run --epochs -1", r"--epochs: -1 is too small"),
+    ("run --epochs two", r"'--epochs': 'two' is not a valid integer"),
+    ("run --epochs 100000000", r"this is a run of 28,800,000,000 episodes; go on\? Nobody is here to ask; add --yes\.$"),
+    ("run --temperature 99", r"--temperature: 99\.0 is too large; the most is 2"),
+    ("run --temperature nan", r"--temperature: nan is no number"),
+    ("run --temperature hot", r"'--temperature': 'hot' is not a valid float"),
+    ("run --timeout 0", r"--timeout: 0\.0 is too small; it must be more than 0"),
+    ("run --max-new-tokens 0", r"--max-new-tokens: 0 is too small; the least is 1"),
+    ("run --max-episodes 0", r"--max-episodes: 0 is too small"),
+    ("run --max-retries -1", r"--max-retries: -1 is too small; the least is 0"),
+    ("run --turn-limit 0", r"--turn-limit: 0 is too small; the least is 1"),
+    ("run --model gpt-4o", r"--model: 'gpt-4o' is no model: write PROVIDER/NAME"),
+    ("run --model opnai/gpt-4o", r"unknown provider 'opnai'\. Did you mean 'openai'\?$"),
+    ("run --model openai/", r"names no model; write openai/MODEL"),
+    ("run --model openai/gpt-4o", r"OPENAI_API_KEY is not set"),
+    ("run --model anthropic/claude", r"ANTHROPIC_API_KEY is not set"),
+    ("run --model openai-api/vllm/qwen", r"VLLM_BASE_URL is not set"),
+    ("run --model openai-api/qwen", r"write openai-api/SERVICE/MODEL"),
+    ("run --model sim/orcale", r"sim/orcale.*oracle"),
+    ("run --model langchain/nowhere:make", r"no module 'nowhere'; install it"),
+    ("run --model langchain/nowhere", r"write langchain/MODULE:FACTORY"),
+    ("run --model langchain/json:nothing", r"module 'json' has no 'nothing'"),
+    ("run --model langchain/json:dumps", r"the factory (refused|failed)"),
+    ("run --model hf/nosuch-model-folder", r"hf/nosuch-model-folder"),
+    ("run -M device", r"--model-options: 'device' is no K=V pair"),
+    ("run -M api_key=x", r"--model-options: 'api_key' would be written into the run"),
+    ("run --tool-format xml", r"'xml' is not one of 'auto', 'native', 'constrained'"),
+    ("run --tools lve", r"'lve' is not one of 'live', 'replay', 'record'"),
+    ("run --live --replay", r"--live and --replay exclude each other"),
+    ("run --cassettes nosuch", r"--cassettes: there is no directory 'nosuch'; add --record to make it"),
+    ("run --replay --model openai/gpt-4o", r"was not recorded"),
+    ("run --human reccorded", r"--human: unknown responder 'reccorded'\. Did you mean 'recorded'\?$"),
+    ("run --human zzz", r"--human: unknown responder 'zzz'\. Known: terminal, recorded, simulated\.$"),
+    ("run --perturb time-out", r"--perturb time-out: unknown perturbation 'time-out'\. Did you mean 'timeout'\?$"),
+    ("run --perturb mask:tol=x", r"--perturb mask:tol=x: unknown option 'tol'\. Did you mean 'tool'\?$"),
+    ("run --perturb mask:tool=nosuch_tool --model sim/oracle", r"no tool 'nosuch_tool'"),
+    ("run --perturb timeout:tool=airport_info", r"no tool 'airport_info'"),
+    ("run --perturb http-500:p=2", r"--perturb http-500:p=2: p"),
+    ("run --judge referense", r"--judge: unknown judge 'referense'\. Did you mean 'reference'\?$"),
+    ("run --judge llm", r"judge 'llm' needs a model: add --judge-model PROVIDER/NAME"),
+    ("run --judge behaviour", r"--judge behaviour: judges task when2call, not task talm; choose among reference, llm, preference\.$"),
+    ("run --judge-model gpt", r"--judge-model: 'gpt' is no model"),
+    ("run --judge-model openai/gpt-4o", r"--judge-model openai/gpt-4o: .*(not recorded|is not set)"),
+    ("run --paired-run nosuch", r"--paired-run: nosuch: no such run"),
+    ("run --mode judge", r"--mode is an option of task when2call, not of task talm"),
+    ("run --task when2call --mode logprb", r"'logprb' is not one of 'logprob', 'judge'"),
+    ("run --task when2call --human none", r"--human is an option of task talm, not of task when2call"),
+    ("run --task when2call --model openai/gpt-4o", r"gives no log-probabilities .* or add --mode judge"),
+    ("run --run-id ../up", r"--run-id: '../up' is no run name"),
+    ("run --run-id latest", r"--run-id: 'latest' names the newest run"),
+    ("run --display loud", r"'loud' is not one of 'full', 'plain', 'json', 'none'"),
+    ("run --plugin nosuch_module", r"--plugin nosuch_module: cannot be imported: ModuleNotFoundError"),
+    ("run --scenarios nosuch.jsonl", r"nosuch\.jsonl: cannot be read: No such file or directory"),
+    ("run --prompts nosuch.toml", r"nosuch\.toml: cannot be read"),
+    ("run --config nosuch.toml", r"nosuch\.toml: cannot be read: .*; --config needs a TOML file"),
+    ("run --prices p.toml", r"--prices goes with --dry-run"),
+    ("run --dry-run --prices nosuch.toml", r"nosuch\.toml: cannot be read: .*; --prices needs a TOML file"),
+    ("config show --split x", r"--split: unknown split 'x'"),
+    ("config sho", r"No such command 'sho'.*show"),
+    ("ablate", r"Missing option '--over'"),
+    ("ablate --over split", r"--over: 'split' is no FIELD=V1,V2"),
+    ("ablate --over foo=1", r"--over: unknown option 'foo'\. Known: task, split, "),
+    ("ablate --over splt=perfect", r"--over: unknown option 'splt'\. Did you mean 'split'\?$"),
+    ("ablate --over timeout=1,2", r"'timeout' changes how a run is carried out"),
+    ("ablate --over human=none --over human=recorded", r"'human' is given twice"),
+    ("ablate --over split=[1", r"--over split: not a JSON list"),
+    ("report", r"runs holds no run; start one with: talm-sim run"),
+    ("report nosuch", r"nosuch: no such run\. runs holds no run"),
+    ("report --json --csv", r"--json, --csv and --markdown exclude each other"),
+    ("show latest", r"runs holds no run"),
+    ("show nosuch:episode", r"nosuch: no such run"),
+    ("show", r"Missing argument 'RUN"),
+    ("resume nosuch", r"nosuch: no such run"),
+    ("resume nosuch --failed oops", r"no such run|unknown"),
+    ("answer nosuch", r"nosuch: no such run"),
+    ("judge nosuch", r"nosuch: no such run"),
+    ("runs delete nosuch --yes", r"nosuch: no such run"),
+    ("runs rename nosuch other", r"nosuch: no such run"),
+    ("tasks show talk", r"unknown task 'talk'\. Did you mean 'talm'\?"),
+    ("tools show find_holliday", r"unknown tool 'find_holliday'\. Did you mean 'find_holiday'\?"),
+    ("tools list --category wether", r"--category: unknown category 'wether'\. Did you mean 'weather'\?"),
+    ("tools serve --port 99999", r"'--port': 99999 is not in the range"),
+    ("perturbations show timout", r"unknown perturbation 'timout'\. Did you mean 'timeout'\?"),
+    ("scenarios show", r"name a SCENARIO, or add --format"),
+    ("scenarios show calendar-1", r"unknown scenario 'calendar-1'\. Did you mean"),
+    ("scenarios list --split perfct", r"--split: unknown split 'perfct'.*'perfect'\?$"),
+    ("scenarios review made", r"made: there is no such folder or file"),
+    ("scenarios generate", r"--out"),
+    ("import fail-talms nosuch", r"nosuch"),
+    ("export when2call nosuch.jsonl --kind mcq --out out.jsonl", r"nosuch\.jsonl: cannot be read"),
+    ("export when2call x --kind mdq --out o.jsonl", r"'mdq' is not one of"),
+    ("models get nosuch", r"nosuch"),
+    ("completion tcsh", r"'tcsh' is not one of 'bash', 'zsh', 'fish'"),
+]
+
+
+@pytest.mark.parametrize(("line", "told"), COMMAND_LINES, ids=[line for line, _ in COMMAND_LINES])
+def test_a_wrong_command_line(line: str, told: str, talm: Talm) -> None:
+    check(talm(*line.split()), told)
+
+
+ENVIRONMENT = [
+    ({"TALM_SIM_LIMT": "1"}, r"unknown option 'TALM_SIM_LIMT'\. Did you mean 'TALM_SIM_LIMIT'\?$"),
+    ({"TALM_SIM_ZZZ": "1"}, r"unknown option 'TALM_SIM_ZZZ'\. Known: "),
+    ({"TALM_SIM_LIMIT": "x"}, r"TALM_SIM_LIMIT: 'x' is no limit"),
+    ({"TALM_SIM_SPLIT": "perfct"}, r"TALM_SIM_SPLIT: unknown split 'perfct'"),
+    ({"TALM_SIM_EPOCHS": "many"}, r"TALM_SIM_EPOCHS: 'many' is no whole number\.$"),
+    ({"TALM_SIM_CONTROLS": "perhaps"}, r"TALM_SIM_CONTROLS: 'perhaps' is neither true nor false\.$"),
+    ({"TALM_SIM_DISPLAY": "loud"}, r"TALM_SIM_DISPLAY: 'loud' is none of 'full', 'plain', 'json' or 'none'\.$"),
+    ({"TALM_SIM_TOOLS": "lve"}, r"TALM_SIM_TOOLS: 'lve' is none of 'live', 'replay' or 'record'\.$"),
+    ({"TALM_SIM_TASK": "talk"}, r"TALM_SIM_TASK: unknown task 'talk'"),
+    ({"TALM_SIM_MODE": "judge"}, r"TALM_SIM_MODE is an option of task when2call"),
+    ({"TALM_SIM_MODEL_OPTIONS": "device"}, r"TALM_SIM_MODEL_OPTIONS: 'device' is no K=V pair"),
+    ({"TALM_SIM_CASSETTES": "nosuch"}, r"TALM_SIM_CASSETTES: there is no directory 'nosuch'"),
+    ({"TALM_SIM_PLUGIN": "nosuch_module"}, r"TALM_SIM_PLUGIN nosuch_module: cannot be imported"),
+    ({"TALM_SIM_TEMPERATURE": "inf"}, r"TALM_SIM_TEMPERATURE: inf is"),
+    ({"TALM_SIM_MODEL": "openai-api/vllm/q", "VLLM_BASE_URL": "ftp://x"}, r"VLLM_BASE_URL: not the address of a server"),
+]
+
+
+@pytest.mark.parametrize(("given", "told"), ENVIRONMENT, ids=[" ".join(given) for given, _ in ENVIRONMENT])
+def test_a_wrong_variable(given: dict[str, str], told: str, talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    check(talm("run"), told)
+
+
+PYTHON: list[tuple[str, Callable[[], Any], str]] = [
+    ("run('perfect')", lambda: talm_sim.run("perfect"), r"^'perfect' is no RunConfig; name the option, as in split='perfect'\.$"),  # type: ignore[arg-type]
+    (
+        "split perfct",
+        lambda: talm_sim.run(talm_sim.RunConfig(split="perfct")),
+        r"unknown split 'perfct' of task talm\. Did you mean 'perfect'\?$",
+    ),
+    ("split 3", lambda: talm_sim.RunConfig(split=3), r"^split: 3 is no text"),
+    ("epochs 0", lambda: talm_sim.RunConfig(epochs=0), r"^epochs: 0 is too small; the least is 1\.$"),
+    ("epochs text", lambda: talm_sim.run(epochs="many"), r"^--epochs: 'many' is no whole number\.$"),
+    ("display", lambda: talm_sim.RunConfig(display="loud"), r"^display: 'loud' is none of 'full', "),
+    ("model", lambda: talm_sim.RunConfig(model="gpt-4o"), r"^model: 'gpt-4o' is no model"),
+    ("unknown option", lambda: talm_sim.run(splt="perfect"), r"unknown option '--splt'\. Did you mean '--split'\?$"),
+    ("unknown, kept", lambda: talm_sim.run(talm_sim.RunConfig(splt="perfect")), r"splt: unknown option of task talm\. Did you mean 'split'\?$"),
+    ("another task's", lambda: talm_sim.run(mode="judge"), r"--mode is an option of task when2call"),
+    ("options", lambda: talm_sim.RunConfig(options=3), r"^options: 3 is no table"),
+    ("judge", lambda: talm_sim.RunConfig(judge="reference"), r'^judge: reference is no list; write one, such as \["A", "B"\]\.$'),
+    ("load_run", lambda: talm_sim.load_run("latest"), r"^runs holds no run"),
+    ("resume", lambda: talm_sim.resume("nosuch"), r"^nosuch: no such run"),
+    ("judge a run", lambda: talm_sim.judge("nosuch"), r"^nosuch: no such run"),
+    ("ablate", lambda: talm_sim.ablate(over={"splt": ["a"]}), r"unknown field 'splt'\. Did you mean 'split'\?$"),
+    ("ablate a text", lambda: talm_sim.ablate(over={"split": "perfect"}), r"give 'split' a list of values"),
+]
+
+
+@pytest.mark.parametrize(("call", "told"), [case[1:] for case in PYTHON], ids=[case[0] for case in PYTHON])
+def test_a_wrong_call(call: Callable[[], Any], told: str) -> None:
+    with pytest.raises(PrerequisiteError, match=told) as failure:
+        call()
+    assert "\n" not in str(failure.value)
+    assert not Path("runs").exists()
+
+
+def test_a_wrong_value_in_python_is_a_value_error_as_well() -> None:
+    with pytest.raises(ValueError, match="too small"):
+        talm_sim.RunConfig(epochs=0)
+
+
+def test_the_table_is_long_enough_and_says_everything_once() -> None:
+    assert len(COMMAND_LINES) + len(ENVIRONMENT) + len(PYTHON) >= 120
+    assert len({line for line, _ in COMMAND_LINES}) == len(COMMAND_LINES)
+    assert main(["--version"]) == 0

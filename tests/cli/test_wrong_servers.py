@@ -1,0 +1,76 @@
+"""Wrong servers on loopback: what refuses every request ends the run in a line; what merely answers badly is counted, and named."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.cli.wrong import Talm
+from tests.models.loopback import Answer, chat_answer, loopback
+
+pytestmark = pytest.mark.usefixtures("nothing_given")
+LINE = (*["run", "--model", "openai-api/vllm/q", "--split", "no-tools", "--limit", "1", "--run-id", "it", "--display", "none"], "--max-retries", "0", "--timeout", "1")
+
+REFUSED = [
+    ("a wrong key", Answer({"error": {"message": "bad key"}}, 401), r"401.*VLLM_API_KEY"),
+    ("no permission", Answer({"error": {"message": "not you"}}, 403), r"403"),
+    ("a wrong name", Answer({"error": {"message": "no such model"}}, 404), r"404.*no such model"),
+    ("a page of HTML", Answer(b"<html><title>Not here</title>", 404, {"content-type": "text/html"}), r"HTML page"),
+    ("a page where an answer should be", Answer(b"<html><h1>Hello", 200, {"content-type": "text/html"}), r"an HTML page; is"),
+]
+COUNTED = [
+    ("half an answer", Answer(b'{"id": "x", "choices": [', 200), r"failed"),
+    ("no JSON", Answer(b"\x00\xff\x00", 200), r"failed"),
+    ("an empty object", Answer({}, 200), r"failed"),
+    ("no choices", Answer({"id": "x", "choices": []}, 200), r"failed"),
+    ("a fault of its own", Answer({"error": {"message": "out of memory"}}, 500), r"500|out of memory"),
+    ("busy", Answer({"error": {"message": "quota"}}, 429), r"429|quota"),
+    ("bad request", Answer({"error": {"message": "what?"}}, 400), r"400|what\?"),
+    ("hangs up", Answer(hang_up=True), r"failed"),
+    ("never answers", Answer({}, delay=3), r"failed"),
+]
+
+
+@pytest.mark.parametrize(("answer", "told"), [case[1:] for case in REFUSED], ids=[case[0] for case in REFUSED])
+def test_a_server_that_refuses_ends_the_run_in_a_line(answer: Answer, told: str, talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
+    with loopback(answer) as server:
+        monkeypatch.setenv("VLLM_BASE_URL", f"{server.url}/v1")
+        code, out, err = talm(*LINE)
+    assert (code, out) == (2, "")
+    last = err.splitlines()[-1]
+    assert last.startswith("talm-sim: error: ")
+    assert re.search(told, last), last
+    assert "The run is kept; go on with: talm-sim resume runs/it" in last
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(("answer", "told"), [case[1:] for case in COUNTED], ids=[case[0] for case in COUNTED])
+def test_a_server_that_answers_badly_is_counted(answer: Answer, told: str, talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
+    with loopback(answer) as server:
+        monkeypatch.setenv("VLLM_BASE_URL", f"{server.url}/v1")
+        code, _, err = talm(*LINE)
+    assert code == 1, err
+    assert "1 episode failed, such as calendar-01.no-tools: " in err
+    assert re.search(told, err), err
+    assert "Traceback" not in err
+    assert Path("runs/it").is_dir()
+
+
+def test_a_server_elsewhere_that_wants_no_key_is_asked_without_one(talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VLLM_BASE_URL", "http://keyless.example/v1")
+    monkeypatch.setenv("NO_PROXY", "*")
+    code, _, err = talm(*LINE, "--dry-run")
+    assert (code, "API_KEY" in err) == (0, False)
+    with loopback(chat_answer("done")) as server:
+        monkeypatch.setenv("VLLM_BASE_URL", f"{server.url}/v1")
+        assert talm(*LINE)[0] == 0
+        assert {seen.headers["authorization"] for seen in server.seen} == {"Bearer none"}
+
+
+def test_a_server_that_is_not_there_is_named(talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VLLM_BASE_URL", "http://127.0.0.1:9/v1")
+    code, out, err = talm(*LINE)
+    assert (code, out) == (2, "")
+    assert "127.0.0.1:9: no connection" in err.splitlines()[-1]
