@@ -93,7 +93,7 @@ def test_a_person_who_is_not_there_then_answers_then_the_run_goes_on(tmp_path: P
     assert resumed.returncode == 0, resumed.stderr
     assert "3 of 3 episodes" in resumed.stderr
     transcript = talm_sim(tmp_path, "show", f"{run}:{first}").stdout
-    assert "(talm-sim answer): 11 March 1994" in transcript
+    assert "a person (talm-sim answer): 11 March 1994" in transcript
 
 
 def test_ctrl_c_keeps_everything_and_says_how_to_go_on(tmp_path: Path) -> None:
