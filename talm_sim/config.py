@@ -179,8 +179,8 @@ def _valid_limit(value: str) -> str:
 
 
 def _joined(value: Any) -> Any:
-    """A list of names as one text with commas, each name once; anything else as it is."""
-    names = value.split(",") if isinstance(value, str) else value
+    """Names as one text with commas, each once, be they a list or a text with commas or spaces; anything else as it is."""
+    names = value.replace(",", " ").split() if isinstance(value, str) else value
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
         return value
     return ",".join(dict.fromkeys(filter(None, (name.strip() for name in names))))

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError
+from talm_sim.runs.database import connect_owner
 from talm_sim.runs.load import StoredRun
 from talm_sim.runs.manifest import create_run
 from talm_sim.runs.store import write_episode, write_verdict
+from talm_sim.runs.tables import first_measure
 from talm_sim.scenarios.fail_talms import PublishedRun, coinciding_grades, read_outputs
 from talm_sim.tasks import find_task, job_of
 
@@ -38,7 +41,9 @@ def import_fail_talms(directory: Path, run_dir: Path = Path("runs"), *, command:
     names = {run.name: "fail-talms-" + re.sub(r"[^A-Za-z0-9._-]+", "-", run.name) for run in published}
     taken = [run_dir / name for name in names.values() if (run_dir / name).exists()]
     if taken:
-        raise PrerequisiteError(f"{taken[0]}: was imported before; remove it, or choose another --run-dir.")
+        raise PrerequisiteError(
+            f"{taken[0]}: was imported before; delete it (talm-sim runs delete {taken[0].name}), or choose another --run-dir."
+        )
     notes = _agreement_notes(published)
     return [StoredRun(_write(run, run_dir, names[run.name], notes.get(run.name, {}), command)) for run in published]
 
@@ -73,4 +78,9 @@ def _write(run: PublishedRun, run_dir: Path, name: str, notes: dict[str, str], c
         conn.executemany("INSERT INTO meta VALUES (?, ?)", [(key, json.dumps(value)) for key, value in facts.items()])
 
     origin = {"imported": "Fail-TaLMs, published outputs", "graded by": "a person" if run.grading == "human" else "GPT-4o"}
-    return create_run(run_dir, name, config, run.scenarios, command=command, notes=origin | notes, fill=fill)
+    path = create_run(run_dir, name, config, run.scenarios, command=command, notes=origin | notes, fill=fill)
+    first = first_measure(StoredRun(path).summary())
+    if first is not None:
+        with closing(connect_owner(path)) as conn:
+            conn.execute("INSERT INTO meta VALUES ('first_measure', ?)", [first.model_dump_json()])
+    return path

@@ -29,7 +29,7 @@ def program(*arguments: str, **options: object) -> subprocess.CompletedProcess[s
 
 
 def test_help_is_quick_and_imports_nothing_heavy() -> None:
-    heavy = ["pydantic", "rich", "langgraph", "langchain_core", "openai", "anthropic", "fastapi", "requests", "vcr", "httpx2"]
+    heavy = ["pydantic", "rich", "langgraph", "langchain_core", "openai", "anthropic", "fastapi", "requests", "vcr", "httpx2", "prompt_toolkit"]
     code = f"import sys; from talm_sim.cli import main; main(['--help']); print([name for name in {heavy!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
@@ -91,7 +91,7 @@ def test_every_help_page_fits_a_terminal(name: str, talm: Talm, monkeypatch: pyt
 
 
 def test_shell_completion_knows_the_commands() -> None:
-    done = program(env={**os.environ, "_TALM_SIM_COMPLETE": "bash_complete", "COMP_WORDS": "talm-sim re", "COMP_CWORD": "1"})
+    done = program(env={**os.environ, "_TALM_SIM_COMPLETE": "bash_complete", "COMP_LINE": "talm-sim re", "COMP_POINT": "11"})
     assert (done.returncode, done.stdout.split()) == (0, ["plain,resume", "plain,report"])
 
 
@@ -125,7 +125,7 @@ def test_shell_completion_knows_the_commands() -> None:
         (["ablate", "--over", "perturb=[1"], "not a JSON list"),
         (["tools", "show", "cuntry"], "unknown tool 'cuntry'"),
         (["tools", "list", "--category", "geo"], "--category: unknown category 'geo'"),
-        (["scenarios", "list", "--split", "perfct"], "unknown split 'perfct'. Did you mean 'perfect'?"),
+        (["scenarios", "list", "--split", "perfct"], "unknown split 'perfct' of task talm. Did you mean 'perfect'?"),
         (["scenarios", "list", "--task", "talmm"], "unknown task 'talmm'. Did you mean 'talm'?"),
         (["scenarios", "show", "nothing"], "unknown scenario 'nothing'."),
         (["scenarios", "show", "nothing", "--task", "when2call"], "See: talm-sim scenarios list --task when2call"),
@@ -150,7 +150,7 @@ def test_a_broken_scenario_line_is_named(talm: Talm, tmp_path: Path) -> None:
     file.write_text('{"id": "a"}\n', encoding="utf-8")
     code, _, err = talm("run", "--scenarios", str(file), "--model", "sim/oracle", "--tools", "live")
     assert code == 2
-    assert f"{file}:1: group: Field required" in err
+    assert f"{file}:1: group: is missing" in err
 
 
 def test_what_a_file_says_cannot_drive_the_terminal(talm: Talm, tmp_path: Path) -> None:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import re
 import sqlite3
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -108,3 +112,20 @@ async def test_a_run_in_the_hands_of_a_process_is_left_alone(runs: Path, capsys:
             assert main(["runs", *line]) == 2
             assert "is being run by process" in capsys.readouterr().err
     assert main(["runs", "delete", "compared", "--yes"]) == 0
+
+
+@pytest.mark.parametrize(("typed", "left"), [("n", 4), ("y", 3)])
+def test_a_person_at_a_terminal_is_asked(runs: Path, typed: str, left: int) -> None:
+    ours, theirs = pty.openpty()
+    environ = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    line = [sys.executable, "-m", "talm_sim", "runs", "delete", "compared"]
+    with subprocess.Popen(line, stdin=theirs, stdout=theirs, stderr=theirs, env=environ, cwd=runs.parent) as process:
+        os.close(theirs)
+        said = b""
+        while b"[y/N]:" not in said:
+            said += os.read(ours, 1000)
+        os.write(ours, f"{typed}\n".encode())
+        assert process.wait(30) == (0 if typed == "y" else 130)
+    os.close(ours)
+    assert b"delete compared?" in said
+    assert len(list_runs(runs)) == left

@@ -84,7 +84,7 @@ def test_pandas_is_optional(world: dict[str, Any], monkeypatch: pytest.MonkeyPat
         ({"paired_run": "nowhere"}, "nowhere: no such run."),
         ({"run_id": "../x"}, "is no run name"),
         ({"prompts": Path("none.toml")}, "none.toml"),
-        ({"cassettes": Path("nowhere"), "tools": "replay"}, "nowhere: no tools are recorded there; choose another --cassettes, or add"),
+        ({"cassettes": Path("nowhere"), "tools": "replay"}, "--cassettes: there is no directory 'nowhere'; add --record to make it"),
     ],
 )
 def test_what_is_wrong_is_said_before_a_run_exists(

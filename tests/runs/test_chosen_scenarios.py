@@ -22,7 +22,14 @@ def chosen(**options: Any) -> list[Scenario]:
 
 
 @pytest.mark.parametrize(
-    "split", ["underspecified,perfect", " perfect , underspecified,perfect", ["perfect", "underspecified"], ("underspecified", "perfect")]
+    "split",
+    [
+        "underspecified,perfect",
+        " perfect , underspecified,perfect",
+        "perfect underspecified",
+        ["perfect", "underspecified"],
+        ("underspecified", "perfect"),
+    ],
 )
 def test_several_splits_are_one_text_and_their_groups_stand_in_the_order_of_all(split: Any) -> None:
     config = RunConfig(split=split)

@@ -46,7 +46,9 @@ def test_outputs_become_runs_with_their_grades(release: Path, tmp_path: Path) ->
     assert (row["pass_rate"], row["pass_judge"], row["awareness"], row["n"]) == (0.75, "published", 1.0, 4)
     assert helped.job.options.human == "recorded" and helped.measures() == {}
     assert helped.summary_records()[0]["interaction"] == 1.0
-    assert [info.problem for info in list_runs(tmp_path / "runs")] == ["", ""]
+    infos = list_runs(tmp_path / "runs")
+    assert [(info.problem, info.rate is not None) for info in infos] == [("", True)] * 2
+    assert infos[0].rate is not None and (infos[0].rate.head, infos[0].rate.value) == ("PR", 0.75)
 
 
 def test_imported_answers_can_be_judged_again_but_not_run(release: Path, tmp_path: Path) -> None:
@@ -63,7 +65,7 @@ def test_imported_answers_can_be_judged_again_but_not_run(release: Path, tmp_pat
 
 def test_importing_twice_is_refused_whole(release: Path, tmp_path: Path) -> None:
     import_fail_talms(release, tmp_path / "runs")
-    with pytest.raises(PrerequisiteError, match="was imported before; remove it, or choose another --run-dir"):
+    with pytest.raises(PrerequisiteError, match=r"was imported before; delete it \(talm-sim runs delete \S+\), or choose another --run-dir"):
         import_fail_talms(release, tmp_path / "runs")
     with pytest.raises(PrerequisiteError):
         import_fail_talms(tmp_path / "nowhere", tmp_path / "other")

@@ -20,9 +20,10 @@ _SHELLS = {"bash": ".bashrc", "zsh": ".zshrc", "fish": ""}
 @click.argument("shell", type=click.Choice(list(_SHELLS)), required=False)
 @click.option("--install", is_flag=True, help="Put the script in place, for every new shell.")
 def command(shell: str | None, install: bool) -> None:
-    """Print the script that lets a shell complete talm-sim's words, or install it.
+    """Let your shell complete words: --install.
 
-    Options, tasks, splits, models, perturbations, judges, runs and episodes are completed. Without SHELL, the one you use ($SHELL).
+    Without it, the script that teaches the shell is printed. Options, tasks, splits, models, perturbations, judges, runs and episodes are
+    completed. Without SHELL, it is for the one you use ($SHELL).
     """
     from talm_sim.cli.completing import script
 

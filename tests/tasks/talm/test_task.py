@@ -131,7 +131,7 @@ def test_a_target_of_a_kind_it_cannot_judge_is_refused_with_its_line(tmp_path: P
     for kind, message in (("fact", "'fact'"), ("yes-no", "'yes-no'")):
         with pytest.raises(PrerequisiteError, match=rf"mine\.jsonl:2: target: is of type {message}; task talm reads facts"):
             TASK.read(["no-tools"], _file(tmp_path, SCENARIO, {**line, "id": "b", "target": {"type": kind}}))
-    with pytest.raises(PrerequisiteError, match=r"mine\.jsonl:1: target\.facts\.required: Field required"):
+    with pytest.raises(PrerequisiteError, match=r"mine\.jsonl:1: target\.facts\.required: is missing"):
         TASK.read(["no-tools"], _file(tmp_path, {**line, "target": {"type": "facts"}}))
 
 
