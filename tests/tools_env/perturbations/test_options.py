@@ -46,7 +46,10 @@ class Banner(Perturbation):
         ("banner:text=a,lines=1.5", "--perturb banner:text=a,lines=1.5: lines=1.5 is not a whole number, more than 0, less than 9."),
         ("banner:text=a,place=mid", "--perturb banner:text=a,place=mid: place=mid is not one of top, end."),
         ("banner:text=a,with=perhaps", "--perturb banner:text=a,with=perhaps: with=perhaps is not true or false."),
-        ("banner:text=a,instead=true", "--perturb banner:text=a,instead=true: unknown option 'instead'. Known: tool, p, times, text, lines, place, with, share."),
+        (
+            "banner:text=a,instead=true",
+            "--perturb banner:text=a,instead=true: unknown option 'instead'. Known: tool, p, times, text, lines, place, with, share.",
+        ),
         ("banner:text=a,share=2", "--perturb banner:text=a,share=2: share=2 is not a number, at most 1."),
         ("banner:text=" + "a" * 21, f"--perturb banner:text={'a' * 21}: text={'a' * 21}: longer than 20 characters."),
         ("banner:text=a,times=-1", "--perturb banner:text=a,times=-1: times=-1 is not a whole number, 0 or more."),
