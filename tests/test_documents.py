@@ -31,7 +31,6 @@ DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 TYPED = {
     "--human terminal": "1994-03-11\n\ny\n",
     "talm-sim answer": "It is in India.\nI mean oslo.\n",
-    "runs delete": "y\n",
 }
 """Part of a command to what the person at its terminal types."""
 ENDS = {"--split perfect --model openai-api/vllm/absent": 2}

@@ -31,6 +31,6 @@ def fit(text: str, width: int, *, right: bool = False) -> str:
 
 def wrapped(text: str, width: int, first: str = "", rest: str = "  ") -> Iterator[str]:
     """Break a text into clean lines of at most `width` columns of a terminal, the first of them behind `first`, the others behind `rest`."""
-    for line in textwrap.wrap(_JOINERS.sub("", clean(text)), width, initial_indent=first, subsequent_indent=rest):
+    for line in textwrap.wrap(_JOINERS.sub("", clean(text)), width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False):
         # It counts characters; some take two columns.
         yield from chop_cells(line, width)

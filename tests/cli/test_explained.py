@@ -39,7 +39,7 @@ def paper(task: str, *groups: str, **options: object) -> PaperRows:
 def test_a_legend_says_what_each_column_and_each_word_of_the_title_means_once() -> None:
     block = Block("a/b, standalone", [agents(), agents("lacking")], terms={"standalone": "nobody can be asked"})
     said = legend([block, block])
-    assert said.startswith("n: episodes scored; below a value: its 95 % interval; PR: pass rate; Aware: awareness; ")
+    assert said.startswith("n: episodes scored; below a value: 95 % interval; PR: pass rate; Aware: awareness; ")
     assert said.endswith("; standalone: nobody can be asked") and said.count("PR:") == 1
     assert said in plain(block)
     assert said in markdown([block], explained=True) and said not in markdown([block])
@@ -74,7 +74,7 @@ def test_every_built_in_column_has_its_definition_and_the_paper_one_column_a_mea
 def test_the_papers_rows_stand_below_with_misprints_mended_and_marked() -> None:
     rows = paper("talm", "perfect", "no-tools", human="recorded")
     text = plain(Block("a/b", [agents(), agents("no-tools")], paper=rows))
-    assert "published: Fail-TaLMs Table 2 (Ask-and-Help), the authors' own queries, 76 to 100 answers a cell; " in text
+    assert "published: Fail-TaLMs Table 2 (Ask-and-Help), 76 to 100 answers a cell; " in text
     assert "other scenarios, other models: not comparable one to one" in text
     assert "GPT4o, no-tools .29* – .01 – – " in text and "* GPT4o, no-tools: printed as 0.029, a misprint" in text
     assert "Claude-3.5-sonnet, perfect .67 .94 .00" in text, "of two groups there is room for three models"

@@ -29,7 +29,7 @@ def program(*arguments: str, **options: object) -> subprocess.CompletedProcess[s
 
 
 def test_help_is_quick_and_imports_nothing_heavy() -> None:
-    heavy = ["pydantic", "rich", "langgraph", "langchain_core", "openai", "anthropic", "fastapi", "requests", "vcr", "httpx2"]
+    heavy = ["pydantic", "rich", "langgraph", "langchain_core", "openai", "anthropic", "fastapi", "requests", "vcr", "httpx2", "prompt_toolkit"]
     code = f"import sys; from talm_sim.cli import main; main(['--help']); print([name for name in {heavy!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.splitlines()[-1] == "[]"

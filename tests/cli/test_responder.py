@@ -149,3 +149,27 @@ async def test_cancelling_the_run_ends_the_prompt_and_keeps_the_questions(sessio
     await asyncio.wait_for(asyncio.get_running_loop().shutdown_default_executor(), 10)
     assert len(load_run(session.path).pending()) == 3
     assert load_run(session.path).finished == 3
+
+
+async def test_an_answer_from_elsewhere_to_the_question_on_the_screen_is_told(session: Session) -> None:
+    async def elsewhere() -> None:
+        while "ask-000" not in session.screen:
+            await asyncio.sleep(0.01)
+        answer(session.path, "ask-000", "from elsewhere", responder="answer")
+        while "ask-001" not in session.screen:
+            await asyncio.sleep(0.01)
+        session.type("two\nthree\n")
+
+    counts, _ = await asyncio.gather(session.run(ScriptedRunner()), elsewhere())
+    assert counts.waiting == 0
+    assert "answered elsewhere: from elsewhere" in session.screen
+    assert "Question 2 of 3, ask-001" in session.screen
+    assert [answers(session)[name] for name in ("ask-000", "ask-001", "ask-002")] == ["done from elsewhere", "done two", "done three"]
+
+
+async def test_what_is_done_is_counted(session: Session) -> None:
+    session.type("one\n/later\n/later\n")
+    await session.run(ScriptedRunner())
+    assert "1 question answered, 2 still open" in session.screen
+    session.responder.close()
+    assert session.responder.counts() == "1 question answered, 2 still open"

@@ -69,6 +69,13 @@ def test_a_person_who_is_not_there_then_answers_then_the_run_goes_on(tmp_path: P
 
     questions = json.loads(talm_sim(tmp_path, "answer", run, "--json").stdout)
     assert [question["ask"] for question in questions] == [1, 1, 1]
+    assert questions[0]["knows"] == "She was born on 1994-03-11."
+    listed = " ".join(talm_sim(tmp_path, "answer", "--list").stdout.split())
+    for question in questions:
+        assert f"The user asked: {question['query']} You know: {question['knows']} It asks you: {question['question']}" in listed
+    hidden = talm_sim(tmp_path, "answer", "--list", "--blind").stdout
+    assert "You know" not in hidden
+    assert questions[0]["query"][:60] in hidden
     several = talm_sim(tmp_path, "answer", run, "--text", "x")
     assert (several.returncode, "3 questions are open" in several.stderr) == (2, True)
     first = questions[0]["episode_id"]
@@ -86,7 +93,7 @@ def test_a_person_who_is_not_there_then_answers_then_the_run_goes_on(tmp_path: P
     assert resumed.returncode == 0, resumed.stderr
     assert "3 of 3 episodes" in resumed.stderr
     transcript = talm_sim(tmp_path, "show", f"{run}:{first}").stdout
-    assert "answer: 11 March 1994" in transcript
+    assert "a person (talm-sim answer): 11 March 1994" in transcript
 
 
 def test_ctrl_c_keeps_everything_and_says_how_to_go_on(tmp_path: Path) -> None:

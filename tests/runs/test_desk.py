@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -144,3 +145,26 @@ async def test_the_queue_is_read_one_question_at_a_time(tmp_path: Path) -> None:
         found = given(conn, first.key)
         assert found is not None
         assert (is_open(conn, first.key), found.text, found.responder, last_given(conn)) == (False, "one", "me", found)
+
+
+async def test_a_batch_waits_for_another_answer_where_one_is_withdrawn_at_the_last_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = await waiting_run(tmp_path)
+    first, second = load_run(run).pending()
+    answer(run, first.episode_id, "slip")
+    answer(run, second.episode_id, "two")
+    async with RunStore.open(run) as store:
+        take_up = store.take_up
+        meddled: list[bool] = []
+
+        async def too_late(episode_id: str, attempt: int) -> object:
+            if episode_id == first.episode_id and not meddled:
+                meddled.append(withdraw(run, first.key))
+                asyncio.get_running_loop().call_later(0.3, answer, run, first.episode_id, "better")
+            return await take_up(episode_id, attempt)
+
+        monkeypatch.setattr(store, "take_up", too_late)
+        counts = await asyncio.wait_for(run_batch(store, ScriptedRunner(), wait=True), 20)
+    assert (meddled, counts.waiting) == ([True], 0)
+    assert load_run(run).episode(first.episode_id).answer == "done better"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from talm_sim.scenarios.missing import describe_missing, question_is_about
+from talm_sim.scenarios.missing import describe_missing, question_is_about, what_the_user_knows
 from talm_sim.scenarios.question_words import STOP, stem
 from talm_sim.types import GoldCall, Missing, MissingKind, Scenario, ToolSpec, Turn
 
@@ -122,3 +122,20 @@ def test_the_tools_say_what_the_missing_thing_is() -> None:
         (Missing(kind=MissingKind.TOOL, name="unknown"), ""),
     ):
         assert describe_missing(scenario.model_copy(update={"missing": missing}), specs) == said
+
+
+@pytest.mark.parametrize(
+    ("missing", "knows"),
+    [
+        (None, ""),
+        (IATA.model_copy(update={"human_answer": "It's Hanoi, HAN. "}), "It's Hanoi, HAN."),
+        (argument("start_date", "2025-01-06", "6 January 2025"), "the start date: 6 January 2025 (2025-01-06)"),
+        (argument("start_date", "2025-01-06", "on 2025-01-06"), "the start date: on 2025-01-06"),
+        (argument("amount", 86400, ""), "the amount: 86400"),
+        (Missing(kind=MissingKind.TOOL, name="airport_info", human_answer="It lies at 39 feet."), "It lies at 39 feet."),
+        (Missing(kind=MissingKind.TOOL, name="airport_info"), ""),
+    ],
+)
+def test_what_the_user_knows_is_said_in_words(missing: Missing | None, knows: str) -> None:
+    turn = Turn(messages=({"role": "user", "content": "How high is it?"},))
+    assert what_the_user_knows(Scenario(id="s", group="g", turns=(turn,), missing=missing)) == knows

@@ -21,7 +21,7 @@ Examples:
 """
 
 
-@click.command(cls=ConfigCommand, epilog=_EXAMPLES, without=("run_id", "controls"))
+@click.command(cls=ConfigCommand, epilog=_EXAMPLES, without=("run_id", "controls", "against"))
 @click.option("--over", "axes", multiple=True, required=True, metavar="FIELD=V1,V2,...", help="Option to vary and its values; repeatable.")
 @click.option("--name", default="ablation", show_default=True, metavar="NAME", help="Begins the names of the runs.")
 @json_option
@@ -55,7 +55,7 @@ def command(*, axes: tuple[str, ...], name: str, as_json: bool, as_csv: bool, **
         return INTERRUPTED
     blocks = []
     for cell in done.cells:
-        block = block_of(cell.run, against=config.against)
+        block = block_of(cell.run)
         values = ", ".join(f"{field}={_value(value)}" for field, value in cell.values.items())
         blocks.append(replace(block, title=f"{values}: {block.title}"))
     if as_json:
