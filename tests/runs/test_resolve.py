@@ -231,5 +231,6 @@ def test_options_of_the_task_are_sorted_in() -> None:
 def test_a_configuration_reads_no_disk() -> None:
     missing = Path("nowhere.toml")
     assert RunConfig(prompts=missing, scenarios=missing, cassettes=missing).prompts == missing
-    assert load_config(None, {}, prompts=missing).prompts == missing
+    with pytest.raises(PrerequisiteError, match=r"nowhere\.toml: cannot be read"):  # what is given on a command line is looked at
+        load_config(None, {}, prompts=missing)
     assert load_config(None, {}, task="when2call", template="nowhere.jinja").options == {"template": "nowhere.jinja"}
