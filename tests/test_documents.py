@@ -99,7 +99,7 @@ def test_what_is_to_be_installed_is_declared() -> None:
 def follow(document: Path, directory: Path, *, local: bool) -> None:
     """Do what a document says, from top to bottom, in one directory."""
     with server() as address:
-        environ = surroundings(address)
+        environ = surroundings(address) | ({} if local else {"HOME": str(directory), "SHELL": "/bin/bash"})
         published = lay_out(directory)
         for block in blocks(document):
             if block.comment == "published data" and not published:

@@ -51,7 +51,9 @@ def test_the_readme_is_short() -> None:
 
 
 def test_the_options_file_is_read_by_every_task_it_has_a_table_for(tmp_path: Path) -> None:
-    (text,) = re.findall(r"^```toml\n(.*?)^```", (HERE / "docs" / "runs.md").read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    (text,) = re.findall(
+        r"^<!-- file: options.toml -->\n```toml\n(.*?)^```", (HERE / "docs" / "runs.md").read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
     file = tmp_path / "options.toml"
     file.write_text(text, encoding="utf-8")
     talm = job_of(load_config(file, environ={}))
