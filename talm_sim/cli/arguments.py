@@ -80,8 +80,12 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 
 
 def short_name(path: Path) -> str:
-    """What names a run on a command line: its name where it lies in the directory looked in anyway, else its path."""
-    return path.name if path.parent == Path(os.environ.get("TALM_SIM_RUN_DIR", "runs")) else str(path)
+    """What names a run on a command line: the beginning of its name where it lies in the directory looked in anyway, else its path."""
+    from talm_sim.runs.manifest import beginning, run_names
+
+    if path.parent != Path(os.environ.get("TALM_SIM_RUN_DIR", "runs")):
+        return str(path)
+    return beginning(path.name, run_names(path.parent))
 
 
 def print_json(value: Any) -> None:

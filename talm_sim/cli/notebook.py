@@ -75,7 +75,7 @@ class NotebookDisplay(Display):
             return
         content = {"text/plain": "\n".join(lines)}
         if self._output is None:
-            self._output = display(content, raw=True, display_id=True)
+            self._output = display(content, raw=True, display_id=True)  # type: ignore[no-untyped-call]
         else:
             self._output.update(content, raw=True)
 

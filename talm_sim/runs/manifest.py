@@ -28,6 +28,7 @@ __all__ = [
     "LATEST",
     "MANIFEST",
     "RunManifest",
+    "beginning",
     "check_name",
     "create_run",
     "dataset_digest",
@@ -39,6 +40,8 @@ __all__ = [
 ]
 
 MANIFEST = "run.json"
+_TIME = 15
+"""Characters of the time that begins a run's name."""
 """Name of the file below the run's directory."""
 FORMAT = 2
 """Raised whenever what lies in a run directory is read another way."""
@@ -224,6 +227,15 @@ def find_run(run: Path | str, run_dir: Path = Path("runs")) -> Path:
 def run_names(run_dir: Path) -> list[str]:
     """Names of the runs in a directory, sorted; half-written ones are hidden."""
     return sorted(found.parent.name for found in run_dir.glob(f"*/{MANIFEST}") if not found.parent.name.startswith("."))
+
+
+def beginning(name: str, names: Sequence[str]) -> str:
+    """As much of a run's name as finds it among `names`, and no less than the time that begins it."""
+    for size in range(_TIME, len(name)):
+        fitting = [other for other in names if other.startswith(name[:size])]
+        if all(other == name or other.startswith(f"{name}.") for other in fitting):
+            return name[:size]
+    return name
 
 
 def newest(run_dir: Path, names: Sequence[str]) -> str:

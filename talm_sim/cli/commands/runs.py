@@ -19,12 +19,10 @@ from talm_sim.cli.text import clean, one_line
 from talm_sim.errors import listed
 from talm_sim.runs.keeping import controls_of, delete_run, paired_with, rename_run
 from talm_sim.runs.load import RunInfo, list_runs
-from talm_sim.runs.manifest import find_run
+from talm_sim.runs.manifest import beginning, find_run
 
 __all__ = ["command"]
 
-_NAME = 15
-"""Columns of a run's name: those of the time that begins it."""
 _CUT, _LEAST = ("Model", "Split", "Human"), 6
 """Columns that are cut where the screen is narrow, and what is left of each."""
 _RESULT = 11
@@ -157,11 +155,7 @@ def _short(name: str, names: Sequence[str]) -> str:
     base = _base(name, names)
     if base != name:
         return f"  {name.removeprefix(base)}"
-    for size in range(_NAME, len(name)):
-        fitting = [other for other in names if other.startswith(name[:size])]
-        if all(other == name or other.startswith(f"{name}.") for other in fitting):
-            return name[:size]
-    return name
+    return beginning(name, names)
 
 
 def _ago(created: str) -> str:
