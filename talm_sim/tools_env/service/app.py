@@ -22,8 +22,9 @@ def create_app() -> FastAPI:
     app = FastAPI(
         title="talm-sim tools",
         description="Read-only tools over open data that ships inside Python packages.",
+        docs_url=None,  # its page loads scripts from elsewhere
         redoc_url=None,
-        exception_handlers={RequestValidationError: _explain_invalid_arguments},
+        exception_handlers={RequestValidationError: _explain_invalid_arguments, OverflowError: _explain_overflow},
     )
     for module in pkgutil.iter_modules(routers.__path__, routers.__name__ + "."):
         router: APIRouter = importlib.import_module(module.name).router
@@ -41,6 +42,11 @@ async def _explain_invalid_arguments(_request: Request, error: Exception) -> JSO
     assert isinstance(error, RequestValidationError)
     faults = (f"{'.'.join(str(part) for part in fault['loc'][1:]) or 'request'}: {fault['msg']}" for fault in error.errors())
     return JSONResponse({"detail": "; ".join(faults)}, status_code=422)
+
+
+async def _explain_overflow(_request: Request, _error: Exception) -> JSONResponse:
+    """Answer 422 where a sum with an argument leaves the calendar, as ten days before the year 1 do."""
+    return JSONResponse({"detail": "a date or number is too near the end of what can be computed; give one further from it"}, status_code=422)
 
 
 def built_in_specs() -> dict[str, ToolSpec]:

@@ -99,3 +99,21 @@ def test_the_service_package_stays_out_of_a_replay() -> None:
     """Reading specs and loading scenarios must not pull in the web framework."""
     code = "import talm_sim.scenarios.load, talm_sim.types, sys; sys.exit('fastapi' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("convert_currency", {"amount": 1, "from_currency": "USD", "to_currency": "EUR", "date": "0001-01-01"}),
+        ("get_exchange_rate_range", {"from_currency": "USD", "to_currency": "EUR", "start": "0001-01-01", "end": "0001-01-01"}),
+        ("add_working_days", {"country_code": "US", "start": "9999-12-31", "working_days": 250}),
+    ],
+)
+def test_dates_at_the_ends_of_the_calendar_are_refused(ask: Callable[..., Any], tool: str, arguments: dict[str, Any]) -> None:
+    assert "too near the end" in ask(tool, status=422, **arguments)
+
+
+def test_no_page_is_served_that_loads_anything_from_elsewhere(service: Any) -> None:
+    with httpx2.Client(base_url=service.base_url, trust_env=False) as client:
+        assert {client.get(path).status_code for path in ("/docs", "/redoc")} == {404}
+        assert client.get("/openapi.json").status_code == 200
