@@ -20,7 +20,7 @@ def run_facts(stored: StoredRun) -> dict[str, str]:
         "made": manifest.created.replace("T", " ").removesuffix("Z") + " UTC" if manifest.created else "",
         "task": f"{manifest.config.task}, split {_text(manifest.config.split)}",
         "settings": ", ".join(_settings(stored)),
-        "tokens": f"{usage.input_tokens:,} in, {usage.output_tokens:,} out" if usage != Usage() else "",
+        "tokens": f"{usage.input_tokens:,} in, {usage.output_tokens:,} out" if usage.input_tokens or usage.output_tokens else "",
         "versions": ", ".join(f"{name} {version}" for name, version in manifest.versions.items()),
         "command": manifest.command,
     }

@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from talm_sim.cli.text import clean, count, one_line
-from talm_sim.types import Episode, HumanEvent, Line, ModelTurn, Scenario, Section, ToolCall, ToolEvent, Verdict
+from talm_sim.types import Episode, HumanEvent, Line, ModelTurn, Scenario, Section, ToolCall, ToolEvent, Usage, Verdict
 
 __all__ = ["call_text", "responder_words", "tool_event_lines", "transcript"]
 
@@ -76,8 +76,13 @@ def _head(episode: Episode) -> Text:
         f"  ({episode.group}{epoch}{attempt})\n",
         f"model {clean(episode.model)}, human {clean(episode.human)}\n",
         f"ended: {episode.termination.value} after {count(len(episode.model_turns), 'model turn')}, "
-        f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out, {episode.elapsed_s:.1f} s",
+        f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out{_uncounted(usage)}, {episode.elapsed_s:.1f} s",
     )
+
+
+def _uncounted(usage: Usage) -> str:
+    """Where a server gave no count, the sum is of the other generations only."""
+    return f" (not counted by the server: {count(usage.uncounted, 'generation')})" if usage.uncounted else ""
 
 
 def _prompt(text: str, full: bool) -> Text:

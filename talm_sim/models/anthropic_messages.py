@@ -9,6 +9,7 @@ from anthropic import AsyncAnthropic
 from langchain_core.messages import BaseMessage
 
 from talm_sim.errors import ContextOverflowError, ProviderError
+from talm_sim.models.answers import reading, stop_of, text_in, usage_of
 from talm_sim.models.base import GenerationSettings, Model
 from talm_sim.models.endpoint import LOGICAL_HOST, Endpoint
 from talm_sim.models.messages import anthropic_messages, anthropic_tools, model_turns_in
@@ -54,6 +55,14 @@ class AnthropicMessages:
         """Generate one turn; see `Model.generate`."""
         body = self._body(messages, tools, settings)
         answer = await self._endpoint.call(lambda: self._client.post("/v1/messages", body=body, cast_to=object))
+        with reading(self.name):
+            return self._turn(answer, messages)
+
+    async def aclose(self) -> None:
+        """Release the connections."""
+        await self._endpoint.aclose()
+
+    def _turn(self, answer: dict[str, Any], messages: Sequence[BaseMessage]) -> ModelTurn:
         content = answer.get("content")
         if not isinstance(content, list):
             raise ProviderError(f"{self.name}: the server's answer holds no content.")
@@ -72,13 +81,9 @@ class AnthropicMessages:
             reasoning=clean("\n\n".join(_of_type(blocks, "thinking", "thinking"))) or thought,
             tool_calls=calls,
             unparsable_calls=broken,
-            stop=_STOPS.get(answer.get("stop_reason"), "stop"),
+            stop=stop_of(answer.get("stop_reason"), _STOPS, "stop"),
             usage=_usage(answer.get("usage")),
         )
-
-    async def aclose(self) -> None:
-        """Release the connections."""
-        await self._endpoint.aclose()
 
     def _body(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> dict[str, Any]:
         system, turns = anthropic_messages(messages)
@@ -105,16 +110,11 @@ def open_anthropic(request: ModelRequest) -> Model:
 
 
 def _of_type(blocks: list[dict[str, Any]], kind: str, field: str) -> list[str]:
-    return [str(block.get(field) or "") for block in blocks if block.get("type") == kind]
+    return [text_in(block.get(field)) for block in blocks if block.get("type") == kind]
 
 
 def _usage(usage: Any) -> Usage:
     """The protocol counts cached tokens beside `input_tokens`; here they are part of them."""
-    if not isinstance(usage, dict):
-        return Usage()
-    read, written = int(usage.get("cache_read_input_tokens") or 0), int(usage.get("cache_creation_input_tokens") or 0)
-    return Usage(
-        input_tokens=int(usage.get("input_tokens") or 0) + read + written,
-        output_tokens=int(usage.get("output_tokens") or 0),
-        cached_tokens=read,
-    )
+    usage = usage if isinstance(usage, dict) else {}
+    read, written = usage.get("cache_read_input_tokens"), usage.get("cache_creation_input_tokens")
+    return usage_of(usage.get("input_tokens"), usage.get("output_tokens"), read, read, written)

@@ -207,7 +207,7 @@ def _failure_of(error: Exception) -> _Failure:
     """Describe a provider's failure; what is none (a miss, a bug) is raised."""
     _raise_our_own(error)
     response = getattr(error, "response", None)
-    if isinstance(response, httpx2.Response) and response.is_error:
+    if isinstance(response, httpx2.Response) and not response.is_success:
         return _status_failure(response)
     chain = list(_chain(error))
     for cause in chain:
@@ -220,6 +220,8 @@ def _failure_of(error: Exception) -> _Failure:
     for cause in chain:
         if isinstance(cause, json.JSONDecodeError | UnicodeDecodeError):
             return _no_json(getattr(cause, "doc", ""), "no JSON")
+        if isinstance(cause, RecursionError):
+            return _Failure("answered with JSON that is nested too deeply")
     # The SDKs wrap whatever a transport raises; what is left is a bug, and is to be seen as one.
     raise chain[-1]
 
@@ -237,7 +239,7 @@ def _system_said(error: BaseException | None) -> str:
 def _status_failure(response: httpx2.Response) -> _Failure:
     try:
         body: Any = response.json()
-    except ValueError:
+    except (ValueError, RecursionError):
         body = response.text
     page = isinstance(body, str) and _HTML.match(body) is not None
     message, code = (f"{response.reason_phrase} (an HTML page)", "") if page else _error_in(body)

@@ -16,6 +16,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 
 from talm_sim.errors import PrerequisiteError
+from talm_sim.models.answers import usage_of
 from talm_sim.models.base import GenerationSettings, Model
 from talm_sim.models.endpoint import provider_failure
 from talm_sim.models.messages import model_turns_in, openai_tools, text_of
@@ -169,6 +170,6 @@ def _reasoning(message: AIMessage) -> str:
 def _usage(message: AIMessage) -> Usage:
     usage = message.usage_metadata
     if usage is None:
-        return Usage()
-    cached = usage.get("input_token_details", {}).get("cache_read", 0)
-    return Usage(input_tokens=usage["input_tokens"], output_tokens=usage["output_tokens"], cached_tokens=cached)
+        return Usage(uncounted=1)
+    cached = usage.get("input_token_details", {}).get("cache_read")
+    return usage_of(usage["input_tokens"], usage["output_tokens"], cached)

@@ -13,11 +13,12 @@ from langchain_core.messages import BaseMessage
 from openai import AsyncOpenAI
 
 from talm_sim.errors import ProviderError
+from talm_sim.models.answers import reading, stop_of, text_in, token_logprobs, usage_of
 from talm_sim.models.base import GenerationSettings
 from talm_sim.models.chat import Completion
 from talm_sim.models.endpoint import Endpoint
 from talm_sim.models.messages import model_turns_in, openai_messages, openai_tools
-from talm_sim.models.parsing import clean, parse_calls, split_reasoning
+from talm_sim.models.parsing import parse_calls, split_reasoning
 from talm_sim.types import ModelTurn, ToolSpec, Usage
 
 __all__ = ["OpenAIChat"]
@@ -91,7 +92,8 @@ class OpenAIChat:
             body["seed"] = settings.seed
         body |= self._fields | settings.options
         answer = await self._endpoint.call(lambda: self._client.post("/chat/completions", body=body, cast_to=object))
-        return _completion(self.name, answer)
+        with reading(self.name):
+            return _completion(self.name, answer)
 
     async def aclose(self) -> None:
         """Release the connections."""
@@ -106,29 +108,19 @@ def _completion(name: str, answer: dict[str, Any]) -> Completion:
         raise ProviderError(f"{name}: the server's answer holds no message.")
     refusal = message.get("refusal")
     written = message.get("tool_calls") or ()
-    functions = [(call.get("id"), call.get("function") or {}) for call in written if isinstance(call, dict)]
+    functions = [(call.get("id"), call.get("function")) for call in written if isinstance(call, dict)]
     return Completion(
-        text=clean(str(message.get("content") or refusal or "")),
-        reasoning=clean(str(message.get("reasoning_content") or message.get("reasoning") or "")),
-        calls=tuple((call_id, function.get("name"), function.get("arguments")) for call_id, function in functions),
-        stop="refusal" if refusal else _STOPS.get(choice.get("finish_reason"), "stop"),
-        logprobs=_logprobs(choice.get("logprobs")),
+        text=text_in(message.get("content")) or text_in(refusal),
+        reasoning=text_in(message.get("reasoning_content")) or text_in(message.get("reasoning")),
+        calls=tuple((call_id, one.get("name"), one.get("arguments")) for call_id, one in functions if isinstance(one, dict)),
+        stop="refusal" if refusal else stop_of(choice.get("finish_reason"), _STOPS, "stop"),
+        logprobs=token_logprobs(choice.get("logprobs")),
         usage=_usage(answer.get("usage")),
     )
 
 
 def _usage(usage: Any) -> Usage:
-    if not isinstance(usage, dict):
-        return Usage()
+    usage = usage if isinstance(usage, dict) else {}
     details = usage.get("prompt_tokens_details")
-    cached = details.get("cached_tokens") if isinstance(details, dict) else 0
-    return Usage(
-        input_tokens=int(usage.get("prompt_tokens") or 0),
-        output_tokens=int(usage.get("completion_tokens") or 0),
-        cached_tokens=int(cached or 0),
-    )
-
-
-def _logprobs(logprobs: Any) -> tuple[float, ...] | None:
-    tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
-    return tuple(float(token["logprob"]) for token in tokens) if isinstance(tokens, list) else None
+    cached = details.get("cached_tokens") if isinstance(details, dict) else None
+    return usage_of(usage.get("prompt_tokens"), usage.get("completion_tokens"), cached)

@@ -16,6 +16,8 @@ from talm_sim.types import ToolCall, UnparsableCall
 __all__ = ["clean", "opening", "parse_call", "parse_calls", "read_object", "split_reasoning"]
 
 MAX_REASON_CHARS = 200
+MOST_DEEP = 64
+"""Levels of arrays and objects that arguments may have: no tool takes more, and no store holds any number of them."""
 _BLOCK = re.compile(r"<(think|thinking)>(.*?)(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 _HEADLESS = re.compile(r"\A(.*?)</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 
@@ -81,6 +83,8 @@ def read_object(raw: str) -> dict[str, Any]:
         raise ValueError("not valid JSON: nested too deeply") from None
     if not isinstance(value, dict):
         raise ValueError(f"a JSON {_json_type(value)}, not an object")
+    if _is_deep(value):
+        raise ValueError(f"nested deeper than {MOST_DEEP} levels")
     try:
         json.dumps(value, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError:
@@ -138,6 +142,16 @@ def _dump(value: Any) -> str:
         return json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):
         return str(value)
+
+
+def _is_deep(value: Any) -> bool:
+    """Whether JSON is nested beyond `MOST_DEEP`; level by level, as recursion would not come back from some of it."""
+    level = [value]
+    for _ in range(MOST_DEEP):
+        level = [item for one in level if isinstance(one, dict | list) for item in (one.values() if isinstance(one, dict) else one)]
+        if not level:
+            return False
+    return any(isinstance(one, dict | list) for one in level)
 
 
 def _refuse_constant(constant: str) -> float:

@@ -70,7 +70,7 @@ def is_retryable(status: int, headers: Mapping[str, str]) -> bool:
     told = headers.get("x-should-retry")
     if told in {"true", "false"}:
         return told == "true"
-    return status in {408, 409, 429} or status >= 500
+    return status in {408, 409, 429} or 500 <= status < 600
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:

@@ -35,6 +35,8 @@ class Usage(Record):
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
+    uncounted: int = 0
+    """Generations whose server gave no count that can be believed."""
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(**{name: getattr(self, name) + getattr(other, name) for name in Usage.model_fields})

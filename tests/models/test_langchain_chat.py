@@ -76,7 +76,7 @@ async def test_a_turn_with_calls_reasoning_and_usage() -> None:
 async def test_a_plain_answer_and_how_it_ended() -> None:
     message = AIMessage("<think>a</think>b", response_metadata={"finish_reason": "length"}, additional_kwargs={"reasoning_content": "own"})
     turn = await LangChainModel(Chat(reply=message)).generate(HELLO, (), GenerationSettings())
-    assert (turn.text, turn.reasoning, turn.stop, turn.usage) == ("b", "own", "length", Usage())
+    assert (turn.text, turn.reasoning, turn.stop, turn.usage) == ("b", "own", "length", Usage(uncounted=1))
 
 
 def test_the_name_is_made_from_the_class_unless_given() -> None:

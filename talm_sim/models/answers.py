@@ -1,0 +1,79 @@
+"""What a server's answer holds, read by type: an odd value is none, and whatever cannot be read ends its own episode only."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from talm_sim.errors import ProviderError
+from talm_sim.models.parsing import clean
+from talm_sim.types import Usage
+
+__all__ = ["MOST_TOKENS", "reading", "stop_of", "text_in", "token_logprobs", "usage_of"]
+
+MOST_TOKENS = 10**9
+"""The largest count of tokens that is believed."""
+_Stop = TypeVar("_Stop")
+
+
+@contextmanager
+def reading(name: str) -> Iterator[None]:
+    """Say in one line that an answer has a form which cannot be read; there are more of them than can be foreseen.
+
+    Raises:
+        ProviderError: In place of what reading it raised.
+    """
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as err:
+        raise ProviderError(f"{name}: the server's answer cannot be read ({type(err).__name__}).") from None
+
+
+def text_in(value: Any) -> str:
+    """The text of a field: itself, or of a list of parts the texts in it; empty for anything else."""
+    if isinstance(value, list):
+        value = "".join(part["text"] for part in value if isinstance(part, dict) and isinstance(part.get("text"), str))
+    return clean(value) if isinstance(value, str) else ""
+
+
+def stop_of(reason: Any, known: Mapping[str, _Stop], otherwise: _Stop) -> _Stop:
+    """Why a turn ended, by the protocol's word for it."""
+    return known.get(reason, otherwise) if isinstance(reason, str) else otherwise
+
+
+def usage_of(input_tokens: Any, output_tokens: Any, cached_tokens: Any = None, *more_input: Any) -> Usage:
+    """Token counts as a server gave them.
+
+    One that is not a whole number from 0 to `MOST_TOKENS` is as good as none: then the generation counts as one whose tokens were not given.
+
+    Args:
+        input_tokens: Tokens of the prompt.
+        output_tokens: Tokens of the answer.
+        cached_tokens: Those of the prompt that were read from a cache; may be absent.
+        *more_input: Tokens of the prompt that the protocol counts elsewhere; may be absent.
+    """
+    asked, said = _count(input_tokens), _count(output_tokens)
+    beside = [_count(value) for value in (cached_tokens, *more_input) if value is not None]
+    if asked is None or said is None or None in beside:
+        return Usage(uncounted=1)
+    cached = _count(cached_tokens) or 0
+    return Usage(input_tokens=asked + sum(_count(value) or 0 for value in more_input), output_tokens=said, cached_tokens=cached)
+
+
+def token_logprobs(logprobs: Any) -> tuple[float, ...] | None:
+    """Log-probabilities of the tokens of an answer in the chat-completions protocol; None unless every one is a number."""
+    tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
+    if not isinstance(tokens, list):
+        return None
+    found: list[Any] = [token.get("logprob") if isinstance(token, dict) else None for token in tokens]
+    if not all(type(value) in {int, float} and math.isfinite(value) for value in found):
+        return None
+    return tuple(float(value) for value in found)
+
+
+def _count(value: Any) -> int | None:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return value if type(value) is int and 0 <= value <= MOST_TOKENS else None

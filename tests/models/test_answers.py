@@ -1,0 +1,148 @@
+"""Whatever a server answers ends at most its own episode: a turn, or one line that says what was wrong."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from langchain_core.messages import HumanMessage
+
+from talm_sim.errors import ProviderError
+from talm_sim.models.answers import MOST_TOKENS, usage_of
+from talm_sim.models.anthropic_messages import AnthropicMessages
+from talm_sim.models.base import GenerationSettings
+from talm_sim.models.parsing import MOST_DEEP, parse_call
+from talm_sim.models.registry import open_model
+from talm_sim.types import ModelTurn, ToolCall, UnparsableCall, Usage
+from tests.models.loopback import Answer, anthropic_answer, chat_answer, loopback
+
+PROTOCOLS = ["openai/m", "anthropic/m"]
+HELLO = [HumanMessage("Hello?")]
+
+
+@pytest.fixture(autouse=True)
+def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI", "ANTHROPIC"):
+        monkeypatch.setenv(f"{name}_API_KEY", "sk-none-needed")
+
+
+async def ask(model: str, answer: Answer, monkeypatch: pytest.MonkeyPatch) -> ModelTurn | ProviderError:
+    with loopback(answer) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+        opened = open_model(model, max_retries=0, timeout=5.0)
+        try:
+            turn: ModelTurn = await opened.generate(HELLO, (), GenerationSettings())
+            return ModelTurn.model_validate_json(turn.model_dump_json())
+        except ProviderError as err:
+            assert "\n" not in str(err)
+            return err
+        finally:
+            await opened.aclose()
+
+
+@pytest.mark.parametrize("model", PROTOCOLS)
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (Answer(b"", 304), "HTTP 304"),
+        (Answer({"error": {"message": "what"}}, 999), "HTTP 999: what"),
+        (Answer(b'{"choices": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"), "nested too deeply"),
+        (Answer(b"[" * 100_000, 400), "HTTP 400"),
+        (Answer([]), "no JSON object"),
+        (Answer({"choices": [{"message": 3}], "content": "x"}), "holds no"),
+    ],
+)
+async def test_what_is_no_answer_is_a_line(model: str, answer: Answer, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = await ask(model, answer, monkeypatch)
+    assert isinstance(found, ProviderError) and words in str(found)
+
+
+@pytest.mark.parametrize("model", PROTOCOLS)
+@pytest.mark.parametrize("odd", ["NaN", '"five"', "-1", "1e40", "2.5", "[]", "true", str(MOST_TOKENS + 1)])
+async def test_a_count_that_is_none_is_not_given(model: str, odd: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = (chat_answer("yes") if model.startswith("openai") else anthropic_answer({"type": "text", "text": "yes"})).body
+    first = next(iter(whole["usage"]))
+    text = json.dumps({**whole, "usage": {**whole["usage"], first: "HERE"}}).replace('"HERE"', odd)
+    found = await ask(model, Answer(text.encode()), monkeypatch)
+    assert isinstance(found, ModelTurn)
+    assert (found.text, found.usage) == ("yes", Usage(uncounted=1))
+
+
+@pytest.mark.parametrize(
+    ("levels", "kind"), [(MOST_DEEP - 1, ToolCall), (MOST_DEEP, UnparsableCall), (800, UnparsableCall), (10_000, UnparsableCall)]
+)
+def test_arguments_that_no_store_could_hold_are_no_call(levels: int, kind: type) -> None:
+    call = parse_call("c", "f", '{"a": ' + "[" * levels + "]" * levels + "}")
+    assert isinstance(call, kind)
+    assert type(call).model_validate_json(call.model_dump_json()) == call
+
+
+async def test_deep_arguments_of_a_served_model_are_no_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    deep = '{"a": ' + "[" * 800 + "]" * 800 + "}"
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": deep}}
+    found = await ask("openai/m", chat_answer(None, tool_calls=[call]), monkeypatch)
+    assert isinstance(found, ModelTurn)
+    assert [one.reason for one in found.unparsable_calls] == ["nested deeper than 64 levels"]
+
+
+@given(count=st.one_of(st.none(), st.booleans(), st.floats(), st.integers(), st.text(), st.lists(st.integers())))
+def test_counts_are_whole_numbers_or_none(count: Any) -> None:
+    found = usage_of(count, 1)
+    assert (found.input_tokens, found.output_tokens, found.uncounted) in {(count, 1, 0), (0, 0, 1)}
+    assert 0 <= found.input_tokens <= MOST_TOKENS
+
+
+JSON: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def odd(example: Any) -> st.SearchStrategy[Any]:
+    """The example with any of its parts replaced by any JSON."""
+    if isinstance(example, dict):
+        return JSON | st.fixed_dictionaries({}, optional={name: odd(value) for name, value in example.items()})
+    if isinstance(example, list):
+        return JSON | st.lists(st.one_of([odd(item) for item in example]), max_size=3) if example else JSON
+    return st.just(example) | JSON
+
+
+CALL = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+LOGPROBS = {"content": [{"token": "a", "logprob": -0.5}]}
+CHAT = chat_answer("hi", tool_calls=[CALL], refusal=None, reasoning_content="r").body
+CHAT["choices"][0]["logprobs"] = LOGPROBS
+CLAUDE = anthropic_answer({"type": "text", "text": "hi"}, {"type": "tool_use", "id": "t", "name": "f", "input": {}}).body
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(answer=odd(CHAT))
+def test_any_chat_completion_is_read_or_refused(answer: Any) -> None:
+    from talm_sim.models.answers import reading
+    from talm_sim.models.openai_chat import _completion
+
+    if isinstance(answer, dict):
+        try:
+            with reading("m"):
+                found = _completion("m", answer)
+        except ProviderError:
+            return
+        assert isinstance(found.text, str) and isinstance(found.usage, Usage)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(answer=odd(CLAUDE))
+def test_any_message_is_read_or_refused(answer: Any) -> None:
+    from talm_sim.models.answers import reading
+
+    if isinstance(answer, dict):
+        try:
+            with reading("m"):
+                turn = AnthropicMessages("m", "m", None, None)._turn(answer, HELLO)  # type: ignore[arg-type]
+        except ProviderError:
+            return
+        assert ModelTurn.model_validate_json(turn.model_dump_json()) is not None
