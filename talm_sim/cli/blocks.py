@@ -112,8 +112,7 @@ def _exclusions(stored: StoredRun, summaries: Sequence[Summary]) -> Iterator[str
     if ends:
         yield "not scored: " + ", ".join(f"{number:,} {_REASONS.get(name, name)}" for name, number in ends.most_common())
     if stored.finished < stored.total:
-        waiting = len({question.episode_id for question in stored.pending()})
-        asked = f", {waiting:,} of them waiting for an answer" if waiting else ""
+        asked = f", {stored.waiting:,} of them waiting for an answer" if stored.waiting else ""
         yield f"{stored.total - stored.finished:,} of {count(stored.total, 'episode')} not finished{asked}"
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.runs.desk import Question, ready_episodes, unanswered
+from talm_sim.runs.desk import Question, next_unanswered, ready_episodes
 from talm_sim.runs.events import EpisodeFinished, EpisodeStarted, EpisodeWaiting, OnEvent, ignore_events
 from talm_sim.runs.store import Paused, RunStore
 from talm_sim.types import Episode, Scenario, episode_id
@@ -262,8 +262,7 @@ class _Batch:
         self._note_failure(task)
 
     async def _put_questions(self, ask: Ask) -> None:
-        while questions := unanswered(self._store.reader):
-            question = questions[0]
+        while question := next_unanswered(self._store.reader):
             reply = await ask(question)
             if reply is None:
                 self._ask = None

@@ -15,7 +15,7 @@ from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError, did_you_mean, full_name
 from talm_sim.runs import records
 from talm_sim.runs.database import connect_reader
-from talm_sim.runs.desk import Question, unanswered
+from talm_sim.runs.desk import Question, number_unanswered, unanswered
 from talm_sim.runs.extensions import check_brought
 from talm_sim.runs.lease import Owner, owner_of
 from talm_sim.runs.manifest import RunManifest, find_run, read_manifest, run_names
@@ -244,6 +244,18 @@ class StoredRun:
         with self._reading() as conn:
             return unanswered(conn)
 
+    @property
+    def open_questions(self) -> int:
+        """How many questions are open."""
+        with self._reading() as conn:
+            return number_unanswered(conn)
+
+    @property
+    def waiting(self) -> int:
+        """Episodes that have an open question."""
+        with self._reading() as conn:
+            return number_unanswered(conn, episodes=True)
+
     def answered(self) -> set[str]:
         """Ids of the episodes one of whose questions was answered."""
         with self._reading() as conn:
@@ -363,7 +375,7 @@ def _info(directory: Path) -> RunInfo:
                 human=str(config.options.get("human", "none")),
                 finished=run.finished,
                 total=run.total,
-                waiting=len(run.pending()),
+                waiting=run.open_questions,
                 owner=run.owner,
                 failed=run.failed,
                 task=config.task,

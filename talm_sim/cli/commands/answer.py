@@ -17,10 +17,10 @@ from talm_sim.cli.lines import open_lines
 from talm_sim.cli.prompt import NOTHING_MORE, Reply
 from talm_sim.cli.sitting import Sitting
 from talm_sim.cli.text import clean, count, one_line
-from talm_sim.errors import PrerequisiteError, did_you_mean, full_name
+from talm_sim.errors import PrerequisiteError, full_name
 from talm_sim.runs.choose import unfinished_run, waiting_run
 from talm_sim.runs.database import connect_reader
-from talm_sim.runs.desk import AnswerStatus, Question, answer, last_given, withdraw
+from talm_sim.runs.desk import AnswerStatus, Question, answer, last_given, near_open, withdraw
 from talm_sim.runs.load import StoredRun, load_run
 
 __all__ = ["command"]
@@ -88,8 +88,7 @@ def _questions(stored: StoredRun, episode: str | None) -> list[Question]:
     if not mine and episode in stored.answered():
         raise PrerequisiteError(f"--episode: '{episode}' has no open question any more: it was answered.")
     if not mine:
-        hint = did_you_mean(episode, dict.fromkeys(q.episode_id for q in pending)) if pending else " No question of this run is open."
-        raise PrerequisiteError(f"--episode: '{episode}' has no open question.{hint}")
+        raise PrerequisiteError(f"--episode: '{episode}' has no open question.{near_open(episode, (one.episode_id for one in pending))}")
     return mine
 
 
@@ -180,7 +179,7 @@ def _take_back(stored: StoredRun) -> None:
 def _hint(stored: StoredRun, *, given: bool = False) -> None:
     """Where the run stands, and how it is continued where nobody runs it."""
     name = short_name(stored.path)
-    left = len(stored.pending())
+    left = stored.open_questions
     if left:
         click.echo(f"{count(left, 'question')} still open; answer with: talm-sim answer {name}", err=True)
     if stored.owner is None and stored.finished < stored.total:
