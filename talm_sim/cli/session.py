@@ -24,6 +24,7 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.models import sim
 from talm_sim.runs.api import AGAIN, resume, run
 from talm_sim.runs.load import StoredRun
+from talm_sim.runs.manifest import control_name
 
 __all__ = ["CONTROLS", "INTERRUPTED", "Session", "failed", "print_blocks", "print_result", "run_controls", "talk_of", "watching"]
 
@@ -119,7 +120,7 @@ def run_controls(stored: StoredRun) -> list[StoredRun]:
     job = job.having(models=None, tool_format="auto", model_options={}, judge=(), judge_model=None)
     found = []
     for model in CONTROLS:
-        name = f"{stored.id}.{model.replace('/', '-')}"
+        name = control_name(stored.id, model)
         before = stored.path.parent / name
         # A second session of the run finds the controls of the first.
         try:

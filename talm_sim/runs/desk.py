@@ -328,4 +328,5 @@ def _not_open(conn: sqlite3.Connection, path: Path, key: tuple[str, int | None, 
     query = "SELECT 1 FROM answers WHERE episode_id = ? AND attempt = ifnull(?, attempt) AND interrupt_id = ifnull(?, interrupt_id)"
     if conn.execute(query, key).fetchone():
         return AnswerStatus.TAKEN
-    raise PrerequisiteError(f"{path}: no open question of episode '{key[0]}'.{near_open(key[0], (episode for episode, _, _ in _open_keys(conn)))}")
+    hint = near_open(key[0], (episode for episode, _, _ in _open_keys(conn)))
+    raise PrerequisiteError(f"{path}: no open question of episode '{key[0]}'.{hint}")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.load import StoredRun
-from talm_sim.runs.manifest import MANIFEST, check_name, read_manifest, run_names
+from talm_sim.runs.manifest import MANIFEST, base_of, check_name, read_manifest, run_names
 from talm_sim.tasks import PairedOptions
 
 __all__ = ["controls_of", "delete_run", "paired_with", "rename_run"]
@@ -19,7 +19,7 @@ __all__ = ["controls_of", "delete_run", "paired_with", "rename_run"]
 
 def controls_of(path: Path) -> list[Path]:
     """The control models' runs that lie beside a run."""
-    return [path.parent / name for name in run_names(path.parent) if name.startswith(f"{path.name}.sim-")]
+    return [path.parent / name for name in run_names(path.parent) if base_of(name) == path.name]
 
 
 def paired_with(path: Path) -> Iterator[str]:
@@ -83,4 +83,4 @@ def _telling(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as err:
-        raise PrerequisiteError(f"{path}: cannot be changed ({err.strerror}); see who may write there.") from None
+        raise PrerequisiteError(f"{path}: cannot be changed ({err.strerror or err}); see who may write there.") from None

@@ -17,7 +17,8 @@ import pytest
 
 from talm_sim import run
 from talm_sim.cli import main
-from talm_sim.runs.load import list_runs, load_run
+from talm_sim.runs.listing import list_runs
+from talm_sim.runs.load import load_run
 from talm_sim.runs.store import RunStore
 
 

@@ -18,9 +18,9 @@ from talm_sim.cli.prompt import NOTHING_MORE, Reply
 from talm_sim.cli.sitting import Sitting
 from talm_sim.cli.text import clean, count, one_line
 from talm_sim.errors import PrerequisiteError, full_name
-from talm_sim.runs.choose import unfinished_run, waiting_run
 from talm_sim.runs.database import connect_reader
 from talm_sim.runs.desk import AnswerStatus, Question, answer, last_given, near_open, withdraw
+from talm_sim.runs.listing import unfinished_run, waiting_run
 from talm_sim.runs.load import StoredRun, load_run
 
 __all__ = ["command"]

@@ -10,7 +10,7 @@ import click
 from talm_sim.cli.arguments import one_run_argument, run_dir_option
 from talm_sim.cli.options import ConfigCommand, collect
 from talm_sim.config import Scope
-from talm_sim.runs.choose import unfinished_run
+from talm_sim.runs.listing import unfinished_run
 from talm_sim.runs.load import load_run
 
 __all__ = ["command"]
