@@ -9,6 +9,7 @@ from math import ceil
 from rich.cells import cell_len
 from rich.text import Text
 
+from talm_sim.cli.console import stdout
 from talm_sim.cli.details import detail_lines
 from talm_sim.cli.layout import Block, columns, detailed, legend, papers
 from talm_sim.cli.screen import fit, wrapped
@@ -16,7 +17,7 @@ from talm_sim.tasks import PaperRow, PaperRows
 from talm_sim.types import Measure, Summary
 from talm_sim.types.figures import decimal, interval, shown
 
-__all__ = ["figure", "table_lines"]
+__all__ = ["figure", "print_table", "table_lines"]
 
 _WIDTH, _TEXT, _LEFT = 80, 77, 27
 """Columns of a terminal: in all, of notes and titles, and at most of a group's name with its n."""
@@ -24,6 +25,13 @@ _NARROW, _BROAD, _MOST = 9, 12, 6
 """Columns of a measure (`.96–1.00` and a space fit the narrowest), and how many measures stand in one table."""
 _OTHERS = ("see notes", "notes")
 """Below a head whose groups have several judges; the first that fits."""
+
+
+def print_table(blocks: Sequence[Block], *, explained: bool = True) -> None:
+    """Print the table on standard output, with a legend where it is to be explained."""
+    console = stdout()
+    for line in table_lines(blocks, explained=explained):
+        console.print(line, soft_wrap=True)
 
 
 def table_lines(blocks: Sequence[Block], *, explained: bool = False) -> Iterator[Text]:

@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from talm_sim.agent.humans import DONT_KNOW, WONT_SAY
-from talm_sim.cli.arguments import json_option, one_run_argument, print_json, run_dir_option, short_name
+from talm_sim.cli.arguments import INTERRUPTED, json_option, one_run_argument, print_json, run_dir_option, short_name
 from talm_sim.cli.console import print_page, stderr
 from talm_sim.cli.lines import open_lines
 from talm_sim.cli.prompt import NOTHING_MORE, Reply
@@ -26,7 +26,6 @@ from talm_sim.runs.load import StoredRun, load_run
 __all__ = ["command"]
 
 RESPONDER = "answer"
-INTERRUPTED = 130
 _WAYS = ("--text", "--idk", "--skip", "--undo")
 
 
