@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from talm_sim.config import RunConfig
-from talm_sim.errors import PrerequisiteError, did_you_mean, full_name
+from talm_sim.errors import PrerequisiteError, full_name, nearest
 from talm_sim.runs import records
 from talm_sim.runs.database import connect_reader
 from talm_sim.runs.desk import Question, number_unanswered, unanswered
@@ -329,5 +329,4 @@ def _begun(conn: sqlite3.Connection) -> list[str]:
 def _hint(word: str, known: list[str]) -> str:
     if not known:
         return " No episode is finished yet."
-    near = did_you_mean(word, known)
-    return near if near.startswith(" Did") else f" Known are {len(known)}, such as '{known[0]}'."
+    return nearest(word, known) or f" Known are {len(known)}, such as '{known[0]}'."

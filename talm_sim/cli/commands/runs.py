@@ -69,8 +69,8 @@ def delete(runs: tuple[str, ...], run_dir: Path, yes: bool) -> None:
     """Delete runs, and the controls beside them, for good."""
     paths = list(dict.fromkeys(find_run(run, run_dir) for run in runs))
     every = list(dict.fromkeys(path for run in paths for path in (run, *controls_of(run))))
-    for path in paths:
-        lost = [name for name in paired_with(path) if path.parent / name not in every]
+    for path, compared in paired_with(paths).items():
+        lost = [name for name in compared if path.parent / name not in every]
         if lost:
             click.echo(f"{clean(path.name)}: {clean(listed(lost, 8))} is compared with it, and will have no pairs", err=True)
     names = listed([path.name for path in every], 8)
@@ -88,7 +88,7 @@ def delete(runs: tuple[str, ...], run_dir: Path, yes: bool) -> None:
 def rename(run: str, name: str, run_dir: Path) -> None:
     """Give a run, and the controls beside it, another name."""
     path = find_run(run, run_dir)
-    compared = list(paired_with(path))
+    compared = paired_with([path])[path]
     target = rename_run(path, name)
     click.echo(target)
     for other in compared:
