@@ -221,7 +221,7 @@ class _Batch:
             await self._store.pause(result)
             self._paused[job.episode_id] = Paused(job.episode_id, job.scenario.id, job.epoch, job.attempt, result.state)
             self._on_event(EpisodeWaiting(job.episode_id, job.attempt, tuple(q.question for q in result.questions)))
-            self._collect_answers()
+            self._collect_answers(job.episode_id)  # it may have been answered in an earlier attempt
 
     def _tell_finished(self, episode: Episode) -> None:
         place, error = f"[{self._finished}/{self._total}]", f": {episode.error}" if episode.error else ""
@@ -242,9 +242,9 @@ class _Batch:
             if self._paused and self._store.changed():
                 self._collect_answers()
 
-    def _collect_answers(self) -> None:
-        """Make ready what has all its answers."""
-        for ready in ready_episodes(self._store.reader):
+    def _collect_answers(self, episode_id: str = "") -> None:
+        """Make ready what has all its answers, of one episode or all."""
+        for ready in ready_episodes(self._store.reader, episode_id):
             paused = self._paused.pop(ready, None)
             if paused is not None:
                 position = self._positions[paused.scenario_id]
@@ -268,5 +268,5 @@ class _Batch:
                 self._ask = None
                 break
             await self._store.reply(question.key, reply.answer, reply.declined, reply.responder)
-            self._collect_answers()
+            self._collect_answers(question.episode_id)
         self._collect_answers()

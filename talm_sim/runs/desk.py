@@ -214,9 +214,10 @@ def is_blind(conn: sqlite3.Connection) -> bool:
     return records.meta(conn, BLIND, bool) or False
 
 
-def ready_episodes(conn: sqlite3.Connection) -> list[str]:
-    """Waiting episodes all of whose questions have an answer that is not held."""
-    return [episode_id for (episode_id,) in conn.execute(_READY, {"given_before": time.time() - HELD_SECONDS})]
+def ready_episodes(conn: sqlite3.Connection, episode_id: str = "") -> list[str]:
+    """Waiting episodes, or this one alone, all of whose questions have an answer that is not held."""
+    query = f"{_READY} AND w.episode_id = :id" if episode_id else _READY
+    return [ready for (ready,) in conn.execute(query, {"id": episode_id, "given_before": time.time() - HELD_SECONDS})]
 
 
 def take_up(conn: sqlite3.Connection, episode_id: str, attempt: int) -> bool:
