@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from talm_sim.models.registry import provider
     from talm_sim.runs.ablate import ablate, ablate_async
     from talm_sim.runs.api import judge, judge_async, resume, resume_async, run, run_async
-    from talm_sim.runs.load import StoredRun, list_runs, load_run
+    from talm_sim.runs.listing import list_runs
+    from talm_sim.runs.load import StoredRun, load_run
     from talm_sim.scenarios.load import select
     from talm_sim.tasks import AgentOptions, Request, RunView, SingleStepTask, Task, TaskOptions, register_task
     from talm_sim.tools_env.environment import Environment
@@ -123,7 +124,7 @@ _HOMES = {
     "ablate_async": "talm_sim.runs.ablate",
     "judge": "talm_sim.runs.api",
     "judge_async": "talm_sim.runs.api",
-    "list_runs": "talm_sim.runs.load",
+    "list_runs": "talm_sim.runs.listing",
     "load_run": "talm_sim.runs.load",
     "option": "talm_sim.config",
     "provider": "talm_sim.models.registry",

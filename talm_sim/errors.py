@@ -16,6 +16,7 @@ __all__ = [
     "did_you_mean",
     "full_name",
     "listed",
+    "nearest",
     "pip_install",
 ]
 
@@ -81,10 +82,13 @@ def did_you_mean(word: str, known: Iterable[str], spelt: Callable[[str], str] = 
     ' Known: direct, tool_call.'
     """
     names = list(known)
-    near = difflib.get_close_matches(word, names, n=1, cutoff=0.65) or [name for name in names if len(word) > 2 and word in name][:1]
-    if near:
-        return f" Did you mean '{spelt(near[0])}'?"
-    return f" Known: {listed([*map(spelt, names)])}." if names else ""
+    return nearest(word, names, spelt) or (f" Known: {listed([*map(spelt, names)])}." if names else "")
+
+
+def nearest(word: str, known: Sequence[str], spelt: Callable[[str], str] = str) -> str:
+    """Return a ` Did you mean 'x'?` hint as `did_you_mean` does, but nothing where no known word is near."""
+    near = difflib.get_close_matches(word, known, n=1, cutoff=0.65) or [name for name in known if len(word) > 2 and word in name][:1]
+    return f" Did you mean '{spelt(near[0])}'?" if near else ""
 
 
 def full_name(word: str, known: Iterable[str], what: str) -> str | None:

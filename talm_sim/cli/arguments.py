@@ -23,6 +23,7 @@ from talm_sim.cli.text import clean
 from talm_sim.errors import PrerequisiteError
 
 __all__ = [
+    "INTERRUPTED",
     "command_line",
     "completed",
     "confirm",
@@ -38,6 +39,9 @@ __all__ = [
 ]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C."""
 
 run_argument = click.argument("run", metavar="RUN", shell_complete=completed("run"))
 """A run's name, the beginning of it, `latest`, or its directory."""

@@ -13,12 +13,10 @@ from talm_sim.cli.text import count
 from talm_sim.config import RunConfig, Traffic
 from talm_sim.runs.load import StoredRun
 from talm_sim.tasks import AgentOptions
-from talm_sim.types import Summary, Termination
+from talm_sim.types import Summary
 
-__all__ = ["FAILED", "block_of", "blocks_of", "judge_hint", "summary_records"]
+__all__ = ["block_of", "blocks_of", "judge_hint", "summary_records"]
 
-FAILED = tuple(end.value for end in Termination if end.failed)
-"""Terminations that mean a run did not do what it should have."""
 _ON_THIS_MACHINE = {
     "sim": "a script in this process, no language model",
     "hf": "transformers in this process",
@@ -112,8 +110,7 @@ def _exclusions(stored: StoredRun, summaries: Sequence[Summary]) -> Iterator[str
     if ends:
         yield "not scored: " + ", ".join(f"{number:,} {_REASONS.get(name, name)}" for name, number in ends.most_common())
     if stored.finished < stored.total:
-        waiting = len({question.episode_id for question in stored.pending()})
-        asked = f", {waiting:,} of them waiting for an answer" if waiting else ""
+        asked = f", {stored.waiting:,} of them waiting for an answer" if stored.waiting else ""
         yield f"{stored.total - stored.finished:,} of {count(stored.total, 'episode')} not finished{asked}"
 
 

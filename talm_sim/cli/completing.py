@@ -75,10 +75,13 @@ def completes(kind: str) -> Complete:
     """Make the function by which a parameter completes what it names, such as `run`."""
 
     def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        # A word that cannot be completed is typed; whatever hinders it is told when the command runs.
+        # A word that cannot be completed is typed; whatever hinders it is told when the command runs. A name that was read from a
+        # directory or database may hold line ends and escape sequences, which no shell or terminal is to be handed.
         with contextlib.suppress(Exception):
             before, comma, word = incomplete.rpartition(",") if kind in _LISTS else ("", "", incomplete)
-            return [CompletionItem(before + comma + name) for name in COMPLETED[kind](context, word) if name.startswith(word)]
+            return [
+                CompletionItem(before + comma + name) for name in COMPLETED[kind](context, word) if name.startswith(word) and name.isprintable()
+            ]
         return []
 
     return complete

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from talm_sim.tasks import PaperRows
+from talm_sim.tasks import PaperRow, PaperRows
 from talm_sim.types import Matrix, Measure, Summary
+from talm_sim.types.figures import decimal
+from talm_sim.types.measures import columns
 
-__all__ = ["Block", "beside", "columns", "definitions", "detailed", "legend", "lines", "once", "papers", "placed"]
+__all__ = ["Block", "beside", "definitions", "detailed", "legend", "lines", "once", "paper_cells", "paper_heads", "papers"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,15 +27,6 @@ class Block:
     """Words of the title that a reader may not know, to what they mean."""
     paper: PaperRows | None = None
     """Published rows that stand below its own."""
-
-
-def columns(summaries: Sequence[Summary]) -> dict[str, Measure]:
-    """The columns a table of these needs, by the measure's name: each as the first group that has it says."""
-    found: dict[str, Measure] = {}
-    for summary in summaries:
-        for one in placed(summary, "column"):
-            found.setdefault(one.name, one)
-    return found
 
 
 def definitions(blocks: Sequence[Block]) -> dict[str, str]:
@@ -59,6 +52,18 @@ def papers(blocks: Iterable[Block]) -> list[PaperRows]:
     return once(block.paper for block in blocks if block.paper is not None)
 
 
+def paper_heads(blocks: Sequence[Block], rows: PaperRows) -> dict[str, str]:
+    """The columns of published rows by the measure's name, each under the head it has in these runs' table."""
+    known = columns(summary for block in blocks for summary in block.summaries)
+    names = dict.fromkeys(name for row in rows.rows for name in row.values)
+    return {name: known[name].head if name in known else name.replace("_", " ") for name in names}
+
+
+def paper_cells(row: PaperRow, names: Iterable[str]) -> list[str]:
+    """A published row's figures in these columns; a star stands at what is printed otherwise."""
+    return [decimal(row.values.get(name)) + ("*" if name in row.wrong else "") for name in names]
+
+
 def once(rows: Iterable[PaperRows]) -> list[PaperRows]:
     """Rows of each table once, those for several runs put together."""
     found: dict[tuple[str, str], PaperRows] = {}
@@ -69,20 +74,15 @@ def once(rows: Iterable[PaperRows]) -> list[PaperRows]:
     return list(found.values())
 
 
-def placed(summary: Summary, place: str) -> list[Measure]:
-    """The measures that stand there."""
-    return [one for one in summary.measures if one.place == place]
-
-
 def detailed(block: Block) -> bool:
     """Whether there is more to print than a table's rows."""
-    return any(summary.matrices or placed(summary, "line") for summary in block.summaries)
+    return any(summary.matrices or summary.placed("line") for summary in block.summaries)
 
 
 def lines(summary: Summary) -> dict[str, list[Measure]]:
     """The measures that stand below the row, by the title they stand under."""
     found: dict[str, list[Measure]] = {}
-    for one in placed(summary, "line"):
+    for one in summary.placed("line"):
         found.setdefault(one.under, []).append(one)
     return found
 
@@ -92,7 +92,7 @@ def beside(summary: Summary, matrix: Matrix) -> dict[str, dict[str, Measure]]:
     earlier = summary.matrices[: summary.matrices.index(matrix)]
     own = set(matrix.rows).difference(*(other.rows for other in earlier))
     found: dict[str, dict[str, Measure]] = {}
-    for one in placed(summary, "matrix"):
+    for one in summary.placed("matrix"):
         if one.under in own:
             found.setdefault(one.head, {})[one.under] = one
     return found

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from talm_sim.cli.details import AXES
-from talm_sim.cli.layout import Block, columns, detailed, legend, lines, papers
+from talm_sim.cli.layout import Block, detailed, legend, lines, paper_cells, paper_heads, papers
 from talm_sim.cli.text import flat
 from talm_sim.tasks import PaperRows
 from talm_sim.types import Measure, Summary
-from talm_sim.types.figures import decimal, interval, shown
+from talm_sim.types.figures import shown_whole
+from talm_sim.types.measures import columns
 
 __all__ = ["markdown"]
 
@@ -26,7 +27,7 @@ def markdown(blocks: Sequence[Block], *, explained: bool = False) -> str:
             tables.setdefault(tuple((name, one.head) for name, one in columns(block.summaries).items()), []).append(block)
     parts = [_table(same) for same in tables.values()]
     parts += [_alone(block) for block in blocks if detailed(block)]
-    parts += [_paper(rows, columns([summary for block in blocks for summary in block.summaries])) for rows in papers(blocks)]
+    parts += [_paper(blocks, rows) for rows in papers(blocks)]
     parts += [[_cell(legend(blocks))]] if explained and legend(blocks) else []
     return "\n\n".join("\n".join(part) for part in parts)
 
@@ -50,19 +51,16 @@ def _alone(block: Block) -> list[str]:
     return [*found, *(f"- {_cell(note)}" for note in block.notes)]
 
 
-def _paper(rows: PaperRows, known: Mapping[str, Measure]) -> list[str]:
-    """Published rows; a star stands at what is printed otherwise."""
-    names = list(dict.fromkeys(name for row in rows.rows for name in row.values))
-    heads = [known[name].head if name in known else name.replace("_", " ") for name in names]
-    cells = [
-        [_cell(rows.name(row)), *(decimal(row.values[name]) + ("\\*" if name in row.wrong else "") for name in names)] for row in rows.few()
-    ]
-    return [f"{_cell(rows.title())}:", "", *_grid(["published", *heads], cells), "", *(f"- {_cell(line[2:])}" for line in rows.misprints())]
+def _paper(blocks: Sequence[Block], rows: PaperRows) -> list[str]:
+    heads = paper_heads(blocks, rows)
+    cells = [[_cell(rows.name(row)), *(cell.replace("*", "\\*") for cell in paper_cells(row, heads))] for row in rows.few()]
+    notes = [f"- {_cell(line[2:])}" for line in rows.misprints()]
+    return [f"{_cell(rows.title())}:", "", *_grid(["published", *heads.values()], cells), "", *notes]
 
 
 def _below(summary: Summary) -> Iterator[str]:
     for title, measures in lines(summary).items():
-        rows = [[_cell(one.note or one.head), _figure(one), _counts(one)] for one in measures]
+        rows = [[_cell(one.note or one.head), shown_whole(one), _counts(one)] for one in measures]
         yield from _grid([title or "figure", "rate" if all(one.kind == "rate" for one in measures) else "value", "k/n"], rows)
         yield ""
     for matrix in summary.matrices:
@@ -79,14 +77,9 @@ def _counts(one: Measure) -> str:
 
 
 def _row(summary: Summary, every: dict[str, Measure]) -> list[str]:
-    of = {one.name: one for one in summary.measures if one.place == "column"}
+    of = {one.name: one for one in summary.placed("column")}
     n = f"{summary.n}" if summary.n == summary.total else f"{summary.n} of {summary.total}"
-    return [_cell(summary.group), n, *(_figure(of.get(name)) for name in every)]
-
-
-def _figure(one: Measure | None) -> str:
-    limits = interval(one)
-    return shown(one) + (f" [{limits}]" if limits else "")
+    return [_cell(summary.group), n, *(shown_whole(of.get(name)) for name in every)]
 
 
 def _grid(heads: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -> list[str]:

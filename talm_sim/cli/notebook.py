@@ -67,7 +67,7 @@ class NotebookDisplay(Display):
             self._draw()
 
     def _draw(self) -> None:
-        from IPython.display import display
+        from IPython import display
 
         self._drawn = time.monotonic()
         lines = [*self._kept, *self._standing()]
@@ -75,7 +75,8 @@ class NotebookDisplay(Display):
             return
         content = {"text/plain": "\n".join(lines)}
         if self._output is None:
-            self._output = display(content, raw=True, display_id=True)  # type: ignore[no-untyped-call]
+            show: Any = display.display  # IPython says nothing of its types
+            self._output = show(content, raw=True, display_id=True)
         else:
             self._output.update(content, raw=True)
 

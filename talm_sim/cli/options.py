@@ -7,12 +7,10 @@ of one other model.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import types
 from collections.abc import Callable, Collection, Iterator, Mapping
 from enum import Enum
-from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
@@ -23,9 +21,9 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from talm_sim.cli.lazy import completed
+from talm_sim.cli.meant import fixed, foreign, superfluous, task_of
 from talm_sim.config import ENV_PREFIX, OptionsModel, RunConfig, Scope, Traffic, scope_of
 from talm_sim.errors import OptionError, PrerequisiteError
-from talm_sim.toml_files import read_toml
 
 __all__ = ["ConfigCommand", "ConfigOption", "OptionsCommand", "collect", "given_config", "given_options", "option_of", "options_of"]
 
@@ -121,37 +119,24 @@ class ConfigCommand(click.Command):
         """Find the task first, then read the line with its options; another task's is refused by name."""
         task = ctx.meta["task"] = None
         try:
-            task = ctx.meta["task"] = _task_of(args, stored=self._stored)
+            task = ctx.meta["task"] = task_of(args, stored=self._stored)
         except PrerequisiteError:
             if not ctx.resilient_parsing:  # a shell that completes a word wants words, not why there is none
                 raise
         try:
             rest = super().parse_args(ctx, args)
         except click.NoSuchOption as err:
-            raise (self._fixed(err, task) if self._stored else _foreign(err, task)) from None
+            raise (fixed(err, task, self._scopes) if self._stored else foreign(err, task)) from None
         except click.UsageError as err:
             words = err.message.removeprefix("Got unexpected extra argument")
             if words == err.message or self._stored:
                 raise
-            raise click.UsageError(_superfluous(words.partition("(")[2].rstrip(")").split(), task)) from None
+            raise click.UsageError(superfluous(words.partition("(")[2].rstrip(")").split(), task)) from None
         if self._stored and task is not None:
             from talm_sim.runs.resolve import check_environment  # for a new run, `load_config` sees to it
 
             check_environment(os.environ, task, others=True)
         return rest
-
-    def _fixed(self, err: click.NoSuchOption, task: Any) -> click.UsageError:
-        """The error of an unknown option of a command about a stored run, of one that the run has for good, or of another task's."""
-        from talm_sim.runs.resolve import owner_of_option
-
-        name = err.option_name.lstrip("-").replace("-", "_")
-        for model in () if task is None else (RunConfig, task.options):
-            if name in model.model_fields and scope_of(model, name) not in self._scopes:
-                judged = scope_of(model, name) is Scope.SCORING
-                mend = "another value is for: talm-sim judge RUN" if judged else "for another value, make a new one with: talm-sim run"
-                return click.UsageError(f"{err.option_name} is fixed when a run is {'judged' if judged else 'made'}; {mend}")
-        owner = owner_of_option(name, task) if task is not None else ""
-        return click.UsageError(f"{err.option_name} is an option of task {owner}; the run is of task {task.name}.") if owner else err
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """The shared options, then the task's own."""
@@ -306,57 +291,6 @@ def option_of(model: type[BaseModel], name: str, *, stored: bool = False, bounde
     if "type" not in settings or kind is str or extra["metavar"] == "RUN":
         settings["shell_complete"] = completed(name)
     return ConfigOption(declarations, **settings)
-
-
-def _task_of(args: list[str], *, stored: bool) -> Any:
-    """The task a command line is about; None where that cannot be told, which the command itself will say."""
-    from talm_sim.runs.resolve import chosen_task
-
-    given = {"plugin": _values_of("--plugin", args), "task": next(reversed(_values_of("--task", args)), "")}
-    if stored:
-        plugin = f"{ENV_PREFIX}PLUGIN"
-        chosen_task({}, None, {plugin: os.environ.get(plugin, "")}, given | {"task": ""})
-        return next(_stored_tasks(args), None)
-    file = next((Path(name) for name in reversed(_values_of("--config", args))), None)
-    return chosen_task({} if file is None else read_toml(file, "--config"), file, os.environ, given)
-
-
-def _stored_tasks(args: list[str]) -> Iterator[Any]:
-    """The task of the run that a command line names: the first word that names one, whole names before beginnings of one."""
-    from talm_sim.runs.manifest import MANIFEST, find_run, read_manifest
-    from talm_sim.tasks.registry import find_task
-
-    run_dir = Path([*_values_of("--run-dir", args), os.environ.get(f"{ENV_PREFIX}RUN_DIR") or "runs"][0])
-    words = [word for word in args if not word.startswith("-")]
-    for word in sorted(words, key=lambda word: not any((place / word / MANIFEST).is_file() for place in (Path(), run_dir))):
-        with contextlib.suppress(PrerequisiteError):
-            yield find_task(read_manifest(find_run(word, run_dir)).config.task)
-
-
-def _values_of(flag: str, args: list[str]) -> list[str]:
-    """What a command line gives an option, before it is parsed."""
-    spaced = [after for word, after in pairwise(args) if word == flag]
-    return [*spaced, *(word.removeprefix(f"{flag}=") for word in args if word.startswith(f"{flag}="))]
-
-
-def _superfluous(words: list[str], task: Any) -> str:
-    """What words without an option were meant for."""
-    splits = () if task is None else task.splits
-    if all(part in splits for word in words for part in word.split(",")):
-        return f"'{' '.join(words)}' belongs to no option; write --split {','.join(words)}"
-    if "/" in words[0] and not Path(words[0]).exists():
-        return f"'{words[0]}' belongs to no option; write --model {words[0]}"
-    return f"'{words[0]}' belongs to no option; each value stands behind the name of its own, as in --split perfect"
-
-
-def _foreign(err: click.NoSuchOption, task: Any) -> click.UsageError:
-    """The error of an unknown option, or of another task's."""
-    from talm_sim.runs.resolve import owner_of_option
-
-    owner = owner_of_option(err.option_name.lstrip("-").replace("-", "_"), task) if task is not None else ""
-    if not owner:
-        return err
-    return click.UsageError(f"{err.option_name} is an option of task {owner}, not of task {task.name}; leave it out, or choose --task {owner}.")
 
 
 def _pair(text: str) -> tuple[str, str]:

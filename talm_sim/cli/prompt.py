@@ -19,7 +19,7 @@ from talm_sim.cli.transcript import call_text, human_event_lines, tool_event_lin
 from talm_sim.runs.desk import Question
 from talm_sim.types import Event, HumanEvent
 
-__all__ = ["CLOSED", "LATER", "UNDO", "Page", "Reply", "Said", "ask"]
+__all__ = ["CLOSED", "LATER", "NOTHING_MORE", "UNDO", "Page", "Reply", "Said", "ask"]
 
 NOTHING_MORE = "nothing but what the request says"
 _RESULT_WIDTH = 160

@@ -9,13 +9,14 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from talm_sim.cli.details import AXES, figure_counts
-from talm_sim.cli.layout import Block, beside, columns, definitions, lines, papers
+from talm_sim.cli.layout import Block, beside, definitions, lines, paper_cells, paper_heads, papers
 from talm_sim.cli.report_picture import bars, drawn_matrices, matrix_svg, rates_svg
 from talm_sim.cli.shades import shade
 from talm_sim.cli.text import flat
 from talm_sim.tasks import PaperRows
 from talm_sim.types import Matrix, Measure, Summary
-from talm_sim.types.figures import decimal, interval, shown
+from talm_sim.types.figures import interval, shown
+from talm_sim.types.measures import columns
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -49,18 +50,18 @@ def report_page(blocks: Sequence[Block], facts: Sequence[Mapping[str, str]] = ()
     known = [*facts, *({} for _ in range(len(blocks) - len(facts)))]
     return _template().render(
         sections=[_section(block, f"run{place}", one, drawn) for place, (block, one) in enumerate(zip(blocks, known, strict=True), 1)],
-        papers=[_paper(rows, columns([summary for block in blocks for summary in block.summaries])) for rows in papers(blocks)],
+        papers=[_paper(blocks, rows) for rows in papers(blocks)],
         definitions=[(flat(word), flat(meaning)) for word, meaning in definitions(blocks).items()],
         axes=AXES,
     )
 
 
-def _paper(rows: PaperRows, known: Mapping[str, Measure]) -> dict[str, Any]:
-    names = list(dict.fromkeys(name for row in rows.rows for name in row.values))
+def _paper(blocks: Sequence[Block], rows: PaperRows) -> dict[str, Any]:
+    heads = paper_heads(blocks, rows)
     return {
         "title": rows.title(),
-        "heads": [known[name].head if name in known else name.replace("_", " ") for name in names],
-        "rows": [(rows.name(row), [decimal(row.values[name]) + ("*" if name in row.wrong else "") for name in names]) for row in rows.few()],
+        "heads": list(heads.values()),
+        "rows": [(rows.name(row), paper_cells(row, heads)) for row in rows.few()],
         "notes": rows.misprints(),
         "citation": rows.table.citation,
     }
@@ -90,7 +91,7 @@ def _section(block: Block, name: str, facts: Mapping[str, str], drawn: bool) -> 
 
 
 def _row(summary: Summary, names: Sequence[str]) -> dict[str, Any]:
-    of = {one.name: one for one in summary.measures if one.place == "column"}
+    of = {one.name: one for one in summary.placed("column")}
     n = f"{summary.n:,}" if summary.n == summary.total else f"{summary.n:,} of {summary.total:,}"
     return {"group": flat(summary.group), "n": n, "rates": [_Cell.of(of.get(name)) for name in names]}
 

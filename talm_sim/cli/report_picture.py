@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape
 
 from talm_sim.cli.details import AXES
-from talm_sim.cli.layout import Block, placed
+from talm_sim.cli.layout import Block
 from talm_sim.cli.shades import shade
 from talm_sim.cli.text import clip, flat
 from talm_sim.errors import PrerequisiteError, pip_install
@@ -45,7 +45,7 @@ _DOTS, _TALLEST = 160, 60_000
 
 def bars(summary: Summary) -> list[Measure]:
     """What is drawn beside a matrix: the rates and scores that stand below the row, or where there are none, those in the row."""
-    below, row = ([one for one in placed(summary, place) if one.kind != "number"] for place in ("line", "column"))
+    below, row = ([one for one in found if one.kind != "number"] for found in (summary.placed("line"), summary.placed("column")))
     return below or row
 
 

@@ -11,26 +11,25 @@ from typing import Any
 import click
 
 from talm_sim.cli.arguments import command_line, short_name
-from talm_sim.cli.blocks import FAILED, judge_hint, summary_records
-from talm_sim.cli.console import stderr, stdout
+from talm_sim.cli.blocks import judge_hint, summary_records
+from talm_sim.cli.console import stderr
 from talm_sim.cli.layout import Block
 from talm_sim.cli.logs import logging_to
 from talm_sim.cli.progress import Display, JsonDisplay, open_display
 from talm_sim.cli.responder import TerminalResponder
-from talm_sim.cli.table import table_lines
+from talm_sim.cli.table import print_table
 from talm_sim.cli.text import clean, count, one_line
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models import sim
 from talm_sim.runs.api import AGAIN, resume, run
 from talm_sim.runs.load import StoredRun
+from talm_sim.runs.manifest import control_name
 
-__all__ = ["CONTROLS", "INTERRUPTED", "Session", "failed", "print_blocks", "print_result", "run_controls", "talk_of", "watching"]
+__all__ = ["CONTROLS", "Session", "print_result", "run_controls", "talk_of", "watching"]
 
 CONTROLS = tuple(f"sim/{control}" for control in sim.CONTROLS)
 """Models printed by `--controls`: scripts whose true metric values are known."""
-INTERRUPTED = 130
-"""Exit code after Ctrl-C."""
 
 
 class Session:
@@ -80,13 +79,6 @@ def watching(config: RunConfig, again: str = "") -> Iterator[Session]:
             click.echo(f"Continue with: {again}", err=True)
 
 
-def print_blocks(blocks: Sequence[Block], *, explained: bool = True) -> None:
-    """Print the table on standard output, with a legend where it is to be explained."""
-    console = stdout()
-    for line in table_lines(blocks, explained=explained):
-        console.print(line, soft_wrap=True)
-
-
 def talk_of(overrides: Mapping[str, Any]) -> RunConfig:
     """How to show what a command does with a stored run: as its own options say, whatever the run was made with."""
     return RunConfig(**{name: overrides[name] for name in ("display", "quiet", "log_level", "against") if name in overrides})
@@ -108,9 +100,10 @@ def print_result(runs: Sequence[StoredRun], blocks: Sequence[Block], config: Run
         groups = summary_records(runs, config.against)
         JsonDisplay.write({"event": "summary", "run": stored.id, "path": str(stored.path), "groups": groups})
     else:
-        print_blocks(blocks, explained=not config.quiet)
-    waits = _say_what_next(stored, failed(blocks[0]), quiet=config.quiet)
-    return 1 if failed(blocks[0]) or waits else 0
+        print_table(blocks, explained=not config.quiet)
+    failures = stored.failed
+    waits = _say_what_next(stored, failures, quiet=config.quiet)
+    return 1 if failures or waits else 0
 
 
 def run_controls(stored: StoredRun) -> list[StoredRun]:
@@ -119,7 +112,7 @@ def run_controls(stored: StoredRun) -> list[StoredRun]:
     job = job.having(models=None, tool_format="auto", model_options={}, judge=(), judge_model=None)
     found = []
     for model in CONTROLS:
-        name = f"{stored.id}.{model.replace('/', '-')}"
+        name = control_name(stored.id, model)
         before = stored.path.parent / name
         # A second session of the run finds the controls of the first.
         try:
@@ -129,18 +122,12 @@ def run_controls(stored: StoredRun) -> list[StoredRun]:
     return found
 
 
-def failed(block: Block) -> int:
-    """How many episodes of a run did not do what they should have."""
-    real = (summary for summary in block.summaries if not summary.derived)
-    return sum(number for summary in real for name, number in summary.not_scored.items() if name in FAILED)
-
-
 def _say_what_next(stored: StoredRun, failures: int, *, quiet: bool) -> bool:
     """Say what failed, what waits and how to go on; return whether nothing is finished because all waits."""
     path = shlex.quote(short_name(stored.path))
     lines = [""]
     if failures:
-        first = next(episode for episode in stored.episodes() if episode.termination.value in FAILED)
+        first = next(episode for episode in stored.episodes() if episode.termination.failed)
         again = f"\ntry them again with: talm-sim resume {path}" if stored.terminations.keys() & set(AGAIN) else ""
         lines.append(f"{count(failures, 'episode')} failed, such as {first.id}: {one_line(first.error, 300)}{again}")
     waiting, finished = stored.pending(), stored.finished

@@ -9,14 +9,16 @@ from math import ceil
 from rich.cells import cell_len
 from rich.text import Text
 
+from talm_sim.cli.console import stdout
 from talm_sim.cli.details import detail_lines
-from talm_sim.cli.layout import Block, columns, detailed, legend, papers
+from talm_sim.cli.layout import Block, detailed, legend, paper_cells, papers
 from talm_sim.cli.screen import fit, wrapped
 from talm_sim.tasks import PaperRow, PaperRows
 from talm_sim.types import Measure, Summary
-from talm_sim.types.figures import decimal, interval, shown
+from talm_sim.types.figures import interval, shown
+from talm_sim.types.measures import columns
 
-__all__ = ["figure", "table_lines"]
+__all__ = ["figure", "print_table", "table_lines"]
 
 _WIDTH, _TEXT, _LEFT = 80, 77, 27
 """Columns of a terminal: in all, of notes and titles, and at most of a group's name with its n."""
@@ -24,6 +26,13 @@ _NARROW, _BROAD, _MOST = 9, 12, 6
 """Columns of a measure (`.96–1.00` and a space fit the narrowest), and how many measures stand in one table."""
 _OTHERS = ("see notes", "notes")
 """Below a head whose groups have several judges; the first that fits."""
+
+
+def print_table(blocks: Sequence[Block], *, explained: bool = True) -> None:
+    """Print the table on standard output, with a legend where it is to be explained."""
+    console = stdout()
+    for line in table_lines(blocks, explained=explained):
+        console.print(line, soft_wrap=True)
 
 
 def table_lines(blocks: Sequence[Block], *, explained: bool = False) -> Iterator[Text]:
@@ -123,7 +132,7 @@ class _Table:
         return n.rjust(self._left) + "".join(self._cell(one.head) for one in self._measures.values())
 
     def rows(self, summary: Summary) -> Iterator[Text]:
-        of = {one.name: one for one in summary.measures if one.place == "column"}
+        of = {one.name: one for one in summary.placed("column")}
         *above, label = self._labels(summary.group, f"{summary.n:,}")
         yield from map(Text, above)
         first = Text(label)
@@ -140,8 +149,7 @@ class _Table:
         """A published row, in grey; a star stands at what is printed otherwise."""
         *above, label = self._labels(name, "")
         yield from (Text(line, style="dim") for line in above)
-        cells = (decimal(row.values.get(name)) + ("*" if name in row.wrong else "") for name in self._measures)
-        yield Text(label + "".join(map(self._cell, cells)), style="dim")
+        yield Text(label + "".join(map(self._cell, paper_cells(row, self._measures))), style="dim")
 
     def _labels(self, name: str, n: str) -> list[str]:
         """A row's name with its n; a name too long to stand beside its figures stands above them."""
@@ -158,9 +166,7 @@ class _Table:
         """The judge of each column that has one, where all groups have the same and it is short enough."""
         line = ""
         for name in self._measures:
-            found = [
-                (one.by, summary.n) for summary in self._summaries for one in summary.measures if one.name == name and one.place == "column"
-            ]
+            found = [(one.by, summary.n) for summary in self._summaries for one in summary.placed("column") if one.name == name]
             if not any(by for by, _ in found):
                 line += " " * self._width
                 continue

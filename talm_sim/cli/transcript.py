@@ -12,7 +12,7 @@ from rich.text import Text
 from talm_sim.cli.text import clean, count, one_line
 from talm_sim.types import Episode, HumanEvent, Line, ModelTurn, Scenario, Section, ToolCall, ToolEvent, Usage, Verdict
 
-__all__ = ["call_text", "responder_words", "tool_event_lines", "transcript"]
+__all__ = ["call_text", "human_event_lines", "responder_words", "tool_event_lines", "transcript"]
 
 _RESULT_WIDTH = 600
 _BEGIN, _END = 90, 160
@@ -73,7 +73,7 @@ def _head(episode: Episode) -> Text:
     usage = episode.usage
     return Text.assemble(
         (clean(episode.id), "bold"),
-        f"  ({episode.group}{epoch}{attempt})\n",
+        f"  ({clean(episode.group)}{epoch}{attempt})\n",
         f"model {clean(episode.model)}, human {clean(episode.human)}\n",
         f"ended: {episode.termination.value} after {count(len(episode.model_turns), 'model turn')}, "
         f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out{_uncounted(usage)}, {episode.elapsed_s:.1f} s",

@@ -203,9 +203,11 @@ async def judge_async(run: Path | str, *, on_event: OnEvent | None = None, progr
 
 async def _judge(stored: StoredRun, store: RunStore, job: Job[Any], grader: Grader, on_event: OnEvent) -> None:
     await judge_run(store, job, grader, pairs=lambda: job.task.pair(stored.judged_as(job)), on_event=on_event)
+    first = None
     with contextlib.suppress(PrerequisiteError):  # the run it is paired with may have gone; the table will say so
-        first = first_measure(StoredRun(stored.path).summary())
-        await store.set_meta({} if first is None else {"first_measure": first.model_dump(mode="json")})
+        # Every episode is read for it, and who calls `run_async` has other work on the loop.
+        first = first_measure(await asyncio.to_thread(StoredRun(stored.path).summary))
+    await store.set_meta({"first_measure": None if first is None else first.model_dump(mode="json")})
 
 
 async def _session(

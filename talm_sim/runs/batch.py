@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.runs.desk import Question, ready_episodes, unanswered
+from talm_sim.runs.desk import Question, next_unanswered, ready_episodes
 from talm_sim.runs.events import EpisodeFinished, EpisodeStarted, EpisodeWaiting, OnEvent, ignore_events
 from talm_sim.runs.store import Paused, RunStore
 from talm_sim.types import Episode, Scenario, episode_id
@@ -221,7 +221,7 @@ class _Batch:
             await self._store.pause(result)
             self._paused[job.episode_id] = Paused(job.episode_id, job.scenario.id, job.epoch, job.attempt, result.state)
             self._on_event(EpisodeWaiting(job.episode_id, job.attempt, tuple(q.question for q in result.questions)))
-            self._collect_answers()
+            self._collect_answers(job.episode_id)  # it may have been answered in an earlier attempt
 
     def _tell_finished(self, episode: Episode) -> None:
         place, error = f"[{self._finished}/{self._total}]", f": {episode.error}" if episode.error else ""
@@ -242,9 +242,9 @@ class _Batch:
             if self._paused and self._store.changed():
                 self._collect_answers()
 
-    def _collect_answers(self) -> None:
-        """Make ready what has all its answers."""
-        for ready in ready_episodes(self._store.reader):
+    def _collect_answers(self, episode_id: str = "") -> None:
+        """Make ready what has all its answers, of one episode or all."""
+        for ready in ready_episodes(self._store.reader, episode_id):
             paused = self._paused.pop(ready, None)
             if paused is not None:
                 position = self._positions[paused.scenario_id]
@@ -262,12 +262,11 @@ class _Batch:
         self._note_failure(task)
 
     async def _put_questions(self, ask: Ask) -> None:
-        while questions := unanswered(self._store.reader):
-            question = questions[0]
+        while question := next_unanswered(self._store.reader):
             reply = await ask(question)
             if reply is None:
                 self._ask = None
                 break
             await self._store.reply(question.key, reply.answer, reply.declined, reply.responder)
-            self._collect_answers()
+            self._collect_answers(question.episode_id)
         self._collect_answers()

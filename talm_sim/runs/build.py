@@ -16,7 +16,7 @@ from talm_sim.agent.checkpoints import checkpoint_file, durable_saver, memory_sa
 from talm_sim.agent.episode import Agent, Players, Waiting, run_episode
 from talm_sim.agent.humans import HumanReply, question_digest
 from talm_sim.config import Traffic
-from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.errors import PrerequisiteError, did_you_mean, nearest
 from talm_sim.recordings import CassetteLibrary, RecordedAnswer
 from talm_sim.runs.judging import Grader, check_judges, open_grader
 from talm_sim.runs.manifest import wording_digests
@@ -72,8 +72,7 @@ def _chosen(job: Job[Any], shared: Shared) -> list[Scenario]:
         known = {scenario.id: scenario for scenario in scenarios}
         for name in config.scenario:
             if name not in known:
-                near = did_you_mean(name, known)
-                hint = near if near.startswith(" Did") else f" See: talm-sim scenarios list --task {task.name}"
+                hint = nearest(name, [*known]) or f" See: talm-sim scenarios list --task {task.name}"
                 raise PrerequisiteError(f"--scenario: no scenario '{name}' in split {config.split} of task {task.name}.{hint}")
         scenarios = [scenario for scenario in scenarios if scenario.id in config.scenario]
     if config.category:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Collection, Generator
+from collections.abc import Collection, Generator, Iterable
 from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
@@ -38,6 +38,7 @@ __all__ = [
     "is_blind",
     "is_open",
     "last_given",
+    "near_open",
     "next_unanswered",
     "number_unanswered",
     "open_question",
@@ -213,9 +214,10 @@ def is_blind(conn: sqlite3.Connection) -> bool:
     return records.meta(conn, BLIND, bool) or False
 
 
-def ready_episodes(conn: sqlite3.Connection) -> list[str]:
-    """Waiting episodes all of whose questions have an answer that is not held."""
-    return [episode_id for (episode_id,) in conn.execute(_READY, {"given_before": time.time() - HELD_SECONDS})]
+def ready_episodes(conn: sqlite3.Connection, episode_id: str = "") -> list[str]:
+    """Waiting episodes, or this one alone, all of whose questions have an answer that is not held."""
+    query = f"{_READY} AND w.episode_id = :id" if episode_id else _READY
+    return [ready for (ready,) in conn.execute(query, {"id": episode_id, "given_before": time.time() - HELD_SECONDS})]
 
 
 def take_up(conn: sqlite3.Connection, episode_id: str, attempt: int) -> bool:
@@ -273,22 +275,26 @@ def answer(
     if not text.strip() and not declined:
         raise PrerequisiteError("the answer is empty: give a text, or say that you do not know or want to skip.")
     with closing(connect_owner(path)) as conn:
-        open_ones = unanswered(conn)
-        mine = [q for q in open_ones if q.episode_id == episode_id and attempt in (None, q.attempt) and interrupt_id in (None, q.interrupt_id)]
+        mine = [key for key in _open_keys(conn, episode_id) if attempt in (None, key[1]) and interrupt_id in (None, key[2])]
         if not mine:
-            return _not_open(conn, path, (episode_id, attempt, interrupt_id), [q.episode_id for q in open_ones])
+            return _not_open(conn, path, (episode_id, attempt, interrupt_id))
         if len(mine) > 1:
-            known = ", ".join(q.interrupt_id for q in mine)
+            known = ", ".join(interrupt for _, _, interrupt in mine)
             raise PrerequisiteError(f"{path}: episode '{episode_id}' asks {len(mine)} questions; name one of them: {known}.")
         conn.execute("BEGIN IMMEDIATE")
-        mine_it_is = insert_answer(conn, mine[0].key, text, declined, responder)
+        mine_it_is = insert_answer(conn, mine[0], text, declined, responder)
         if mine_it_is and held:
-            _mark(conn, mine[0].key, _HELD)
+            _mark(conn, mine[0], _HELD)
         conn.execute("COMMIT")
         if not mine_it_is:
             return AnswerStatus.TAKEN
         owner = owner_of(conn)
         return AnswerStatus.DELIVERED if owner is not None and owner.alive else AnswerStatus.SAVED
+
+
+def near_open(episode: str, waiting: Iterable[str]) -> str:
+    """What to say after the name of an episode that asks nothing: which one may be meant of those that wait."""
+    return did_you_mean(episode, dict.fromkeys(waiting)) or " No question of this run is open."
 
 
 def release(path: Path, key: Key) -> None:
@@ -314,9 +320,14 @@ def _mark(conn: sqlite3.Connection, key: Key, state: int, *, was: int | None = N
     conn.execute(query, (state, *key, was))
 
 
-def _not_open(conn: sqlite3.Connection, path: Path, key: tuple[str, int | None, str | None], pending: list[str]) -> AnswerStatus:
+def _open_keys(conn: sqlite3.Connection, episode: str = "") -> list[Key]:
+    """Keys of the questions without an answer, of one episode or all, in the order they were asked."""
+    return [*conn.execute(f"SELECT q.episode_id, q.attempt, q.interrupt_id {_OPEN} {_OF_EPISODE} ORDER BY q.number", (episode,))]
+
+
+def _not_open(conn: sqlite3.Connection, path: Path, key: tuple[str, int | None, str | None]) -> AnswerStatus:
     query = "SELECT 1 FROM answers WHERE episode_id = ? AND attempt = ifnull(?, attempt) AND interrupt_id = ifnull(?, interrupt_id)"
     if conn.execute(query, key).fetchone():
         return AnswerStatus.TAKEN
-    hint = did_you_mean(key[0], dict.fromkeys(pending)) if pending else " No question of this run is open."
+    hint = near_open(key[0], (episode for episode, _, _ in _open_keys(conn)))
     raise PrerequisiteError(f"{path}: no open question of episode '{key[0]}'.{hint}")

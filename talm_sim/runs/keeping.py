@@ -6,12 +6,12 @@ import contextlib
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.load import StoredRun
-from talm_sim.runs.manifest import MANIFEST, check_name, read_manifest, run_names
+from talm_sim.runs.manifest import MANIFEST, base_of, check_name, read_manifest, run_names
 from talm_sim.tasks import PairedOptions
 
 __all__ = ["controls_of", "delete_run", "paired_with", "rename_run"]
@@ -19,16 +19,20 @@ __all__ = ["controls_of", "delete_run", "paired_with", "rename_run"]
 
 def controls_of(path: Path) -> list[Path]:
     """The control models' runs that lie beside a run."""
-    return [path.parent / name for name in run_names(path.parent) if name.startswith(f"{path.name}.sim-")]
+    return [path.parent / name for name in run_names(path.parent) if base_of(name) == path.name]
 
 
-def paired_with(path: Path) -> Iterator[str]:
-    """Names of the runs beside it that are compared with a run."""
-    for name in run_names(path.parent):
-        with contextlib.suppress(PrerequisiteError):  # one that cannot be read is compared with nothing
-            options = StoredRun(path.parent / name).job.options
-            if isinstance(options, PairedOptions) and options.paired_run in (Path(path.name), path):
-                yield name
+def paired_with(paths: Sequence[Path]) -> dict[Path, list[str]]:
+    """For each of some runs, the names of the runs beside it that are compared with it."""
+    found: dict[Path, list[str]] = {path: [] for path in paths}
+    for folder in {path.parent for path in paths}:
+        meant = {spelt: path for path in paths if path.parent == folder for spelt in (Path(path.name), path)}
+        for name in run_names(folder):
+            with contextlib.suppress(PrerequisiteError):  # one that cannot be read is compared with nothing
+                options = StoredRun(folder / name).job.options
+                if isinstance(options, PairedOptions) and options.paired_run in meant:
+                    found[meant[options.paired_run]].append(name)
+    return found
 
 
 def delete_run(path: Path) -> None:
@@ -83,4 +87,4 @@ def _telling(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as err:
-        raise PrerequisiteError(f"{path}: cannot be changed ({err.strerror}); see who may write there.") from None
+        raise PrerequisiteError(f"{path}: cannot be changed ({err.strerror or err}); see who may write there.") from None

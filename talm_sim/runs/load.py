@@ -5,20 +5,19 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from talm_sim.config import RunConfig
-from talm_sim.errors import PrerequisiteError, did_you_mean, full_name
+from talm_sim.errors import PrerequisiteError, full_name, nearest
 from talm_sim.runs import records
 from talm_sim.runs.database import connect_reader
-from talm_sim.runs.desk import Question, unanswered
+from talm_sim.runs.desk import Question, number_unanswered, unanswered
 from talm_sim.runs.extensions import check_brought
 from talm_sim.runs.lease import Owner, owner_of
-from talm_sim.runs.manifest import RunManifest, find_run, read_manifest, run_names
+from talm_sim.runs.manifest import RunManifest, find_run, read_manifest
 from talm_sim.runs.tables import episode_record, frame, summary_with, with_judges
 from talm_sim.tasks import Job, PairedOptions, job_of
 from talm_sim.types import Episode, Measure, Measured, Row, Scenario, Summary, Termination, ToolSpec, Verdict
@@ -27,41 +26,7 @@ from talm_sim.types.measures import summary_table
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["RunInfo", "StoredRun", "list_runs", "load_run"]
-
-
-@dataclass(frozen=True, slots=True)
-class RunInfo:
-    """One line of a list of runs."""
-
-    id: str
-    path: Path
-    created: str
-    model: str
-    split: str
-    human: str
-    finished: int
-    total: int
-    waiting: int
-    """Open questions."""
-    owner: Owner | None
-    """The living process that runs it; None where nobody does."""
-    failed: int = 0
-    """Finished episodes that did not do what they should have."""
-    task: str = ""
-    rate: Measure | None = None
-    """The first measure of its table, over all groups; None where it was not judged yet, or by an earlier version."""
-    problem: str = ""
-    """Why the run cannot be read; empty for a sound one."""
-
-    @property
-    def state(self) -> str:
-        """Where the run stands, in words: `done, 288 failed`."""
-        if self.problem:
-            return f"unreadable: {self.problem}"
-        state = "running" if self.owner else "done" if self.finished == self.total else "unfinished"
-        failed = f", {self.failed:,} failed" if self.failed else ""
-        return state + failed + (f", {self.waiting:,} waiting" if self.waiting else "")
+__all__ = ["StoredRun", "load_run"]
 
 
 class StoredRun:
@@ -244,6 +209,18 @@ class StoredRun:
         with self._reading() as conn:
             return unanswered(conn)
 
+    @property
+    def open_questions(self) -> int:
+        """How many questions are open."""
+        with self._reading() as conn:
+            return number_unanswered(conn)
+
+    @property
+    def waiting(self) -> int:
+        """Episodes that have an open question."""
+        with self._reading() as conn:
+            return number_unanswered(conn, episodes=True)
+
     def answered(self) -> set[str]:
         """Ids of the episodes one of whose questions was answered."""
         with self._reading() as conn:
@@ -344,35 +321,6 @@ def load_run(run: Path | str, run_dir: Path = Path("runs")) -> StoredRun:
     return StoredRun(find_run(run, run_dir))
 
 
-def list_runs(run_dir: Path) -> list[RunInfo]:
-    """The runs in a directory, oldest first; a damaged one is listed with its problem."""
-    return sorted((_info(run_dir / name) for name in run_names(run_dir)), key=lambda info: (info.created, info.id))
-
-
-def _info(directory: Path) -> RunInfo:
-    try:
-        run = StoredRun(directory)
-        config = run.manifest.config
-        with run.at_once():
-            return RunInfo(
-                id=directory.name,
-                path=directory,
-                created=run.manifest.created,
-                model=config.model,
-                split=config.split,
-                human=str(config.options.get("human", "none")),
-                finished=run.finished,
-                total=run.total,
-                waiting=len(run.pending()),
-                owner=run.owner,
-                failed=run.failed,
-                task=config.task,
-                rate=run.first_measure,
-            )
-    except PrerequisiteError as err:
-        return RunInfo(directory.name, directory, "", "", "", "", 0, 0, 0, None, problem=str(err))
-
-
 def _begun(conn: sqlite3.Connection) -> list[str]:
     rows = conn.execute("SELECT id FROM episodes UNION SELECT episode_id FROM attempts UNION SELECT episode_id FROM waiting ORDER BY 1")
     return [row[0] for row in rows]
@@ -381,5 +329,4 @@ def _begun(conn: sqlite3.Connection) -> list[str]:
 def _hint(word: str, known: list[str]) -> str:
     if not known:
         return " No episode is finished yet."
-    near = did_you_mean(word, known)
-    return near if near.startswith(" Did") else f" Known are {len(known)}, such as '{known[0]}'."
+    return nearest(word, known) or f" Known are {len(known)}, such as '{known[0]}'."

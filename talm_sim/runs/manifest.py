@@ -28,8 +28,10 @@ __all__ = [
     "LATEST",
     "MANIFEST",
     "RunManifest",
+    "base_of",
     "beginning",
     "check_name",
+    "control_name",
     "create_run",
     "dataset_digest",
     "find_run",
@@ -48,8 +50,8 @@ FORMAT = 2
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 LATEST = "latest"
 """Names the newest run."""
-_CONTROL = re.compile(r".\.sim-[a-z]+$")
-"""Ends the name of a control that was run beside another run."""
+_CONTROL = re.compile(r"(.+)\.sim-[a-z]+")
+"""Name of a control that was run beside another run; see `control_name`."""
 _PACKAGES = ("talm-sim", "langgraph", "langchain-core", "openai", "anthropic", "vcrpy")
 
 
@@ -238,6 +240,17 @@ def beginning(name: str, names: Sequence[str]) -> str:
     return name
 
 
+def control_name(run_id: str, model: str) -> str:
+    """What the run of a control model is called that stands beside a run, as `first.sim-oracle` beside `first`."""
+    return f"{run_id}.{model.replace('/', '-')}"
+
+
+def base_of(name: str) -> str:
+    """The run that a control stands beside, by its name; empty for the name of any other run."""
+    control = _CONTROL.fullmatch(name)
+    return control[1] if control else ""
+
+
 def newest(run_dir: Path, names: Sequence[str]) -> str:
     """The newest of some runs, controls aside where there is another."""
 
@@ -249,7 +262,7 @@ def newest(run_dir: Path, names: Sequence[str]) -> str:
         except (OSError, ValueError, LookupError, TypeError, RecursionError):
             return False, "", 0
         # Whole seconds are stored; what came later within one was written later.
-        return not _CONTROL.search(name), created, written
+        return not base_of(name), created, written
 
     return max(names, key=made)
 

@@ -171,10 +171,12 @@ class RunStore:
         await self._writer.commit(lambda conn: write_verdict(conn, verdict, failed=failed))
 
     async def set_meta(self, values: Mapping[str, Any]) -> None:
-        """Commit small facts about the run, as JSON."""
-        entries = [(key, json.dumps(value)) for key, value in values.items()]
+        """Commit small facts about the run, as JSON; None takes one away."""
+        gone = [(key,) for key, value in values.items() if value is None]
+        entries = [(key, json.dumps(value)) for key, value in values.items() if value is not None]
 
         def change(conn: sqlite3.Connection) -> None:
+            conn.executemany("DELETE FROM meta WHERE key = ?", gone)
             conn.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", entries)
 
         await self._writer.commit(change)

@@ -85,7 +85,7 @@ def frame(records: Sequence[dict[str, Any]]) -> pandas.DataFrame:
 
 def first_measure(summaries: Sequence[Summary]) -> Measure | None:
     """The first column of a table, a rate over all groups it is a rate in; None where there is no column."""
-    found = [next((one for one in summary.measures if one.place == "column"), None) for summary in summaries if not summary.derived]
+    found = [next(iter(summary.placed("column")), None) for summary in summaries if not summary.derived]
     measures = [one for one in found if one is not None]
     if not measures or len(measures) == 1:
         return measures[0] if measures else None

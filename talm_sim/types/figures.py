@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from talm_sim.types.measures import Measure
-from talm_sim.types.verdicts import Rate
+from typing import Protocol
 
-__all__ = ["DASH", "decimal", "interval", "shown"]
+__all__ = ["DASH", "Figure", "decimal", "interval", "shown", "shown_whole"]
 
 DASH = "\N{EN DASH}"
 """Stands between the ends of an interval, and where there is no value."""
+
+
+class Figure(Protocol):
+    """A measure, or a rate; what says of itself that its `kind` is `number` is neither a share nor has an interval."""
+
+    @property
+    def value(self) -> int | float | None:
+        """None where it could not be had."""
+
+    @property
+    def low(self) -> float | None:
+        """Lower end of the 95 % interval."""
+
+    @property
+    def high(self) -> float | None:
+        """Upper end of it."""
 
 
 def decimal(value: float | None) -> str:
@@ -20,21 +35,37 @@ def decimal(value: float | None) -> str:
     return DASH if value is None else f"{value:.2f}".removeprefix("0")
 
 
-def interval(one: Rate | Measure | None) -> str:
+def interval(one: Figure | None) -> str:
     """The 95 % interval of a rate or score; empty where there is none, as for a number."""
-    if one is None or one.low is None or one.high is None or (isinstance(one, Measure) and one.kind == "number"):
+    if one is None or one.low is None or one.high is None or _is_number(one):
         return ""
     return f"{decimal(one.low)}{DASH}{decimal(one.high)}"
 
 
-def shown(one: Measure | None) -> str:
+def shown(one: Figure | None) -> str:
     """The value of a measure: with two decimals, a whole number as it is, a dash where it could not be had.
 
+    >>> from talm_sim.types import Measure
     >>> shown(Measure(name="a", head="A", value=0.5)), shown(Measure(name="a", head="A", kind="number", value=1234)), shown(None)
     ('.50', '1,234', '\N{EN DASH}')
     """
     if one is None or one.value is None:
         return DASH
-    if one.kind == "number":
+    if _is_number(one):
         return f"{one.value:,}" if isinstance(one.value, int) else f"{one.value:,.2f}".removeprefix("0")
     return decimal(one.value)
+
+
+def shown_whole(one: Figure | None) -> str:
+    """The value of a measure with its interval, on one line.
+
+    >>> from talm_sim.types import Measure
+    >>> shown_whole(Measure(name="a", head="A", value=0.5, low=0.1, high=0.9))
+    '.50 [.10\N{EN DASH}.90]'
+    """
+    limits = interval(one)
+    return shown(one) + (f" [{limits}]" if limits else "")
+
+
+def _is_number(one: Figure) -> bool:
+    return getattr(one, "kind", "") == "number"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any, Literal
 
@@ -11,11 +11,12 @@ from pydantic import Field
 
 from talm_sim.types.base import Record
 from talm_sim.types.episodes import Episode
+from talm_sim.types.figures import shown_whole
 from talm_sim.types.pages import html_table
 from talm_sim.types.scenarios import Scenario
 from talm_sim.types.verdicts import Rate
 
-__all__ = ["Line", "Matrix", "Measure", "MeasureKind", "MeasurePlace", "Measured", "Row", "Section", "Summary", "summary_table"]
+__all__ = ["Line", "Matrix", "Measure", "MeasureKind", "MeasurePlace", "Measured", "Row", "Section", "Summary", "columns", "summary_table"]
 
 MeasureKind = Literal["rate", "score", "number"]
 """`rate`: a share k / n with its 95 % interval; `score`: a value between 0 and 1 with an interval; `number`: a value alone."""
@@ -97,15 +98,7 @@ class Measure(Record):
     """Of a column: the judge it is from, or `no judge`; it stands below the head where all groups agree."""
 
     def _repr_html_(self) -> str:
-        return f"<b>{escape(self.head)}</b> {self.text}" + (f" <small>{escape(self.note)}</small>" if self.note else "")
-
-    @property
-    def text(self) -> str:
-        """The value with its interval, as `0.85 [0.70, 0.93]`."""
-        if self.value is None:
-            return "–"
-        value = f"{self.value:,}" if isinstance(self.value, int) else f"{self.value:.2f}"
-        return value if self.low is None or self.high is None else f"{value} [{self.low:.2f}, {self.high:.2f}]"
+        return f"<b>{escape(self.head)}</b> {shown_whole(self)}" + (f" <small>{escape(self.note)}</small>" if self.note else "")
 
     def rate(self) -> Rate:
         """A measure that is a rate, as one."""
@@ -160,6 +153,10 @@ class Summary(Record):
     def _repr_html_(self) -> str:
         return summary_table([((), self)])
 
+    def placed(self, place: MeasurePlace) -> list[Measure]:
+        """The measures that stand there."""
+        return [one for one in self.measures if one.place == place]
+
     def measure(self, name: str) -> Measure | None:
         """The measure called `name`; None where there is none."""
         return next((measure for measure in self.measures if measure.name == name), None)
@@ -183,6 +180,15 @@ class Summary(Record):
         return row
 
 
+def columns(summaries: Iterable[Summary]) -> dict[str, Measure]:
+    """The columns a table of these needs, by the measure's name: each as the first group that has it says."""
+    found: dict[str, Measure] = {}
+    for summary in summaries:
+        for one in summary.placed("column"):
+            found.setdefault(one.name, one)
+    return found
+
+
 def summary_table(summaries: Sequence[tuple[Sequence[str], Summary]], fields: Sequence[str] = ()) -> str:
     """Summaries as the rows of an HTML table.
 
@@ -190,18 +196,13 @@ def summary_table(summaries: Sequence[tuple[Sequence[str], Summary]], fields: Se
         summaries: Each with the cells that stand before it.
         fields: Heads of those cells.
     """
-    columns: dict[str, Measure] = {}
-    for _, summary in summaries:
-        for one in summary.measures:
-            if one.place == "column":
-                columns.setdefault(one.name, one)
+    every = columns(summary for _, summary in summaries)
     rows = []
     for before, summary in summaries:
         left = sum(summary.not_scored.values())
         size = f"{summary.n:,}" + (f" (+{left:,} not scored)" if left else "")
-        found = (summary.measure(name) for name in columns)
-        rows.append([*before, summary.group, size, *(one.text if one else "–" for one in found)])
-    heads = {**dict.fromkeys(fields, ""), "group": "", "n": "scored episodes", **{one.head: one.note for one in columns.values()}}
+        rows.append([*before, summary.group, size, *(shown_whole(summary.measure(name)) for name in every)])
+    heads = {**dict.fromkeys(fields, ""), "group": "", "n": "scored episodes", **{one.head: one.note for one in every.values()}}
     return html_table(heads, rows)
 
 

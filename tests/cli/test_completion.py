@@ -76,6 +76,8 @@ def test_what_hinders_a_completion_is_not_told(stored: Path, monkeypatch: pytest
     assert offered("talm-sim run --task nosuch --epochs ") == []
     monkeypatch.setitem(COMPLETED, "task", lambda *_: 1 / 0)
     assert offered("talm-sim run --task t") == []
+    monkeypatch.setitem(COMPLETED, "task", lambda *_: ["talm", "talm\x1b[2J", "ta\nlm", "tä"])
+    assert offered("talm-sim run --task t") == ["talm", "tä"]
     assert completes("nosuch")(None, None, "") == []  # type: ignore[arg-type]
 
 

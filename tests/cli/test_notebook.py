@@ -35,12 +35,12 @@ def test_tables_of_html_are_escaped_and_say_what_a_script_is(tmp_path: Path) -> 
     stored = talm_sim.run(**make_world(tmp_path))
     page = stored._repr_html_()
     assert page.startswith(f"<p>{stored.id}: control: sim/oracle, 4 of 4 episodes finished</p><table>")
-    assert '">PR</th>' in page and "<td>1.00 [0.51, 1.00]</td>" in page
+    assert '">PR</th>' in page and "<td>1.00 [.51–1.00]</td>" in page
     rate = Measure(name="m", head="<b>", value=0.5, low=0.1, high=0.9, note='"more"')
     bad = Summary(group="<script>", n=3, total=5, not_scored={"context_overflow": 2}, measures=(rate,))
-    assert "<td>&lt;script&gt;</td><td>3 (+2 not scored)</td><td>0.50 [0.10, 0.90]</td>" in bad._repr_html_()
+    assert "<td>&lt;script&gt;</td><td>3 (+2 not scored)</td><td>.50 [.10–.90]</td>" in bad._repr_html_()
     assert '<th title="&quot;more&quot;">&lt;b&gt;</th>' in bad._repr_html_()
-    assert rate._repr_html_() == "<b>&lt;b&gt;</b> 0.50 [0.10, 0.90] <small>&quot;more&quot;</small>"
+    assert rate._repr_html_() == "<b>&lt;b&gt;</b> .50 [.10–.90] <small>&quot;more&quot;</small>"
     grid = talm_sim.ablate(over={"epochs": [1, 2]}, **make_world(tmp_path / "more"))
     assert grid._repr_html_().count("<tr>") == 3
 

@@ -15,9 +15,10 @@ from typing import Any
 
 import pytest
 
-from talm_sim import run
+from talm_sim import PrerequisiteError, StoredRun, Summary, judge, run
 from talm_sim.cli import main
-from talm_sim.runs.load import list_runs, load_run
+from talm_sim.runs.listing import list_runs
+from talm_sim.runs.load import load_run
 from talm_sim.runs.store import RunStore
 
 
@@ -61,6 +62,15 @@ def test_a_run_of_an_earlier_version_has_no_rate_until_it_is_judged(runs: Path) 
     assert (info.rate, info.finished) == (None, 1)
     assert main(["judge", "compared"]) == 0
     assert load_run("compared").first_measure is not None
+
+
+def test_a_rate_that_cannot_be_counted_any_more_is_not_kept(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def summary(self: StoredRun) -> list[Summary]:
+        raise PrerequisiteError("gone")
+
+    monkeypatch.setattr(StoredRun, "summary", summary)
+    judge("compared")
+    assert load_run("compared").first_measure is None
 
 
 def test_many_runs_are_listed_at_once(runs: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.ablate import ablate
 from talm_sim.runs.events import EpisodeFinished, RunEvent
-from talm_sim.runs.load import list_runs
+from talm_sim.runs.listing import list_runs
 from tests.runs.recorded_world import make_world, pretend_recorded
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.batch import run_batch
-from talm_sim.runs.database import connect_reader
+from talm_sim.runs.database import connect_owner, connect_reader
 from talm_sim.runs.desk import (
     AnswerStatus,
     answer,
@@ -53,6 +53,17 @@ async def test_another_process_can_answer(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "saved"
     assert [question.episode_id for question in load_run(run).pending()] == ["ask-001"]
+
+
+async def test_an_answer_reads_no_question_but_its_own(tmp_path: Path) -> None:
+    run = await waiting_run(tmp_path)
+    with closing(connect_owner(run)) as conn:
+        conn.execute("UPDATE waiting SET body = x'00' WHERE episode_id = 'ask-001'")
+    assert (load_run(run).open_questions, load_run(run).waiting) == (2, 2)
+    assert answer(run, "ask-000", "x") is AnswerStatus.SAVED
+    assert (load_run(run).open_questions, load_run(run).waiting) == (1, 1)
+    with pytest.raises(PrerequisiteError, match="Did you mean 'ask-001'"):
+        answer(run, "ask-01", "x")
 
 
 async def test_an_unknown_episode_is_named_with_the_nearest_open_one(tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ import pytest
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.api import judge, resume, run
-from talm_sim.runs.load import StoredRun, list_runs, load_run
+from talm_sim.runs.listing import list_runs
+from talm_sim.runs.load import StoredRun, load_run
 from talm_sim.runs.manifest import MANIFEST
 from tests.runs.recorded_world import make_world
 

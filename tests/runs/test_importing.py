@@ -9,7 +9,8 @@ import pytest
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.api import judge, resume
 from talm_sim.runs.importing import import_fail_talms
-from talm_sim.runs.load import StoredRun, list_runs
+from talm_sim.runs.listing import list_runs
+from talm_sim.runs.load import StoredRun
 
 
 def write_outputs(root: Path, setting: str, model: str, answers: list[dict[str, Any]]) -> None:

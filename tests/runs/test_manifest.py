@@ -8,7 +8,8 @@ import pytest
 
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError
-from talm_sim.runs.load import list_runs, load_run
+from talm_sim.runs.listing import list_runs
+from talm_sim.runs.load import load_run
 from talm_sim.runs.manifest import create_run, dataset_digest, find_run, fresh_run_id, read_manifest
 from talm_sim.runs.store import write_episode
 from tests.runs.scripted import finished, new_run, scenarios

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from talm_sim.cli.arguments import command_line, json_option, print_csv, print_json
+from talm_sim.cli.arguments import INTERRUPTED, command_line, json_option, print_csv, print_json
 from talm_sim.cli.options import ConfigCommand, given_config
 
 __all__ = ["command", "parse_axis"]
@@ -41,7 +41,8 @@ def command(*, axes: tuple[str, ...], name: str, as_json: bool, as_csv: bool, **
         over[field] = axis
     config = given_config(options)
     from talm_sim.cli.blocks import block_of
-    from talm_sim.cli.session import INTERRUPTED, failed, print_blocks, watching
+    from talm_sim.cli.session import watching
+    from talm_sim.cli.table import print_table
     from talm_sim.runs.ablate import ablate
     from talm_sim.runs.resolve import refuse_unknown
     from talm_sim.tasks import find_task
@@ -63,8 +64,8 @@ def command(*, axes: tuple[str, ...], name: str, as_json: bool, as_csv: bool, **
     elif as_csv:
         print_csv(done.to_records())
     else:
-        print_blocks(blocks, explained=not config.quiet)
-    return 1 if any(map(failed, blocks)) else 0
+        print_table(blocks, explained=not config.quiet)
+    return 1 if any(cell.run.failed for cell in done.cells) else 0
 
 
 def parse_axis(text: str) -> tuple[str, list[Any]]:

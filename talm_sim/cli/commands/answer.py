@@ -11,22 +11,21 @@ from rich.padding import Padding
 from rich.text import Text
 
 from talm_sim.agent.humans import DONT_KNOW, WONT_SAY
-from talm_sim.cli.arguments import json_option, one_run_argument, print_json, run_dir_option, short_name
+from talm_sim.cli.arguments import INTERRUPTED, json_option, one_run_argument, print_json, run_dir_option, short_name
 from talm_sim.cli.console import print_page, stderr
 from talm_sim.cli.lines import open_lines
 from talm_sim.cli.prompt import NOTHING_MORE, Reply
 from talm_sim.cli.sitting import Sitting
 from talm_sim.cli.text import clean, count, one_line
-from talm_sim.errors import PrerequisiteError, did_you_mean, full_name
-from talm_sim.runs.choose import unfinished_run, waiting_run
+from talm_sim.errors import PrerequisiteError, full_name
 from talm_sim.runs.database import connect_reader
-from talm_sim.runs.desk import AnswerStatus, Question, answer, last_given, withdraw
+from talm_sim.runs.desk import AnswerStatus, Question, answer, last_given, near_open, withdraw
+from talm_sim.runs.listing import unfinished_run, waiting_run
 from talm_sim.runs.load import StoredRun, load_run
 
 __all__ = ["command"]
 
 RESPONDER = "answer"
-INTERRUPTED = 130
 _WAYS = ("--text", "--idk", "--skip", "--undo")
 
 
@@ -88,8 +87,7 @@ def _questions(stored: StoredRun, episode: str | None) -> list[Question]:
     if not mine and episode in stored.answered():
         raise PrerequisiteError(f"--episode: '{episode}' has no open question any more: it was answered.")
     if not mine:
-        hint = did_you_mean(episode, dict.fromkeys(q.episode_id for q in pending)) if pending else " No question of this run is open."
-        raise PrerequisiteError(f"--episode: '{episode}' has no open question.{hint}")
+        raise PrerequisiteError(f"--episode: '{episode}' has no open question.{near_open(episode, (one.episode_id for one in pending))}")
     return mine
 
 
@@ -180,7 +178,7 @@ def _take_back(stored: StoredRun) -> None:
 def _hint(stored: StoredRun, *, given: bool = False) -> None:
     """Where the run stands, and how it is continued where nobody runs it."""
     name = short_name(stored.path)
-    left = len(stored.pending())
+    left = stored.open_questions
     if left:
         click.echo(f"{count(left, 'question')} still open; answer with: talm-sim answer {name}", err=True)
     if stored.owner is None and stored.finished < stored.total:

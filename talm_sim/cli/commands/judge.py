@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from talm_sim.cli.arguments import command_line, run_argument, run_dir_option
+from talm_sim.cli.arguments import INTERRUPTED, command_line, run_argument, run_dir_option
 from talm_sim.cli.options import ConfigCommand, collect
 from talm_sim.config import Scope
 from talm_sim.runs.load import load_run
@@ -27,7 +27,7 @@ def command(run: str, run_dir: Path, **options: Any) -> int:
     """
     stored, scoring = load_run(run, run_dir), collect(options)
     from talm_sim.cli.blocks import blocks_of
-    from talm_sim.cli.session import INTERRUPTED, print_result, talk_of, watching
+    from talm_sim.cli.session import print_result, talk_of, watching
     from talm_sim.runs.api import judge
 
     talk = talk_of(scoring)

@@ -11,11 +11,11 @@ import click
 
 from talm_sim.cli.arguments import completed, json_option, plugin_option, print_csv, print_json, run_dir_option
 from talm_sim.cli.blocks import block_of, judge_hint, summary_records
-from talm_sim.cli.console import stderr, stdout
+from talm_sim.cli.console import stderr
 from talm_sim.cli.layout import Block
 from talm_sim.cli.markdown import markdown
 from talm_sim.cli.run_facts import run_facts
-from talm_sim.cli.table import table_lines
+from talm_sim.cli.table import print_table
 from talm_sim.cli.text import one_line
 from talm_sim.errors import PrerequisiteError
 from talm_sim.recordings.files import write_atomically
@@ -78,9 +78,7 @@ def command(
     if as_markdown:
         click.echo(markdown(blocks, explained=not quiet))
         return
-    console = stdout()
-    for line in table_lines(blocks, explained=not quiet):
-        console.print(line, soft_wrap=True)
+    print_table(blocks, explained=not quiet)
     for hint in judge_hint(stored[0]) if len(stored) == 1 and not quiet else ():
         click.echo(f"\n{hint}", err=True)
 

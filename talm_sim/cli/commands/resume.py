@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from talm_sim.cli.arguments import one_run_argument, run_dir_option
+from talm_sim.cli.arguments import INTERRUPTED, one_run_argument, run_dir_option
 from talm_sim.cli.options import ConfigCommand, collect
 from talm_sim.config import Scope
-from talm_sim.runs.choose import unfinished_run
+from talm_sim.runs.listing import unfinished_run
 from talm_sim.runs.load import load_run
 
 __all__ = ["command"]
@@ -28,7 +28,7 @@ def command(run: str | None, run_dir: Path, failed: str, **options: Any) -> int:
     """
     stored, overrides = load_run(run, run_dir) if run else unfinished_run(run_dir), collect(options)
     from talm_sim.cli.blocks import blocks_of
-    from talm_sim.cli.session import INTERRUPTED, print_result, run_controls, talk_of, watching
+    from talm_sim.cli.session import print_result, run_controls, talk_of, watching
     from talm_sim.runs.api import resume
 
     talk = talk_of(overrides)

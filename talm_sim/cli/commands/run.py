@@ -29,8 +29,9 @@ def command(*, dry_run: bool, prices: Path | None, yes: bool, **options: Any) ->
     if dry_run:
         return print_forecast(config, prices)
     check_size(config, yes)
+    from talm_sim.cli.arguments import INTERRUPTED
     from talm_sim.cli.blocks import blocks_of
-    from talm_sim.cli.session import INTERRUPTED, print_result, run_controls, watching
+    from talm_sim.cli.session import print_result, run_controls, watching
     from talm_sim.runs.api import run
 
     with watching(config) as session:

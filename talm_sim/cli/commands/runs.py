@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from calendar import timegm
 from collections.abc import Mapping, Sequence
@@ -18,8 +19,9 @@ from talm_sim.cli.console import print_page, stdout
 from talm_sim.cli.text import clean, one_line
 from talm_sim.errors import listed
 from talm_sim.runs.keeping import controls_of, delete_run, paired_with, rename_run
-from talm_sim.runs.load import RunInfo, list_runs
-from talm_sim.runs.manifest import beginning, find_run
+from talm_sim.runs.listing import RunInfo, list_runs
+from talm_sim.runs.manifest import base_of, beginning, find_run
+from talm_sim.types.figures import shown
 
 __all__ = ["command"]
 
@@ -65,8 +67,8 @@ def delete(runs: tuple[str, ...], run_dir: Path, yes: bool) -> None:
     """Delete runs, and the controls beside them, for good."""
     paths = list(dict.fromkeys(find_run(run, run_dir) for run in runs))
     every = list(dict.fromkeys(path for run in paths for path in (run, *controls_of(run))))
-    for path in paths:
-        lost = [name for name in paired_with(path) if path.parent / name not in every]
+    for path, compared in paired_with(paths).items():
+        lost = [name for name in compared if path.parent / name not in every]
         if lost:
             click.echo(f"{clean(path.name)}: {clean(listed(lost, 8))} is compared with it, and will have no pairs", err=True)
     names = listed([path.name for path in every], 8)
@@ -84,14 +86,12 @@ def delete(runs: tuple[str, ...], run_dir: Path, yes: bool) -> None:
 def rename(run: str, name: str, run_dir: Path) -> None:
     """Give a run, and the controls beside it, another name."""
     path = find_run(run, run_dir)
-    compared = list(paired_with(path))
+    compared = paired_with([path])[path]
     target = rename_run(path, name)
     click.echo(target)
     for other in compared:
-        click.echo(
-            f"{clean(other)} is compared with it by its old name; say the new one with: talm-sim judge {clean(other)} --paired-run {name}",
-            err=True,
-        )
+        mend = f"talm-sim judge {shlex.quote(clean(other))} --paired-run {name}"
+        click.echo(f"{clean(other)} is compared with it by its old name; say the new one with: {mend}", err=True)
 
 
 def _record(info: RunInfo) -> dict[str, Any]:
@@ -115,7 +115,7 @@ def _record(info: RunInfo) -> dict[str, Any]:
 
 def _row(info: RunInfo, names: Sequence[str]) -> dict[str, str]:
     state = info.state.removeprefix("done").removeprefix(", ")
-    rate = "" if info.rate is None or info.rate.value is None else f"{info.rate.head} {_share(info.rate.value)}"
+    rate = "" if info.rate is None or info.rate.value is None else f"{info.rate.head} {shown(info.rate)}"
     row = {
         "Run": _short(info.id, names),
         "When": _ago(info.created),
@@ -146,7 +146,7 @@ def _table(rows: Sequence[Mapping[str, str]]) -> Table:
 
 def _base(name: str, names: Sequence[str]) -> str:
     """The run that a control was run beside; of another run its own name."""
-    base = name.rpartition(".sim-")[0]
+    base = base_of(name)
     return base if base in names else name
 
 
@@ -166,7 +166,3 @@ def _ago(created: str) -> str:
         return ""
     unit, size = next((one for one in _UNITS if seconds >= one[1]), _UNITS[-1])
     return f"{seconds // size:.0f} {unit}"
-
-
-def _share(value: float) -> str:
-    return f"{value:.2f}".removeprefix("0")

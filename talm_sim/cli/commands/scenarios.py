@@ -14,7 +14,7 @@ from talm_sim.cli.arguments import completed, json_option, plugin_option, print_
 from talm_sim.cli.options import OptionsCommand, given_options
 from talm_sim.cli.text import count, one_line
 from talm_sim.config import RunConfig
-from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.errors import PrerequisiteError, nearest
 from talm_sim.tasks.registry import find_task
 
 if TYPE_CHECKING:
@@ -76,9 +76,8 @@ def show(scenario: str | None, task: str, file: Path | None, the_format: bool) -
     found = find_task(task)
     scenarios = {item.id: item for item in found.read(found.splits["all"], file)}
     if scenario not in scenarios:
-        near = did_you_mean(scenario, scenarios)
         listing = f" See: talm-sim scenarios list{'' if task == DEFAULT_TASK else f' --task {task}'}"
-        raise PrerequisiteError(f"unknown scenario '{scenario}'.{near if near.startswith(' Did') else listing}")
+        raise PrerequisiteError(f"unknown scenario '{scenario}'.{nearest(scenario, [*scenarios]) or listing}")
     print_json(scenarios[scenario].model_dump(mode="json"))
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.batch import run_batch
-from talm_sim.runs.choose import unfinished_run, waiting_run
+from talm_sim.runs.listing import unfinished_run, waiting_run
 from talm_sim.runs.store import RunStore
 from tests.runs.scripted import ScriptedRunner, new_run
 
@@ -35,7 +35,7 @@ async def test_a_run_that_somebody_runs_is_not_there_to_resume(tmp_path: Path) -
 async def test_of_several_each_is_named(tmp_path: Path) -> None:
     for number in range(10):
         await played(tmp_path, f"run-{number}", asks=1)
-    with pytest.raises(PrerequisiteError, match=r"10 runs in .* wait for answers: run-9, run-8, .*run-2 and 2 more; name one\.$"):
+    with pytest.raises(PrerequisiteError, match=r"10 runs in .* wait for answers: run-9, run-8, .*run-2, and 2 more; name one\.$"):
         waiting_run(tmp_path)
     with pytest.raises(PrerequisiteError, match=r"10 runs in .* are unfinished: run-9"):
         unfinished_run(tmp_path)

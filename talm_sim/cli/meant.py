@@ -1,0 +1,83 @@
+"""What a command line means, read before or without its options: the task it is about, and what a word was meant for that is none of them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Collection, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import click
+
+from talm_sim.config import ENV_PREFIX, RunConfig, Scope, scope_of
+from talm_sim.errors import PrerequisiteError
+from talm_sim.toml_files import read_toml
+
+__all__ = ["fixed", "foreign", "superfluous", "task_of"]
+
+
+def task_of(args: list[str], *, stored: bool) -> Any:
+    """The task a command line is about; None where that cannot be told, which the command itself will say."""
+    from talm_sim.runs.resolve import chosen_task
+
+    given = {"plugin": _values_of("--plugin", args), "task": next(reversed(_values_of("--task", args)), "")}
+    if stored:
+        plugin = f"{ENV_PREFIX}PLUGIN"
+        chosen_task({}, None, {plugin: os.environ.get(plugin, "")}, given | {"task": ""})
+        return next(_stored_tasks(args), None)
+    file = next((Path(name) for name in reversed(_values_of("--config", args))), None)
+    return chosen_task({} if file is None else read_toml(file, "--config"), file, os.environ, given)
+
+
+def _stored_tasks(args: list[str]) -> Iterator[Any]:
+    """The task of the run that a command line names: the first word that names one, whole names before beginnings of one."""
+    from talm_sim.runs.manifest import MANIFEST, find_run, read_manifest
+    from talm_sim.tasks.registry import find_task
+
+    run_dir = Path(next(reversed(_values_of("--run-dir", args)), "") or os.environ.get(f"{ENV_PREFIX}RUN_DIR") or "runs")
+    words = [word for word in args if not word.startswith("-")]
+    for word in sorted(words, key=lambda word: not any((place / word / MANIFEST).is_file() for place in (Path(), run_dir))):
+        with contextlib.suppress(PrerequisiteError):
+            yield find_task(read_manifest(find_run(word, run_dir)).config.task)
+
+
+def _values_of(flag: str, args: list[str]) -> list[str]:
+    """What a command line gives an option, before it is parsed."""
+    spaced = [after for word, after in pairwise(args) if word == flag]
+    return [*spaced, *(word.removeprefix(f"{flag}=") for word in args if word.startswith(f"{flag}="))]
+
+
+def superfluous(words: list[str], task: Any) -> str:
+    """What words without an option were meant for."""
+    splits = () if task is None else task.splits
+    if all(part in splits for word in words for part in word.split(",")):
+        return f"'{' '.join(words)}' belongs to no option; write --split {','.join(words)}"
+    if "/" in words[0] and not Path(words[0]).exists():
+        return f"'{words[0]}' belongs to no option; write --model {words[0]}"
+    return f"'{words[0]}' belongs to no option; each value stands behind the name of its own, as in --split perfect"
+
+
+def foreign(err: click.NoSuchOption, task: Any) -> click.UsageError:
+    """The error of an unknown option, or of another task's."""
+    from talm_sim.runs.resolve import owner_of_option
+
+    owner = owner_of_option(err.option_name.lstrip("-").replace("-", "_"), task) if task is not None else ""
+    if not owner:
+        return err
+    return click.UsageError(f"{err.option_name} is an option of task {owner}, not of task {task.name}; leave it out, or choose --task {owner}.")
+
+
+def fixed(err: click.NoSuchOption, task: Any, scopes: Collection[Scope]) -> click.UsageError:
+    """The error of an unknown option of a command about a stored run, of one that the run has for good, or of another task's."""
+    from talm_sim.runs.resolve import owner_of_option
+
+    name = err.option_name.lstrip("-").replace("-", "_")
+    for model in () if task is None else (RunConfig, task.options):
+        if name in model.model_fields and scope_of(model, name) not in scopes:
+            judged = scope_of(model, name) is Scope.SCORING
+            mend = "another value is for: talm-sim judge RUN" if judged else "for another value, make a new one with: talm-sim run"
+            return click.UsageError(f"{err.option_name} is fixed when a run is {'judged' if judged else 'made'}; {mend}")
+    owner = owner_of_option(name, task) if task is not None else ""
+    return click.UsageError(f"{err.option_name} is an option of task {owner}; the run is of task {task.name}.") if owner else err

@@ -1,0 +1,108 @@
+"""The runs of a directory: a line of each, read without its episodes, and which of them is meant where none is named."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from talm_sim.errors import PrerequisiteError, listed
+from talm_sim.runs.lease import Owner
+from talm_sim.runs.load import StoredRun
+from talm_sim.runs.manifest import run_names
+from talm_sim.types import Measure
+
+__all__ = ["RunInfo", "list_runs", "unfinished_run", "waiting_run"]
+
+_MOST_NAMED = 8
+
+
+@dataclass(frozen=True, slots=True)
+class RunInfo:
+    """One line of a list of runs."""
+
+    id: str
+    path: Path
+    created: str
+    model: str
+    split: str
+    human: str
+    finished: int
+    total: int
+    waiting: int
+    """Open questions."""
+    owner: Owner | None
+    """The living process that runs it; None where nobody does."""
+    failed: int = 0
+    """Finished episodes that did not do what they should have."""
+    task: str = ""
+    rate: Measure | None = None
+    """The first measure of its table, over all groups; None where it was not judged yet, or by an earlier version."""
+    problem: str = ""
+    """Why the run cannot be read; empty for a sound one."""
+
+    @property
+    def state(self) -> str:
+        """Where the run stands, in words: `done, 288 failed`."""
+        if self.problem:
+            return f"unreadable: {self.problem}"
+        state = "running" if self.owner else "done" if self.finished == self.total else "unfinished"
+        failed = f", {self.failed:,} failed" if self.failed else ""
+        return state + failed + (f", {self.waiting:,} waiting" if self.waiting else "")
+
+
+def list_runs(run_dir: Path) -> list[RunInfo]:
+    """The runs in a directory, oldest first; a damaged one is listed with its problem."""
+    return sorted((_info(run_dir / name) for name in run_names(run_dir)), key=lambda info: (info.created, info.id))
+
+
+def _info(directory: Path) -> RunInfo:
+    try:
+        run = StoredRun(directory)
+        config = run.manifest.config
+        with run.at_once():
+            return RunInfo(
+                id=directory.name,
+                path=directory,
+                created=run.manifest.created,
+                model=config.model,
+                split=config.split,
+                human=str(config.options.get("human", "none")),
+                finished=run.finished,
+                total=run.total,
+                waiting=run.open_questions,
+                owner=run.owner,
+                failed=run.failed,
+                task=config.task,
+                rate=run.first_measure,
+            )
+    except PrerequisiteError as err:
+        return RunInfo(directory.name, directory, "", "", "", "", 0, 0, 0, None, problem=str(err))
+
+
+def waiting_run(run_dir: Path) -> StoredRun:
+    """The run in `run_dir` that waits for answers.
+
+    Raises:
+        PrerequisiteError: None does, or several do; the message names them.
+    """
+    return _only([info for info in list_runs(run_dir) if info.waiting], run_dir, "waits for an answer", "wait for answers")
+
+
+def unfinished_run(run_dir: Path) -> StoredRun:
+    """The run in `run_dir` that is not finished and that nobody runs; where all are finished, one whose episodes failed.
+
+    Raises:
+        PrerequisiteError: None is, or several are; the message names them.
+    """
+    idle = [info for info in list_runs(run_dir) if not info.problem and info.owner is None]
+    found = [info for info in idle if info.finished < info.total] or [info for info in idle if info.failed]
+    return _only(found, run_dir, "is unfinished", "are unfinished")
+
+
+def _only(found: list[RunInfo], run_dir: Path, one_does: str, several_do: str) -> StoredRun:
+    if not found:
+        raise PrerequisiteError(f"no run in {run_dir} {one_does}; name a run, or --run-dir.")
+    if len(found) > 1:
+        named = listed([info.id for info in reversed(found)], _MOST_NAMED)
+        raise PrerequisiteError(f"{len(found)} runs in {run_dir} {several_do}: {named}; name one.")
+    return StoredRun(found[0].path)
