@@ -74,7 +74,7 @@ COMMAND_LINES = [
     ("run --tools lve", r"'lve' is not one of 'live', 'replay', 'record'"),
     ("run --live --replay", r"--live and --replay exclude each other"),
     ("run --cassettes nosuch", r"--cassettes: there is no directory 'nosuch'; add --record to make it"),
-    ("run --replay --model openai/gpt-4o", r"was not recorded"),
+    ("run --replay --model openai/gpt-4o", r"nothing of it is recorded"),
     ("run --human reccorded", r"--human: unknown responder 'reccorded'\. Did you mean 'recorded'\?$"),
     ("run --human zzz", r"--human: unknown responder 'zzz'\. Known: terminal, recorded, simulated\.$"),
     ("run --perturb time-out", r"--perturb time-out: unknown perturbation 'time-out'\. Did you mean 'timeout'\?$"),
