@@ -25,7 +25,7 @@ _ELSEWHERE: Literal["elsewhere"] = "elsewhere"
 
 
 class Sitting:
-    """Puts a run's open questions to a person, one at a time, those put off with /later last.
+    """Puts a run's open questions to a person, one at a time; those put off with /later are put once more by `ask_again`.
 
     Args:
         path: The run's directory.
@@ -62,6 +62,7 @@ class Sitting:
         self._still = still
         self._conn = connect_reader(path)
         self._put_off: set[desk.Key] = set()
+        self._asked_again: set[desk.Key] = set()
         self._elsewhere = 0
         self._given: list[tuple[desk.Key, Reply]] = []
         self._taken_back: desk.Key | None = None
@@ -92,7 +93,7 @@ class Sitting:
         """Put one question, and do what the person says.
 
         Returns:
-            `none` where every open question was put off; `closed` where nobody types any more.
+            `none` where every open question was put off (see `ask_again`); `closed` where nobody types any more.
         """
         question = self._next()
         if question is None:
@@ -106,7 +107,7 @@ class Sitting:
                 self._file(question, said)
             elif said == LATER:
                 self._put_off.add(question.key)
-                self._say("put off: it stays open")
+                self._say("put off: it stays open" if question.key in self._asked_again else "put off: asked once more at the end")
             elif said == UNDO:
                 self._undo()
             elif said == _ELSEWHERE:
@@ -115,6 +116,13 @@ class Sitting:
         if said == CLOSED:
             self._release()
         return "closed" if said == CLOSED else "put"
+
+    def ask_again(self) -> bool:
+        """At the end: let what was put off be put once more; False where nothing is left that was not."""
+        again = self._put_off - self._asked_again
+        self._asked_again |= again
+        self._put_off -= again
+        return any(desk.is_open(self._conn, key) for key in again)
 
     def _next(self) -> desk.Question | None:
         key, self._taken_back = self._taken_back, None

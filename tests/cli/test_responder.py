@@ -110,10 +110,19 @@ async def test_other_episodes_go_on_while_the_prompt_waits(session: Session) -> 
     assert finished[:3] == ["plain-003", "plain-004", "plain-005"]
 
 
-async def test_later_puts_a_question_behind_the_others_and_leaves_it_open(session: Session) -> None:
-    session.type("/later\ntwo\nthree\n")
+async def test_what_is_put_off_is_asked_once_more_at_the_end(session: Session) -> None:
+    session.type("/later\ntwo\nthree\none after all\n")
+    counts = await session.run(ScriptedRunner(delay=0.01))
+    assert (counts.finished, counts.waiting) == (6, 0)
+    assert "put off: asked once more at the end" in session.screen
+    assert answers(session)["ask-000"] == "done one after all"
+
+
+async def test_what_is_put_off_twice_stays_open(session: Session) -> None:
+    session.type("/later\ntwo\nthree\n/later\n")
     counts = await session.run(ScriptedRunner(delay=0.01))
     assert (counts.finished, counts.waiting) == (5, 1)
+    assert "put off: it stays open" in session.screen
     assert [question.episode_id for question in load_run(session.path).pending()] == ["ask-000"]
     assert answers(session)["ask-001"] == "done two"
 
@@ -168,7 +177,7 @@ async def test_an_answer_from_elsewhere_to_the_question_on_the_screen_is_told(se
 
 
 async def test_what_is_done_is_counted(session: Session) -> None:
-    session.type("one\n/later\n/later\n")
+    session.type("one\n/later\n/later\n/later\n/later\n")
     await session.run(ScriptedRunner())
     assert "1 question answered, 2 still open" in session.screen
     session.responder.close()

@@ -131,8 +131,9 @@ def _answer_with_prompt(stored: StoredRun, episode: str, *, blind: bool, plain: 
     ):
 
         async def sit() -> None:
-            while await sitting.put_next() == "put":
-                pass
+            while (state := await sitting.put_next()) != "closed":
+                if state == "none" and not sitting.ask_again():
+                    break
 
         if not sitting.open():
             console.print("no question is open")
