@@ -134,7 +134,7 @@ class Sitting:
         done = self.answered + self._elsewhere
         number = done + len(self._put_off) + 1
         page = Page(self._console, question, number, max(number, done + self.open()), plain=self._plain)
-        asking = asyncio.create_task(ask(self._console, self._lines, page))
+        asking = asyncio.create_task(ask(self._console, self._lines, page, undo=bool(self._given)))
         try:
             while not (await asyncio.wait({asking}, timeout=_LOOK_SECONDS))[0]:
                 if self._held is not None and time.monotonic() > self._held[1]:
@@ -155,7 +155,7 @@ class Sitting:
     def _file(self, question: desk.Question, reply: Reply) -> None:
         self._release()
         self._put_off.discard(question.key)
-        # While there is a next question to look at, the person may still notice a slip.
+        # While there is a next question to look at, the person may still notice a slip; the last answer goes at once.
         held = desk.next_unanswered(self._conn, self._put_off | {question.key}, self._episode) is not None
         status = desk.answer(
             self._path,
@@ -175,8 +175,14 @@ class Sitting:
         self._given.append((question.key, reply))
         if held:
             self._held = question.key, time.monotonic() + desk.HELD_SECONDS
-        back = " (/undo takes it back)" if held or status is desk.AnswerStatus.SAVED else ""
-        self._say(f"saved: {reply.shown}{back}")
+        self._say(f"saved: {reply.shown}{self._how_long(status, held=held)}")
+
+    def _how_long(self, status: desk.AnswerStatus, *, held: bool) -> str:
+        """Until when the last answer can be taken back, where a question follows at which to say so."""
+        if status is desk.AnswerStatus.SAVED:
+            follows = held or any(desk.is_open(self._conn, key) for key in self._put_off - self._asked_again)
+            return " (/undo takes it back, until the run is resumed)" if follows else ""
+        return f" (/undo takes it back, for {desk.HELD_SECONDS:.0f} s)" if held else ""
 
     def _undo(self) -> None:
         if not self._given:
