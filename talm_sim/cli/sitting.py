@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -67,11 +68,14 @@ class Sitting:
         self._given: list[tuple[desk.Key, Reply]] = []
         self._taken_back: desk.Key | None = None
         self._held: tuple[desk.Key, float] | None = None
+        self._went_away = False
 
     def close(self) -> None:
-        """Let the last answer go, and release what was opened."""
+        """Let the last answer go, and release what was opened; what is typed after a question went away is not for the shell."""
         self._release()
         self._conn.close()
+        if self._went_away and _in_front():
+            self._lines.clear()
 
     def given(self, key: desk.Key) -> desk.Given | None:
         """The answer to a question, by whomever; None where it is open."""
@@ -103,6 +107,7 @@ class Sitting:
             question = replace(question, knows=None)
         with self._still():
             said = await self._said(question)
+            self._went_away = said == _ELSEWHERE
             if isinstance(said, Reply):
                 self._file(question, said)
             elif said == LATER:
@@ -206,3 +211,11 @@ class Sitting:
 
     def _say(self, text: str) -> None:
         self._console.print(text, style="dim", soft_wrap=True)
+
+
+def _in_front() -> bool:
+    """Whether standard input is ours to empty: a process in the background would be stopped for it."""
+    try:
+        return os.tcgetpgrp(0) == os.getpgrp()
+    except (AttributeError, OSError):  # no terminal, or a system without
+        return False

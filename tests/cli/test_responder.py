@@ -176,6 +176,24 @@ async def test_an_answer_from_elsewhere_to_the_question_on_the_screen_is_told(se
     assert [answers(session)[name] for name in ("ask-000", "ask-001", "ask-002")] == ["done from elsewhere", "done two", "done three"]
 
 
+@pytest.mark.parametrize(("in_front", "cleared"), [(True, 1), (False, 0)])
+async def test_keys_typed_after_the_last_question_went_away_do_not_reach_the_shell(
+    session: Session, monkeypatch: pytest.MonkeyPatch, in_front: bool, cleared: int
+) -> None:
+    async def elsewhere() -> None:
+        for number in range(3):
+            while f"ask-00{number}" not in session.screen:
+                await asyncio.sleep(0.01)
+            answer(session.path, f"ask-00{number}", "from elsewhere", responder="answer")
+
+    await asyncio.gather(session.run(ScriptedRunner()), elsewhere())
+    drops: list[bool] = []
+    monkeypatch.setattr(session.reader, "clear", lambda: drops.append(True))
+    monkeypatch.setattr("talm_sim.cli.sitting._in_front", lambda: in_front)  # in the background, to touch the terminal would stop the run
+    session.responder.close()
+    assert len(drops) == cleared
+
+
 async def test_what_is_done_is_counted(session: Session) -> None:
     session.type("one\n/later\n/later\n/later\n/later\n")
     await session.run(ScriptedRunner())
