@@ -48,8 +48,8 @@ def command() -> None:
 def list_(run_dir: Path, as_json: bool) -> None:
     """List the runs of a directory, oldest first.
 
-    A run is called by as much of its name as no other begins with; its controls stand below it. The last column holds the first rate of its
-    table, over all groups, and what is not as it should be.
+    A run is called by as much of its name as no other begins with; its controls stand below it. The last column holds what is not as it
+    should be and, where it fits, the first rate of its table, over all groups.
     """
     infos = list_runs(run_dir)
     if as_json:
