@@ -15,9 +15,19 @@ import re
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_origin
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from talm_sim.errors import OptionError, did_you_mean
 
@@ -111,6 +121,13 @@ class OptionsModel(BaseModel):
                 hint = did_you_mean(str(first["loc"][0]), known) if first["type"] == "extra_forbidden" else ""
                 raise OptionError(str(first["loc"][0]) if first["loc"] else "", fault_of(first) + hint) from None
 
+    @field_validator("*", mode="before")
+    @classmethod
+    def _one_as_list(cls, value: Any, info: ValidationInfo) -> Any:
+        """A single text where a list is meant, as a list of it alone."""
+        listed = isinstance(value, str) and get_origin(cls.model_fields[str(info.field_name)].annotation) is tuple
+        return (value,) if listed else value
+
 
 _MUST = {
     "greater_than_equal": "{0} is too small; the least is {ge}.",
@@ -179,10 +196,13 @@ def _valid_limit(value: str) -> str:
 
 
 def _joined(value: Any) -> Any:
-    """Names as one text with commas, each once, be they a list or a text with commas or spaces; anything else as it is."""
+    """Names as one text with commas, each once, be they a list or a text with commas or spaces; what is neither as it is."""
     names = value.replace(",", " ").split() if isinstance(value, str) else value
-    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+    if not isinstance(names, list | tuple):
         return value
+    for name in names:
+        if not isinstance(name, str):
+            raise ValueError(f"{name!r} is no name; each of a list must be one, in quotes.")
     return ",".join(dict.fromkeys(filter(None, (name.strip() for name in names))))
 
 
@@ -201,7 +221,11 @@ LogLevel = Literal["debug", "info", "warning", "error"]
 
 
 class RunConfig(OptionsModel):
-    """Everything that decides a run. A name that is no field here is the task's own and stands in `options`."""
+    """Everything that decides a run. A name that is no field here is the task's own and stands in `options`.
+
+    Values are checked here. Names are looked up when something is done with it (`run`, `ablate`, `load_config`): `task`, `split`, `model`,
+    `judge`, `scenario` and `category`, and with the task, whether an option in `options` is one of its own and has a right value.
+    """
 
     task: str = option("talm", GEN, "What is measured.", metavar="NAME")
     split: Names = option("all", GEN, "Groups: talm-sim tasks show TASK.", metavar="S[,S]")

@@ -111,7 +111,7 @@ def load_plugins(modules: Sequence[str], place: str = "--plugin") -> None:
     Raises:
         PrerequisiteError: A module cannot be imported; the message names it.
     """
-    for name in filter(None, modules):
+    for name in filter(None, (modules,) if isinstance(modules, str) else modules):
         if "" not in sys.path:
             sys.path.insert(0, "")
         try:

@@ -80,7 +80,9 @@ def completes(kind: str) -> Complete:
         with contextlib.suppress(Exception):
             before, comma, word = incomplete.rpartition(",") if kind in _LISTS else ("", "", incomplete)
             return [
-                CompletionItem(before + comma + name) for name in COMPLETED[kind](context, word) if name.startswith(word) and name.isprintable()
+                CompletionItem(before + comma + name)
+                for name in COMPLETED[kind](context, word)
+                if name.startswith(word) and name not in before.split(",") and name.isprintable()
             ]
         return []
 

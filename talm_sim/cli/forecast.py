@@ -10,12 +10,11 @@ import click
 from talm_sim.cli.arguments import confirm, print_json, print_list
 from talm_sim.cli.text import clean, count
 from talm_sim.config import RunConfig
+from talm_sim.runs.api import MANY
 from talm_sim.runs.forecast import Forecast, forecast, read_prices
 
 __all__ = ["check_size", "print_forecast"]
 
-MANY = 100_000
-"""Episodes beyond which a run is asked about."""
 _EPOCHS = 20
 """Epochs up to which no set of scenarios in use makes so many."""
 _REACHED = {"here": "in this process", "replay": "replayed", "record": "live, recorded", "live": "live"}

@@ -61,17 +61,17 @@ def superfluous(words: list[str], task: Any) -> str:
 
 def foreign(err: click.NoSuchOption, task: Any) -> click.UsageError:
     """The error of an unknown option, or of another task's."""
-    from talm_sim.runs.resolve import owner_of_option
+    from talm_sim.tasks.job import belongs_to, owner_of_option
 
     owner = owner_of_option(err.option_name.lstrip("-").replace("-", "_"), task) if task is not None else ""
     if not owner:
         return err
-    return click.UsageError(f"{err.option_name} is an option of task {owner}, not of task {task.name}; leave it out, or choose --task {owner}.")
+    return click.UsageError(f"{err.option_name} {belongs_to(owner, task)}")
 
 
 def fixed(err: click.NoSuchOption, task: Any, scopes: Collection[Scope]) -> click.UsageError:
     """The error of an unknown option of a command about a stored run, of one that the run has for good, or of another task's."""
-    from talm_sim.runs.resolve import owner_of_option
+    from talm_sim.tasks.job import owner_of_option
 
     name = err.option_name.lstrip("-").replace("-", "_")
     for model in () if task is None else (RunConfig, task.options):

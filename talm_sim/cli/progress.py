@@ -125,7 +125,7 @@ class PlainDisplay(Display):
         tenths = 10 * event.finished // event.total
         if tenths > self._tenths:
             self._tenths = tenths
-            place = f"[{event.finished:>{len(str(event.total))}}/{event.total}] {10 * tenths} %"
+            place = f"[{event.finished:>{len(str(event.total))}}/{event.total}] {100 * event.finished // event.total} %"
             self._say(f"{place}: {' · '.join(filter(None, (self.tally.episodes(), self.tally.requests())))}")
 
     def _silent(self) -> bool:

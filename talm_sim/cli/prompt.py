@@ -29,6 +29,7 @@ _ROWS_AROUND = 5
 """Rows of a page that are not the text's: its frame, the hint and the line that is typed."""
 _FEWEST = 2
 """Lines that each part of a crowded page keeps."""
+_YES, _NO = ("y", "yes"), ("n", "no", "")
 _EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 
 
@@ -163,21 +164,31 @@ def _event(event: Event, plain: bool) -> Iterator[RenderableType]:
         yield from tool_event_lines(event, _RESULT_WIDTH)
 
 
-async def ask(console: Console, lines: Lines, page: Page) -> Said:
-    """Show a question and wait for the person."""
+async def ask(console: Console, lines: Lines, page: Page, *, undo: bool = True) -> Said:
+    """Show a question and wait for the person.
+
+    Args:
+        console: The screen.
+        lines: Where the answer comes from.
+        page: The question.
+        undo: Whether to offer to take the last answer back.
+    """
     lines.clear()
     page.show()
-    more = "/more, " if page.pages > 1 else ""
+    commands = ", ".join((*(["/more"] if page.pages > 1 else []), *(["/undo"] if undo else []), "/skip", "/later"))
     while True:
-        console.print(f"Your answer (Enter alone: I don't know), or {more}/undo, /skip, /later", style="dim")
-        line = await lines.read("> ")
-        if line is None:
+        console.print(f"Your answer (Enter alone: I don't know), or {commands}", style="dim")
+        words = await _words(lines, "> ")
+        if words == "" and lines.interactive:
+            words = await _confirmed(console, lines)
+            if words in _NO:
+                continue
+            words = "" if words in _YES else words
+        if words is None:
             return CLOSED
-        words = " ".join(clean(line).splitlines()).strip()
         match words.lower():
             case "":
-                if not lines.interactive or await _means_it(lines):
-                    return Reply(DONT_KNOW, "idk")
+                return Reply(DONT_KNOW, "idk")
             case "/skip":
                 return Reply(WONT_SAY, "skip")
             case "/later":
@@ -192,6 +203,19 @@ async def ask(console: Console, lines: Lines, page: Page) -> Said:
                 return Reply(words.removeprefix("/"))
 
 
-async def _means_it(lines: Lines) -> bool:
-    said = await lines.read('Answer "I don\'t know"? y/n ', remember=False)
-    return said is not None and said.strip().lower() in {"y", "yes"}
+async def _words(lines: Lines, prompt: str, *, remember: bool = True) -> str | None:
+    line = await lines.read(prompt, remember=remember)
+    return None if line is None else " ".join(clean(line).splitlines()).strip()
+
+
+async def _confirmed(console: Console, lines: Lines) -> str | None:
+    """After Enter alone: one of `_YES` or `_NO`, or the line the person typed in place of an answer to that; None at the end of input."""
+    while True:
+        words = await _words(lines, 'Answer "I don\'t know"? y/n ', remember=False)
+        if words is None or words.lower() in {*_YES, *_NO}:
+            return None if words is None else words.lower()
+        if len(words) > 1 or not ("a" <= words.lower() <= "z"):
+            if not words.startswith("/"):
+                console.print("neither y nor n: taken as your answer", style="yellow")
+            return words
+        console.print("Type y or n; anything longer is taken as your answer.", style="yellow")

@@ -42,12 +42,12 @@ class TerminalResponder:
         """Ask until `question` is answered.
 
         Returns:
-            The answer; None when nobody types any more, or when all that is left was put off: then the questions stay open in the store.
+            The answer; None when nobody types any more, or when all that is left was put off twice: then the questions stay open in the store.
         """
         sitting = self._sitting or await self._sit_down()
         while (given := sitting.given(question.key)) is None:
             state = await sitting.put_next()
-            if state == "closed" or (state == "none" and self._nothing_runs()):
+            if state == "closed" or (state == "none" and self._nothing_runs() and not sitting.ask_again()):
                 self._console.print(sitting.counts())
                 return None
             if state == "none":

@@ -116,7 +116,7 @@ def run_controls(stored: StoredRun) -> list[StoredRun]:
         before = stored.path.parent / name
         # A second session of the run finds the controls of the first.
         try:
-            found.append(resume(before) if before.exists() else run(job.having(model=model, run_id=name).config))
+            found.append(resume(before) if before.exists() else run(job.having(model=model, run_id=name).config, large=True))
         except PrerequisiteError as err:  # the run itself is done, and its table is wanted
             click.echo(f"no row of {model}: {clean(str(err))}", err=True)
     return found

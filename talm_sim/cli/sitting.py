@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -25,7 +26,7 @@ _ELSEWHERE: Literal["elsewhere"] = "elsewhere"
 
 
 class Sitting:
-    """Puts a run's open questions to a person, one at a time, those put off with /later last.
+    """Puts a run's open questions to a person, one at a time; those put off with /later are put once more by `ask_again`.
 
     Args:
         path: The run's directory.
@@ -62,15 +63,19 @@ class Sitting:
         self._still = still
         self._conn = connect_reader(path)
         self._put_off: set[desk.Key] = set()
+        self._asked_again: set[desk.Key] = set()
         self._elsewhere = 0
         self._given: list[tuple[desk.Key, Reply]] = []
         self._taken_back: desk.Key | None = None
         self._held: tuple[desk.Key, float] | None = None
+        self._went_away = False
 
     def close(self) -> None:
-        """Let the last answer go, and release what was opened."""
+        """Let the last answer go, and release what was opened; what is typed after a question went away is not for the shell."""
         self._release()
         self._conn.close()
+        if self._went_away and _in_front():
+            self._lines.clear()
 
     def given(self, key: desk.Key) -> desk.Given | None:
         """The answer to a question, by whomever; None where it is open."""
@@ -92,7 +97,7 @@ class Sitting:
         """Put one question, and do what the person says.
 
         Returns:
-            `none` where every open question was put off; `closed` where nobody types any more.
+            `none` where every open question was put off (see `ask_again`); `closed` where nobody types any more.
         """
         question = self._next()
         if question is None:
@@ -102,11 +107,12 @@ class Sitting:
             question = replace(question, knows=None)
         with self._still():
             said = await self._said(question)
+            self._went_away = said == _ELSEWHERE
             if isinstance(said, Reply):
                 self._file(question, said)
             elif said == LATER:
                 self._put_off.add(question.key)
-                self._say("put off: it stays open")
+                self._say("put off: it stays open" if question.key in self._asked_again else "put off: asked once more at the end")
             elif said == UNDO:
                 self._undo()
             elif said == _ELSEWHERE:
@@ -115,6 +121,13 @@ class Sitting:
         if said == CLOSED:
             self._release()
         return "closed" if said == CLOSED else "put"
+
+    def ask_again(self) -> bool:
+        """At the end: let what was put off be put once more; False where nothing is left that was not."""
+        again = self._put_off - self._asked_again
+        self._asked_again |= again
+        self._put_off -= again
+        return any(desk.is_open(self._conn, key) for key in again)
 
     def _next(self) -> desk.Question | None:
         key, self._taken_back = self._taken_back, None
@@ -126,7 +139,7 @@ class Sitting:
         done = self.answered + self._elsewhere
         number = done + len(self._put_off) + 1
         page = Page(self._console, question, number, max(number, done + self.open()), plain=self._plain)
-        asking = asyncio.create_task(ask(self._console, self._lines, page))
+        asking = asyncio.create_task(ask(self._console, self._lines, page, undo=bool(self._given)))
         try:
             while not (await asyncio.wait({asking}, timeout=_LOOK_SECONDS))[0]:
                 if self._held is not None and time.monotonic() > self._held[1]:
@@ -147,7 +160,7 @@ class Sitting:
     def _file(self, question: desk.Question, reply: Reply) -> None:
         self._release()
         self._put_off.discard(question.key)
-        # While there is a next question to look at, the person may still notice a slip.
+        # While there is a next question to look at, the person may still notice a slip; the last answer goes at once.
         held = desk.next_unanswered(self._conn, self._put_off | {question.key}, self._episode) is not None
         status = desk.answer(
             self._path,
@@ -167,8 +180,14 @@ class Sitting:
         self._given.append((question.key, reply))
         if held:
             self._held = question.key, time.monotonic() + desk.HELD_SECONDS
-        back = " (/undo takes it back)" if held or status is desk.AnswerStatus.SAVED else ""
-        self._say(f"saved: {reply.shown}{back}")
+        self._say(f"saved: {reply.shown}{self._how_long(status, held=held)}")
+
+    def _how_long(self, status: desk.AnswerStatus, *, held: bool) -> str:
+        """Until when the last answer can be taken back, where a question follows at which to say so."""
+        if status is desk.AnswerStatus.SAVED:
+            follows = held or any(desk.is_open(self._conn, key) for key in self._put_off - self._asked_again)
+            return " (/undo takes it back, until the run is resumed)" if follows else ""
+        return f" (/undo takes it back, for {desk.HELD_SECONDS:.0f} s)" if held else ""
 
     def _undo(self) -> None:
         if not self._given:
@@ -192,3 +211,11 @@ class Sitting:
 
     def _say(self, text: str) -> None:
         self._console.print(text, style="dim", soft_wrap=True)
+
+
+def _in_front() -> bool:
+    """Whether standard input is ours to empty: a process in the background would be stopped for it."""
+    try:
+        return os.tcgetpgrp(0) == os.getpgrp()
+    except (AttributeError, OSError):  # no terminal, or a system without
+        return False

@@ -94,7 +94,7 @@ def open_langchain(request: ModelRequest) -> Model:
         raise PrerequisiteError(f"{request.name}: the factory refused its arguments ({err}); check the -M options.") from None
     try:
         chat = factory(**arguments)
-    except Exception as err:  # the user's function may fail in any way
+    except (Exception, SystemExit) as err:  # the user's function may fail in any way
         raise PrerequisiteError(f"{request.name}: the factory failed: {_told(err)}.") from err
     if not isinstance(chat, BaseChatModel):
         raise PrerequisiteError(f"{request.name}: returned a {type(chat).__name__}, but must return a LangChain chat model.")

@@ -124,6 +124,11 @@ class CassetteLibrary:
         """Whether conversations of `model` are recorded for each of `groups`."""
         return all(self._has(model_folder(model), group) for group in groups)
 
+    def models(self) -> list[str]:
+        """Models of which something is recorded."""
+        folders = self.root.iterdir() if self.root.is_dir() else ()
+        return sorted(folder.name.replace("--", "/") for folder in folders if folder.is_dir() and folder.name != TOOLS)
+
     def has_conversation(self, model: str, scenario_id: str, group: str, epoch: int, digest: str) -> bool:
         """Whether an agent's conversation is recorded."""
         place = _conversation(model, scenario_id, group, epoch, 0, digest)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from talm_sim.config import RunConfig, Scope
 from talm_sim.digests import digest
 from talm_sim.errors import PrerequisiteError, did_you_mean
-from talm_sim.runs.api import AGAIN, begin, resume_with, to_completion
+from talm_sim.runs.api import AGAIN, begin, check_size, resume_with, to_completion
 from talm_sim.runs.build import Built, build, plan
 from talm_sim.runs.events import OnEvent, listening
 from talm_sim.runs.load import StoredRun
@@ -73,6 +73,7 @@ def ablate(
     name: str = "ablation",
     on_event: OnEvent | None = None,
     progress: bool | None = None,
+    large: bool = False,
     **options: Any,
 ) -> Ablation:
     """Run every combination of the values in `over`, and return one table.
@@ -87,12 +88,13 @@ def ablate(
         name: Begins the names of the runs.
         on_event: Told of the progress of every cell's run.
         progress: Whether to show it; by default in a notebook, where `on_event` does not take its place.
+        large: Whether the run of a cell may have more than 100,000 episodes.
         **options: Fields in place of those of `base`.
 
     Raises:
         PrerequisiteError: A field or value is wrong, or a cell replays a model that was not recorded so; known before anything runs.
     """
-    return to_completion(ablate_async(base, over, name=name, on_event=on_event, progress=progress, **options))
+    return to_completion(ablate_async(base, over, name=name, on_event=on_event, progress=progress, large=large, **options))
 
 
 async def ablate_async(
@@ -102,9 +104,12 @@ async def ablate_async(
     name: str = "ablation",
     on_event: OnEvent | None = None,
     progress: bool | None = None,
+    large: bool = False,
     **options: Any,
 ) -> Ablation:
     """`ablate`, on the running event loop."""
+    if not isinstance(over, Mapping | None) or over == {}:
+        raise PrerequisiteError(f"ablate: over={over!r} varies nothing; give each field the values it takes, as in over={{'epochs': [1, 2]}}.")
     grid = dict(over or {})
     first = configure(base, options)
     for field, values in grid.items():
@@ -114,7 +119,7 @@ async def ablate_async(
         # What cells share is opened once, and a cell stays as it was planned.
         listen = stack.enter_context(listening(on_event, progress))
         shared = await stack.enter_async_context(Shared())
-        planned = [(values, await _planned(first, values, name, shared, stack)) for values in combinations]
+        planned = [(values, await _planned(first, values, name, shared, stack, large=large)) for values in combinations]
         cells = []
         for cell_values, cell in planned:
             try:
@@ -133,7 +138,7 @@ class _Plan:
     built: Built | None
 
 
-async def _planned(first: Job[Any], values: Mapping[str, Any], name: str, shared: Shared, stack: AsyncExitStack) -> _Plan:
+async def _planned(first: Job[Any], values: Mapping[str, Any], name: str, shared: Shared, stack: AsyncExitStack, *, large: bool) -> _Plan:
     """The job of a cell, named after its content and, where it was not begun before, built."""
     try:
         job = configure(first.config, {field: _as_value(first, field, value) for field, value in values.items()})
@@ -146,6 +151,8 @@ async def _planned(first: Job[Any], values: Mapping[str, Any], name: str, shared
         }
         job = job.having(run_id=f"{name}-{digest(content)}")
         path = job.config.run_dir / str(job.config.run_id)
+        if not (large or path.exists()):
+            check_size(job, scenarios)
         built = None if path.exists() else await stack.enter_async_context(build(job, scenarios, shared))
     except PrerequisiteError as err:
         raise PrerequisiteError(f"cell {_label(values)}: {err}") from None
@@ -167,8 +174,8 @@ async def _run_cell(planned: _Plan, shared: Shared, on_event: OnEvent) -> Stored
 def _check_field(job: Job[Any], field: str, values: Sequence[Any]) -> None:
     known = [name for name in (*RunConfig.model_fields, *type(job.options).model_fields) if name != "options"]
     if field not in known:
-        raise PrerequisiteError(f"ablate: unknown field '{field}'.{did_you_mean(field, known)}")
-    if isinstance(values, str) or not values:
+        raise PrerequisiteError(f"ablate: unknown field '{field}'.{did_you_mean(str(field), known)}")
+    if isinstance(values, str | Mapping) or not isinstance(values, Collection) or not len(values):
         raise PrerequisiteError(f"ablate: give '{field}' a list of values, such as [{values!r}, ...].")
     if job.scope_of(field) is Scope.OPERATIONAL:
         raise PrerequisiteError(f"ablate: '{field}' changes how a run is carried out, not what comes out; vary another field.")

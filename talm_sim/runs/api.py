@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import shlex
 import time
-from collections.abc import Collection, Coroutine
+from collections.abc import Collection, Coroutine, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,21 +21,36 @@ from talm_sim.runs.desk import BLIND
 from talm_sim.runs.events import OnEvent, RunFinished, RunStarted, ignore_events, listening, telling_retries
 from talm_sim.runs.extensions import brought, check_brought
 from talm_sim.runs.judging import Grader, check_judges, judge_names, judge_run, open_grader
-from talm_sim.runs.load import StoredRun
-from talm_sim.runs.manifest import create_run, find_run, fresh_run_id
+from talm_sim.runs.load import StoredRun, load_run
+from talm_sim.runs.manifest import create_run, fresh_run_id
 from talm_sim.runs.resolve import configure, overridden
 from talm_sim.runs.store import RunStore
 from talm_sim.runs.tables import first_measure
 from talm_sim.tasks import Job
 from talm_sim.tasks.shared import Shared
-from talm_sim.types import Termination
+from talm_sim.types import Scenario, Termination
 
-__all__ = ["AGAIN", "begin", "judge", "judge_async", "resume", "resume_async", "resume_with", "run", "run_async", "to_completion"]
+__all__ = [
+    "AGAIN",
+    "MANY",
+    "begin",
+    "check_size",
+    "judge",
+    "judge_async",
+    "resume",
+    "resume_async",
+    "resume_with",
+    "run",
+    "run_async",
+    "to_completion",
+]
 
 _T = TypeVar("_T")
 
 AGAIN = (Termination.INFRASTRUCTURE_ERROR.value,)
 """How an episode ends that `resume` tries again unless told otherwise."""
+MANY = 100_000
+"""Episodes beyond which a run begins only where somebody said that so many are meant."""
 
 
 def run(
@@ -47,6 +62,7 @@ def run(
     ask: Ask | None = None,
     wait: bool = False,
     command: str = "",
+    large: bool = False,
     **options: Any,
 ) -> StoredRun:
     """Run episodes over scenarios, judge them, and return the stored run.
@@ -58,12 +74,14 @@ def run(
         ask: With `human="terminal"`: puts a question to a person, one at a time. Without it, questions stay open in the store.
         wait: Whether to stay until all open questions are answered from elsewhere (`talm-sim answer`).
         command: Stored with the run as what made it.
+        large: Whether it may have more than 100,000 episodes.
         **options: Options, shared ones or the task's own, in place of those of `config`.
 
     Raises:
         PrerequisiteError: The user must mend something; the message is one line.
     """
-    return to_completion(run_async(config, on_event=on_event, progress=progress, ask=ask, wait=wait, command=command, **options))
+    work = run_async(config, on_event=on_event, progress=progress, ask=ask, wait=wait, command=command, large=large, **options)
+    return to_completion(work)
 
 
 async def run_async(
@@ -75,14 +93,29 @@ async def run_async(
     ask: Ask | None = None,
     wait: bool = False,
     command: str = "",
+    large: bool = False,
     **options: Any,
 ) -> StoredRun:
     """`run`, on the running event loop."""
     with listening(on_event, progress) as listen:
         async with Shared() as shared:
             job, scenarios = plan(configure(config, options), shared)
+            if not large:
+                check_size(job, scenarios)
             async with build(job, scenarios, shared) as built:
                 return await begin(built, on_event=listen, ask=ask, wait=wait, command=command)
+
+
+def check_size(job: Job[Any], scenarios: Sequence[Scenario]) -> None:
+    """Refuse a run of very many episodes, which is a slip more often than meant, before anything is made for each.
+
+    Raises:
+        PrerequisiteError: It would have more than `MANY`.
+    """
+    epochs = job.config.epochs
+    episodes = len(scenarios) * epochs
+    if episodes > MANY:
+        raise PrerequisiteError(f"--epochs {epochs}: this would be a run of {episodes:,} episodes; choose fewer, or in Python say large=True.")
 
 
 async def begin(built: Built, *, on_event: OnEvent = ignore_events, ask: Ask | None = None, wait: bool = False, command: str = "") -> StoredRun:
@@ -102,7 +135,7 @@ async def begin(built: Built, *, on_event: OnEvent = ignore_events, ask: Ask | N
 
 
 def resume(
-    run: Path | str,
+    run: StoredRun | Path | str,
     *,
     failed: Collection[str] = AGAIN,
     on_event: OnEvent | None = None,
@@ -114,7 +147,7 @@ def resume(
     """Go on with a run: unfinished and failed episodes start again, waiting ones continue with the answers given meanwhile.
 
     Args:
-        run: The run's directory, or its name in `runs/`.
+        run: The run, its directory, or its name in `runs/`.
         failed: Terminations (`Termination`) to try again: a finished episode that ended so is run once more, and what was stored of it goes
             when its new attempt begins. Empty keeps all that is finished.
         on_event: As in `run`.
@@ -130,7 +163,7 @@ def resume(
 
 
 async def resume_async(
-    run: Path | str,
+    run: StoredRun | Path | str,
     *,
     failed: Collection[str] = AGAIN,
     on_event: OnEvent | None = None,
@@ -168,11 +201,11 @@ async def resume_with(
         return await _session(stored, built, again, on_event=on_event, ask=ask, wait=wait)
 
 
-def judge(run: Path | str, *, on_event: OnEvent | None = None, progress: bool | None = None, **scoring: Any) -> StoredRun:
+def judge(run: StoredRun | Path | str, *, on_event: OnEvent | None = None, progress: bool | None = None, **scoring: Any) -> StoredRun:
     """Judge a stored run again; its episodes stay as they are.
 
     Args:
-        run: The run's directory, or its name in `runs/`.
+        run: The run, its directory, or its name in `runs/`.
         on_event: Told of progress.
         progress: As in `run`.
         **scoring: Scoring options (`judge`, `judge_model` and the task's own), kept with the run; operational ones are for this session only.
@@ -183,7 +216,9 @@ def judge(run: Path | str, *, on_event: OnEvent | None = None, progress: bool | 
     return to_completion(judge_async(run, on_event=on_event, progress=progress, **scoring))
 
 
-async def judge_async(run: Path | str, *, on_event: OnEvent | None = None, progress: bool | None = None, **scoring: Any) -> StoredRun:
+async def judge_async(
+    run: StoredRun | Path | str, *, on_event: OnEvent | None = None, progress: bool | None = None, **scoring: Any
+) -> StoredRun:
     """`judge`, on the running event loop."""
     stored = _open(run, scoring)
     load_plugins(scoring.get("plugin") or ())
@@ -255,8 +290,8 @@ async def _carried_out(
     return stored
 
 
-def _open(run: Path | str, options: dict[str, Any]) -> StoredRun:
-    return StoredRun(find_run(run, Path(options.get("run_dir") or "runs")))
+def _open(run: StoredRun | Path | str, options: dict[str, Any]) -> StoredRun:
+    return load_run(run, Path(options.get("run_dir") or "runs"))
 
 
 def _terminations(names: Collection[str]) -> list[Termination]:

@@ -15,9 +15,9 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from talm_sim.agent.checkpoints import checkpoint_file, durable_saver, memory_saver
 from talm_sim.agent.episode import Agent, Players, Waiting, run_episode
 from talm_sim.agent.humans import HumanReply, question_digest
-from talm_sim.config import Traffic
-from talm_sim.errors import PrerequisiteError, did_you_mean, nearest
-from talm_sim.recordings import CassetteLibrary, RecordedAnswer
+from talm_sim.config import RunConfig, Traffic
+from talm_sim.errors import PrerequisiteError, did_you_mean, listed, nearest
+from talm_sim.recordings import CassetteLibrary, RecordedAnswer, model_folder
 from talm_sim.runs.judging import Grader, check_judges, open_grader
 from talm_sim.runs.manifest import wording_digests
 from talm_sim.runs.resolve import settled
@@ -58,6 +58,7 @@ def plan(job: Job[Any], shared: Shared) -> tuple[Job[Any], list[Scenario]]:
     scenarios = _chosen(job, shared)
     first = {scenario.group: scenario.id for scenario in reversed(scenarios)}
     known = job.config.scenarios is None or job.config.cassettes is not None
+    _check_cassettes(job.config)
     job = settled(job, Recorded(shared.library(job.config.cassettes), first, known))
     return check_judges(job), scenarios
 
@@ -84,6 +85,13 @@ def _chosen(job: Job[Any], shared: Shared) -> list[Scenario]:
                 raise PrerequisiteError(f"--category: no scenario of category '{name}'.{hint}")
         scenarios = [scenario for scenario in scenarios if not of.get(scenario.id, frozenset()).isdisjoint(config.category)]
     return select(scenarios, list(dict.fromkeys(scenario.group for scenario in scenarios)), config.limit) if config.limit else scenarios
+
+
+def _check_cassettes(config: RunConfig) -> None:
+    """See that recordings are where the user says they are: without any, the run would go live."""
+    place, traffic = config.cassettes, (config.tools, config.models)
+    if place is not None and Traffic.RECORD not in traffic and traffic != (Traffic.LIVE, Traffic.LIVE) and not any(place.glob("*/*")):
+        raise PrerequisiteError(f"--cassettes {place}: nothing is recorded there; add --record to make a recording, or leave it out.")
 
 
 @asynccontextmanager
@@ -225,6 +233,10 @@ async def _check_recorded(built: Built) -> None:
         result = await runner(scenario, epoch=config.epochs, attempt=1)
         begun = result.model_turns or (isinstance(result, Episode) and result.awareness)
         if isinstance(result, Episode) and result.termination is Termination.REPLAY_MISS and not begun:
+            known = built.library.models()
+            if model_folder(config.model) not in map(model_folder, known):
+                there = f"; recorded there: {listed(known, 8)}" if known else ""
+                raise PrerequisiteError(f"model '{config.model}': nothing of it is recorded in {built.library.root}{there}; add --live.")
             what = f"{scenario.id}, epoch {config.epochs}, was not recorded{_unlike(built)}"
             raise PrerequisiteError(f"model '{config.model}': {what}; add --live, or keep to the settings of the recording.")
 
@@ -236,7 +248,7 @@ def _unlike(built: Built) -> str:
         return ""  # only this one is missing
     here = recorded_settings(built.job)
     nearest = min((list(differences(here, there)) for there in known.values()), key=len, default=[])
-    return " with these settings" + (f", but with {', '.join(nearest)}" if nearest else "")
+    return " with these settings" + (f", but {', '.join(nearest)}" if nearest else "")
 
 
 async def _reconcile(store: RunStore, saver: BaseCheckpointSaver[Any], graph: Any) -> None:

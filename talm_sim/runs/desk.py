@@ -33,6 +33,7 @@ __all__ = [
     "Key",
     "Question",
     "answer",
+    "any_given",
     "given",
     "insert_answer",
     "is_blind",
@@ -182,6 +183,11 @@ def last_given(conn: sqlite3.Connection) -> Given | None:
     )
     row = conn.execute(query).fetchone()
     return None if row is None else Given((row[0], row[1], row[2]), *row[3:])
+
+
+def any_given(conn: sqlite3.Connection) -> bool:
+    """Whether any question has an answer, be it one that cannot be withdrawn any more."""
+    return conn.execute("SELECT 1 FROM answers LIMIT 1").fetchone() is not None
 
 
 def _unanswered(

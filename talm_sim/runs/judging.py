@@ -131,8 +131,10 @@ def judge_traffic(config: RunConfig, library: CassetteLibrary, scenarios: Iterab
         return Traffic.REPLAY
     if config.models is None:
         return Traffic.LIVE
-    command = f"talm-sim judge {config.run_id or 'latest'} --judge-model {model} --live"
-    raise PrerequisiteError(f"--judge-model {model}: was not recorded, and this run is replayed; judge it live: {command}")
+    run = config.run_id or "RUN"  # one that is not begun has no name yet
+    command = f"talm-sim judge {run} --judge-model {model} --live"
+    first = "" if config.run_id else "run without --judge-model, then "
+    raise PrerequisiteError(f"--judge-model {model}: was not recorded, and this run is replayed; {first}judge it live: {command}")
 
 
 def _votes(model: str, library: CassetteLibrary, traffic: Traffic | None) -> OpenVote:

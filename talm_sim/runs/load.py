@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -312,12 +313,16 @@ class StoredRun:
             conn.close()
 
 
-def load_run(run: Path | str, run_dir: Path = Path("runs")) -> StoredRun:
-    """Open a stored run; it is named as for `find_run`: by directory, name, the beginning of a name, or `latest`.
+def load_run(run: StoredRun | Path | str, run_dir: Path = Path("runs")) -> StoredRun:
+    """Open a stored run; it is named as for `find_run`: by directory, name, the beginning of a name, or `latest`. One that is open stays so.
 
     Raises:
         PrerequisiteError: There is no such run, several names begin so, or it cannot be read.
     """
+    if isinstance(run, StoredRun):
+        return run
+    if not isinstance(run, str | os.PathLike):
+        raise PrerequisiteError(f"{run!r} is no run; give its name, its directory, or the StoredRun itself.")
     return StoredRun(find_run(run, run_dir))
 
 

@@ -14,6 +14,7 @@ from talm_sim.errors import OptionError, PrerequisiteError, did_you_mean
 from talm_sim.models.registry import in_process
 from talm_sim.plugins import load_plugins
 from talm_sim.tasks import Job, Recorded, Task, find_task, job_of, list_tasks
+from talm_sim.tasks.job import belongs_to, owner_of_option
 from talm_sim.toml_files import read_toml
 
 __all__ = [
@@ -22,7 +23,6 @@ __all__ = [
     "configure",
     "load_config",
     "overridden",
-    "owner_of_option",
     "read_config",
     "refuse_unknown",
     "settled",
@@ -113,7 +113,10 @@ def configure(config: RunConfig | None, options: Mapping[str, Any], *, look_up: 
     own = {} if config is None else config.options
     load_plugins(options.get("plugin", given.get("plugin", ())))
     before = given.get("task", RunConfig.model_fields["task"].default)
-    task = find_task(str(options.get("task", before)))
+    try:
+        task = find_task(str(options.get("task", before)))
+    except PrerequisiteError as err:
+        raise PrerequisiteError(f"--task: {err}") from None
     for name in options:
         refuse_unknown(name, task, spelt=_flag)
     if task.name != before:
@@ -157,17 +160,6 @@ def overridden(job: Job[Any], options: Mapping[str, Any], admitted: Collection[S
     return changed
 
 
-def owner_of_option(name: str, task: Task[Any]) -> str:
-    """The other task whose own option `name` is; empty where no task has it."""
-    for other in list_tasks():
-        try:
-            if other != task.name and name in find_task(other).options.model_fields:
-                return other
-        except PrerequisiteError:  # a broken package must not hide what is wrong with this name
-            continue
-    return ""
-
-
 def check_environment(environ: Mapping[str, str], task: Task[Any], *, others: bool = False) -> None:
     """Refuse a `TALM_SIM_<NAME>` that is no option.
 
@@ -202,8 +194,7 @@ def refuse_unknown(name: str, task: Task[Any], place: str = "", *, spelt: Callab
         return
     owner = owner_of_option(name, task)
     if owner:
-        belongs = f"is an option of task {owner}, not of task {task.name}; leave it out, or choose --task {owner}."
-        raise PrerequisiteError(f"{place}{spelt(name)} {belongs}")
+        raise PrerequisiteError(f"{place}{spelt(name)} {belongs_to(owner, task)}")
     raise PrerequisiteError(f"{place}unknown option '{spelt(name)}'.{did_you_mean(name, names, spelt)}")
 
 
@@ -235,21 +226,40 @@ def _check_files(config: RunConfig) -> None:
 
 
 def _from_file(document: Mapping[str, Any], file: Path | None, task: Task[Any]) -> Iterator[tuple[str, Any, str]]:
-    own = document.get(task.name, {})
-    if not isinstance(own, dict):
+    """Values of the file's top level, then of the table of `task`; of other tasks' tables, only the names are looked at."""
+    if not isinstance(document.get(task.name, {}), dict):
         raise PrerequisiteError(f"{file}: '{task.name}' must be a table of the task's options.")
-    for table, keys in (("", document), (f"{task.name}.", own)):
-        for key, value in keys.items():
-            if not table and isinstance(value, dict) and key in list_tasks():
-                continue  # another task's table, or this one's, which comes next
-            name = key.replace("-", "_")
-            known = [*task.options.model_fields] if table else _names(task)
-            if name not in known:
-                if not table and owner_of_option(name, task):
-                    refuse_unknown(name, task, f"{file}: ")
-                raise PrerequisiteError(f"{file}: unknown key '{table}{key}'.{did_you_mean(name, known)}")
-            listed = isinstance((RunConfig if name in RunConfig.model_fields else task.options).model_fields[name].default, tuple)
-            yield name, _listed(value) if listed and isinstance(value, str) else value, f"{file}: {table}{key}"
+    tasks = list_tasks()
+    tables = {key: value for key, value in document.items() if isinstance(value, dict) and key in tasks}
+    top = {key: value for key, value in document.items() if key not in tables}
+    for key in top:
+        name = key.replace("-", "_")
+        if name not in _names(task) and owner_of_option(name, task):
+            refuse_unknown(name, task, f"{file}: ")
+    yield from _of_table(top, _names(task), f"{file}: ")
+    for other, table in tables.items():
+        if other == task.name:
+            continue
+        try:
+            known = [*find_task(other).options.model_fields]
+        except PrerequisiteError:  # a broken package is no fault of a run of this task
+            continue
+        for _ in _of_table(table, known, f"{file}: ", f"{other}."):
+            pass
+    yield from _of_table(tables.get(task.name, {}), [*task.options.model_fields], f"{file}: ", f"{task.name}.")
+
+
+def _of_table(keys: Mapping[str, Any], known: Collection[str], place: str, table: str = "") -> Iterator[tuple[str, Any, str]]:
+    """Name, value and place of each key; one that is unknown is refused, and a name given twice, once with a dash."""
+    given: dict[str, str] = {}
+    for key, value in keys.items():
+        name = key.replace("-", "_")
+        if name not in known:
+            raise PrerequisiteError(f"{place}unknown key '{table}{key}'.{did_you_mean(name, known)}")
+        if name in given:
+            raise PrerequisiteError(f"{place}{table}{key} is given twice, as '{given[name]}' and '{key}'; leave one out.")
+        given[name] = key
+        yield name, value, f"{place}{table}{key}"
 
 
 def _from_environ(environ: Mapping[str, str], task: Task[Any]) -> Iterator[tuple[str, Any, str]]:
@@ -271,11 +281,6 @@ def _from_environ(environ: Mapping[str, str], task: Task[Any]) -> Iterator[tuple
             yield name, {key: value for key, _, value in pairs}, variable
         else:
             yield name, text, variable
-
-
-def _listed(value: Any) -> Any:
-    """A list as TOML may write one of a single item: the item alone."""
-    return (value,) if isinstance(value, str) else value if isinstance(value, list) else ()
 
 
 def _flag(name: str) -> str:

@@ -6,10 +6,10 @@ from typing import Any
 
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError, did_you_mean
-from talm_sim.tasks.base import Job
-from talm_sim.tasks.registry import find_task
+from talm_sim.tasks.base import Job, Task
+from talm_sim.tasks.registry import find_task, list_tasks
 
-__all__ = ["job_of"]
+__all__ = ["belongs_to", "job_of", "owner_of_option"]
 
 
 def job_of(config: RunConfig) -> Job[Any]:
@@ -26,6 +26,25 @@ def job_of(config: RunConfig) -> Job[Any]:
     known = [name for name in (*RunConfig.model_fields, *task.options.model_fields) if name != "options"]
     for name in config.options:
         if name not in task.options.model_fields:
+            owner = owner_of_option(name, task)
+            if owner:
+                raise PrerequisiteError(f"{name}: {belongs_to(owner, task)}")
             raise PrerequisiteError(f"{name}: unknown option of task {task.name}.{did_you_mean(name, known)}")
     options = task.options(**config.options)
     return Job(config, task, options)
+
+
+def owner_of_option(name: str, task: Task[Any]) -> str:
+    """The other task whose own option `name` is; empty where no task has it."""
+    for other in list_tasks():
+        try:
+            if other != task.name and name in find_task(other).options.model_fields:
+                return other
+        except PrerequisiteError:  # a broken package must not hide what is wrong with this name
+            continue
+    return ""
+
+
+def belongs_to(owner: str, task: Task[Any]) -> str:
+    """What a message says of an option of `owner` that was given to `task`."""
+    return f"is an option of task {owner}, not of task {task.name}; leave it out, or choose --task {owner}."

@@ -31,11 +31,14 @@ def differences(here: Mapping[str, Any], there: Mapping[str, Any]) -> Iterator[s
     """Say in words what a recording was made with, where that is not what is asked for.
 
     >>> list(differences({"seed": 0, "human": True}, {"seed": 1, "human": False}))
-    ['seed 1 (not 0)', 'human none (not yes)']
+    ['with seed 1 (not 0)', 'without human']
     """
     for name, value in there.items():
-        if _words(value) != _words(here.get(name)):
-            yield f"{name.replace('_', '-')} {_words(value)} (not {_words(here.get(name))})"
+        if isinstance(value, bool):
+            if value is not bool(here.get(name)):
+                yield f"{'with' if value else 'without'} {name}"
+        elif _words(value) != _words(here.get(name)):
+            yield f"with {name.replace('_', '-')} {_words(value)} (not {_words(here.get(name))})"
 
 
 def _shaping(job: Job[Any]) -> dict[str, Any]:
@@ -57,6 +60,4 @@ def _words(value: Any) -> str:
         value = [f"{name}={one}" for name, one in value.items()]
     if isinstance(value, list | tuple):
         value = ", ".join(map(str, value))
-    if isinstance(value, bool):
-        return "yes" if value else "none"
     return "none" if value is None or value == "" else str(value)

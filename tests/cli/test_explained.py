@@ -144,4 +144,4 @@ def test_a_judge_that_was_not_recorded_is_named_with_the_command_that_asks_it(sh
     code, _, err = talm("judge", "r", "--judge-model", "openai/gpt-4o")
     assert code == 2 and err.endswith("judge it live: talm-sim judge runs/r --judge-model openai/gpt-4o --live\n")
     code, _, err = talm("run", "--split", "perfect", "--limit", "1", "--judge-model", "openai/gpt-4o")
-    assert code == 2 and err.endswith("judge it live: talm-sim judge latest --judge-model openai/gpt-4o --live\n")
+    assert code == 2 and err.endswith("run without --judge-model, then judge it live: talm-sim judge RUN --judge-model openai/gpt-4o --live\n")

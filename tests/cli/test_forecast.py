@@ -115,9 +115,15 @@ def test_a_wrong_price_file_is_one_line(talm: Talm, text: str, message: str) -> 
     assert message in err
 
 
-def test_a_run_of_very_many_episodes_is_asked_about(talm: Talm) -> None:
+def test_a_run_of_very_many_episodes_is_asked_about(talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
     code, _, err = talm("run", "--epochs", "100000000")
     assert (code, err.count("\n")) == (2, 1)
     assert "--epochs 100000000: this is a run of 28,800,000,000 episodes; go on? Nobody is here to ask; add --yes." in err
     assert talm("run", "--epochs", "30", "--split", "perfect", "--limit", "1", "--model", "sim/oracle")[0] == 0
+    monkeypatch.setattr("talm_sim.cli.forecast.MANY", 20)
+    monkeypatch.setattr("talm_sim.runs.api.MANY", 20)
+    many = ("run", "--epochs", "30", "--split", "perfect", "--limit", "1", "--model", "sim/oracle", "--controls")
+    assert "30 episodes; go on?" in talm(*many)[2]
+    code, _, err = talm(*many, "--yes")
+    assert (code, "no row of" in err) == (0, False), "what was said of the run holds for its controls"
     assert talm("run", "--prices", "p.toml")[2] == "talm-sim: error: --prices goes with --dry-run.\n"

@@ -56,11 +56,11 @@ def test_plain_prints_a_line_a_tenth_and_what_failed_or_waits() -> None:
             display(event)
     assert text_of(screen).splitlines() == [
         "run-1: 3 episodes; openai/gpt (replay), tools replay, human terminal",
-        "[1/3] 30 %: answered 1 · running 1 · tokens 1.2k in, 30 out",
+        "[1/3] 33 %: answered 1 · running 1 · tokens 1.2k in, 30 out",
         "tokens 1.2k in, 30 out · retried 1 · 1 retrying: HTTP 429, 12 s",
         "waiting: b asks: Which one?",
         "failed: c infrastructure_error: no route",
-        "[2/3] 60 %: answered 1 · failed 1 · waiting for an answer 1 · tokens 1.2k in, 30 out · retried 1 · 1 retrying: HTTP 429, 12 s",
+        "[2/3] 66 %: answered 1 · failed 1 · waiting for an answer 1 · tokens 1.2k in, 30 out · retried 1 · 1 retrying: HTTP 429, 12 s",
         "judge reference: 2 episodes",
         "2 of 3 episodes in 1.5 s: 1 answered, 1 infrastructure_error; 1 episode waiting for an answer",
     ]
@@ -125,6 +125,16 @@ def test_a_wait_is_counted_down_and_the_soonest_is_told(monkeypatch: pytest.Monk
     assert tally.requests() == "retried 2"
     tally(started())
     assert (tally.requests(), tally.episodes()) == ("", "")
+
+
+def test_the_share_of_a_small_run_is_the_true_one() -> None:
+    screen = console()
+    with open_display("plain", screen) as display:
+        display(RunStarted("run-1", "runs/run-1", 4, 0, 0, "openai/gpt", "replay", "replay", "none"))
+        for number in range(1, 5):
+            display(EpisodeFinished(f"e-{number}", "perfect", Termination.ANSWERED, "", 0.1, number, 4))
+    shares = [line.partition(" %")[0] for line in text_of(screen).splitlines()[1:]]
+    assert shares == ["[1/4] 25", "[2/4] 50", "[3/4] 75", "[4/4] 100"]
 
 
 def test_a_long_run_is_ten_lines_in_a_file_and_a_failure_is_told_once() -> None:

@@ -110,10 +110,19 @@ async def test_other_episodes_go_on_while_the_prompt_waits(session: Session) -> 
     assert finished[:3] == ["plain-003", "plain-004", "plain-005"]
 
 
-async def test_later_puts_a_question_behind_the_others_and_leaves_it_open(session: Session) -> None:
-    session.type("/later\ntwo\nthree\n")
+async def test_what_is_put_off_is_asked_once_more_at_the_end(session: Session) -> None:
+    session.type("/later\ntwo\nthree\none after all\n")
+    counts = await session.run(ScriptedRunner(delay=0.01))
+    assert (counts.finished, counts.waiting) == (6, 0)
+    assert "put off: asked once more at the end" in session.screen
+    assert answers(session)["ask-000"] == "done one after all"
+
+
+async def test_what_is_put_off_twice_stays_open(session: Session) -> None:
+    session.type("/later\ntwo\nthree\n/later\n")
     counts = await session.run(ScriptedRunner(delay=0.01))
     assert (counts.finished, counts.waiting) == (5, 1)
+    assert "put off: it stays open" in session.screen
     assert [question.episode_id for question in load_run(session.path).pending()] == ["ask-000"]
     assert answers(session)["ask-001"] == "done two"
 
@@ -167,8 +176,26 @@ async def test_an_answer_from_elsewhere_to_the_question_on_the_screen_is_told(se
     assert [answers(session)[name] for name in ("ask-000", "ask-001", "ask-002")] == ["done from elsewhere", "done two", "done three"]
 
 
+@pytest.mark.parametrize(("in_front", "cleared"), [(True, 1), (False, 0)])
+async def test_keys_typed_after_the_last_question_went_away_do_not_reach_the_shell(
+    session: Session, monkeypatch: pytest.MonkeyPatch, in_front: bool, cleared: int
+) -> None:
+    async def elsewhere() -> None:
+        for number in range(3):
+            while f"ask-00{number}" not in session.screen:
+                await asyncio.sleep(0.01)
+            answer(session.path, f"ask-00{number}", "from elsewhere", responder="answer")
+
+    await asyncio.gather(session.run(ScriptedRunner()), elsewhere())
+    drops: list[bool] = []
+    monkeypatch.setattr(session.reader, "clear", lambda: drops.append(True))
+    monkeypatch.setattr("talm_sim.cli.sitting._in_front", lambda: in_front)  # in the background, to touch the terminal would stop the run
+    session.responder.close()
+    assert len(drops) == cleared
+
+
 async def test_what_is_done_is_counted(session: Session) -> None:
-    session.type("one\n/later\n/later\n")
+    session.type("one\n/later\n/later\n/later\n/later\n")
     await session.run(ScriptedRunner())
     assert "1 question answered, 2 still open" in session.screen
     session.responder.close()

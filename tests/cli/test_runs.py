@@ -48,6 +48,26 @@ def test_the_list_fits_80_columns_and_says_how_each_run_stands(runs: Path, capsy
         assert load_run(name, runs).path.parent == runs  # what is shown can be typed
 
 
+def test_a_result_stays_in_its_line(runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    with sqlite3.connect(runs / "20260102-030405-smollm2-135m-all" / "run.db") as conn:
+        conn.execute("UPDATE episodes SET termination = 'replay_miss'")
+    for columns, result in ((120, "5 failed, PR .00"), (80, "5 failed, PR .00"), (66, "5 failed")):
+        monkeypatch.setattr("talm_sim.cli.console.PLAIN_WIDTH", columns)
+        assert main(["runs", "list"]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert len(lines) == 5
+        assert lines[1].endswith(f" 5/5  {result}")
+        assert max(map(len, lines)) <= columns
+
+
+def test_a_run_whose_model_had_no_room_says_so(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with sqlite3.connect(runs / "compared" / "run.db") as conn:
+        conn.execute("UPDATE episodes SET termination = 'context_overflow'")
+        conn.execute("UPDATE meta SET value = json_set(value, '$.value', NULL, '$.k', 0, '$.n', 0) WHERE key = 'first_measure'")
+    assert main(["runs", "list"]) == 0
+    assert re.search(r"compared .* 1/1 +1 not scored$", capsys.readouterr().out, re.MULTILINE)
+
+
 def test_json_holds_everything(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["runs", "list", "--json"]) == 0
     first = json.loads(capsys.readouterr().out)[0]

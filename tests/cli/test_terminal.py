@@ -155,20 +155,26 @@ async def test_a_line_can_be_edited_and_called_back(tmp_path: Path, at_terminal:
 
 async def test_an_answer_is_taken_back(tmp_path: Path, at_terminal: Any) -> None:
     run = await waiting_run(tmp_path, "First?", "Second?")
+    early = at_terminal(tmp_path, "answer", "--undo")
+    early.expect("there is no answer to take back: no question of this run was answered")
+    early.ends(2)
     terminal = at_terminal(tmp_path, "answer", "a-run")
-    terminal.expect_prompt()
+    assert "/undo" not in terminal.expect_prompt()
     terminal.type("/undo\r")
     terminal.expect("nothing to take back")
     terminal.expect_prompt()
     terminal.type("slip\r")
-    assert "Second?" in terminal.expect_prompt()
+    terminal.expect("saved: slip (/undo takes it back, until the run is resumed)")
+    second = terminal.expect_prompt()
+    assert "Second?" in second
+    assert "or /undo, /skip, /later" in second
     terminal.type("/undo\r")
     terminal.expect("taken back: slip")
     assert "First?" in terminal.expect_prompt()
     terminal.type("right\r")
     assert "Second?" in terminal.expect_prompt()
     terminal.type("another slip\r")
-    terminal.expect("take the last answer back with: talm-sim answer a-run --undo")
+    assert "/undo" not in terminal.expect("a slip? take the last answer back with: talm-sim answer a-run --undo")
     terminal.ends()
     assert answers(run) == {"ask-000": "right", "ask-001": "another slip"}
     late = at_terminal(tmp_path, "answer", "--undo")
@@ -201,8 +207,8 @@ async def test_a_question_answered_elsewhere_is_told_and_the_half_typed_line_swa
     assert answers(run) == {"ask-000": "DE", "ask-001": ""}
 
 
-async def test_enter_alone_asks_first(tmp_path: Path, at_terminal: Any) -> None:
-    run = await waiting_run(tmp_path, "First?", "Second?")
+async def test_enter_alone_asks_first_and_no_text_typed_then_is_lost(tmp_path: Path, at_terminal: Any) -> None:
+    run = await waiting_run(tmp_path, "First?", "Second?", "Third?")
     terminal = at_terminal(tmp_path, "answer")
     terminal.expect_prompt()
     terminal.type("\r")
@@ -211,11 +217,25 @@ async def test_enter_alone_asks_first(tmp_path: Path, at_terminal: Any) -> None:
     terminal.expect_prompt()
     terminal.type("\r")
     terminal.expect("y/n")
-    terminal.type("y\r")
+    terminal.type("x\r")
+    terminal.expect("Type y or n")
+    terminal.expect("y/n")
+    terminal.type("YES\r")
     terminal.expect("saved: I don't know")
     terminal.expect_prompt()
+    terminal.type("\r")
+    terminal.expect("y/n")
+    terminal.type("France it is\r")
+    terminal.expect("taken as your answer")
+    terminal.expect("saved: France it is")
+    terminal.expect_prompt()
+    terminal.type("\r")
+    terminal.expect("y/n")
+    terminal.type("/undo\r")
+    terminal.expect("taken back: France it is")
+    terminal.expect_prompt()
     terminal.type("\x04")
-    terminal.expect("1 question still open; answer with: talm-sim answer a-run")
+    terminal.expect("2 questions still open; answer with: talm-sim answer a-run")
     terminal.ends()
     assert answers(run) == {"ask-000": "Sorry, I don't know."}
 
@@ -225,6 +245,9 @@ async def test_what_was_typed_before_a_question_was_seen_answers_nothing(tmp_pat
     terminal = at_terminal(tmp_path, "answer")
     terminal.expect_prompt()
     terminal.type("one\rtwo\rthree\r")
+    assert "Second?" in terminal.expect_prompt()
+    terminal.type("/later\r")
+    terminal.expect("put off: asked once more at the end")
     assert "Second?" in terminal.expect_prompt()
     terminal.type("/later\r")
     terminal.expect("put off: it stays open")
@@ -255,7 +278,7 @@ async def test_a_long_question_is_paged(tmp_path: Path, at_terminal: Any, rows: 
     run = await waiting_run(tmp_path, " ".join(words) + "?")
     terminal = at_terminal(tmp_path, "answer", rows=rows, columns=columns)
     first = terminal.expect_prompt()
-    assert "or /more, /undo" in first
+    assert "or /more, /skip, /later" in first
     assert len(first.splitlines()) <= rows
     assert "Query 0?" in first
     seen = ""
@@ -308,6 +331,8 @@ async def test_a_run_is_interrupted_answered_and_resumed(tmp_path: Path, at_term
     terminal.type("/later\r")
     assert "Question 2 of 2, calendar-03" in terminal.expect_prompt()
     terminal.type("30\r")
+    assert "Question 2 of 2, calendar-02" in terminal.expect_prompt()
+    terminal.type("/later\r")
     terminal.expect("1 question answered, 1 still open")
     terminal.expect("Answer with: talm-sim answer mine")
     terminal.ends(terminal.process.wait(60))
@@ -323,6 +348,7 @@ async def test_undo_reaches_an_episode_of_a_living_run_while_its_answer_is_held(
     terminal = at_terminal(tmp_path, "run", *REPLAYED, "--run-id", "mine")
     terminal.expect_prompt()
     terminal.type("1990-01-01\r")
+    terminal.expect("saved: 1990-01-01 (/undo takes it back, for 10 s)")
     terminal.expect_prompt()
     terminal.type("/undo\r")
     terminal.expect("taken back: 1990-01-01")

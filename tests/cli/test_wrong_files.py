@@ -103,6 +103,7 @@ MODULES = [
     ("def make(:", r"module 'mine' cannot be imported: SyntaxError: .* \(mine\.py, line 1\)\.$"),
     ("import nosuch_package", r"no module 'nosuch_package'; install it"),
     ("def make():\n    raise RuntimeError('no\\nluck')", r"the factory failed: RuntimeError: no luck \(\S+mine\.py, line 2\)\.$"),
+    ("def make():\n    raise SystemExit(3)", r"the factory failed: SystemExit: 3 \(\S+mine\.py, line 2\)\.$"),
     ("def make():\n    return 3", r"returned a int, but must return a LangChain chat model"),
     ("def make(key):\n    return key", r"the factory refused its arguments"),
     ("make = 3", r"'make' is no function"),

@@ -34,6 +34,16 @@ def test_damage_is_varied_with_single_items(world: dict[str, Any]) -> None:
     assert [(row["perturb"], row["pass_rate"]) for row in done.to_records()] == [("", 1.0), ("http-500", 0.0), ("http-500 empty-result", 0.0)]
 
 
+def test_a_large_cell_runs_where_it_is_meant(world: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("talm_sim.runs.api.MANY", 4)
+    grid = {"epochs": [1, 2]}
+    with pytest.raises(PrerequisiteError, match=r"^cell epochs=2: --epochs 2: this would be a run of 8 episodes; choose fewer"):
+        ablate(over=grid, **world)
+    done = ablate(over=grid, **world, large=True)
+    assert [cell.run.total for cell in done.cells] == [4, 8]
+    assert ablate(over=grid, **world).cells[1].run.id == done.cells[1].run.id, "what is there is read"
+
+
 def test_finished_cells_are_read_and_new_ones_run(world: dict[str, Any]) -> None:
     events: list[RunEvent] = []
     first = ablate(over={"model": ["sim/asker"]}, **world)
@@ -66,6 +76,12 @@ def test_an_interrupted_cell_goes_on(world: dict[str, Any]) -> None:
         ({"model": "sim/eager"}, r"ablate: give 'model' a list of values"),
         ({"model": []}, r"ablate: give 'model' a list of values"),
         ({"max_episodes": [1, 2]}, r"ablate: 'max_episodes' changes how a run is carried out"),
+        ({"epochs": 3}, r"ablate: give 'epochs' a list of values, such as \[3, \.\.\.\]"),
+        ({"epochs": {1: 2}}, r"ablate: give 'epochs' a list of values"),
+        ({}, r"ablate: over={} varies nothing; give each field the values it takes, as in over={'epochs': \[1, 2\]}\.$"),
+        (["human"], r"ablate: over=\['human'\] varies nothing; give each field"),
+        ({3: [1]}, r"ablate: unknown field '3'\."),
+        ({"epochs": [1, 10**8]}, r"cell epochs=100000000: --epochs 100000000: this would be a run of 400,000,000 episodes; choose fewer"),
         ({"epochs": [1, 0]}, r"cell epochs=0: --epochs: 0 is too small"),
         ({"perturb": ["", "htp-500"]}, r"cell perturb=htp-500: --perturb htp-500: unknown perturbation 'htp-500'\. Did you mean 'http-500'\?"),
         ({"perturb": ["", "mask:tool=x"]}, r"cell perturb=mask:tool=x: --perturb mask:tool=x: no tool 'x'"),
@@ -73,7 +89,7 @@ def test_an_interrupted_cell_goes_on(world: dict[str, Any]) -> None:
         ({"temperature": [0.0], "judge": ["x"]}, r"cell temperature=0.0, judge=x: --judge: unknown judge 'x'"),
     ],
 )
-def test_what_is_wrong_is_said_before_anything_runs(world: dict[str, Any], over: dict[str, Any], message: str) -> None:
+def test_what_is_wrong_is_said_before_anything_runs(world: dict[str, Any], over: Any, message: str) -> None:
     with pytest.raises(PrerequisiteError, match=message):
         ablate(over=over, **world)
     assert not list(world["run_dir"].glob("*"))

@@ -50,6 +50,28 @@ def test_a_run_from_options_to_metrics(world: dict[str, Any]) -> None:
     assert (events[-1].finished, events[-1].waiting) == (4, 0)
 
 
+def test_a_run_of_very_many_episodes_is_refused_unless_it_is_meant(world: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(
+        PrerequisiteError, match=r"^--epochs 100000000: this would be a run of 400,000,000 episodes; choose fewer, or in Python"
+    ):
+        run(**world, epochs=10**8)
+    assert not list(world["run_dir"].glob("*"))
+    monkeypatch.setattr("talm_sim.runs.api.MANY", 4)
+    assert run(**world).total == 4
+    with pytest.raises(PrerequisiteError, match="this would be a run of 8 episodes"):
+        run(**world, epochs=2)
+    assert run(**world, epochs=2, large=True).total == 8
+
+
+def test_an_open_run_may_stand_for_its_name(world: dict[str, Any]) -> None:
+    stored = run(**world)
+    assert load_run(stored).path == stored.path
+    assert judge(stored).path == resume(stored).path == stored.path
+    for verb in (load_run, judge, resume):
+        with pytest.raises(PrerequisiteError, match=r"^3 is no run; give its name, its directory, or the StoredRun itself\.$"):
+            verb(3)  # type: ignore[arg-type]
+
+
 def test_rows_are_tidy(world: dict[str, Any]) -> None:
     pandas = pytest.importorskip("pandas")
     stored = run(**world, epochs=2)

@@ -50,7 +50,7 @@ def test_of_both_the_person_is_taken(world: dict[str, Any], monkeypatch: pytest.
     ("options", "words"),
     [
         ({"temperature": 0.5}, "with temperature 1.0 (not 0.5);"),
-        ({"human": "simulated", "seed": 4}, "with human none (not yes), seed 0 (not 4);"),
+        ({"human": "simulated", "seed": 4}, "without human, with seed 0 (not 4);"),
         ({"model_options": {"top_p": "0.9"}}, "with model-options none (not top_p=0.9);"),
         ({"perturb": ("http-500",)}, "with perturb none (not http-500);"),
     ],
@@ -68,6 +68,22 @@ def test_an_epoch_that_was_not_recorded_is_no_setting(world: dict[str, Any], mon
     record(world, monkeypatch)
     with pytest.raises(PrerequisiteError, match=r"epoch 2, was not recorded; add --live"):
         run(**world, models="replay", epochs=2)
+
+
+def test_a_model_of_which_nothing_is_recorded_is_named_with_those_of_which_something_is(
+    world: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record(world, monkeypatch)
+    with pytest.raises(
+        PrerequisiteError, match=r"^model 'openai/other': nothing of it is recorded in .*; recorded there: openai/small; add --live\.$"
+    ):
+        run(**{**world, "model": "openai/other"}, models="replay")
+
+
+def test_an_empty_directory_is_no_recording(world: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(PrerequisiteError, match=r"^--cassettes .*empty: nothing is recorded there; add --record"):
+        run(**{**world, "cassettes": tmp_path / "empty"})
 
 
 def test_a_prompt_file_differs_by_its_digest(world: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ def test_another_task_does_not_take_over_the_options_of_the_first() -> None:
     assert (changed.task.name, changed.options.mode, changed.config.seed) == ("when2call", "judge", 3)
     with pytest.raises(PrerequisiteError, match=r"^--human is an option of task talm, not of task when2call; leave it out, or choose --task"):
         configure(RunConfig(task="when2call"), {"human": "none"})
-    with pytest.raises(PrerequisiteError, match=r"^unknown task 'when2cal'\. Did you mean 'when2call'\?$"):
+    with pytest.raises(PrerequisiteError, match=r"^--task: unknown task 'when2cal'\. Did you mean 'when2call'\?$"):
         configure(None, {"task": "when2cal"})
 
 
@@ -169,6 +169,16 @@ def test_the_task_is_taken_from_the_highest_place(toml: Any, named: tuple[str | 
             {},
             r"c\.toml: mode is an option of task when2call, not of task talm; leave it out, or choose --task",
         ),
+        (
+            "max-episodes = 4\nmax_episodes = 5",
+            {},
+            {},
+            r"c\.toml: max_episodes is given twice, as 'max-episodes' and 'max_episodes'; leave one",
+        ),
+        ("[talm]\nturn_limit = 4\nturn-limit = 4", {}, {}, r"c\.toml: talm\.turn-limit is given twice, as 'turn_limit' and 'turn-limit'"),
+        ("[when2call]\nmodee = 'judge'", {}, {}, r"c\.toml: unknown key 'when2call\.modee'\. Did you mean 'mode'\?$"),
+        ("[when2call]\nseed = 1", {}, {}, r"c\.toml: unknown key 'when2call\.seed'\."),
+        ("split = ['perfect', 3]", {}, {}, r"c\.toml: split: 3 is no name; each of a list must be one, in quotes\.$"),
         ("", {"TALM_SIM_EPOCH": "1"}, {}, r"^unknown option 'TALM_SIM_EPOCH'\. Did you mean 'TALM_SIM_EPOCHS'\?$"),
         ("", {"TALM_SIM_MODE": "judge"}, {}, r"^TALM_SIM_MODE is an option of task when2call, not of task talm; leave it out"),
         ("", {"TALM_SIM_OPTIONS": "1"}, {}, r"^unknown option 'TALM_SIM_OPTIONS'"),
@@ -205,8 +215,32 @@ def test_names_that_are_not_the_programs_are_left_alone() -> None:
 
 def test_a_list_may_be_written_as_its_only_item(toml: Any) -> None:
     config = load_config(toml('judge = "reference"\n[talm]\nperturb = "mask:tool=x,p=0.5"\n'), {})
-    assert (config.judge, config.options["perturb"]) == (("reference",), ("mask:tool=x,p=0.5",))
+    assert (config.judge, job_of(config).options.perturb) == (("reference",), ("mask:tool=x,p=0.5",))
     assert load_config(None, {"TALM_SIM_JUDGE": "reference,llm", "TALM_SIM_PERTURB": "http-500,timeout"}).judge == ("reference", "llm")
+
+
+def test_a_list_may_be_given_as_its_only_item_in_python() -> None:
+    one = RunConfig(perturb="http-500", judge="reference", scenario="a", category="b", plugin="json")
+    many = RunConfig(perturb=["http-500"], judge=["reference"], scenario=["a"], category=["b"], plugin=["json"])
+    assert (one.judge, one.scenario, one.category, one.plugin) == (("reference",), ("a",), ("b",), ("json",))
+    assert job_of(one).options == job_of(many).options
+    assert configure(None, {"perturb": "http-500", "judge": "reference"}).options.perturb == ("http-500",)
+    with pytest.raises(PrerequisiteError, match=r"^--plugin no_such_module: cannot be imported"):
+        configure(None, {"plugin": "no_such_module"})
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"task": "talmm"}, r"^--task: unknown task 'talmm'\. Did you mean 'talm'\?$"),
+        ({"split": "perfct"}, r"^--split: unknown split 'perfct' of task talm\. Did you mean 'perfect'\?$"),
+        ({"mode": "judge"}, r"^--mode: is an option of task when2call, not of task talm; leave it out, or choose --task when2call\.$"),
+        ({"splitt": "perfect"}, r"^--splitt: unknown option of task talm\. Did you mean 'split'\?$"),
+    ],
+)
+def test_a_name_kept_unchecked_is_told_as_on_the_command_line(config: dict[str, Any], message: str) -> None:
+    with pytest.raises(PrerequisiteError, match=message):
+        configure(RunConfig(**config), {})
 
 
 def test_plugins_are_imported_wherever_they_are_named(toml: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from talm_sim.cli.sitting import Sitting
 from talm_sim.cli.text import clean, count, one_line
 from talm_sim.errors import PrerequisiteError, full_name
 from talm_sim.runs.database import connect_reader
-from talm_sim.runs.desk import AnswerStatus, Question, answer, last_given, near_open, withdraw
+from talm_sim.runs.desk import AnswerStatus, Question, answer, any_given, last_given, near_open, withdraw
 from talm_sim.runs.listing import unfinished_run, waiting_run
 from talm_sim.runs.load import StoredRun, load_run
 
@@ -131,8 +131,9 @@ def _answer_with_prompt(stored: StoredRun, episode: str, *, blind: bool, plain: 
     ):
 
         async def sit() -> None:
-            while await sitting.put_next() == "put":
-                pass
+            while (state := await sitting.put_next()) != "closed":
+                if state == "none" and not sitting.ask_again():
+                    break
 
         if not sitting.open():
             console.print("no question is open")
@@ -168,7 +169,9 @@ def _file(stored: StoredRun, question: Question, reply: Reply) -> None:
 
 def _take_back(stored: StoredRun) -> None:
     with closing(connect_reader(stored.path)) as conn:
-        given = last_given(conn)
+        given, any_at_all = last_given(conn), any_given(conn)
+    if not any_at_all:
+        raise PrerequisiteError(f"{stored.path}: there is no answer to take back: no question of this run was answered.")
     if given is None or not withdraw(stored.path, given.key):
         raise PrerequisiteError(f"{stored.path}: no answer can be taken back: every episode that was answered has gone on.")
     click.echo(f"{clean(given.key[0])}: taken back: {Reply(given.text, given.declined).shown}", err=True)

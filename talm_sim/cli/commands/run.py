@@ -35,7 +35,7 @@ def command(*, dry_run: bool, prices: Path | None, yes: bool, **options: Any) ->
     from talm_sim.runs.api import run
 
     with watching(config) as session:
-        stored = run(config, on_event=session.display, ask=session.ask, command=session.command)
+        stored = run(config, on_event=session.display, ask=session.ask, command=session.command, large=True)
     if session.interrupted:
         return INTERRUPTED
     runs = [stored, *(run_controls(stored) if config.controls else ())]

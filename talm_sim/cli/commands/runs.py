@@ -20,15 +20,19 @@ from talm_sim.cli.text import clean, one_line
 from talm_sim.errors import listed
 from talm_sim.runs.keeping import controls_of, delete_run, paired_with, rename_run
 from talm_sim.runs.listing import RunInfo, list_runs
+from talm_sim.runs.load import StoredRun
 from talm_sim.runs.manifest import base_of, beginning, find_run
 from talm_sim.types.figures import shown
 
 __all__ = ["command"]
 
-_CUT, _LEAST = ("Model", "Split", "Human"), 6
+_CUT, _LEAST = ("Split", "Model", "Human"), 6
 """Columns that are cut where the screen is narrow, and what is left of each."""
-_RESULT = 11
-"""Columns the result takes at least; it is the only one that may go on in the next line."""
+_AND = ", "
+_RATE = "rate"
+"""Key of what the result goes on with where it has room for it."""
+_RESULT = 22
+"""Columns that are kept for the result where it needs them; it is the only one that may go on in the next line."""
 _UNITS = (("d", 86400), ("h", 3600), ("min", 60), ("s", 1))
 
 
@@ -44,8 +48,8 @@ def command() -> None:
 def list_(run_dir: Path, as_json: bool) -> None:
     """List the runs of a directory, oldest first.
 
-    A run is called by as much of its name as no other begins with; its controls stand below it. The last column holds the first rate of its
-    table, over all groups, and what is not as it should be.
+    A run is called by as much of its name as no other begins with; its controls stand below it. The last column holds what is not as it
+    should be and, where it fits, the first rate of its table, over all groups.
     """
     infos = list_runs(run_dir)
     if as_json:
@@ -114,8 +118,9 @@ def _record(info: RunInfo) -> dict[str, Any]:
 
 
 def _row(info: RunInfo, names: Sequence[str]) -> dict[str, str]:
-    state = info.state.removeprefix("done").removeprefix(", ")
-    rate = "" if info.rate is None or info.rate.value is None else f"{info.rate.head} {shown(info.rate)}"
+    told = "unfinished" if info.waiting else "done"  # it is seen by what follows
+    state = info.state.removeprefix(told).removeprefix(_AND)
+    rate = "" if info.rate is None else _not_scored(info.path) if info.rate.value is None else f"{info.rate.head} {shown(info.rate)}"
     row = {
         "Run": _short(info.id, names),
         "When": _ago(info.created),
@@ -124,24 +129,37 @@ def _row(info: RunInfo, names: Sequence[str]) -> dict[str, str]:
         "Split": info.split,
         "Human": info.human,
         "Done": f"{info.finished}/{info.total}",
-        "Result": one_line(", ".join(filter(None, (rate, state))), 300),
+        "Result": one_line(state, 300),
+        _RATE: rate,
     }
     return {head: clean(value) for head, value in row.items()}
 
 
 def _table(rows: Sequence[Mapping[str, str]]) -> Table:
-    """One line a run; on a narrow screen what its name says as well is cut."""
-    widths = {head: max(len(head), *(cell_len(row[head]) for row in rows)) for head in rows[0]}
-    rest = stdout().width - len(widths) + 1 - _RESULT
-    while sum(widths.values()) - widths["Result"] > rest and max(widths[head] for head in _CUT) > _LEAST:
+    """One line a run; on a narrow screen what its name says as well is cut, and of a result that still does not fit the rate is left out."""
+    widths = {head: max(len(head), *(cell_len(row[head]) for row in rows)) for head in rows[0] if head != _RATE}
+    widths["Result"] = max(
+        widths["Result"], *(cell_len(row["Result"]) + cell_len(row[_RATE]) + len(_AND) * bool(row["Result"]) for row in rows)
+    )
+    rest = stdout().width - len(widths) + 1
+    while sum(widths.values()) - max(0, widths["Result"] - _RESULT) > rest and max(widths[head] for head in _CUT) > _LEAST:
         widths[max(_CUT, key=lambda head: widths[head])] -= 1
+    room = rest - sum(widths.values()) + widths["Result"]
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
     for head, width in widths.items():
         last = head == "Result"
         table.add_column(head, width=None if last else width, no_wrap=not last, overflow="ellipsis" if head in _CUT else "fold")
     for row in rows:
-        table.add_row(*(Text(value) for value in row.values()))
+        whole = _AND.join(filter(None, (row["Result"], row[_RATE])))
+        fitting = whole if cell_len(whole) <= room or not row["Result"] else row["Result"]
+        table.add_row(*(Text(fitting if head == "Result" else row[head]) for head in widths))
     return table
+
+
+def _not_scored(path: Path) -> str:
+    """How many episodes of a run without a rate count for none, and did not fail either: their model had no room for them."""
+    left = sum(number for end, number in StoredRun(path).terminations.items() if not end.completed and not end.failed)
+    return f"{left:,} not scored" if left else ""
 
 
 def _base(name: str, names: Sequence[str]) -> str:
