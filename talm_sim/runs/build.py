@@ -137,6 +137,9 @@ async def open_runner(built: Built, store: RunStore) -> AsyncIterator[Runner]:
         if saver is not None and built.opened.waits:
             await _reconcile(store, saver, runner.agent.graph)
         yield runner
+    if built.opened.waits and not store.paused():
+        for end in ("", "-wal", "-shm"):
+            (store.directory / f"{CHECKPOINTS}{end}").unlink(missing_ok=True)
 
 
 class Runner:

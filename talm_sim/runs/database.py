@@ -5,13 +5,14 @@ A run directory may come from a stranger: documents are JSON (never pickle), and
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 import zlib
 from pathlib import Path
 
 from talm_sim.errors import PrerequisiteError
 
-__all__ = ["DATABASE", "connect_owner", "connect_reader", "create_database", "pack", "unpack"]
+__all__ = ["DATABASE", "connect_owner", "connect_reader", "create_database", "fold", "pack", "unpack"]
 
 DATABASE = "run.db"
 """Name of the file below the run's directory."""
@@ -87,17 +88,30 @@ def create_database(directory: Path) -> sqlite3.Connection:
 def connect_owner(directory: Path) -> sqlite3.Connection:
     """Open a run's database for writing; transactions are begun explicitly.
 
-    A commit survives the death of the process. Synchronous NORMAL leaves out the flush per commit, so a power cut may lose the last
-    few episodes, never damage the file.
+    A commit survives the death of the process. Synchronous NORMAL leaves out the flush per commit; the writer flushes one commit in a few
+    seconds, so a power cut loses no more than those, and never damages the file.
 
     Raises:
         PrerequisiteError: The file cannot be written or is no run database.
     """
     conn = _connect(directory, "rw", writing=True)
+    with contextlib.suppress(sqlite3.OperationalError):  # somebody reads at this moment: then without a log, a little slower
+        conn.execute("PRAGMA journal_mode=WAL")
     conn.execute("PRAGMA synchronous=NORMAL")
     # Moving the log into the file flushes it, and on a busy disk every commit waits for that: 32 MB of log make it rare.
     conn.execute("PRAGMA wal_autocheckpoint=8000")
     return conn
+
+
+def fold(conn: sqlite3.Connection) -> None:
+    """Move the log into the file, so that the run is whole in it and can be copied and read anywhere.
+
+    Where somebody else has the file open, it is left for whoever writes next.
+    """
+    with contextlib.suppress(sqlite3.OperationalError):
+        conn.execute("PRAGMA busy_timeout=200")
+        conn.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        conn.execute("PRAGMA journal_mode=DELETE")
 
 
 def connect_reader(directory: Path) -> sqlite3.Connection:

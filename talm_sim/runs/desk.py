@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Collection, Generator, Iterable
-from contextlib import closing
+from collections.abc import Collection, Generator, Iterable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.runs import records
-from talm_sim.runs.database import connect_owner
+from talm_sim.runs.database import connect_owner, fold
 from talm_sim.runs.lease import owner_of
 from talm_sim.scenarios.missing import what_the_user_knows
 
@@ -280,7 +280,7 @@ def answer(
     """
     if not text.strip() and not declined:
         raise PrerequisiteError("the answer is empty: give a text, or say that you do not know or want to skip.")
-    with closing(connect_owner(path)) as conn:
+    with _writing(path) as conn:
         mine = [key for key in _open_keys(conn, episode_id) if attempt in (None, key[1]) and interrupt_id in (None, key[2])]
         if not mine:
             return _not_open(conn, path, (episode_id, attempt, interrupt_id))
@@ -305,13 +305,13 @@ def near_open(episode: str, waiting: Iterable[str]) -> str:
 
 def release(path: Path, key: Key) -> None:
     """Let a held answer go to its episode."""
-    with closing(connect_owner(path)) as conn:
+    with _writing(path) as conn:
         _mark(conn, key, _ASKED, was=_HELD)
 
 
 def withdraw(path: Path, key: Key) -> bool:
     """Take an answer back, so that its question is open again; False where its episode has gone on with it."""
-    with closing(connect_owner(path)) as conn:
+    with _writing(path) as conn:
         conn.execute("BEGIN IMMEDIATE")
         mine = conn.execute(f"SELECT 1 {_WITHDRAWABLE} AND a.episode_id = ? AND a.attempt = ? AND a.interrupt_id = ?", key).fetchone()
         if mine:
@@ -319,6 +319,16 @@ def withdraw(path: Path, key: Key) -> bool:
             _mark(conn, key, _ASKED)
         conn.execute("COMMIT")
         return mine is not None
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[sqlite3.Connection]:
+    """A run's queue, open for writing; where nobody runs the run, it is left whole in its file."""
+    with closing(connect_owner(path)) as conn:
+        yield conn
+        owner = owner_of(conn)
+        if owner is None or not owner.alive:
+            fold(conn)
 
 
 def _mark(conn: sqlite3.Connection, key: Key, state: int, *, was: int | None = None) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError
-from talm_sim.runs.database import connect_owner
+from talm_sim.runs.database import connect_owner, fold
 from talm_sim.runs.load import StoredRun
 from talm_sim.runs.manifest import create_run
 from talm_sim.runs.store import write_episode, write_verdict
@@ -83,4 +83,5 @@ def _write(run: PublishedRun, run_dir: Path, name: str, notes: dict[str, str], c
     if first is not None:
         with closing(connect_owner(path)) as conn:
             conn.execute("INSERT INTO meta VALUES ('first_measure', ?)", [first.model_dump_json()])
+            fold(conn)
     return path

@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from talm_sim.config import RunConfig, fault_of
 from talm_sim.digests import digest
 from talm_sim.errors import PrerequisiteError, did_you_mean, full_name
-from talm_sim.runs.database import DATABASE, create_database, pack
+from talm_sim.runs.database import DATABASE, create_database, fold, pack
 from talm_sim.types import Scenario, ToolSpec
 
 __all__ = [
@@ -311,6 +311,7 @@ def _write(
         if fill is not None:
             fill(conn)
         conn.execute("COMMIT")
+        fold(conn)
     (directory / MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8")
     for name in (DATABASE, MANIFEST):
         with (directory / name).open("rb") as file:

@@ -75,10 +75,9 @@ class RunStore:
 
     async def aclose(self) -> None:
         """Commit what is under way and give the run back; shielded from a second Ctrl-C."""
-        try:
-            await asyncio.shield(self._writer.close())
-        finally:
-            self.reader.close()
+        # First: the last connection that closes folds the log into the file, and one that only reads cannot.
+        self.reader.close()
+        await asyncio.shield(self._writer.close())
 
     # --- episodes ---------------------------------------------------------------------------------------------------------------------
 

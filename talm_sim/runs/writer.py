@@ -7,18 +7,22 @@ import contextlib
 import queue
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
 from talm_sim.errors import PrerequisiteError
+from talm_sim.runs.database import fold
 from talm_sim.runs.lease import Lease
 
-__all__ = ["Writer"]
+__all__ = ["FLUSH_SECONDS", "Writer"]
 
 Change = Callable[[sqlite3.Connection], None]
 _MOST_PER_COMMIT: Final = 256
 _BEAT_SECONDS: Final = 5.0
+FLUSH_SECONDS: Final = 5.0
+"""Seconds of work that a power cut may cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,7 @@ class Writer:
         self._entries: queue.SimpleQueue[_Entry | None] = queue.SimpleQueue()
         self._failure: BaseException | None = None
         self._connection = connection
+        self._flushed, self._flushing = time.monotonic(), False
         self._thread = threading.Thread(target=self._work, name="talm-sim-writer", daemon=True)
         self._thread.start()
 
@@ -74,6 +79,7 @@ class Writer:
                 self._apply(conn, entries)
             with contextlib.suppress(sqlite3.Error):
                 self._lease.release(conn)
+                fold(conn)
         finally:
             conn.close()
 
@@ -91,9 +97,20 @@ class Writer:
             return entries, True
         return entries, False
 
+    def _flush_now_and_then(self, conn: sqlite3.Connection) -> None:
+        """Let one commit in a few seconds be flushed to the disk, and with it all before: a power cut loses no more than those."""
+        now = time.monotonic()
+        due = now - self._flushed >= FLUSH_SECONDS
+        if due:
+            self._flushed = now
+        if due is not self._flushing:
+            self._flushing = due
+            conn.execute(f"PRAGMA synchronous={'FULL' if due else 'NORMAL'}")
+
     def _apply(self, conn: sqlite3.Connection, entries: list[_Entry]) -> None:
         if self._failure is None:
             try:
+                self._flush_now_and_then(conn)
                 conn.execute("BEGIN IMMEDIATE")
                 self._lease.renew(conn)
                 for entry in entries:
