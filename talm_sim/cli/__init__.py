@@ -7,6 +7,7 @@ or something the user must mend first; 130 interrupted.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from collections.abc import Sequence
 import click
 
 from talm_sim.cli.root import root
+from talm_sim.cli.streams import silence_stdout
 from talm_sim.cli.text import clean
 
 __all__ = ["main"]
@@ -21,6 +23,10 @@ __all__ = ["main"]
 PROGRAM = "talm-sim"
 COMPLETION = "_TALM_SIM_COMPLETE"
 """Environment variable by which a shell asks what completes a word."""
+
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""What a stream meets that takes no more; of a file that was named, whoever opened it tells."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -35,38 +41,45 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]
     if COMPLETION in os.environ:
         import talm_sim.cli.completing  # noqa: F401  # knows how bash is answered
+    if sys.stdout is None:
+        return _complain("standard output is closed; send it to a file, or to /dev/null.")
     try:
         code = root.main(args=None if arguments is None else list(arguments), prog_name=PROGRAM, standalone_mode=False)
         sys.stdout.flush()
     except click.exceptions.NoArgsIsHelpError as err:
         click.echo(err.ctx.get_help())  # what Click raises holds the page as an error's text
         code = 0
-    except click.ClickException as err:
-        return _complain(err.format_message())
-    except (click.Abort, KeyboardInterrupt):
-        return 130
-    except BrokenPipeError:
-        return _after_closed_pipe()
-    except SystemExit as end:
-        # Click answers a closed pipe with exit 1, which here would mean failed episodes; shell completion ends so, too.
-        return _after_closed_pipe() if end.code == 1 else int(end.code or 0)
-    except Exception as err:
-        from talm_sim.errors import PrerequisiteError
-
-        if not isinstance(err, PrerequisiteError):
-            raise
-        return _complain(str(err))
+    except BaseException as err:
+        code = _ended(err)
     return code if isinstance(code, int) else 0
+
+
+def _ended(err: BaseException) -> int:
+    """The exit code of a command that did not end by itself; a bug is raised."""
+    from talm_sim.errors import PrerequisiteError
+
+    code = 0
+    if isinstance(err, click.ClickException):
+        code = _complain(err.format_message())
+    elif isinstance(err, click.Abort | KeyboardInterrupt):
+        code = 130
+    elif isinstance(err, SystemExit) and err.code != 1:
+        code = int(err.code or 0)
+    elif isinstance(err, BrokenPipeError | SystemExit):
+        # A reader that has seen enough, such as `head`, is no fault. Click answers it with exit 1, which here would mean failed episodes.
+        silence_stdout()
+    elif isinstance(err, OSError) and err.errno in _NO_ROOM and err.filename is None:
+        silence_stdout()
+        code = _complain(f"the output cannot be written: {err.strerror}.")
+    elif isinstance(err, PrerequisiteError):
+        code = _complain(str(err))
+    else:
+        raise err
+    return code
 
 
 def _complain(message: str) -> int:
     """Print one line and return the exit code of a usage error; the message may quote a file or a server."""
-    click.echo(f"{PROGRAM}: error: {' '.join(clean(message).split())}", err=True)
+    with contextlib.suppress(OSError):
+        click.echo(f"{PROGRAM}: error: {' '.join(clean(message).split())}", err=True)
     return 2
-
-
-def _after_closed_pipe() -> int:
-    """Let nothing more be written to a pipe whose reader has gone, the interpreter's last flush included."""
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0

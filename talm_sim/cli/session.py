@@ -17,6 +17,7 @@ from talm_sim.cli.layout import Block
 from talm_sim.cli.logs import logging_to
 from talm_sim.cli.progress import Display, JsonDisplay, open_display
 from talm_sim.cli.responder import TerminalResponder
+from talm_sim.cli.streams import silence_stdout
 from talm_sim.cli.table import print_table
 from talm_sim.cli.text import clean, count, one_line
 from talm_sim.config import RunConfig
@@ -68,15 +69,29 @@ def watching(config: RunConfig, again: str = "") -> Iterator[Session]:
             stack.enter_context(display)
             stack.enter_context(closing(session.ask))
             yield session
+    except BrokenPipeError:
+        silence_stdout()
+        where = f"{_done(display)}, all kept; " if display.started else ""
+        again = again or _resume(display)
+        raise PrerequisiteError(
+            f"nobody reads the output any more; {where}{f'continue with: {again}' if again else 'nothing had begun'}"
+        ) from None
     except KeyboardInterrupt:
         session.interrupted = True
-        if display.started and not again:
-            again = shlex.join(["talm-sim", "resume", short_name(Path(display.started.path))])
-        done = f"{display.finished:,} of {count(display.started.total, 'episode')} finished" if display.started else ""
-        kept = ", ".join(filter(None, (done, session.ask.counts())))
+        again = again or _resume(display)
+        kept = ", ".join(filter(None, (_done(display), session.ask.counts())))
         click.echo(f"\ninterrupted: {kept}; all of it is kept." if kept else "\ninterrupted: nothing had begun", err=True)
         if again:
             click.echo(f"Continue with: {again}", err=True)
+
+
+def _done(display: Display) -> str:
+    return f"{display.finished:,} of {count(display.started.total, 'episode')} finished" if display.started else ""
+
+
+def _resume(display: Display) -> str:
+    """The command that goes on with the run on display; empty where none had begun."""
+    return shlex.join(["talm-sim", "resume", short_name(Path(display.started.path))]) if display.started else ""
 
 
 def talk_of(overrides: Mapping[str, Any]) -> RunConfig:

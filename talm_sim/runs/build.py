@@ -168,7 +168,12 @@ class Runner:
     ) -> Episode | Waiting:
         """Run an episode; with `resume` (answers by interrupt id) and `state` (`Waiting.state`), go on with one."""
         players = self._open(scenario, epoch)
-        result = await run_episode(self.agent, scenario, epoch=epoch, attempt=attempt, players=players, resume=resume, state=state)
+        try:
+            result = await run_episode(self.agent, scenario, epoch=epoch, attempt=attempt, players=players, resume=resume, state=state)
+        except sqlite3.OperationalError as err:
+            raise PrerequisiteError(
+                f"{CHECKPOINTS}: cannot be written ({err}); free space or mend its permissions, then resume the run."
+            ) from None
         return await self._finish(players, scenario, epoch, result)
 
     def _open(self, scenario: Scenario, epoch: int) -> Players:

@@ -325,7 +325,10 @@ def withdraw(path: Path, key: Key) -> bool:
 def _writing(path: Path) -> Iterator[sqlite3.Connection]:
     """A run's queue, open for writing; where nobody runs the run, it is left whole in its file."""
     with closing(connect_owner(path)) as conn:
-        yield conn
+        try:
+            yield conn
+        except sqlite3.OperationalError as err:
+            raise PrerequisiteError(f"{path}: cannot be written ({err}); nothing was changed; free space or mend its permissions.") from None
         owner = owner_of(conn)
         if owner is None or not owner.alive:
             fold(conn)

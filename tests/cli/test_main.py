@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import shlex
 import statistics
 import subprocess
 import sys
@@ -197,3 +198,42 @@ def test_a_closed_pipe_is_quiet(arguments: list[str]) -> None:
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout == "0\n"
     assert "Error" not in done.stderr
+
+
+SHORT = ("run", "--split", "perfect", "--limit", "3", "--model", "sim/oracle")
+
+
+@pytest.mark.parametrize(
+    "arguments", [("tasks", "list"), ("report", "r", "--json"), ("report", "r"), ("show", "r"), (*SHORT, "--display", "json")]
+)
+@pytest.mark.parametrize("closed", ["full", "none"])
+def test_output_that_takes_nothing_is_a_line(tmp_path: Path, arguments: tuple[str, ...], closed: str) -> None:
+    environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    assert program(*SHORT, "--run-id", "r", "--display", "none", cwd=tmp_path, env=environ).returncode == 0
+    command = [sys.executable, "-m", "talm_sim", *arguments]
+    line = shlex.join(command) + (" > /dev/full" if closed == "full" else " >&-")
+    done = subprocess.run(["bash", "-c", line], cwd=tmp_path, env=environ, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    told = [one for one in done.stderr.splitlines() if one.startswith("talm-sim: error: ")]
+    assert (done.returncode, len(told)) == (2, 1), done.stderr
+    assert "Traceback" not in done.stderr and "Exception ignored" not in done.stderr
+
+
+def test_a_run_whose_reader_went_says_what_is_left(tmp_path: Path) -> None:
+    environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    line = shlex.join([sys.executable, "-m", "talm_sim", "run", "--split", "underspecified", "--display", "json", "--max-episodes", "2"])
+    done = subprocess.run(
+        ["bash", "-c", f"{line} | head -3; exit ${{PIPESTATUS[0]}}"],
+        cwd=tmp_path,
+        env=environ,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert len(done.stdout.splitlines()) == 3
+    assert (
+        "nobody reads the output any more; " in done.stderr
+        and " of 72 episodes finished, all kept; continue with: talm-sim resume 2" in done.stderr
+    )
+    assert "Traceback" not in done.stderr
