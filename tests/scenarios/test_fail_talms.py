@@ -243,9 +243,11 @@ def test_the_published_outputs_give_the_papers_tables(outputs: dict[str, Publish
         pytest.skip("nobody is asked there: Table 2 repeats Table 1")
     found, there = summary(outputs[run], group), published("fail-talms", table)
     values = {one.head: one.value for one in found.measures}
-    # The paper prints no skips for replaceable tools and their average.
+    # The paper's averages are those of its rounded halves: .28 of .11 and .44, where the outputs themselves give .274.
+    halves = 0.005 if group == "unavailable" else 0.0
+    # It prints no skips for replaceable tools and their average.
     for column, value in there.row(model, GROUPS[group]).values.items():
-        assert value is None or values[column] == pytest.approx(value, abs=0.00501), column
+        assert value is None or values[column] == pytest.approx(value, abs=0.00501 + halves), column
 
 
 @pytest.mark.bench_data
