@@ -13,6 +13,7 @@ __all__ = [
     "ProviderError",
     "RefusedError",
     "ToolError",
+    "ToolsGoneError",
     "did_you_mean",
     "full_name",
     "listed",
@@ -40,6 +41,10 @@ class PrerequisiteError(Exception):
 
 class RefusedError(PrerequisiteError):
     """A model's server turned requests away before it had answered any: a wrong key, name or address, which no further request mends."""
+
+
+class ToolsGoneError(PrerequisiteError):
+    """The tool service died, was started again, and is gone for good."""
 
 
 class OptionError(PrerequisiteError, ValueError):

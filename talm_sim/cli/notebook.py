@@ -10,8 +10,8 @@ from types import TracebackType
 from typing import Any
 
 from talm_sim.cli.console import stderr
-from talm_sim.cli.progress import Display, closing, open_display, opening
-from talm_sim.runs.events import JudgeProgress, OnEvent, RunEvent, RunFinished, RunStarted, ignore_events
+from talm_sim.cli.progress import Display, closing, open_display, opening, restarted
+from talm_sim.runs.events import JudgeProgress, OnEvent, RunEvent, RunFinished, RunStarted, ToolsRestarted, ignore_events
 
 __all__ = ["NotebookDisplay", "in_notebook", "progress"]
 
@@ -56,6 +56,8 @@ class NotebookDisplay(Display):
             case RunStarted():
                 self._kept += [*self.live_notice(event), opening(event)]
                 self._judging = ""
+            case ToolsRestarted():
+                self._kept.append(restarted(event))
             case JudgeProgress():
                 self._judging = f"judge {event.judge} {event.done:,}/{event.total:,}"
             case RunFinished():

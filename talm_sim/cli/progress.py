@@ -17,9 +17,18 @@ from rich.text import Text
 
 from talm_sim.cli.tally import Tally
 from talm_sim.cli.text import clean, count, one_line
-from talm_sim.runs.events import EpisodeFinished, EpisodeWaiting, JudgeProgress, RequestRetried, RunEvent, RunFinished, RunStarted
+from talm_sim.runs.events import (
+    EpisodeFinished,
+    EpisodeWaiting,
+    JudgeProgress,
+    RequestRetried,
+    RunEvent,
+    RunFinished,
+    RunStarted,
+    ToolsRestarted,
+)
 
-__all__ = ["Display", "FullDisplay", "JsonDisplay", "PlainDisplay", "closing", "open_display", "opening"]
+__all__ = ["Display", "FullDisplay", "JsonDisplay", "PlainDisplay", "closing", "open_display", "opening", "restarted"]
 
 _LIVE = ("live", "record")
 _SILENCE_S = 30.0
@@ -27,7 +36,7 @@ _SILENCE_S = 30.0
 
 
 class Display:
-    """Shows nothing but what nobody may miss: that requests leave the machine. Base of the others.
+    """Shows nothing but what nobody may miss: that requests leave the machine, that tools died. Base of the others.
 
     Attributes:
         started: The run, once it has begun.
@@ -60,6 +69,8 @@ class Display:
         """Show an event."""
         if isinstance(event, RunStarted):
             self.announce_live(event)
+        elif isinstance(event, ToolsRestarted):
+            self.console.print(restarted(event), style="bold yellow", soft_wrap=True)
 
     def announce_live(self, event: RunStarted) -> None:
         """Say that requests go to a provider, before the first one does."""
@@ -274,6 +285,11 @@ def opening(event: RunStarted) -> str:
         f"{one_line(event.run_id)}: {count(event.total, 'episode')}{before}{waiting}; "
         f"{one_line(event.model)} ({event.models}), tools {event.tools}, human {event.human}"
     )
+
+
+def restarted(event: ToolsRestarted) -> str:
+    """What became of the tools, in a line."""
+    return f"the tool service died ({event.reason}): started again, once for this command; calls in flight are sent again"
 
 
 def closing(event: RunFinished) -> str:

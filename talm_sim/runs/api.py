@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from talm_sim.config import RunConfig, Scope
-from talm_sim.errors import PrerequisiteError, RefusedError, did_you_mean
+from talm_sim.errors import PrerequisiteError, RefusedError, ToolsGoneError, did_you_mean
 from talm_sim.models.registry import in_process
 from talm_sim.plugins import load_plugins
 from talm_sim.runs.batch import Ask, BatchCounts, run_batch
 from talm_sim.runs.build import Built, build, open_runner, plan
 from talm_sim.runs.desk import BLIND
-from talm_sim.runs.events import OnEvent, RunFinished, RunStarted, ignore_events, listening, telling_retries
+from talm_sim.runs.events import OnEvent, RunFinished, RunStarted, ignore_events, listening, telling_troubles
 from talm_sim.runs.extensions import brought, check_brought
 from talm_sim.runs.judging import Grader, check_judges, judge_names, judge_run, open_grader
 from talm_sim.runs.load import StoredRun, load_run
@@ -231,7 +231,7 @@ async def judge_async(
         async with Shared() as shared:
             grader = await open_grader(job.having(run_id=str(stored.path)), stored.scenarios(), shared)
             async with RunStore.open(stored.path) as store:
-                with telling_retries(listen):
+                with telling_troubles(listen):
                     await _judge(stored, store, job, grader, listen)
     return stored
 
@@ -248,7 +248,7 @@ async def _judge(stored: StoredRun, store: RunStore, job: Job[Any], grader: Grad
 async def _session(
     stored: StoredRun, built: Built, failed: Collection[Termination] = (), *, on_event: OnEvent, ask: Ask | None, wait: bool
 ) -> StoredRun:
-    """One stretch of a run in this process: episodes, then judges. One that is refused ends, and says how to go on with it.
+    """One stretch of a run in this process: episodes, then judges. Where a server refuses, or the tools are gone, it says how to go on.
 
     Args:
         stored: The run.
@@ -259,9 +259,9 @@ async def _session(
         wait: As of `run`.
     """
     try:
-        with telling_retries(on_event):
+        with telling_troubles(on_event):
             return await _carried_out(stored, built, failed, on_event=on_event, ask=ask, wait=wait)
-    except RefusedError as err:
+    except (RefusedError, ToolsGoneError) as err:
         raise PrerequisiteError(f"{err} The run is kept; go on with: talm-sim resume {shlex.quote(str(stored.path))}") from None
 
 

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
 from talm_sim.models.retries import Retry, on_retry
+from talm_sim.tools_env.restarts import on_restart
 from talm_sim.types import Termination
 
 __all__ = [
@@ -19,10 +20,11 @@ __all__ = [
     "RunEvent",
     "RunFinished",
     "RunStarted",
+    "ToolsRestarted",
     "ignore_events",
     "listening",
     "show_progress_with",
-    "telling_retries",
+    "telling_troubles",
 ]
 
 
@@ -94,6 +96,14 @@ class RequestRetried:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolsRestarted:
+    """The tool service died and was started again; the calls it had not answered are sent again."""
+
+    reason: str
+    """How it ended."""
+
+
+@dataclass(frozen=True, slots=True)
 class JudgeProgress:
     """A judge has said what it thinks of one more episode."""
 
@@ -116,7 +126,7 @@ class RunFinished:
     elapsed_s: float
 
 
-RunEvent = RunStarted | EpisodeStarted | EpisodeWaiting | EpisodeFinished | RequestRetried | JudgeProgress | RunFinished
+RunEvent = RunStarted | EpisodeStarted | EpisodeWaiting | EpisodeFinished | RequestRetried | ToolsRestarted | JudgeProgress | RunFinished
 OnEvent = Callable[[RunEvent], None]
 
 
@@ -155,14 +165,15 @@ def listening(on_event: OnEvent | None, progress: bool | None) -> Iterator[OnEve
 
 
 @contextmanager
-def telling_retries(on_event: OnEvent) -> Iterator[None]:
-    """Tell of the retries of whatever is asked within, as events."""
+def telling_troubles(on_event: OnEvent) -> Iterator[None]:
+    """Tell, as events, of the requests that whatever is asked within sends again, and of tools that died under it."""
 
-    def tell(retry: Retry) -> None:
+    def retried(retry: Retry) -> None:
         on_event(RequestRetried(retry.model, retry.reason, retry.wait_s, retry.number))
 
-    token = on_retry.set(tell)
+    retries, restarts = on_retry.set(retried), on_restart.set(lambda reason: on_event(ToolsRestarted(reason)))
     try:
         yield
     finally:
-        on_retry.reset(token)
+        on_restart.reset(restarts)
+        on_retry.reset(retries)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from talm_sim.models.base import Model
+    from talm_sim.tools_env.service.process import ToolService
     from talm_sim.types import ToolSpec
 
 __all__ = ["Shared", "Tools"]
@@ -87,22 +88,26 @@ class Shared:
         key = f"tools {config.tools} {config.max_episodes} {config.cassettes}"
         async with self._opening_tools:  # a service takes a while to start, and another run may ask meanwhile
             if key not in self._opened:
-                specs, base_url = await self._service() if live else (self.library(config.cassettes).tool_specs(), None)
+                if live:
+                    service, specs = await self._service()
+                    client = ToolClient(service.base_url, connections=config.max_episodes, recover=service.recover)
+                else:
+                    specs, client = self.library(config.cassettes).tool_specs(), ToolClient()
                 if config.tools is Traffic.RECORD:
                     self.library(config.cassettes).save_tool_specs(specs)
-                client = ToolClient(base_url, connections=config.max_episodes)
                 self._stack.callback(client.close)
                 self._opened[key] = Tools(specs, client)
         found: Tools = self._opened[key]
         return found
 
-    async def _service(self) -> tuple[Mapping[str, ToolSpec], str]:
+    async def _service(self) -> tuple[ToolService, Mapping[str, ToolSpec]]:
         from talm_sim.tools_env.service.process import ToolService  # not at the top: a replay imports no tool service
 
         if "service" not in self._opened:
-            self._opened["service"] = await self._stack.enter_async_context(ToolService())
-        service: ToolService = self._opened["service"]
-        return service.specs(), service.base_url
+            service = await self._stack.enter_async_context(ToolService())
+            self._opened["service"] = service, await asyncio.to_thread(service.specs)
+        found: tuple[ToolService, Mapping[str, ToolSpec]] = self._opened["service"]
+        return found
 
     @staticmethod
     def single_steps(config: RunConfig, model: Model) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -14,12 +14,16 @@ from requests.adapters import HTTPAdapter
 
 from talm_sim.errors import ProviderError
 from talm_sim.recordings import HttpRequest, HttpResponse, Player
+from talm_sim.tools_env.restarts import Recovered, on_restart
 from talm_sim.types import Origin, ToolSpec
 
 __all__ = ["LOGICAL_HOST", "ToolClient", "build_request"]
 
 LOGICAL_HOST = "http://tools.invalid"
 """Stands for whatever base address the tools have, so recordings fit every port."""
+
+_BROKEN = (requests.ConnectionError, requests.exceptions.ChunkedEncodingError)
+"""What a call meets whose server cannot be reached, or goes away before it has answered to the end."""
 
 
 def build_request(spec: ToolSpec, arguments: Mapping[str, Any]) -> HttpRequest:
@@ -54,11 +58,20 @@ class ToolClient:
         base_url: Address of the live tools; None where every call is replayed.
         connections: Live requests in flight.
         timeout: Seconds one live request may take.
+        recover: Told an address that does not answer, says where to send a reading call again; None: it is not sent again.
     """
 
-    def __init__(self, base_url: str | None = None, *, connections: int = 16, timeout: float = 30.0) -> None:
+    def __init__(
+        self,
+        base_url: str | None = None,
+        *,
+        connections: int = 16,
+        timeout: float = 30.0,
+        recover: Callable[[str], Recovered] | None = None,
+    ) -> None:
         self.base_url = base_url
         self._timeout = timeout
+        self._recover = recover
         self._executor: ThreadPoolExecutor | None = None
         self._session: requests.Session | None = None
         if base_url is not None:
@@ -76,32 +89,48 @@ class ToolClient:
 
         Raises:
             CassetteMissError: In replay, the request was not recorded.
-            ProviderError: The live tools cannot be reached.
+            ProviderError: The live tools cannot be reached, or broke the connection of a call that must not be made twice.
+            ToolsGoneError: They died, and do so again.
             requests.Timeout: The live tool did not answer in time.
         """
         if player is not None:
             recorded = player.lookup(request)
             if recorded is not None:
                 return recorded, Origin.RECORDED
-        response = await asyncio.get_running_loop().run_in_executor(self._executor, self._send_live, request)
+        response = await self._live(request)
         if player is not None:
             player.record(request, response)
         return response, Origin.LIVE
 
-    def _send_live(self, request: HttpRequest) -> HttpResponse:
-        if self._session is None or self.base_url is None:
+    async def _live(self, request: HttpRequest) -> HttpResponse:
+        if self.base_url is None:
             raise ProviderError("No live tools: this run was started without a tool service.")
-        url = self.base_url.rstrip("/") + request.url.removeprefix(LOGICAL_HOST)
+        run = asyncio.get_running_loop().run_in_executor
+        while True:
+            address = self.base_url
+            try:
+                return await run(self._executor, self._send_live, request, address)
+            except _BROKEN as err:
+                failure = f"The tool service does not answer: {type(err).__name__}."
+            if self._recover is not None:
+                found = await run(self._executor, self._recover, address)
+                self.base_url = found.address
+                if found.died and (tell := on_restart.get()) is not None:
+                    tell(found.died)
+            if request.method != "GET":
+                raise ProviderError("The tool service broke the connection.")
+            if self.base_url == address:
+                raise ProviderError(failure)
+
+    def _send_live(self, request: HttpRequest, address: str) -> HttpResponse:
+        url = address.rstrip("/") + request.url.removeprefix(LOGICAL_HOST)
         try:
             answer = self._request(request, url)
-        except requests.ConnectionError:
+        except _BROKEN:
             # A server may close an idle connection just as it is taken from the pool: a reading call is safe to send again.
             if request.method != "GET":
-                raise ProviderError("The tool service broke the connection.") from None
-            try:
-                answer = self._request(request, url)
-            except requests.ConnectionError as err:
-                raise ProviderError(f"The tool service does not answer: {type(err).__name__}.") from None
+                raise
+            answer = self._request(request, url)
         return HttpResponse(answer.status_code, answer.reason, tuple(answer.headers.items()), answer.content)
 
     def _request(self, request: HttpRequest, url: str) -> requests.Response:

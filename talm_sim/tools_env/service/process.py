@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import queue
+import signal
 import subprocess
 import sys
 import tempfile
@@ -16,7 +17,8 @@ from typing import IO, Self
 
 import requests
 
-from talm_sim.errors import PrerequisiteError
+from talm_sim.errors import PrerequisiteError, ToolsGoneError
+from talm_sim.tools_env.restarts import Recovered
 from talm_sim.tools_env.service import HEALTH_PATH
 from talm_sim.tools_env.service.specs import specs_from_openapi
 from talm_sim.types import ToolSpec
@@ -25,12 +27,15 @@ __all__ = ["ToolService"]
 
 START_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 5.0
+DEATH_S = 5.0
+"""Seconds between the first connection that breaks and the end of the process: one that is told to end closes its doors first."""
 
 
 class ToolService:
     """Runs the tool service beside this process, for as long as a `with` or `async with` block lasts.
 
-    The child's standard input is a pipe held here: when this process dies, however it dies, the pipe closes and the child stops.
+    The child's standard input is a pipe held here: when this process dies, however it dies, the pipe closes and the child stops. A child that
+    died is started again by `recover`, once.
 
     Args:
         port: Port on loopback; 0 takes a free one.
@@ -41,6 +46,9 @@ class ToolService:
         self._process: subprocess.Popen[str] | None = None
         self._errors: IO[str] | None = None
         self._base_url = ""
+        self._lock = threading.RLock()
+        """Held while the child is exchanged: calls that broke ask for a new one in several threads."""
+        self._deaths = 0
 
     @property
     def base_url(self) -> str:
@@ -64,6 +72,40 @@ class ToolService:
         Raises:
             PrerequisiteError: The port is busy, or the service does not start; the message holds its own reason.
         """
+        with self._lock:
+            self._deaths = 0
+            self._spawn()
+        return self
+
+    def recover(self, address: str) -> Recovered:
+        """Say where to send a call again whose connection to `address` broke. A service whose process died is started again, once.
+
+        One that lives, be it slow or stopped, is left alone.
+
+        Raises:
+            ToolsGoneError: It died for the second time, or does not start again.
+        """
+        process = self._process
+        if process is not None and address == self._base_url:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(DEATH_S)
+        with self._lock:
+            if self._process is None:
+                raise ToolsGoneError("the tool service was stopped.")
+            if address != self._base_url or self._process.poll() is None:
+                return Recovered(self._base_url)
+            self._deaths += 1
+            how = _end_of(self._process.returncode)
+            if self._deaths > 1:
+                raise ToolsGoneError(f"the tool service died twice, the second time {how}: see what ends it, such as a lack of memory.")
+            self._put_down()
+            try:
+                self._spawn()
+            except PrerequisiteError as err:
+                raise ToolsGoneError(f"the tool service died ({how}) and does not start again: {err}") from None
+            return Recovered(self._base_url, how)
+
+    def _spawn(self) -> None:
         self._errors = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - closed by stop()
         self._process = subprocess.Popen(
             # -P: a file in the working directory must not stand in for a module. What this process can import, the child can, too.
@@ -80,12 +122,15 @@ class ToolService:
             self._base_url = self._await_address(self._process)
             self._check_health()
         except BaseException:
-            self.stop()
+            self._put_down()
             raise
-        return self
 
     def stop(self) -> None:
         """Stop the service; a service that is not running is left as it is."""
+        with self._lock:
+            self._put_down()
+
+    def _put_down(self) -> None:
         process, self._process, self._base_url = self._process, None, ""
         if process is not None:
             assert process.stdin is not None and process.stdout is not None
@@ -103,12 +148,19 @@ class ToolService:
             self._errors = None
 
     def specs(self) -> dict[str, ToolSpec]:
-        """Specs of every tool, read from the running service's OpenAPI document."""
-        with requests.Session() as session:
-            session.trust_env = False
-            answer = session.get(f"{self.base_url}/openapi.json", timeout=START_TIMEOUT_S)
-            answer.raise_for_status()
-            return specs_from_openapi(answer.json())
+        """Specs of every tool, read from the running service's OpenAPI document.
+
+        Raises:
+            PrerequisiteError: It does not answer.
+        """
+        try:
+            with requests.Session() as session:
+                session.trust_env = False
+                answer = session.get(f"{self.base_url}/openapi.json", timeout=START_TIMEOUT_S)
+                answer.raise_for_status()
+                return specs_from_openapi(answer.json())
+        except requests.RequestException as err:
+            raise PrerequisiteError(f"the tool service started, but then did not answer: {type(err).__name__}; try again.") from None
 
     def _await_address(self, process: subprocess.Popen[str]) -> str:
         """Read the one line the child prints when it takes calls."""
@@ -139,6 +191,9 @@ class ToolService:
                     session.get(self._base_url + HEALTH_PATH, timeout=STOP_TIMEOUT_S).raise_for_status()
                     return
             except requests.RequestException as err:
+                assert self._process is not None
+                if self._process.poll() is not None:
+                    raise PrerequisiteError(f"tool service: {self._last_error()}") from None
                 if time.monotonic() > deadline:
                     raise PrerequisiteError(
                         f"the tool service started, but does not answer at {self._base_url}: {type(err).__name__}."
@@ -156,3 +211,12 @@ class ToolService:
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         await asyncio.to_thread(self.stop)
+
+
+def _end_of(code: int) -> str:
+    """How a process ended, by its return code.
+
+    >>> _end_of(-9), _end_of(1)
+    ('killed by SIGKILL', 'with exit code 1')
+    """
+    return f"with exit code {code}" if code >= 0 else f"killed by {signal.Signals(-code).name}"
