@@ -1,6 +1,6 @@
 # `make help` lists the targets: each says after two hashes what it does.
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint types scenarios test-local test-browser bench build
+.PHONY: help setup run test lint types scenarios test-local test-browser bench campaign build
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -36,6 +36,9 @@ test-browser: ## Look at the report page in a real browser (the browser comes wi
 
 bench: setup ## Measure what the machinery costs an episode
 	@$(BIN)/python benchmarks/overhead.py
+
+campaign: setup ## Attack the program: kills, damages, hostile servers, secrets ... (make campaign ARGS='kills --short')
+	@$(BIN)/python -m campaign $(ARGS)
 
 build: setup ## Build the wheel into dist/
 	@$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
