@@ -1,7 +1,7 @@
 """The command line: the only room that prints.
 
 Data goes to standard output, talk to standard error. Exit codes: 0 done; 1 finished, but episodes failed or a check found something; 2 usage,
-or something the user must mend first; 130 interrupted.
+or something the user must mend first; 130 interrupted (143 by SIGTERM, 129 by SIGHUP).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Sequence
 import click
 
 from talm_sim.cli.root import root
+from talm_sim.cli.signals import as_ctrl_c
 from talm_sim.cli.streams import silence_stdout
 from talm_sim.cli.text import clean
 
@@ -43,15 +44,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         import talm_sim.cli.completing  # noqa: F401  # knows how bash is answered
     if sys.stdout is None:
         return _complain("standard output is closed; send it to a file, or to /dev/null.")
-    try:
-        code = root.main(args=None if arguments is None else list(arguments), prog_name=PROGRAM, standalone_mode=False)
-        sys.stdout.flush()
-    except click.exceptions.NoArgsIsHelpError as err:
-        click.echo(err.ctx.get_help())  # what Click raises holds the page as an error's text
-        code = 0
-    except BaseException as err:
-        code = _ended(err)
-    return code if isinstance(code, int) else 0
+    with as_ctrl_c() as ending:
+        try:
+            code = root.main(args=None if arguments is None else list(arguments), prog_name=PROGRAM, standalone_mode=False)
+            sys.stdout.flush()
+        except click.exceptions.NoArgsIsHelpError as err:
+            click.echo(err.ctx.get_help())  # what Click raises holds the page as an error's text
+            code = 0
+        except BaseException as err:
+            # Where the terminal has gone with the signal, nothing can be told there.
+            gone = bool(ending.number) and isinstance(err, OSError)
+            code = _ended(KeyboardInterrupt() if gone else err)
+        return ending.code(code) if isinstance(code, int) else 0
 
 
 def _ended(err: BaseException) -> int:

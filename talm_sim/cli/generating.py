@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,8 @@ def generate_session(options: GenerateOptions) -> dict[str, Any]:
         with _progress(console) as on_progress:
             return asyncio.run(generate_items(options, command=command_line(), on_live=announce, on_progress=on_progress))
     except KeyboardInterrupt:
-        click.echo(f"interrupted; what was finished is kept in {options.out}, and the same command goes on", err=True)
+        with suppress(OSError):  # the terminal may have gone
+            click.echo(f"interrupted; what was finished is kept in {options.out}, and the same command goes on", err=True)
         raise
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +52,7 @@ class Session:
 
 @contextmanager
 def watching(config: RunConfig, again: str = "") -> Iterator[Session]:
-    """Show the progress of the work done within. Ctrl-C ends it with the line to go on printed, and is told by `interrupted`.
+    """Show the progress of the work done within. Ctrl-C (or SIGTERM or SIGHUP) ends it with the line to go on printed; see `interrupted`.
 
     Args:
         config: How to show it: `display`, `quiet` and `log_level`.
@@ -80,9 +80,9 @@ def watching(config: RunConfig, again: str = "") -> Iterator[Session]:
         session.interrupted = True
         again = again or _resume(display)
         kept = ", ".join(filter(None, (_done(display), session.ask.counts())))
-        click.echo(f"\ninterrupted: {kept}; all of it is kept." if kept else "\ninterrupted: nothing had begun", err=True)
-        if again:
-            click.echo(f"Continue with: {again}", err=True)
+        said = f"\ninterrupted: {kept}; all of it is kept." if kept else "\ninterrupted: nothing had begun"
+        with suppress(OSError):  # the terminal may have gone
+            click.echo(f"{said}\nContinue with: {again}" if again else said, err=True)
 
 
 def _done(display: Display) -> str:

@@ -1,0 +1,56 @@
+"""SIGTERM and SIGHUP end a command as Ctrl-C does: in order, with all kept and the line that says how to go on."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+__all__ = ["Ending", "as_ctrl_c"]
+
+_INTERRUPTED = 130
+
+
+class Ending:
+    """What has told the command to end.
+
+    Attributes:
+        number: The signal; 0 where none came.
+    """
+
+    number = 0
+
+    def code(self, code: int) -> int:
+        """The exit code of a command that ended with `code`: where a signal interrupted it, that which shells know the signal by."""
+        return 128 + self.number if self.number and code == _INTERRUPTED else code
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        """Take a signal; the second one ends the process at once."""
+        if self.number:
+            signal.signal(number, signal.SIG_DFL)
+            signal.raise_signal(number)
+        self.number = number
+        if callable(signal.getsignal(signal.SIGINT)):
+            # Whatever waits for Ctrl-C now knows how to end in order: the event loop, or the line that is edited.
+            signal.raise_signal(signal.SIGINT)
+        else:  # a shell starts what it runs in the background with Ctrl-C ignored
+            raise KeyboardInterrupt
+
+
+@contextmanager
+def as_ctrl_c() -> Iterator[Ending]:
+    """Take SIGTERM and SIGHUP as Ctrl-C while a command runs; one that is ignored, as under nohup, or taken already stays so."""
+    ending = Ending()
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    ours = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
+    if threading.current_thread() is not threading.main_thread():  # no place for handlers
+        ours = []
+    for number in ours:
+        signal.signal(number, ending)
+    try:
+        yield ending
+    finally:
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)
