@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
-from talm_sim.agent.templates import load_template
+from talm_sim.agent.templates import load_template, sandbox
 from talm_sim.errors import PrerequisiteError
 from talm_sim.types import Behaviour, Option
 
@@ -104,3 +105,59 @@ def test_a_tool_that_is_no_json(text: str) -> None:
     template = load_template("default", None)
     with pytest.raises(PrerequisiteError, match=r"^tool .{2,70}: is no JSON object with a name"):
         template.prompt("Q", ['{"name": "f"}', text])
+
+
+_NESTED = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (_NESTED, "its loops and calls take more than 200,000 turns"),
+        ("{% for a in question * 2000 %}{% for b in question * 2000 %}{% endfor %}{% endfor %}", "its loops and calls take more than"),
+        ("{% for a in range(99999) %}{% set _ = range(99999) | list %}{% endfor %}", "its loops and calls take more than"),
+        ("{% for a in range(99999) %}{{ question * 100 }}{% endfor %}", "it writes more than 4,194,304 characters"),
+        ("{% for a in range(99999) %}" + "literal text " * 10 + "{% endfor %}", "it writes more than 4,194,304 characters"),
+        ("{{ question * 99999999999 }}", "'*' gives more than 4,194,304 characters"),
+        ("{{ 9 ** 99999999 }}", "'**' gives more than 4,194,304 characters"),
+        ("{{ lipsum(n=1000000) }}", "'lipsum' is undefined"),
+    ],
+)
+def test_a_template_without_end_is_stopped(tmp_path: Path, body: str, why: str) -> None:
+    file = tmp_path / "mine.jinja"
+    file.write_text(f"{{% macro prompt(tools, question) %}}{body}{{% endmacro %}}{GOOD_CALL}", encoding="utf-8")
+    template = load_template(str(file), None)
+    with pytest.raises(PrerequisiteError, match=f"^{re.escape(f'{file}:1: macro ')}'prompt' failed: {re.escape(why)}.*$"):
+        template.prompt("Q" * 1000, [])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "{% macro deep(n) %}{% if n %}{{ deep(n - 1) }}{{ deep(n - 1) }}{% endif %}{% endmacro %}{{ deep(30) }}",
+        "{% for a in [1, 2] recursive %}{% if loop.depth < 30 %}{{ loop([1, 2]) }}{% endif %}{% endfor %}",
+        "{% for a in range(99999) %}{% set _ = (question * 4000) | list %}{% endfor %}",
+    ],
+)
+def test_a_template_that_takes_its_time_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> None:
+    monkeypatch.setattr(sandbox, "_MOST_SECONDS", 0.2)
+    file = tmp_path / "mine.jinja"
+    file.write_text(f"{{% macro prompt(tools, question) %}}{body}{{% endmacro %}}{GOOD_CALL}", encoding="utf-8")
+    with pytest.raises(PrerequisiteError, match=r":1: macro 'prompt' failed: it takes more than 0\.2 s\.$"):
+        load_template(str(file), None).prompt("Q" * 1000, [])
+
+
+def test_a_file_without_end_is_stopped_when_it_is_loaded(tmp_path: Path) -> None:
+    file = tmp_path / "mine.jinja"
+    file.write_text(GOOD_PROMPT + GOOD_CALL + _NESTED, encoding="utf-8")
+    with pytest.raises(PrerequisiteError, match="cannot be used: its loops and calls take more than"):
+        load_template(str(file), None)
+
+
+def test_loops_know_where_they_are(tmp_path: Path) -> None:
+    body = (
+        "{% for a in range(3) %}{{ loop.index }}/{{ loop.length }}{{ loop.last }}{{ loop.nextitem | default('-') }} {% else %}none{% endfor %}"
+    )
+    file = tmp_path / "mine.jinja"
+    file.write_text(f"{{% macro prompt(tools, question) %}}{body}{{% endmacro %}}{GOOD_CALL}", encoding="utf-8")
+    assert load_template(str(file), None).prompt("Q", []) == "1/3False1 2/3False2 3/3True- "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from talm_sim.agent.templates.jinja import JinjaTemplate, environment
+from talm_sim.agent.templates.jinja import JinjaTemplate
 from talm_sim.agent.templates.values import Call, ShownTool, json_text, python_text
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import TextModel
@@ -104,6 +104,8 @@ def pick(source: str) -> str:
 def shows_tools(source: str) -> bool:
     """Whether a chat template uses the variable `tools`; text that only says the word does not count."""
     from jinja2 import TemplateSyntaxError
+
+    from talm_sim.agent.templates.sandbox import environment
 
     before = ""
     try:

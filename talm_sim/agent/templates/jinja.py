@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
-from talm_sim.agent.templates.values import Call, ShownTool, json_text, python_text
+from talm_sim.agent.templates.values import Call, ShownTool
 from talm_sim.errors import PrerequisiteError
 from talm_sim.types import Behaviour, Option
 
 if TYPE_CHECKING:
     from jinja2 import Template as CompiledFile
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-__all__ = ["JinjaTemplate", "Template", "environment"]
+__all__ = ["JinjaTemplate", "Template"]
 
 _MACROS = {"prompt": ("tools", "question"), "tool_call": ("name", "arguments", "text")}
 """The macros of a template file and what each is given."""
@@ -70,10 +68,13 @@ class JinjaTemplate:
     def __init__(self, source: str, name: str, place: str, in_chat: Callable[[str], str] | None = None) -> None:
         self.name = name
         self.source = source
+        from talm_sim.agent.templates.sandbox import bounded
+
         self._place = place
         self._compiled = _compiled(source, place)
         try:
-            self._module: Any = self._compiled.make_module()
+            with bounded():
+                self._module: Any = self._compiled.make_module()
         except Exception as err:  # what a user's file raises is anyone's guess
             raise self._failure(err, "cannot be used") from None
         self._taken = {macro: self._parameters(macro) for macro in _MACROS}
@@ -96,9 +97,12 @@ class JinjaTemplate:
         Raises:
             PrerequisiteError: It fails or writes nothing.
         """
+        from talm_sim.agent.templates.sandbox import bounded
+
         taken = self._taken.get(macro, tuple(values))
         try:
-            text = str(getattr(self._module, macro)(**{key: value for key, value in values.items() if key in taken}))
+            with bounded():
+                text = str(getattr(self._module, macro)(**{key: value for key, value in values.items() if key in taken}))
         except Exception as err:  # what a user's file raises is anyone's guess
             raise self._failure(err, f"macro '{macro}' failed") from None
         if not text.strip():
@@ -126,22 +130,10 @@ class JinjaTemplate:
         return PrerequisiteError(f"{place}: {what}: {_one_line(err)}.")
 
 
-@lru_cache(maxsize=1)
-def environment() -> ImmutableSandboxedEnvironment:
-    """The sandbox templates run in; block tags take no line of their own, as in tokenizers' chat templates."""
-    from jinja2 import StrictUndefined
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
-
-    made = ImmutableSandboxedEnvironment(
-        autoescape=False, undefined=StrictUndefined, keep_trailing_newline=True, trim_blocks=True, lstrip_blocks=True
-    )
-    made.filters["tojson"] = json_text
-    made.filters["python"] = python_text
-    return made
-
-
 def _compiled(source: str, place: str) -> CompiledFile:
     from jinja2 import TemplateSyntaxError
+
+    from talm_sim.agent.templates.sandbox import environment
 
     try:
         return environment().from_string(source)

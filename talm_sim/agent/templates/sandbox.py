@@ -1,0 +1,121 @@
+"""The sandbox templates run in: a template that came with somebody's model can neither reach out, nor write without end, nor run for ever."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import lru_cache
+from typing import Any
+
+from jinja2 import StrictUndefined, nodes, pass_context
+from jinja2.runtime import Context
+from jinja2.sandbox import ImmutableSandboxedEnvironment, safe_range
+
+from talm_sim.agent.templates.values import json_text, python_text
+
+__all__ = ["MOST_TEXT", "MOST_TURNS", "bounded", "environment"]
+
+MOST_TEXT = 4 << 20
+"""Characters a template may write, those of its macros included."""
+MOST_TURNS = 200_000
+"""Turns of loops, and calls, that a template may take."""
+_MOST_SECONDS = 5.0
+"""Processor seconds a template may take: a turn may do more than a little."""
+
+
+class _Spent:
+    def __init__(self) -> None:
+        self.text = 0
+        self.turns = 0
+        self.until = time.thread_time() + _MOST_SECONDS
+
+
+_spent: ContextVar[_Spent | None] = ContextVar("_spent", default=None)
+
+
+@contextmanager
+def bounded() -> Iterator[None]:
+    """Let what is rendered within take no more than it may; whatever goes beyond raises a RuntimeError."""
+    token = _spent.set(_Spent())
+    try:
+        yield
+    finally:
+        _spent.reset(token)
+
+
+def _spend(*, text: int = 0, turns: int = 0) -> None:
+    spent = _spent.get()
+    if spent is None:  # constants are worked out when a template is compiled
+        return
+    spent.text += text
+    spent.turns += turns
+    if spent.text > MOST_TEXT:
+        raise RuntimeError(f"it writes more than {MOST_TEXT:,} characters")
+    if spent.turns > MOST_TURNS:
+        raise RuntimeError(f"its loops and calls take more than {MOST_TURNS:,} turns")
+    if time.thread_time() > spent.until:
+        raise RuntimeError(f"it takes more than {_MOST_SECONDS:g} s")
+
+
+class _Bounded(ImmutableSandboxedEnvironment):
+    intercepted_binops = frozenset({"*", "**"})
+
+    def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
+        tree = super()._parse(source, name, filename)
+        for loop in tree.find_all(nodes.For):
+            loop.iter = nodes.Filter(loop.iter, "each turn", [], [], None, None, lineno=loop.iter.lineno)
+        return tree
+
+    def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # as Jinja has it
+        _spend(turns=1)
+        return super().call(__context, __obj, *args, **kwargs)
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        if operator == "**":
+            size = (left.bit_length() if isinstance(left, int) else 1) * (right if isinstance(right, int) else 1)
+        else:
+            size = max((len(one) * n for one, n in ((left, right), (right, left)) if hasattr(one, "__len__") and isinstance(n, int)), default=0)
+        if size > MOST_TEXT:
+            raise RuntimeError(f"'{operator}' gives more than {MOST_TEXT:,} characters")
+        return super().call_binop(context, operator, left, right)
+
+    @staticmethod
+    def concat(pieces: Iterable[str]) -> str:
+        """Join what a template or macro wrote."""
+        written = list(pieces)
+        if sum(map(len, written)) > MOST_TEXT:
+            raise RuntimeError(f"it writes more than {MOST_TEXT:,} characters")
+        return "".join(written)
+
+
+@pass_context
+def _each_turn(_: Context, items: Iterable[Any]) -> Iterator[Any]:
+    for item in items:
+        _spend(turns=1)
+        yield item
+
+
+def _range(*args: int) -> range:
+    found = safe_range(*args)
+    _spend(turns=len(found))  # a list is made of it in no turn at all
+    return found
+
+
+def _written(value: Any) -> str:
+    text = str(value)
+    _spend(text=len(text))
+    return text
+
+
+@lru_cache(maxsize=1)
+def environment() -> ImmutableSandboxedEnvironment:
+    """The sandbox; block tags take no line of their own, as in tokenizers' chat templates."""
+    made = _Bounded(
+        autoescape=False, undefined=StrictUndefined, keep_trailing_newline=True, trim_blocks=True, lstrip_blocks=True, finalize=_written
+    )
+    made.filters |= {"tojson": json_text, "python": python_text, "each turn": _each_turn}
+    made.globals["range"] = _range
+    del made.globals["lipsum"]
+    return made
