@@ -104,7 +104,7 @@ def open_anthropic(request: ModelRequest) -> Model:
     else:
         url = server_url("ANTHROPIC_BASE_URL", request.environ.get("ANTHROPIC_BASE_URL") or ANTHROPIC_URL)
         key = required_variable(request, "ANTHROPIC_API_KEY")
-    endpoint = Endpoint.of(request, url, key, variables=("ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"))
+    endpoint = Endpoint.of(request, url, variables=("ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"))
     client = AsyncAnthropic(api_key=key, base_url=url, max_retries=0, timeout=request.timeout, http_client=endpoint.client)
     return AnthropicMessages(request.name, request.model, endpoint, client, fields=body_options(request, _RESERVED))
 

@@ -12,6 +12,7 @@ from urllib.parse import quote, urlencode
 import requests
 from requests.adapters import HTTPAdapter
 
+from talm_sim.credentials import Hider, credentials_in_environment
 from talm_sim.errors import ProviderError
 from talm_sim.recordings import HttpRequest, HttpResponse, Player
 from talm_sim.types import Origin, ToolSpec
@@ -59,6 +60,7 @@ class ToolClient:
     def __init__(self, base_url: str | None = None, *, connections: int = 16, timeout: float = 30.0) -> None:
         self.base_url = base_url
         self._timeout = timeout
+        self._hide = Hider.knowing(credentials_in_environment())
         self._executor: ThreadPoolExecutor | None = None
         self._session: requests.Session | None = None
         if base_url is not None:
@@ -102,7 +104,7 @@ class ToolClient:
                 answer = self._request(request, url)
             except requests.ConnectionError as err:
                 raise ProviderError(f"The tool service does not answer: {type(err).__name__}.") from None
-        return HttpResponse(answer.status_code, answer.reason, tuple(answer.headers.items()), answer.content)
+        return HttpResponse(answer.status_code, answer.reason, tuple(answer.headers.items()), self._hide.body(answer.content))
 
     def _request(self, request: HttpRequest, url: str) -> requests.Response:
         assert self._session is not None
