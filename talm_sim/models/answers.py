@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -11,10 +11,14 @@ from talm_sim.errors import ProviderError
 from talm_sim.models.parsing import clean
 from talm_sim.types import Usage
 
-__all__ = ["MOST_TOKENS", "reading", "stop_of", "text_in", "token_logprobs", "usage_of"]
+__all__ = ["MOST_CALLS", "MOST_TEXT", "MOST_TOKENS", "check_bounds", "reading", "stop_of", "text_in", "token_logprobs", "usage_of"]
 
 MOST_TOKENS = 10**9
 """The largest count of tokens that is believed."""
+MOST_TEXT = 2**20
+"""Characters that a turn may hold, reasoning included: an answer has more bytes only for what stands beside its text, such as alternatives."""
+MOST_CALLS = 1024
+"""Tool calls that a turn may make."""
 _Stop = TypeVar("_Stop")
 
 
@@ -29,6 +33,19 @@ def reading(name: str) -> Iterator[None]:
         yield
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as err:
         raise ProviderError(f"{name}: the server's answer cannot be read ({type(err).__name__}).") from None
+
+
+def check_bounds(name: str, texts: Iterable[str], calls: Sequence[object]) -> None:
+    """Refuse a turn that no model makes: it would be kept, sent again with every later turn, and run.
+
+    Raises:
+        ProviderError: It holds more than `MOST_TEXT` characters or `MOST_CALLS` calls.
+    """
+    size = sum(map(len, texts))
+    if size > MOST_TEXT:
+        raise ProviderError(f"{name}: the server's answer holds {size:,} characters of text; {MOST_TEXT:,} is the most.")
+    if len(calls) > MOST_CALLS:
+        raise ProviderError(f"{name}: the server's answer makes {len(calls):,} tool calls; {MOST_CALLS:,} is the most.")
 
 
 def text_in(value: Any) -> str:

@@ -9,7 +9,7 @@ from anthropic import AsyncAnthropic
 from langchain_core.messages import BaseMessage
 
 from talm_sim.errors import ContextOverflowError, ProviderError
-from talm_sim.models.answers import reading, stop_of, text_in, usage_of
+from talm_sim.models.answers import check_bounds, reading, stop_of, text_in, usage_of
 from talm_sim.models.base import GenerationSettings, Model
 from talm_sim.models.endpoint import LOGICAL_HOST, Endpoint
 from talm_sim.models.messages import anthropic_messages, anthropic_tools, model_turns_in
@@ -70,15 +70,15 @@ class AnthropicMessages:
         if answer.get("stop_reason") == "model_context_window_exceeded":
             raise ContextOverflowError(f"{self.name}: the conversation and its answer are longer than the model's context.")
         raw_text = clean("".join(_of_type(blocks, "text", "text")))
+        thinking = clean("\n\n".join(_of_type(blocks, "thinking", "thinking")))
+        written = [(block.get("id"), block.get("name"), block.get("input")) for block in blocks if block.get("type") == "tool_use"]
+        check_bounds(self.name, (raw_text, thinking), written)
         text, thought = split_reasoning(raw_text)
-        calls, broken = parse_calls(
-            [(block.get("id"), block.get("name"), block.get("input")) for block in blocks if block.get("type") == "tool_use"],
-            model_turns_in(messages),
-        )
+        calls, broken = parse_calls(written, model_turns_in(messages))
         return ModelTurn(
             raw_text=raw_text,
             text=text,
-            reasoning=clean("\n\n".join(_of_type(blocks, "thinking", "thinking"))) or thought,
+            reasoning=thinking or thought,
             tool_calls=calls,
             unparsable_calls=broken,
             stop=stop_of(answer.get("stop_reason"), _STOPS, "stop"),

@@ -18,7 +18,7 @@ from pydantic import SecretStr
 
 from talm_sim.credentials import Hider, credentials_in_environment, telling
 from talm_sim.errors import PrerequisiteError
-from talm_sim.models.answers import reading, stop_of, usage_of
+from talm_sim.models.answers import check_bounds, reading, stop_of, usage_of
 from talm_sim.models.base import GenerationSettings, Model
 from talm_sim.models.endpoint import provider_failure
 from talm_sim.models.messages import model_turns_in, openai_tools, text_of
@@ -69,7 +69,7 @@ class LangChainModel:
             failure: Exception = _as_failure(self.name, err, self._hide)
         else:
             with reading(self.name):
-                return _turn(message, model_turns_in(messages), self._hide)
+                return _turn(self.name, message, model_turns_in(messages), self._hide)
         raise failure
 
     async def aclose(self) -> None:
@@ -147,12 +147,13 @@ def _as_failure(name: str, error: Exception, hide: Hider) -> Exception:
     return provider_failure(name, error, hide)
 
 
-def _turn(message: AIMessage, turn: int, hide: Hider) -> ModelTurn:
+def _turn(name: str, message: AIMessage, turn: int, hide: Hider) -> ModelTurn:
     raw_text = clean(hide.text(text_of(message)))
     text, thought = split_reasoning(raw_text)
     # Arguments go through the strict reader: LangChain's own lets NaN pass.
     written: list[tuple[Any, Any, Any]] = [(call["id"], call["name"], call["args"]) for call in message.tool_calls]
     written += [(call["id"], call["name"] or "", call["args"] or "null") for call in message.invalid_tool_calls]
+    check_bounds(name, (raw_text,), written)
     calls, broken = parse_calls([(call_id, name, hide.value(arguments)) for call_id, name, arguments in written], turn)
     reason = message.response_metadata.get("finish_reason") or message.response_metadata.get("stop_reason")
     stop = stop_of(reason, _STOPS, "stop")
