@@ -81,7 +81,7 @@ _SHAPES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         "AKIA": r"AKIA(?<!\wAKIA)[0-9A-Z]{16}",
         "ASIA": r"ASIA(?<!\wASIA)(?=[A-Z]*\d)[0-9A-Z]{16}",
         "AIza": r"AIza(?<!\wAIza)[\w-]{30,}",
-        "eyJ": r"eyJ(?<!\weyJ)[\w-]{8,2048}\.eyJ[\w-]{8,4096}\.[\w-]{8,}",
+        "eyJ": r"eyJ(?<![\w-]eyJ)[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}",
         "PRIVATE KEY-----": r"PRIVATE KEY-----[^-]{16,}(?:-----END [A-Z ]*PRIVATE KEY-----)?",
         "earer ": r"(?<=earer )(?=[\w.~+/=-]*\d|[\w.~+/=-]{24})[\w.~+/=-]{8,}",
         "EARER ": r"(?<=EARER )(?=[\w.~+/=-]*\d|[\w.~+/=-]{24})[\w.~+/=-]{8,}",
