@@ -9,7 +9,7 @@ from anthropic import AsyncAnthropic
 from langchain_core.messages import BaseMessage
 
 from talm_sim.errors import ContextOverflowError, ProviderError
-from talm_sim.models.answers import check_bounds, reading, stop_of, text_in, usage_of
+from talm_sim.models.answers import check_bounds, read, stop_of, text_in, usage_of
 from talm_sim.models.base import GenerationSettings, Model
 from talm_sim.models.endpoint import LOGICAL_HOST, Endpoint
 from talm_sim.models.messages import anthropic_messages, anthropic_tools, model_turns_in
@@ -54,9 +54,8 @@ class AnthropicMessages:
     async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> ModelTurn:
         """Generate one turn; see `Model.generate`."""
         body = self._body(messages, tools, settings)
-        answer = await self._endpoint.call(lambda: self._client.post("/v1/messages", body=body, cast_to=object))
-        with reading(self.name):
-            return self._turn(answer, messages)
+        send = self._endpoint.call(lambda: self._client.post("/v1/messages", body=body, cast_to=object))
+        return read(self.name, await send, lambda answer: self._turn(answer, messages))
 
     async def aclose(self) -> None:
         """Release the connections."""

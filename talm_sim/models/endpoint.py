@@ -139,6 +139,7 @@ class Endpoint:
                 self._untried = False
                 return answer
             failure = failure or _no_json(answer)
+            del answer, error  # what is raised below keeps alive what stands here
             if self._untried and failure.mend:
                 raise RefusedError(self._line(failure, first=True))
             retries += 1

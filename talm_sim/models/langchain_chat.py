@@ -18,7 +18,7 @@ from pydantic import SecretStr
 
 from talm_sim.credentials import Hider, credentials_in_environment, telling
 from talm_sim.errors import PrerequisiteError
-from talm_sim.models.answers import check_bounds, reading, stop_of, usage_of
+from talm_sim.models.answers import check_bounds, read, stop_of, usage_of
 from talm_sim.models.base import GenerationSettings, Model
 from talm_sim.models.endpoint import provider_failure
 from talm_sim.models.messages import model_turns_in, openai_tools, text_of
@@ -68,8 +68,7 @@ class LangChainModel:
         except Exception as err:
             failure: Exception = _as_failure(self.name, err, self._hide)
         else:
-            with reading(self.name):
-                return _turn(self.name, message, model_turns_in(messages), self._hide)
+            return read(self.name, message, lambda answer: _turn(self.name, answer, model_turns_in(messages), self._hide))
         raise failure
 
     async def aclose(self) -> None:

@@ -13,7 +13,7 @@ from langchain_core.messages import BaseMessage
 from openai import AsyncOpenAI
 
 from talm_sim.errors import ProviderError
-from talm_sim.models.answers import check_bounds, reading, stop_of, text_in, token_logprobs, usage_of
+from talm_sim.models.answers import check_bounds, read, stop_of, text_in, token_logprobs, usage_of
 from talm_sim.models.base import GenerationSettings
 from talm_sim.models.chat import Completion
 from talm_sim.models.endpoint import Endpoint
@@ -91,9 +91,8 @@ class OpenAIChat:
         if settings.seed is not None:
             body["seed"] = settings.seed
         body |= self._fields | settings.options
-        answer = await self._endpoint.call(lambda: self._client.post("/chat/completions", body=body, cast_to=object))
-        with reading(self.name):
-            return _completion(self.name, answer)
+        send = self._endpoint.call(lambda: self._client.post("/chat/completions", body=body, cast_to=object))
+        return read(self.name, await send, lambda answer: _completion(self.name, answer))
 
     async def aclose(self) -> None:
         """Release the connections."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import HumanMessage
 
 from talm_sim.errors import ProviderError
-from talm_sim.models.answers import MOST_CALLS, MOST_TEXT, MOST_TOKENS, usage_of
+from talm_sim.models.answers import MOST_CALLS, MOST_TEXT, MOST_TOKENS, read, usage_of
 from talm_sim.models.anthropic_messages import AnthropicMessages
 from talm_sim.models.base import GenerationSettings
 from talm_sim.models.parsing import MOST_DEEP, MOST_LONG, parse_call
@@ -122,13 +122,11 @@ CLAUDE = anthropic_answer({"type": "text", "text": "hi"}, {"type": "tool_use", "
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(answer=odd(CHAT))
 def test_any_chat_completion_is_read_or_refused(answer: Any) -> None:
-    from talm_sim.models.answers import reading
     from talm_sim.models.openai_chat import _completion
 
     if isinstance(answer, dict):
         try:
-            with reading("m"):
-                found = _completion("m", answer)
+            found = read("m", answer, lambda one: _completion("m", one))
         except ProviderError:
             return
         assert isinstance(found.text, str) and isinstance(found.usage, Usage)
@@ -137,12 +135,11 @@ def test_any_chat_completion_is_read_or_refused(answer: Any) -> None:
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(answer=odd(CLAUDE))
 def test_any_message_is_read_or_refused(answer: Any) -> None:
-    from talm_sim.models.answers import reading
 
     if isinstance(answer, dict):
         try:
-            with reading("m"):
-                turn = AnthropicMessages("m", "m", None, None)._turn(answer, HELLO)  # type: ignore[arg-type]
+            model = AnthropicMessages("m", "m", None, None)  # type: ignore[arg-type]
+            turn = read("m", answer, lambda one: model._turn(one, HELLO))
         except ProviderError:
             return
         assert ModelTurn.model_validate_json(turn.model_dump_json()) is not None
@@ -173,3 +170,14 @@ async def test_a_call_has_bounds(model: str, monkeypatch: pytest.MonkeyPatch) ->
     reasons = ["longer than 262,144 characters", "a name of 300 characters", "nested deeper than 64 levels"]
     assert [call.reason for call in found.unparsable_calls] == reasons
     assert all(len(call.raw) <= MOST_LONG and len(call.name) <= 256 and len(call.id) < 20 for call in found.unparsable_calls)
+
+
+@pytest.mark.parametrize("model", PROTOCOLS)
+async def test_a_failure_does_not_keep_the_answer(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = await ask(model, Answer({"choices": [{"marker-of-this-test": 1}] * 100}), monkeypatch)
+    assert isinstance(found, ProviderError)
+    trace, kept = found.__traceback__, []
+    while trace is not None:
+        kept += [value for value in trace.tb_frame.f_locals.values() if isinstance(value, dict) and "choices" in value]
+        trace = trace.tb_next
+    assert kept == [] and found.__context__ is None
