@@ -11,8 +11,9 @@ Secrets never enter a `RunConfig`: providers read them from the environment. It 
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_origin
@@ -29,6 +30,7 @@ from pydantic import (
     model_validator,
 )
 
+from talm_sim.credentials import Hider, credentials_in_environment, names_credential
 from talm_sim.errors import OptionError, did_you_mean
 
 __all__ = [
@@ -54,7 +56,11 @@ DEFAULT_MODEL = "openai-api/vllm/smollm2-135m"
 """The model whose recording is shipped with the package."""
 _WEAK_MODELS = frozenset({"smollm2-135m"})
 """Model names for which `--tool-format auto` means `constrained`."""
-_SECRET_OPTION = re.compile(r"api_?key|(?:access|auth|bearer)_?token|secret|password|authorization|credential", re.IGNORECASE)
+
+
+_NAMED = re.compile(r"([\w.-]+)[\"']?\s*[:=]\s*[\"']?[^\s\"']")
+_OF_REQUEST = re.compile(r"header|query|body|param|cookie|extra", re.IGNORECASE)
+_NO_VALUES = frozenset({"", "true", "false", "none", "null"})
 
 
 class Scope(StrEnum):
@@ -180,10 +186,31 @@ def _values_as_text(value: Any) -> Any:
 
 
 def _no_secrets(value: dict[str, str]) -> dict[str, str]:
-    for key in value:
-        if _SECRET_OPTION.search(key):
-            raise ValueError(f"'{key}' would be written into the run; providers read secrets from environment variables.")
+    hide = Hider.knowing(credentials_in_environment())
+    for key, text in value.items():
+        said = f"'{key}'" if names_credential(key) and text.lower() not in _NO_VALUES else ""
+        inside = next(filter(names_credential, _names_in(key, text)), "")
+        if inside and not said:
+            said = f"'{key}' holds '{inside}', which"
+        if not said and hide.text(text) != text:
+            said = f"'{key}' holds what looks like a credential, which"
+        if said:
+            raise ValueError(f"{said} would be written into the run; providers read secrets from environment variables.")
     return value
+
+
+def _names_in(key: str, text: str) -> Iterator[str]:
+    """Names within an option's value: of JSON objects at any depth, or of lines such as `Authorization: ...` where these are meant."""
+    try:
+        level = [json.loads(text)]
+    except (ValueError, RecursionError):
+        yield from _NAMED.findall(text) if _OF_REQUEST.search(key) else ()
+        return
+    while level:
+        for one in level:
+            if isinstance(one, dict):
+                yield from (name for name, item in one.items() if not isinstance(item, dict) and str(item).lower() not in _NO_VALUES)
+        level = [item for one in level if isinstance(one, dict | list) for item in (one.values() if isinstance(one, dict) else one)]
 
 
 def _number_as_text(value: Any) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,16 +19,78 @@ from talm_sim.runs.resolve import load_config
 from talm_sim.tasks import find_task, job_of
 
 
-@pytest.mark.parametrize("key", ["api_key", "apikey", "default_Authorization", "client_secret", "auth_token"])
+@pytest.mark.parametrize(
+    "key",
+    [
+        "api_key",
+        "apikey",
+        "api-key",
+        "x-api-key",
+        "api.key",
+        "Api_Key",
+        "token",
+        "key",
+        "auth",
+        "access-token",
+        "bearer",
+        "pwd",
+        "passwd",
+        "hf_token",
+        "default_Authorization",
+        "client_secret",
+        "auth_token",
+    ],
+)
 def test_a_secret_is_refused_and_not_repeated(key: str) -> None:
-    with pytest.raises(PrerequisiteError, match=f"--model-options: '{key}' would be written into the run") as caught:
+    with pytest.raises(
+        PrerequisiteError, match=f"--model-options: '{re.escape(key)}' would be written into the run; .* environment variables"
+    ) as caught:
         load_config(environ={}, model_options={key: "hunter2"})
+    assert "hunter2" not in str(caught.value)
+    with pytest.raises(PrerequisiteError, match="would be written"):
+        load_config(environ={"TALM_SIM_MODEL_OPTIONS": f"{key}=hunter2"})
+    with pytest.raises(PrerequisiteError, match="would be written"):
+        RunConfig(model_options={key: "hunter2"})
+
+
+@pytest.mark.parametrize("key", ["extra_headers", "default_headers", "extra_query", "extra_body", "metadata"])
+@pytest.mark.parametrize(
+    "inside", [{"Authorization": "hunter2"}, {"deep": [{"x-api-key": "hunter2"}]}, {"a": "Bearer hunter2hunter"}, {"api-key": ["hunter2"]}]
+)
+def test_a_secret_within_an_option_is_refused(key: str, inside: dict[str, Any]) -> None:
+    with pytest.raises(PrerequisiteError, match=f"'{key}' holds .*, which would be written into the run") as caught:
+        load_config(environ={}, model_options={key: json.dumps(inside)})
     assert "hunter2" not in str(caught.value)
 
 
-@pytest.mark.parametrize("key", ["max_tokens_field", "eos_token", "top_p", "tokenizer"])
-def test_other_options_pass(key: str) -> None:
-    assert load_config(environ={}, model_options={key: "1"}).model_options == {key: "1"}
+@pytest.mark.parametrize("text", ["Authorization: hunter2", "{'Authorization': 'hunter2'}", "x-api-key=hunter2"])
+def test_a_line_of_a_header_is_refused(text: str) -> None:
+    with pytest.raises(PrerequisiteError, match=r"'extra_headers' holds '.*', which would be written"):
+        load_config(environ={}, model_options={"extra_headers": text})
+
+
+def test_a_secret_is_known_by_its_value_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "value-of-mine-1")
+    for value in ("value-of-mine-1", '["x", "value-of-mine-1"]', "sk-abcdefghij0123456789", "http://me:pass1@proxy"):
+        with pytest.raises(PrerequisiteError, match="'user' holds what looks like a credential, which would be written"):
+            load_config(environ={}, model_options={"user": value})
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        *((key, "1") for key in ("max_tokens_field", "eos_token", "top_p", "tokenizer", "max_tokens", "max_completion_tokens", "eos_token_id")),
+        ("use_auth", "x"),
+        ("user", "me"),
+        ("token", "false"),
+        ("prompt_cache_key", "abc"),
+        ("extra_body", '{"user": "me", "eos_token": "x", "max_tokens": 5, "use_auth_token": true, "token": {"type": "string"}}'),
+        ("extra_headers", '{"X-Trace": "on"}'),
+        ("stop", "Token: x"),
+    ],
+)
+def test_other_options_pass(key: str, value: str) -> None:
+    assert load_config(environ={}, model_options={key: value}).model_options == {key: value}
 
 
 @pytest.mark.parametrize("options", [{"timeout": "inf"}, {"temperature": "nan"}, {"timeout": 0}, {"temperature": 2.1}, {"max_retries": -1}])

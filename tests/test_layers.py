@@ -17,7 +17,7 @@ from talm_sim.tasks.registry import TASKS
 PACKAGE = Path(talm_sim.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 LAYERS = (
-    ("errors", "types", "digests", "schemas"),
+    ("credentials", "errors", "types", "digests", "schemas"),
     ("plugins", "toml_files"),
     ("published",),
     ("config",),

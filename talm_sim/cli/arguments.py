@@ -20,6 +20,7 @@ from rich.text import Text
 from talm_sim.cli.console import print_page
 from talm_sim.cli.lazy import completed
 from talm_sim.cli.text import clean
+from talm_sim.credentials import Hider, credentials_in_environment
 from talm_sim.errors import PrerequisiteError
 
 __all__ = [
@@ -128,7 +129,7 @@ def print_list(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], *,
 
 def command_line() -> str:
     """The command as it was typed, to be stored with what it makes."""
-    return shlex.join(["talm-sim", *sys.argv[1:]])
+    return Hider.knowing(credentials_in_environment()).text(shlex.join(["talm-sim", *sys.argv[1:]]))
 
 
 def confirm(question: str, yes: bool) -> None:

@@ -3,32 +3,58 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from talm_sim.errors import ProviderError
 from talm_sim.models.parsing import clean
 from talm_sim.types import Usage
 
-__all__ = ["MOST_TOKENS", "reading", "stop_of", "text_in", "token_logprobs", "usage_of"]
+__all__ = ["MOST_CALLS", "MOST_TEXT", "MOST_TOKENS", "check_bounds", "read", "stop_of", "text_in", "token_logprobs", "usage_of"]
 
 MOST_TOKENS = 10**9
 """The largest count of tokens that is believed."""
+MOST_TEXT = 2**20
+"""Characters that a turn may hold, reasoning included: an answer has more bytes only for what stands beside its text, such as alternatives."""
+MOST_CALLS = 1024
+"""Tool calls that a turn may make."""
+_Answer = TypeVar("_Answer")
+_Read = TypeVar("_Read")
 _Stop = TypeVar("_Stop")
 
 
-@contextmanager
-def reading(name: str) -> Iterator[None]:
-    """Say in one line that an answer has a form which cannot be read; there are more of them than can be foreseen.
+def read(name: str, answer: _Answer, how: Callable[[_Answer], _Read]) -> _Read:
+    """Read an answer, or say in one line that it has a form which cannot be read; there are more of them than can be foreseen.
+
+    Args:
+        name: The model's, for the message.
+        answer: The answer. Give it as an expression: an error keeps alive whatever the calls below it hold, and an answer may be large.
+        how: Reads it.
 
     Raises:
         ProviderError: In place of what reading it raised.
     """
     try:
-        yield
+        return how(answer)
+    except ProviderError as err:
+        failure = type(err)(*err.args)
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as err:
-        raise ProviderError(f"{name}: the server's answer cannot be read ({type(err).__name__}).") from None
+        failure = ProviderError(f"{name}: the server's answer cannot be read ({type(err).__name__}).")
+    del answer
+    raise failure
+
+
+def check_bounds(name: str, texts: Iterable[str], calls: Sequence[object]) -> None:
+    """Refuse a turn that no model makes: it would be kept, sent again with every later turn, and run.
+
+    Raises:
+        ProviderError: It holds more than `MOST_TEXT` characters or `MOST_CALLS` calls.
+    """
+    size = sum(map(len, texts))
+    if size > MOST_TEXT:
+        raise ProviderError(f"{name}: the server's answer holds {size:,} characters of text; {MOST_TEXT:,} is the most.")
+    if len(calls) > MOST_CALLS:
+        raise ProviderError(f"{name}: the server's answer makes {len(calls):,} tool calls; {MOST_CALLS:,} is the most.")
 
 
 def text_in(value: Any) -> str:

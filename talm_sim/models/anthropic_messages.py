@@ -9,7 +9,7 @@ from anthropic import AsyncAnthropic
 from langchain_core.messages import BaseMessage
 
 from talm_sim.errors import ContextOverflowError, ProviderError
-from talm_sim.models.answers import reading, stop_of, text_in, usage_of
+from talm_sim.models.answers import check_bounds, read, stop_of, text_in, usage_of
 from talm_sim.models.base import GenerationSettings, Model
 from talm_sim.models.endpoint import LOGICAL_HOST, Endpoint
 from talm_sim.models.messages import anthropic_messages, anthropic_tools, model_turns_in
@@ -54,9 +54,8 @@ class AnthropicMessages:
     async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> ModelTurn:
         """Generate one turn; see `Model.generate`."""
         body = self._body(messages, tools, settings)
-        answer = await self._endpoint.call(lambda: self._client.post("/v1/messages", body=body, cast_to=object))
-        with reading(self.name):
-            return self._turn(answer, messages)
+        send = self._endpoint.call(lambda: self._client.post("/v1/messages", body=body, cast_to=object))
+        return read(self.name, await send, lambda answer: self._turn(answer, messages))
 
     async def aclose(self) -> None:
         """Release the connections."""
@@ -70,15 +69,15 @@ class AnthropicMessages:
         if answer.get("stop_reason") == "model_context_window_exceeded":
             raise ContextOverflowError(f"{self.name}: the conversation and its answer are longer than the model's context.")
         raw_text = clean("".join(_of_type(blocks, "text", "text")))
+        thinking = clean("\n\n".join(_of_type(blocks, "thinking", "thinking")))
+        written = [(block.get("id"), block.get("name"), block.get("input")) for block in blocks if block.get("type") == "tool_use"]
+        check_bounds(self.name, (raw_text, thinking), written)
         text, thought = split_reasoning(raw_text)
-        calls, broken = parse_calls(
-            [(block.get("id"), block.get("name"), block.get("input")) for block in blocks if block.get("type") == "tool_use"],
-            model_turns_in(messages),
-        )
+        calls, broken = parse_calls(written, model_turns_in(messages))
         return ModelTurn(
             raw_text=raw_text,
             text=text,
-            reasoning=clean("\n\n".join(_of_type(blocks, "thinking", "thinking"))) or thought,
+            reasoning=thinking or thought,
             tool_calls=calls,
             unparsable_calls=broken,
             stop=stop_of(answer.get("stop_reason"), _STOPS, "stop"),
@@ -104,7 +103,7 @@ def open_anthropic(request: ModelRequest) -> Model:
     else:
         url = server_url("ANTHROPIC_BASE_URL", request.environ.get("ANTHROPIC_BASE_URL") or ANTHROPIC_URL)
         key = required_variable(request, "ANTHROPIC_API_KEY")
-    endpoint = Endpoint.of(request, url, key, variables=("ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"))
+    endpoint = Endpoint.of(request, url, variables=("ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"))
     client = AsyncAnthropic(api_key=key, base_url=url, max_retries=0, timeout=request.timeout, http_client=endpoint.client)
     return AnthropicMessages(request.name, request.model, endpoint, client, fields=body_options(request, _RESERVED))
 

@@ -18,9 +18,11 @@ from urllib.parse import urlsplit
 import anyio
 import httpx2
 
+from talm_sim.credentials import Hider, credentials_in_environment
 from talm_sim.errors import CassetteMissError, ContextOverflowError, PrerequisiteError, ProviderError, RefusedError
+from talm_sim.models.line import ServerLine, UnfitAnswerError
 from talm_sim.models.request import ModelRequest
-from talm_sim.models.retries import Retry, RetryPolicy, is_retryable, on_retry
+from talm_sim.models.retries import Retry, RetryPolicy, is_retryable, is_retryable_code, on_retry
 
 __all__ = ["LOGICAL_HOST", "LOGICAL_URL", "Endpoint", "provider_failure"]
 
@@ -28,13 +30,11 @@ LOGICAL_HOST = "http://model.invalid"
 LOGICAL_URL = "talm_sim.logical_url"
 """Request extension that holds the URL under which a recording knows the request, whatever the server's base URL is."""
 MAX_MESSAGE_CHARS = 300
+_MOST_READ = 10_000
 _OVERFLOW = re.compile(
     r"context_length_exceeded|exceed_context_size|maximum context length|context (?:window|length|size|limit)|prompt is too long|"
     r"input is too long|too many (?:input )?tokens|reduce the length",
     re.IGNORECASE,
-)
-_SECRET = re.compile(
-    r"\b(?:sk|pk|rk|gsk|xai|key)-[\w*.-]{4,}|(?<=bearer )[^\s\"']+|(?<=x-api-key: )[^\s\"']+|(?<=://)[^/@\s]+(?=@)", re.IGNORECASE
 )
 _BROKEN_LINE = (httpx2.RequestError, OSError, anyio.EndOfStream)
 _NEVER_MENDS = (httpx2.UnsupportedProtocol, httpx2.LocalProtocolError, httpx2.TooManyRedirects)
@@ -66,7 +66,6 @@ class Endpoint:
         retries: When to try again.
         max_connections: Requests in flight.
         timeout: Seconds one attempt may take.
-        secrets: Texts that no message may hold.
         fail_fast: Whether to end the run where requests are turned away before any was answered.
         variables: Names of the environment variables that hold the server's address and its key.
     """
@@ -81,7 +80,6 @@ class Endpoint:
         retries: RetryPolicy | None = None,
         max_connections: int = 16,
         timeout: float = 600.0,
-        secrets: tuple[str, ...] = (),
         fail_fast: bool = False,
         variables: tuple[str, str] = ("", ""),
     ) -> None:
@@ -90,12 +88,11 @@ class Endpoint:
         self.timeout = timeout
         self._base, self._logical_base = base_url.rstrip("/"), logical_base
         self._host = urlsplit(base_url).netloc.rpartition("@")[2]
-        self._secrets = secrets
         self._untried = fail_fast
         self._variables = variables
         self._slots = asyncio.Semaphore(max_connections)
         self.client = httpx2.AsyncClient(
-            transport=transport,
+            transport=transport or ServerLine(),
             timeout=httpx2.Timeout(timeout),
             limits=httpx2.Limits(max_connections=max_connections, max_keepalive_connections=max_connections),
             follow_redirects=True,
@@ -103,10 +100,8 @@ class Endpoint:
         )
 
     @classmethod
-    def of(
-        cls, request: ModelRequest, base_url: str, key: str, *, logical_base: str = LOGICAL_HOST, variables: tuple[str, str] = ("", "")
-    ) -> Self:
-        """The line that `request` asks for; its messages never hold `key`."""
+    def of(cls, request: ModelRequest, base_url: str, *, logical_base: str = LOGICAL_HOST, variables: tuple[str, str] = ("", "")) -> Self:
+        """The line that `request` asks for."""
         return cls(
             request.name,
             base_url,
@@ -115,7 +110,6 @@ class Endpoint:
             retries=RetryPolicy(max_retries=0 if request.replay else request.max_retries),
             max_connections=request.max_connections,
             timeout=request.timeout,
-            secrets=(key,),
             fail_fast=request.fail_fast and not request.replay,
             variables=variables,
         )
@@ -132,7 +126,7 @@ class Endpoint:
             CassetteMissError: A replay met an unrecorded request.
             RefusedError: The server turned the request away, has answered none so far, and that is to end the run.
         """
-        retries = 0
+        retries, waited = 0, 0.0
         while True:
             try:
                 async with self._slots, asyncio.timeout(self.timeout):
@@ -145,12 +139,14 @@ class Endpoint:
                 self._untried = False
                 return answer
             failure = failure or _no_json(answer)
+            del answer, error  # what is raised below keeps alive what stands here
             if self._untried and failure.mend:
                 raise RefusedError(self._line(failure, first=True))
             retries += 1
-            wait = self.retries.wait_before(retries, failure.headers) if failure.retryable else None
+            wait = self.retries.wait_before(retries, failure.headers, waited) if failure.retryable else None
             if wait is None:
-                raise self._final(failure, retries - 1)
+                raise self._final(failure, retries - 1, waited)
+            waited += wait
             self._tell(failure, wait, retries)
             await self.retries.sleep(wait)
 
@@ -158,21 +154,22 @@ class Endpoint:
         """Close the client and its transport."""
         await self.client.aclose()
 
-    def _final(self, failure: _Failure, retries: int) -> ProviderError:
-        tried = f" (after {retries} {'retry' if retries == 1 else 'retries'})" if retries else ""
+    def _final(self, failure: _Failure, retries: int, waited: float) -> ProviderError:
+        waits = f", {waited:.0f} s of waiting" if waited >= 1 else ""
+        tried = f" (after {retries} {'retry' if retries == 1 else 'retries'}{waits})" if retries else ""
         message = self._line(failure) + tried
         overflow = _OVERFLOW.search(failure.code) or _OVERFLOW.search(failure.message)
         return (ContextOverflowError if overflow and not failure.retryable else ProviderError)(message)
 
     def _tell(self, failure: _Failure, wait: float, number: int) -> None:
-        reason = _one_line(failure.message, self._secrets)
+        reason = _one_line(failure.message)
         log.info("%s at %s: %s; retry %d in %.1f s", self.name, self._host, reason, number, wait)
         listen = on_retry.get()
         if listen is not None:
             listen(Retry(self.name, reason, wait, number))
 
     def _line(self, failure: _Failure, *, first: bool = False) -> str:
-        line = _one_line(f"{self.name} at {self._host}: {failure.message}", self._secrets)
+        line = _one_line(f"{self.name} at {self._host}: {failure.message}")
         address, key = (f" ({name})" if name else "" for name in self._variables)
         if _NEEDS_TOOL_PARSER.search(failure.message):
             return f"{line}; add --tool-format constrained"
@@ -189,16 +186,18 @@ class Endpoint:
             request.extensions[LOGICAL_URL] = self._logical_base + url[len(self._base) :]
 
 
-def provider_failure(name: str, error: Exception) -> ProviderError:
-    """Say in one line that a foreign model failed.
+def provider_failure(name: str, error: Exception, hide: Hider) -> ProviderError:
+    """Say in one line, without what `hide` takes out, that a foreign model failed.
 
     Raises:
         CassetteMissError, PrerequisiteError: `error` was caused by one; it is raised itself.
     """
     _raise_our_own(error)
     response = getattr(error, "response", None)
-    failure = _status_failure(response) if isinstance(response, httpx2.Response) else _Failure(f"{type(error).__name__}: {error}")
-    message = _one_line(f"{name}: {failure.message}", ())
+    unfit = next((cause for cause in _chain(error) if isinstance(cause, UnfitAnswerError)), None)
+    known = _status_failure(response) if isinstance(response, httpx2.Response) else _Failure(f"{type(error).__name__}: {error}")
+    failure = _Failure(str(unfit)) if unfit else known
+    message = _one_line(f"{name}: {failure.message}", hide)
     overflow = _OVERFLOW.search(failure.code) or _OVERFLOW.search(failure.message)
     return (ContextOverflowError if overflow and not failure.retryable else ProviderError)(message)
 
@@ -211,19 +210,27 @@ def _failure_of(error: Exception) -> _Failure:
         return _status_failure(response)
     chain = list(_chain(error))
     for cause in chain:
+        if isinstance(cause, UnfitAnswerError):
+            return _Failure(str(cause), mend=cause.mend)
         if isinstance(cause, TimeoutError | httpx2.TimeoutException):
             return _Failure("no answer in time", retryable=True)
         if isinstance(cause, _BROKEN_LINE):
             mend = "server" if isinstance(cause, _NO_LINE) else ""
             said = _system_said(cause) or cause or type(cause).__name__
             return _Failure(f"no connection: {said}", retryable=not isinstance(cause, _NEVER_MENDS), mend=mend)
-    for cause in chain:
-        if isinstance(cause, json.JSONDecodeError | UnicodeDecodeError):
-            return _no_json(getattr(cause, "doc", ""), "no JSON")
-        if isinstance(cause, RecursionError):
-            return _Failure("answered with JSON that is nested too deeply")
+    unreadable = next(filter(None, map(_unreadable, chain)), None)
+    if unreadable is not None:
+        return unreadable
     # The SDKs wrap whatever a transport raises; what is left is a bug, and is to be seen as one.
     raise chain[-1]
+
+
+def _unreadable(cause: Exception) -> _Failure | None:
+    if isinstance(cause, json.JSONDecodeError | UnicodeDecodeError):
+        return _no_json(getattr(cause, "doc", ""), "no JSON")
+    if isinstance(cause, ValueError) and "integer string conversion" in str(cause):
+        return _Failure("answered with JSON that holds a number of too many digits")
+    return _Failure("answered with JSON that is nested too deeply") if isinstance(cause, RecursionError) else None
 
 
 def _system_said(error: BaseException | None) -> str:
@@ -261,7 +268,7 @@ def _failure_in(answer: object) -> _Failure | None:
     if not isinstance(answer, dict) or not answer.get("error") or "choices" in answer or "content" in answer:
         return None
     message, code = _error_in(answer)
-    return _Failure(f"error {code}: {message}".replace(" :", ":"), code.isdigit() and is_retryable(int(code), {}), {}, code)
+    return _Failure(f"error {code}: {message}".replace(" :", ":"), is_retryable_code(code), {}, code)
 
 
 def _error_in(body: Any) -> tuple[str, str]:
@@ -289,9 +296,8 @@ def _chain(error: BaseException) -> Iterator[Exception]:
         cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
 
 
-def _one_line(text: str, secrets: tuple[str, ...]) -> str:
-    for secret in secrets:
-        if len(secret) >= 4:
-            text = text.replace(secret, "***")
-    text = _SECRET.sub("***", " ".join(text.split()))
-    return text if len(text) <= MAX_MESSAGE_CHARS else text[: MAX_MESSAGE_CHARS - 3] + "..."
+def _one_line(text: str, hide: Hider | None = None) -> str:
+    # What a server said lost its credentials on its way in; this is for what libraries say, of a proxy's address for one.
+    hide = hide or Hider.knowing(credentials_in_environment())
+    line = " ".join(hide.text(text)[:_MOST_READ].split())
+    return line if len(line) <= MAX_MESSAGE_CHARS else line[: MAX_MESSAGE_CHARS - 3] + "..."

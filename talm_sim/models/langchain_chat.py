@@ -7,16 +7,18 @@ import inspect
 import json
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import httpx2
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
+from pydantic import SecretStr
 
+from talm_sim.credentials import Hider, credentials_in_environment, telling
 from talm_sim.errors import PrerequisiteError
-from talm_sim.models.answers import usage_of
+from talm_sim.models.answers import check_bounds, read, stop_of, usage_of
 from talm_sim.models.base import GenerationSettings, Model
 from talm_sim.models.endpoint import provider_failure
 from talm_sim.models.messages import model_turns_in, openai_tools, text_of
@@ -41,7 +43,7 @@ _STOPS: dict[Any, Literal["stop", "length", "refusal"]] = {
 class LangChainModel:
     """Wraps a LangChain chat model.
 
-    Retries, limits and keys are the chat model's own business.
+    Retries, limits and keys are the chat model's own business; what it says, and what it fails with, is rid of keys as any server's answer is.
 
     Args:
         chat: The chat model. It must take tools (`bind_tools`) if it is to be offered any.
@@ -53,6 +55,7 @@ class LangChainModel:
         self.name = name or f"langchain/{type(chat).__name__}"
         self._chat = chat
         self._client = client
+        self._hide = Hider.knowing(credentials_in_environment(), tuple(filter(telling, _keys_of(chat))))
 
     async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> ModelTurn:
         """Generate one turn; see `Model.generate`."""
@@ -63,9 +66,9 @@ class LangChainModel:
             chat = self._chat.bind_tools(openai_tools(tools), **options) if tools else self._chat.bind(**options)
             message = await chat.ainvoke(list(messages))
         except Exception as err:
-            failure: Exception = _as_failure(self.name, err)
+            failure: Exception = _as_failure(self.name, err, self._hide)
         else:
-            return _turn(message, model_turns_in(messages))
+            return read(self.name, message, lambda answer: _turn(self.name, answer, model_turns_in(messages), self._hide))
         raise failure
 
     async def aclose(self) -> None:
@@ -132,25 +135,31 @@ def _told(err: BaseException) -> str:
     return f"{type(err).__name__}: {said}{where}" if said else f"{type(err).__name__}{where}"
 
 
-def _as_failure(name: str, error: Exception) -> Exception:
+def _keys_of(chat: BaseChatModel) -> Iterator[str]:
+    values = (getattr(chat, name, None) for name in type(chat).model_fields)
+    return (value.get_secret_value() for value in values if isinstance(value, SecretStr))
+
+
+def _as_failure(name: str, error: Exception, hide: Hider) -> Exception:
     if isinstance(error, NotImplementedError):
         return PrerequisiteError(f"{name}: this chat model takes no tools (it has no bind_tools); use another.")
-    return provider_failure(name, error)
+    return provider_failure(name, error, hide)
 
 
-def _turn(message: AIMessage, turn: int) -> ModelTurn:
-    raw_text = clean(text_of(message))
+def _turn(name: str, message: AIMessage, turn: int, hide: Hider) -> ModelTurn:
+    raw_text = clean(hide.text(text_of(message)))
     text, thought = split_reasoning(raw_text)
     # Arguments go through the strict reader: LangChain's own lets NaN pass.
     written: list[tuple[Any, Any, Any]] = [(call["id"], call["name"], call["args"]) for call in message.tool_calls]
     written += [(call["id"], call["name"] or "", call["args"] or "null") for call in message.invalid_tool_calls]
-    calls, broken = parse_calls(written, turn)
+    check_bounds(name, (raw_text,), written)
+    calls, broken = parse_calls([(call_id, name, hide.value(arguments)) for call_id, name, arguments in written], turn)
     reason = message.response_metadata.get("finish_reason") or message.response_metadata.get("stop_reason")
-    stop = _STOPS.get(reason, "stop")
+    stop = stop_of(reason, _STOPS, "stop")
     return ModelTurn(
         raw_text=raw_text,
         text=text,
-        reasoning=_reasoning(message) or thought,
+        reasoning=hide.text(_reasoning(message)) or thought,
         tool_calls=calls,
         unparsable_calls=broken,
         stop="tool_calls" if (calls or broken) and stop == "stop" else stop,
@@ -171,5 +180,5 @@ def _usage(message: AIMessage) -> Usage:
     usage = message.usage_metadata
     if usage is None:
         return Usage(uncounted=1)
-    cached = usage.get("input_token_details", {}).get("cache_read")
-    return usage_of(usage["input_tokens"], usage["output_tokens"], cached)
+    details = usage.get("input_token_details")
+    return usage_of(usage.get("input_tokens"), usage.get("output_tokens"), details.get("cache_read") if isinstance(details, dict) else None)

@@ -13,7 +13,7 @@ from langchain_core.messages import BaseMessage
 from openai import AsyncOpenAI
 
 from talm_sim.errors import ProviderError
-from talm_sim.models.answers import reading, stop_of, text_in, token_logprobs, usage_of
+from talm_sim.models.answers import check_bounds, read, stop_of, text_in, token_logprobs, usage_of
 from talm_sim.models.base import GenerationSettings
 from talm_sim.models.chat import Completion
 from talm_sim.models.endpoint import Endpoint
@@ -91,9 +91,8 @@ class OpenAIChat:
         if settings.seed is not None:
             body["seed"] = settings.seed
         body |= self._fields | settings.options
-        answer = await self._endpoint.call(lambda: self._client.post("/chat/completions", body=body, cast_to=object))
-        with reading(self.name):
-            return _completion(self.name, answer)
+        send = self._endpoint.call(lambda: self._client.post("/chat/completions", body=body, cast_to=object))
+        return read(self.name, await send, lambda answer: _completion(self.name, answer))
 
     async def aclose(self) -> None:
         """Release the connections."""
@@ -109,9 +108,12 @@ def _completion(name: str, answer: dict[str, Any]) -> Completion:
     refusal = message.get("refusal")
     written = message.get("tool_calls") or ()
     functions = [(call.get("id"), call.get("function")) for call in written if isinstance(call, dict)]
+    text = text_in(message.get("content")) or text_in(refusal)
+    reasoning = text_in(message.get("reasoning_content")) or text_in(message.get("reasoning"))
+    check_bounds(name, (text, reasoning), functions)
     return Completion(
-        text=text_in(message.get("content")) or text_in(refusal),
-        reasoning=text_in(message.get("reasoning_content")) or text_in(message.get("reasoning")),
+        text=text,
+        reasoning=reasoning,
         calls=tuple((call_id, one.get("name"), one.get("arguments")) for call_id, one in functions if isinstance(one, dict)),
         stop="refusal" if refusal else stop_of(choice.get("finish_reason"), _STOPS, "stop"),
         logprobs=token_logprobs(choice.get("logprobs")),

@@ -104,7 +104,7 @@ def _open(
 
 def _connect(request: ModelRequest, url: str, key: str, variables: tuple[str, str]) -> tuple[AsyncOpenAI, Endpoint]:
     base_url = LOGICAL_BASE if request.replay else url
-    endpoint = Endpoint.of(request, base_url, key, logical_base=LOGICAL_BASE, variables=variables)
+    endpoint = Endpoint.of(request, base_url, logical_base=LOGICAL_BASE, variables=variables)
     # The SDK reads organization and project from the environment: they are OpenAI's own, and no other server's business.
     headers = {} if base_url == OPENAI_URL else {"OpenAI-Organization": Omit(), "OpenAI-Project": Omit()}
     client = AsyncOpenAI(

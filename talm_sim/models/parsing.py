@@ -18,6 +18,10 @@ __all__ = ["clean", "opening", "parse_call", "parse_calls", "read_object", "spli
 MAX_REASON_CHARS = 200
 MOST_DEEP = 64
 """Levels of arrays and objects that arguments may have: no tool takes more, and no store holds any number of them."""
+MOST_LONG = 2**18
+"""Characters that the arguments of one call may have."""
+MOST_NAMED = 256
+"""Characters of a tool's name, and of the id of a call; no server takes longer ones back."""
 _BLOCK = re.compile(r"<(think|thinking)>(.*?)(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 _HEADLESS = re.compile(r"\A(.*?)</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 
@@ -106,9 +110,13 @@ def parse_call(call_id: str, name: Any, arguments: Any) -> ToolCall | Unparsable
     try:
         if not label.strip():
             raise ValueError("no tool name")
+        if len(raw) > MOST_LONG:
+            raise ValueError(f"longer than {MOST_LONG:,} characters")
+        if len(label) > MOST_NAMED:
+            raise ValueError(f"a name of {len(label):,} characters")
         return ToolCall(id=call_id, name=label, arguments=read_object(raw) if raw.strip() else {})
     except ValueError as err:
-        return UnparsableCall(id=call_id, name=label, raw=clean(raw), reason=str(err)[:MAX_REASON_CHARS])
+        return UnparsableCall(id=call_id, name=label[:MOST_NAMED], raw=clean(raw[:MOST_LONG]), reason=str(err)[:MAX_REASON_CHARS])
 
 
 def parse_calls(written: Iterable[tuple[Any, Any, Any]], turn: int) -> tuple[tuple[ToolCall, ...], tuple[UnparsableCall, ...]]:
@@ -124,7 +132,7 @@ def parse_calls(written: Iterable[tuple[Any, Any, Any]], turn: int) -> tuple[tup
     broken: list[UnparsableCall] = []
     seen: set[str] = set()
     for number, (given, name, arguments) in enumerate(written):
-        call_id = given if isinstance(given, str) and given and given not in seen else f"call-{turn}-{number}"
+        call_id = given if isinstance(given, str) and 0 < len(given) <= MOST_NAMED and given not in seen else f"call-{turn}-{number}"
         seen.add(call_id)
         call = parse_call(call_id, name, arguments)
         if isinstance(call, ToolCall):
@@ -140,8 +148,10 @@ def _dump(value: Any) -> str:
         return ""
     try:
         return json.dumps(value, ensure_ascii=False)
-    except (TypeError, ValueError, RecursionError):
+    except (TypeError, ValueError):
         return str(value)
+    except RecursionError:
+        return "(nested too deeply)"
 
 
 def _is_deep(value: Any) -> bool:

@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 
-__all__ = ["Retry", "RetryPolicy", "is_retryable", "on_retry", "retry_after"]
+__all__ = ["Retry", "RetryPolicy", "is_retryable", "is_retryable_code", "on_retry", "retry_after"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class RetryPolicy:
         max_retries: Times a failed request is tried again.
         first_wait: Upper bound of the first wait, in seconds; it doubles with every retry.
         longest_wait: Upper bound of any wait of our own choosing, in seconds.
-        patience: Longest wait a server may ask for, in seconds; one that asks for more has failed for good.
+        patience: What the waits of one request may take together, in seconds; a server that asks for more has failed for good.
         sleep: Waits; replaced in tests.
         now: Unix time in seconds; replaced in tests.
         chance: A number in [0, 1); replaced in tests.
@@ -52,17 +52,18 @@ class RetryPolicy:
     now: Callable[[], float] = time.time
     chance: Callable[[], float] = random.random
 
-    def wait_before(self, retry: int, headers: Mapping[str, str]) -> float | None:
-        """Seconds to wait before retry number `retry` (from 1); None when there is to be none.
+    def wait_before(self, retry: int, headers: Mapping[str, str], waited: float = 0.0) -> float | None:
+        """Seconds to wait before retry number `retry` (from 1), `waited` seconds after the first waits; None when there is to be none.
 
         A server's own figure is kept to, with up to one first wait on top: everyone it turned away would be back at the same moment otherwise.
         """
         if retry > self.max_retries:
             return None
+        left = self.patience - waited
         asked = retry_after(headers, self.now())
         if asked is None:
-            return self.chance() * min(self.longest_wait, self.first_wait * 2.0 ** (retry - 1))
-        return None if asked > self.patience else asked + self.chance() * self.first_wait
+            return min(left, self.chance() * min(self.longest_wait, self.first_wait * 2.0 ** min(retry - 1, 60)))
+        return None if asked > left else min(left, asked + self.chance() * self.first_wait)
 
 
 def is_retryable(status: int, headers: Mapping[str, str]) -> bool:
@@ -71,6 +72,11 @@ def is_retryable(status: int, headers: Mapping[str, str]) -> bool:
     if told in {"true", "false"}:
         return told == "true"
     return status in {408, 409, 429} or 500 <= status < 600
+
+
+def is_retryable_code(code: str) -> bool:
+    """The same of an HTTP status that stands as text in an answer."""
+    return len(code) == 3 and code.isdecimal() and is_retryable(int(code), {})
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:

@@ -65,7 +65,7 @@ class Tape:
 
         Where another episode has added the same meanwhile, nothing is added: episodes that make one call at the same time would multiply it.
         """
-        safe, answer = vcr_request(self._redactor.request(request)), self._redactor.response(response)
+        safe, answer = vcr_request(self._redactor.request(request)), self._redactor.response(response, request)
         key = exact_key(safe)
         with self._lock:
             if answer not in self._cassette.answers_of(key)[played.get(key, 0) :]:

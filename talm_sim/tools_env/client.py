@@ -12,6 +12,7 @@ from urllib.parse import quote, urlencode
 import requests
 from requests.adapters import HTTPAdapter
 
+from talm_sim.credentials import Hider, credentials_in_environment
 from talm_sim.errors import ProviderError
 from talm_sim.recordings import HttpRequest, HttpResponse, Player
 from talm_sim.tools_env.restarts import Recovered, on_restart
@@ -72,6 +73,7 @@ class ToolClient:
         self.base_url = base_url
         self._timeout = timeout
         self._recover = recover
+        self._hide = Hider.knowing(credentials_in_environment())
         self._executor: ThreadPoolExecutor | None = None
         self._session: requests.Session | None = None
         if base_url is not None:
@@ -131,7 +133,7 @@ class ToolClient:
             if request.method != "GET":
                 raise
             answer = self._request(request, url)
-        return HttpResponse(answer.status_code, answer.reason, tuple(answer.headers.items()), answer.content)
+        return HttpResponse(answer.status_code, answer.reason, tuple(answer.headers.items()), self._hide.body(answer.content))
 
     def _request(self, request: HttpRequest, url: str) -> requests.Response:
         assert self._session is not None

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from langchain_core.messages import HumanMessage
 
 from talm_sim.errors import ProviderError
-from talm_sim.models.answers import MOST_TOKENS, usage_of
+from talm_sim.models.answers import MOST_CALLS, MOST_TEXT, MOST_TOKENS, read, usage_of
 from talm_sim.models.anthropic_messages import AnthropicMessages
 from talm_sim.models.base import GenerationSettings
-from talm_sim.models.parsing import MOST_DEEP, parse_call
+from talm_sim.models.parsing import MOST_DEEP, MOST_LONG, parse_call
 from talm_sim.models.registry import open_model
 from talm_sim.types import ModelTurn, ToolCall, UnparsableCall, Usage
 from tests.models.loopback import Answer, anthropic_answer, chat_answer, loopback
@@ -122,13 +122,11 @@ CLAUDE = anthropic_answer({"type": "text", "text": "hi"}, {"type": "tool_use", "
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(answer=odd(CHAT))
 def test_any_chat_completion_is_read_or_refused(answer: Any) -> None:
-    from talm_sim.models.answers import reading
     from talm_sim.models.openai_chat import _completion
 
     if isinstance(answer, dict):
         try:
-            with reading("m"):
-                found = _completion("m", answer)
+            found = read("m", answer, lambda one: _completion("m", one))
         except ProviderError:
             return
         assert isinstance(found.text, str) and isinstance(found.usage, Usage)
@@ -137,12 +135,49 @@ def test_any_chat_completion_is_read_or_refused(answer: Any) -> None:
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(answer=odd(CLAUDE))
 def test_any_message_is_read_or_refused(answer: Any) -> None:
-    from talm_sim.models.answers import reading
 
     if isinstance(answer, dict):
         try:
-            with reading("m"):
-                turn = AnthropicMessages("m", "m", None, None)._turn(answer, HELLO)  # type: ignore[arg-type]
+            model = AnthropicMessages("m", "m", None, None)  # type: ignore[arg-type]
+            turn = read("m", answer, lambda one: model._turn(one, HELLO))
         except ProviderError:
             return
         assert ModelTurn.model_validate_json(turn.model_dump_json()) is not None
+
+
+@pytest.mark.parametrize("model", PROTOCOLS)
+async def test_a_turn_has_bounds(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    chat = model.startswith("openai")
+    long = "x" * (MOST_TEXT + 1)
+    found = await ask(model, chat_answer(long) if chat else anthropic_answer({"type": "text", "text": long}), monkeypatch)
+    assert isinstance(found, ProviderError) and "characters of text" in str(found)
+    block = {"type": "tool_use", "id": "t", "name": "f", "input": {}}
+    many = [CALL if chat else block] * (MOST_CALLS + 1)
+    found = await ask(model, chat_answer(None, tool_calls=many) if chat else anthropic_answer(*many), monkeypatch)
+    assert isinstance(found, ProviderError) and "1,025 tool calls" in str(found)
+
+
+@pytest.mark.parametrize("model", PROTOCOLS)
+async def test_a_call_has_bounds(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    long, deep = {"a": "x" * MOST_LONG}, json.loads('{"a": ' + "[" * 800 + "]" * 800 + "}")
+    written: list[tuple[str, Any]] = [("f", long), ("f" * 300, {}), ("f", deep)]
+    if model.startswith("openai"):
+        answer = chat_answer(None, tool_calls=[{"id": "i" * 300, "function": {"name": n, "arguments": json.dumps(a)}} for n, a in written])
+    else:
+        answer = anthropic_answer(*({"type": "tool_use", "id": "i" * 300, "name": n, "input": a} for n, a in written))
+    found = await ask(model, answer, monkeypatch)
+    assert isinstance(found, ModelTurn)
+    reasons = ["longer than 262,144 characters", "a name of 300 characters", "nested deeper than 64 levels"]
+    assert [call.reason for call in found.unparsable_calls] == reasons
+    assert all(len(call.raw) <= MOST_LONG and len(call.name) <= 256 and len(call.id) < 20 for call in found.unparsable_calls)
+
+
+@pytest.mark.parametrize("model", PROTOCOLS)
+async def test_a_failure_does_not_keep_the_answer(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = await ask(model, Answer({"choices": [{"marker-of-this-test": 1}] * 100}), monkeypatch)
+    assert isinstance(found, ProviderError)
+    trace, kept = found.__traceback__, []
+    while trace is not None:
+        kept += [value for value in trace.tb_frame.f_locals.values() if isinstance(value, dict) and "choices" in value]
+        trace = trace.tb_next
+    assert kept == [] and found.__context__ is None

@@ -46,13 +46,13 @@ Open = Callable[..., Model]
 
 
 def open_openai(url: str, **options: Any) -> Model:
-    endpoint = Endpoint("openai/m", f"{url}/v1", logical_base="http://model.invalid/v1", secrets=(KEY,), **options)
+    endpoint = Endpoint("openai/m", f"{url}/v1", logical_base="http://model.invalid/v1", **options)
     client = AsyncOpenAI(api_key=KEY, base_url=f"{url}/v1", max_retries=0, http_client=endpoint.client)
     return OpenAIChat("openai/m", "m", endpoint, client)
 
 
 def open_anthropic(url: str, **options: Any) -> Model:
-    endpoint = Endpoint("anthropic/m", url, secrets=(KEY,), **options)
+    endpoint = Endpoint("anthropic/m", url, **options)
     client = AsyncAnthropic(api_key=KEY, base_url=url, max_retries=0, timeout=60, http_client=endpoint.client)
     return AnthropicMessages("anthropic/m", "m", endpoint, client)
 
@@ -181,7 +181,7 @@ async def test_no_message_holds_a_key(opener: Open, good: Answer) -> None:
         with loopback(failing(401, message)) as server, pytest.raises(ProviderError) as failure:
             await say(opener(server.url))
         said = str(failure.value)
-        assert "***" in said
+        assert "REDACTED" in said
         assert "\n" not in said
         assert not any(part in said for part in (KEY, "very-secret", "1234", "pass-word"))
         assert failure.value.__cause__ is None
@@ -240,3 +240,22 @@ async def test_a_request_carries_the_url_a_recording_knows_it_by(opener: Open) -
     await say(opener("http://router.example/api", transport=Transport()))
     path = "/v1/chat/completions" if opener is open_openai else "/v1/messages"
     assert seen == [f"http://model.invalid{path}"]
+
+
+@BOTH
+async def test_the_waits_of_a_request_together_are_bounded(opener: Open, good: Answer) -> None:
+    clock = FakeClock()
+    with loopback(
+        failing(429, "busy", retry_after="290"), failing(429, "busy", retry_after="290"), failing(500), failing(429, retry_after="21"), good
+    ) as server:
+        with pytest.raises(ProviderError, match=r"HTTP 429: no \(after 3 retries, 580 s of waiting\)$"):
+            await say(opener(server.url, retries=clock.policy()))
+        assert len(server.seen) == 4
+    assert clock.waits == [290.0, 290.0, 0.0]
+
+
+@BOTH
+async def test_a_number_of_very_many_digits_is_the_providers_failure(opener: Open, good: Answer) -> None:
+    for body in (b'{"choices": ' + b"1" * 5000 + b"}", b'{"error": {"code": "' + b"1" * 5000 + b'"}}', '{"error": {"code": "²²²"}}'.encode()):
+        with loopback(Answer(body)) as server, pytest.raises(ProviderError):
+            await say(opener(server.url))

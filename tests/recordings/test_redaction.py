@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from talm_sim.config import Traffic
+from talm_sim.credentials import credentials_in_environment
 from talm_sim.errors import CassetteMissError
 from talm_sim.recordings import HttpRequest, HttpResponse, Player, Redactor, Tape
-from talm_sim.recordings.redaction import secrets_in_environment
 from tests.recordings.exchanges import answer, get, recorded, reopen
 
 SECRET = 'very/secret "value" 1é'
@@ -102,10 +102,10 @@ def test_words_that_hold_a_shape_stay() -> None:
 
 
 def test_secrets_are_found_by_the_name_of_their_variable(monkeypatch: pytest.MonkeyPatch) -> None:
-    environ = {"MY_API_KEY": "abcdefgh1", "GH_TOKEN": "abcdefgh12", "PATH": "abcdefgh123", "X_SECRET": "short", "API_KEYS": "abcdefgh1234"}
-    assert secrets_in_environment(environ) == ("abcdefgh12", "abcdefgh1")
+    environ = {"MY_API_KEY": "abcdefgh1", "GH_TOKEN": "abcdefgh12", "PATH": "abcdefgh123", "X_SECRET": "short", "MAX_TOKENS": "abcdefgh1234"}
+    assert credentials_in_environment(environ) == ("abcdefgh12", "abcdefgh1")
     monkeypatch.setenv("SOME_TOKEN", "of-the-process")
-    assert secrets_in_environment({}) == ()
+    assert credentials_in_environment({}) == ()
     assert Redactor().text("it is of-the-process.") == "it is REDACTED."
 
 

@@ -1,0 +1,225 @@
+"""What a credential is: by the name it goes under, and by its value.
+
+Two rules. By *name* nothing may be given as an option or kept of a request. By *value* the run's own credentials, the environment's and
+whatever has a well-known key's shape are hidden where a server's answer comes in; there no name counts, since arguments are what is measured.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
+
+__all__ = ["REDACTED", "Hider", "credentials_in_environment", "credentials_in_headers", "credentials_in_url", "names_credential", "telling"]
+
+REDACTED = "REDACTED"
+
+# --- names ---
+_CASES = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^A-Za-z0-9]+")
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_ALWAYS = _words(
+    "apikey apikeys accesskey secretkey privatekey subscriptionkey accesstoken authtoken bearertoken refreshtoken apitoken sessiontoken "
+    "idtoken bearer password passwd pwd passphrase secret secrets authorization credential credentials cookie"
+)
+_ENDS = _words("key keys token auth pass")
+_PAIRS = frozenset({("api", "key"), ("api", "keys"), ("access", "key"), ("access", "token"), ("auth", "token"), ("auth", "header")})
+_OF_DATA = _words("cache sort public primary foreign group partition index metric input output text label prompt message content ignore")
+_HARMLESS_BEFORE = {
+    "key": _OF_DATA,
+    "keys": _OF_DATA,
+    "token": _words(
+        "eos bos pad unk sep cls mask stop start end begin special additional new first last next image audio video think thinking tool "
+        "decoder page per extra forced suppress"
+    ),
+    "auth": _words("use no skip with without"),
+    "pass": _words("one two single multi first second forward no"),
+}
+"""Words after which one of `_ENDS` is no credential: `eos_token`, `prompt_cache_key`."""
+
+
+def names_credential(name: str) -> bool:
+    """Whether a name is one that credentials go under, read by whole words: split at case and at whatever is no letter or digit.
+
+    >>> [names_credential(name) for name in ("x-api.key", "hf_token", "accessToken", "max_tokens", "eos_token_id", "tokenizer")]
+    [True, True, True, False, False, False]
+    """
+    words = [word.lower() for word in _CASES.split(name) if word]
+    if not words:
+        return False
+    *_, before, last = ["", *words]
+    ends = last in _ENDS and before not in _HARMLESS_BEFORE[last]
+    return ends or not _ALWAYS.isdisjoint(words) or not _PAIRS.isdisjoint(pairwise(words))
+
+
+# --- values ---
+_RUN = r"(?=\w*\d)(?=\w*[A-Za-z])\w{16,}"
+_SHAPES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (start, re.compile(pattern))
+    for start, pattern in {
+        # Before a key stands what a word may end in, too: only what no word goes on with is hidden in "task-...", "disk-...".
+        "sk-": rf"sk-(?:(?<!\wsk-)[\w-]{{16,}}|(?:proj|ant|svcacct|or)-[\w-]{{16,}}|(?<![aeiouAEIOU]sk-){_RUN}"
+        r"|(?=\w*\d)(?=\w*[a-z])(?=\w*[A-Z])\w{16,}|[\w.-]{0,64}\*{3}[\w*.-]*)",
+        "sk_live_": r"sk_live_\w{16,}",
+        "rk_live_": r"rk_live_\w{16,}",
+        "gsk_": r"gsk_(?<!\wgsk_)\w{20,}",
+        **{start: rf"{start}(?<!\w{start})\w{{20,}}" for start in ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "hf_", "npm_")},
+        **{start: rf"{start}(?<!\w{start})[\w-]{{10,}}" for start in ("xoxa-", "xoxb-", "xoxp-", "xoxr-", "xoxs-")},
+        "glpat-": r"glpat-[\w-]{20,}",
+        "xai-": r"xai-(?<!\wxai-)\w{20,}",
+        "AKIA": r"AKIA(?<!\wAKIA)[0-9A-Z]{16}",
+        "ASIA": r"ASIA(?<!\wASIA)(?=[A-Z]*\d)[0-9A-Z]{16}",
+        "AIza": r"AIza(?<!\wAIza)[\w-]{30,}",
+        "eyJ": r"eyJ(?<![\w-]eyJ)[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}",
+        "PRIVATE KEY-----": r"PRIVATE KEY-----[^-]{16,}(?:-----END [A-Z ]*PRIVATE KEY-----)?",
+        "earer ": r"(?<=earer )(?=[\w.~+/=-]*\d|[\w.~+/=-]{24})[\w.~+/=-]{8,}",
+        "EARER ": r"(?<=EARER )(?=[\w.~+/=-]*\d|[\w.~+/=-]{24})[\w.~+/=-]{8,}",
+        "-key: ": r"(?<=-key: )(?=[\w.~+/=-]*\d|[\w.~+/=-]{24})[\w.~+/=-]{8,}",
+        "://": r"(?<=://)[^/:?#@\s\"'<>\\]{1,128}:[^/?#@\s\"'<>\\]{1,256}(?=@)",
+    }.items()
+)
+"""How keys of well-known services look, and what follows `Bearer` or stands before the host of a URL. Each begins with a literal, or looks
+back at one: looking for them costs next to nothing where there are none. What is looked ahead at is bounded: a text may be made to be slow."""
+_SHORTEST = 8
+_SHORTEST_WORD, _SHORTEST_NUMBER = 12, 12
+_PLACEHOLDERS = _words(
+    "not-needed not_needed none-needed not-required no-api-key no-key-required sk-no-key-required lm-studio placeholder your-api-key"
+)
+_ESCAPED = re.compile(r"\\u00[0-7]|\\/")
+_MOST_NESTED = 8
+
+
+def telling(value: str) -> bool:
+    """Whether a credential's value is long and odd enough to be looked for: "test", "password" or a year stand in other texts as well.
+
+    >>> [telling(value) for value in ("hunter2-hunter2", "true", "password", "20240101", "not-needed")]
+    [True, False, False, False, False]
+    """
+    if len(value) < _SHORTEST or value.lower() in _PLACEHOLDERS:
+        return False
+    if value.isdecimal():
+        return len(value) >= _SHORTEST_NUMBER
+    return not (value.isalpha() and (value.islower() or value.isupper() or value.istitle())) or len(value) >= _SHORTEST_WORD
+
+
+def credentials_in_environment(environ: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    """Values of environment variables whose name says they are secret, and the credentials in the addresses of others, longest first."""
+    variables = os.environ if environ is None else environ
+    found: set[str] = set()
+    for name, value in variables.items():
+        if name not in {"PWD", "OLDPWD"} and names_credential(name):
+            found.add(value.strip())
+        if "://" in value and len(value) < 4096:
+            found.update(credentials_in_url(value))
+    return tuple(sorted(filter(telling, found), key=lambda value: (-len(value), value)))
+
+
+def credentials_in_url(url: str) -> Iterator[str]:
+    """User and password of an address, the password alone, and the values of such names in its query."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return
+    user_info, at, _ = parts.netloc.rpartition("@")
+    if at:
+        user, _, password = user_info.partition(":")
+        yield from (user_info, base64.b64encode(unquote(user_info).encode()).decode(), unquote(password) or unquote(user))
+    yield from (value for name, value in parse_qsl(parts.query) if names_credential(name))
+
+
+def credentials_in_headers(headers: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """What a request's headers prove its sender by: without the scheme, and with user and password apart."""
+    for name, value in headers:
+        if not names_credential(name):
+            continue
+        scheme, _, rest = value.partition(" ")
+        proof = rest.strip() or scheme
+        yield proof
+        if scheme.lower() == "basic":
+            try:
+                pair = base64.b64decode(proof).decode()
+            except ValueError:
+                continue
+            yield from (pair, pair.partition(":")[2])
+
+
+class Hider:
+    """Takes credentials out of texts by their value. Applying it twice changes nothing more.
+
+    Args:
+        secrets: Literal values to hide wherever they stand.
+    """
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        self._literals: dict[str, str] = {}
+        for secret in sorted(set(secrets), key=lambda value: (-len(value), value)):
+            # A secret of digits may be echoed as a JSON number, which must stay one.
+            hidden = "1" if secret.isdecimal() else REDACTED
+            for form in _forms(secret):
+                self._literals.setdefault(form, hidden)
+
+    @classmethod
+    def knowing(cls, environment: tuple[str, ...], borne: tuple[str, ...] = ()) -> Hider:
+        """One that knows `credentials_in_environment()` and those a request bears; the last ones are kept."""
+        return _hider(environment, borne)
+
+    def text(self, text: str) -> str:
+        """Hide known secrets, as they are and as JSON, a URL or a page would spell them, and whatever has a key's shape."""
+        for literal, hidden in self._literals.items():
+            if literal in text:
+                text = text.replace(literal, hidden)
+        for start, shape in _SHAPES:
+            if start in text:
+                text = shape.sub(REDACTED, text)
+        return text
+
+    def body(self, body: bytes) -> bytes:
+        """Hide the same in a body, be its letters spelt as JSON's escapes; one that holds none stays as it is, byte for byte."""
+        text = body.decode("utf-8", "surrogateescape")
+        hidden = self._escaped(self.text(text))
+        return body if hidden == text else hidden.encode("utf-8", "surrogateescape")
+
+    def _escaped(self, text: str, level: int = 0) -> str:
+        """JSON may spell any letter in another way, and so may JSON within its strings: read it, hide, and write it anew where that was so."""
+        if level > _MOST_NESTED or not _ESCAPED.search(text):
+            return text
+        try:
+            value = json.loads(text)
+            hidden = self.value(value, level)
+            return text if hidden == value or not isinstance(value, dict | list) else json.dumps(hidden)
+        except (ValueError, RecursionError):
+            return text
+
+    def value(self, value: Any, level: int = 0) -> Any:
+        """Hide the same in all texts of a JSON value.
+
+        Raises:
+            RecursionError: It is nested too deeply.
+        """
+        if isinstance(value, str):
+            return self._escaped(self.text(value), level + 1)
+        if isinstance(value, dict):
+            return {self.text(key) if isinstance(key, str) else key: self.value(item, level) for key, item in value.items()}
+        return [self.value(item, level) for item in value] if isinstance(value, list) else value
+
+
+@lru_cache(maxsize=64)
+def _hider(environment: tuple[str, ...], borne: tuple[str, ...]) -> Hider:
+    return Hider((*environment, *borne))
+
+
+def _forms(secret: str) -> tuple[str, ...]:
+    written = json.dumps(secret)[1:-1]
+    more = (json.dumps(secret, ensure_ascii=False)[1:-1], written.replace("/", "\\/"), html.escape(secret))
+    return (secret, written, *more, quote(secret, safe=""), quote_plus(secret))

@@ -1,0 +1,179 @@
+"""The one way in for what a model's server says: bounded in size and time, from that server alone, and without credentials.
+
+Live, recorded, checkpointed and stored texts are one and the same because of it: nothing later changes them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import json
+import re
+from collections.abc import AsyncIterator
+from urllib.request import getproxies, proxy_bypass
+
+import httpx2
+
+from talm_sim.credentials import Hider, credentials_in_environment, credentials_in_headers, credentials_in_url, telling
+
+__all__ = ["MOST_BYTES", "ServerLine", "UnfitAnswerError"]
+
+MOST_BYTES = 8 * 2**20
+"""Bytes of one answer, before and after decompression: 2,048 tokens with 20 alternatives each take about 5 MiB."""
+_REWRITTEN = frozenset({"content-encoding", "content-length", "transfer-encoding"})
+"""Headers that no longer fit once the body is decoded."""
+_NO_LIMITS = httpx2.Limits(max_connections=None, max_keepalive_connections=100)
+"""Requests in flight are limited by the model; a second limit here would make them time out in a queue nobody sees."""
+_STREAM_END = b"[DONE]"
+"""The OpenAI protocol's last event; a server may keep the line open behind it."""
+_CHARSET = re.compile(r";\s*charset\s*=\s*\"?([\w.:-]*)\"?", re.IGNORECASE)
+_PLAIN_CHARSET = re.compile(r"(?:iso-?8859|latin|windows|cp125|utf-?(?:16|32)|gb|big5|shift|euc|koi8)[\w-]*", re.IGNORECASE)
+_PORTS = {"http": 80, "https": 443}
+
+
+class UnfitAnswerError(Exception):
+    """A server's answer is not taken, whatever it says, and asking again would not mend it.
+
+    Args:
+        message: Why not, as the end of a line that names the server.
+        mend: What to look at where this befalls the first requests: `server`, or empty.
+    """
+
+    def __init__(self, message: str, mend: str = "") -> None:
+        super().__init__(message)
+        self.mend = mend
+
+
+class ServerLine(httpx2.AsyncBaseTransport):
+    """Carries requests to model servers, through the environment's proxies, and hands back answers that are whole.
+
+    Args:
+        inner: What carries them; by default one that all share, made when first needed, since its SSL context alone costs 17 ms.
+    """
+
+    def __init__(self, inner: httpx2.AsyncBaseTransport | None = None) -> None:
+        self._inner = inner
+        self._opened: dict[str | None, httpx2.AsyncBaseTransport] = {}
+        self._environment = credentials_in_environment()
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Answer one request, within the seconds that its client gives a read.
+
+        Raises:
+            UnfitAnswerError: The answer is too large, or leads to another host.
+            httpx2.TransportError: There was none.
+        """
+        try:
+            async with asyncio.timeout(request.extensions.get("timeout", {}).get("read")):
+                response = await self._carrier(request.url).handle_async_request(request)
+                try:
+                    body = await _whole(response)
+                finally:
+                    await response.aclose()
+        except TimeoutError:
+            raise httpx2.ReadTimeout("no whole answer in time", request=request) from None
+        if response.has_redirect_location:
+            _refuse_other_host(request.url, response.headers["location"])
+        borne = (*credentials_in_headers(request.headers.multi_items()), *credentials_in_url(str(request.url)))
+        return _hidden(request, response, body, Hider.knowing(self._environment, tuple(filter(telling, borne))))
+
+    async def aclose(self) -> None:
+        """Close what carries the requests."""
+        for transport in (*self._opened.values(), *([self._inner] if self._inner else [])):
+            await transport.aclose()
+
+    def _carrier(self, url: httpx2.URL) -> httpx2.AsyncBaseTransport:
+        if self._inner is not None:
+            return self._inner
+        # A client that is handed a transport no longer heeds the proxies of the environment by itself.
+        proxies = {} if proxy_bypass(url.host) else getproxies()
+        proxy = proxies.get(url.scheme) or proxies.get("all")
+        if proxy is not None and "://" not in proxy:
+            proxy = f"http://{proxy}"
+        if proxy not in self._opened:
+            self._opened[proxy] = httpx2.AsyncHTTPTransport(limits=_NO_LIMITS, proxy=proxy)
+        return self._opened[proxy]
+
+
+class _Counted(httpx2.AsyncByteStream):
+    """A body as it comes over the line, up to `MOST_BYTES`: compressed, it may be endless and yet give nothing."""
+
+    def __init__(self, inner: httpx2.AsyncByteStream) -> None:
+        self._inner = inner
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async for chunk in self._inner:
+            size += len(chunk)
+            _check(size)
+            yield chunk
+
+    async def aclose(self) -> None:
+        """Close the stream."""
+        await self._inner.aclose()
+
+
+async def _whole(response: httpx2.Response) -> bytes:
+    """The decoded body."""
+    assert isinstance(response.stream, httpx2.AsyncByteStream)
+    response.stream = _Counted(response.stream)
+    body = bytearray()
+    parts = response.aiter_bytes()
+    async for part in parts:
+        body += part
+        _check(len(body))
+        if body.startswith(b"data:") and _STREAM_END in body[-64:]:
+            await parts.aclose()
+            break
+    return bytes(body)
+
+
+def _check(size: int) -> None:
+    if size > MOST_BYTES:
+        raise UnfitAnswerError(f"the answer is larger than {MOST_BYTES // 2**20} MiB")
+
+
+def _refuse_other_host(asked: httpx2.URL, location: str) -> None:
+    """A redirect may stay on the server, or go from http to https on it: the whole conversation would be sent along."""
+    try:
+        target = asked.join(location)
+    except httpx2.InvalidURL:
+        raise UnfitAnswerError("redirects to what is no address", "server") from None
+    ports = [url.port or _PORTS.get(url.scheme) for url in (asked, target)]
+    secured = (asked.scheme, target.scheme, *ports) == ("http", "https", 80, 443)
+    if target.host != asked.host or not ((asked.scheme, ports[0]) == (target.scheme, ports[1]) or secured):
+        where = target.netloc.decode("ascii", "replace").rpartition("@")[2]
+        raise UnfitAnswerError(f"redirects to {target.scheme}://{where[:100]}, another server: not followed", "server")
+
+
+def _hidden(request: httpx2.Request, response: httpx2.Response, body: bytes, hide: Hider) -> httpx2.Response:
+    """The answer with its credentials hidden, in UTF-8 and decoded."""
+    kind = response.headers.get("content-type", "")
+    body = hide.body(_in_utf8(body, kind))
+    headers = [
+        (name, hide.text(_CHARSET.sub("", value) if name.lower() == "content-type" else value))
+        for name, value in response.headers.multi_items()
+        if name.lower() not in _REWRITTEN
+    ]
+    reason = hide.text(response.reason_phrase).encode("ascii", "replace")
+    return httpx2.Response(response.status_code, headers=headers, content=body, request=request, extensions={"reason_phrase": reason})
+
+
+def _in_utf8(body: bytes, content_type: str) -> bytes:
+    """The body as whoever reads it next takes it to be: in another charset a credential would pass."""
+    encoding = json.detect_encoding(body)
+    if encoding == "utf-8-sig":
+        return body.removeprefix(codecs.BOM_UTF8)
+    found = _CHARSET.search(content_type)
+    try:
+        if encoding == "utf-8":
+            body.decode()  # many a server names another charset than it writes
+            return body
+    except UnicodeDecodeError:
+        if found is None or not _PLAIN_CHARSET.fullmatch(found[1]):
+            return body
+        encoding = found[1]
+    try:
+        return body.decode(encoding, "replace").encode("utf-8", "replace")
+    except LookupError:
+        return body

@@ -1,0 +1,109 @@
+"""Credentials by name in the tool calls within a model's traffic: `function.arguments`, which is JSON in a string, and `input`.
+
+What a call passes on from the conversation is no secret of the recording, which holds it in plain words anyway, and is what a replay is
+measured by: it stays. Request and response are cleaned alike: what is hidden when the model says it is hidden whenever it is said again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from talm_sim.credentials import REDACTED
+
+__all__ = ["in_request", "is_call", "without_named"]
+
+IsSecret = Callable[[str, str], bool]
+
+
+def is_call(value: dict[str, Any]) -> bool:
+    """Whether this part of a body is a tool call, of either protocol."""
+    return ("name" in value and isinstance(value.get("arguments"), str)) or _is_tool_use(value)
+
+
+def in_request(body: Any, is_secret: IsSecret) -> Any:
+    """A request's body whose tool calls hold nothing that goes under a credential's name and was not said before."""
+    messages = body.get("messages") if isinstance(body, dict) else None
+    if not isinstance(messages, list):
+        return body
+    given: list[str] = []
+    cleaned = []
+    for message in messages:
+        given.extend(_texts(message))
+        cleaned.append(_hidden(message, given, is_secret))
+    return {**body, "messages": cleaned}
+
+
+def without_named(answer: bytes, asked: bytes, is_secret: IsSecret) -> bytes:
+    """The same for the answer to a request; an answer without such stays as it is, byte for byte.
+
+    Args:
+        answer: Body of the response.
+        asked: Body of the request.
+        is_secret: Whether a value is a credential by the name it goes under.
+    """
+    if b'"arguments"' not in answer and b'"tool_use"' not in answer:
+        return answer
+    try:
+        value = json.loads(answer)
+        cleaned = _hidden(value, [*_texts(json.loads(asked)), *_texts(value)], is_secret)
+    except (ValueError, RecursionError):
+        return answer
+    return answer if cleaned == value else json.dumps(cleaned).encode()
+
+
+def _is_tool_use(value: dict[str, Any]) -> bool:
+    return value.get("type") == "tool_use" and isinstance(value.get("input"), dict)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """What stands in a body in plain words: all its texts but those within tool calls."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts(item)
+    elif isinstance(value, dict) and not is_call(value):
+        for item in value.values():
+            yield from _texts(item)
+
+
+def _hidden(value: Any, given: list[str], is_secret: IsSecret) -> Any:
+    if isinstance(value, list):
+        return [_hidden(item, given, is_secret) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if _is_tool_use(value):
+        return {**value, "input": _without(value["input"], given, is_secret)}
+    if is_call(value):
+        return {**value, "arguments": _arguments(value["arguments"], given, is_secret)}
+    return {key: _hidden(item, given, is_secret) for key, item in value.items()}
+
+
+def _arguments(text: str, given: list[str], is_secret: IsSecret) -> str:
+    try:
+        cleaned = _without(json.loads(text), given, is_secret)
+    except (ValueError, RecursionError):
+        return text
+    # Written anew also where it was hidden before: a replayed call is spelt as the recorded one is.
+    return json.dumps(cleaned, sort_keys=True) if _holds_hidden(cleaned) else text
+
+
+def _without(value: Any, given: list[str], is_secret: IsSecret) -> Any:
+    if isinstance(value, list):
+        return [_without(item, given, is_secret) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: REDACTED
+        if isinstance(item, str) and item and is_secret(key, item) and not any(item in text for text in given)
+        else _without(item, given, is_secret)
+        for key, item in value.items()
+    }
+
+
+def _holds_hidden(value: Any) -> bool:
+    if isinstance(value, dict | list):
+        return any(map(_holds_hidden, value.values() if isinstance(value, dict) else value))
+    return bool(value == REDACTED)
