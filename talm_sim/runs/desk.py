@@ -238,7 +238,9 @@ def replies_to(conn: sqlite3.Connection, episode_id: str, attempt: int) -> dict[
     for key in conn.execute(f"SELECT episode_id, attempt, interrupt_id FROM questions {_CURRENT}", (episode_id, attempt)).fetchall():
         *_, asked_at = next(rows(conn, "questions", _OF_KEY, key))
         for *_, text, declined, responder, answered_at in rows(conn, "answers", _OF_KEY, key):
-            replies[key[2]] = HumanReply(answer=text, responder=responder, declined=declined, asked_at=asked_at, answered_at=answered_at)
+            # The clock of the day may have been put back in between; nobody answers before the question.
+            at = max(asked_at, answered_at)
+            replies[key[2]] = HumanReply(answer=text, responder=responder, declined=declined, asked_at=asked_at, answered_at=at)
     return replies
 
 

@@ -53,7 +53,8 @@ class StoredRun:
         model = self.manifest.config.model
         control = "control: " if model.startswith("sim/") else ""
         failed = f", {self.failed:,} failed" if self.failed else ""
-        title = f"{self.id}: {control}{model}, {self.finished:,} of {self.total:,} episodes finished{failed}"
+        left = "" if self.closed else "; not closed properly: resume it"
+        title = f"{self.id}: {control}{model}, {self.finished:,} of {self.total:,} episodes finished{failed}{left}"
         try:
             table = summary_table([((), one) for one in self.summary()])
         except PrerequisiteError as err:  # what cannot be counted here is still a run

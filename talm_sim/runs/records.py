@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, TypeAdapter, ValidationError, field_validator
+from pydantic import BaseModel, Field, FiniteFloat, TypeAdapter, ValidationError, field_validator
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.database import DATABASE, unpack
@@ -20,6 +20,25 @@ _V = TypeVar("_V")
 _EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 
 
+_Count = Annotated[int, Field(ge=0, le=2**53)]
+
+
+class _Perturbed(BaseModel):
+    calls: _Count
+    counts: list[Annotated[list[_Count], Field(min_length=3, max_length=3)]]
+
+
+class _State(BaseModel):
+    """`Waiting.state`, as far as an episode that goes on does not look for itself."""
+
+    asks: dict[str, _Count] = {}
+    perturbations: _Perturbed | Annotated[dict[str, Any], Field(max_length=0)] = {}
+    played_tools: dict[str, _Count] = {}
+    played_model: dict[str, _Count] = {}
+    started_at: FiniteFloat = 0.0
+    active_s: FiniteFloat = 0.0
+
+
 class WaitingBody(BaseModel):
     """What is kept of an episode that waits for a person."""
 
@@ -27,6 +46,12 @@ class WaitingBody(BaseModel):
     """`Waiting.state`."""
     progress: list[dict[str, Any]]
     """`Question.progress`."""
+
+    @field_validator("state")
+    @classmethod
+    def _of_an_episode(cls, state: dict[str, Any]) -> dict[str, Any]:
+        _State.model_validate(state, strict=True)
+        return state
 
     @field_validator("progress")
     @classmethod
