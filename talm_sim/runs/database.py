@@ -18,7 +18,6 @@ from talm_sim.errors import PrerequisiteError
 __all__ = [
     "DATABASE",
     "begin_log",
-    "check_database",
     "check_regular",
     "connect_reader",
     "connect_writer",
@@ -40,52 +39,41 @@ _BUSY_SECONDS = 30.0
 _APPLICATION_ID = 0x74616C6D
 _SCHEMA = """
 CREATE TABLE meta (
-    key TEXT PRIMARY KEY, value TEXT NOT NULL, digest BLOB NOT NULL,
-    CHECK (typeof(key) = 'text' AND typeof(value) = 'text')
+    key TEXT PRIMARY KEY, value TEXT NOT NULL, digest BLOB NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE lease (
     one INTEGER PRIMARY KEY CHECK (one = 1), token TEXT NOT NULL, pid INTEGER NOT NULL, host TEXT NOT NULL,
     process TEXT NOT NULL, heartbeat REAL NOT NULL
 );
 CREATE TABLE scenarios (
-    position INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, grp TEXT NOT NULL, digest BLOB NOT NULL, body BLOB NOT NULL,
-    CHECK (typeof(id) = 'text' AND typeof(grp) = 'text')
+    position INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, grp TEXT NOT NULL, digest BLOB NOT NULL, body BLOB NOT NULL
 );
 CREATE TABLE attempts (
-    episode_id TEXT PRIMARY KEY, attempt INTEGER NOT NULL, digest BLOB NOT NULL,
-    CHECK (typeof(episode_id) = 'text' AND typeof(attempt) = 'integer')
+    episode_id TEXT PRIMARY KEY, attempt INTEGER NOT NULL, digest BLOB NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE episodes (
     id TEXT PRIMARY KEY, scenario_id TEXT NOT NULL, grp TEXT NOT NULL, epoch INTEGER NOT NULL, position INTEGER NOT NULL,
-    attempt INTEGER NOT NULL, termination TEXT NOT NULL, digest BLOB NOT NULL, body BLOB NOT NULL,
-    CHECK (typeof(id) = 'text' AND typeof(scenario_id) = 'text' AND typeof(grp) = 'text' AND typeof(epoch) = 'integer'
-        AND typeof(position) = 'integer' AND typeof(attempt) = 'integer' AND typeof(termination) = 'text')
+    attempt INTEGER NOT NULL, termination TEXT NOT NULL, digest BLOB NOT NULL, body BLOB NOT NULL
 );
 CREATE INDEX episodes_in_order ON episodes (epoch, position);
 CREATE TABLE verdicts (
     episode_id TEXT NOT NULL, judge TEXT NOT NULL, judge_config_digest TEXT NOT NULL, failed INTEGER NOT NULL,
     digest BLOB NOT NULL, body BLOB NOT NULL,
-    PRIMARY KEY (episode_id, judge, judge_config_digest),
-    CHECK (typeof(episode_id) = 'text' AND typeof(judge) = 'text' AND typeof(judge_config_digest) = 'text' AND failed IN (0, 1))
+    PRIMARY KEY (episode_id, judge, judge_config_digest)
 ) WITHOUT ROWID;
 CREATE TABLE waiting (
     episode_id TEXT PRIMARY KEY, scenario_id TEXT NOT NULL, epoch INTEGER NOT NULL, attempt INTEGER NOT NULL,
-    digest BLOB NOT NULL, body BLOB NOT NULL,
-    CHECK (typeof(episode_id) = 'text' AND typeof(scenario_id) = 'text' AND typeof(epoch) = 'integer' AND typeof(attempt) = 'integer')
+    digest BLOB NOT NULL, body BLOB NOT NULL
 ) WITHOUT ROWID;
 -- current: 0 no longer asked, 1 asked, 2 its episode went on with the answers, 3 its answer is held back
 CREATE TABLE questions (
     number INTEGER PRIMARY KEY, episode_id TEXT NOT NULL, attempt INTEGER NOT NULL, interrupt_id TEXT NOT NULL,
     ask INTEGER NOT NULL, question TEXT NOT NULL, asked_at REAL NOT NULL, digest BLOB NOT NULL,
-    current INTEGER NOT NULL DEFAULT 1 CHECK (current IN (0, 1, 2, 3)), UNIQUE (episode_id, attempt, interrupt_id),
-    CHECK (typeof(episode_id) = 'text' AND typeof(attempt) = 'integer' AND typeof(interrupt_id) = 'text' AND typeof(ask) = 'integer'
-        AND typeof(question) = 'text' AND typeof(asked_at) = 'real')
+    current INTEGER NOT NULL DEFAULT 1, UNIQUE (episode_id, attempt, interrupt_id)
 );
 CREATE TABLE answers (
     episode_id TEXT NOT NULL, attempt INTEGER NOT NULL, interrupt_id TEXT NOT NULL, answer TEXT NOT NULL, declined TEXT NOT NULL,
-    responder TEXT NOT NULL, answered_at REAL NOT NULL, digest BLOB NOT NULL, PRIMARY KEY (episode_id, attempt, interrupt_id),
-    CHECK (typeof(episode_id) = 'text' AND typeof(attempt) = 'integer' AND typeof(interrupt_id) = 'text' AND typeof(answer) = 'text'
-        AND declined IN ('', 'idk', 'skip') AND typeof(responder) = 'text' AND typeof(answered_at) = 'real')
+    responder TEXT NOT NULL, answered_at REAL NOT NULL, digest BLOB NOT NULL, PRIMARY KEY (episode_id, attempt, interrupt_id)
 ) WITHOUT ROWID;
 """
 """The digest stands before the body, so that what is long need not be read for it."""
@@ -191,28 +179,6 @@ def check_regular(path: Path) -> None:
     if not stat.S_ISREG(found.st_mode):
         what = "a link" if stat.S_ISLNK(found.st_mode) else "a directory" if stat.S_ISDIR(found.st_mode) else "a pipe or device"
         raise PrerequisiteError(f"{path}: is {what}, and must be a plain file; put the file itself there.")
-
-
-def check_database(conn: sqlite3.Connection) -> None:
-    """Look through a whole file: its pages, indexes and types of values, and that its rows name scenarios there are.
-
-    Without it, pages that lead in a circle keep a query busy for ever, and a damaged index leaves rows out in silence.
-
-    Raises:
-        PrerequisiteError: It is damaged.
-    """
-    ((found,),) = conn.execute("PRAGMA integrity_check(1)").fetchall()
-    if found != "ok":
-        raise PrerequisiteError(f"{DATABASE}: is damaged ({found}); restore the file from a copy.")
-    for table, episode in (("episodes", "id"), ("waiting", "episode_id")):
-        lost = conn.execute(
-            f"SELECT {episode}, scenario_id, epoch FROM {table} WHERE epoch < 1 OR scenario_id NOT IN (SELECT id FROM scenarios)"
-            f" OR {episode} != scenario_id || CASE epoch WHEN 1 THEN '' ELSE '@' || epoch END LIMIT 1"
-        ).fetchone()
-        if lost:
-            raise PrerequisiteError(
-                f"{DATABASE}: {table}: '{lost[0]}' is no episode of the run (scenario '{lost[1]}', epoch {lost[2]}); restore the file from a copy."
-            )
 
 
 @contextlib.contextmanager

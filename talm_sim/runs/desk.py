@@ -335,7 +335,7 @@ def _changing(conn: sqlite3.Connection, path: Path, key: Key) -> Iterator[None]:
     try:
         sealed, owned = sealing.is_sealed(conn), _is_owned(conn)
         if not sealed and not owned:  # its owner was killed
-            sealing.check_fits(conn, stamp(path), path.resolve().name, owned=False)
+            sealing.check_fits(conn, stamp(path), owned=False)
         was = sealing.entry(conn, key)
         yield
         if sealed:

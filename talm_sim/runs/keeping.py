@@ -85,6 +85,7 @@ def _move(one: Path, target: Path) -> None:
     """Give one run another name: it has the old one whole until its directory is renamed, and from then on the new one, whatever is killed."""
     with _telling(one):
         document = json.loads((one / MANIFEST).read_bytes())
+        _name(one, document["id"], target.name)
         _write_flushed(one / COMING, json.dumps({**document, "id": target.name}, indent=2, ensure_ascii=False) + "\n")
         try:
             os.rename(one, target)
@@ -92,10 +93,17 @@ def _move(one: Path, target: Path) -> None:
             (one / COMING).unlink()
             raise
         os.replace(target / COMING, target / MANIFEST)
-        with contextlib.suppress(PrerequisiteError, sqlite3.Error), contextlib.closing(connect_writer(target)) as conn:
+        _name(target, target.name)
+
+
+def _name(path: Path, run_id: str, coming: str = "") -> None:
+    try:
+        with contextlib.closing(connect_writer(path)) as conn:
             conn.execute("BEGIN IMMEDIATE")
-            sealing.rename(conn, target.name)  # where that cannot be, the directory's name is as good as long as it has it
+            sealing.rename(conn, run_id, coming)
             conn.execute("COMMIT")
+    except sqlite3.Error as err:
+        raise PrerequisiteError(f"{path}: cannot be changed ({err}); see who may write there.") from None
 
 
 def _write_flushed(path: Path, text: str) -> None:

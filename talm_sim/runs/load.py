@@ -335,7 +335,7 @@ class StoredRun:
         try:
             owner = owner_of(conn)
             owned = owner is not None and owner.alive
-            sealed = check_fits(conn, stamp(self.path), self.path.resolve().name, owned=owned)
+            sealed = check_fits(conn, stamp(self.path), owned=owned)
         except PrerequisiteError as err:
             raise PrerequisiteError(f"{self.path}: {err}") from None
         finally:

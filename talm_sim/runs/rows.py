@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, Final, Literal
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.database import DATABASE
 
-__all__ = ["BESIDE", "KEYS", "ORDER", "WITH_BODY", "check_rows", "put", "rows"]
+__all__ = ["BESIDE", "KEYS", "ORDER", "WITH_BODY", "check_database", "check_rows", "put", "rows"]
 
-KEYS: Final = {
+KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "meta": ("key", "value"),
     "scenarios": ("position", "id", "grp"),
     "attempts": ("episode_id", "attempt"),
@@ -38,6 +38,17 @@ ORDER: Final = {
     "answers": "episode_id, attempt, interrupt_id",
 }
 """The order in which a table is read from its beginning to its end, through an index it has."""
+
+
+_INTEGERS: Final = {"position", "attempt", "epoch", "failed", "ask", "number", "current"}
+_REALS: Final = {"asked_at", "answered_at"}
+_BLOBS: Final = {"digest", "body"}
+_OTHERWISE: Final = {
+    "verdicts": ("failed NOT IN (0, 1)",),
+    "questions": ("current NOT IN (0, 1, 2, 3)",),
+    "answers": ("declined NOT IN ('', 'idk', 'skip')",),
+}
+"""What else a row must not hold, in SQL."""
 
 
 def put(
@@ -75,8 +86,43 @@ def rows(conn: sqlite3.Connection, table: str, which: str = "", values: Sequence
     for row in conn.execute(f"SELECT {names} FROM {table} {which}", values):
         keys, digest, body = row[:size], row[size], row[size + 1] if len(row) > size + 1 else b""
         if not isinstance(body, bytes) or _digest(table, keys, body) != digest:
-            raise PrerequisiteError(f"{DATABASE}: row {_named(table, keys)} of {table} is damaged: it does not fit its digest; restore the file from a copy.")
+            raise PrerequisiteError(
+                f"{DATABASE}: row {_named(table, keys)} of {table} is damaged: it does not fit its digest; restore the file from a copy."
+            )
         yield (*keys, body) if table in WITH_BODY else keys
+
+
+def check_database(conn: sqlite3.Connection) -> None:
+    """Look through a whole file: its pages, indexes and types of values, and that its rows name scenarios there are.
+
+    SQLite checks neither types nor what a column may hold where it only reads. Without it, pages that lead in a circle keep a query busy for ever, and a damaged index leaves rows out in silence.
+
+    Raises:
+        PrerequisiteError: It is damaged.
+    """
+    ((found,),) = conn.execute("PRAGMA integrity_check(1)").fetchall()
+    if found != "ok":
+        raise PrerequisiteError(f"{DATABASE}: is damaged ({found}); restore the file from a copy.")
+    for table in KEYS:
+        wrong = " OR ".join([*(f"typeof({name}) != '{kind}'" for name, kind in _kinds(table).items()), *_OTHERWISE.get(table, ())])
+        found = conn.execute(f"SELECT 1 FROM {table} WHERE {wrong} LIMIT 1").fetchone()
+        if found:
+            raise PrerequisiteError(f"{DATABASE}: a row of {table} holds what its column cannot; restore the file from a copy.")
+    for table, episode in (("episodes", "id"), ("waiting", "episode_id")):
+        lost = conn.execute(
+            f"SELECT {episode}, scenario_id, epoch FROM {table} WHERE epoch < 1 OR scenario_id NOT IN (SELECT id FROM scenarios)"
+            f" OR {episode} != scenario_id || CASE epoch WHEN 1 THEN '' ELSE '@' || epoch END LIMIT 1"
+        ).fetchone()
+        if lost:
+            raise PrerequisiteError(
+                f"{DATABASE}: {table}: '{lost[0]}' is no episode of the run (scenario '{lost[1]}', epoch {lost[2]}); restore the file from a copy."
+            )
+
+
+def _kinds(table: str) -> dict[str, str]:
+    """The type of each column of a table, in SQLite's words."""
+    names = (*KEYS[table], *BESIDE.get(table, ()), "digest", *(("body",) if table in WITH_BODY else ()))
+    return {name: "integer" if name in _INTEGERS else "real" if name in _REALS else "blob" if name in _BLOBS else "text" for name in names}
 
 
 def check_rows(conn: sqlite3.Connection, tables: Sequence[str] = tuple(KEYS)) -> None:

@@ -15,8 +15,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from talm_sim.digests import canonical_json
 from talm_sim.errors import PrerequisiteError
-from talm_sim.runs.database import DATABASE, check_database
-from talm_sim.runs.rows import BESIDE, KEYS, ORDER, check_rows, put, rows
+from talm_sim.runs.database import DATABASE
+from talm_sim.runs.rows import BESIDE, KEYS, ORDER, check_database, check_rows, put, rows
 
 __all__ = ["Entry", "Stamp", "check_fits", "entry", "is_sealed", "rename", "renew_over", "seal", "stamp_of", "take_away"]
 
@@ -42,6 +42,8 @@ class Stamp(BaseModel):
 
 class _Seal(BaseModel):
     stamp: Stamp
+    coming: str = ""
+    """The name it is given at this moment; a renaming that is killed leaves it with one of the two."""
     tables: dict[str, Entry]
 
 
@@ -60,13 +62,12 @@ def is_sealed(conn: sqlite3.Connection) -> bool:
     return conn.execute("SELECT 1 FROM meta WHERE key = ?", (_SEAL,)).fetchone() is not None
 
 
-def check_fits(conn: sqlite3.Connection, stamp: Stamp, name: str, *, owned: bool) -> bool:
+def check_fits(conn: sqlite3.Connection, stamp: Stamp, *, owned: bool) -> bool:
     """See that a run is as it was left; one that was not sealed is looked through row by row, unless a living process owns it.
 
     Args:
         conn: Any connection.
         stamp: Of the `run.json` that lies there.
-        name: Of the directory.
         owned: Whether a living process holds the run.
 
     Returns:
@@ -86,8 +87,7 @@ def check_fits(conn: sqlite3.Connection, stamp: Stamp, name: str, *, owned: bool
         found = _added_up(conn, table)
         if found != (rows_sealed, total):
             raise PrerequisiteError(f"{DATABASE}: is not as it was sealed: {_difference(conn, table, found[0], rows_sealed)}; {_RESTORE}")
-    # A run that was renamed, and killed before it could say so here, has its directory's name.
-    if stamp.manifest != sealed.stamp.manifest or stamp.id not in (sealed.stamp.id, name):
+    if stamp.manifest != sealed.stamp.manifest or stamp.id not in (sealed.stamp.id, sealed.coming):
         raise PrerequisiteError(
             f"run.json is not the one that {DATABASE} was sealed with (run '{sealed.stamp.id}'); one of them was changed or is another run's;"
             f" {_RESTORE}"
@@ -114,11 +114,11 @@ def renew_over(conn: sqlite3.Connection, was: Mapping[str, Entry], now: Mapping[
     _write(conn, sealed.model_copy(update={"tables": tables}))
 
 
-def rename(conn: sqlite3.Connection, name: str) -> None:
-    """Within a transaction: let the seal, where there is one, hold the run's new name."""
+def rename(conn: sqlite3.Connection, run_id: str, coming: str = "") -> None:
+    """Within a transaction: let the seal, where there is one, hold the run's name, and the one it is about to have."""
     sealed = _read(conn)
     if sealed is not None:
-        _write(conn, sealed.model_copy(update={"stamp": sealed.stamp.model_copy(update={"id": name})}))
+        _write(conn, sealed.model_copy(update={"stamp": sealed.stamp.model_copy(update={"id": run_id}), "coming": coming}))
 
 
 def stamp_of(run_id: str, rest: Any) -> Stamp:

@@ -63,7 +63,7 @@ class RunStore:
         conn = connect_writer(directory)
 
         def unseal() -> None:
-            sealing.check_fits(conn, stamp, directory.resolve().name, owned=False)
+            sealing.check_fits(conn, stamp, owned=False)
             sealing.take_away(conn)
 
         try:

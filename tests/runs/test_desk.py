@@ -11,7 +11,7 @@ import pytest
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.batch import run_batch
-from talm_sim.runs.database import connect_writer, connect_reader
+from talm_sim.runs.database import connect_reader, connect_writer
 from talm_sim.runs.desk import (
     AnswerStatus,
     answer,
