@@ -14,7 +14,7 @@ from langgraph.types import Command
 from talm_sim.agent.context import EpisodeContext
 from talm_sim.agent.humans import HumanReply, Responder
 from talm_sim.digests import derived_seed
-from talm_sim.errors import CassetteMissError
+from talm_sim.errors import CassetteMissError, PrerequisiteError
 from talm_sim.models.base import GenerationSettings, Model, ScenarioModel
 from talm_sim.recordings import Player, current_player
 from talm_sim.tools_env.environment import Environment, EpisodeTools
@@ -115,12 +115,9 @@ async def run_episode(
         PrerequisiteError: The scenario does not fit the environment.
     """
     players = players or Players()
-    started = time.time()
+    started = _Moment(time.time(), time.monotonic())
     kept: Mapping[str, Any] = state or {}
-    tools = None
-    if agent.environment is not None:
-        tools = agent.environment.open(scenario, epoch=epoch, player=players.tools, state=kept.get("perturbations"))
-    _restore(players, kept)
+    tools = _opened(agent, scenario, epoch, players, kept)
     thread = f"{episode_id(scenario.id, epoch)}#{attempt}"
     config: Any = {"configurable": {"thread_id": thread}, "recursion_limit": agent.most_steps}
     asks: dict[str, int] = dict(kept.get("asks", {}))
@@ -146,7 +143,34 @@ async def run_episode(
     if agent.saver is not None:
         await agent.saver.adelete_thread(thread)
     elapsed = _active(tools, kept, started)
-    return _episode(agent, scenario, epoch, attempt, result, tools, kept.get("started_at", started), elapsed)
+    return _episode(agent, scenario, epoch, attempt, result, tools, kept.get("started_at", started.unix), elapsed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Moment:
+    """When a stretch began. How long it takes is told by a clock that nobody sets; what is stored is the time of day."""
+
+    unix: float
+    monotonic: float
+
+    @property
+    def age(self) -> float:
+        """Seconds since."""
+        return time.monotonic() - self.monotonic
+
+
+def _opened(agent: Agent, scenario: Scenario, epoch: int, players: Players, kept: Mapping[str, Any]) -> EpisodeTools | None:
+    """The tools of an episode, and its recordings, where the stretch before left them."""
+    try:
+        _restore(players, kept)
+        if agent.environment is None:
+            return None
+        return agent.environment.open(scenario, epoch=epoch, player=players.tools, state=kept.get("perturbations"))
+    except (KeyError, ValueError, TypeError) as err:
+        if not kept:
+            raise
+        waiting = episode_id(scenario.id, epoch)
+        raise PrerequisiteError(f"what is kept of episode '{waiting}', which waits, does not fit its run ({err}); restore the run.") from None
 
 
 async def _play(
@@ -191,7 +215,7 @@ def _resume_command(replies: Mapping[str, HumanReply]) -> Command[Any]:
 async def _answer(responder: Responder, question: PendingQuestion) -> HumanReply:
     asked = time.time()
     reply = await responder(question.question, question.ask)
-    return HumanReply(reply.answer, reply.responder, reply.declined, asked, time.time())
+    return HumanReply(reply.answer, reply.responder, reply.declined, asked, max(asked, time.time()))
 
 
 def _still_pending(replies: Mapping[str, HumanReply], asks: Mapping[str, int]) -> dict[str, HumanReply]:
@@ -205,20 +229,20 @@ def _pending(result: Mapping[str, Any], asks: dict[str, int]) -> tuple[PendingQu
     return tuple(PendingQuestion(item.id, asks.setdefault(item.id, len(asks) + 1), str(item.value)) for item in pending)
 
 
-def _keep(players: Players, tools: EpisodeTools | None, asks: dict[str, int], kept: Mapping[str, Any], started: float) -> dict[str, Any]:
+def _keep(players: Players, tools: EpisodeTools | None, asks: dict[str, int], kept: Mapping[str, Any], started: _Moment) -> dict[str, Any]:
     return {
         "asks": asks,
         "perturbations": tools.state() if tools else {},
         "played_tools": players.tools.counts() if players.tools else {},
         "played_model": players.model.counts() if players.model else {},
-        "started_at": kept.get("started_at", started),
+        "started_at": kept.get("started_at", started.unix),
         "active_s": _active(tools, kept, started),
     }
 
 
-def _active(tools: EpisodeTools | None, kept: Mapping[str, Any], started: float) -> float:
+def _active(tools: EpisodeTools | None, kept: Mapping[str, Any], started: _Moment) -> float:
     """Seconds an episode took, those its tools pretended to wait included and those a person took left out."""
-    active: float = kept.get("active_s", 0.0) + time.time() - started + (tools.slept if tools else 0.0)
+    active: float = kept.get("active_s", 0.0) + started.age + (tools.slept if tools else 0.0)
     return active
 
 

@@ -37,6 +37,7 @@ __all__ = [
     "run_argument",
     "run_dir_option",
     "short_name",
+    "tell_unclosed",
 ]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -91,6 +92,13 @@ def short_name(path: Path) -> str:
     if path.parent != Path(os.environ.get("TALM_SIM_RUN_DIR", "runs")):
         return str(path)
     return beginning(path.name, run_names(path.parent))
+
+
+def tell_unclosed(path: Path, *, imported: bool = False) -> None:
+    """Say that whoever wrote a run last was killed: it is read as it is, and it is mended by going on with it."""
+    verb = "judge" if imported else "resume"
+    name = clean(short_name(path))
+    click.echo(f"{name}: was not closed properly: {verb} it with: talm-sim {verb} {shlex.quote(name)}", err=True)
 
 
 def print_json(value: Any) -> None:

@@ -7,51 +7,76 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+import stat
 import zlib
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from talm_sim.errors import PrerequisiteError
 
-__all__ = ["DATABASE", "connect_owner", "connect_reader", "create_database", "fold", "pack", "unpack"]
+__all__ = [
+    "DATABASE",
+    "begin_log",
+    "check_regular",
+    "connect_reader",
+    "connect_writer",
+    "create_database",
+    "fold",
+    "pack",
+    "telling",
+    "unpack",
+]
 
 DATABASE = "run.db"
 """Name of the file below the run's directory."""
+_FILES = tuple(f"{name}{end}" for name in (DATABASE, "checkpoints.db") for end in ("", "-wal", "-shm", "-journal"))
+_OUR_TABLES = "SELECT type, name, tbl_name, sql FROM sqlite_schema"
+_NOT_OURS = "restore the file from a copy, and take it from nobody you do not trust"
 _UNPACKED_LIMIT = 256 * 2**20
 """Bytes one document may unpack to: far above any episode, far below what would exhaust the memory."""
 _BUSY_SECONDS = 30.0
 _APPLICATION_ID = 0x74616C6D
 _SCHEMA = """
-CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE meta (
+    key TEXT PRIMARY KEY, value TEXT NOT NULL, digest BLOB NOT NULL
+) WITHOUT ROWID;
 CREATE TABLE lease (
     one INTEGER PRIMARY KEY CHECK (one = 1), token TEXT NOT NULL, pid INTEGER NOT NULL, host TEXT NOT NULL,
     process TEXT NOT NULL, heartbeat REAL NOT NULL
 );
-CREATE TABLE scenarios (position INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, grp TEXT NOT NULL, body BLOB NOT NULL);
-CREATE TABLE attempts (episode_id TEXT PRIMARY KEY, attempt INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE scenarios (
+    position INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, grp TEXT NOT NULL, digest BLOB NOT NULL, body BLOB NOT NULL
+);
+CREATE TABLE attempts (
+    episode_id TEXT PRIMARY KEY, attempt INTEGER NOT NULL, digest BLOB NOT NULL
+) WITHOUT ROWID;
 CREATE TABLE episodes (
     id TEXT PRIMARY KEY, scenario_id TEXT NOT NULL, grp TEXT NOT NULL, epoch INTEGER NOT NULL, position INTEGER NOT NULL,
-    attempt INTEGER NOT NULL, termination TEXT NOT NULL, body BLOB NOT NULL
+    attempt INTEGER NOT NULL, termination TEXT NOT NULL, digest BLOB NOT NULL, body BLOB NOT NULL
 );
 CREATE INDEX episodes_in_order ON episodes (epoch, position);
 CREATE TABLE verdicts (
     episode_id TEXT NOT NULL, judge TEXT NOT NULL, judge_config_digest TEXT NOT NULL, failed INTEGER NOT NULL,
-    body BLOB NOT NULL,
+    digest BLOB NOT NULL, body BLOB NOT NULL,
     PRIMARY KEY (episode_id, judge, judge_config_digest)
 ) WITHOUT ROWID;
 CREATE TABLE waiting (
-    episode_id TEXT PRIMARY KEY, scenario_id TEXT NOT NULL, epoch INTEGER NOT NULL, attempt INTEGER NOT NULL, body BLOB NOT NULL
+    episode_id TEXT PRIMARY KEY, scenario_id TEXT NOT NULL, epoch INTEGER NOT NULL, attempt INTEGER NOT NULL,
+    digest BLOB NOT NULL, body BLOB NOT NULL
 ) WITHOUT ROWID;
 -- current: 0 no longer asked, 1 asked, 2 its episode went on with the answers, 3 its answer is held back
 CREATE TABLE questions (
     number INTEGER PRIMARY KEY, episode_id TEXT NOT NULL, attempt INTEGER NOT NULL, interrupt_id TEXT NOT NULL,
-    ask INTEGER NOT NULL, question TEXT NOT NULL, asked_at REAL NOT NULL,
+    ask INTEGER NOT NULL, question TEXT NOT NULL, asked_at REAL NOT NULL, digest BLOB NOT NULL,
     current INTEGER NOT NULL DEFAULT 1, UNIQUE (episode_id, attempt, interrupt_id)
 );
 CREATE TABLE answers (
     episode_id TEXT NOT NULL, attempt INTEGER NOT NULL, interrupt_id TEXT NOT NULL, answer TEXT NOT NULL, declined TEXT NOT NULL,
-    responder TEXT NOT NULL, answered_at REAL NOT NULL, PRIMARY KEY (episode_id, attempt, interrupt_id)
+    responder TEXT NOT NULL, answered_at REAL NOT NULL, digest BLOB NOT NULL, PRIMARY KEY (episode_id, attempt, interrupt_id)
 ) WITHOUT ROWID;
 """
+"""The digest stands before the body, so that what is long need not be read for it."""
 
 
 def pack(text: str) -> bytes:
@@ -85,22 +110,29 @@ def create_database(directory: Path) -> sqlite3.Connection:
     return conn
 
 
-def connect_owner(directory: Path) -> sqlite3.Connection:
+def connect_writer(directory: Path) -> sqlite3.Connection:
     """Open a run's database for writing; transactions are begun explicitly.
-
-    A commit survives the death of the process. Synchronous NORMAL leaves out the flush per commit; the writer flushes one commit in a few
-    seconds, so a power cut loses no more than those, and never damages the file.
 
     Raises:
         PrerequisiteError: The file cannot be written or is no run database.
     """
     conn = _connect(directory, "rw", writing=True)
+    conn.execute("PRAGMA synchronous=NORMAL")
+    return conn
+
+
+def begin_log(conn: sqlite3.Connection) -> None:
+    """Let commits go to a log: each costs little, and whoever reads holds none up.
+
+    A commit survives the death of the process. Synchronous NORMAL leaves out the flush per commit; the writer flushes one commit in a few
+    seconds, so a power cut loses no more than those, and never damages the file.
+    """
     with contextlib.suppress(sqlite3.OperationalError):  # somebody reads at this moment: then without a log, a little slower
         conn.execute("PRAGMA journal_mode=WAL")
-    conn.execute("PRAGMA synchronous=NORMAL")
+        # What a killed owner left goes into the file, and with it that the run has an owner again: a copy of the file alone says so.
+        conn.execute("PRAGMA wal_checkpoint(PASSIVE)")
     # Moving the log into the file flushes it, and on a busy disk every commit waits for that: 32 MB of log make it rare.
     conn.execute("PRAGMA wal_autocheckpoint=8000")
-    return conn
 
 
 def fold(conn: sqlite3.Connection) -> None:
@@ -121,6 +153,10 @@ def connect_reader(directory: Path) -> sqlite3.Connection:
         PrerequisiteError: The file is no run database, or is read-only with commits that only a writer can take over.
     """
     try:
+        if (directory / f"{DATABASE}-journal").exists():
+            # Somebody was killed while they committed a row or two: what was half written can only be taken back by who may write.
+            with contextlib.suppress(PrerequisiteError):
+                connect_writer(directory).close()
         return _connect(directory, "ro", writing=False)
     except PrerequisiteError:
         log = directory / f"{DATABASE}-wal"
@@ -130,8 +166,57 @@ def connect_reader(directory: Path) -> sqlite3.Connection:
         return _connect(directory, "ro&immutable=1", writing=False)
 
 
+def check_regular(path: Path) -> None:
+    """Refuse what a run directory may hold only as a plain file: a link would be written through, and a pipe or device never ends.
+
+    Raises:
+        PrerequisiteError: Something else lies there.
+    """
+    try:
+        found = path.lstat()
+    except OSError:
+        return  # whoever opens it says so
+    if not stat.S_ISREG(found.st_mode):
+        what = "a link" if stat.S_ISLNK(found.st_mode) else "a directory" if stat.S_ISDIR(found.st_mode) else "a pipe or device"
+        raise PrerequisiteError(f"{path}: is {what}, and must be a plain file; put the file itself there.")
+
+
+@contextlib.contextmanager
+def telling(directory: Path) -> Iterator[None]:
+    """Say in one line what SQLite cannot read in a run's database.
+
+    Raises:
+        PrerequisiteError: In its place.
+    """
+    try:
+        yield
+    except (sqlite3.OperationalError, sqlite3.DataError) as err:
+        raise PrerequisiteError(f"{directory / DATABASE}: cannot be read ({str(err).splitlines()[0]}).") from None
+    except sqlite3.DatabaseError as err:
+        if isinstance(err, sqlite3.ProgrammingError | sqlite3.IntegrityError | sqlite3.InternalError | sqlite3.NotSupportedError):
+            raise  # a bug
+        raise PrerequisiteError(f"{directory / DATABASE}: cannot be read ({str(err).splitlines()[0]}); restore the file from a copy.") from None
+
+
+@cache
+def _schema() -> frozenset[tuple[str, str, str, str | None]]:
+    with contextlib.closing(sqlite3.connect(":memory:")) as conn:
+        conn.executescript(_SCHEMA)
+        return frozenset(conn.execute(_OUR_TABLES))
+
+
+def _check_schema(conn: sqlite3.Connection, path: Path) -> None:
+    """Refuse a file with other tables, or a view or trigger: either runs queries of whoever made the file."""
+    found = frozenset(conn.execute(f"{_OUR_TABLES} WHERE NOT (type = 'table' AND name GLOB 'sqlite_stat[14]')"))
+    if found != _schema():
+        kind, name, *_ = sorted(found ^ _schema(), key=str)[0]
+        raise PrerequisiteError(f"{path}: its tables are not those of a run ({kind} '{name}'); {_NOT_OURS}.")
+
+
 def _connect(directory: Path, mode: str, *, writing: bool) -> sqlite3.Connection:
     path = directory / DATABASE
+    for name in _FILES:
+        check_regular(directory / name)
     try:
         uri = f"{path.resolve().as_uri()}?mode={mode}"
         conn = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=_BUSY_SECONDS, check_same_thread=False)
@@ -140,6 +225,7 @@ def _connect(directory: Path, mode: str, *, writing: bool) -> sqlite3.Connection
     try:
         if conn.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION_ID:
             raise PrerequisiteError(f"{path}: is no run database of talm-sim.")
+        _check_schema(conn, path)
         if writing:
             conn.execute("BEGIN IMMEDIATE")
             # On a read-only file system BEGIN alone goes through; a statement that may write does not.
@@ -147,7 +233,7 @@ def _connect(directory: Path, mode: str, *, writing: bool) -> sqlite3.Connection
             conn.execute("ROLLBACK")
     except sqlite3.DatabaseError as err:
         conn.close()
-        raise PrerequisiteError(f"{path}: cannot be {'written' if writing else 'read'} ({err}).") from None
+        raise PrerequisiteError(f"{path}: cannot be {'written' if writing else 'read'} ({str(err).splitlines()[0]}).") from None
     except PrerequisiteError:
         conn.close()
         raise

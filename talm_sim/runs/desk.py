@@ -9,16 +9,18 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Collection, Generator, Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from talm_sim.errors import PrerequisiteError, did_you_mean
-from talm_sim.runs import records
-from talm_sim.runs.database import connect_owner, fold
+from talm_sim.runs import records, sealing
+from talm_sim.runs.database import connect_writer, fold
 from talm_sim.runs.lease import owner_of
+from talm_sim.runs.manifest import stamp
+from talm_sim.runs.rows import put, rows
 from talm_sim.scenarios.missing import what_the_user_knows
 
 if TYPE_CHECKING:
@@ -67,10 +69,6 @@ JOIN waiting w ON w.episode_id = q.episode_id AND w.attempt = q.attempt
 LEFT JOIN answers a ON a.episode_id = q.episode_id AND a.attempt = q.attempt AND a.interrupt_id = q.interrupt_id
 WHERE a.answer IS NULL AND q.current
 """
-_UNANSWERED = f"""
-SELECT q.episode_id, q.attempt, q.interrupt_id, q.ask, q.question, q.asked_at, w.body, s.id, s.body
-{_OPEN.replace("LEFT JOIN", "JOIN scenarios s ON s.id = w.scenario_id LEFT JOIN")}
-"""
 _OF_EPISODE = " AND q.episode_id = ifnull(nullif(?, ''), q.episode_id)"
 _BY_KEY = " AND q.episode_id = ? AND q.attempt = ? AND q.interrupt_id = ?"
 _NOT_READY = f"""
@@ -86,11 +84,8 @@ JOIN questions q ON q.episode_id = a.episode_id AND q.attempt = a.attempt AND q.
 JOIN waiting w ON w.episode_id = q.episode_id AND w.attempt = q.attempt
 WHERE q.current IN ({_ASKED}, {_HELD})
 """
-_REPLIES = """
-SELECT q.interrupt_id, a.answer, a.responder, a.declined, q.asked_at, a.answered_at FROM questions q
-JOIN answers a ON a.episode_id = q.episode_id AND a.attempt = q.attempt AND a.interrupt_id = q.interrupt_id
-WHERE q.episode_id = ? AND q.attempt = ? AND q.current
-"""
+_CURRENT = "WHERE episode_id = ? AND attempt = ? AND current"
+_OF_KEY = "WHERE episode_id = ? AND attempt = ? AND interrupt_id = ?"
 
 
 class AnswerStatus(StrEnum):
@@ -171,18 +166,15 @@ def is_open(conn: sqlite3.Connection, key: Key) -> bool:
 
 def given(conn: sqlite3.Connection, key: Key) -> Given | None:
     """The answer to a question; None where there is none."""
-    query = "SELECT answer, declined, responder FROM answers WHERE episode_id = ? AND attempt = ? AND interrupt_id = ?"
-    row = conn.execute(query, key).fetchone()
-    return None if row is None else Given(key, *row)
+    row = next(rows(conn, "answers", _OF_KEY, key), None)
+    return None if row is None else Given(key, *row[3:6])
 
 
 def last_given(conn: sqlite3.Connection) -> Given | None:
     """The latest answer that can still be withdrawn; None where there is none."""
-    query = (
-        f"SELECT a.episode_id, a.attempt, a.interrupt_id, a.answer, a.declined, a.responder {_WITHDRAWABLE} ORDER BY a.answered_at DESC LIMIT 1"
-    )
-    row = conn.execute(query).fetchone()
-    return None if row is None else Given((row[0], row[1], row[2]), *row[3:])
+    query = f"SELECT a.episode_id, a.attempt, a.interrupt_id {_WITHDRAWABLE} ORDER BY a.answered_at DESC LIMIT 1"
+    key = conn.execute(query).fetchone()
+    return None if key is None else given(conn, key)
 
 
 def any_given(conn: sqlite3.Connection) -> bool:
@@ -195,10 +187,12 @@ def _unanswered(
 ) -> Generator[Question, None, None]:
     """Open questions in the order they were asked; each is read when it is its turn, so the first costs no more in a long queue."""
     blind = is_blind(conn)
-    for row in conn.execute(f"{_UNANSWERED} {where} ORDER BY q.number", values):
-        episode_id, attempt, interrupt_id, ask, text, asked_at, waiting, scenario_id, scenario = row
-        if (episode_id, attempt, interrupt_id) in without:
+    for key in conn.execute(f"SELECT q.episode_id, q.attempt, q.interrupt_id {_OPEN} {where} ORDER BY q.number", values):
+        if key in without:
             continue
+        episode_id, attempt, interrupt_id, ask, text, asked_at = next(rows(conn, "questions", _OF_KEY, key))
+        _, scenario_id, _, _, waiting = next(rows(conn, "waiting", "WHERE episode_id = ?", (episode_id,)))
+        *_, scenario = next(rows(conn, "scenarios", "WHERE id = ?", (scenario_id,)))
         asked_in = records.scenario(scenario, scenario_id)
         yield Question(
             episode_id=episode_id,
@@ -240,16 +234,19 @@ def replies_to(conn: sqlite3.Connection, episode_id: str, attempt: int) -> dict[
     """Answers a waiting episode goes on with, by interrupt id."""
     from talm_sim.agent.humans import HumanReply  # not at the top: whoever only asks or answers need not load the agent
 
-    return {
-        interrupt_id: HumanReply(answer=text, responder=responder, declined=declined, asked_at=asked_at, answered_at=answered_at)
-        for interrupt_id, text, responder, declined, asked_at, answered_at in conn.execute(_REPLIES, (episode_id, attempt))
-    }
+    replies: dict[str, HumanReply] = {}
+    for key in conn.execute(f"SELECT episode_id, attempt, interrupt_id FROM questions {_CURRENT}", (episode_id, attempt)).fetchall():
+        *_, asked_at = next(rows(conn, "questions", _OF_KEY, key))
+        for *_, text, declined, responder, answered_at in rows(conn, "answers", _OF_KEY, key):
+            # The clock of the day may have been put back in between; nobody answers before the question.
+            at = max(asked_at, answered_at)
+            replies[key[2]] = HumanReply(answer=text, responder=responder, declined=declined, asked_at=asked_at, answered_at=at)
+    return replies
 
 
 def insert_answer(conn: sqlite3.Connection, key: Key, text: str, declined: Declined, responder: str) -> bool:
     """File an answer; False when somebody was faster."""
-    cursor = conn.execute("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)", (*key, text, declined, responder, time.time()))
-    return cursor.rowcount == 1
+    return put(conn, "answers", *key, text, declined, responder, time.time(), either="IGNORE")
 
 
 def answer(
@@ -287,15 +284,13 @@ def answer(
         if len(mine) > 1:
             known = ", ".join(interrupt for _, _, interrupt in mine)
             raise PrerequisiteError(f"{path}: episode '{episode_id}' asks {len(mine)} questions; name one of them: {known}.")
-        conn.execute("BEGIN IMMEDIATE")
-        mine_it_is = insert_answer(conn, mine[0], text, declined, responder)
-        if mine_it_is and held:
-            _mark(conn, mine[0], _HELD)
-        conn.execute("COMMIT")
+        with _changing(conn, path, mine[0]):
+            mine_it_is = insert_answer(conn, mine[0], text, declined, responder)
+            if mine_it_is and held:
+                _mark(conn, mine[0], _HELD)
         if not mine_it_is:
             return AnswerStatus.TAKEN
-        owner = owner_of(conn)
-        return AnswerStatus.DELIVERED if owner is not None and owner.alive else AnswerStatus.SAVED
+        return AnswerStatus.DELIVERED if _is_owned(conn) else AnswerStatus.SAVED
 
 
 def near_open(episode: str, waiting: Iterable[str]) -> str:
@@ -305,33 +300,58 @@ def near_open(episode: str, waiting: Iterable[str]) -> str:
 
 def release(path: Path, key: Key) -> None:
     """Let a held answer go to its episode."""
-    with _writing(path) as conn:
+    with _writing(path) as conn, _changing(conn, path, key):
         _mark(conn, key, _ASKED, was=_HELD)
 
 
 def withdraw(path: Path, key: Key) -> bool:
     """Take an answer back, so that its question is open again; False where its episode has gone on with it."""
-    with _writing(path) as conn:
-        conn.execute("BEGIN IMMEDIATE")
+    with _writing(path) as conn, _changing(conn, path, key):
         mine = conn.execute(f"SELECT 1 {_WITHDRAWABLE} AND a.episode_id = ? AND a.attempt = ? AND a.interrupt_id = ?", key).fetchone()
         if mine:
-            conn.execute("DELETE FROM answers WHERE episode_id = ? AND attempt = ? AND interrupt_id = ?", key)
+            conn.execute(f"DELETE FROM answers {_OF_KEY}", key)
             _mark(conn, key, _ASKED)
-        conn.execute("COMMIT")
         return mine is not None
 
 
 @contextmanager
 def _writing(path: Path) -> Iterator[sqlite3.Connection]:
     """A run's queue, open for writing; where nobody runs the run, it is left whole in its file."""
-    with closing(connect_owner(path)) as conn:
+    with closing(connect_writer(path)) as conn:
         try:
             yield conn
-        except sqlite3.OperationalError as err:
+        except sqlite3.DatabaseError as err:
+            if type(err) not in (sqlite3.OperationalError, sqlite3.DatabaseError):
+                raise  # a bug
             raise PrerequisiteError(f"{path}: cannot be written ({err}); nothing was changed; free space or mend its permissions.") from None
-        owner = owner_of(conn)
-        if owner is None or not owner.alive:
+        if not _is_owned(conn):
             fold(conn)
+
+
+@contextmanager
+def _changing(conn: sqlite3.Connection, path: Path, key: Key) -> Iterator[None]:
+    """A transaction over the rows of one question. Where nobody runs the run, it leaves it sealed."""
+    conn.execute("BEGIN IMMEDIATE")
+    try:
+        sealed, owned = sealing.is_sealed(conn), _is_owned(conn)
+        if not sealed and not owned:  # its owner was killed
+            sealing.check_fits(conn, stamp(path), owned=False)
+        was = sealing.entry(conn, key)
+        yield
+        if sealed:
+            sealing.renew_over(conn, was, sealing.entry(conn, key))
+        elif not owned:
+            sealing.seal(conn, stamp(path))
+        conn.execute("COMMIT")
+    except BaseException:
+        with suppress(sqlite3.Error):
+            conn.execute("ROLLBACK")
+        raise
+
+
+def _is_owned(conn: sqlite3.Connection) -> bool:
+    owner = owner_of(conn)
+    return owner is not None and owner.alive
 
 
 def _mark(conn: sqlite3.Connection, key: Key, state: int, *, was: int | None = None) -> None:

@@ -10,9 +10,11 @@ from pathlib import Path
 
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError
-from talm_sim.runs.database import connect_owner, fold
+from talm_sim.runs.database import connect_writer
 from talm_sim.runs.load import StoredRun
-from talm_sim.runs.manifest import create_run
+from talm_sim.runs.manifest import create_run, stamp
+from talm_sim.runs.rows import put
+from talm_sim.runs.sealing import seal
 from talm_sim.runs.store import write_episode, write_verdict
 from talm_sim.runs.tables import first_measure
 from talm_sim.scenarios.fail_talms import PublishedRun, coinciding_grades, read_outputs
@@ -75,13 +77,16 @@ def _write(run: PublishedRun, run_dir: Path, name: str, notes: dict[str, str], c
             write_verdict(conn, verdict)
         judges = sorted({(verdict.judge, verdict.judge_config_digest) for verdict in run.verdicts})
         facts = {"total": len(run.episodes), "judges": judges, "imported_judges": judges}
-        conn.executemany("INSERT INTO meta VALUES (?, ?)", [(key, json.dumps(value)) for key, value in facts.items()])
+        for key, value in facts.items():
+            put(conn, "meta", key, json.dumps(value))
 
     origin = {"imported": "Fail-TaLMs, published outputs", "graded by": "a person" if run.grading == "human" else "GPT-4o"}
     path = create_run(run_dir, name, config, run.scenarios, command=command, notes=origin | notes, fill=fill)
     first = first_measure(StoredRun(path).summary())
     if first is not None:
-        with closing(connect_owner(path)) as conn:
-            conn.execute("INSERT INTO meta VALUES ('first_measure', ?)", [first.model_dump_json()])
-            fold(conn)
+        with closing(connect_writer(path)) as conn:
+            conn.execute("BEGIN IMMEDIATE")
+            put(conn, "meta", "first_measure", first.model_dump_json())
+            seal(conn, stamp(path))
+            conn.execute("COMMIT")
     return path

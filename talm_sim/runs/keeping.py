@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import secrets
 import shutil
+import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from talm_sim.errors import PrerequisiteError
+from talm_sim.runs import sealing
+from talm_sim.runs.database import connect_writer
 from talm_sim.runs.load import StoredRun
-from talm_sim.runs.manifest import MANIFEST, base_of, check_name, read_manifest, run_names
+from talm_sim.runs.manifest import COMING, MANIFEST, base_of, check_name, read_manifest, run_names
 from talm_sim.tasks import PairedOptions
 
 __all__ = ["controls_of", "delete_run", "paired_with", "rename_run"]
@@ -60,18 +64,53 @@ def rename_run(path: Path, name: str) -> Path:
     moves = [(one, path.parent / f"{name}{one.name.removeprefix(path.name)}") for one in (*controls_of(path), path)]
     for one, target in moves:
         _check_free(one)
+        read_manifest(one)
         if target.exists():
             raise PrerequisiteError(
                 f"{target}: a run of this name exists; choose another name, or delete it with: talm-sim runs delete {target.name}"
             )
-    for one, target in moves:
-        manifest = read_manifest(one).model_copy(update={"id": target.name})
-        with _telling(one):
-            draft = one / f".{MANIFEST}"
-            draft.write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8")
-            os.rename(one, target)
-            os.replace(target / draft.name, target / MANIFEST)
+    done: list[tuple[Path, Path]] = []
+    try:
+        for one, target in moves:
+            _move(one, target)
+            done.append((one, target))
+    except PrerequisiteError:
+        for one, target in reversed(done):
+            _move(target, one)
+        raise
     return moves[-1][1]
+
+
+def _move(one: Path, target: Path) -> None:
+    """Give one run another name: it has the old one whole until its directory is renamed, and from then on the new one, whatever is killed."""
+    with _telling(one):
+        document = json.loads((one / MANIFEST).read_bytes())
+        _name(one, document["id"], target.name)
+        _write_flushed(one / COMING, json.dumps({**document, "id": target.name}, indent=2, ensure_ascii=False) + "\n")
+        try:
+            os.rename(one, target)
+        except OSError:
+            (one / COMING).unlink()
+            raise
+        os.replace(target / COMING, target / MANIFEST)
+        _name(target, target.name)
+
+
+def _name(path: Path, run_id: str, coming: str = "") -> None:
+    try:
+        with contextlib.closing(connect_writer(path)) as conn:
+            conn.execute("BEGIN IMMEDIATE")
+            sealing.rename(conn, run_id, coming)
+            conn.execute("COMMIT")
+    except sqlite3.Error as err:
+        raise PrerequisiteError(f"{path}: cannot be changed ({err}); see who may write there.") from None
+
+
+def _write_flushed(path: Path, text: str) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _check_free(path: Path) -> None:

@@ -8,6 +8,7 @@ import socket
 import sqlite3
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,7 +35,8 @@ class Owner:
         host, boot = _here()
         if sys.platform != "win32" and self.host == host and self.process.startswith(boot):
             return _process(self.pid) == self.process
-        return time.time() - self.heartbeat < STALE_SECONDS
+        # One far ahead is no better than one long ago: nobody's clock is so wrong that it should keep a run from everybody.
+        return abs(time.time() - self.heartbeat) < STALE_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,22 +56,30 @@ class Lease:
         if beat.rowcount != 1:
             raise PrerequisiteError(f"run '{self.run_id}' was taken over by another process; nothing more is written from here.")
 
-    def release(self, conn: sqlite3.Connection) -> None:
-        """Give the run back."""
-        conn.execute("DELETE FROM lease WHERE token = ?", (self.token,))
+    def release(self, conn: sqlite3.Connection) -> bool:
+        """Give the run back; False where another process has taken it over."""
+        return conn.execute("DELETE FROM lease WHERE token = ?", (self.token,)).rowcount == 1
 
 
 def owner_of(conn: sqlite3.Connection) -> Owner | None:
     """The process named in the lease, dead or alive; None where nobody holds the run."""
-    row = conn.execute("SELECT CAST(pid AS INTEGER), CAST(host AS TEXT), CAST(process AS TEXT), CAST(heartbeat AS REAL) FROM lease").fetchone()
+    row = conn.execute(
+        "SELECT CAST(ifnull(pid, 0) AS INTEGER), CAST(ifnull(host, '') AS TEXT), CAST(ifnull(process, '') AS TEXT),"
+        " CAST(ifnull(heartbeat, 0) AS REAL) FROM lease"
+    ).fetchone()
     return Owner(*row) if row else None
 
 
-def acquire(conn: sqlite3.Connection, run_id: str) -> Lease:
+def acquire(conn: sqlite3.Connection, run_id: str, within: Callable[[], None] = lambda: None) -> Lease:
     """Take the run for this process.
 
+    Args:
+        conn: A connection for writing.
+        run_id: The run's name, for messages.
+        within: What else is to be done in the transaction that takes it.
+
     Raises:
-        PrerequisiteError: A living process holds it.
+        PrerequisiteError: A living process holds it, or `within` found that it cannot be taken.
     """
     conn.execute("BEGIN IMMEDIATE")
     try:
@@ -85,6 +95,7 @@ def acquire(conn: sqlite3.Connection, run_id: str) -> Lease:
             "INSERT OR REPLACE INTO lease (one, token, pid, host, process, heartbeat) VALUES (1, ?, ?, ?, ?, ?)",
             (lease.token, pid, host, process, time.time()),
         )
+        within()
         conn.execute("COMMIT")
     except BaseException:
         conn.execute("ROLLBACK")
@@ -105,7 +116,7 @@ def _process(pid: int) -> str:
     """The mark of a living process, which a later process of the same number does not share; empty for a dead one."""
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):
         return ""
     except OSError:
         pass  # alive, another user's

@@ -37,6 +37,8 @@ class RunInfo:
     task: str = ""
     rate: Measure | None = None
     """The first measure of its table, over all groups; None where it was not judged yet, or by an earlier version."""
+    closed: bool = True
+    """Whether a process holds it, or the last one that did left it in order; see `StoredRun.closed`."""
     problem: str = ""
     """Why the run cannot be read; empty for a sound one."""
 
@@ -74,6 +76,7 @@ def _info(directory: Path) -> RunInfo:
                 failed=run.failed,
                 task=config.task,
                 rate=run.first_measure,
+                closed=run.closed,
             )
     except PrerequisiteError as err:
         return RunInfo(directory.name, directory, "", "", "", "", 0, 0, 0, None, problem=str(err))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError, full_name, nearest
 from talm_sim.runs import records
-from talm_sim.runs.database import connect_reader
+from talm_sim.runs.database import DATABASE, connect_reader
 from talm_sim.runs.desk import Question, number_unanswered, unanswered
 from talm_sim.runs.extensions import check_brought
 from talm_sim.runs.lease import Owner, owner_of
-from talm_sim.runs.manifest import RunManifest, find_run, read_manifest
+from talm_sim.runs.manifest import RunManifest, find_run, read_manifest, stamp
+from talm_sim.runs.sealing import check_fits
 from talm_sim.runs.tables import episode_record, frame, summary_with, with_judges
 from talm_sim.tasks import Job, PairedOptions, job_of
 from talm_sim.types import Episode, Measure, Measured, Row, Scenario, Summary, Termination, ToolSpec, Verdict
@@ -42,6 +43,8 @@ class StoredRun:
         self.manifest: RunManifest = read_manifest(path)
         self._scoring: RunConfig | None = None
         self._held: sqlite3.Connection | None = None
+        self._looked_through: tuple[int, ...] = ()
+        self._closed = True
 
     def __repr__(self) -> str:
         return f"StoredRun({str(self.path)!r})"
@@ -50,7 +53,8 @@ class StoredRun:
         model = self.manifest.config.model
         control = "control: " if model.startswith("sim/") else ""
         failed = f", {self.failed:,} failed" if self.failed else ""
-        title = f"{self.id}: {control}{model}, {self.finished:,} of {self.total:,} episodes finished{failed}"
+        left = "" if self.closed else "; not closed properly: resume it"
+        title = f"{self.id}: {control}{model}, {self.finished:,} of {self.total:,} episodes finished{failed}{left}"
         try:
             table = summary_table([((), one) for one in self.summary()])
         except PrerequisiteError as err:  # what cannot be counted here is still a run
@@ -114,6 +118,16 @@ class StoredRun:
         view = StoredRun(self.path)
         view._scoring = job.config
         return view
+
+    @property
+    def closed(self) -> bool:
+        """Whether a process holds the run, or the last one that did left it in order; False after a kill, until it is resumed.
+
+        Raises:
+            PrerequisiteError: It is damaged.
+        """
+        with self._reading():
+            return self._closed
 
     @cached_property
     def total(self) -> int:
@@ -304,13 +318,29 @@ class StoredRun:
         if self._held is not None:
             yield self._held
             return
-        conn = connect_reader(self.path)
+        with closing(connect_reader(self.path)) as conn:
+            try:
+                self._look_through(conn)
+                yield conn
+            except (sqlite3.DatabaseError, ValueError) as err:
+                raise PrerequisiteError(f"{self.path}: run.db cannot be read ({str(err).splitlines()[0]}).") from None
+
+    def _look_through(self, conn: sqlite3.Connection) -> None:
+        """See that the run is as it was left; once, as long as its file stays the same."""
+        file = (self.path / DATABASE).stat()
+        now = (file.st_ino, file.st_size, file.st_mtime_ns)
+        if now == self._looked_through:
+            return
+        conn.execute("BEGIN")  # all of it at one moment
         try:
-            yield conn
-        except (sqlite3.DatabaseError, ValueError) as err:
-            raise PrerequisiteError(f"{self.path}: run.db cannot be read ({str(err).splitlines()[0]}).") from None
+            owner = owner_of(conn)
+            owned = owner is not None and owner.alive
+            sealed = check_fits(conn, stamp(self.path), owned=owned)
+        except PrerequisiteError as err:
+            raise PrerequisiteError(f"{self.path}: {err}") from None
         finally:
-            conn.close()
+            conn.execute("ROLLBACK")
+        self._closed, self._looked_through = sealed or owned, now
 
 
 def load_run(run: StoredRun | Path | str, run_dir: Path = Path("runs")) -> StoredRun:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import platform
@@ -21,10 +22,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from talm_sim.config import RunConfig, fault_of
 from talm_sim.digests import digest
 from talm_sim.errors import PrerequisiteError, did_you_mean, full_name
-from talm_sim.runs.database import DATABASE, create_database, fold, pack
+from talm_sim.runs.database import DATABASE, check_regular, create_database, fold, pack
+from talm_sim.runs.rows import put
+from talm_sim.runs.sealing import Stamp, seal, stamp_of
 from talm_sim.types import Scenario, ToolSpec
 
 __all__ = [
+    "COMING",
     "LATEST",
     "MANIFEST",
     "RunManifest",
@@ -38,14 +42,19 @@ __all__ = [
     "fresh_run_id",
     "read_manifest",
     "run_names",
+    "stamp",
     "wording_digests",
 ]
 
 MANIFEST = "run.json"
+"""Name of the file below the run's directory."""
+COMING = f".{MANIFEST}"
+"""Name of the file that takes its place when the directory has another name."""
+_LARGEST = 8 * 2**20
+"""Bytes of a `run.json`, many times what any has; it may come from elsewhere."""
 _TIME = 15
 """Characters of the time that begins a run's name."""
-"""Name of the file below the run's directory."""
-FORMAT = 2
+FORMAT = 3
 """Raised whenever what lies in a run directory is read another way."""
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 LATEST = "latest"
@@ -172,18 +181,57 @@ def read_manifest(directory: Path) -> RunManifest:
         PrerequisiteError: There is none, or it is damaged or of a later version.
     """
     path = directory / MANIFEST
+    text = _read(directory)
     try:
-        text = path.read_bytes()
         _check_format(path, text)
         manifest = RunManifest.model_validate_json(text)
         # Nothing is imported because a run directory names it, however its configuration is used: `brought` says what to give.
         config = manifest.config.model_copy(update={"plugin": ()})
-    except OSError as err:
-        raise PrerequisiteError(f"{directory}: is no run ({MANIFEST}: {err.strerror}).") from None
     except ValidationError as err:
         first = err.errors()[0]
         raise PrerequisiteError(f"{path}: {'.'.join(map(str, first['loc'])) or 'document'}: {fault_of(first)}") from None
     return manifest.model_copy(update={"config": config})
+
+
+def stamp(directory: Path) -> Stamp:
+    """What the run's seal is to say of its `run.json`.
+
+    Raises:
+        PrerequisiteError: As of `read_manifest`.
+    """
+    return _stamp(directory, _read(directory))
+
+
+def _stamp(directory: Path, text: bytes) -> Stamp:
+    try:
+        document = json.loads(text)
+        return stamp_of(str(document.pop("id")), document)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        raise PrerequisiteError(f"{directory / MANIFEST}: is damaged; restore the file from a copy.") from None
+
+
+def _read(directory: Path) -> bytes:
+    """The run's `run.json`, or what is to take its place: a renaming writes it first, and may be killed once the directory has its name."""
+    path, coming = directory / MANIFEST, directory / COMING
+    check_regular(path)
+    check_regular(coming)
+    try:
+        if coming.exists():
+            text = _limited(coming)
+            with contextlib.suppress(ValueError, RecursionError, AttributeError):
+                if json.loads(text).get("id") == directory.resolve().name:
+                    return text
+        return _limited(path)
+    except OSError as err:
+        raise PrerequisiteError(f"{directory}: is no run ({MANIFEST}: {err.strerror}).") from None
+
+
+def _limited(path: Path) -> bytes:
+    with path.open("rb") as file:
+        text = file.read(_LARGEST + 1)
+    if len(text) > _LARGEST:
+        raise PrerequisiteError(f"{path}: is larger than it can be ({_LARGEST >> 20} MiB); restore the file from a copy.")
+    return text
 
 
 def _check_format(path: Path, text: bytes) -> None:
@@ -255,11 +303,10 @@ def newest(run_dir: Path, names: Sequence[str]) -> str:
     """The newest of some runs, controls aside where there is another."""
 
     def made(name: str) -> tuple[bool, str, int]:
-        file = run_dir / name / MANIFEST
         try:
-            document, written = json.loads(file.read_bytes()), file.stat().st_mtime_ns
+            document, written = json.loads(_read(run_dir / name)), (run_dir / name / MANIFEST).stat().st_mtime_ns
             created = str(document["created"])
-        except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        except (PrerequisiteError, OSError, ValueError, LookupError, TypeError, RecursionError):
             return False, "", 0
         # Whole seconds are stored; what came later within one was written later.
         return not base_of(name), created, written
@@ -301,18 +348,18 @@ def _write(
     tools: Sequence[ToolSpec],
     fill: Callable[[sqlite3.Connection], None] | None,
 ) -> None:
+    text = manifest.model_dump_json(indent=2) + "\n"
     with closing(create_database(directory)) as conn:
         conn.execute("BEGIN")
-        conn.executemany(
-            "INSERT INTO scenarios VALUES (?, ?, ?, ?)",
-            [(position, item.id, item.group, pack(item.model_dump_json())) for position, item in enumerate(scenarios)],
-        )
-        conn.execute("INSERT INTO meta VALUES ('tools', ?)", (json.dumps([tool.model_dump(mode="json") for tool in tools]),))
+        for position, item in enumerate(scenarios):
+            put(conn, "scenarios", position, item.id, item.group, body=pack(item.model_dump_json()))
+        put(conn, "meta", "tools", json.dumps([tool.model_dump(mode="json") for tool in tools]))
         if fill is not None:
             fill(conn)
+        seal(conn, _stamp(directory, text.encode()))
         conn.execute("COMMIT")
         fold(conn)
-    (directory / MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    (directory / MANIFEST).write_text(text, encoding="utf-8")
     for name in (DATABASE, MANIFEST):
         with (directory / name).open("rb") as file:
             os.fsync(file.fileno())

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, TypeAdapter, ValidationError, field_validator
+from pydantic import BaseModel, Field, FiniteFloat, TypeAdapter, ValidationError, field_validator
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.database import DATABASE, unpack
+from talm_sim.runs.rows import rows
 from talm_sim.types import Episode, Event, Measured, Scenario, Verdict
 
 __all__ = ["episode", "episodes", "imported_judges", "judges", "measures", "meta", "scenario", "scenarios", "verdict", "verdicts", "waiting"]
@@ -19,6 +20,25 @@ _V = TypeVar("_V")
 _EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 
 
+_Count = Annotated[int, Field(ge=0, le=2**53)]
+
+
+class _Perturbed(BaseModel):
+    calls: _Count
+    counts: list[Annotated[list[_Count], Field(min_length=3, max_length=3)]]
+
+
+class _State(BaseModel):
+    """`Waiting.state`, as far as an episode that goes on does not look for itself."""
+
+    asks: dict[str, _Count] = {}
+    perturbations: _Perturbed | Annotated[dict[str, Any], Field(max_length=0)] = {}
+    played_tools: dict[str, _Count] = {}
+    played_model: dict[str, _Count] = {}
+    started_at: FiniteFloat = 0.0
+    active_s: FiniteFloat = 0.0
+
+
 class WaitingBody(BaseModel):
     """What is kept of an episode that waits for a person."""
 
@@ -26,6 +46,12 @@ class WaitingBody(BaseModel):
     """`Waiting.state`."""
     progress: list[dict[str, Any]]
     """`Question.progress`."""
+
+    @field_validator("state")
+    @classmethod
+    def _of_an_episode(cls, state: dict[str, Any]) -> dict[str, Any]:
+        _State.model_validate(state, strict=True)
+        return state
 
     @field_validator("progress")
     @classmethod
@@ -38,36 +64,37 @@ class WaitingBody(BaseModel):
 
 def scenarios(conn: sqlite3.Connection) -> Iterator[Scenario]:
     """The run's scenarios in order."""
-    for scenario_id, body in conn.execute("SELECT id, body FROM scenarios ORDER BY position"):
+    for _, scenario_id, _, body in rows(conn, "scenarios", "ORDER BY position"):
         yield scenario(body, scenario_id)
 
 
 def episodes(conn: sqlite3.Connection, group: str | None = None) -> Iterator[Episode]:
     """Finished episodes, of one group or all, in the order of the plan: epoch by epoch, scenario by scenario."""
-    query = "SELECT id, body FROM episodes WHERE grp = ifnull(?, grp) ORDER BY epoch, position"
-    for episode_id, body in conn.execute(query, (group,)):
+    for episode_id, *_, body in rows(conn, "episodes", "WHERE grp = ifnull(?, grp) ORDER BY epoch, position", (group,)):
         yield _parsed(Episode, body, f"episode '{episode_id}'")
 
 
 def episode(conn: sqlite3.Connection, episode_id: str) -> Episode | None:
     """One finished episode; None where it is not finished or unknown."""
-    row = conn.execute("SELECT body FROM episodes WHERE id = ?", (episode_id,)).fetchone()
-    return _parsed(Episode, row[0], f"episode '{episode_id}'") if row else None
+    for *_, body in rows(conn, "episodes", "WHERE id = ?", (episode_id,)):
+        return _parsed(Episode, body, f"episode '{episode_id}'")
+    return None
 
 
 def verdicts(conn: sqlite3.Connection, judges: Sequence[tuple[str, str]]) -> Iterator[Verdict]:
     """Verdicts of the given judges, each named with its config digest, judge by judge in the order of the episodes' ids."""
     for judge, digest in judges:
-        query = "SELECT episode_id, body FROM verdicts WHERE judge = ? AND judge_config_digest = ? ORDER BY episode_id"
-        for episode_id, body in conn.execute(query, (judge, digest)):
+        which = "WHERE judge = ? AND judge_config_digest = ? ORDER BY episode_id"
+        for episode_id, *_, body in rows(conn, "verdicts", which, (judge, digest)):
             yield _parsed(Verdict, body, f"verdict '{judge}' of '{episode_id}'")
 
 
 def verdict(conn: sqlite3.Connection, episode_id: str, judge: str, judge_config_digest: str) -> Verdict | None:
     """One judge's verdict on one episode; None where it has not judged it."""
-    query = "SELECT body FROM verdicts WHERE episode_id = ? AND judge = ? AND judge_config_digest = ?"
-    row = conn.execute(query, (episode_id, judge, judge_config_digest)).fetchone()
-    return _parsed(Verdict, row[0], f"verdict '{judge}' of '{episode_id}'") if row else None
+    which = "WHERE episode_id = ? AND judge = ? AND judge_config_digest = ?"
+    for *_, body in rows(conn, "verdicts", which, (episode_id, judge, judge_config_digest)):
+        return _parsed(Verdict, body, f"verdict '{judge}' of '{episode_id}'")
+    return None
 
 
 def waiting(body: bytes, episode_id: str) -> WaitingBody:
@@ -97,9 +124,10 @@ def measures(conn: sqlite3.Connection) -> dict[str, Measured]:
 
 def meta(conn: sqlite3.Connection, key: str, kind: type[_V]) -> _V | None:
     """A small fact about the run, which is a `kind`; None where it is not set."""
-    row = conn.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
     try:
-        return TypeAdapter(kind).validate_json(row[0]) if row else None
+        for _, value in rows(conn, "meta", "WHERE key = ?", (key,)):
+            return TypeAdapter(kind).validate_json(value)
+        return None
     except ValidationError as err:
         raise PrerequisiteError(f"{DATABASE}: '{key}' is damaged: {_first(err)}; restore the file from a copy.") from None
 

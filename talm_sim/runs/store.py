@@ -12,9 +12,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from talm_sim.runs import desk, records
-from talm_sim.runs.database import connect_owner, connect_reader, pack
+from talm_sim.runs import desk, manifest, records, sealing
+from talm_sim.runs.database import begin_log, connect_reader, connect_writer, pack, telling
 from talm_sim.runs.lease import acquire
+from talm_sim.runs.rows import put, rows
 from talm_sim.runs.writer import Writer
 from talm_sim.types import Episode, Scenario, Termination, Verdict
 
@@ -58,10 +59,18 @@ class RunStore:
         Raises:
             PrerequisiteError: Another process runs it, or the directory cannot be written.
         """
-        conn = connect_owner(directory)
+        stamp = manifest.stamp(directory)
+        conn = connect_writer(directory)
+
+        def unseal() -> None:
+            sealing.check_fits(conn, stamp, owned=False)
+            sealing.take_away(conn)
+
         try:
-            lease = acquire(conn, directory.name)
-            writer = Writer(conn, lease, asyncio.get_running_loop())
+            with telling(directory):
+                lease = acquire(conn, directory.name, unseal)
+                begin_log(conn)
+            writer = Writer(conn, lease, asyncio.get_running_loop(), stamp)
         except BaseException:
             conn.close()
             raise
@@ -104,7 +113,7 @@ class RunStore:
 
     def next_attempts(self) -> dict[str, int]:
         """For each episode that was ever begun, the number of its next attempt."""
-        return {episode_id: attempt + 1 for episode_id, attempt in self.reader.execute("SELECT episode_id, attempt FROM attempts")}
+        return {episode_id: attempt + 1 for episode_id, attempt in rows(self.reader, "attempts")}
 
     def finished_ids(self) -> set[str]:
         """Ids of the finished episodes."""
@@ -122,10 +131,9 @@ class RunStore:
 
     def paused(self) -> dict[str, Paused]:
         """Episodes that wait for a person, by id."""
-        query = "SELECT episode_id, scenario_id, epoch, attempt, body FROM waiting"
         return {
             episode_id: Paused(episode_id, scenario_id, epoch, attempt, records.waiting(body, episode_id).state)
-            for episode_id, scenario_id, epoch, attempt, body in self.reader.execute(query)
+            for episode_id, scenario_id, epoch, attempt, body in rows(self.reader, "waiting")
         }
 
     def changed(self) -> bool:
@@ -176,7 +184,8 @@ class RunStore:
 
         def change(conn: sqlite3.Connection) -> None:
             conn.executemany("DELETE FROM meta WHERE key = ?", gone)
-            conn.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", entries)
+            for key, value in entries:
+                put(conn, "meta", key, value, either="REPLACE")
 
         await self._writer.commit(change)
 
@@ -186,56 +195,43 @@ def _execute(conn: sqlite3.Connection, statement: str, values: Sequence[Any]) ->
 
 
 def _begin(conn: sqlite3.Connection, episode_id: str, attempt: int) -> None:
-    conn.execute("INSERT OR REPLACE INTO attempts VALUES (?, ?)", (episode_id, attempt))
+    put(conn, "attempts", episode_id, attempt, either="REPLACE")
     conn.execute("DELETE FROM episodes WHERE id = ?", (episode_id,))
     conn.execute("DELETE FROM verdicts WHERE episode_id = ?", (episode_id,))
 
 
 def write_episode(conn: sqlite3.Connection, episode: Episode, position: int) -> None:
     """Within a transaction: add a finished episode, which waits no more; `position` is its scenario's place in the run."""
-    conn.execute(
-        "INSERT INTO episodes VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            episode.id,
-            episode.scenario_id,
-            episode.group,
-            episode.epoch,
-            position,
-            episode.attempt,
-            episode.termination.value,
-            pack(episode.model_dump_json()),
-        ),
-    )
+    where = (episode.epoch, position, episode.attempt)
+    body = pack(episode.model_dump_json())
+    put(conn, "episodes", episode.id, episode.scenario_id, episode.group, *where, episode.termination.value, body=body)
     conn.execute("DELETE FROM waiting WHERE episode_id = ?", (episode.id,))
 
 
 def write_verdict(conn: sqlite3.Connection, verdict: Verdict, *, failed: bool = False) -> None:
     """Within a transaction: add a verdict, in place of an earlier one of the same judge and judge config."""
     key = (verdict.episode_id, verdict.judge, verdict.judge_config_digest)
-    conn.execute("INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?, ?, ?)", (*key, failed, pack(verdict.model_dump_json())))
+    put(conn, "verdicts", *key, int(failed), body=pack(verdict.model_dump_json()), either="REPLACE")
 
 
 def _pause(conn: sqlite3.Connection, waiting: Waiting) -> None:
     body = pack(json.dumps({"state": waiting.state, "progress": _progress(waiting)}))
     where = (waiting.episode_id, waiting.attempt)
-    conn.execute(
-        "INSERT OR REPLACE INTO waiting VALUES (?, ?, ?, ?, ?)",
-        (waiting.episode_id, waiting.scenario_id, waiting.epoch, waiting.attempt, body),
-    )
+    put(conn, "waiting", waiting.episode_id, waiting.scenario_id, waiting.epoch, waiting.attempt, body=body, either="REPLACE")
     conn.execute("UPDATE questions SET current = 0 WHERE episode_id = ?", (waiting.episode_id,))
     for question in waiting.questions:
-        conn.execute(
-            "INSERT INTO questions (episode_id, attempt, interrupt_id, ask, question, asked_at) VALUES (?, ?, ?, ?, ?, ?)"
-            " ON CONFLICT DO UPDATE SET current = 1",
-            (*where, question.interrupt_id, question.ask, question.question, time.time()),
-        )
+        if not put(conn, "questions", *where, question.interrupt_id, question.ask, question.question, time.time(), either="IGNORE"):
+            key = (*where, question.interrupt_id)
+            conn.execute("UPDATE questions SET current = 1 WHERE episode_id = ? AND attempt = ? AND interrupt_id = ?", key)
         # A person is not asked twice: where an earlier attempt put the same question and had it answered, that answer holds.
-        conn.execute(
-            "INSERT OR IGNORE INTO answers SELECT q.episode_id, ?, ?, a.answer, a.declined, a.responder, a.answered_at"
+        before = conn.execute(
+            "SELECT a.answer, a.declined, a.responder, a.answered_at"
             " FROM questions q JOIN answers a USING (episode_id, attempt, interrupt_id)"
             " WHERE q.episode_id = ? AND q.attempt < ? AND q.ask = ? AND q.question = ? ORDER BY q.number DESC LIMIT 1",
-            (waiting.attempt, question.interrupt_id, *where, question.ask, question.question),
-        )
+            (*where, question.ask, question.question),
+        ).fetchone()
+        if before:
+            put(conn, "answers", *where, question.interrupt_id, *before, either="IGNORE")
 
 
 def _progress(waiting: Waiting) -> list[dict[str, Any]]:

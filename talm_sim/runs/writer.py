@@ -15,6 +15,7 @@ from typing import Final
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.database import fold
 from talm_sim.runs.lease import Lease
+from talm_sim.runs.sealing import Stamp, seal
 
 __all__ = ["FLUSH_SECONDS", "Writer"]
 
@@ -40,11 +41,13 @@ class Writer:
         connection: A connection for writing; the writer closes it.
         lease: The lease of this process.
         loop: The loop that awaits `commit`.
+        stamp: Of the run's `run.json`; the seal holds it when the run is given back.
     """
 
-    def __init__(self, connection: sqlite3.Connection, lease: Lease, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, connection: sqlite3.Connection, lease: Lease, loop: asyncio.AbstractEventLoop, stamp: Stamp) -> None:
         self._lease = lease
         self._loop = loop
+        self._stamp = stamp
         self._entries: queue.SimpleQueue[_Entry | None] = queue.SimpleQueue()
         self._failure: BaseException | None = None
         self._connection = connection
@@ -66,7 +69,7 @@ class Writer:
         self._entries.put(_Entry(change, None))
 
     async def close(self) -> None:
-        """Commit what is queued, give the lease back, and end the thread."""
+        """Commit what is queued, give the run back sealed, and end the thread."""
         self._entries.put(None)
         await asyncio.to_thread(self._thread.join)
 
@@ -77,11 +80,18 @@ class Writer:
             while more:
                 entries, more = self._next()
                 self._apply(conn, entries)
-            with contextlib.suppress(sqlite3.Error):
-                self._lease.release(conn)
+            with contextlib.suppress(sqlite3.Error):  # a full disk: the run is not sealed, and the next owner looks through it
+                self._give_back(conn)
                 fold(conn)
         finally:
             conn.close()
+
+    def _give_back(self, conn: sqlite3.Connection) -> None:
+        conn.execute("PRAGMA synchronous=FULL")
+        conn.execute("BEGIN IMMEDIATE")
+        if self._lease.release(conn):
+            seal(conn, self._stamp)
+        conn.execute("COMMIT")
 
     def _next(self) -> tuple[list[_Entry], bool]:
         """Wait for the next entries; an empty list means that only the lease is due. False: no more will come."""
@@ -137,6 +147,6 @@ def _resolve(waiters: Iterable[asyncio.Future[None]], failure: BaseException | N
 
 
 def _explained(err: BaseException) -> BaseException:
-    if isinstance(err, sqlite3.OperationalError):
+    if isinstance(err, sqlite3.OperationalError) or type(err) is sqlite3.DatabaseError:
         return PrerequisiteError(f"run.db: cannot be written ({err}); free space or mend its permissions, then resume the run.")
     return err

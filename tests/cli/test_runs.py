@@ -6,7 +6,6 @@ import json
 import os
 import pty
 import re
-import sqlite3
 import subprocess
 import sys
 import time
@@ -20,6 +19,7 @@ from talm_sim.cli import main
 from talm_sim.runs.listing import list_runs
 from talm_sim.runs.load import load_run
 from talm_sim.runs.store import RunStore
+from tests.runs.crafting import changed
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_the_list_fits_80_columns_and_says_how_each_run_stands(runs: Path, capsy
 
 
 def test_a_result_stays_in_its_line(runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    with sqlite3.connect(runs / "20260102-030405-smollm2-135m-all" / "run.db") as conn:
+    with changed(runs / "20260102-030405-smollm2-135m-all") as conn:
         conn.execute("UPDATE episodes SET termination = 'replay_miss'")
     for columns, result in ((120, "5 failed, PR .00"), (80, "5 failed, PR .00"), (66, "5 failed")):
         monkeypatch.setattr("talm_sim.cli.console.PLAIN_WIDTH", columns)
@@ -61,7 +61,7 @@ def test_a_result_stays_in_its_line(runs: Path, capsys: pytest.CaptureFixture[st
 
 
 def test_a_run_whose_model_had_no_room_says_so(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with sqlite3.connect(runs / "compared" / "run.db") as conn:
+    with changed(runs / "compared") as conn:
         conn.execute("UPDATE episodes SET termination = 'context_overflow'")
         conn.execute("UPDATE meta SET value = json_set(value, '$.value', NULL, '$.k', 0, '$.n', 0) WHERE key = 'first_measure'")
     assert main(["runs", "list"]) == 0
@@ -76,7 +76,7 @@ def test_json_holds_everything(runs: Path, capsys: pytest.CaptureFixture[str]) -
 
 
 def test_a_run_of_an_earlier_version_has_no_rate_until_it_is_judged(runs: Path) -> None:
-    with sqlite3.connect(runs / "compared" / "run.db") as conn:
+    with changed(runs / "compared") as conn:
         conn.execute("DELETE FROM meta WHERE key = 'first_measure'")
     info = next(info for info in list_runs(runs) if info.id == "compared")
     assert (info.rate, info.finished) == (None, 1)
@@ -96,7 +96,7 @@ def test_a_rate_that_cannot_be_counted_any_more_is_not_kept(runs: Path, monkeypa
 def test_many_runs_are_listed_at_once(runs: Path) -> None:
     """The rate is stored, and one connection reads it all: no episode is looked at."""
     load_run("compared")
-    with sqlite3.connect(runs / "compared" / "run.db") as conn:
+    with changed(runs / "compared") as conn:
         conn.execute("UPDATE episodes SET body = x'00'")
     begun = time.perf_counter()
     for _ in range(25):

@@ -11,7 +11,7 @@ import pytest
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.batch import run_batch
-from talm_sim.runs.database import connect_owner, connect_reader
+from talm_sim.runs.database import connect_reader, connect_writer
 from talm_sim.runs.desk import (
     AnswerStatus,
     answer,
@@ -57,7 +57,7 @@ async def test_another_process_can_answer(tmp_path: Path) -> None:
 
 async def test_an_answer_reads_no_question_but_its_own(tmp_path: Path) -> None:
     run = await waiting_run(tmp_path)
-    with closing(connect_owner(run)) as conn:
+    with closing(connect_writer(run)) as conn:
         conn.execute("UPDATE waiting SET body = x'00' WHERE episode_id = 'ask-001'")
     assert (load_run(run).open_questions, load_run(run).waiting) == (2, 2)
     assert answer(run, "ask-000", "x") is AnswerStatus.SAVED

@@ -161,20 +161,20 @@ def test_a_run_of_the_format_before_is_refused_in_one_line(tmp_path: Path) -> No
     stored = run(**make_world(tmp_path), limit="1")
     manifest = stored.path / MANIFEST
     document = json.loads(manifest.read_text())
-    assert document["format"] == 2
+    assert document["format"] == 3
     # As the version before wrote it: the options of all tasks side by side, one digest of what shapes the requests.
     old = {
-        "format": 1,
+        "format": 2,
         "generation_digest": "d9d1ae16e3b3",
         "config": {**document["config"], "human": "none"},
         "versions": {"talm-sim": "0.0.9"},
     }
     manifest.write_text(json.dumps({key: value for key, value in document.items() if key not in {"wording", "brought"}} | old))
     line = (
-        r"^\S+run\.json: is of run format 1, made by talm-sim 0\.0\.9; this one reads format 2: read it with that version, or run it again\.$"
+        r"^\S+run\.json: is of run format 2, made by talm-sim 0\.0\.9; this one reads format 3: read it with that version, or run it again\.$"
     )
     for use in (load_run, resume, judge):
         with pytest.raises(PrerequisiteError, match=line):
             use(stored.path)
     (listed,) = list_runs(tmp_path / "runs")
-    assert "run format 1" in listed.problem
+    assert "run format 2" in listed.problem

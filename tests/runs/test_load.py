@@ -16,6 +16,7 @@ from talm_sim.runs.desk import answer
 from talm_sim.runs.load import load_run
 from talm_sim.runs.store import RunStore
 from talm_sim.types import Termination
+from tests.runs.crafting import changed
 from tests.runs.scripted import ScriptedRunner, finished, new_run, scenarios
 
 
@@ -62,9 +63,8 @@ async def test_a_run_can_be_read_while_it_goes_on_and_from_a_copy(tmp_path: Path
 )
 async def test_an_episode_that_is_not_there_is_explained(tmp_path: Path, episode_id: str, message: str) -> None:
     run = await finished_run(tmp_path, 3, asks=1)
-    with closing(sqlite3.connect(run / "run.db")) as conn:
-        conn.execute("INSERT INTO attempts VALUES ('plain-009', 1)")
-        conn.commit()
+    with changed(run) as conn:
+        conn.execute("INSERT INTO attempts VALUES ('plain-009', 1, x'')")
     with pytest.raises(PrerequisiteError, match=message):
         load_run(run).episode(episode_id)
 
@@ -91,9 +91,8 @@ class Crafted:
 )
 async def test_a_damaged_or_crafted_row_is_an_error_not_code(tmp_path: Path, body: bytes | str) -> None:
     run = await finished_run(tmp_path)
-    with closing(sqlite3.connect(run / "run.db")) as conn:
+    with changed(run) as conn:
         conn.execute("UPDATE episodes SET body = ? WHERE id = 'plain-001'", (body,))
-        conn.commit()
     with pytest.raises(PrerequisiteError, match=r"run\.db: .* is damaged"):
         list(load_run(run).episodes())
 
@@ -118,18 +117,16 @@ async def test_another_database_is_no_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize("value", ['{"judge": 3}', '{"options": 5, "unknown": 1}'])
 async def test_damaged_facts_about_a_run_are_an_error_in_one_line(tmp_path: Path, value: str) -> None:
     run = await finished_run(tmp_path)
-    with closing(sqlite3.connect(run / "run.db")) as conn:
-        conn.execute("INSERT INTO meta VALUES ('scoring', ?)", (value,))
-        conn.commit()
+    with changed(run) as conn:
+        conn.execute("INSERT INTO meta VALUES ('scoring', ?, x'')", (value,))
     with pytest.raises(PrerequisiteError, match=r"a-run: run\.db cannot be read \([^\n]+\)\.$"):
         load_run(run).config  # noqa: B018
 
 
 async def test_an_option_that_no_task_knows_is_named_with_the_run(tmp_path: Path) -> None:
     run = await finished_run(tmp_path)
-    with closing(sqlite3.connect(run / "run.db")) as conn:
-        conn.execute("INSERT INTO meta VALUES ('scoring', '{\"unknown\": 1}')")
-        conn.commit()
+    with changed(run) as conn:
+        conn.execute("INSERT INTO meta VALUES ('scoring', '{\"unknown\": 1}', x'')")
     with pytest.raises(PrerequisiteError, match=r"a-run: unknown: unknown option of task talm\.[^\n]+$"):
         load_run(run).summary()
 
@@ -137,9 +134,8 @@ async def test_an_option_that_no_task_knows_is_named_with_the_run(tmp_path: Path
 @pytest.mark.parametrize(("key", "value"), [("scoring", "{"), ("scoring", "[]"), ("judges", "[[1, 2], 3]"), ("total", "{}"), ("tools", "5")])
 async def test_a_fact_of_another_shape_is_damage(tmp_path: Path, key: str, value: str) -> None:
     run = await finished_run(tmp_path)
-    with closing(sqlite3.connect(run / "run.db")) as conn:
-        conn.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
-        conn.commit()
+    with changed(run) as conn:
+        conn.execute("INSERT OR REPLACE INTO meta VALUES (?, ?, x'')", (key, value))
     stored = load_run(run)
     with pytest.raises(PrerequisiteError, match=rf"^run\.db: '{key}' is damaged: [^\n]+; restore the file from a copy\.$"):
         _ = stored.total, stored.summary()
@@ -148,9 +144,8 @@ async def test_a_fact_of_another_shape_is_damage(tmp_path: Path, key: str, value
 @pytest.mark.parametrize("body", ["[]", '{"state": 5, "progress": []}', '{"state": {}, "progress": [{"type": "tool"}]}', '{"state": {}}'])
 async def test_a_damaged_pause_is_an_error_in_one_line(tmp_path: Path, body: str) -> None:
     run = await finished_run(tmp_path, asks=1)
-    with closing(sqlite3.connect(run / "run.db")) as conn:
+    with changed(run) as conn:
         conn.execute("UPDATE waiting SET body = ?", (pack(body),))
-        conn.commit()
     with pytest.raises(PrerequisiteError, match=r"^run\.db: waiting episode 'ask-000' is damaged: [^\n]+$"):
         load_run(run).pending()
     async with RunStore.open(run) as store:

@@ -95,7 +95,7 @@ def test_a_run_is_found_by_path_and_by_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"format": 9}, r"run\.json: is of run format 9, made by talm-sim \S+; this one reads format 2: upgrade talm-sim\.$"),
+        ({"format": 9}, r"run\.json: is of run format 9, made by talm-sim \S+; this one reads format 3: upgrade talm-sim\.$"),
         ({"config": {"model": "nothing"}}, "config: model: 'nothing' is no model"),
         ({"unknown": 1}, "unknown: there is no such name"),
     ],

@@ -78,9 +78,10 @@ def test_where_somebody_reads_it_is_left_for_the_next(world: dict[str, Any]) -> 
         writing.execute("PRAGMA journal_mode=WAL")
         reading.execute("BEGIN")
         assert reading.execute("SELECT count(*) FROM episodes").fetchone() == (4,)
-        writing.execute("INSERT INTO meta VALUES ('more', '1')")
+        writing.execute("INSERT INTO meta VALUES ('more', '1', x'')")
         fold(writing)
         assert reading.execute("SELECT count(*) FROM meta WHERE key = 'more'").fetchone() == (0,), "what is being read stays as it was"
+        writing.execute("DELETE FROM meta WHERE key = 'more'")
     judge(stored.path)
     assert files(stored.path) == WHOLE
 
@@ -88,14 +89,16 @@ def test_where_somebody_reads_it_is_left_for_the_next(world: dict[str, Any]) -> 
 async def test_a_commit_is_flushed_every_few_seconds(world: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     import asyncio
 
-    from talm_sim.runs.database import connect_owner
+    from talm_sim.runs.database import begin_log, connect_writer
     from talm_sim.runs.lease import acquire
+    from talm_sim.runs.manifest import stamp
 
     stored = await asyncio.to_thread(lambda: run(**world))
     clock = [100.0]
     monkeypatch.setattr("talm_sim.runs.writer.time", SimpleNamespace(monotonic=lambda: clock[0]))
-    conn = connect_owner(stored.path)
-    writer = Writer(conn, acquire(conn, "r"), asyncio.get_running_loop())
+    conn = connect_writer(stored.path)
+    begin_log(conn)
+    writer = Writer(conn, acquire(conn, "r"), asyncio.get_running_loop(), stamp(stored.path))
     seen: list[int] = []
 
     async def commit() -> None:

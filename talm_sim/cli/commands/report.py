@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from talm_sim.cli.arguments import completed, json_option, plugin_option, print_csv, print_json, run_dir_option
+from talm_sim.cli.arguments import completed, json_option, plugin_option, print_csv, print_json, run_dir_option, tell_unclosed
 from talm_sim.cli.blocks import block_of, judge_hint, summary_records
 from talm_sim.cli.console import stderr
 from talm_sim.cli.layout import Block
@@ -66,6 +66,9 @@ def command(
     if page is not None and page.suffix.lower() not in {".html", ".htm"}:
         raise PrerequisiteError(f"--html {page}: the name must end in .html.")
     stored = [load_run(run, run_dir) for run in runs or (LATEST,)]
+    for item in stored:
+        if not item.closed:
+            tell_unclosed(item.path, imported=item.imported)
     if page is not None or picture is not None:
         _write(_told_apart([block_of(item, against=against) for item in stored], stored), stored, page, picture)
         if not (as_json or as_csv or as_markdown or rows):

@@ -14,7 +14,7 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from talm_sim.cli.arguments import completed, confirm, json_option, plugin_option, print_json, run_argument, run_dir_option
+from talm_sim.cli.arguments import completed, confirm, json_option, plugin_option, print_json, run_argument, run_dir_option, tell_unclosed
 from talm_sim.cli.console import print_page, stdout
 from talm_sim.cli.text import clean, one_line
 from talm_sim.errors import listed
@@ -52,6 +52,9 @@ def list_(run_dir: Path, as_json: bool) -> None:
     should be and, where it fits, the first rate of its table, over all groups.
     """
     infos = list_runs(run_dir)
+    for info in infos:
+        if not info.closed:
+            tell_unclosed(info.path)
     if as_json:
         print_json([_record(info) for info in infos])
         return

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from talm_sim.cli.arguments import completed, json_option, plugin_option, print_json, print_list, run_dir_option
+from talm_sim.cli.arguments import completed, json_option, plugin_option, print_json, print_list, run_dir_option, tell_unclosed
 from talm_sim.cli.console import print_page
 from talm_sim.cli.text import one_line
 from talm_sim.cli.transcript import transcript
@@ -33,6 +33,8 @@ def command(episode: str, run_dir: Path, as_json: bool, full: bool) -> None:
     perturbation fired, the final answer and the verdicts. With RUN alone, the run's episodes are listed, those that wait for a person last.
     """
     stored, episode_id = _find(episode, run_dir)
+    if not stored.closed:
+        tell_unclosed(stored.path, imported=stored.imported)
     if not episode_id:
         _print_episodes(stored, as_json)
         return

@@ -1,0 +1,176 @@
+"""The seal of a run that nobody writes: how many rows each table has, and what they add up to. It shows what is lost or was exchanged.
+
+It is no signature: who can write the file can seal it. It stands among the small facts, is taken away in the transaction in which an owner
+takes the run, and comes back when the owner gives it back.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from talm_sim.digests import canonical_json
+from talm_sim.errors import PrerequisiteError
+from talm_sim.runs.database import DATABASE
+from talm_sim.runs.rows import BESIDE, KEYS, ORDER, check_database, check_rows, put, rows
+
+__all__ = ["Entry", "Stamp", "check_fits", "entry", "is_sealed", "rename", "renew_over", "seal", "stamp_of", "take_away"]
+
+_SEAL: Final = "seal"
+_SIZE: Final = 16
+_ADDED: Final = {"questions", "answers"}
+"""Tables that grow by a row while nobody owns the run: theirs is a sum, so that one more row costs no look at the others."""
+_RESTORE: Final = "restore both files from a copy."
+Entry = tuple[int, str]
+"""How many rows, and what they add up to."""
+
+
+class Stamp(BaseModel):
+    """What a seal says of `run.json`."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    """The run's name, which is changed by renaming it."""
+    manifest: str
+    """Digest of all the rest."""
+
+
+class _Seal(BaseModel):
+    stamp: Stamp
+    coming: str = ""
+    """The name it is given at this moment; a renaming that is killed leaves it with one of the two."""
+    tables: dict[str, Entry]
+
+
+def seal(conn: sqlite3.Connection, stamp: Stamp) -> None:
+    """Within a transaction: seal what is there."""
+    _write(conn, _Seal(stamp=stamp, tables={table: _added_up(conn, table) for table in KEYS}))
+
+
+def take_away(conn: sqlite3.Connection) -> None:
+    """Within a transaction: take the seal away."""
+    conn.execute("DELETE FROM meta WHERE key = ?", (_SEAL,))
+
+
+def is_sealed(conn: sqlite3.Connection) -> bool:
+    """Whether there is a seal."""
+    return conn.execute("SELECT 1 FROM meta WHERE key = ?", (_SEAL,)).fetchone() is not None
+
+
+def check_fits(conn: sqlite3.Connection, stamp: Stamp, *, owned: bool) -> bool:
+    """See that a run is as it was left; one that was not sealed is looked through row by row, unless a living process owns it.
+
+    Args:
+        conn: Any connection.
+        stamp: Of the `run.json` that lies there.
+        owned: Whether a living process holds the run.
+
+    Returns:
+        Whether it is sealed.
+
+    Raises:
+        PrerequisiteError: It is damaged, or part of it is another run's.
+    """
+    check_database(conn)
+    sealed = _read(conn)
+    if sealed is None:
+        if not owned:
+            check_rows(conn)
+        return False
+    for table in KEYS:
+        rows_sealed, total = sealed.tables.get(table, (0, ""))
+        found = _added_up(conn, table)
+        if found != (rows_sealed, total):
+            raise PrerequisiteError(f"{DATABASE}: is not as it was sealed: {_difference(conn, table, found[0], rows_sealed)}; {_RESTORE}")
+    if stamp.manifest != sealed.stamp.manifest or stamp.id not in (sealed.stamp.id, sealed.coming):
+        raise PrerequisiteError(
+            f"run.json is not the one that {DATABASE} was sealed with (run '{sealed.stamp.id}'); one of them was changed or is another run's;"
+            f" {_RESTORE}"
+        )
+    return True
+
+
+def entry(conn: sqlite3.Connection, key: tuple[str, int, str]) -> dict[str, Entry]:
+    """What the rows of one question add up to, for `renew_over`."""
+    where = "WHERE episode_id = ? AND attempt = ? AND interrupt_id = ?"
+    return {table: _sum(conn, table, where, key) for table in _ADDED}
+
+
+def renew_over(conn: sqlite3.Connection, was: Mapping[str, Entry], now: Mapping[str, Entry]) -> None:
+    """Within a transaction that changes the rows of one question: let the seal, where there is one, hold them as they are now."""
+    sealed = _read(conn)
+    if sealed is None or was == now:
+        return
+    tables = dict(sealed.tables)
+    for table in _ADDED:
+        rows_sealed, total = tables.get(table, (0, ""))
+        value = (int(total or "0", 16) - int(was[table][1], 16) + int(now[table][1], 16)) % 2 ** (8 * _SIZE)
+        tables[table] = rows_sealed - was[table][0] + now[table][0], f"{value:x}"
+    _write(conn, sealed.model_copy(update={"tables": tables}))
+
+
+def rename(conn: sqlite3.Connection, run_id: str, coming: str = "") -> None:
+    """Within a transaction: let the seal, where there is one, hold the run's name, and the one it is about to have."""
+    sealed = _read(conn)
+    if sealed is not None:
+        _write(conn, sealed.model_copy(update={"stamp": sealed.stamp.model_copy(update={"id": run_id}), "coming": coming}))
+
+
+def stamp_of(run_id: str, rest: Any) -> Stamp:
+    """The stamp of a `run.json`."""
+    return Stamp(id=run_id, manifest=blake2b(canonical_json(rest).encode("utf-8", "surrogatepass"), digest_size=_SIZE).hexdigest())
+
+
+def _read(conn: sqlite3.Connection) -> _Seal | None:
+    for _, value in rows(conn, "meta", "WHERE key = ?", (_SEAL,)):
+        try:
+            return _Seal.model_validate_json(value)
+        except ValidationError:
+            raise PrerequisiteError(f"{DATABASE}: its seal is damaged; {_RESTORE}") from None
+    return None
+
+
+def _write(conn: sqlite3.Connection, sealed: _Seal) -> None:
+    put(conn, "meta", _SEAL, sealed.model_dump_json(), either="REPLACE")
+
+
+def _columns(table: str) -> str:
+    # Joined by SQLite: a row costs a fraction of what it would cost here, and a run may have 20,000.
+    return " || char(31) || ".join((*KEYS[table], *BESIDE.get(table, ()), "hex(digest)"))
+
+
+def _which(table: str) -> str:
+    return f"WHERE key != '{_SEAL}'" if table == "meta" else ""
+
+
+def _added_up(conn: sqlite3.Connection, table: str) -> Entry:
+    """The rows of a table, in the order and through the index in which they are read."""
+    if table in _ADDED:
+        return _sum(conn, table)
+    query = f"SELECT {_columns(table)} AS line FROM {table} {_which(table)} ORDER BY {ORDER[table]}"
+    number, text = conn.execute(f"SELECT count(*), group_concat(line, char(30)) FROM ({query})").fetchone()
+    return number, blake2b((text or "").encode(), digest_size=_SIZE).hexdigest()
+
+
+def _sum(conn: sqlite3.Connection, table: str, where: str = "", values: tuple[Any, ...] = ()) -> Entry:
+    number = total = 0
+    for (line,) in conn.execute(f"SELECT {_columns(table)} FROM {table} {where}", values):
+        number += 1
+        total += int.from_bytes(blake2b(line.encode(), digest_size=_SIZE).digest(), "big")
+    return number, f"{total % 2 ** (8 * _SIZE):x}"
+
+
+def _difference(conn: sqlite3.Connection, table: str, found: int, sealed: int) -> str:
+    """What is wrong with a table that does not fit: how many rows, or which."""
+    if found != sealed:
+        return f"{table} has {found:,} rows of {sealed:,} sealed"
+    try:
+        check_rows(conn, (table,))
+    except PrerequisiteError as err:
+        return f"{table} has all {sealed:,} rows, but {str(err).removeprefix(f'{DATABASE}: ').partition(':')[0]}"
+    return f"{table} has {sealed:,} rows, but not those that were sealed"

@@ -1,0 +1,201 @@
+"""A run that nobody writes is sealed: what is lost or exchanged is told in one line, and what a killed process left is mended by going on."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from talm_sim.cli import main
+from talm_sim.errors import PrerequisiteError
+from talm_sim.runs import sealing
+from talm_sim.runs.batch import run_batch
+from talm_sim.runs.database import connect_reader
+from talm_sim.runs.desk import AnswerStatus, answer, withdraw
+from talm_sim.runs.keeping import rename_run
+from talm_sim.runs.listing import list_runs
+from talm_sim.runs.load import load_run
+from talm_sim.runs.store import RunStore
+from tests.runs.crafting import changed, unsealed
+from tests.runs.scripted import ScriptedRunner, finished, new_run, scenarios
+
+
+async def finished_run(directory: Path, number: int = 3, *, asks: int = 0, name: str = "a-run", split: str = "") -> Path:
+    run = new_run(directory, number, asks=asks, name=name, **({"split": split} if split else {}))
+    async with RunStore.open(run) as store:
+        await run_batch(store, ScriptedRunner())
+    return run
+
+
+def is_sealed(run: Path) -> bool:
+    with closing(connect_reader(run)) as conn:
+        return sealing.is_sealed(conn)
+
+
+async def test_the_seal_goes_while_a_run_is_owned_and_comes_back(tmp_path: Path) -> None:
+    run = new_run(tmp_path, 2, asks=1)
+    assert is_sealed(run), "as it was made"
+    async with RunStore.open(run) as store:
+        assert not is_sealed(run)
+        await store.finish(finished(scenarios(1, asks=1)[0]), 0)
+        copy = tmp_path / "copy"
+        copy.mkdir()
+        for name in ("run.json", "run.db"):
+            shutil.copy(run / name, copy)
+        assert not is_sealed(copy), "the file alone says that somebody writes it"
+        assert load_run(run).closed
+    assert is_sealed(run)
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("DELETE FROM episodes WHERE position = 1", "episodes has 2 rows of 3 sealed"),
+        (
+            "UPDATE episodes SET termination = 'skipped' WHERE position = 1",
+            "episodes has all 3 rows, but row 'plain-001' of episodes is damaged",
+        ),
+        ("UPDATE scenarios SET grp = 'x' WHERE position = 2", "scenarios has all 3 rows, but row 'plain-002' of scenarios is damaged"),
+        ("DELETE FROM meta WHERE key = 'tools'", "meta has 0 rows of 1 sealed"),
+        ("UPDATE questions SET current = 0", "questions has 1 rows, but not those that were sealed"),
+        ("DELETE FROM attempts", "attempts has 0 rows of 3 sealed"),
+        ("DELETE FROM answers", "answers has 0 rows of 1 sealed"),
+    ],
+)
+async def test_a_sealed_run_that_does_not_fit_is_refused_with_counts(tmp_path: Path, statement: str, message: str) -> None:
+    run = await finished_run(tmp_path, 3)
+    with changed(run) as conn:
+        conn.execute("INSERT INTO questions VALUES (1, 'plain-000', 1, 'i', 1, '?', 1.5, x'', 0 + 1)")
+        conn.execute("INSERT INTO answers VALUES ('plain-000', 1, 'i', 'yes', '', 'test', 1.5, x'')")
+    assert load_run(run).finished == 3
+    with changed(run, fitting=False) as conn:
+        conn.execute(statement)
+    with pytest.raises(PrerequisiteError, match=rf"^\S+a-run: run\.db: is not as it was sealed: {message}; restore both files from a copy\.$"):
+        load_run(run).summary()
+    with pytest.raises(PrerequisiteError, match="is not as it was sealed"):
+        RunStore.open(run)
+    (info,) = list_runs(tmp_path)
+    assert message in info.problem
+
+
+async def test_a_body_that_does_not_fit_is_found_when_it_is_read(tmp_path: Path) -> None:
+    run = await finished_run(tmp_path)
+    with changed(run, fitting=False) as conn:
+        conn.execute("UPDATE episodes SET body = (SELECT body FROM episodes WHERE position = 0) WHERE position = 1")
+    with pytest.raises(PrerequisiteError, match=r"row 'plain-001' of episodes is damaged: it does not fit its digest"):
+        list(load_run(run).episodes())
+
+
+@pytest.mark.parametrize("name", ["run.json", "run.db"])
+async def test_a_file_of_another_run_is_refused(tmp_path: Path, name: str) -> None:
+    run, other = await finished_run(tmp_path), await finished_run(tmp_path, name="other")
+    shutil.copy(other / name, run / name)
+    with pytest.raises(PrerequisiteError, match=r"run\.json is not the one that run\.db was sealed with"):
+        load_run(run).summary()
+    with pytest.raises(PrerequisiteError, match=r"run\.json is not the one"):
+        RunStore.open(run)
+
+
+async def test_what_a_killed_process_left_is_read_said_and_mended(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = await finished_run(tmp_path)
+    unsealed(run)
+    stored = load_run(run)
+    assert (stored.finished, stored.closed) == (3, False)
+    for words in (["report", str(run), "--json"], ["show", str(run)], ["runs", "list", "--run-dir", str(tmp_path)]):
+        assert main(words) == 0
+        out, err = capsys.readouterr()
+        assert err.startswith(f"{run}: was not closed properly: resume it with: talm-sim resume {run}\n")
+        assert "not closed" not in out
+    async with RunStore.open(run):
+        pass
+    assert load_run(run).closed
+    assert is_sealed(run)
+
+
+async def test_damage_of_an_unsealed_run_is_found_too(tmp_path: Path) -> None:
+    run = await finished_run(tmp_path)
+    unsealed(run)
+    with changed(run, fitting=False) as conn:
+        conn.execute("UPDATE attempts SET attempt = 7 WHERE episode_id = 'plain-001'")
+    with pytest.raises(PrerequisiteError, match="row 'plain-001' of attempts is damaged"):
+        load_run(run).finished  # noqa: B018
+
+
+async def test_answers_keep_the_seal_and_make_one_after_a_kill(tmp_path: Path) -> None:
+    run = await finished_run(tmp_path, 3, asks=2)
+    for _ in range(2):
+        assert answer(run, "ask-000", "Paris", held=True) is AnswerStatus.SAVED
+        key = next(question for question in load_run(run).answered())
+        assert key == "ask-000"
+        assert load_run(run).closed
+        assert is_sealed(run)
+        with closing(connect_reader(run)) as conn:
+            filed = conn.execute("SELECT episode_id, attempt, interrupt_id FROM answers").fetchone()
+        assert withdraw(run, filed)
+        assert load_run(run).open_questions == 2
+    unsealed(run)
+    assert answer(run, "ask-000", "Paris") is AnswerStatus.SAVED
+    assert is_sealed(run)
+    assert load_run(run).closed
+    async with RunStore.open(run):
+        assert answer(run, "ask-001", "Rome") is AnswerStatus.DELIVERED
+        assert not is_sealed(run), "its owner seals it"
+    assert load_run(run).open_questions == 0
+
+
+async def test_an_answer_hides_no_damage(tmp_path: Path) -> None:
+    run = await finished_run(tmp_path, 3, asks=2)
+    with changed(run, fitting=False) as conn:
+        conn.execute("DELETE FROM episodes")
+    assert answer(run, "ask-000", "Paris") is AnswerStatus.SAVED
+    with pytest.raises(PrerequisiteError, match="episodes has 0 rows of 1 sealed"):
+        load_run(run).finished  # noqa: B018
+
+
+async def test_a_renamed_run_fits_and_so_does_a_copy_of_it(tmp_path: Path) -> None:
+    run = await finished_run(tmp_path)
+    renamed = rename_run(run, "mine")
+    assert (load_run(renamed).id, load_run(renamed).finished) == ("mine", 3)
+    shutil.copytree(renamed, tmp_path / "copy")
+    assert (load_run(tmp_path / "copy").id, load_run(tmp_path / "copy").finished) == ("mine", 3)
+
+
+@pytest.mark.parametrize("step", ["_name", "_write_flushed", "os.rename", "os.replace"])
+async def test_a_renaming_that_is_killed_leaves_one_name_or_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+    run = await finished_run(tmp_path)
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(f"talm_sim.runs.keeping.{step}", killed)
+    with pytest.raises(KeyboardInterrupt):
+        rename_run(run, "mine")
+    monkeypatch.undo()
+    name = "mine" if step == "os.replace" else "a-run"
+    stored = load_run(tmp_path / name)
+    assert (stored.id, stored.finished, [info.id for info in list_runs(tmp_path)]) == (name, 3, [name])
+    async with RunStore.open(stored.path):
+        pass
+    assert rename_run(stored.path, "again") == tmp_path / "again"
+    assert load_run(tmp_path / "again").id == "again"
+    assert sorted(os.listdir(tmp_path / "again")) == ["run.db", "run.json"]
+
+
+async def test_a_commit_that_was_killed_halfway_is_taken_back_by_whoever_reads(tmp_path: Path) -> None:
+    run = await finished_run(tmp_path)
+    with closing(sqlite3.connect(run / "run.db", isolation_level=None)) as conn:
+        conn.execute("PRAGMA cache_size=1")
+        conn.execute("PRAGMA cache_spill=1")
+        conn.execute("BEGIN IMMEDIATE")
+        for number in range(200):
+            conn.execute("INSERT INTO answers VALUES ('x', ?, 'i', ?, '', 'r', 1.5, x'')", (number, "y" * 3000))
+        copy = tmp_path / "copy"
+        shutil.copytree(run, copy)
+        conn.execute("ROLLBACK")
+    assert (copy / "run.db-journal").stat().st_size
+    assert load_run(copy).finished == 3
+    assert load_run(copy).closed
