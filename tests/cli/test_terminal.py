@@ -14,7 +14,7 @@ import sys
 import termios
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,7 @@ import pytest
 
 from talm_sim.agent.episode import PendingQuestion, Waiting
 from talm_sim.runs.batch import run_batch
-from talm_sim.runs.database import connect_reader
-from talm_sim.runs.desk import answer, given
+from talm_sim.runs.desk import Desk, answer
 from talm_sim.runs.load import load_run
 from talm_sim.runs.store import RunStore
 from tests.runs.scripted import ScriptedRunner, new_run
@@ -132,8 +131,8 @@ async def waiting_run(directory: Path, *questions: str, name: str = "a-run") -> 
 
 
 def answers(run: Path) -> dict[str, str]:
-    with connect_reader(run) as conn:
-        found = {question: given(conn, (question, 1, f"{question}#1-1")) for question in (f"ask-{n:03}" for n in range(9))}
+    with closing(Desk(run)) as desk:
+        found = {question: desk.given((question, 1, f"{question}#1-1")) for question in (f"ask-{n:03}" for n in range(9))}
         return {episode: one.text for episode, one in found.items() if one is not None}
 
 
