@@ -44,7 +44,7 @@ def print_page(page: RenderableType, *, paged: bool = False) -> None:
     elif text.count("\n") < console.height:
         click.echo(text, nl=False)
     else:
-        os.environ.setdefault("LESS", "FRX")  # as git does: colours stay, and so does the text when the pager goes
+        os.environ.setdefault("LESS", "-FRX")  # as git does: colours stay, and so does the text when the pager goes
         click.echo_via_pager(text)
 
 

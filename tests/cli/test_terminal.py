@@ -395,8 +395,8 @@ def test_what_is_longer_than_the_screen_is_paged(tmp_path: Path, at_terminal: An
     pager.write_text("#!/bin/sh\necho PAGED $LESS\ncat\n")
     pager.chmod(0o755)
     long_run(tmp_path, "a line\n" * 50 + "\x1b]52;c;x\x07the \x9bend")
-    terminal = at_terminal(tmp_path, "show", "a-run:long", PAGER=str(pager), LESS="R")
-    assert "PAGED R" in terminal.expect("Query")
+    terminal = at_terminal(tmp_path, "show", "a-run:long", PAGER=str(pager), LESS="-R")
+    assert "PAGED -R" in terminal.expect("Query")
     terminal.expect("the end")
     terminal.ends()
     assert "\x1b]" not in terminal.raw and "\x9b" not in terminal.raw and "\x1b[1m" in terminal.raw
