@@ -81,6 +81,22 @@ def test_a_room_imports_only_what_lies_below_it(path: Path) -> None:
         assert LEVEL[other] < LEVEL[room], f"{path}:{line}: {room} imports {other}"
 
 
+@pytest.mark.parametrize("path", [path for path in FILES if room_of(module_of(path)) == "cli"], ids=module_of)
+def test_the_command_line_opens_no_database(path: Path) -> None:
+    """What waits for a person, and every run, is read and written where its rules are kept."""
+    below = {"sqlite3", "talm_sim.runs.database", "talm_sim.runs.records", "talm_sim.runs.writer", "talm_sim.runs.store"}
+    named = {name for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) for name in _imported(node)}
+    assert named & below == set()
+
+
+def _imported(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom) and node.module:
+        yield node.module
+        yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
 def test_every_room_has_a_layer_and_says_what_it_is() -> None:
     rooms = {room_of(module_of(path)) for path in FILES}
     assert rooms - {"", "__main__"} == set(LEVEL)

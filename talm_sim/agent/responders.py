@@ -1,6 +1,7 @@
 """The responders by name: built in, registered by the decorator `responder`, or offered by an installed package.
 
-A responder of your own is one function of a `ResponderContext`; `none` is not a responder but the absence of one.
+A responder of your own is one function of a `ResponderContext`; one that waits for a person is a `ResponderKind` without one. `none` is not a
+responder but the absence of one.
 """
 
 from __future__ import annotations
@@ -46,13 +47,17 @@ class ResponderKind:
     Attributes:
         name: What `--human` calls it.
         about: What it is, in a line.
-        open: Makes the responder of one episode; None where a person answers later, so that a question pauses the episode and waits in the
-            run's queue.
+        open: Makes the responder of one episode; None where a person answers later.
     """
 
     name: str
     about: str
     open: Factory | None
+
+    @property
+    def waits(self) -> bool:
+        """Whether a question waits for a person in the run's queue: its episode pauses, and outlives the process."""
+        return self.open is None
 
 
 def _simulated(context: ResponderContext) -> Responder:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import re
+
 import click
 from rich.console import Console, RenderableType
 
@@ -9,6 +12,7 @@ __all__ = ["PLAIN_WIDTH", "print_page", "stderr", "stdout"]
 
 PLAIN_WIDTH = 80
 """Columns of a table written to a file or pipe."""
+_FILLING = re.compile(r"(?<! ) +$", re.MULTILINE)
 
 
 def stdout() -> Console:
@@ -21,15 +25,27 @@ def stderr() -> Console:
     return _console(stderr=True)
 
 
-def print_page(page: RenderableType) -> None:
-    """Print a page on standard output; in a file or pipe without the spaces that fill its lines."""
+def print_page(page: RenderableType, *, paged: bool = False) -> None:
+    """Print a page on standard output; in a file or pipe without the spaces that fill its lines.
+
+    Args:
+        page: What to print.
+        paged: Whether it is shown a screen at a time, by the program that `PAGER` names, where it is longer than the terminal.
+    """
     console = stdout()
-    if console.is_terminal:
+    if console.is_terminal and not paged:
         console.print(page)
         return
     with console.capture() as captured:
-        console.print(page)
-    click.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
+        console.print(page, crop=not paged)
+    text = captured.get()
+    if not console.is_terminal:
+        click.echo(_FILLING.sub("", text), nl=False)
+    elif text.count("\n") < console.height:
+        click.echo(text, nl=False)
+    else:
+        os.environ.setdefault("LESS", "-FRX")  # as git does: colours stay, and so does the text when the pager goes
+        click.echo_via_pager(text)
 
 
 def _console(*, stderr: bool) -> Console:

@@ -44,14 +44,20 @@ class TerminalResponder:
         Returns:
             The answer; None when nobody types any more, or when all that is left was put off twice: then the questions stay open in the store.
         """
-        sitting = self._sitting or await self._sit_down()
-        while (given := sitting.given(question.key)) is None:
-            state = await sitting.put_next()
-            if state == "closed" or (state == "none" and self._nothing_runs() and not sitting.ask_again()):
-                self._console.print(sitting.counts())
-                return None
-            if state == "none":
-                await asyncio.sleep(_LOOK_SECONDS)
+        sitting = self._sitting or self._sit_down()
+        try:
+            if not sitting.answered:
+                await self._all_have_asked(sitting)
+            while (given := sitting.given(question.key)) is None:
+                state = await sitting.put_next()
+                if state == "closed" or (state == "none" and self._nothing_runs() and not sitting.ask_again()):
+                    self._console.print(sitting.counts())
+                    return None
+                if state == "none":
+                    await asyncio.sleep(_LOOK_SECONDS)
+        finally:
+            # This may have been the last question: then the run is left whole in its file, which nobody else may hold open.
+            sitting.rest()
         return HumanReply(given.text, given.responder, given.declined)
 
     def counts(self) -> str:
@@ -68,18 +74,20 @@ class TerminalResponder:
             self._lines.close()
             self._lines = None
 
-    async def _sit_down(self) -> Sitting:
-        """Begin, once the episodes that ask at once have asked: the person is told how many questions there are."""
+    def _sit_down(self) -> Sitting:
         assert self._display.started is not None
         path = Path(self._display.started.path)
         self._lines = self._lines or open_lines(self._console, plain=self._plain)
         self._sitting = Sitting(path, self._console, self._lines, RESPONDER, plain=self._plain, still=self._display.paused)
+        return self._sitting
+
+    async def _all_have_asked(self, sitting: Sitting) -> None:
+        """Wait for the episodes that ask at once: the person is told how many questions there are."""
         loop = asyncio.get_running_loop()
         before, until = -1, loop.time() + _MOST_SECONDS_TO_SETTLE
-        while (now := self._sitting.open()) != before and loop.time() < until:
+        while (now := sitting.open()) != before and loop.time() < until:
             before = now
             await asyncio.sleep(_LOOK_SECONDS)
-        return self._sitting
 
     def _nothing_runs(self) -> bool:
         """Whether every episode is finished or waits for one of the questions put off."""

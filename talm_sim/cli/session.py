@@ -145,10 +145,11 @@ def _say_what_next(stored: StoredRun, failures: int, *, quiet: bool) -> bool:
         first = next(episode for episode in stored.episodes() if episode.termination.failed)
         again = f"\ntry them again with: talm-sim resume {path}" if stored.terminations.keys() & set(AGAIN) else ""
         lines.append(f"{count(failures, 'episode')} failed, such as {first.id}: {one_line(first.error, 300)}{again}")
-    waiting, finished = stored.pending(), stored.finished
+    waiting, finished = stored.open_questions, stored.finished
     if waiting:
-        such = f"nothing is finished: {clean(waiting[0].episode_id)} asks: {one_line(waiting[0].question)}\n" if not finished else ""
-        lines.append(f"{such}{count(len(waiting), 'question')} open. Answer with: talm-sim answer {path}")
+        asked = () if finished else stored.pending(limit=1)
+        such = "".join(f"nothing is finished: {clean(one.episode_id)} asks: {one_line(one.question)}\n" for one in asked)
+        lines.append(f"{such}{count(waiting, 'question')} open. Answer with: talm-sim answer {path}")
     if finished < stored.total:
         lines.append(f"not finished. Continue with: talm-sim resume {path}")
     example = next((episode.id for episode in stored.episodes()), None)

@@ -16,8 +16,7 @@ from rich.console import Console
 from talm_sim.cli.lines import Lines
 from talm_sim.cli.prompt import CLOSED, LATER, UNDO, Page, Reply, Said, ask
 from talm_sim.cli.text import count
-from talm_sim.runs import desk
-from talm_sim.runs.database import connect_reader
+from talm_sim.runs.desk import HELD_SECONDS, AnswerStatus, Desk, Given, Key, Question, next_unanswered, number_unanswered
 
 __all__ = ["Sitting"]
 
@@ -34,6 +33,7 @@ class Sitting:
         lines: Where the answers come from.
         responder: Who answers, as the transcript will name them.
         episode: The only one whose questions are put; all where it is empty.
+        last_first: Whether the question that was asked last is put first.
         blind: Whether to hide what the user knows.
         plain: Whether to show pages without frames and signs.
         still: Keeps the rest of the screen still while a question is on it.
@@ -47,47 +47,52 @@ class Sitting:
         responder: str,
         *,
         episode: str = "",
+        last_first: bool = False,
         blind: bool = False,
         plain: bool = False,
         still: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         self.answered = 0
         """Answers given by now, and not taken back."""
-        self._path = path
+        self._desk = Desk(path)
         self._console = console
         self._lines = lines
         self._responder = responder
         self._episode = episode
+        self._last_first = last_first
         self._blind = blind
         self._plain = plain
         self._still = still
-        self._conn = connect_reader(path)
-        self._put_off: set[desk.Key] = set()
-        self._asked_again: set[desk.Key] = set()
+        self._put_off: set[Key] = set()
+        self._asked_again: set[Key] = set()
         self._elsewhere = 0
-        self._given: list[tuple[desk.Key, Reply]] = []
-        self._taken_back: desk.Key | None = None
-        self._held: tuple[desk.Key, float] | None = None
+        self._given: list[tuple[Key, Reply]] = []
+        self._taken_back: Key | None = None
+        self._held: tuple[Key, float] | None = None
         self._went_away = False
 
     def close(self) -> None:
         """Let the last answer go, and release what was opened; what is typed after a question went away is not for the shell."""
         self._release()
-        self._conn.close()
+        self._desk.close()
         if self._went_away and _in_front():
             self._lines.clear()
 
-    def given(self, key: desk.Key) -> desk.Given | None:
+    def rest(self) -> None:
+        """Hold nothing of the run open until something more is asked; a last answer that can be taken back is kept back still."""
+        self._desk.close()
+
+    def given(self, key: Key) -> Given | None:
         """The answer to a question, by whomever; None where it is open."""
-        return desk.given(self._conn, key)
+        return self._desk.given(key)
 
     def open(self) -> int:
         """How many questions are open."""
-        return desk.number_unanswered(self._conn, self._episode)
+        return number_unanswered(self._desk.reading, self._episode)
 
     def episodes_waiting(self) -> int:
         """How many episodes wait for an answer."""
-        return desk.number_unanswered(self._conn, episodes=True)
+        return number_unanswered(self._desk.reading, episodes=True)
 
     def counts(self) -> str:
         """How much is done."""
@@ -127,14 +132,17 @@ class Sitting:
         again = self._put_off - self._asked_again
         self._asked_again |= again
         self._put_off -= again
-        return any(desk.is_open(self._conn, key) for key in again)
+        return any(self._desk.is_open(key) for key in again)
 
-    def _next(self) -> desk.Question | None:
+    def _next(self) -> Question | None:
         key, self._taken_back = self._taken_back, None
-        again = None if key is None else desk.open_question(self._conn, key)
-        return again or desk.next_unanswered(self._conn, self._put_off, self._episode)
+        again = None if key is None else self._desk.question(key)
+        return again or self._first_but(self._put_off)
 
-    async def _said(self, question: desk.Question) -> Said | Literal["elsewhere"]:
+    def _first_but(self, put_off: set[Key]) -> Question | None:
+        return next_unanswered(self._desk.reading, put_off, self._episode, last_first=self._last_first)
+
+    async def _said(self, question: Question) -> Said | Literal["elsewhere"]:
         """What the person says; `elsewhere` where the question went away while they thought."""
         done = self.answered + self._elsewhere
         number = done + len(self._put_off) + 1
@@ -142,59 +150,51 @@ class Sitting:
         asking = asyncio.create_task(ask(self._console, self._lines, page, undo=bool(self._given)))
         try:
             while not (await asyncio.wait({asking}, timeout=_LOOK_SECONDS))[0]:
+                self._desk.rest()
                 if self._held is not None and time.monotonic() > self._held[1]:
                     self._release()
-                if not desk.is_open(self._conn, question.key):
+                if not self._desk.is_open(question.key):
                     return _ELSEWHERE
             return asking.result()
         finally:
             asking.cancel()
             await asyncio.gather(asking, return_exceptions=True)
 
-    async def _tell(self, key: desk.Key) -> None:
+    async def _tell(self, key: Key) -> None:
         given = self.given(key)
         answer = Reply(given.text, given.declined).shown if given else ""
         self._say(f"answered elsewhere: {answer}" if given else "this question is not asked any more")
         await self._lines.drop()
 
-    def _file(self, question: desk.Question, reply: Reply) -> None:
+    def _file(self, question: Question, reply: Reply) -> None:
         self._release()
         self._put_off.discard(question.key)
         # While there is a next question to look at, the person may still notice a slip; the last answer goes at once.
-        held = desk.next_unanswered(self._conn, self._put_off | {question.key}, self._episode) is not None
-        status = desk.answer(
-            self._path,
-            question.episode_id,
-            reply.text,
-            declined=reply.declined,
-            responder=self._responder,
-            attempt=question.attempt,
-            interrupt_id=question.interrupt_id,
-            held=held,
-        )
-        if status is desk.AnswerStatus.TAKEN:
+        held = self._first_but(self._put_off | {question.key}) is not None
+        status = self._desk.answer(question.key, reply.text, declined=reply.declined, responder=self._responder, held=held)
+        if status is AnswerStatus.TAKEN:
             given = self.given(question.key)
             self._say(f"not saved: somebody else answered first{f': {Reply(given.text, given.declined).shown}' if given else ''}")
             return
         self.answered += 1
         self._given.append((question.key, reply))
         if held:
-            self._held = question.key, time.monotonic() + desk.HELD_SECONDS
+            self._held = question.key, time.monotonic() + HELD_SECONDS
         self._say(f"saved: {reply.shown}{self._how_long(status, held=held)}")
 
-    def _how_long(self, status: desk.AnswerStatus, *, held: bool) -> str:
+    def _how_long(self, status: AnswerStatus, *, held: bool) -> str:
         """Until when the last answer can be taken back, where a question follows at which to say so."""
-        if status is desk.AnswerStatus.SAVED:
-            follows = held or any(desk.is_open(self._conn, key) for key in self._put_off - self._asked_again)
+        if status is AnswerStatus.SAVED:
+            follows = held or any(self._desk.is_open(key) for key in self._put_off - self._asked_again)
             return " (/undo takes it back, until the run is resumed)" if follows else ""
-        return f" (/undo takes it back, for {desk.HELD_SECONDS:.0f} s)" if held else ""
+        return f" (/undo takes it back, for {HELD_SECONDS:.0f} s)" if held else ""
 
     def _undo(self) -> None:
         if not self._given:
             self._say("nothing to take back: no answer was given here")
             return
         key, reply = self._given.pop()
-        if desk.withdraw(self._path, key):
+        if self._desk.withdraw(key):
             if self._held is not None and self._held[0] == key:
                 self._held = None
             self.answered -= 1
@@ -207,7 +207,7 @@ class Sitting:
         if self._held is not None:
             key, _ = self._held
             self._held = None
-            desk.release(self._path, key)
+            self._desk.release(key)
 
     def _say(self, text: str) -> None:
         self._console.print(text, style="dim", soft_wrap=True)

@@ -9,6 +9,7 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
+from talm_sim.cli.prose import indented, prose
 from talm_sim.cli.text import clean, count, one_line
 from talm_sim.types import Episode, HumanEvent, Line, ModelTurn, Scenario, Section, ToolCall, ToolEvent, Usage, Verdict
 
@@ -44,7 +45,7 @@ def transcript(
     """
     parts: list[RenderableType] = [_head(episode)]
     if scenario is not None:
-        parts += _section("Query", [Text(clean(scenario.query))])
+        parts += _section("Query", [prose(clean(scenario.query))])
     for section in sections:
         parts += _section(clean(section.title), [_line(line, full) for line in section.lines])
     if episode.model_turns and episode.model_turns[0].raw_prompt.strip():
@@ -52,7 +53,7 @@ def transcript(
     for index, turn in enumerate(episode.model_turns):
         parts += _section(f"Turn {index + 1}", list(_turn(episode, index, turn, full)))
     if episode.error:
-        parts += _section("Error", [Text(clean(episode.error), style="red")])
+        parts += _section("Error", [prose(clean(episode.error), "red")])
     if episode.answer.strip() or not (episode.error or episode.option_scores):
         parts += _section("Answer", [_answer(episode)])
     if episode.perturbations:
@@ -64,7 +65,7 @@ def transcript(
 
 
 def _section(title: str, lines: Sequence[RenderableType]) -> list[RenderableType]:
-    return [Text(), Text(title, style="bold"), *(Padding(line, (0, 0, 0, 2), expand=False) for line in lines)]
+    return [Text(), Text(title, style="bold"), *map(indented, lines)]
 
 
 def _head(episode: Episode) -> Text:
@@ -85,9 +86,9 @@ def _uncounted(usage: Usage) -> str:
     return f" (not counted by the server: {count(usage.uncounted, 'generation')})" if usage.uncounted else ""
 
 
-def _prompt(text: str, full: bool) -> Text:
+def _prompt(text: str, full: bool) -> RenderableType:
     """What the model was told before its first turn: system text, request, whatever its template adds."""
-    return Text(clean(text).strip() if full else _clipped(" ".join(text.split())), style="dim")
+    return prose(clean(text).strip() if full else _clipped(" ".join(text.split())), "dim")
 
 
 def _clipped(text: str) -> str:
@@ -106,9 +107,9 @@ def _line(parts: Sequence[Line], full: bool) -> RenderableType:
 
 def _turn(episode: Episode, index: int, turn: ModelTurn, full: bool) -> Iterator[RenderableType]:
     if turn.reasoning.strip():
-        yield Text("thinks: " + clean(turn.reasoning).strip(), style="dim italic")
+        yield prose("thinks: " + clean(turn.reasoning).strip(), "dim italic")
     if turn.text.strip():
-        yield Text(clean(turn.text).strip())
+        yield prose(clean(turn.text).strip())
     for broken in turn.unparsable_calls:
         yield Text(f"! no call: {one_line(broken.name)} {one_line(broken.raw)}: {one_line(broken.reason)}", style="yellow")
     for event in episode.events:
@@ -139,9 +140,9 @@ def tool_event_lines(event: ToolEvent, width: int = _RESULT_WIDTH) -> Iterator[R
     for log in event.perturbations:
         said = "fired" if log.seen else "fired, unseen by the model" if log.fired else "armed, did not fire"
         line.append(f"  perturbation {one_line(log.name)} {said}", style="yellow")
-    yield Padding(line, (0, 0, 0, 2), expand=False)
+    yield indented(line)
     if event.result:
-        yield Padding(Text(one_line(event.result, width), style="dim"), (0, 0, 0, 2), expand=False)
+        yield indented(prose(one_line(event.result, width), "dim"))
 
 
 def human_event_lines(event: HumanEvent) -> Iterator[RenderableType]:
@@ -165,8 +166,8 @@ def responder_words(name: str) -> str:
     return f"{responder_words(inner[1])}, recorded" if inner else _RESPONDERS.get(name, name)
 
 
-def _answer(episode: Episode) -> Text:
-    return Text(clean(episode.answer).strip()) if episode.answer.strip() else Text("(none)", style="dim")
+def _answer(episode: Episode) -> RenderableType:
+    return prose(clean(episode.answer).strip()) if episode.answer.strip() else Text("(none)", style="dim")
 
 
 def _verdicts(verdicts: Sequence[Verdict]) -> Iterator[Text]:

@@ -65,12 +65,14 @@ CREATE TABLE waiting (
     episode_id TEXT PRIMARY KEY, scenario_id TEXT NOT NULL, epoch INTEGER NOT NULL, attempt INTEGER NOT NULL,
     digest BLOB NOT NULL, body BLOB NOT NULL
 ) WITHOUT ROWID;
--- current: 0 no longer asked, 1 asked, 2 its episode went on with the answers, 3 its answer is held back
+-- current: 0 no longer asked, 1 asked, 2 its episode went on with the answers, 3 its answer is held back, 4 answered
 CREATE TABLE questions (
     number INTEGER PRIMARY KEY, episode_id TEXT NOT NULL, attempt INTEGER NOT NULL, interrupt_id TEXT NOT NULL,
     ask INTEGER NOT NULL, question TEXT NOT NULL, asked_at REAL NOT NULL, digest BLOB NOT NULL,
     current INTEGER NOT NULL DEFAULT 1, UNIQUE (episode_id, attempt, interrupt_id)
 );
+CREATE INDEX questions_open ON questions (number) WHERE current = 1;
+CREATE INDEX questions_given ON questions (episode_id, attempt) WHERE current > 1;
 CREATE TABLE answers (
     episode_id TEXT NOT NULL, attempt INTEGER NOT NULL, interrupt_id TEXT NOT NULL, answer TEXT NOT NULL, declined TEXT NOT NULL,
     responder TEXT NOT NULL, answered_at REAL NOT NULL, digest BLOB NOT NULL, PRIMARY KEY (episode_id, attempt, interrupt_id)

@@ -1,29 +1,34 @@
 """The human queue of a run: questions its episodes wait on, and the answers any process may give. The first answer wins.
 
-An answer can be withdrawn until its episode is taken up again. One that is given `held` waits a moment for that, so that whoever gave it can
-still take it back while the next question is looked at.
+The process that runs the run puts questions, and lets an episode go on with its answers; whoever answers sits at a `Desk`. An answer can be
+withdrawn until its episode is taken up again. One that is given `held` waits a moment for that, so that whoever gave it can still take it back
+while the next question is looked at.
+
+Where a question stands is noted beside it, and the open ones are indexed: how many wait is no matter to whoever answers the next.
 """
 
 from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Collection, Generator, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.runs import records, sealing
-from talm_sim.runs.database import connect_writer, fold
+from talm_sim.runs.database import connect_reader, connect_writer, fold
 from talm_sim.runs.lease import owner_of
 from talm_sim.runs.manifest import stamp
 from talm_sim.runs.rows import put, rows
 from talm_sim.scenarios.missing import what_the_user_knows
 
 if TYPE_CHECKING:
+    from talm_sim.agent.episode import Waiting
     from talm_sim.agent.humans import HumanReply
 
 __all__ = [
@@ -31,26 +36,23 @@ __all__ = [
     "HELD_SECONDS",
     "AnswerStatus",
     "Declined",
+    "Desk",
     "Given",
     "Key",
     "Question",
     "answer",
-    "any_given",
-    "given",
+    "asking_episodes",
+    "close_questions",
     "insert_answer",
     "is_blind",
-    "is_open",
-    "last_given",
     "near_open",
     "next_unanswered",
     "number_unanswered",
-    "open_question",
+    "put_questions",
     "ready_episodes",
-    "release",
     "replies_to",
     "take_up",
     "unanswered",
-    "withdraw",
 ]
 
 BLIND = "blind"
@@ -61,31 +63,22 @@ Declined = Literal["", "idk", "skip"]
 Key = tuple[str, int, str]
 """Episode id, attempt, interrupt id."""
 
-# Values of `questions.current`.
-_ASKED, _TAKEN_UP, _HELD = 1, 2, 3
-_OPEN = """
-FROM questions q
-JOIN waiting w ON w.episode_id = q.episode_id AND w.attempt = q.attempt
-LEFT JOIN answers a ON a.episode_id = q.episode_id AND a.attempt = q.attempt AND a.interrupt_id = q.interrupt_id
-WHERE a.answer IS NULL AND q.current
+# Values of `questions.current`; 0: no longer asked. The indexes of the table are about those asked, and about those with an answer.
+_ASKED, _TAKEN_UP, _HELD, _ANSWERED = 1, 2, 3, 4
+_THIS = "episode_id = ? AND attempt = ? AND interrupt_id = ?"
+_ASKED_IN = """
+SELECT w.scenario_id FROM questions q JOIN waiting w ON w.episode_id = q.episode_id AND w.attempt = q.attempt
+WHERE q.current = 1 AND q.episode_id = ? AND q.attempt = ? AND q.interrupt_id = ?
 """
-_OF_EPISODE = " AND q.episode_id = ifnull(nullif(?, ''), q.episode_id)"
-_BY_KEY = " AND q.episode_id = ? AND q.attempt = ? AND q.interrupt_id = ?"
 _NOT_READY = f"""
-SELECT 1 FROM questions q
-LEFT JOIN answers a ON a.episode_id = q.episode_id AND a.attempt = q.attempt AND a.interrupt_id = q.interrupt_id
-WHERE q.episode_id = w.episode_id AND q.attempt = w.attempt AND q.current
-AND (a.answer IS NULL OR (q.current = {_HELD} AND a.answered_at > :given_before))
+SELECT 1 FROM questions o LEFT JOIN answers a USING (episode_id, attempt, interrupt_id)
+WHERE o.episode_id = q.episode_id AND o.attempt = q.attempt
+AND (o.current = {_ASKED} OR (o.current = {_HELD} AND a.answered_at > :given_before))
 """
-_READY = f"SELECT w.episode_id FROM waiting w WHERE NOT EXISTS ({_NOT_READY})"
-_WITHDRAWABLE = f"""
-FROM answers a
-JOIN questions q ON q.episode_id = a.episode_id AND q.attempt = a.attempt AND q.interrupt_id = a.interrupt_id
-JOIN waiting w ON w.episode_id = q.episode_id AND w.attempt = q.attempt
-WHERE q.current IN ({_ASKED}, {_HELD})
+_READY = f"""
+SELECT DISTINCT q.episode_id FROM questions q JOIN waiting w ON w.episode_id = q.episode_id AND w.attempt = q.attempt
+WHERE q.current > 1 AND NOT EXISTS ({_NOT_READY})
 """
-_CURRENT = "WHERE episode_id = ? AND attempt = ? AND current"
-_OF_KEY = "WHERE episode_id = ? AND attempt = ? AND interrupt_id = ?"
 
 
 class AnswerStatus(StrEnum):
@@ -136,77 +129,27 @@ class Given:
     responder: str
 
 
-def unanswered(conn: sqlite3.Connection) -> list[Question]:
-    """Questions without an answer, in the order they were asked."""
-    return list(_unanswered(conn, _OF_EPISODE, ("",)))
+def unanswered(conn: sqlite3.Connection, episode: str = "", *, last_first: bool = False, limit: int | None = None) -> list[Question]:
+    """The first `limit` questions of one episode or all without an answer, in the order they were asked or the other way round."""
+    with closing(_open_keys(conn, episode, last_first=last_first)) as keys:
+        return list(islice(_questions(conn, keys), limit))
 
 
-def next_unanswered(conn: sqlite3.Connection, put_off: Collection[Key] = (), episode: str = "") -> Question | None:
+def next_unanswered(conn: sqlite3.Connection, put_off: Collection[Key] = (), episode: str = "", *, last_first: bool = False) -> Question | None:
     """The first question without an answer, of one episode or all, that is not among those `put_off`; None where there is none."""
-    with closing(_unanswered(conn, _OF_EPISODE, (episode,), put_off)) as found:
-        return next(found, None)
+    with closing(_open_keys(conn, episode, last_first=last_first)) as keys:
+        return next(_questions(conn, (key for key in keys if key not in put_off)), None)
 
 
-def open_question(conn: sqlite3.Connection, key: Key) -> Question | None:
-    """A question while it has no answer."""
-    with closing(_unanswered(conn, _BY_KEY, key)) as found:
-        return next(found, None)
+def asking_episodes(conn: sqlite3.Connection) -> list[str]:
+    """Ids of the episodes that have an open question, in the order they asked."""
+    return list(dict.fromkeys(episode for episode, _, _ in _open_keys(conn)))
 
 
 def number_unanswered(conn: sqlite3.Connection, episode: str = "", *, episodes: bool = False) -> int:
     """How many questions of one episode or all have no answer; with `episodes`, how many episodes ask them."""
-    counted = "DISTINCT q.episode_id" if episodes else "*"
-    return int(conn.execute(f"SELECT count({counted}) {_OPEN} {_OF_EPISODE}", (episode,)).fetchone()[0])
-
-
-def is_open(conn: sqlite3.Connection, key: Key) -> bool:
-    """Whether an episode still waits for this question's answer."""
-    return conn.execute(f"SELECT 1 {_OPEN} {_BY_KEY}", key).fetchone() is not None
-
-
-def given(conn: sqlite3.Connection, key: Key) -> Given | None:
-    """The answer to a question; None where there is none."""
-    row = next(rows(conn, "answers", _OF_KEY, key), None)
-    return None if row is None else Given(key, *row[3:6])
-
-
-def last_given(conn: sqlite3.Connection) -> Given | None:
-    """The latest answer that can still be withdrawn; None where there is none."""
-    query = f"SELECT a.episode_id, a.attempt, a.interrupt_id {_WITHDRAWABLE} ORDER BY a.answered_at DESC LIMIT 1"
-    key = conn.execute(query).fetchone()
-    return None if key is None else given(conn, key)
-
-
-def any_given(conn: sqlite3.Connection) -> bool:
-    """Whether any question has an answer, be it one that cannot be withdrawn any more."""
-    return conn.execute("SELECT 1 FROM answers LIMIT 1").fetchone() is not None
-
-
-def _unanswered(
-    conn: sqlite3.Connection, where: str, values: tuple[str | int, ...], without: Collection[Key] = ()
-) -> Generator[Question, None, None]:
-    """Open questions in the order they were asked; each is read when it is its turn, so the first costs no more in a long queue."""
-    blind = is_blind(conn)
-    for key in conn.execute(f"SELECT q.episode_id, q.attempt, q.interrupt_id {_OPEN} {where} ORDER BY q.number", values):
-        if key in without:
-            continue
-        episode_id, attempt, interrupt_id, ask, text, asked_at = next(rows(conn, "questions", _OF_KEY, key))
-        _, scenario_id, _, _, waiting = next(rows(conn, "waiting", "WHERE episode_id = ?", (episode_id,)))
-        *_, scenario = next(rows(conn, "scenarios", "WHERE id = ?", (scenario_id,)))
-        asked_in = records.scenario(scenario, scenario_id)
-        yield Question(
-            episode_id=episode_id,
-            attempt=attempt,
-            interrupt_id=interrupt_id,
-            ask=ask,
-            question=text,
-            asked_at=asked_at,
-            scenario_id=asked_in.id,
-            group=asked_in.group,
-            query=asked_in.query,
-            progress=records.waiting(waiting, episode_id).progress,
-            knows=None if blind else what_the_user_knows(asked_in),
-        )
+    counted, where = "DISTINCT episode_id" if episodes else "*", " AND episode_id = :id" if episode else ""
+    return int(conn.execute(f"SELECT count({counted}) FROM questions WHERE current = 1{where}", {"id": episode}).fetchone()[0])
 
 
 def is_blind(conn: sqlite3.Connection) -> bool:
@@ -214,16 +157,78 @@ def is_blind(conn: sqlite3.Connection) -> bool:
     return records.meta(conn, BLIND, bool) or False
 
 
+def near_open(episode: str, waiting: Iterable[str]) -> str:
+    """What to say after the name of an episode that asks nothing: which one may be meant of those that wait."""
+    return did_you_mean(episode, dict.fromkeys(waiting)) or " No question of this run is open."
+
+
+def _open_keys(conn: sqlite3.Connection, episode: str = "", *, last_first: bool = False) -> sqlite3.Cursor:
+    """Keys of the questions without an answer, of one episode or all, in the order they were asked or the other way round."""
+    where, order = " AND episode_id = :id" if episode else "", "DESC" if last_first else "ASC"
+    query = f"SELECT episode_id, attempt, interrupt_id FROM questions WHERE current = 1{where} ORDER BY number {order}"
+    return conn.execute(query, {"id": episode})
+
+
+def _questions(conn: sqlite3.Connection, keys: Iterable[Key]) -> Iterator[Question]:
+    """Questions by their keys, those that are open; each is read when it is its turn, so the first costs no more in a long queue."""
+    blind = is_blind(conn)
+    for key in keys:
+        for (scenario_id,) in conn.execute(_ASKED_IN, key).fetchall():
+            episode_id, attempt, interrupt_id, ask, text, asked_at = next(rows(conn, "questions", f"WHERE {_THIS}", key))
+            *_, waiting = next(rows(conn, "waiting", "WHERE episode_id = ?", (episode_id,)))
+            *_, scenario = next(rows(conn, "scenarios", "WHERE id = ?", (scenario_id,)))
+            asked_in = records.scenario(scenario, scenario_id)
+            yield Question(
+                episode_id=episode_id,
+                attempt=attempt,
+                interrupt_id=interrupt_id,
+                ask=ask,
+                question=text,
+                asked_at=asked_at,
+                scenario_id=asked_in.id,
+                group=asked_in.group,
+                query=asked_in.query,
+                progress=records.waiting(waiting, episode_id).progress,
+                knows=None if blind else what_the_user_knows(asked_in),
+            )
+
+
+def put_questions(conn: sqlite3.Connection, waiting: Waiting) -> None:
+    """Let the questions of an episode that waits be the ones it asks; one that an earlier attempt put and had answered has that answer."""
+    close_questions(conn, waiting.episode_id)
+    where = (waiting.episode_id, waiting.attempt)
+    for question in waiting.questions:
+        key = (*where, question.interrupt_id)
+        if not put(conn, "questions", *key, question.ask, question.question, time.time(), either="IGNORE"):
+            _mark(conn, key, _ASKED)
+        before = conn.execute(
+            "SELECT a.answer, a.declined, a.responder, a.answered_at"
+            " FROM questions q JOIN answers a USING (episode_id, attempt, interrupt_id)"
+            " WHERE q.episode_id = ? AND q.attempt < ? AND q.ask = ? AND q.question = ? ORDER BY q.number DESC LIMIT 1",
+            (*where, question.ask, question.question),
+        ).fetchone()
+        if before:
+            put(conn, "answers", *key, *before, either="IGNORE")
+        if _given(conn, key) is not None:
+            _mark(conn, key, _ANSWERED)
+
+
+def close_questions(conn: sqlite3.Connection, episode_id: str) -> None:
+    """Let an episode ask nothing any more."""
+    conn.execute("UPDATE questions SET current = 0 WHERE episode_id = ? AND current", (episode_id,))
+
+
 def ready_episodes(conn: sqlite3.Connection, episode_id: str = "") -> list[str]:
     """Waiting episodes, or this one alone, all of whose questions have an answer that is not held."""
-    query = f"{_READY} AND w.episode_id = :id" if episode_id else _READY
-    return [ready for (ready,) in conn.execute(query, {"id": episode_id, "given_before": time.time() - HELD_SECONDS})]
+    where = " AND q.episode_id = :id" if episode_id else ""
+    values = {"id": episode_id, "given_before": time.time() - HELD_SECONDS}
+    return [ready for (ready,) in conn.execute(f"{_READY}{where} ORDER BY q.number", values)]
 
 
 def take_up(conn: sqlite3.Connection, episode_id: str, attempt: int) -> bool:
-    """Within a transaction: let an episode go on with its answers, for good; False where one was just withdrawn."""
+    """Let an episode go on with its answers, for good; False where one was just withdrawn."""
     where: dict[str, Any] = {"id": episode_id, "attempt": attempt, "given_before": time.time() - HELD_SECONDS}
-    if not conn.execute(f"{_READY} AND w.episode_id = :id AND w.attempt = :attempt", where).fetchone():
+    if not conn.execute(f"{_READY} AND q.episode_id = :id AND q.attempt = :attempt", where).fetchone():
         return False
     query = f"UPDATE questions SET current = {_TAKEN_UP} WHERE episode_id = :id AND attempt = :attempt AND current"
     conn.execute(query, where)
@@ -235,118 +240,29 @@ def replies_to(conn: sqlite3.Connection, episode_id: str, attempt: int) -> dict[
     from talm_sim.agent.humans import HumanReply  # not at the top: whoever only asks or answers need not load the agent
 
     replies: dict[str, HumanReply] = {}
-    for key in conn.execute(f"SELECT episode_id, attempt, interrupt_id FROM questions {_CURRENT}", (episode_id, attempt)).fetchall():
-        *_, asked_at = next(rows(conn, "questions", _OF_KEY, key))
-        for *_, text, declined, responder, answered_at in rows(conn, "answers", _OF_KEY, key):
+    asked = rows(conn, "questions", f"WHERE episode_id = ? AND attempt = ? AND current > {_ASKED}", (episode_id, attempt))
+    for *key, _, _, asked_at in asked:
+        for *_, text, declined, responder, answered_at in rows(conn, "answers", f"WHERE {_THIS}", key):
             # The clock of the day may have been put back in between; nobody answers before the question.
             at = max(asked_at, answered_at)
             replies[key[2]] = HumanReply(answer=text, responder=responder, declined=declined, asked_at=asked_at, answered_at=at)
     return replies
 
 
-def insert_answer(conn: sqlite3.Connection, key: Key, text: str, declined: Declined, responder: str) -> bool:
+def insert_answer(conn: sqlite3.Connection, key: Key, text: str, declined: Declined, responder: str, *, held: bool = False) -> bool:
     """File an answer; False when somebody was faster."""
-    return put(conn, "answers", *key, text, declined, responder, time.time(), either="IGNORE")
+    filed = put(conn, "answers", *key, text, declined, responder, time.time(), either="IGNORE")
+    _mark(conn, key, _HELD if held else _ANSWERED, was=_ASKED)
+    return filed
 
 
-def answer(
-    path: Path,
-    episode_id: str,
-    text: str = "",
-    *,
-    declined: Declined = "",
-    responder: str = "queue",
-    attempt: int | None = None,
-    interrupt_id: str | None = None,
-    held: bool = False,
-) -> AnswerStatus:
-    """Answer a pending question of a run, from any process.
-
-    Args:
-        path: The run's directory.
-        episode_id: The episode that asks.
-        text: The answer; may be empty where `declined`.
-        declined: "idk" (the person does not know), "skip" (does not want to answer), or "".
-        responder: Who answers, as the transcript will name them.
-        attempt: The attempt that asks; the current one by default.
-        interrupt_id: Which of several questions; needed only where the episode asks more than one.
-        held: Whether its episode is to wait for `release`, at most `HELD_SECONDS`.
-
-    Raises:
-        PrerequisiteError: There is no such question, it is not clear which one is meant, or the answer is empty.
-    """
-    if not text.strip() and not declined:
-        raise PrerequisiteError("the answer is empty: give a text, or say that you do not know or want to skip.")
-    with _writing(path) as conn:
-        mine = [key for key in _open_keys(conn, episode_id) if attempt in (None, key[1]) and interrupt_id in (None, key[2])]
-        if not mine:
-            return _not_open(conn, path, (episode_id, attempt, interrupt_id))
-        if len(mine) > 1:
-            known = ", ".join(interrupt for _, _, interrupt in mine)
-            raise PrerequisiteError(f"{path}: episode '{episode_id}' asks {len(mine)} questions; name one of them: {known}.")
-        with _changing(conn, path, mine[0]):
-            mine_it_is = insert_answer(conn, mine[0], text, declined, responder)
-            if mine_it_is and held:
-                _mark(conn, mine[0], _HELD)
-        if not mine_it_is:
-            return AnswerStatus.TAKEN
-        return AnswerStatus.DELIVERED if _is_owned(conn) else AnswerStatus.SAVED
+def _given(conn: sqlite3.Connection, key: Key) -> Given | None:
+    row = next(rows(conn, "answers", f"WHERE {_THIS}", key), None)
+    return None if row is None else Given(key, *row[3:6])
 
 
-def near_open(episode: str, waiting: Iterable[str]) -> str:
-    """What to say after the name of an episode that asks nothing: which one may be meant of those that wait."""
-    return did_you_mean(episode, dict.fromkeys(waiting)) or " No question of this run is open."
-
-
-def release(path: Path, key: Key) -> None:
-    """Let a held answer go to its episode."""
-    with _writing(path) as conn, _changing(conn, path, key):
-        _mark(conn, key, _ASKED, was=_HELD)
-
-
-def withdraw(path: Path, key: Key) -> bool:
-    """Take an answer back, so that its question is open again; False where its episode has gone on with it."""
-    with _writing(path) as conn, _changing(conn, path, key):
-        mine = conn.execute(f"SELECT 1 {_WITHDRAWABLE} AND a.episode_id = ? AND a.attempt = ? AND a.interrupt_id = ?", key).fetchone()
-        if mine:
-            conn.execute(f"DELETE FROM answers {_OF_KEY}", key)
-            _mark(conn, key, _ASKED)
-        return mine is not None
-
-
-@contextmanager
-def _writing(path: Path) -> Iterator[sqlite3.Connection]:
-    """A run's queue, open for writing; where nobody runs the run, it is left whole in its file."""
-    with closing(connect_writer(path)) as conn:
-        try:
-            yield conn
-        except sqlite3.DatabaseError as err:
-            if type(err) not in (sqlite3.OperationalError, sqlite3.DatabaseError):
-                raise  # a bug
-            raise PrerequisiteError(f"{path}: cannot be written ({err}); nothing was changed; free space or mend its permissions.") from None
-        if not _is_owned(conn):
-            fold(conn)
-
-
-@contextmanager
-def _changing(conn: sqlite3.Connection, path: Path, key: Key) -> Iterator[None]:
-    """A transaction over the rows of one question. Where nobody runs the run, it leaves it sealed."""
-    conn.execute("BEGIN IMMEDIATE")
-    try:
-        sealed, owned = sealing.is_sealed(conn), _is_owned(conn)
-        if not sealed and not owned:  # its owner was killed
-            sealing.check_fits(conn, stamp(path), owned=False)
-        was = sealing.entry(conn, key)
-        yield
-        if sealed:
-            sealing.renew_over(conn, was, sealing.entry(conn, key))
-        elif not owned:
-            sealing.seal(conn, stamp(path))
-        conn.execute("COMMIT")
-    except BaseException:
-        with suppress(sqlite3.Error):
-            conn.execute("ROLLBACK")
-        raise
+def _mark(conn: sqlite3.Connection, key: Key, state: int, *, was: int | None = None) -> None:
+    conn.execute(f"UPDATE questions SET current = ? WHERE {_THIS} AND current = ifnull(?, current)", (state, *key, was))
 
 
 def _is_owned(conn: sqlite3.Connection) -> bool:
@@ -354,19 +270,153 @@ def _is_owned(conn: sqlite3.Connection) -> bool:
     return owner is not None and owner.alive
 
 
-def _mark(conn: sqlite3.Connection, key: Key, state: int, *, was: int | None = None) -> None:
-    query = "UPDATE questions SET current = ? WHERE episode_id = ? AND attempt = ? AND interrupt_id = ? AND current = ifnull(?, current)"
-    conn.execute(query, (state, *key, was))
+class Desk:
+    """Where questions of a run are answered, by any process, whoever runs it.
+
+    Args:
+        path: The run's directory.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._reader: sqlite3.Connection | None = None
+        self._writer: sqlite3.Connection | None = None
+
+    def close(self) -> None:
+        """Release what was opened; where nobody runs the run, it is left whole in its file."""
+        if self._reader is not None:
+            self._reader.close()  # first: the last connection that closes folds the log into the file, and one that only reads cannot
+            self._reader = None
+        if self._writer is not None:
+            with closing(self._writer) as conn:
+                self._writer = None
+                if not _is_owned(conn):
+                    fold(conn)
+
+    def rest(self) -> None:
+        """Leave the run whole in its file, as `close` does, until something more is asked or answered."""
+        if self._writer is not None:
+            self.close()
+
+    @property
+    def reading(self) -> sqlite3.Connection:
+        """The queue as it is now, for what only reads it.
+
+        Raises:
+            PrerequisiteError: It cannot be read.
+        """
+        self._reader = self._reader or connect_reader(self.path)
+        return self._reader
+
+    def question(self, key: Key) -> Question | None:
+        """A question while it has no answer."""
+        return next(_questions(self.reading, [key]), None)
+
+    def is_open(self, key: Key) -> bool:
+        """Whether an episode still waits for this question's answer."""
+        return self.reading.execute(f"SELECT 1 FROM questions WHERE current = 1 AND {_THIS}", key).fetchone() is not None
+
+    def given(self, key: Key) -> Given | None:
+        """The answer to a question; None where there is none."""
+        return _given(self.reading, key)
+
+    def last_given(self) -> Given | None:
+        """The latest answer that can still be withdrawn; None where there is none."""
+        query = "SELECT episode_id, attempt, interrupt_id FROM questions q JOIN answers a USING (episode_id, attempt, interrupt_id)"
+        key = self.reading.execute(f"{query} WHERE q.current IN ({_HELD}, {_ANSWERED}) ORDER BY a.answered_at DESC LIMIT 1").fetchone()
+        return None if key is None else self.given(key)
+
+    def answer(
+        self, asked: str | Key, text: str = "", *, declined: Declined = "", responder: str = "queue", held: bool = False
+    ) -> AnswerStatus:
+        """Answer an open question; the answer is on the disk when this returns.
+
+        Args:
+            asked: The question's key; or the episode that asks, where it asks but one.
+            text: The answer; may be empty where `declined`.
+            declined: "idk" (the person does not know), "skip" (does not want to answer), or "".
+            responder: Who answers, as the transcript will name them.
+            held: Whether its episode is to wait for `release`, at most `HELD_SECONDS`.
+
+        Raises:
+            PrerequisiteError: There is no such question, it is not clear which one is meant, the answer is empty, or cannot be written.
+        """
+        if not text.strip() and not declined:
+            raise PrerequisiteError("the answer is empty: give a text, or say that you do not know or want to skip.")
+        episode = asked if isinstance(asked, str) else asked[0]
+        with self._writing() as conn:
+            mine = [key for key in _open_keys(conn, episode) if asked in (episode, key)]
+            if not mine:
+                return self._not_open(conn, asked, episode)
+            if len(mine) > 1:
+                known = ", ".join(interrupt for _, _, interrupt in mine)
+                raise PrerequisiteError(f"{self.path}: episode '{episode}' asks {len(mine)} questions; name one of them: {known}.")
+            with self._sealed_anew(conn, mine[0]):
+                filed = insert_answer(conn, mine[0], text, declined, responder, held=held)
+            if not filed:
+                return AnswerStatus.TAKEN
+            return AnswerStatus.DELIVERED if _is_owned(conn) else AnswerStatus.SAVED
+
+    def release(self, key: Key) -> None:
+        """Let a held answer go to its episode."""
+        with self._writing() as conn, self._sealed_anew(conn, key):
+            _mark(conn, key, _ANSWERED, was=_HELD)
+
+    def withdraw(self, key: Key) -> bool:
+        """Take an answer back, so that its question is open again; False where its episode has gone on with it."""
+        with self._writing() as conn, self._sealed_anew(conn, key):
+            reopen = f"UPDATE questions SET current = {_ASKED} WHERE {_THIS} AND current IN ({_HELD}, {_ANSWERED})"
+            if not conn.execute(reopen, key).rowcount:
+                return False
+            conn.execute(f"DELETE FROM answers WHERE {_THIS}", key)
+            return True
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """A transaction."""
+        if self._writer is None:
+            self._writer = connect_writer(self.path)
+            # What a person typed is not typed again: it is flushed before it is said to be saved.
+            self._writer.execute("PRAGMA synchronous=FULL")
+        conn = self._writer
+        try:
+            conn.execute("BEGIN IMMEDIATE")
+            try:
+                yield conn
+                conn.execute("COMMIT")
+            finally:
+                if conn.in_transaction:
+                    with suppress(sqlite3.Error):
+                        conn.execute("ROLLBACK")
+        except sqlite3.DatabaseError as err:
+            if type(err) not in {sqlite3.OperationalError, sqlite3.DatabaseError}:
+                raise  # a bug
+            raise PrerequisiteError(
+                f"{self.path}: cannot be written ({err}); nothing was changed; free space or mend its permissions."
+            ) from None
+
+    @contextmanager
+    def _sealed_anew(self, conn: sqlite3.Connection, key: Key) -> Iterator[None]:
+        """A change of the rows of one question. Where nobody runs the run, it leaves it sealed."""
+        sealed, owned = sealing.is_sealed(conn), _is_owned(conn)
+        if not sealed and not owned:  # its owner was killed
+            sealing.check_fits(conn, stamp(self.path), owned=False)
+        was = sealing.entry(conn, key)
+        yield
+        if sealed:
+            sealing.renew_over(conn, was, sealing.entry(conn, key))
+        elif not owned:
+            sealing.seal(conn, stamp(self.path))
+
+    def _not_open(self, conn: sqlite3.Connection, asked: str | Key, episode: str) -> AnswerStatus:
+        where, values = ("episode_id = ?", (asked,)) if isinstance(asked, str) else (_THIS, asked)
+        if conn.execute(f"SELECT 1 FROM answers WHERE {where}", values).fetchone():
+            return AnswerStatus.TAKEN
+        hint = near_open(episode, (waiting for waiting, _, _ in _open_keys(conn)))
+        raise PrerequisiteError(f"{self.path}: no open question of episode '{episode}'.{hint}")
 
 
-def _open_keys(conn: sqlite3.Connection, episode: str = "") -> list[Key]:
-    """Keys of the questions without an answer, of one episode or all, in the order they were asked."""
-    return [*conn.execute(f"SELECT q.episode_id, q.attempt, q.interrupt_id {_OPEN} {_OF_EPISODE} ORDER BY q.number", (episode,))]
-
-
-def _not_open(conn: sqlite3.Connection, path: Path, key: tuple[str, int | None, str | None]) -> AnswerStatus:
-    query = "SELECT 1 FROM answers WHERE episode_id = ? AND attempt = ifnull(?, attempt) AND interrupt_id = ifnull(?, interrupt_id)"
-    if conn.execute(query, key).fetchone():
-        return AnswerStatus.TAKEN
-    hint = near_open(key[0], (episode for episode, _, _ in _open_keys(conn)))
-    raise PrerequisiteError(f"{path}: no open question of episode '{key[0]}'.{hint}")
+def answer(path: Path, asked: str | Key, text: str = "", *, declined: Declined = "", responder: str = "queue") -> AnswerStatus:
+    """Answer one open question of the run in directory `path`; the rest as for `Desk.answer`."""
+    with closing(Desk(path)) as desk:
+        return desk.answer(asked, text, declined=declined, responder=responder)

@@ -15,7 +15,7 @@ from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError, full_name, nearest
 from talm_sim.runs import records
 from talm_sim.runs.database import DATABASE, connect_reader
-from talm_sim.runs.desk import Question, number_unanswered, unanswered
+from talm_sim.runs.desk import Question, asking_episodes, number_unanswered, unanswered
 from talm_sim.runs.extensions import check_brought
 from talm_sim.runs.lease import Owner, owner_of
 from talm_sim.runs.manifest import RunManifest, find_run, read_manifest, stamp
@@ -219,10 +219,15 @@ class StoredRun:
         with self._reading() as conn:
             yield from records.verdicts(conn, records.judges(conn) or ())
 
-    def pending(self) -> list[Question]:
-        """Open questions, in the order they were asked."""
+    def pending(self, episode: str = "", *, last_first: bool = False, limit: int | None = None) -> list[Question]:
+        """The first `limit` open questions of one episode or all, in the order they were asked or the other way round."""
         with self._reading() as conn:
-            return unanswered(conn)
+            return unanswered(conn, episode, last_first=last_first, limit=limit)
+
+    def asking(self) -> list[str]:
+        """Ids of the episodes that have an open question, in the order they asked."""
+        with self._reading() as conn:
+            return asking_episodes(conn)
 
     @property
     def open_questions(self) -> int:

@@ -45,7 +45,7 @@ _REALS: Final = {"asked_at", "answered_at"}
 _BLOBS: Final = {"digest", "body"}
 _OTHERWISE: Final = {
     "verdicts": ("failed NOT IN (0, 1)",),
-    "questions": ("current NOT IN (0, 1, 2, 3)",),
+    "questions": ("current NOT IN (0, 1, 2, 3, 4)",),
     "answers": ("declined NOT IN ('', 'idk', 'skip')",),
 }
 """What else a row must not hold, in SQL."""

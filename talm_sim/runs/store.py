@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
-import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -109,7 +108,7 @@ class RunStore:
 
     async def abandon(self, episode_id: str) -> None:
         """Forget that an episode waits: it will start again."""
-        await self._writer.commit(lambda conn: _execute(conn, "DELETE FROM waiting WHERE episode_id = ?", (episode_id,)))
+        await self._writer.commit(lambda conn: _wait_no_more(conn, episode_id))
 
     def next_attempts(self) -> dict[str, int]:
         """For each episode that was ever begun, the number of its next attempt."""
@@ -190,8 +189,9 @@ class RunStore:
         await self._writer.commit(change)
 
 
-def _execute(conn: sqlite3.Connection, statement: str, values: Sequence[Any]) -> None:
-    conn.execute(statement, values)
+def _wait_no_more(conn: sqlite3.Connection, episode_id: str) -> None:
+    conn.execute("DELETE FROM waiting WHERE episode_id = ?", (episode_id,))
+    desk.close_questions(conn, episode_id)
 
 
 def _begin(conn: sqlite3.Connection, episode_id: str, attempt: int) -> None:
@@ -205,7 +205,7 @@ def write_episode(conn: sqlite3.Connection, episode: Episode, position: int) -> 
     where = (episode.epoch, position, episode.attempt)
     body = pack(episode.model_dump_json())
     put(conn, "episodes", episode.id, episode.scenario_id, episode.group, *where, episode.termination.value, body=body)
-    conn.execute("DELETE FROM waiting WHERE episode_id = ?", (episode.id,))
+    _wait_no_more(conn, episode.id)
 
 
 def write_verdict(conn: sqlite3.Connection, verdict: Verdict, *, failed: bool = False) -> None:
@@ -216,22 +216,8 @@ def write_verdict(conn: sqlite3.Connection, verdict: Verdict, *, failed: bool = 
 
 def _pause(conn: sqlite3.Connection, waiting: Waiting) -> None:
     body = pack(json.dumps({"state": waiting.state, "progress": _progress(waiting)}))
-    where = (waiting.episode_id, waiting.attempt)
     put(conn, "waiting", waiting.episode_id, waiting.scenario_id, waiting.epoch, waiting.attempt, body=body, either="REPLACE")
-    conn.execute("UPDATE questions SET current = 0 WHERE episode_id = ?", (waiting.episode_id,))
-    for question in waiting.questions:
-        if not put(conn, "questions", *where, question.interrupt_id, question.ask, question.question, time.time(), either="IGNORE"):
-            key = (*where, question.interrupt_id)
-            conn.execute("UPDATE questions SET current = 1 WHERE episode_id = ? AND attempt = ? AND interrupt_id = ?", key)
-        # A person is not asked twice: where an earlier attempt put the same question and had it answered, that answer holds.
-        before = conn.execute(
-            "SELECT a.answer, a.declined, a.responder, a.answered_at"
-            " FROM questions q JOIN answers a USING (episode_id, attempt, interrupt_id)"
-            " WHERE q.episode_id = ? AND q.attempt < ? AND q.ask = ? AND q.question = ? ORDER BY q.number DESC LIMIT 1",
-            (*where, question.ask, question.question),
-        ).fetchone()
-        if before:
-            put(conn, "answers", *where, question.interrupt_id, *before, either="IGNORE")
+    desk.put_questions(conn, waiting)
 
 
 def _progress(waiting: Waiting) -> list[dict[str, Any]]:

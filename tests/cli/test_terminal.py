@@ -14,7 +14,7 @@ import sys
 import termios
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +22,10 @@ import pytest
 
 from talm_sim.agent.episode import PendingQuestion, Waiting
 from talm_sim.runs.batch import run_batch
-from talm_sim.runs.database import connect_reader
-from talm_sim.runs.desk import answer, given
+from talm_sim.runs.desk import Desk, answer
 from talm_sim.runs.load import load_run
 from talm_sim.runs.store import RunStore
+from tests.cli.test_prose import long_run
 from tests.runs.scripted import ScriptedRunner, new_run
 
 _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[@-Z\\-_=>]|\x1b\][^\x07]*\x07")
@@ -132,8 +132,8 @@ async def waiting_run(directory: Path, *questions: str, name: str = "a-run") -> 
 
 
 def answers(run: Path) -> dict[str, str]:
-    with connect_reader(run) as conn:
-        found = {question: given(conn, (question, 1, f"{question}#1-1")) for question in (f"ask-{n:03}" for n in range(9))}
+    with closing(Desk(run)) as desk:
+        found = {question: desk.given((question, 1, f"{question}#1-1")) for question in (f"ask-{n:03}" for n in range(9))}
         return {episode: one.text for episode, one in found.items() if one is not None}
 
 
@@ -388,3 +388,18 @@ async def test_a_blind_run_stays_blind(tmp_path: Path, at_terminal: Any) -> None
         assert "know" not in terminal.text.replace("I don't know", "")
         assert "1994" not in terminal.text
     assert [question.knows for question in load_run(tmp_path / "runs" / "mine").pending()] == [None] * 3
+
+
+def test_what_is_longer_than_the_screen_is_paged(tmp_path: Path, at_terminal: Any) -> None:
+    pager = tmp_path / "less"  # of others it is not known whether they show colours
+    pager.write_text("#!/bin/sh\necho PAGED $LESS\ncat\n")
+    pager.chmod(0o755)
+    long_run(tmp_path, "a line\n" * 50 + "\x1b]52;c;x\x07the \x9bend")
+    terminal = at_terminal(tmp_path, "show", "a-run:long", PAGER=str(pager), LESS="-R")
+    assert "PAGED -R" in terminal.expect("Query")
+    terminal.expect("the end")
+    terminal.ends()
+    assert "\x1b]" not in terminal.raw and "\x9b" not in terminal.raw and "\x1b[1m" in terminal.raw
+    tall = at_terminal(tmp_path, "show", "a-run:long", rows=200, PAGER=str(pager))
+    assert "PAGED" not in tall.expect("Verdicts")
+    tall.ends()

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import BaseMessage, ToolMessage
 
+from talm_sim.agent.responders import RESPONDERS
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models import registry
 from talm_sim.models.base import GenerationSettings, Model
@@ -21,6 +22,7 @@ from talm_sim.runs.load import StoredRun, load_run
 from talm_sim.runs.store import RunStore
 from talm_sim.tasks.shared import Shared
 from talm_sim.types import ModelTurn, ToolCall, ToolSpec
+from tests.offered import bring_along
 from tests.runs.recorded_world import make_world
 
 
@@ -139,3 +141,20 @@ def test_a_checkpoint_without_a_committed_pause_is_dropped(world: dict[str, Any]
                 return [thread for (thread,) in conn.execute("SELECT DISTINCT thread_id FROM checkpoints")]
 
     assert asyncio.run(threads()) == ["towns-oslo.underspecified#2"]
+
+
+OFFICE = """
+from talm_sim.agent.responders import RESPONDERS, ResponderKind
+
+RESPONDERS.register("office", ResponderKind("office", "A person in another room.", None), __name__)
+"""
+
+
+def test_whoever_waits_for_a_person_pauses_for_good(world: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not the terminal alone: it is a property of the responder."""
+    with bring_along(monkeypatch, tmp_path, RESPONDERS, OFFICE) as load:
+        load()
+        stored = run(**world | {"human": "office"})
+        assert (stored.waiting, (stored.path / "checkpoints.db").is_file()) == (1, True)
+        answer(stored.path, "towns-oslo.underspecified", "answer 1")
+        assert question_of(resume(stored.path)) == "Question 2?"

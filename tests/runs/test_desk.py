@@ -11,18 +11,15 @@ import pytest
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.batch import run_batch
-from talm_sim.runs.database import connect_reader, connect_writer
+from talm_sim.runs.database import connect_writer
 from talm_sim.runs.desk import (
     AnswerStatus,
+    Desk,
+    Key,
     answer,
-    given,
-    is_open,
-    last_given,
     next_unanswered,
     number_unanswered,
     ready_episodes,
-    release,
-    withdraw,
 )
 from talm_sim.runs.events import EpisodeStarted, RunEvent
 from talm_sim.runs.load import load_run
@@ -35,6 +32,11 @@ async def waiting_run(directory: Path, runner: ScriptedRunner | None = None) -> 
     async with RunStore.open(run) as store:
         await run_batch(store, runner or ScriptedRunner())
     return run
+
+
+def withdraw(run: Path, key: Key) -> bool:
+    with closing(Desk(run)) as desk:
+        return desk.withdraw(key)
 
 
 async def test_the_first_answer_wins(tmp_path: Path) -> None:
@@ -82,7 +84,7 @@ async def test_an_answer_to_an_earlier_question_is_not_given_to_the_next(tmp_pat
         await run_batch(store, ScriptedRunner(questions=2))
     second = next(question for question in load_run(run).pending() if question.episode_id == "ask-000")
     assert (second.ask, second.question) == (2, "What is ask-000, part 2?")
-    late = answer(run, "ask-000", "late", attempt=first.attempt, interrupt_id=first.interrupt_id)
+    late = answer(run, first.key, "late")
     assert late is AnswerStatus.TAKEN
     assert second in load_run(run).pending()
 
@@ -134,11 +136,12 @@ async def test_an_answer_withdrawn_before_its_episode_was_taken_up_is_asked_for_
 async def test_a_held_answer_waits_to_be_released_but_not_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = await waiting_run(tmp_path)
     first, second = load_run(run).pending()
-    for question in (first, second):
-        answer(run, question.episode_id, "held", held=True)
-    with closing(connect_reader(run)) as conn:
+    with closing(Desk(run)) as desk:
+        conn = desk.reading
+        for question in (first, second):
+            desk.answer(question.key, "held", held=True)
         assert ready_episodes(conn) == []
-        release(run, first.key)
+        desk.release(first.key)
         assert ready_episodes(conn) == [first.episode_id]
         monkeypatch.setattr("talm_sim.runs.desk.HELD_SECONDS", 0.0)
         assert ready_episodes(conn) == [first.episode_id, second.episode_id]
@@ -147,15 +150,16 @@ async def test_a_held_answer_waits_to_be_released_but_not_for_ever(tmp_path: Pat
 async def test_the_queue_is_read_one_question_at_a_time(tmp_path: Path) -> None:
     run = await waiting_run(tmp_path)
     first, second = load_run(run).pending()
-    with closing(connect_reader(run)) as conn:
+    with closing(Desk(run)) as desk:
+        conn = desk.reading
         assert (next_unanswered(conn), next_unanswered(conn, {first.key}), number_unanswered(conn)) == (first, second, 2)
         assert next_unanswered(conn, {first.key, second.key}) is None
-        assert (is_open(conn, first.key), given(conn, first.key), last_given(conn)) == (True, None, None)
+        assert (desk.is_open(first.key), desk.given(first.key), desk.last_given()) == (True, None, None)
         answer(run, first.episode_id, "one", responder="me")
         assert next_unanswered(conn) == second
-        found = given(conn, first.key)
+        found = desk.given(first.key)
         assert found is not None
-        assert (is_open(conn, first.key), found.text, found.responder, last_given(conn)) == (False, "one", "me", found)
+        assert (desk.is_open(first.key), found.text, found.responder, desk.last_given()) == (False, "one", "me", found)
 
 
 async def test_a_batch_waits_for_another_answer_where_one_is_withdrawn_at_the_last_moment(
@@ -179,3 +183,40 @@ async def test_a_batch_waits_for_another_answer_where_one_is_withdrawn_at_the_la
         counts = await asyncio.wait_for(run_batch(store, ScriptedRunner(), wait=True), 20)
     assert (meddled, counts.waiting) == ([True], 0)
     assert load_run(run).episode(first.episode_id).answer == "done better"
+
+
+@pytest.mark.parametrize("last_first", [False, True])
+async def test_answering_costs_the_same_whatever_waits(tmp_path: Path, last_first: bool) -> None:
+    steps: dict[int, int] = {}
+    for waiting in (20, 400):
+        run = new_run(tmp_path, waiting, asks=waiting, name=f"of-{waiting}")
+        async with RunStore.open(run) as store:
+            await run_batch(store, ScriptedRunner())
+        with closing(Desk(run)) as desk:
+            for _ in range(waiting // 2):  # those that have an answer are no burden either
+                question = next_unanswered(desk.reading, last_first=last_first)
+                assert question is not None
+                desk.answer(question.key, "x")
+            steps[waiting] = _steps_of_an_answer(desk, last_first)
+    assert steps[400] < 1.2 * steps[20] + 10, steps
+
+
+def _steps_of_an_answer(desk: Desk, last_first: bool) -> int:
+    """Instructions of SQLite's machine, in hundreds, that an answer takes, and counting what is open."""
+    steps = 0
+
+    def tick() -> None:
+        nonlocal steps
+        steps += 1
+
+    question = next_unanswered(desk.reading)
+    assert question is not None and desk._writer is not None
+    for conn in (desk.reading, desk._writer):
+        conn.set_progress_handler(tick, 100)
+    for _ in range(5):
+        question = next_unanswered(desk.reading, {question.key}, last_first=last_first)
+        assert question is not None
+        desk.answer(question.key, "x", held=True)
+        desk.release(question.key)
+        assert not desk.is_open(question.key)
+    return steps

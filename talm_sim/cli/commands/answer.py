@@ -18,8 +18,7 @@ from talm_sim.cli.prompt import NOTHING_MORE, Reply
 from talm_sim.cli.sitting import Sitting
 from talm_sim.cli.text import clean, count, one_line
 from talm_sim.errors import PrerequisiteError, full_name
-from talm_sim.runs.database import connect_reader
-from talm_sim.runs.desk import AnswerStatus, Question, answer, any_given, last_given, near_open, withdraw
+from talm_sim.runs.desk import AnswerStatus, Desk, Question, answer, near_open
 from talm_sim.runs.listing import unfinished_run, waiting_run
 from talm_sim.runs.load import StoredRun, load_run
 
@@ -37,6 +36,7 @@ _WAYS = ("--text", "--idk", "--skip", "--undo")
 @click.option("--idk", is_flag=True, help='Answer "I don\'t know", without a prompt.')
 @click.option("--skip", is_flag=True, help="Decline to answer, without a prompt.")
 @click.option("--undo", is_flag=True, help="Take the last answer back, if its episode has not gone on.")
+@click.option("--reverse", is_flag=True, help="Begin with the question that was asked last.")
 @click.option("--list", "only_list", is_flag=True, help="Only list the open questions.")
 @click.option("--blind", is_flag=True, envvar="TALM_SIM_BLIND", help="Hide what the user knows; always so for a run with --blind.")
 @click.option("--display", metavar="NAME", envvar="TALM_SIM_DISPLAY", default="full", help="full, or plain for screen readers.")
@@ -50,6 +50,7 @@ def command(
     idk: bool,
     skip: bool,
     undo: bool,
+    reverse: bool,
     only_list: bool,
     blind: bool,
     display: str,
@@ -68,27 +69,25 @@ def command(
     if undo:
         _take_back(stored)
         return 0
-    questions = _questions(stored, episode)
+    episode = _asking(stored, episode) if episode else ""
     if only_list or (as_json and not ways):
-        _list(questions, as_json, blind)
+        _list(stored.pending(episode, last_first=reverse), as_json, blind)
     elif ways:
-        _answer_without_prompt(stored, questions, episode, text, skip)
+        _answer_without_prompt(stored, episode, text, skip)
     else:
-        return _answer_with_prompt(stored, questions[0].episode_id if episode else "", blind=blind, plain=display == "plain")
+        return _answer_with_prompt(stored, episode, blind=blind, plain=display == "plain", reverse=reverse)
     return 0
 
 
-def _questions(stored: StoredRun, episode: str | None) -> list[Question]:
-    pending = stored.pending()
-    if episode is None:
-        return pending
-    episode = full_name(episode, {question.episode_id for question in pending}, "episodes") or episode
-    mine = [question for question in pending if question.episode_id == episode]
-    if not mine and episode in stored.answered():
+def _asking(stored: StoredRun, episode: str) -> str:
+    """The episode that is meant, which has an open question."""
+    waiting = stored.asking()
+    episode = full_name(episode, waiting, "episodes") or episode
+    if episode in waiting:
+        return episode
+    if episode in stored.answered():
         raise PrerequisiteError(f"--episode: '{episode}' has no open question any more: it was answered.")
-    if not mine:
-        raise PrerequisiteError(f"--episode: '{episode}' has no open question.{near_open(episode, (one.episode_id for one in pending))}")
-    return mine
+    raise PrerequisiteError(f"--episode: '{episode}' has no open question.{near_open(episode, waiting)}")
 
 
 def _list(questions: list[Question], as_json: bool, blind: bool) -> None:
@@ -107,11 +106,12 @@ def _list(questions: list[Question], as_json: bool, blind: bool) -> None:
             print_page(Padding(Text(f"{title}: {one_line(words, 2_000)}"), (0, 0, 0, 2)))
 
 
-def _answer_without_prompt(stored: StoredRun, questions: list[Question], episode: str | None, text: str | None, skip: bool) -> None:
+def _answer_without_prompt(stored: StoredRun, episode: str, text: str | None, skip: bool) -> None:
+    questions = stored.pending(episode, limit=2)
     if not questions:
         raise PrerequisiteError(f"{stored.path}: no question is open.")
-    if episode is None and len(questions) > 1:
-        raise click.UsageError(f"{len(questions)} questions are open: say with --episode which one this answers.")
+    if not episode and len(questions) > 1:
+        raise click.UsageError(f"{stored.open_questions} questions are open: say with --episode which one this answers.")
     if text is not None:
         if not text.strip():
             raise PrerequisiteError("--text: the answer is empty; give a text, or use --idk or --skip.")
@@ -122,12 +122,12 @@ def _answer_without_prompt(stored: StoredRun, questions: list[Question], episode
     _hint(stored)
 
 
-def _answer_with_prompt(stored: StoredRun, episode: str, *, blind: bool, plain: bool) -> int:
+def _answer_with_prompt(stored: StoredRun, episode: str, *, blind: bool, plain: bool, reverse: bool) -> int:
     console = stderr()
     plain = plain or console.is_dumb_terminal
     with (
         closing(open_lines(console, plain=plain)) as lines,
-        closing(Sitting(stored.path, console, lines, RESPONDER, episode=episode, blind=blind, plain=plain)) as sitting,
+        closing(Sitting(stored.path, console, lines, RESPONDER, episode=episode, last_first=reverse, blind=blind, plain=plain)) as sitting,
     ):
 
         async def sit() -> None:
@@ -150,15 +150,7 @@ def _answer_with_prompt(stored: StoredRun, episode: str, *, blind: bool, plain: 
 
 
 def _file(stored: StoredRun, question: Question, reply: Reply) -> None:
-    status = answer(
-        stored.path,
-        question.episode_id,
-        reply.text,
-        declined=reply.declined,
-        responder=RESPONDER,
-        attempt=question.attempt,
-        interrupt_id=question.interrupt_id,
-    )
+    status = answer(stored.path, question.key, reply.text, declined=reply.declined, responder=RESPONDER)
     words = {
         AnswerStatus.DELIVERED: "saved; the episode goes on",
         AnswerStatus.SAVED: "saved",
@@ -168,12 +160,12 @@ def _file(stored: StoredRun, question: Question, reply: Reply) -> None:
 
 
 def _take_back(stored: StoredRun) -> None:
-    with closing(connect_reader(stored.path)) as conn:
-        given, any_at_all = last_given(conn), any_given(conn)
-    if not any_at_all:
+    if not stored.answered():
         raise PrerequisiteError(f"{stored.path}: there is no answer to take back: no question of this run was answered.")
-    if given is None or not withdraw(stored.path, given.key):
-        raise PrerequisiteError(f"{stored.path}: no answer can be taken back: every episode that was answered has gone on.")
+    with closing(Desk(stored.path)) as desk:
+        given = desk.last_given()
+        if given is None or not desk.withdraw(given.key):
+            raise PrerequisiteError(f"{stored.path}: no answer can be taken back: every episode that was answered has gone on.")
     click.echo(f"{clean(given.key[0])}: taken back: {Reply(given.text, given.declined).shown}", err=True)
     _hint(stored)
 

@@ -46,7 +46,7 @@ def command(episode: str, run_dir: Path, as_json: bool, full: bool) -> None:
         print_json({"episode": found.model_dump(mode="json"), "verdicts": said, "query": scenario.query if scenario else None})
         return
     sections = list(stored.job.task.sections(found, scenario)) if scenario else []
-    print_page(transcript(found, scenario, verdicts, sections, full=full))
+    print_page(transcript(found, scenario, verdicts, sections, full=full), paged=True)
 
 
 def _find(text: str, run_dir: Path) -> tuple[StoredRun, str]:

@@ -144,7 +144,7 @@ class TalmTask(Task[TalmOptions]):
                 environment=environment,
                 human=options.human,
                 human_tool=prompts.human_tool() if kind else None,
-                responder=self._responder(job, shared, environment) if kind and kind.open else None,
+                responder=self._responder(job, shared, environment) if kind and not kind.waits else None,
                 saver=saver,
                 most_steps=2 * options.turn_limit + 5,
             )
@@ -155,7 +155,7 @@ class TalmTask(Task[TalmOptions]):
             wording=prompts.texts(),
             in_flight=config.max_episodes,
             human=options.human,
-            waits=kind is not None and kind.open is None,
+            waits=kind is not None and kind.waits,
             check=lambda scenarios: _check(scenarios, environment, job),
             tools_of=lambda scenarios: _tools_of(scenarios, environment),
         )
