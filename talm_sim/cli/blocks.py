@@ -112,6 +112,8 @@ def _exclusions(stored: StoredRun, summaries: Sequence[Summary]) -> Iterator[str
     if stored.finished < stored.total:
         asked = f", {stored.waiting:,} of them waiting for an answer" if stored.waiting else ""
         yield f"{stored.total - stored.finished:,} of {count(stored.total, 'episode')} not finished{asked}"
+    if stored.finished and (unjudged := stored.unjudged):
+        yield f"{unjudged:,} of {count(stored.finished, 'finished episode')} without a verdict"
 
 
 def _perturbation_notes(stored: StoredRun) -> Iterator[str]:

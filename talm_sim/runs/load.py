@@ -163,6 +163,16 @@ class StoredRun:
             return records.judges(conn) is not None
 
     @property
+    def unjudged(self) -> int:
+        """Finished episodes of which a judge that the run was, or is to be, judged with has said nothing yet."""
+        with self._reading() as conn:
+            said, imported = records.judges(conn), records.imported_judges(conn)
+            if said is None:
+                return self.finished if self.job.task.judges(self.job) else 0
+            query = "SELECT count(*) FROM verdicts WHERE judge = ? AND judge_config_digest = ?"
+            return max((self.finished - conn.execute(query, one).fetchone()[0] for one in said if one not in imported), default=0)
+
+    @property
     def first_measure(self) -> Measure | None:
         """The first measure of its table over all groups, as it was when the run was last judged."""
         with self._reading() as conn:

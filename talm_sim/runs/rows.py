@@ -95,7 +95,8 @@ def rows(conn: sqlite3.Connection, table: str, which: str = "", values: Sequence
 def check_database(conn: sqlite3.Connection) -> None:
     """Look through a whole file: its pages, indexes and types of values, and that its rows name scenarios there are.
 
-    SQLite checks neither types nor what a column may hold where it only reads. Without it, pages that lead in a circle keep a query busy for ever, and a damaged index leaves rows out in silence.
+    SQLite checks neither types nor what a column may hold where it only reads. Pages that lead in a circle would keep a query busy for ever,
+    and a damaged index would leave rows out in silence.
 
     Raises:
         PrerequisiteError: It is damaged.
@@ -115,7 +116,8 @@ def check_database(conn: sqlite3.Connection) -> None:
         ).fetchone()
         if lost:
             raise PrerequisiteError(
-                f"{DATABASE}: {table}: '{lost[0]}' is no episode of the run (scenario '{lost[1]}', epoch {lost[2]}); restore the file from a copy."
+                f"{DATABASE}: {table}: '{lost[0]}' is no episode of the run (scenario '{lost[1]}', epoch {lost[2]});"
+                " restore the file from a copy."
             )
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 from talm_sim.runs import sealing
+from talm_sim.runs.database import pack
 from talm_sim.runs.manifest import stamp
 from talm_sim.runs.rows import KEYS, ORDER, WITH_BODY, _digest
 
@@ -42,3 +45,73 @@ def unsealed(run: Path) -> None:
     """Leave a run as a killed process leaves it."""
     with changed(run, fitting=False) as conn:
         sealing.take_away(conn)
+
+
+ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n"
+
+
+def sql(*statements: str) -> Callable[[Path], None]:
+    def change(path: Path) -> None:
+        with changed(path) as conn:
+            for statement in statements:
+                conn.execute(statement)
+
+    return change
+
+
+def link_to(name: str, target: str) -> Callable[[Path], None]:
+    def change(path: Path) -> None:
+        (path / name).unlink(missing_ok=True)
+        (path / name).symlink_to(target)
+
+    return change
+
+
+def pipe(name: str) -> Callable[[Path], None]:
+    def change(path: Path) -> None:
+        (path / name).unlink(missing_ok=True)
+        os.mkfifo(path / name)
+
+    return change
+
+
+def state(**values: object) -> Callable[[Path], None]:
+    def change(path: Path) -> None:
+        with changed(path) as conn:
+            conn.execute("UPDATE waiting SET body = ?", (pack(json.dumps({"state": values, "progress": []})),))
+
+    return change
+
+
+def large(path: Path) -> None:
+    (path / "run.json").write_text(" " * 2**24)
+
+
+HOSTILE: dict[str, tuple[Callable[[Path], None], str]] = {
+    "endless view": (sql(f"CREATE VIEW v AS {ENDLESS}"), r"its tables are not those of a run \(view 'v'\)"),
+    "trigger": (sql("CREATE TRIGGER t BEFORE INSERT ON attempts BEGIN SELECT raise(ABORT, 'no'); END"), r"trigger 't'"),
+    "index": (sql("CREATE INDEX i ON episodes (termination)"), r"index 'i'"),
+    "table": (sql("CREATE TABLE t (x)"), r"table 't'"),
+    "column": (sql("ALTER TABLE episodes ADD COLUMN x"), r"table 'episodes'"),
+    "hidden view": (
+        sql("PRAGMA writable_schema=1", f"INSERT INTO sqlite_schema VALUES ('view', 'sqlite_v', 'sqlite_v', 0, 'CREATE VIEW sqlite_v AS {ENDLESS}')"),
+        r"run\.db",
+    ),
+    "unknown scenario": (sql("UPDATE waiting SET scenario_id = 'x'"), r"waiting: 'towns-\S+' is no episode of the run"),
+    "unknown episode": (sql("UPDATE waiting SET episode_id = 'x' WHERE episode_id = (SELECT min(episode_id) FROM waiting)"), r"waiting: 'x' is no episode of the run"),
+    "text attempt": (sql("UPDATE attempts SET attempt = 'x'"), r"a row of attempts holds what its column cannot"),
+    "blob id": (sql("UPDATE attempts SET episode_id = x'00' WHERE episode_id = (SELECT min(episode_id) FROM attempts)"), "a row of attempts"),
+    "state": (state(asks=7), r"waiting episode 'towns-\S+' is damaged: Value error|state"),
+    "perturbations": (state(asks={}, perturbations={"calls": "x", "counts": []}), r"waiting episode"),
+    "link to run.db": (link_to("run.db", "../good/run.db"), r"run\.db: is a link, and must be a plain file"),
+    "link to run.json": (link_to("run.json", "../good/run.json"), r"run\.json: is a link"),
+    "link to checkpoints": (link_to("checkpoints.db", "../../written-through"), r"checkpoints\.db: is a link"),
+    "log": (link_to("run.db-wal", "/dev/zero"), r"run\.db-wal: is a link"),
+    "pipe": (pipe("run.json"), r"run\.json: is a pipe or device|no such run|is no run"),
+    "pipe of a database": (pipe("run.db"), r"run\.db: is a pipe or device"),
+    "zeros": (link_to("run.json", "/dev/zero"), r"run\.json: is a link|no such run|is no run"),
+    "large": (large, r"run\.json: is larger than it can be"),
+}  # fmt: skip
+"""How a run directory is made a hostile one, and what is said of it; the run waits for answers, and `good` lies beside it."""
+INSIDE = ("state", "perturbations")
+"""Those that only who goes on with the run, or answers it, looks at."""

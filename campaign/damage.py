@@ -1,0 +1,310 @@
+"""Damaged files: nothing is counted differently without a word, nothing ends in a traceback or never."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import time
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+from campaign.base import ROOT, Outcome, Part, Ran, start, talm
+from campaign.worker import Worker, working
+from talm_sim.runs.load import load_run
+from tests.runs.crafting import HOSTILE, INSIDE
+
+__all__ = ["PARTS"]
+
+_PAGE: Final = 4096
+_THROUGH_THE_PROGRAM: Final = 40
+"""Every so many cases one goes through the real program, from a shell's side."""
+_SHORT_RUN: Final = ("run", "--split", "perfect,underspecified", "--limit", "12", "--model", "sim/oracle", "--tools", "replay", "-q")
+Damage = Callable[[bytearray, random.Random], str]
+
+
+def _flip(data: bytearray, rng: random.Random) -> str:
+    place, bit = rng.randrange(len(data)), rng.randrange(8)
+    data[place] ^= 1 << bit
+    return f"bit {bit} of byte {place} flipped"
+
+
+def _overwrite(data: bytearray, rng: random.Random) -> str:
+    place = rng.randrange(max(1, len(data) - 4))
+    data[place : place + 4] = rng.randbytes(min(4, len(data) - place))
+    return f"4 bytes at {place} overwritten"
+
+
+def _truncate(data: bytearray, rng: random.Random) -> str:
+    size = rng.randrange(len(data))
+    del data[size:]
+    return f"cut to {size} bytes"
+
+
+def _zero(data: bytearray, rng: random.Random) -> str:
+    page = rng.randrange(max(1, len(data) // _PAGE)) * _PAGE
+    data[page : page + _PAGE] = bytes(len(data[page : page + _PAGE]))
+    return f"page at {page} zeroed"
+
+
+def _duplicate(data: bytearray, rng: random.Random) -> str:
+    place, size = rng.randrange(len(data)), rng.randrange(1, 512)
+    data[place:place] = data[place : place + size]
+    return f"{size} bytes at {place} doubled"
+
+
+def _append(data: bytearray, rng: random.Random) -> str:
+    size = rng.randrange(1, 2 * _PAGE)
+    data += rng.randbytes(size)
+    return f"{size} bytes appended"
+
+
+_DAMAGES: Final[tuple[Damage, ...]] = (_flip, _overwrite, _truncate, _zero, _duplicate, _append)
+
+
+def _damaged(file: Path, rng: random.Random) -> str:
+    """Damage a file in one of the ways, and say how; one that stays as it was is damaged again."""
+    while True:
+        data = bytearray(before := file.read_bytes())
+        how = rng.choice(_DAMAGES)(data, rng)
+        if data != before:
+            file.write_bytes(data)
+            return f"{file.name}: {how}"
+
+
+class _Tally:
+    """What the cases of a part came to."""
+
+    def __init__(self) -> None:
+        self.failures: list[str] = []
+        self.ends: Counter[str] = Counter()
+        self.tried = 0
+
+    def add(self, case: str, ran: Ran, *, silent: bool) -> None:
+        """Count a command: refused in one line, the same as before, or a failure."""
+        if ran.wrong or silent or (ran.code == 2 and ran.err.count("\n") != 1):
+            what = ran.wrong or ("silently different" if silent else f"not one line: {ran.err[:200]!r}")
+            self.failures.append(f"{case}: {' '.join(ran.command)}: {what}")
+        self.ends["refused" if ran.code == 2 else "said" if silent is False and ran.code else "same"] += 1
+
+    def outcome(self, **figures: str) -> Outcome:
+        return Outcome(self.tried, self.failures, {**{name: f"{number:,}" for name, number in sorted(self.ends.items())}, **figures})
+
+
+def _cases(count: int, base: Path, scratch: Path, worker: Worker) -> Iterator[tuple[int, Path, Callable[..., Ran]]]:
+    """So many fresh copies of a folder, each with what runs the program on it."""
+    for number in range(count):
+        case = scratch / "case"
+        shutil.rmtree(case, ignore_errors=True)
+        shutil.copytree(base, case)
+
+        def real(*args: str | Path) -> Ran:
+            return talm(*args, scratch=scratch)
+
+        yield number, case, real if number % _THROUGH_THE_PROGRAM == 7 else worker.talm
+
+
+def _made(scratch: Path, name: str = "base", where: str = "runs") -> Path:
+    """A finished run."""
+    ran = talm(*_SHORT_RUN, "--run-dir", where, "--run-id", name, scratch=scratch, seconds=120)
+    if ran.code != 0:
+        raise RuntimeError(f"the run that is to be damaged failed: {ran.err}")
+    return scratch / where / name
+
+
+def _of_a_file(name: str) -> Callable[[int, random.Random, Path], Outcome]:
+    """Damage one file of a finished run; its report is the same, or refused in one line."""
+
+    def play(count: int, rng: random.Random, scratch: Path) -> Outcome:
+        base, tally = _made(scratch), _Tally()
+        with working(scratch) as worker:
+            expected = worker.talm("report", base, "--json").out
+            for number, case, run in _cases(count, base, scratch, worker):
+                how = _damaged(case / name, rng)
+                ran = run("report", case, "--json")
+                tally.add(how, ran, silent=ran.code == 0 and ran.out != expected)
+                tally.tried += 1
+                if number % 5 == 0:
+                    verb = rng.choice((["show", case], ["judge", case, "-q"], ["resume", case, "-q"], ["runs", "list", "--run-dir", scratch]))
+                    tally.add(how, run(*verb), silent=False)
+        return tally.outcome()
+
+    return play
+
+
+def _killed(scratch: Path, number: int, rng: random.Random) -> Path:
+    """A run that was killed while its log held some of it."""
+    name = f"killed-{number}"
+    child = start([*_SHORT_RUN, "--run-dir", "runs", "--run-id", name, "--epochs", "4"], scratch)
+    log = scratch / "runs" / name / "run.db-wal"
+    least, deadline = rng.randrange(60_000, 400_000), time.monotonic() + 60
+    while child.poll() is None and time.monotonic() < deadline and not (log.exists() and log.stat().st_size > least):
+        time.sleep(0.002)
+    child.kill()
+    child.wait()
+    (scratch / "runs" / name / "run.db-shm").unlink(missing_ok=True)
+    return scratch / "runs" / name
+
+
+def _play_log(count: int, rng: random.Random, scratch: Path) -> Outcome:
+    whole = talm(*_SHORT_RUN, "--run-dir", "whole", "--run-id", "whole", "--epochs", "4", scratch=scratch, seconds=120)
+    tally, said = _Tally(), 0
+    with working(scratch) as worker:
+        full = json.loads(worker.talm("report", scratch / "whole/whole", "--json").out)
+        for killed in range(-(-count // 20)):
+            base = _killed(scratch, killed, rng)
+            if not (base / "run.db-wal").exists():
+                continue  # it was done before it was killed
+            for record in full:
+                record["run"] = base.name
+            for _, case, run in _cases(min(20, count - tally.tried), base, scratch, worker):
+                how = f"{base.name}: {_damaged(case / 'run.db-wal', rng)}"
+                ran = run("report", case)
+                # Fewer results are no fault of a killed run, where the report says what is missing and how to go on.
+                told = "was not closed properly" in ran.err and ("not finished" in ran.out or "without a verdict" in ran.out)
+                said += ran.code == 0 and told
+                same = ran.code == 0 and "not finished" not in ran.out and json.loads(run("report", case, "--json").out) == full
+                tally.add(how, ran, silent=ran.code == 0 and not told and not same)
+                tally.tried += 1
+                for verb in ("resume", "judge"):
+                    tally.add(how, run(verb, case, "-q"), silent=False)
+                ran = run("report", case, "--json")
+                tally.add(f"{how}: resumed", ran, silent=ran.code != 0 or json.loads(ran.out) != full)
+    if whole.code != 0:
+        tally.failures.append(f"the unbroken run failed: {whole.err}")
+    return tally.outcome(incomplete_and_said=f"{said:,}")
+
+
+def _play_cassettes(count: int, rng: random.Random, scratch: Path) -> Outcome:
+    """Damage the recordings that a run replays, as archives and as loose files; a miss is a failed episode, which is said."""
+    tally, model = _Tally(), next(path.parent.name for path in sorted((ROOT / "cassettes").glob("*--*/perfect.zip")))
+    zips, loose = scratch / "zips", scratch / "loose"
+    for folder in ("tools", model):
+        (zips / folder).mkdir(parents=True)
+        shutil.copy(ROOT / "cassettes" / folder / "perfect.zip", zips / folder)
+    for settings in (ROOT / "cassettes" / model).glob("*.settings.json"):
+        shutil.copy(settings, zips / model)
+    talm("export", "cassettes", "--from", zips, "--to", loose, scratch=scratch)
+    words = ("run", "--split", "perfect", "--limit", "4", "--run-id", "r", "-q", "--run-dir")
+    with working(scratch) as worker:
+        expected: dict[Path, str] = {}
+        for base in (zips, loose):
+            worker.talm(*words, scratch / f"of-{base.name}", "--cassettes", base)
+            expected[base] = worker.talm("report", scratch / f"of-{base.name}" / "r", "--json").out
+        used = [scenario.id for scenario in load_run(scratch / "of-zips" / "r").scenarios()]
+        for base in (zips, loose):
+            for _, case, run in _cases(count // 2, base, scratch, worker):
+                files = [file for file in sorted(case.rglob("*")) if file.suffix == ".zip" or file.name.startswith(tuple(used))]
+                file = rng.choice(files)
+                how = _damaged_archive(file, rng) if file.suffix == ".zip" else _damaged(file, rng)
+                ran = run(*words, case / "runs", "--cassettes", case)
+                report = run("report", case / "runs" / "r", "--json").out if ran.code == 0 else ""
+                tally.add(f"{base.name}: {how}", ran, silent=ran.code == 0 and report != expected[base])
+                tally.tried += 1
+    return tally.outcome()
+
+
+_ODD: Final = (None, [], {}, "", -1, 0.5, True, "\u0000", "x" * 5000, [[[[]]]], 10**30)
+
+
+def _damaged_document(line: str, rng: random.Random) -> tuple[str, str]:
+    """A scenario in which one value is another, or gone."""
+    document = json.loads(line)
+    place, path = document, ""
+    while True:
+        key = rng.choice(sorted(place) if isinstance(place, dict) else range(len(place)))
+        path += f"/{key}"
+        inner = place[key]
+        if not (isinstance(inner, dict | list) and inner and rng.random() < 0.8):
+            break
+        place = inner
+    if rng.random() < 0.3:
+        del place[key]
+        return json.dumps(document), f"{path} gone"
+    place[key] = value = rng.choice(_ODD)
+    return json.dumps(document), f"{path} is {value!r:.20}"
+
+
+def _play_scenarios(count: int, rng: random.Random, scratch: Path) -> Outcome:
+    """Damage a file of scenarios. A changed word makes another scenario, which nothing can tell; but it is run, or refused in one line."""
+    base, tally = _made(scratch), _Tally()
+    lines = [scenario.model_dump_json() for scenario in load_run(base).scenarios()]
+    folder = scratch / "scenarios"
+    folder.mkdir()
+    (folder / "s.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    with working(scratch) as worker:
+        for _, case, run in _cases(count, folder, scratch, worker):
+            if rng.random() < 0.5:
+                how = _damaged(case / "s.jsonl", rng)
+            else:
+                number = rng.randrange(len(lines))
+                line, how = _damaged_document(lines[number], rng)
+                text = "\n".join((*lines[:number], line, *lines[number + 1 :]))
+                how = f"line {number + 1}: {how}"
+                (case / "s.jsonl").write_text(text + "\n", encoding="utf-8")
+            ran = run(*_SHORT_RUN, "--scenarios", case / "s.jsonl", "--run-dir", case / "runs")
+            tally.add(how, ran, silent=False)
+            tally.tried += 1
+    return tally.outcome()
+
+
+_VERBS: Final = (
+    ("report", "RUN", "--json"),
+    ("report", "RUN"),
+    ("report", "RUN", "--rows", "--csv"),
+    ("show", "RUN"),
+    ("show", "RUN:x"),
+    ("resume", "RUN", "-q"),
+    ("judge", "RUN", "-q"),
+    ("answer", "RUN", "--list"),
+    ("answer", "RUN", "--idk"),
+    ("answer", "RUN", "--undo"),
+    ("runs", "rename", "RUN", "another"),
+    ("runs", "list"),
+)
+
+
+def _play_hostile(count: int, rng: random.Random, scratch: Path) -> Outcome:
+    """Crafted run directories, whose digests and seal all fit, against each command."""
+    tally, cases = _Tally(), [(name, verb) for name in HOSTILE for verb in _VERBS]
+    good = ("--split", "underspecified", "--limit", "2", "--tools", "replay", "--run-dir", "made", "-q")
+    talm("run", *good, "--model", "sim/asker", "--human", "terminal", "--run-id", "bad", scratch=scratch)
+    talm("run", *good, "--model", "sim/oracle", "--run-id", "good", scratch=scratch)
+    rng.shuffle(cases)
+    with working(scratch) as worker:
+        for (name, verb), (_, case, run) in zip(cases, _cases(min(count, len(cases)), scratch / "made", scratch, worker), strict=False):
+            HOSTILE[name][0](case / "bad")
+            ran = run(*(word.replace("RUN", str(case / "bad")) for word in verb), *(("--run-dir", case) if verb[0] == "runs" else ()))
+            counts = verb[:2] != ("runs", "list") and name not in INSIDE and ran.code != 2
+            tally.add(name, ran, silent=counts or (scratch / "written-through").exists())
+            tally.tried += 1
+    return tally.outcome()
+
+
+def _damaged_archive(file: Path, rng: random.Random) -> str:
+    """Damage an archive, or one entry of it with the archive sound."""
+    if rng.random() < 0.5:
+        return _damaged(file, rng)
+    with zipfile.ZipFile(file) as archive:
+        entries = {name: archive.read(name) for name in archive.namelist()}
+    name = rng.choice(sorted(name for name, data in entries.items() if data))
+    data = bytearray(entries[name])
+    how = rng.choice(_DAMAGES)(data, rng)
+    entries[name] = bytes(data)
+    with zipfile.ZipFile(file, "w") as archive:
+        for entry, content in entries.items():
+            archive.writestr(entry, content)
+    return f"{file.name}: {name}: {how}"
+
+
+PARTS = (
+    Part("damage-db", "run.db of a sealed run: bits, bytes, pages, length", "damages", 400, 24, _of_a_file("run.db")),
+    Part("damage-json", "run.json of a sealed run", "damages", 240, 12, _of_a_file("run.json")),
+    Part("damage-cassettes", "recordings that are replayed, in archives and loose", "damages", 160, 8, _play_cassettes),
+    Part("damage-scenarios", "files of scenarios: bytes, and values of another kind", "damages", 160, 8, _play_scenarios),
+    Part("hostile", "crafted run directories against each command", "commands", 240, 16, _play_hostile),
+    Part("damage-log", "the log of a killed run: told, and mended by resume and judge", "damages", 120, 4, _play_log),
+)
