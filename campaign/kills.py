@@ -266,7 +266,6 @@ class Story:
     def _done(self, kills: int) -> bool:
         """Play the next session; whether it was the last."""
         command = self.kind.work or (("resume", _RUN, "--display", "json") if self._begun() else ("run", *self.kind.begin))
-        number = len(self.sessions)
         kill = self._kill() if self.kills < kills else None
         typed = "I would rather not say\n" * 100 if self.kind.typed else ""
         session = broken_off(command, self.place, kill, typed=typed, env=self.model.environment())
