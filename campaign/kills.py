@@ -1,0 +1,407 @@
+"""Commands are killed at random moments and go on: nothing finished may be lost or repeated, and the numbers must be an unbroken run's."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import shutil
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Final
+
+from campaign.base import Outcome, Part, talm
+from campaign.sessions import Kill, Session, broken_off
+from talm_sim.errors import PrerequisiteError
+from talm_sim.runs.load import StoredRun
+from talm_sim.tasks import find_task
+
+__all__ = ["PARTS"]
+
+_RUN: Final = "r"
+_MODEL: Final = "openai-api/host/m"
+_KILLS_A_STORY: Final = 3
+_MOST_SESSIONS: Final = 12
+_DAMAGED: Final = ["--perturb", "http-500:p=0.4", "--split", "underspecified", "--human", "simulated", "--display", "json", "--run-id", _RUN]
+"""Half of the episodes meet a broken tool, so that the numbers are not all alike."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A command that is killed.
+
+    Attributes:
+        name: What it is.
+        begin: The options of `run`.
+        work: The command that is killed, and called again until it is done; None: `run`, then `resume`.
+        typed: Whether a person's lines come through a pipe.
+        tapes: Where it records.
+        child: Whether the tool service is killed in place of the command.
+        sounds: What a line holds that tells of progress.
+    """
+
+    name: str
+    begin: tuple[str, ...]
+    work: tuple[str, ...] = ()
+    typed: bool = False
+    tapes: str = ""
+    child: bool = False
+    sounds: str = "episode_finished"
+
+
+_KINDS: Final = (
+    Kind("run", ("--model", "sim/asker", "--tools", "replay", *_DAMAGED)),
+    Kind("record tools", ("--model", "sim/asker", "--tools", "record", "--cassettes", "tapes", *_DAMAGED), tapes="tapes/tools"),
+    Kind("model", ("--model", _MODEL, "--models", "live", "--tools", "replay", *_DAMAGED)),
+    Kind(
+        "record model",
+        (
+            "--task",
+            "when2call",
+            "--mode",
+            "judge",
+            "--model",
+            _MODEL,
+            "--models",
+            "record",
+            "--cassettes",
+            "tapes",
+            "--display",
+            "json",
+            "--run-id",
+            _RUN,
+        ),
+        tapes="tapes",
+    ),
+    Kind(
+        "judge",
+        ("--model", "sim/asker", "--tools", "replay", *_DAMAGED),
+        ("judge", _RUN, "--judge", "llm", "--judge-model", _MODEL, "--live", "--display", "json"),
+        sounds="judge_progress",
+    ),
+    Kind(
+        "answer",
+        ("--model", "sim/asker", "--tools", "live", *_DAMAGED, "--human", "terminal", "--limit", "24"),
+        ("answer", _RUN, "--display", "plain"),
+        typed=True,
+        sounds="saved: ",
+    ),
+    Kind(
+        "terminal",
+        ("--model", "sim/asker", "--tools", "live", *_DAMAGED, "--human", "terminal", "--limit", "24"),
+        typed=True,
+        sounds="saved: ",
+    ),
+    Kind("tool service", ("--model", "sim/asker", "--tools", "live", *_DAMAGED), child=True),
+)
+
+
+@dataclass
+class Model:
+    """A model server on loopback whose answer follows from the request, and what it was asked."""
+
+    queries: dict[str, str]
+    """Scenario ids by the query that stands in a request."""
+    address: str = ""
+    asked: Counter[str] = field(default_factory=Counter)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def answer(self, raw: bytes) -> bytes:
+        messages = json.loads(raw)["messages"]
+        text = " ".join(str(message.get("content")) for message in messages)
+        scenario = max((query for query in self.queries if query in text), key=len, default="")
+        with self.lock:
+            self.asked[self.queries.get(scenario, "?")] += 1
+        drawn = hashlib.sha256(scenario.encode()).digest()[0]
+        said = ("Pass", "Fail", "Yes", "No")[drawn % 2 + 2 * ("Pass or Fail" not in text)]
+        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": f"{said}. {drawn}"}}
+        return json.dumps({"choices": [choice], "usage": {"prompt_tokens": 10, "completion_tokens": 2}}).encode()
+
+    def environment(self) -> dict[str, str]:
+        return {"HOST_API_KEY": "k", "HOST_BASE_URL": f"{self.address}/v1"}
+
+
+@contextmanager
+def _serving(model: Model) -> Iterator[Model]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = model.answer(self.rfile.read(int(self.headers["content-length"])))
+            self.send_response(200)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def handle(self) -> None:
+            try:
+                super().handle()
+            except ConnectionError:  # whoever asked was killed
+                self.close_connection = True
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing."""
+
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+        request_queue_size = 128
+
+    server = Server(("127.0.0.1", 0), Handler)
+    model.address = f"http://127.0.0.1:{server.server_port}"
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield model
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+class World:
+    """What the stories of a part share: unbroken runs to compare with, each made once."""
+
+    def __init__(self, scratch: Path) -> None:
+        self.scratch = scratch
+        self.queries = {
+            scenario.query: scenario.id
+            for name in ("talm", "when2call")
+            for scenario in find_task(name).read(find_task(name).groups("all" if name == "when2call" else "underspecified"))
+        }
+        self._whole: dict[str, Story] = {}
+        self._locks = {kind.name: threading.Lock() for kind in _KINDS}
+
+    def whole(self, kind: Kind) -> Story:
+        """A story of this kind in which nothing is killed."""
+        with self._locks[kind.name]:
+            if kind.name not in self._whole:
+                story = Story(self, kind, self.scratch / f"whole {kind.name}", random.Random(0))
+                story.play(0)
+                self._whole[kind.name] = story
+            return self._whole[kind.name]
+
+
+class Story:
+    """One run of a kind, killed several times, until it is done."""
+
+    def __init__(self, world: World, kind: Kind, place: Path, rng: random.Random) -> None:
+        self.world, self.kind, self.place, self.rng = world, kind, place, rng
+        self.model = Model(world.queries)
+        self.kills = 0
+        self.failures: list[str] = []
+        self.sessions: list[Session] = []
+        self._known: dict[str, Any] = {}
+        self._asked: Counter[str] = Counter()
+        self._saved = 0
+        place.mkdir(parents=True)
+
+    @property
+    def run(self) -> StoredRun:
+        return StoredRun(self.place / "runs" / _RUN)
+
+    def play(self, kills: int) -> None:
+        """Kill so many times at most, and go on to the end."""
+        with _serving(self.model):
+            if self.kind.work:
+                self._prepare()
+            while not self._done(kills):
+                if len(self.sessions) >= _MOST_SESSIONS:
+                    self._fail(f"not done after {_MOST_SESSIONS} sessions: {self.sessions[-1].text[-300:]}")
+                    return
+            if self.kind.name == "answer":
+                self._last(talm("resume", _RUN, "--display", "json", scratch=self.place))
+
+    def metrics(self) -> Any:
+        """What `report --json` prints."""
+        return self.run.summary_records()
+
+    def content(self) -> dict[str, Any]:
+        """The episodes less times and attempts."""
+        return {episode.id: _timeless(episode.model_dump(mode="json")) for episode in self.run.episodes()}
+
+    def verdicts(self) -> list[tuple[Any, ...]]:
+        return sorted((one.episode_id, one.judge, str(one.value), str(one.label)) for one in self.run.verdicts())
+
+    def recorded(self) -> dict[str, list[str]]:
+        """Every recording, its exchanges in order of what they hold."""
+        found = {}
+        for file in sorted((self.place / self.kind.tapes).rglob("*.json") if self.kind.tapes else ()):
+            value = json.loads(file.read_text(encoding="utf-8"))
+            exchanges = value.get("interactions", [value]) if isinstance(value, dict) else value
+            found[str(file.relative_to(self.place))] = sorted(json.dumps(_undated(one), sort_keys=True) for one in exchanges)
+        return found
+
+    def check(self) -> list[str]:
+        """Compare with the unbroken story."""
+        if self.failures:
+            return self.failures
+        whole = self.world.whole(self.kind)
+        self._see()
+        kept = sum(len(episode.human_events) for episode in self.run.episodes())
+        if self.kind.typed and self._saved > kept:
+            self._fail(f"lost: {self._saved} answers were saved, {kept} are there")
+        for what, mine, theirs in (
+            ("metrics", self.metrics(), whole.metrics()),
+            ("episodes", self.content(), whole.content()),
+            ("verdicts", self.verdicts(), whole.verdicts()),
+            ("recordings", self.recorded(), whole.recorded()),
+        ):
+            if mine != theirs:
+                self._fail(f"{what} differ: {_difference(mine, theirs)}")
+        return self.failures
+
+    def _prepare(self) -> None:
+        base = self.world.scratch / f"base {self.kind.name}"
+        with _BASES:
+            if not base.exists():
+                base.mkdir()
+                self._last(talm("run", *self.kind.begin, scratch=base, env=self.model.environment()), (0, 1))
+        shutil.copytree(base / "runs", self.place / "runs")
+
+    def _done(self, kills: int) -> bool:
+        """Play the next session; whether it was the last."""
+        command = self.kind.work or (("resume", _RUN, "--display", "json") if self._begun() else ("run", *self.kind.begin))
+        kill = self._kill() if self.kills < kills else None
+        typed = "I would rather not say\n" * 100 if self.kind.typed else ""
+        session = broken_off(command, self.place, kill, typed=typed, env=self.model.environment())
+        self.sessions.append(session)
+        self.kills += session.killed
+        self._judge(session)
+        self._see()
+        return not session.killed or (session.code == 0 and not self.kind.typed)
+
+    def _judge(self, session: Session) -> None:
+        allowed = {0}
+        if session.killed:
+            allowed |= {-9} if not session.term else {143} | ({-15} if not session.lines else set())
+            allowed |= {2} if self.kind.child else set()
+        if session.wrong or session.code not in allowed:
+            self._fail(f"exit {session.code} {session.wrong}: {session.text[-300:]}")
+        if session.term and session.code == 143 and session.lines and self.kind.name != "answer" and "Continue with: " not in session.text:
+            self._fail(f"SIGTERM said nothing: {session.text[-300:]}")
+        told = [event["episode_id"] for event in session.events if event["event"] == "episode_finished"]
+        again = self._known.keys() & set(told)
+        if again or len(set(told)) < len(told):
+            self._fail(f"repeated: {sorted(again)[:3]}")
+        try:
+            there = {episode.id for episode in self.run.episodes()} if self._begun() else set()
+        except PrerequisiteError as err:
+            self._fail(f"cannot be read: {err}")
+            return
+        lost = set(told) - there
+        if lost:
+            self._fail(f"lost: {sorted(lost)[:3]}")
+        self._saved += sum("saved: I would" in line and "not saved" not in line for line in session.lines)
+
+    def _see(self) -> None:
+        """See that what was there before is there still, to the letter, and that the model was not asked about it again."""
+        if not self._begun():
+            return
+        now: dict[str, Any] = {episode.id: episode.model_dump(mode="json") for episode in self.run.episodes()}
+        if self.kind.name == "judge":
+            now |= {f"verdict of {one.episode_id}": one.model_dump(mode="json") for one in self.run.verdicts() if one.judge == "llm"}
+        changed = [name for name, value in self._known.items() if now.get(name) != value]
+        if changed:
+            self._fail(f"lost or repeated: {changed[:3]}")
+        asked = Counter(self.model.asked)
+        prefix = "verdict of " if self.kind.name == "judge" else ""
+        again = [name for name in self._known if (scenario := name.removeprefix(prefix)) in asked and asked[scenario] > self._asked[scenario]]
+        if again and all(name.startswith(prefix) for name in again):
+            self._fail(f"the model was asked again about {again[:3]}")
+        self._known, self._asked = now, asked
+
+    def _kill(self) -> Kill:
+        late = self.rng.random() < 0.75
+        most = 6 if self.kind.sounds != "episode_finished" else 60
+        return Kill(
+            sounds=self.kind.sounds,
+            after=self.rng.randrange(most) if late else None,
+            seconds=self.rng.uniform(0, 0.05) if late else self.rng.uniform(0, 3),
+            term=self.rng.random() < 0.15,
+            child=self.kind.child,
+        )
+
+    def _begun(self) -> bool:
+        return (self.place / "runs" / _RUN / "run.json").exists()
+
+    def _last(self, ran: Any, allowed: tuple[int, ...] = (0,)) -> None:
+        if ran.wrong or ran.code not in allowed:
+            self._fail(f"{' '.join(ran.command[:2])}: exit {ran.code} {ran.wrong}: {ran.err[-300:]}")
+
+    def _fail(self, what: str) -> None:
+        signs = ", ".join(str(session.kill) for session in self.sessions if session.kill)
+        self.failures.append(f"{self.kind.name}, killed {signs or 'never'}: {what}")
+
+
+_BASES: Final = threading.Lock()
+
+
+def _timeless(episode: dict[str, Any]) -> Any:
+    # What was recorded before a kill is played after it.
+    left_out = {"started_at", "elapsed_s", "attempt", "elapsed_ms", "asked_at", "answered_at", "origin"}
+
+    def strip(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: strip(one) for key, one in value.items() if key not in left_out}
+        return [strip(one) for one in value] if isinstance(value, list) else value
+
+    stripped: dict[str, Any] = strip(episode)
+    stripped["events"] = sorted(stripped["events"], key=lambda event: json.dumps(event, sort_keys=True))
+    return stripped
+
+
+def _undated(exchange: Any) -> Any:
+    return {key: value for key, value in exchange.items() if key != "recorded_at"} if isinstance(exchange, dict) else exchange
+
+
+def _difference(mine: Any, theirs: Any, place: str = "") -> str:
+    """The first place where two values differ, and both sides of it."""
+    pairs: list[tuple[Any, Any, Any]] = []
+    if isinstance(mine, dict) and isinstance(theirs, dict):
+        pairs = [(name, mine.get(name), theirs.get(name)) for name in sorted(mine.keys() | theirs.keys())]
+    elif isinstance(mine, list) and isinstance(theirs, list) and len(mine) == len(theirs):
+        pairs = [(number, *both) for number, both in enumerate(zip(mine, theirs, strict=True))]
+    for name, one, other in pairs:
+        if one != other:
+            return _difference(one, other, f"{place}/{name}")
+    return f"{place}: {str(mine)[:150]} | {str(theirs)[:150]}"
+
+
+def _play(count: int, rng: random.Random, scratch: Path) -> Outcome:
+    world = World(scratch)
+    seeds = [(_KINDS[number % len(_KINDS)], rng.random()) for number in range(4 * count + len(_KINDS))]
+    kills: Counter[str] = Counter()
+    failures: list[str] = []
+    lock = threading.Lock()
+    numbers = iter(enumerate(seeds))
+
+    def work() -> None:
+        while True:
+            with lock:
+                left = count - kills.total()
+                number, (kind, seed) = next(numbers, (0, (None, 0.0)))
+            if left <= 0 or kind is None:
+                return
+            story = Story(world, kind, scratch / f"{number} {kind.name}", random.Random(seed))
+            story.play(min(left, _KILLS_A_STORY, 2 if kind.child else 9))
+            found = story.check()
+            with lock:
+                kills[kind.name] += story.kills
+                failures.extend(found)
+            if not found:
+                shutil.rmtree(story.place, ignore_errors=True)
+
+    with ThreadPoolExecutor(2) as pool:
+        for done in [pool.submit(work) for _ in range(2)]:
+            done.result()
+    of = Counter(line.partition(": ")[2].partition(":")[0].split(" ")[0] for line in failures)
+    figures = {"lost": str(of["lost"]), "repeated": str(of["repeated"]), "metric differences": str(of["metrics"])}
+    return Outcome(kills.total(), failures, figures | {f"of {name}": str(number) for name, number in kills.items()})
+
+
+PARTS: tuple[Part, ...] = (Part("kills", "commands killed at random moments, then gone on with", "kills", full=220, short=12, play=_play),)
