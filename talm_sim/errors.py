@@ -38,6 +38,8 @@ class ToolError(Exception):
 class PrerequisiteError(Exception):
     """The user must mend something. The message is one line that names the place and the mend; the command exits with 2."""
 
+    def __str__(self) -> str:
+        return " ".join(super().__str__().splitlines())  # it may quote a file
 
 class RefusedError(PrerequisiteError):
     """A model's server turned requests away before it had answered any: a wrong key, name or address, which no further request mends."""

@@ -104,7 +104,9 @@ class Choice(Record):
 
 def _target_type(value: Any) -> str | None:
     kind = value.get("type") if isinstance(value, dict) else getattr(value, "type", None)
-    return kind if kind in {"facts", "choice"} else "other" if isinstance(kind, str) else None
+    if not isinstance(kind, str):
+        return None
+    return kind if kind in {"facts", "choice"} else "other"
 
 
 Target = Annotated[
@@ -142,6 +144,15 @@ class Turn(Record):
     """Chat messages, each with `role` and `content`."""
     gold_calls: tuple[GoldCall, ...] = ()
 
+    @field_validator("messages")
+    @classmethod
+    def _of_somebody(cls, value: tuple[dict[str, str], ...]) -> tuple[dict[str, str], ...]:
+        for number, message in enumerate(value):
+            for key in ("role", "content"):
+                if key not in message:
+                    raise ValueError(f"message {number} has no `{key}`")
+        return value
+
 
 class Source(Record):
     """Where a scenario comes from."""
@@ -173,6 +184,13 @@ class Scenario(Record):
     """Perturbations that belong to the scenario, written as on the command line, e.g. `mask:tool=airport_info`."""
     language: str = "en"
     source: Source = Source()
+
+    @field_validator("id")
+    @classmethod
+    def _names_it(cls, value: str) -> str:
+        if not value.strip():
+            raise ValueError("must not be empty")
+        return value
 
     @property
     def query(self) -> str:

@@ -1,13 +1,18 @@
 from __future__ import annotations
 
+import copy
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.scenarios.load import load_scenarios, select
+from talm_sim.scenarios.load import load_scenarios, packaged_data, select
+from talm_sim.scenarios.missing import what_the_user_knows
 from talm_sim.types import Scenario
 
 
@@ -58,12 +63,23 @@ def test_line_separators_inside_a_string_do_not_break_a_line(tmp_path: Path) -> 
         ("[]", r"mine\.jsonl:3: is no JSON object"),
         (json.dumps({"id": "b", "group": "perfect"}), r"mine\.jsonl:3: turns: is missing"),
         (_line("b", colour="red"), r"mine\.jsonl:3: colour: there is no such name"),
+        (_line("b", target={"type": []}), r"mine\.jsonl:3: target: needs a `type`"),
         (_line("b", target={"value": "x"}), r"mine\.jsonl:3: target: needs a `type`"),
         (
             _line("b", target={"type": "facts"}),
             r"mine\.jsonl:3: target\.facts\.required: is missing; mend this field: see talm-sim scenarios show --format",
         ),
         (_line("a"), r"mine\.jsonl:3: id 'a' was used on line 1 already"),
+        (_line(""), r"mine\.jsonl:3: id: must not be empty; mend this field"),
+        (_line(" \n"), r"mine\.jsonl:3: id: must not be empty; mend this field"),
+        (
+            _line("b", turns=[{"messages": [{"role": "user"}]}]),
+            r"mine\.jsonl:3: turns\.0\.messages: message 0 has no `content`; mend this field",
+        ),
+        (
+            _line("b", turns=[{"messages": [{"role": "user", "content": "a"}, {"content": "b"}]}]),
+            r"mine\.jsonl:3: turns\.0\.messages: message 1 has no `role`; mend this field",
+        ),
     ],
 )
 def test_a_broken_line_is_named_even_in_another_group(tmp_path: Path, line: str, message: str) -> None:
@@ -117,3 +133,41 @@ def test_a_group_that_is_not_packaged_is_said_without_a_path() -> None:
         PrerequisiteError, match=r"^the packaged scenarios of task when2call hold no scenario of group direct; choose another --split"
     ):
         load_scenarios(("direct",), task="when2call")
+
+
+ANY_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.sampled_from(["", "user", "facts", "choice", "argument", "mask"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text() | st.sampled_from(["role", "type", "name"]), inner, max_size=3),
+    max_leaves=8,
+)
+VALID: dict[str, Any] = json.loads((packaged_data() / "underspecified.jsonl").read_text(encoding="utf-8").partition("\n")[0])
+
+
+def _places(value: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Ways to every value within a JSON value."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, one in inner:
+        yield (*above, key)
+        yield from _places(one, (*above, key))
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(place=st.sampled_from(sorted(_places(VALID), key=str)), value=ANY_JSON, how=st.sampled_from(["put", "drop", "add"]))
+def test_whatever_stands_in_a_line_it_is_read_or_named(tmp_path: Path, place: tuple[Any, ...], value: Any, how: str) -> None:
+    line = copy.deepcopy(VALID)
+    holder: Any = line
+    for key in place[:-1]:
+        holder = holder[key]
+    if how == "put" or isinstance(holder, list):
+        holder[place[-1]] = value
+    elif how == "drop":
+        del holder[place[-1]]
+    else:
+        holder[str(value)[:40]] = value
+    try:
+        (scenario,) = load_scenarios([line.get("group") if isinstance(line.get("group"), str) else "x"], _file(tmp_path, json.dumps(line)))
+    except PrerequisiteError as err:
+        assert len(str(err).splitlines()) == 1 and "mine.jsonl" in str(err), str(err)
+        return
+    assert (scenario.query, scenario.base, scenario.gold_calls, what_the_user_knows(scenario)) is not None
+    assert Scenario.model_validate_json(scenario.model_dump_json()).id == scenario.id
