@@ -37,8 +37,8 @@ test-browser: ## Look at the report page in a real browser (the browser comes wi
 bench: setup ## Measure what the machinery costs an episode
 	@$(BIN)/python benchmarks/overhead.py
 
-campaign: setup ## Attack the program: kills, damages, hostile servers, secrets ... (make campaign ARGS='kills --short')
-	@$(BIN)/python -m campaign $(ARGS)
+campaign: ## Attack the program: kills, damage, hostile servers, secrets (make campaign ARGS='kills --short')
+	@sh scripts/campaign.sh $(ARGS)
 
 build: setup ## Build the wheel into dist/
 	@$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
