@@ -57,7 +57,9 @@ class Kind:
 
 _KINDS: Final = (
     Kind("run", ("--model", "sim/asker", "--tools", "replay", *_DAMAGED)),
-    Kind("record tools", ("--model", "sim/asker", "--tools", "record", "--cassettes", "tapes", *_DAMAGED), tapes="tapes/tools"),
+    Kind(
+        "record tools", ("--model", "sim/asker", "--tools", "record", "--cassettes", "tapes", *_DAMAGED, "--limit", "40"), tapes="tapes/tools"
+    ),
     Kind("model", ("--model", _MODEL, "--models", "live", "--tools", "replay", *_DAMAGED)),
     Kind(
         "record model",
@@ -98,7 +100,7 @@ _KINDS: Final = (
         typed=True,
         sounds="saved: ",
     ),
-    Kind("tool service", ("--model", "sim/asker", "--tools", "live", *_DAMAGED), child=True),
+    Kind("tool service", ("--model", "sim/asker", "--tools", "live", *_DAMAGED, "--limit", "40"), child=True),
 )
 
 
@@ -317,7 +319,7 @@ class Story:
 
     def _kill(self) -> Kill:
         late = self.rng.random() < 0.75
-        most = 6 if self.kind.sounds != "episode_finished" else 60
+        most = 6 if self.kind.sounds != "episode_finished" else 38
         return Kill(
             sounds=self.kind.sounds,
             after=self.rng.randrange(most) if late else None,

@@ -137,7 +137,8 @@ def _strike(process: subprocess.Popen[bytes], kill: Kill, session: Session) -> N
         process.send_signal(sign)
         return
     with suppress(OSError):
-        for pid in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split():
+        threads = Path(f"/proc/{process.pid}/task").glob("*/children")
+        for pid in " ".join(thread.read_text() for thread in threads).split():
             if b"tools_env.service" in Path(f"/proc/{pid}/cmdline").read_bytes():
                 session.killed = True
                 os.kill(int(pid), sign)

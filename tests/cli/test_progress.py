@@ -18,6 +18,7 @@ from talm_sim.runs.events import (
     RunEvent,
     RunFinished,
     RunStarted,
+    ToolsRestarted,
 )
 from talm_sim.types import Termination
 
@@ -185,3 +186,15 @@ def test_plain_says_nothing_between_a_question_and_its_answer() -> None:
             display(EpisodeFinished("a", "perfect", Termination.ANSWERED, "", 0.25, 3, 3))
             assert text_of(screen) == before
         assert "[3/3] 100 %" in text_of(screen).removeprefix(before)
+
+
+@pytest.mark.parametrize("name", ["plain", "full", "json", "none"])
+def test_tools_that_died_are_told_whatever_is_shown(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    screen = console()
+    with open_display(name, screen) as display:
+        display(started())
+        display(ToolsRestarted("killed by SIGKILL"))
+    line = "the tool service died (killed by SIGKILL): started again, once for this command; calls in flight are sent again"
+    assert line in text_of(screen).splitlines()
+    out = capsys.readouterr().out.splitlines()
+    assert [json.loads(one) for one in out[1:]] == ([{"event": "tools_restarted", "reason": "killed by SIGKILL"}] if name == "json" else [])
