@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import os
 import shlex
 import sys
@@ -19,7 +18,7 @@ from rich.text import Text
 
 from talm_sim.cli.console import print_page
 from talm_sim.cli.lazy import completed
-from talm_sim.cli.text import clean
+from talm_sim.cli.text import as_json, clean, spreadsheet_cell
 from talm_sim.errors import PrerequisiteError
 
 __all__ = [
@@ -88,22 +87,22 @@ def short_name(path: Path) -> str:
     from talm_sim.runs.manifest import beginning, run_names
 
     if path.parent != Path(os.environ.get("TALM_SIM_RUN_DIR", "runs")):
-        return str(path)
-    return beginning(path.name, run_names(path.parent))
+        return clean(str(path))
+    return clean(beginning(path.name, run_names(path.parent)))
 
 
 def print_json(value: Any) -> None:
     """Print a value as indented JSON on standard output."""
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+    click.echo(as_json(value, indent=2))
 
 
 def print_csv(records: Sequence[Mapping[str, Any]]) -> None:
     """Print records as comma-separated values; the columns are those of the first one and what others add."""
     columns = list(dict.fromkeys(key for record in records for key in record))
     text = io.StringIO()
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(records)
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(map(spreadsheet_cell, columns))
+    writer.writerows([spreadsheet_cell(record.get(column, "")) for column in columns] for record in records)
     click.echo(text.getvalue(), nl=False)
 
 
