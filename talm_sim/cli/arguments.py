@@ -119,7 +119,7 @@ def print_list(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], *,
         return
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for number, head in enumerate(columns.values(), start=1):
-        table.add_column(head, overflow="fold", no_wrap=number == 1, ratio=1 if number == len(columns) else None)
+        table.add_column(Text(clean(head)), overflow="fold", no_wrap=number == 1, ratio=1 if number == len(columns) else None)
     for row in rows:
         table.add_row(*(Text(clean(str(row[key]))) for key in columns))
     print_page(table)
