@@ -41,6 +41,7 @@ class PrerequisiteError(Exception):
     def __str__(self) -> str:
         return " ".join(super().__str__().splitlines())  # it may quote a file
 
+
 class RefusedError(PrerequisiteError):
     """A model's server turned requests away before it had answered any: a wrong key, name or address, which no further request mends."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import os
 import shlex
 import sys
@@ -19,7 +18,7 @@ from rich.text import Text
 
 from talm_sim.cli.console import print_page
 from talm_sim.cli.lazy import completed
-from talm_sim.cli.text import clean
+from talm_sim.cli.text import as_json, clean, spreadsheet_cell
 from talm_sim.credentials import Hider, credentials_in_environment
 from talm_sim.errors import PrerequisiteError
 
@@ -90,8 +89,8 @@ def short_name(path: Path) -> str:
     from talm_sim.runs.manifest import beginning, run_names
 
     if path.parent != Path(os.environ.get("TALM_SIM_RUN_DIR", "runs")):
-        return str(path)
-    return beginning(path.name, run_names(path.parent))
+        return clean(str(path))
+    return clean(beginning(path.name, run_names(path.parent)))
 
 
 def tell_unclosed(path: Path, *, imported: bool = False) -> None:
@@ -103,16 +102,16 @@ def tell_unclosed(path: Path, *, imported: bool = False) -> None:
 
 def print_json(value: Any) -> None:
     """Print a value as indented JSON on standard output."""
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+    click.echo(as_json(value, indent=2))
 
 
 def print_csv(records: Sequence[Mapping[str, Any]]) -> None:
     """Print records as comma-separated values; the columns are those of the first one and what others add."""
     columns = list(dict.fromkeys(key for record in records for key in record))
     text = io.StringIO()
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(records)
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(map(spreadsheet_cell, columns))
+    writer.writerows([spreadsheet_cell(record.get(column, "")) for column in columns] for record in records)
     click.echo(text.getvalue(), nl=False)
 
 
@@ -129,7 +128,7 @@ def print_list(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], *,
         return
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for number, head in enumerate(columns.values(), start=1):
-        table.add_column(head, overflow="fold", no_wrap=number == 1, ratio=1 if number == len(columns) else None)
+        table.add_column(Text(clean(head)), overflow="fold", no_wrap=number == 1, ratio=1 if number == len(columns) else None)
     for row in rows:
         table.add_row(*(Text(clean(str(row[key]))) for key in columns))
     print_page(table)

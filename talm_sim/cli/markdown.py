@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from talm_sim.cli.details import AXES
@@ -13,6 +14,10 @@ from talm_sim.types.figures import shown_whole
 from talm_sim.types.measures import columns
 
 __all__ = ["markdown"]
+
+_MARKS = re.compile(r"[\\|`\[\]*]")
+_LINK = re.compile(r"(?i)(https?|ftp|www)([:.])")
+"""What becomes a link though nothing marks it as one."""
 
 
 def markdown(blocks: Sequence[Block], *, explained: bool = False) -> str:
@@ -89,5 +94,5 @@ def _grid(heads: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -
 
 
 def _cell(text: str) -> str:
-    """Text that cannot break a table or a list."""
-    return flat(text).replace("\\", "\\\\").replace("|", "\\|")
+    """Text that cannot break a table or a list, nor be more than text: no HTML, no link, no picture."""
+    return _LINK.sub(r"\1\\\2", _MARKS.sub(r"\\\g<0>", flat(text)).replace("&", "&amp;").replace("<", "&lt;"))

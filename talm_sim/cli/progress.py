@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -16,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.text import Text
 
 from talm_sim.cli.tally import Tally
-from talm_sim.cli.text import clean, count, one_line
+from talm_sim.cli.text import as_json, clean, count, one_line
 from talm_sim.runs.events import (
     EpisodeFinished,
     EpisodeWaiting,
@@ -172,7 +171,7 @@ class JsonDisplay(Display):
     @staticmethod
     def write(document: dict[str, Any]) -> None:
         """Write one object and let it be seen at once."""
-        sys.stdout.write(json.dumps(document, ensure_ascii=False) + "\n")
+        sys.stdout.write(as_json(document) + "\n")
         sys.stdout.flush()
 
 

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-__all__ = ["clean", "clip", "count", "flat", "one_line"]
+__all__ = ["as_json", "clean", "clip", "count", "flat", "one_line", "spreadsheet_cell"]
 
 _ESCAPES = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # control sequences: colours, cursor moves
@@ -17,10 +17,13 @@ _LINE_ENDS = re.compile(r"\r\n?|[\x85\u2028\u2029]")
 _CONTROLS = re.compile(
     "["
     "\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 without tab and line feed, DEL, C1
-    "\u200e\u200f\u202a-\u202e\u2066-\u2069"  # marks that turn the writing direction around
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u206f"  # marks that turn the writing direction around
     "\ud800-\udfff"
     "]"
 )
+_NOT_IN_JSON = re.compile(f"[\u2028\u2029{_CONTROLS.pattern[1:]}")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_FORMULA = ("=", "+", "-", "@", "\t", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001 # where those are typed, a spreadsheet reads them as the others
 
 
 def clean(text: str) -> str:
@@ -40,6 +43,28 @@ def flat(text: str) -> str:
 def one_line(value: Any, width: int = 200) -> str:
     """Return a value (text as it is, all else as JSON) on one clean line of at most `width` characters."""
     return clip(flat(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)), width)
+
+
+def as_json(value: Any, indent: int | None = None) -> str:
+    r"""Return a value as JSON that is safe to print, in the letters of its script; without `indent` one line, whatever counts as a line's end.
+
+    >>> as_json({"né": "a\u2028b\x9b"})
+    '{"né": "a\\u2028b\\u009b"}'
+    """
+    text = json.dumps(value, indent=indent, ensure_ascii=False, default=str)
+    return _NOT_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def spreadsheet_cell(value: Any) -> Any:
+    """Return a value as a cell of a table that a spreadsheet opens: text is clean, and no formula; numbers stay what they are.
+
+    >>> spreadsheet_cell("=1+1"), spreadsheet_cell("-1.5"), spreadsheet_cell(-1.5)
+    ("'=1+1", '-1.5', -1.5)
+    """
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    text = clean(str(value))
+    return f"'{text}" if text.startswith(_FORMULA) and not _NUMBER.fullmatch(text) else text
 
 
 def clip(text: str, width: int) -> str:

@@ -80,3 +80,11 @@ def test_no_text_breaks_out_of_its_cell(text: str) -> None:
     cells = [re.sub(r"\\\\|\\\|", "", line).count("|") for line in lines[:3]]
     assert cells == [5, 5, 5] and lines[3] == "" and len(lines) == 5
     assert not set("\x1b\x00\u202e") & set("".join(lines))
+
+
+def test_foreign_text_is_no_html_no_link_and_no_picture() -> None:
+    evil = "<img src=x onerror=alert(1)> ![p](https://evil.invalid/p.png) [l](http://evil.invalid) www.evil.invalid `a|b` *x* &lt;"
+    (line,) = [line for line in markdown([Block("t", [agents()], [evil])]).splitlines() if line.startswith("- ")]
+    assert "<" not in line and "&lt;img" in line and "&amp;lt;" in line
+    assert not re.search(r"(?<!\\)[\[\]`*|]", line)
+    assert "://" not in line.replace("\\://", "") and "www." not in line

@@ -8,12 +8,16 @@ import json
 import re
 import shlex
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from talm_sim.config import RunConfig
 from talm_sim.runs.api import run
+from talm_sim.runs.database import connect_owner
+from talm_sim.runs.store import write_verdict
+from talm_sim.types import Verdict
 
 Talm = Callable[..., tuple[int, str, str]]
 
@@ -244,3 +248,13 @@ def test_the_command_that_is_suggested_can_be_pasted(talm: Talm, tmp_path: Path)
     assert code == 0
     shown = next(line for line in err.splitlines() if line.startswith("one episode:"))
     assert shlex.split(shown)[-1].endswith("c:a;touch $(x)")
+
+
+def test_the_name_of_a_judge_steers_no_terminal(stored: Path, talm: Talm) -> None:
+    name = "ev\x1b]52;c;eA==\x07il\x9b2J"
+    with closing(connect_owner(stored)) as conn:
+        write_verdict(conn, Verdict(episode_id="perfect-0", judge=name, value=True))
+        conn.execute("UPDATE meta SET value = ? WHERE key = 'judges'", [json.dumps([(name, "")])])
+    code, out, _ = talm("show", "a-run")
+    assert (code, "evil2J" in out) == (0, True)
+    assert not set("\x1b\x9b\x07") & set(out)

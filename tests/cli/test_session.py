@@ -73,6 +73,8 @@ def test_a_person_who_is_not_there_then_answers_then_the_run_goes_on(tmp_path: P
     listed = " ".join(talm_sim(tmp_path, "answer", "--list").stdout.split())
     for question in questions:
         assert f"The user asked: {question['query']} You know: {question['knows']} It asks you: {question['question']}" in listed
+    reverse = json.loads(talm_sim(tmp_path, "answer", "--list", "--json", "--reverse").stdout)
+    assert reverse == questions[::-1]
     hidden = talm_sim(tmp_path, "answer", "--list", "--blind").stdout
     assert "You know" not in hidden
     assert questions[0]["query"][:60] in hidden

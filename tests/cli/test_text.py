@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from talm_sim.cli.text import clean, clip, count, one_line
+from talm_sim.cli.text import as_json, clean, clip, count, one_line, spreadsheet_cell
 
 
 @pytest.mark.parametrize(
@@ -52,3 +53,40 @@ def test_one_line_folds_and_clips() -> None:
 
 def test_count() -> None:
     assert [count(number, "episode") for number in (0, 1, 1200)] == ["0 episodes", "1 episode", "1,200 episodes"]
+
+
+@given(st.recursive(st.text() | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=5))
+def test_json_is_one_line_that_steers_nothing_and_reads_back(value: object) -> None:
+    text = as_json(value)
+    assert len(text.splitlines()) == 1 and clean(text) == text
+    assert json.loads(text) == value == json.loads(as_json(value, indent=2))
+
+
+def test_json_keeps_the_letters_of_all_scripts() -> None:
+    assert as_json("naïve 北京 🙂 עברית") == '"naïve 北京 🙂 עברית"'
+    assert as_json("a\u2028\x85\u202e\x9b\ud800") == '"a\\u2028\\u0085\\u202e\\u009b\\ud800"'
+
+
+@pytest.mark.parametrize(
+    ("value", "cell"),
+    [
+        ("=1+1", "'=1+1"),
+        ("+A1", "'+A1"),
+        ("-A1", "'-A1"),
+        ("@SUM(A1)", "'@SUM(A1)"),
+        ("\t=1", "'\t=1"),
+        ("\r=1", "'\n=1"),
+        ("\x00=1", "'=1"),
+        ("＝1", "'＝1"),  # noqa: RUF001
+        ("-5", "-5"),
+        ("+.5e-3", "+.5e-3"),
+        (-5, -5),
+        (-0.25, -0.25),
+        (None, None),
+        (True, True),
+        ("a\rb\x1b[31m\u202ec", "a\nbc"),
+        (["=1"], "['=1']"),
+    ],
+)
+def test_a_cell_of_a_spreadsheet_is_no_formula(value: object, cell: object) -> None:
+    assert spreadsheet_cell(value) == cell
