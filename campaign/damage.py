@@ -10,7 +10,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from campaign.base import ROOT, Outcome, Part, Ran, start, talm
 from campaign.worker import Worker, working
@@ -21,8 +21,9 @@ __all__ = ["PARTS"]
 
 _PAGE: Final = 4096
 _THROUGH_THE_PROGRAM: Final = 40
-"""Every so many cases one goes through the real program, from a shell's side."""
+"""Every so many cases one goes through the real program."""
 _SHORT_RUN: Final = ("run", "--split", "perfect,underspecified", "--limit", "12", "--model", "sim/oracle", "--tools", "replay", "-q")
+_TWICE: Final = ("--limit", "6", "--epochs", "3")
 Damage = Callable[[bytearray, random.Random], str]
 
 
@@ -138,9 +139,9 @@ def _of_a_file(name: str) -> Callable[[int, random.Random, Path], Outcome]:
 def _killed(scratch: Path, number: int, rng: random.Random) -> Path:
     """A run that was killed while its log held some of it."""
     name = f"killed-{number}"
-    child = start([*_SHORT_RUN, "--run-dir", "runs", "--run-id", name, "--epochs", "4"], scratch)
+    child = start([*_SHORT_RUN, "--run-dir", "runs", "--run-id", name, *_TWICE], scratch)
     log = scratch / "runs" / name / "run.db-wal"
-    least, deadline = rng.randrange(60_000, 400_000), time.monotonic() + 60
+    least, deadline = rng.randrange(30_000, 150_000), time.monotonic() + 60
     while child.poll() is None and time.monotonic() < deadline and not (log.exists() and log.stat().st_size > least):
         time.sleep(0.002)
     child.kill()
@@ -150,7 +151,7 @@ def _killed(scratch: Path, number: int, rng: random.Random) -> Path:
 
 
 def _play_log(count: int, rng: random.Random, scratch: Path) -> Outcome:
-    whole = talm(*_SHORT_RUN, "--run-dir", "whole", "--run-id", "whole", "--epochs", "4", scratch=scratch, seconds=120)
+    whole = talm(*_SHORT_RUN, "--run-dir", "whole", "--run-id", "whole", *_TWICE, scratch=scratch, seconds=120)
     tally, said = _Tally(), 0
     with working(scratch) as worker:
         full = json.loads(worker.talm("report", scratch / "whole/whole", "--json").out)
@@ -194,10 +195,11 @@ def _play_cassettes(count: int, rng: random.Random, scratch: Path) -> Outcome:
         for base in (zips, loose):
             worker.talm(*words, scratch / f"of-{base.name}", "--cassettes", base)
             expected[base] = worker.talm("report", scratch / f"of-{base.name}" / "r", "--json").out
-        used = [scenario.id for scenario in load_run(scratch / "of-zips" / "r").scenarios()]
+        used = {scenario.id for scenario in load_run(scratch / "of-zips" / "r").scenarios()}
         for base in (zips, loose):
             for _, case, run in _cases(count // 2, base, scratch, worker):
-                files = [file for file in sorted(case.rglob("*")) if file.suffix == ".zip" or file.name.startswith(tuple(used))]
+                files = [file for file in sorted(case.rglob("*.*")) if file.suffix == ".zip" or used & {file.stem, file.parent.name}]
+                files = [file for file in files if file.is_file()]
                 file = rng.choice(files)
                 how = _damaged_archive(file, rng) if file.suffix == ".zip" else _damaged(file, rng)
                 ran = run(*words, case / "runs", "--cassettes", case)
@@ -207,7 +209,7 @@ def _play_cassettes(count: int, rng: random.Random, scratch: Path) -> Outcome:
     return tally.outcome()
 
 
-_ODD: Final = (None, [], {}, "", -1, 0.5, True, "\u0000", "x" * 5000, [[[[]]]], 10**30)
+_ODD: Final[tuple[Any, ...]] = (None, [], {}, "", -1, 0.5, True, "\u0000", "x" * 5000, [[[[]]]], 10**30)
 
 
 def _damaged_document(line: str, rng: random.Random) -> tuple[str, str]:

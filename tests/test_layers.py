@@ -18,7 +18,7 @@ PACKAGE = Path(talm_sim.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 LAYERS = (
     ("credentials", "errors", "types", "digests", "schemas"),
-    ("plugins", "toml_files"),
+    ("plugins", "toml_files", "processes"),
     ("published",),
     ("config",),
     ("models",),

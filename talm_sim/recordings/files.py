@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from talm_sim.errors import PrerequisiteError
+from talm_sim.processes import own_name, sweep
 
 __all__ = ["LARGEST_FILE", "exclusively", "read_text", "write_atomically"]
 
@@ -41,9 +42,11 @@ def write_atomically(path: Path, data: bytes) -> None:
     Raises:
         PrerequisiteError: It cannot be written.
     """
-    temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")
+    # Not of the file's own name: with what is added, that could be longer than a name may be.
+    temporary = path.with_name(own_name("", ".tmp"))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        _sweep_once(path.parent)
         try:
             with temporary.open("xb") as file:
                 file.write(data)
@@ -54,6 +57,11 @@ def write_atomically(path: Path, data: bytes) -> None:
             temporary.unlink(missing_ok=True)
     except OSError as err:
         raise PrerequisiteError(f"{path}: cannot be written ({err.strerror or err}); mend that, or choose another directory.") from None
+
+
+@cache
+def _sweep_once(folder: Path) -> None:
+    sweep(folder)
 
 
 @contextlib.contextmanager

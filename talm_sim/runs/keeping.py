@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import secrets
 import shutil
 import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from talm_sim.errors import PrerequisiteError
+from talm_sim.processes import own_name, sweep
 from talm_sim.runs import sealing
 from talm_sim.runs.database import connect_writer
 from talm_sim.runs.load import StoredRun
@@ -47,8 +47,9 @@ def delete_run(path: Path) -> None:
     """
     for one in (every := [*controls_of(path), path]):
         _check_free(one)
+    sweep(path.parent)
     for one in every:
-        grave = one.parent / f".{one.name}.{secrets.token_hex(4)}"  # hidden at once: a kill leaves no half run in sight
+        grave = one.parent / own_name(one.name)  # hidden at once: a kill leaves no half run in sight
         with _telling(one):
             os.rename(one, grave)
             shutil.rmtree(grave)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import secrets
-import socket
 import sqlite3
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
+from talm_sim import processes
 from talm_sim.errors import PrerequisiteError
 
 __all__ = ["Lease", "Owner", "acquire", "owner_of"]
@@ -32,9 +31,9 @@ class Owner:
     @property
     def alive(self) -> bool:
         """Whether the process still runs; where it cannot be looked at, whether it was heard of lately."""
-        host, boot = _here()
+        host, boot = processes.here()
         if sys.platform != "win32" and self.host == host and self.process.startswith(boot):
-            return _process(self.pid) == self.process
+            return processes.mark_of(self.pid) == self.process
         # One far ahead is no better than one long ago: nobody's clock is so wrong that it should keep a run from everybody.
         return abs(time.time() - self.heartbeat) < STALE_SECONDS
 
@@ -89,8 +88,8 @@ def acquire(conn: sqlite3.Connection, run_id: str, within: Callable[[], None] = 
                 f"run '{run_id}' is being run by process {owner.pid} on {owner.host}; wait for it or stop it, then try again."
             )
         lease = Lease(token=secrets.token_hex(8), run_id=run_id)
-        pid, (host, boot) = os.getpid(), _here()
-        process = _process(pid) if sys.platform != "win32" else boot
+        pid, (host, boot) = os.getpid(), processes.here()
+        process = processes.mark_of(pid) if sys.platform != "win32" else boot
         conn.execute(
             "INSERT OR REPLACE INTO lease (one, token, pid, host, process, heartbeat) VALUES (1, ?, ?, ?, ?, ?)",
             (lease.token, pid, host, process, time.time()),
@@ -101,28 +100,3 @@ def acquire(conn: sqlite3.Connection, run_id: str, within: Callable[[], None] = 
         conn.execute("ROLLBACK")
         raise
     return lease
-
-
-def _here() -> tuple[str, str]:
-    """This machine's name, and a mark that differs after a reboot and in another container of the same name."""
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-        return socket.gethostname(), f"{boot}/{os.readlink('/proc/self/ns/pid')}/"
-    except OSError:
-        return socket.gethostname(), "/"
-
-
-def _process(pid: int) -> str:
-    """The mark of a living process, which a later process of the same number does not share; empty for a dead one."""
-    try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
-        return ""
-    except OSError:
-        pass  # alive, another user's
-    _, boot = _here()
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-    except OSError:
-        return boot
-    return "" if fields[0] == "Z" else f"{boot}{fields[19]}"

@@ -7,7 +7,6 @@ import json
 import os
 import platform
 import re
-import secrets
 import shutil
 import sqlite3
 import time
@@ -22,6 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from talm_sim.config import RunConfig, fault_of
 from talm_sim.digests import digest
 from talm_sim.errors import PrerequisiteError, did_you_mean, full_name
+from talm_sim.processes import own_name, sweep
 from talm_sim.runs.database import DATABASE, check_regular, create_database, fold, pack
 from talm_sim.runs.rows import put
 from talm_sim.runs.sealing import Stamp, seal, stamp_of
@@ -324,7 +324,8 @@ def _installed(
     """Write a run beside its place and rename it into it, so that a kill leaves a whole run or a hidden leftover, never half a run."""
     if target.exists():
         raise PrerequisiteError(f"{target}: a run of this name exists; continue it with `talm-sim resume {target}` or choose another --run-id.")
-    draft = target.parent / f".{target.name}.{secrets.token_hex(4)}"
+    sweep(target.parent)
+    draft = target.parent / own_name(target.name)
     try:
         draft.mkdir(parents=True)
         _write(draft, manifest, scenarios, tools, fill)

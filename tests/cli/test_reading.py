@@ -8,16 +8,15 @@ import json
 import re
 import shlex
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from talm_sim.config import RunConfig
 from talm_sim.runs.api import run
-from talm_sim.runs.database import connect_owner
 from talm_sim.runs.store import write_verdict
 from talm_sim.types import Verdict
+from tests.runs.crafting import changed
 
 Talm = Callable[..., tuple[int, str, str]]
 
@@ -252,7 +251,7 @@ def test_the_command_that_is_suggested_can_be_pasted(talm: Talm, tmp_path: Path)
 
 def test_the_name_of_a_judge_steers_no_terminal(stored: Path, talm: Talm) -> None:
     name = "ev\x1b]52;c;eA==\x07il\x9b2J"
-    with closing(connect_owner(stored)) as conn:
+    with changed(stored) as conn:
         write_verdict(conn, Verdict(episode_id="perfect-0", judge=name, value=True))
         conn.execute("UPDATE meta SET value = ? WHERE key = 'judges'", [json.dumps([(name, "")])])
     code, out, _ = talm("show", "a-run")

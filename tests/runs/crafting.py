@@ -94,11 +94,17 @@ HOSTILE: dict[str, tuple[Callable[[Path], None], str]] = {
     "table": (sql("CREATE TABLE t (x)"), r"table 't'"),
     "column": (sql("ALTER TABLE episodes ADD COLUMN x"), r"table 'episodes'"),
     "hidden view": (
-        sql("PRAGMA writable_schema=1", f"INSERT INTO sqlite_schema VALUES ('view', 'sqlite_v', 'sqlite_v', 0, 'CREATE VIEW sqlite_v AS {ENDLESS}')"),
+        sql(
+            "PRAGMA writable_schema=1",
+            f"INSERT INTO sqlite_schema VALUES ('view', 'sqlite_v', 'sqlite_v', 0, 'CREATE VIEW sqlite_v AS {ENDLESS}')",
+        ),
         r"run\.db",
     ),
     "unknown scenario": (sql("UPDATE waiting SET scenario_id = 'x'"), r"waiting: 'towns-\S+' is no episode of the run"),
-    "unknown episode": (sql("UPDATE waiting SET episode_id = 'x' WHERE episode_id = (SELECT min(episode_id) FROM waiting)"), r"waiting: 'x' is no episode of the run"),
+    "unknown episode": (
+        sql("UPDATE waiting SET episode_id = 'x' WHERE episode_id = (SELECT min(episode_id) FROM waiting)"),
+        r"waiting: 'x' is no episode of the run",
+    ),
     "text attempt": (sql("UPDATE attempts SET attempt = 'x'"), r"a row of attempts holds what its column cannot"),
     "blob id": (sql("UPDATE attempts SET episode_id = x'00' WHERE episode_id = (SELECT min(episode_id) FROM attempts)"), "a row of attempts"),
     "state": (state(asks=7), r"waiting episode 'towns-\S+' is damaged: Value error|state"),

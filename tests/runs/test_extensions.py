@@ -16,6 +16,7 @@ from talm_sim.runs.api import judge, resume, run
 from talm_sim.runs.listing import list_runs
 from talm_sim.runs.load import StoredRun, load_run
 from talm_sim.runs.manifest import MANIFEST
+from tests.runs.crafting import changed
 from tests.runs.recorded_world import make_world
 
 PLUGIN = """
@@ -76,6 +77,7 @@ MAKE = """
 import json, sys
 from pathlib import Path
 from talm_sim import run
+from tests.runs.crafting import changed
 from tests.runs.recorded_world import make_world
 options = {**make_world(Path(sys.argv[1])), "limit": "1", "models": "live", "run_id": "made", **json.loads(sys.argv[2])}
 stored = run(**options, plugin=("brought_along",))
@@ -151,6 +153,8 @@ def test_a_plugin_that_a_run_directory_names_is_not_imported(tmp_path: Path, mon
     document = json.loads(manifest.read_text())
     document["config"]["plugin"] = ["crafted"]
     manifest.write_text(json.dumps(document))
+    with changed(stored.path):
+        pass  # whoever crafts a run can seal it
     again = resume(stored.path)
     judge(stored.path, judge=("reference",))
     assert run(again.config, run_id="another").summary()

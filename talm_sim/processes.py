@@ -1,0 +1,91 @@
+"""Which process something belongs to, whether that still lives, and what it left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+import shutil
+import socket
+import sys
+import time
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from talm_sim.digests import digest
+
+__all__ = ["here", "mark_of", "own_name", "sweep"]
+
+_YOUNG_SECONDS: Final = 86_400.0
+"""A leftover whose process cannot be told, as one of another machine, is left alone for so long."""
+_OWN_NAME: Final = re.compile(r"\..*\.(?P<pid>\d{1,10})-(?P<place>[0-9a-f]{8})-(?P<process>[0-9a-f]{8})\.[0-9a-f]{8}(\.tmp)?")
+
+
+def here() -> tuple[str, str]:
+    """This machine's name, and a mark that differs after a reboot and in another container of the same name."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        return socket.gethostname(), f"{boot}/{os.readlink('/proc/self/ns/pid')}/"
+    except OSError:
+        return socket.gethostname(), "/"
+
+
+def mark_of(pid: int) -> str:
+    """The mark of a living process, which a later process of the same number does not share; empty for a dead one."""
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return ""
+    except OSError:
+        pass  # alive, another user's
+    _, boot = here()
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return boot
+    return "" if fields[0] == "Z" else f"{boot}{fields[19]}"
+
+
+def own_name(of: str, end: str = "") -> str:
+    """A hidden name for what this process makes and, unless it is killed, takes away again; see `sweep`.
+
+    Args:
+        of: What it becomes.
+        end: What the name ends with.
+    """
+    return f".{of}.{_own(os.getpid())}.{secrets.token_hex(4)}{end}"
+
+
+def sweep(folder: Path) -> None:
+    """Remove what dead processes left in a folder under an `own_name`; what a living one has there stays, and so does what it cannot remove."""
+    with contextlib.suppress(OSError):
+        for entry in os.scandir(folder):
+            found = _OWN_NAME.fullmatch(entry.name)
+            if found is None:
+                continue
+            with contextlib.suppress(OSError):
+                if not _is_left(found, entry.stat(follow_symlinks=False).st_mtime):
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    shutil.rmtree(entry.path)
+                else:
+                    os.unlink(entry.path)
+
+
+def _is_left(found: re.Match[str], changed: float) -> bool:
+    if sys.platform == "win32" or found["place"] != _place():
+        return time.time() - changed > _YOUNG_SECONDS
+    mark = mark_of(int(found["pid"]))
+    return not mark or digest(mark, 8) != found["process"]
+
+
+@cache
+def _own(pid: int) -> str:
+    return f"{pid}-{_place()}-{digest(mark_of(pid) if sys.platform != 'win32' else '', 8)}"
+
+
+@cache
+def _place() -> str:
+    return digest(here(), 8)
