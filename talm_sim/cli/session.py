@@ -144,7 +144,7 @@ def _say_what_next(stored: StoredRun, failures: int, *, quiet: bool) -> bool:
     if failures:
         first = next(episode for episode in stored.episodes() if episode.termination.failed)
         again = f"\ntry them again with: talm-sim resume {path}" if stored.terminations.keys() & set(AGAIN) else ""
-        lines.append(f"{count(failures, 'episode')} failed, such as {first.id}: {one_line(first.error, 300)}{again}")
+        lines.append(f"{count(failures, 'episode')} failed, such as {clean(first.id)}: {one_line(first.error, 300)}{again}")
     waiting, finished = stored.open_questions, stored.finished
     if waiting:
         asked = () if finished else stored.pending(limit=1)
