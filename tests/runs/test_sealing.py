@@ -15,7 +15,7 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.runs import sealing
 from talm_sim.runs.batch import run_batch
 from talm_sim.runs.database import connect_reader
-from talm_sim.runs.desk import AnswerStatus, answer, withdraw
+from talm_sim.runs.desk import AnswerStatus, Desk, answer
 from talm_sim.runs.keeping import rename_run
 from talm_sim.runs.listing import list_runs
 from talm_sim.runs.load import load_run
@@ -128,14 +128,16 @@ async def test_damage_of_an_unsealed_run_is_found_too(tmp_path: Path) -> None:
 async def test_answers_keep_the_seal_and_make_one_after_a_kill(tmp_path: Path) -> None:
     run = await finished_run(tmp_path, 3, asks=2)
     for _ in range(2):
-        assert answer(run, "ask-000", "Paris", held=True) is AnswerStatus.SAVED
+        with closing(Desk(run)) as desk:
+            assert desk.answer("ask-000", "Paris", held=True) is AnswerStatus.SAVED
         key = next(question for question in load_run(run).answered())
         assert key == "ask-000"
         assert load_run(run).closed
         assert is_sealed(run)
         with closing(connect_reader(run)) as conn:
             filed = conn.execute("SELECT episode_id, attempt, interrupt_id FROM answers").fetchone()
-        assert withdraw(run, filed)
+        with closing(Desk(run)) as desk:
+            assert desk.withdraw(filed)
         assert load_run(run).open_questions == 2
     unsealed(run)
     assert answer(run, "ask-000", "Paris") is AnswerStatus.SAVED
