@@ -145,7 +145,7 @@ def _serving(model: Model) -> Iterator[Model]:
         def handle(self) -> None:
             try:
                 super().handle()
-            except ConnectionError:  # whoever asked was killed
+            except (ConnectionError, ValueError):  # whoever asked was killed, perhaps in the middle of it
                 self.close_connection = True
 
         def log_message(self, format: str, *args: object) -> None:

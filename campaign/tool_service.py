@@ -8,10 +8,12 @@ from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import quote
 
 import requests
 
 from campaign.base import Outcome, Part
+from talm_sim.tools_env.service import HEALTH_PATH
 from talm_sim.tools_env.service.process import ToolService
 
 __all__ = ["PARTS"]
@@ -49,11 +51,17 @@ def _play(count: int, rng: random.Random, scratch: Path) -> Outcome:
         edges = list(_edges(document))
         for path, query in rng.sample(edges, min(len(edges), count // 4)):
             ask(str(requests.Request("GET", service.base_url + path, params=query).prepare().url))
+        at_edges = found.tried
         _drawn(document, service.base_url, count, rng, ask)
-        pid = service.pid
-        if session.get(f"{service.base_url}/health", timeout=30).status_code != 200 or pid != service.pid:
+        if session.get(f"{service.base_url}{HEALTH_PATH}", timeout=30).status_code != 200:
             found.failures.append("the service does not answer any more")
-    found.figures = {"5xx": str(statuses.get(5, 0)), "2xx": str(statuses.get(2, 0)), "4xx": str(statuses.get(4, 0))}
+    found.figures = {
+        "drawn": f"{found.tried - at_edges:,}",
+        "at edges": f"{at_edges:,}",
+        "5xx": str(statuses.get(5, 0)),
+        "2xx": str(statuses.get(2, 0)),
+        "4xx": str(statuses.get(4, 0)),
+    }
     return found
 
 
@@ -68,7 +76,7 @@ def _edges(document: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, str]]]:
                 query = good | {one["name"]: value}
                 filled = path
                 for name in [name for name in query if f"{{{name}}}" in path]:
-                    filled = filled.replace(f"{{{name}}}", requests.utils.quote(query.pop(name), safe=""))
+                    filled = filled.replace(f"{{{name}}}", quote(query.pop(name), safe=""))
                 yield filled, query
 
 
@@ -93,21 +101,19 @@ def _drawn(document: Mapping[str, Any], address: str, count: int, rng: random.Ra
 
 
 def _draw(hypothesis: Any, cases: Any, most: int, seed: int, address: str, ask: Any) -> None:
-    @hypothesis.seed(seed)
-    @hypothesis.settings(
+    def drawn(case: Any) -> None:
+        request = requests.Request(**{name: case.as_transport_kwargs(base_url=address)[name] for name in ("method", "url", "params")})
+        if request.method == "GET":
+            ask(str(request.prepare().url))
+
+    settings = hypothesis.settings(
         max_examples=most,
         database=None,
         deadline=None,
         phases=[hypothesis.Phase.generate],
         suppress_health_check=list(hypothesis.HealthCheck),
     )
-    @hypothesis.given(case=cases)
-    def drawn(case: Any) -> None:
-        request = requests.Request(**{name: case.as_transport_kwargs(base_url=address)[name] for name in ("method", "url", "params")})
-        if request.method == "GET":
-            ask(str(request.prepare().url))
-
-    drawn()
+    hypothesis.seed(seed)(settings(hypothesis.given(case=cases)(drawn)))()
 
 
 PARTS: tuple[Part, ...] = (Part("tools", "the tool service, asked by its own description", "calls", full=4_000, short=150, play=_play),)

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,9 +35,9 @@ def ended(
     *arguments: str,
     sign: signal.Signals,
     after: str,
-    ignore: tuple[signal.Signals, ...] = (),
+    ignore: str = "",
     twice: bool = False,
-    **environ: str,
+    environ: Mapping[str, str] | None = None,
 ) -> tuple[int, str]:
     """Exit code and standard error of a command that is sent a signal once a line with `after` has been printed."""
     kept = {name: text for name, text in os.environ.items() if not name.startswith("TALM_SIM_")}
@@ -44,7 +45,7 @@ def ended(
         # As a shell starts what it runs in the background, or under nohup.
         ["sh", "-c", f'trap "" {ignore or "USR1"}; exec "$0" "$@"', *TALM_SIM, *arguments],
         cwd=directory,
-        env=kept | environ,
+        env=kept | dict(environ or {}),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -68,9 +69,7 @@ def ended(
     [(RUN, signal.SIGTERM, 143, ""), (["resume", "first"], signal.SIGHUP, 129, "INT")],
     ids=["run", "resume in the background"],
 )
-def test_a_run_says_how_to_go_on(
-    tmp_path: Path, command: list[str], sign: signal.Signals, code: int, ignore: tuple[signal.Signals, ...]
-) -> None:
+def test_a_run_says_how_to_go_on(tmp_path: Path, command: list[str], sign: signal.Signals, code: int, ignore: str) -> None:
     if command[0] == "resume":
         with pytest.raises(PrerequisiteError, match="enough"):
             run(model="sim/oracle", tools="replay", run_dir=tmp_path / "runs", run_id="first", limit="1", epochs=10_000, on_event=_stop_early)
@@ -107,7 +106,7 @@ def test_a_judging_says_its_own_command(tmp_path: Path) -> None:
     with loopback(*[chat_answer("Pass")] * 7, Answer(delay=2)) as server:
         environ = {"HOST_API_KEY": "k", "HOST_BASE_URL": server.url}
         judge = ["judge", "first", "--judge", "llm", "--judge-model", "openai-api/host/m", "--live", "--display", "json"]
-        code, said = ended(tmp_path, *judge, sign=signal.SIGTERM, after="judge_progress", **environ)
+        code, said = ended(tmp_path, *judge, sign=signal.SIGTERM, after="judge_progress", environ=environ)
     assert (code, "Traceback" in said) == (143, False), said
     assert said.endswith(f"Continue with: talm-sim {' '.join(judge)}\n"), said
 
@@ -116,7 +115,7 @@ def test_making_items_says_that_the_same_command_goes_on(tmp_path: Path) -> None
     with loopback(replace(chat_answer("nothing fitting"), delay=0.2)) as server:
         environ = {"HOST_API_KEY": "k", "HOST_BASE_URL": server.url}
         make = ["scenarios", "generate", "--out", "made", "--model", "openai-api/host/m", "--live"]
-        code, said = ended(tmp_path, *make, sign=signal.SIGTERM, after="s left", **environ)
+        code, said = ended(tmp_path, *make, sign=signal.SIGTERM, after="s left", environ=environ)
     assert (code, said.rstrip().endswith("is kept in made, and the same command goes on")) == (143, True), said
 
 

@@ -70,7 +70,7 @@ def test_a_run_survives_the_death_of_its_tools(tmp_path: Path, monkeypatch: pyte
 
 def test_the_second_death_ends_the_run_and_resume_brings_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(PrerequisiteError, match=r"died twice") as caught:
-        run(run_dir=tmp_path, run_id="killed", on_event=(killer := Killer(monkeypatch, 3, 9)), **SMALL)
+        run(run_dir=tmp_path, run_id="killed", limit="24", on_event=(killer := Killer(monkeypatch, 3, 9)), **SMALL)
     assert str(caught.value).endswith(f"The run is kept; go on with: talm-sim resume {tmp_path / 'killed'}")
     left = load_run(tmp_path / "killed")
     assert dict(left.terminations) == {"answered": left.finished}, "those in flight are neither finished nor failed"
@@ -79,7 +79,7 @@ def test_the_second_death_ends_the_run_and_resume_brings_the_rest(tmp_path: Path
     again = Killer(monkeypatch)
     done = resume(left, on_event=again)
     assert again.finished == missing, "none is played twice"
-    whole = content(run(run_dir=tmp_path, run_id="whole", **SMALL))
+    whole = content(run(run_dir=tmp_path, run_id="whole", limit="24", **SMALL))
     assert content(done) == whole
     assert all(one in whole for one in kept)
 

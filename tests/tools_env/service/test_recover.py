@@ -13,7 +13,7 @@ import pytest
 from talm_sim.errors import PrerequisiteError, ProviderError, ToolsGoneError
 from talm_sim.recordings import HttpRequest
 from talm_sim.tools_env.client import LOGICAL_HOST, ToolClient
-from talm_sim.tools_env.restarts import on_restart
+from talm_sim.tools_env.restarts import Recovered, on_restart
 from talm_sim.tools_env.service import process
 from talm_sim.tools_env.service.process import ToolService
 
@@ -70,7 +70,7 @@ async def test_one_that_lives_is_left_alone_be_it_stopped(service: ToolService, 
     monkeypatch.setattr(process, "DEATH_S", 0.1)
     pid, address = service.pid, service.base_url
     kill(service, signal.SIGSTOP)
-    assert service.recover(address) == process.Recovered(address)
+    assert service.recover(address) == Recovered(address)
     client = ToolClient(address, recover=service.recover)
     waiting = asyncio.create_task(calls(client, 3))
     await asyncio.sleep(0.5)
