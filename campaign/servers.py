@@ -226,16 +226,18 @@ def _bodies(protocol: str) -> Iterator[tuple[str, Play]]:
         b"1" * 5000, b'{"error": ' + b"9" * 5000 + b"}", b'{"error": {"code": "\xc2\xb2"}}', b'{"error": [[]]}', b"<html>", b"data: [DONE]\n\n",
     ):  # fmt: skip
         yield f"body {text[:20]!r} ({len(text)})", _send(http(text))
-    for odd in ("five", -1, 1e40, 2.5, True, [], {}, 10**400, float("nan"), float("inf"), "9" * 5000):
+    odds: tuple[Any, ...] = ("five", -1, 1e40, 2.5, True, [], {}, 10**400, float("nan"), float("inf"), "9" * 5000)
+    for odd in odds:
         name = next(iter(turn()["usage"]))
         yield f"usage {str(odd)[:20]}", _said(turn(usage={**turn()["usage"], name: odd}))
     deep = "[" * 800 + "]" * 800
-    for arguments in (
+    written: tuple[Any, ...] = (
         '{"a": ' + deep + "}", deep, "[" * 50_000 + "]" * 50_000, "{", "null",
         "[]", '{"a": NaN}', '{"a": 1e999}', '{"a": "\\ud800"}', '{"a": ' + "1" * 5000 + "}",
         '{"a": "' + "x" * (7 * MIB) + '"}', '{"a": [' + "{}," * (2 * MIB) + "1]}", '{"__proto__": 1, "": 2, "\\u0000": 3}', "\x00", 5, None,
         [deep], {"a": 1},
-    ):  # fmt: skip
+    )  # fmt: skip
+    for arguments in written:
         yield f"arguments {str(arguments)[:20]!r} ({len(str(arguments))})", _said(turn(calls=[("search_web", arguments)]))
     for name in ("", " ", None, 5, [], "x" * MIB, "ask_human", "../../etc", "\x1b[2J", "a\nb", "\ud800"):
         yield f"tool {str(name)[:20]!r}", _said(turn(calls=[(name, "{}")]))
@@ -260,9 +262,10 @@ def _bodies(protocol: str) -> Iterator[tuple[str, Play]]:
         "\U0001f600" * MIB,
     ):
         yield f"text {str(text)[:12]!r} ({len(str(text))})", _said(turn(text))
-    for top in ({"choices": None}, {"choices": [None]}, {"choices": [{}]}, {"choices": [{"message": []}]}, {"choices": {}},
+    tops: tuple[dict[str, Any], ...] = ({"choices": None}, {"choices": [None]}, {"choices": [{}]}, {"choices": [{"message": []}]}, {"choices": {}},
                 {"content": None}, {"content": [None, 5]},
-                {"content": [{"type": "text"}]}, {"stop_reason": []}, {"content": "text"}, {"error": "x"}):  # fmt: skip
+                {"content": [{"type": "text"}]}, {"stop_reason": []}, {"content": "text"}, {"error": "x"})  # fmt: skip
+    for top in tops:
         yield f"top {top}", _said(turn(**top))
 
 
@@ -273,8 +276,9 @@ def _said(value: Any) -> Play:
 def _mutant(protocol: str, rng: random.Random) -> tuple[str, Play]:
     """A good answer with one part replaced by something else."""
     value: Any = TURNS[protocol](calls=[("search_web", '{"query": "x"}')])
-    odd = rng.choice((None, True, -1, 10**30, 1.5, "", "x", "\ud800", [], [[]], {}, {"a": {}}, [None], "x" * 100_000))
-    path, spot = [], value
+    odd: Any = rng.choice((None, True, -1, 10**30, 1.5, "", "x", "\ud800", [], [[]], {}, {"a": {}}, [None], "x" * 100_000))
+    path: list[Any] = []
+    spot = value
     while isinstance(spot, dict | list) and spot and (not path or rng.random() < 0.8):
         key: Any = rng.choice(list(spot) if isinstance(spot, dict) else range(len(spot)))
         path.append(key)
@@ -328,7 +332,7 @@ def play(count: int, rng: random.Random, scratch: Path) -> Outcome:
     """Run 16 episodes against each server, then go on with those of every third against a good one."""
     cases = _cases(count, rng)
     with ThreadPoolExecutor(2) as pool:
-        found = list(pool.map(lambda pair: _try(*pair, scratch), enumerate(cases)))
+        found = list(pool.map(lambda pair: _try(pair[0], pair[1], scratch), enumerate(cases)))
     most = max(memory for _, memory in found)
     return Outcome(len(cases), [wrong for wrong, _ in found if wrong], {"most memory": f"{most / 10**6:.0f} MB", "in flight": str(EPISODES)})
 
