@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -139,6 +141,7 @@ def _reset(data: bytes) -> Play:
     return play
 
 
+@lru_cache
 def _zipped(size: int, filler: bytes = b" ") -> bytes:
     packer, chunk = zlib.compressobj(9, zlib.DEFLATED, 31), filler * 2**20
     return b"".join(packer.compress(chunk) for _ in range(size >> 20)) + packer.flush()
@@ -221,21 +224,23 @@ def _lines(good: bytes) -> Iterator[tuple[str, Play]]:
 
 def _bodies(protocol: str) -> Iterator[tuple[str, Play]]:
     turn = TURNS[protocol]
-    for text in (
+    for raw in (
         b"", b" ", b"null", b"[]", b'"x"', b"0", b"{}", b"NaN", b"{", b"\xff\xfe", b"\xef\xbb\xbf{}", b"[" * 100_000, b'{"a":' * 100_000,
         b"1" * 5000, b'{"error": ' + b"9" * 5000 + b"}", b'{"error": {"code": "\xc2\xb2"}}', b'{"error": [[]]}', b"<html>", b"data: [DONE]\n\n",
     ):  # fmt: skip
-        yield f"body {text[:20]!r} ({len(text)})", _send(http(text))
-    for odd in ("five", -1, 1e40, 2.5, True, [], {}, 10**400, float("nan"), float("inf"), "9" * 5000):
+        yield f"body {raw[:20]!r} ({len(raw)})", _send(http(raw))
+    odds: tuple[Any, ...] = ("five", -1, 1e40, 2.5, True, [], {}, 10**400, float("nan"), float("inf"), "9" * 5000)
+    for odd in odds:
         name = next(iter(turn()["usage"]))
         yield f"usage {str(odd)[:20]}", _said(turn(usage={**turn()["usage"], name: odd}))
     deep = "[" * 800 + "]" * 800
-    for arguments in (
+    written: tuple[Any, ...] = (
         '{"a": ' + deep + "}", deep, "[" * 50_000 + "]" * 50_000, "{", "null",
         "[]", '{"a": NaN}', '{"a": 1e999}', '{"a": "\\ud800"}', '{"a": ' + "1" * 5000 + "}",
         '{"a": "' + "x" * (7 * MIB) + '"}', '{"a": [' + "{}," * (2 * MIB) + "1]}", '{"__proto__": 1, "": 2, "\\u0000": 3}', "\x00", 5, None,
         [deep], {"a": 1},
-    ):  # fmt: skip
+    )  # fmt: skip
+    for arguments in written:
         yield f"arguments {str(arguments)[:20]!r} ({len(str(arguments))})", _said(turn(calls=[("search_web", arguments)]))
     for name in ("", " ", None, 5, [], "x" * MIB, "ask_human", "../../etc", "\x1b[2J", "a\nb", "\ud800"):
         yield f"tool {str(name)[:20]!r}", _said(turn(calls=[(name, "{}")]))
@@ -260,9 +265,11 @@ def _bodies(protocol: str) -> Iterator[tuple[str, Play]]:
         "\U0001f600" * MIB,
     ):
         yield f"text {str(text)[:12]!r} ({len(str(text))})", _said(turn(text))
-    for top in ({"choices": None}, {"choices": [None]}, {"choices": [{}]}, {"choices": [{"message": []}]}, {"choices": {}},
-                {"content": None}, {"content": [None, 5]},
-                {"content": [{"type": "text"}]}, {"stop_reason": []}, {"content": "text"}, {"error": "x"}):  # fmt: skip
+    tops: tuple[dict[str, Any], ...] = (
+        {"choices": None}, {"choices": [None]}, {"choices": [{}]}, {"choices": [{"message": []}]}, {"choices": {}}, {"content": None},
+        {"content": [None, 5]}, {"content": [{"type": "text"}]}, {"stop_reason": []}, {"content": "text"}, {"error": "x"},
+    )  # fmt: skip
+    for top in tops:
         yield f"top {top}", _said(turn(**top))
 
 
@@ -273,8 +280,9 @@ def _said(value: Any) -> Play:
 def _mutant(protocol: str, rng: random.Random) -> tuple[str, Play]:
     """A good answer with one part replaced by something else."""
     value: Any = TURNS[protocol](calls=[("search_web", '{"query": "x"}')])
-    odd = rng.choice((None, True, -1, 10**30, 1.5, "", "x", "\ud800", [], [[]], {}, {"a": {}}, [None], "x" * 100_000))
-    path, spot = [], value
+    odd: Any = rng.choice((None, True, -1, 10**30, 1.5, "", "x", "\ud800", [], [[]], {}, {"a": {}}, [None], "x" * 100_000))
+    path: list[Any] = []
+    spot = value
     while isinstance(spot, dict | list) and spot and (not path or rng.random() < 0.8):
         key: Any = rng.choice(list(spot) if isinstance(spot, dict) else range(len(spot)))
         path.append(key)
@@ -283,33 +291,47 @@ def _mutant(protocol: str, rng: random.Random) -> tuple[str, Play]:
     return f"{'.'.join(map(str, path))} = {str(odd)[:20]!r}", _said(value)
 
 
-def _cases(count: int, rng: random.Random) -> list[tuple[str, str, Play]]:
-    """Kinds drawn so that every group and both protocols come in turn; what is left over are mutants."""
-    groups = []
-    for protocol, turn in TURNS.items():
-        good = json.dumps(turn()).encode()
-        for group in (_statuses(), _heads(good), _lines(good), _bodies(protocol)):
-            named = [(protocol, name, play) for name, play in group]
-            rng.shuffle(named)
-            groups.append(named)
-    known = sum(map(len, groups))
-    chosen: list[tuple[str, str, Play]] = []
-    mutants = max(count - known, count // 8)
+GROUPS: Final[tuple[Callable[[str], Iterator[tuple[str, Play]]], ...]] = (
+    lambda protocol: _statuses(),
+    lambda protocol: _heads(json.dumps(TURNS[protocol]()).encode()),
+    lambda protocol: _lines(json.dumps(TURNS[protocol]()).encode()),
+    _bodies,
+)
+
+
+def _cases(count: int, rng: random.Random) -> list[tuple[str, int, int]]:
+    """Protocol, group and place in it, drawn so that every group and both protocols come in turn; what is left over are mutants, by their seed.
+
+    What they send is made when they are tried: a child is said to have used at least what this process did when it started it.
+    """
+    drawn = []
+    for protocol in TURNS:
+        for group, kinds in enumerate(GROUPS):
+            places = [(protocol, group, place) for place, _ in enumerate(kinds(protocol))]
+            rng.shuffle(places)
+            drawn.append(places)
+    mutants = max(count - sum(map(len, drawn)), count // 8)
+    chosen: list[tuple[str, int, int]] = []
     while len(chosen) < count - mutants:
-        for named in groups:
-            if named and len(chosen) < count - mutants:
-                chosen.append(named.pop())
-    for number in range(mutants):
-        protocol = ("chat", "messages")[number % 2]
-        chosen.append((protocol, *_mutant(protocol, rng)))
-    return chosen
+        for places in drawn:
+            if places and len(chosen) < count - mutants:
+                chosen.append(places.pop())
+    return chosen + [(("chat", "messages")[number % 2], -1, rng.randrange(10**9)) for number in range(mutants)]
 
 
-def _try(number: int, case: tuple[str, str, Play], scratch: Path) -> tuple[str, int]:
+def _made(case: tuple[str, int, int]) -> tuple[str, Play]:
+    protocol, group, place = case
+    return _mutant(protocol, random.Random(place)) if group < 0 else next(islice(GROUPS[group](protocol), place, None))
+
+
+def _try(number: int, case: tuple[str, int, int], scratch: Path) -> tuple[str, int]:
     """What is wrong, or nothing, and the most memory it took."""
-    protocol, name, play = case
+    protocol = case[0]
+    name, play = _made(case)
     folder = scratch / f"{number}"
     folder.mkdir()
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")  # else a child begins with the most memory that this process ever had
     with serve(play) as server:
         base = {"EVIL_BASE_URL": f"{server.url}/v1", "ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "none-needed"}
         args = ("--split", "perfect", "--limit", str(EPISODES), "--model", MODELS[protocol], "--display", "none", "--no-fail-fast")
@@ -328,7 +350,7 @@ def play(count: int, rng: random.Random, scratch: Path) -> Outcome:
     """Run 16 episodes against each server, then go on with those of every third against a good one."""
     cases = _cases(count, rng)
     with ThreadPoolExecutor(2) as pool:
-        found = list(pool.map(lambda pair: _try(*pair, scratch), enumerate(cases)))
+        found = list(pool.map(lambda pair: _try(pair[0], pair[1], scratch), enumerate(cases)))
     most = max(memory for _, memory in found)
     return Outcome(len(cases), [wrong for wrong, _ in found if wrong], {"most memory": f"{most / 10**6:.0f} MB", "in flight": str(EPISODES)})
 

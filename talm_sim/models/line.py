@@ -161,7 +161,7 @@ def _hidden(request: httpx2.Request, response: httpx2.Response, body: bytes, hid
 
 def _in_utf8(body: bytes, content_type: str) -> bytes:
     """The body as whoever reads it next takes it to be: in another charset a credential would pass."""
-    encoding = json.detect_encoding(body)
+    encoding: str = json.detect_encoding(body)
     if encoding == "utf-8-sig":
         return body.removeprefix(codecs.BOM_UTF8)
     found = _CHARSET.search(content_type)

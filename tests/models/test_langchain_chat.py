@@ -15,7 +15,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.messages.tool import invalid_tool_call, tool_call
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable
-from pydantic import Field
+from pydantic import Field, SecretStr
 
 from talm_sim.errors import CassetteMissError, ContextOverflowError, PrerequisiteError, ProviderError
 from talm_sim.models.base import GenerationSettings
@@ -179,3 +179,20 @@ def test_a_fault_of_the_users_code_is_one_line_that_names_its_place(module: str,
         with pytest.raises(PrerequisiteError, match=told) as failure:
             open_langchain(request(name))
         assert "\n" not in str(failure.value)
+
+
+class KeyedChat(Chat):
+    api_key: SecretStr = SecretStr("own-key-of-this-model-1")
+
+
+async def test_what_it_says_and_fails_with_is_rid_of_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_TOKEN", "of-the-environment-2")
+    words = "own-key-of-this-model-1, of-the-environment-2, ghp_" + "b2" * 12
+    call = {"id": "c", "name": "f", "args": {"query": words, "token": "z9x8c7v6b5n4m3q2w1"}}
+    reply = AIMessage(f"<think>{words}</think>{words}", tool_calls=[call])
+    turn = await LangChainModel(KeyedChat(reply=reply)).generate(HELLO, (TOOL,), GenerationSettings())
+    hidden = "REDACTED, REDACTED, REDACTED"
+    assert (turn.text, turn.reasoning, turn.raw_text) == (hidden, hidden, f"<think>{hidden}</think>{hidden}")
+    assert turn.tool_calls[0].arguments == {"query": hidden, "token": "z9x8c7v6b5n4m3q2w1"}
+    with pytest.raises(ProviderError, match=f"RuntimeError: {hidden}$"):
+        await LangChainModel(KeyedChat(reply=RuntimeError(words))).generate(HELLO, (), GenerationSettings())

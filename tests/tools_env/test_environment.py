@@ -88,6 +88,14 @@ def test_a_live_call_is_real_http(client: ToolClient) -> None:
     assert json.loads(event.result) == {"path": "/c/H%C3%A0%20N%E1%BB%99i%2F%C3%B6"}
 
 
+def test_a_credential_that_a_tool_says_does_not_come_in(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WEATHER_API_KEY", "key-of-the-tool-1")
+    client = ToolClient(url)
+    said = json.loads(_call(client, place="key-of-the-tool-1 z9x8c7v6b5n4m3q2w1").result)
+    assert said == {"path": "/c/REDACTED%20z9x8c7v6b5n4m3q2w1"}
+    client.close()
+
+
 def test_a_tools_own_error_is_shown_to_the_model(client: ToolClient) -> None:
     event = _call(client, place="gone")
     assert (event.ok, event.status, event.error) == (False, 404, "http_404")
