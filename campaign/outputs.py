@@ -337,9 +337,10 @@ def _at_terminal(folder: Path) -> Iterator[tuple[str, str]]:
     os.close(keyboard)
     if not said or "THE END" not in raw:
         yield "terminal", f"did not come to its end: {raw[-200:]!a}"
-    acts = _ACTS.search(_OURS.sub("", raw).replace("\r\n", "\n"))
+    shown = _OURS.sub("", raw).replace("\r\n", "\n")
+    acts = _ACTS.search(shown)
     if acts:
-        yield "terminal", f"holds {acts[0]!a} in {_OURS.sub('', raw)[max(0, acts.start() - 30) : acts.start() + 20]!a}"
+        yield "terminal", f"holds {acts[0]!a} in {shown[max(0, acts.start() - 30) : acts.start() + 20]!a}"
 
 
 PARTS: Final = (Part("payloads", "texts that act, through every output", "payloads", len(PAYLOADS), 6, play),)

@@ -158,7 +158,7 @@ def _event(event: Event, plain: bool) -> Iterator[RenderableType]:
         else:
             yield from human_event_lines(event.model_copy(update=said))
     elif plain:
-        outcome = "" if event.ok else f"failed {event.status or event.error or ''}".rstrip() + ", "
+        outcome = "" if event.ok else f"failed {event.status or one_line(event.error)}".rstrip() + ", "
         yield Text(f"called {call_text(event)}: {outcome}{one_line(event.result, _RESULT_WIDTH) or 'no result'}")
     else:
         yield from tool_event_lines(event, _RESULT_WIDTH)

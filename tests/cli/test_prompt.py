@@ -213,3 +213,12 @@ def test_what_was_said_before_stands_on_few_lines() -> None:
     page, console = shown(question(progress=[said.model_dump(mode="json")]))
     assert page.pages == 1
     assert text_on(console).count("\n") < 22
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_nothing_that_a_run_says_of_a_failed_call_steers_the_screen(plain: bool) -> None:
+    evil = "\x1b]52;c;eA==\x07\x9b2J\u2028\x00bad"
+    failed = ToolEvent(turn=0, call_id="1", name=evil, arguments={evil: evil}, result=evil, ok=False, error=evil)
+    _, console = shown(question(evil, [failed.model_dump(mode="json")], evil), plain=plain, height=40)
+    assert "bad" in text_on(console)
+    assert not set("\x1b\x07\x9b\u2028\x00") & set(text_on(console))
