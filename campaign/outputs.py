@@ -107,6 +107,7 @@ def _made(folder: Path, text: str) -> Path:
     from talm_sim.agent.episode import PendingQuestion, Waiting
     from talm_sim.config import RunConfig
     from talm_sim.runs.manifest import create_run
+    from talm_sim.runs.rows import put
     from talm_sim.runs.store import RunStore, write_episode, write_verdict
     from talm_sim.types import (
         Episode,
@@ -158,8 +159,8 @@ def _made(folder: Path, text: str) -> Path:
             write_episode(conn, one, position)
         for verdict in verdicts:
             write_verdict(conn, verdict)
-        conn.execute("INSERT INTO meta VALUES ('judges', ?)", [json.dumps([("reference", ""), (text, "")])])
-        conn.execute("INSERT INTO meta VALUES ('measures', ?)", [json.dumps(measured)])
+        put(conn, "meta", "judges", json.dumps([("reference", ""), (text, "")]))
+        put(conn, "meta", "measures", json.dumps(measured))
 
     folder.mkdir(parents=True)
     config = RunConfig(split="all", model=f"openai/{text}", models="replay", tools="replay", options={"human": "terminal"})

@@ -17,12 +17,12 @@ from talm_sim.models.registry import in_process
 from talm_sim.plugins import load_plugins
 from talm_sim.runs.batch import Ask, BatchCounts, run_batch
 from talm_sim.runs.build import Built, build, open_runner, plan
-from talm_sim.runs.desk import BLIND
 from talm_sim.runs.events import OnEvent, RunFinished, RunStarted, ignore_events, listening, telling_troubles
 from talm_sim.runs.extensions import brought, check_brought
 from talm_sim.runs.judging import Grader, check_judges, judge_names, judge_run, open_grader
 from talm_sim.runs.load import StoredRun, load_run
 from talm_sim.runs.manifest import create_run, fresh_run_id
+from talm_sim.runs.records import BLIND
 from talm_sim.runs.resolve import configure, overridden
 from talm_sim.runs.store import RunStore
 from talm_sim.runs.tables import first_measure

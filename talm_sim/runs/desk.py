@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.runs import records, sealing
 from talm_sim.runs.database import connect_reader, connect_writer, fold
-from talm_sim.runs.lease import owner_of
+from talm_sim.runs.lease import is_owned
 from talm_sim.runs.manifest import stamp
 from talm_sim.runs.rows import put, rows
 from talm_sim.scenarios.missing import what_the_user_knows
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from talm_sim.agent.humans import HumanReply
 
 __all__ = [
-    "BLIND",
     "HELD_SECONDS",
     "AnswerStatus",
     "Declined",
@@ -44,7 +44,6 @@ __all__ = [
     "asking_episodes",
     "close_questions",
     "insert_answer",
-    "is_blind",
     "near_open",
     "next_unanswered",
     "number_unanswered",
@@ -55,8 +54,6 @@ __all__ = [
     "unanswered",
 ]
 
-BLIND = "blind"
-"""Key of the small fact about a run that says so; see `is_blind`."""
 HELD_SECONDS = 10.0
 """How long a held answer is kept from its episode, unless it is released before."""
 Declined = Literal["", "idk", "skip"]
@@ -152,11 +149,6 @@ def number_unanswered(conn: sqlite3.Connection, episode: str = "", *, episodes: 
     return int(conn.execute(f"SELECT count({counted}) FROM questions WHERE current = 1{where}", {"id": episode}).fetchone()[0])
 
 
-def is_blind(conn: sqlite3.Connection) -> bool:
-    """Whether nobody who answers a question of the run is shown what the user knows: once a session was blind, all later ones are."""
-    return records.meta(conn, BLIND, bool) or False
-
-
 def near_open(episode: str, waiting: Iterable[str]) -> str:
     """What to say after the name of an episode that asks nothing: which one may be meant of those that wait."""
     return did_you_mean(episode, dict.fromkeys(waiting)) or " No question of this run is open."
@@ -171,7 +163,7 @@ def _open_keys(conn: sqlite3.Connection, episode: str = "", *, last_first: bool 
 
 def _questions(conn: sqlite3.Connection, keys: Iterable[Key]) -> Iterator[Question]:
     """Questions by their keys, those that are open; each is read when it is its turn, so the first costs no more in a long queue."""
-    blind = is_blind(conn)
+    blind = records.is_blind(conn)
     for key in keys:
         for (scenario_id,) in conn.execute(_ASKED_IN, key).fetchall():
             episode_id, attempt, interrupt_id, ask, text, asked_at = next(rows(conn, "questions", f"WHERE {_THIS}", key))
@@ -265,11 +257,6 @@ def _mark(conn: sqlite3.Connection, key: Key, state: int, *, was: int | None = N
     conn.execute(f"UPDATE questions SET current = ? WHERE {_THIS} AND current = ifnull(?, current)", (state, *key, was))
 
 
-def _is_owned(conn: sqlite3.Connection) -> bool:
-    owner = owner_of(conn)
-    return owner is not None and owner.alive
-
-
 class Desk:
     """Where questions of a run are answered, by any process, whoever runs it.
 
@@ -281,6 +268,7 @@ class Desk:
         self.path = path
         self._reader: sqlite3.Connection | None = None
         self._writer: sqlite3.Connection | None = None
+        self._stamp = partial(stamp, path)
 
     def close(self) -> None:
         """Release what was opened; where nobody runs the run, it is left whole in its file."""
@@ -290,7 +278,7 @@ class Desk:
         if self._writer is not None:
             with closing(self._writer) as conn:
                 self._writer = None
-                if not _is_owned(conn):
+                if not is_owned(conn):
                     fold(conn)
 
     def rest(self) -> None:
@@ -351,20 +339,20 @@ class Desk:
             if len(mine) > 1:
                 known = ", ".join(interrupt for _, _, interrupt in mine)
                 raise PrerequisiteError(f"{self.path}: episode '{episode}' asks {len(mine)} questions; name one of them: {known}.")
-            with self._sealed_anew(conn, mine[0]):
+            with sealing.kept(conn, mine[0], self._stamp):
                 filed = insert_answer(conn, mine[0], text, declined, responder, held=held)
             if not filed:
                 return AnswerStatus.TAKEN
-            return AnswerStatus.DELIVERED if _is_owned(conn) else AnswerStatus.SAVED
+            return AnswerStatus.DELIVERED if is_owned(conn) else AnswerStatus.SAVED
 
     def release(self, key: Key) -> None:
         """Let a held answer go to its episode."""
-        with self._writing() as conn, self._sealed_anew(conn, key):
+        with self._writing() as conn, sealing.kept(conn, key, self._stamp):
             _mark(conn, key, _ANSWERED, was=_HELD)
 
     def withdraw(self, key: Key) -> bool:
         """Take an answer back, so that its question is open again; False where its episode has gone on with it."""
-        with self._writing() as conn, self._sealed_anew(conn, key):
+        with self._writing() as conn, sealing.kept(conn, key, self._stamp):
             reopen = f"UPDATE questions SET current = {_ASKED} WHERE {_THIS} AND current IN ({_HELD}, {_ANSWERED})"
             if not conn.execute(reopen, key).rowcount:
                 return False
@@ -394,19 +382,6 @@ class Desk:
             raise PrerequisiteError(
                 f"{self.path}: cannot be written ({err}); nothing was changed; free space or mend its permissions."
             ) from None
-
-    @contextmanager
-    def _sealed_anew(self, conn: sqlite3.Connection, key: Key) -> Iterator[None]:
-        """A change of the rows of one question. Where nobody runs the run, it leaves it sealed."""
-        sealed, owned = sealing.is_sealed(conn), _is_owned(conn)
-        if not sealed and not owned:  # its owner was killed
-            sealing.check_fits(conn, stamp(self.path), owned=False)
-        was = sealing.entry(conn, key)
-        yield
-        if sealed:
-            sealing.renew_over(conn, was, sealing.entry(conn, key))
-        elif not owned:
-            sealing.seal(conn, stamp(self.path))
 
     def _not_open(self, conn: sqlite3.Connection, asked: str | Key, episode: str) -> AnswerStatus:
         where, values = ("episode_id = ?", (asked,)) if isinstance(asked, str) else (_THIS, asked)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from talm_sim import processes
 from talm_sim.errors import PrerequisiteError
 
-__all__ = ["Lease", "Owner", "acquire", "owner_of"]
+__all__ = ["Lease", "Owner", "acquire", "is_owned", "owner_of"]
 
 STALE_SECONDS = 60.0
 """A lease whose process cannot be looked at (another machine or container) counts as abandoned after so long without a heartbeat."""
@@ -67,6 +67,12 @@ def owner_of(conn: sqlite3.Connection) -> Owner | None:
         " CAST(ifnull(heartbeat, 0) AS REAL) FROM lease"
     ).fetchone()
     return Owner(*row) if row else None
+
+
+def is_owned(conn: sqlite3.Connection) -> bool:
+    """Whether a living process holds the run."""
+    owner = owner_of(conn)
+    return owner is not None and owner.alive
 
 
 def acquire(conn: sqlite3.Connection, run_id: str, within: Callable[[], None] = lambda: None) -> Lease:

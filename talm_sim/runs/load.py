@@ -17,7 +17,7 @@ from talm_sim.runs import records
 from talm_sim.runs.database import DATABASE, connect_reader
 from talm_sim.runs.desk import Question, asking_episodes, number_unanswered, unanswered
 from talm_sim.runs.extensions import check_brought
-from talm_sim.runs.lease import Owner, owner_of
+from talm_sim.runs.lease import Owner, is_owned, owner_of
 from talm_sim.runs.manifest import RunManifest, find_run, read_manifest, stamp
 from talm_sim.runs.sealing import check_fits
 from talm_sim.runs.tables import episode_record, frame, summary_with, with_judges
@@ -51,11 +51,11 @@ class StoredRun:
 
     def _repr_html_(self) -> str:
         model = self.manifest.config.model
-        control = "control: " if model.startswith("sim/") else ""
-        failed = f", {self.failed:,} failed" if self.failed else ""
-        left = "" if self.closed else "; not closed properly: resume it"
-        title = f"{self.id}: {control}{model}, {self.finished:,} of {self.total:,} episodes finished{failed}{left}"
+        title = f"{self.id}: {'control: ' if model.startswith('sim/') else ''}{model}"
         try:
+            failed = f", {self.failed:,} failed" if self.failed else ""
+            left = "" if self.closed else "; not closed properly: resume it"
+            title += f", {self.finished:,} of {self.total:,} episodes finished{failed}{left}"
             table = summary_table([((), one) for one in self.summary()])
         except PrerequisiteError as err:  # what cannot be counted here is still a run
             table = f"<p>{escape(str(err))}</p>"
@@ -348,8 +348,7 @@ class StoredRun:
             return
         conn.execute("BEGIN")  # all of it at one moment
         try:
-            owner = owner_of(conn)
-            owned = owner is not None and owner.alive
+            owned = is_owned(conn)
             sealed = check_fits(conn, stamp(self.path), owned=owned)
         except PrerequisiteError as err:
             raise PrerequisiteError(f"{self.path}: {err}") from None

@@ -13,7 +13,24 @@ from talm_sim.runs.database import DATABASE, unpack
 from talm_sim.runs.rows import rows
 from talm_sim.types import Episode, Event, Measured, Scenario, Verdict
 
-__all__ = ["episode", "episodes", "imported_judges", "judges", "measures", "meta", "scenario", "scenarios", "verdict", "verdicts", "waiting"]
+__all__ = [
+    "BLIND",
+    "episode",
+    "episodes",
+    "imported_judges",
+    "is_blind",
+    "judges",
+    "measures",
+    "meta",
+    "scenario",
+    "scenarios",
+    "verdict",
+    "verdicts",
+    "waiting",
+]
+
+BLIND = "blind"
+"""Key of the small fact about a run that says so; see `is_blind`."""
 
 _T = TypeVar("_T", bound=BaseModel)
 _V = TypeVar("_V")
@@ -130,6 +147,11 @@ def meta(conn: sqlite3.Connection, key: str, kind: type[_V]) -> _V | None:
         return None
     except ValidationError as err:
         raise PrerequisiteError(f"{DATABASE}: '{key}' is damaged: {_first(err)}; restore the file from a copy.") from None
+
+
+def is_blind(conn: sqlite3.Connection) -> bool:
+    """Whether nobody who answers a question of the run is shown what the user knows: once a session was blind, all later ones are."""
+    return meta(conn, BLIND, bool) or False
 
 
 def _parsed(kind: type[_T], body: bytes, what: str) -> _T:

@@ -7,7 +7,8 @@ takes the run, and comes back when the owner gives it back.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -16,9 +17,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from talm_sim.digests import canonical_json
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.database import DATABASE
+from talm_sim.runs.lease import is_owned
 from talm_sim.runs.rows import BESIDE, KEYS, ORDER, check_database, check_rows, put, rows
 
-__all__ = ["Entry", "Stamp", "check_fits", "entry", "is_sealed", "rename", "renew_over", "seal", "stamp_of", "take_away"]
+__all__ = ["Entry", "Stamp", "check_fits", "is_sealed", "kept", "rename", "seal", "stamp_of", "take_away"]
 
 _SEAL: Final = "seal"
 _SIZE: Final = 16
@@ -95,13 +97,13 @@ def check_fits(conn: sqlite3.Connection, stamp: Stamp, *, owned: bool) -> bool:
     return True
 
 
-def entry(conn: sqlite3.Connection, key: tuple[str, int, str]) -> dict[str, Entry]:
-    """What the rows of one question add up to, for `renew_over`."""
+def _entry(conn: sqlite3.Connection, key: tuple[str, int, str]) -> dict[str, Entry]:
+    """What the rows of one question add up to, for `_renew_over`."""
     where = "WHERE episode_id = ? AND attempt = ? AND interrupt_id = ?"
     return {table: _sum(conn, table, where, key) for table in _ADDED}
 
 
-def renew_over(conn: sqlite3.Connection, was: Mapping[str, Entry], now: Mapping[str, Entry]) -> None:
+def _renew_over(conn: sqlite3.Connection, was: Mapping[str, Entry], now: Mapping[str, Entry]) -> None:
     """Within a transaction that changes the rows of one question: let the seal, where there is one, hold them as they are now."""
     sealed = _read(conn)
     if sealed is None or was == now:
@@ -112,6 +114,29 @@ def renew_over(conn: sqlite3.Connection, was: Mapping[str, Entry], now: Mapping[
         value = (int(total or "0", 16) - int(was[table][1], 16) + int(now[table][1], 16)) % 2 ** (8 * _SIZE)
         tables[table] = rows_sealed - was[table][0] + now[table][0], f"{value:x}"
     _write(conn, sealed.model_copy(update={"tables": tables}))
+
+
+@contextmanager
+def kept(conn: sqlite3.Connection, key: tuple[str, int, str], stamp: Callable[[], Stamp]) -> Iterator[None]:
+    """Within a transaction: a change of the rows of one question. Where nobody runs the run, it leaves it sealed.
+
+    Args:
+        conn: A connection for writing.
+        key: Of the question.
+        stamp: Of the `run.json` that lies there.
+
+    Raises:
+        PrerequisiteError: Whoever ran the run was killed, and it is damaged.
+    """
+    sealed, owned = is_sealed(conn), is_owned(conn)
+    if not sealed and not owned:
+        check_fits(conn, stamp(), owned=False)
+    was = _entry(conn, key)
+    yield
+    if sealed:
+        _renew_over(conn, was, _entry(conn, key))
+    elif not owned:
+        seal(conn, stamp())
 
 
 def rename(conn: sqlite3.Connection, run_id: str, coming: str = "") -> None:

@@ -10,6 +10,7 @@ import pytest
 
 import talm_sim
 from talm_sim.types import Measure, Summary
+from tests.runs.crafting import unsealed
 from tests.runs.recorded_world import make_world
 
 CELL = """import talm_sim
@@ -49,6 +50,8 @@ def test_a_run_that_cannot_be_counted_is_shown_all_the_same(tmp_path: Path) -> N
     stored = talm_sim.run(**make_world(tmp_path))
     manifest = stored.path / "run.json"
     manifest.write_text(manifest.read_text(encoding="utf-8").replace('"task": "talm"', '"task": "gone"'), encoding="utf-8")
+    assert "sealed" in talm_sim.load_run(stored.path)._repr_html_()
+    unsealed(stored.path)
     assert "gone" in talm_sim.load_run(stored.path)._repr_html_()
 
 

@@ -121,13 +121,15 @@ def test_what_a_template_cannot_write_is_said_before_the_run_exists(tmp_path: Pa
 
 def test_ctrl_c_ends_a_template_that_loops(tmp_path: Path) -> None:
     template = tmp_path / "loops.jinja"
-    loops = "{% for a in range(99999) %}{% for b in range(99999) %}{% for c in range(99999) %}{% endfor %}{% endfor %}{% endfor %}"
+    loops = "{% set text = 'ab' * 200000 %}{% for a in range(99999) %}{% if text|upper|length == 1 %}{% endif %}{% endfor %}"
     template.write_text("{% macro prompt(question) %}" + loops + "{% endmacro %}{% macro tool_call(name) %}{{ name }}{% endmacro %}")
     before = signal.getsignal(signal.SIGINT)
     timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        played(tmp_path, "sim/oracle", template=str(template))
-    timer.join()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            played(tmp_path, "sim/oracle", template=str(template))
+    finally:
+        timer.cancel()
     assert signal.getsignal(signal.SIGINT) == before
     assert list(tmp_path.iterdir()) == [template]
