@@ -20,7 +20,7 @@ from talm_sim.runs import records, sealing
 from talm_sim.runs.database import connect_writer, fold
 from talm_sim.runs.lease import owner_of
 from talm_sim.runs.manifest import stamp
-from talm_sim.runs.rows import put, rows
+from talm_sim.runs.rows import put, row, rows
 from talm_sim.scenarios.missing import what_the_user_knows
 
 if TYPE_CHECKING:
@@ -190,9 +190,9 @@ def _unanswered(
     for key in conn.execute(f"SELECT q.episode_id, q.attempt, q.interrupt_id {_OPEN} {where} ORDER BY q.number", values):
         if key in without:
             continue
-        episode_id, attempt, interrupt_id, ask, text, asked_at = next(rows(conn, "questions", _OF_KEY, key))
-        _, scenario_id, _, _, waiting = next(rows(conn, "waiting", "WHERE episode_id = ?", (episode_id,)))
-        *_, scenario = next(rows(conn, "scenarios", "WHERE id = ?", (scenario_id,)))
+        episode_id, attempt, interrupt_id, ask, text, asked_at = row(conn, "questions", _OF_KEY, key)
+        _, scenario_id, _, _, waiting = row(conn, "waiting", "WHERE episode_id = ?", (episode_id,))
+        *_, scenario = row(conn, "scenarios", "WHERE id = ?", (scenario_id,))
         asked_in = records.scenario(scenario, scenario_id)
         yield Question(
             episode_id=episode_id,
@@ -236,7 +236,7 @@ def replies_to(conn: sqlite3.Connection, episode_id: str, attempt: int) -> dict[
 
     replies: dict[str, HumanReply] = {}
     for key in conn.execute(f"SELECT episode_id, attempt, interrupt_id FROM questions {_CURRENT}", (episode_id, attempt)).fetchall():
-        *_, asked_at = next(rows(conn, "questions", _OF_KEY, key))
+        *_, asked_at = row(conn, "questions", _OF_KEY, key)
         for *_, text, declined, responder, answered_at in rows(conn, "answers", _OF_KEY, key):
             # The clock of the day may have been put back in between; nobody answers before the question.
             at = max(asked_at, answered_at)
