@@ -18,6 +18,7 @@ from talm_sim.cli.report_page import report_page
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError, pip_install
 from talm_sim.runs.manifest import create_run
+from talm_sim.runs.rows import put
 from talm_sim.runs.store import write_episode
 from talm_sim.types import Behaviour
 from tests.cli.choice_runs import choice_episode, choice_scenario
@@ -156,7 +157,7 @@ def choice_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     def fill(conn: sqlite3.Connection) -> None:
         for position, row in enumerate(rows):
             write_episode(conn, choice_episode(row.id, Behaviour.TOOL_CALL), position)
-        conn.execute("INSERT INTO meta VALUES ('judges', ?)", [json.dumps([])])
+        put(conn, "meta", "judges", json.dumps([]))
 
     return create_run(Path("runs"), "c-run", RunConfig(task="when2call", model="sim/<i>me</i>"), rows, fill=fill)
 
