@@ -25,7 +25,7 @@ from talm_sim.runs import records, sealing
 from talm_sim.runs.database import connect_reader, connect_writer, fold
 from talm_sim.runs.lease import is_owned
 from talm_sim.runs.manifest import stamp
-from talm_sim.runs.rows import put, rows
+from talm_sim.runs.rows import put, row, rows
 from talm_sim.scenarios.missing import what_the_user_knows
 
 if TYPE_CHECKING:
@@ -166,9 +166,9 @@ def _questions(conn: sqlite3.Connection, keys: Iterable[Key]) -> Iterator[Questi
     blind = records.is_blind(conn)
     for key in keys:
         for (scenario_id,) in conn.execute(_ASKED_IN, key).fetchall():
-            episode_id, attempt, interrupt_id, ask, text, asked_at = next(rows(conn, "questions", f"WHERE {_THIS}", key))
-            *_, waiting = next(rows(conn, "waiting", "WHERE episode_id = ?", (episode_id,)))
-            *_, scenario = next(rows(conn, "scenarios", "WHERE id = ?", (scenario_id,)))
+            episode_id, attempt, interrupt_id, ask, text, asked_at = row(conn, "questions", f"WHERE {_THIS}", key)
+            *_, waiting = row(conn, "waiting", "WHERE episode_id = ?", (episode_id,))
+            *_, scenario = row(conn, "scenarios", "WHERE id = ?", (scenario_id,))
             asked_in = records.scenario(scenario, scenario_id)
             yield Question(
                 episode_id=episode_id,
@@ -249,8 +249,8 @@ def insert_answer(conn: sqlite3.Connection, key: Key, text: str, declined: Decli
 
 
 def _given(conn: sqlite3.Connection, key: Key) -> Given | None:
-    row = next(rows(conn, "answers", f"WHERE {_THIS}", key), None)
-    return None if row is None else Given(key, *row[3:6])
+    filed = next(rows(conn, "answers", f"WHERE {_THIS}", key), None)
+    return None if filed is None else Given(key, *filed[3:6])
 
 
 def _mark(conn: sqlite3.Connection, key: Key, state: int, *, was: int | None = None) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.database import DATABASE
 
-__all__ = ["BESIDE", "KEYS", "ORDER", "WITH_BODY", "check_database", "check_rows", "put", "rows"]
+__all__ = ["BESIDE", "KEYS", "ORDER", "WITH_BODY", "check_database", "check_rows", "put", "row", "rows"]
 
 KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "meta": ("key", "value"),
@@ -90,6 +90,17 @@ def rows(conn: sqlite3.Connection, table: str, which: str = "", values: Sequence
                 f"{DATABASE}: row {_named(table, keys)} of {table} is damaged: it does not fit its digest; restore the file from a copy."
             )
         yield (*keys, body) if table in WITH_BODY else keys
+
+
+def row(conn: sqlite3.Connection, table: str, which: str, values: Sequence[Any]) -> tuple[Any, ...]:
+    """The one row there must be; arguments as of `rows`.
+
+    Raises:
+        PrerequisiteError: It is not there, or does not fit its digest.
+    """
+    for found in rows(conn, table, which, values):
+        return found
+    raise PrerequisiteError(f"{DATABASE}: a row of {table} is missing ({', '.join(map(str, values))}); restore the file from a copy.")
 
 
 def check_database(conn: sqlite3.Connection) -> None:
