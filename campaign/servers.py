@@ -247,7 +247,7 @@ def _bodies(protocol: str) -> Iterator[tuple[str, Play]]:
     yield "8 MiB beside a turn", _said(turn(beside=[{}] * (2 * MIB)))
     yield "1,000 calls", _said(turn(calls=[("ask_human", "{}")] * 1000))
     yield "100,000 calls", _said(turn(calls=[("f", "{}")] * 80_000))
-    for text in (
+    texts: tuple[Any, ...] = (
         None,
         5,
         [],
@@ -263,7 +263,8 @@ def _bodies(protocol: str) -> Iterator[tuple[str, Play]]:
         "\n" * MIB,
         "x" * (7 * MIB),
         "\U0001f600" * MIB,
-    ):
+    )
+    for text in texts:
         yield f"text {str(text)[:12]!r} ({len(str(text))})", _said(turn(text))
     tops: tuple[dict[str, Any], ...] = (
         {"choices": None}, {"choices": [None]}, {"choices": [{}]}, {"choices": [{"message": []}]}, {"choices": {}}, {"content": None},
