@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time
 from pathlib import Path
@@ -95,9 +95,7 @@ def chat_template_of(tokenizer: Any, rendering: Rendering | None = None) -> str:
     return template if isinstance(template, str) else ""
 
 
-def render(
-    tokenizer: Any, messages: list[dict[str, Any]], tools: list[dict[str, Any]], name: str, rendering: Rendering | None = None
-) -> str:
+def render(tokenizer: Any, messages: list[dict[str, Any]], tools: list[dict[str, Any]], name: str, rendering: Rendering | None = None) -> str:
     """Render a conversation, ready for the model's turn.
 
     Args:
@@ -135,13 +133,8 @@ def _variables(rendering: Rendering, source: str, name: str) -> dict[str, Any]:
         elif key != THINKING:
             raise PrerequisiteError(f"-M {_ARGUMENTS}: the chat template of {name} has no variable '{key}'; leave it out.")
     if rendering.today is not None and "strftime_now" in source:
-        given["strftime_now"] = _calendar(rendering.today)
+        given["strftime_now"] = datetime.combine(rendering.today, time()).strftime
     return given
-
-
-def _calendar(today: date) -> Callable[[str], str]:
-    moment = datetime.combine(today, time())
-    return lambda form: moment.strftime(form)
 
 
 def template_messages(messages: Sequence[BaseMessage]) -> list[dict[str, Any]]:
