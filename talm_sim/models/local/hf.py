@@ -21,7 +21,8 @@ from talm_sim.models.local.batching import Worker
 from talm_sim.models.local.decoding import JsonGrammars, Written, end_tokens, write
 from talm_sim.models.local.engine import Engine, HFOptions, load_engine, read_options
 from talm_sim.models.local.prompting import chat_template_of, render, template_messages
-from talm_sim.models.local.scoring import Question, Scorer, encode_question, encode_text, is_packable
+from talm_sim.models.local.reading import reading_of
+from talm_sim.models.local.scoring import Question, Scorer, encode_question, encode_text, finite
 from talm_sim.models.local.tool_text import read_tool_calls
 from talm_sim.models.messages import model_turns_in, openai_tools
 from talm_sim.models.parsing import clean, split_reasoning
@@ -60,12 +61,11 @@ class HFModel:
         self.name = engine.name
         self.chat_template = chat_template_of(engine.tokenizer)
         self._engine = engine
-        self._packed = is_packable(engine.model)
         self._closing = threading.Event()
         _stop_between_layers(engine.model, self._closing)
         self._ends = end_tokens(engine.model, engine.tokenizer)
         self._grammars: JsonGrammars | None = None
-        scorer = Scorer(engine.model, packed=self._packed)
+        scorer = Scorer(engine.model, reading_of(engine.model))
         self.batch_size = options.batch_size or (GPU_BATCH if engine.on_gpu else 1)
         self._worker: Worker[Asked, Question, list[Continuation]] = Worker(
             self._prepare,
@@ -82,7 +82,7 @@ class HFModel:
 
     async def score(self, prompt: str, options: Sequence[str]) -> list[Continuation]:
         """Say how likely each option is as the continuation of `prompt`; see `TextModel.score`."""
-        return await self._worker.ask((prompt, tuple(options)))
+        return finite(await self._worker.ask((prompt, tuple(options))), self.name)
 
     async def complete(self, prompt: str, settings: GenerationSettings) -> ModelTurn:
         """Continue `prompt` until the model ends its turn; see `TextModel.complete`."""
@@ -137,7 +137,7 @@ class HFModel:
     def _prepare(self, asked: Asked) -> tuple[Question, int]:
         engine = self._engine
         question = encode_question(engine.tokenizer, *asked, max_length=engine.max_length, name=self.name)
-        return question, question.size
+        return question, len(question.prompt) + sum(map(len, question.options))
 
     def _write(
         self, prompt: str, settings: GenerationSettings, schema: JsonObject | None, cancelled: Callable[[], bool]
