@@ -6,7 +6,7 @@ import inspect
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["TESTED", "Reading", "reading_of"]
+__all__ = ["TESTED", "Reading", "reading_of", "ropes"]
 
 TESTED = frozenset(
     (
@@ -47,7 +47,8 @@ def reading_of(model: Any) -> Reading:
     from transformers.cache_utils import DynamicCache, DynamicLayer, DynamicSlidingWindowLayer
 
     config = model.config.get_text_config()
-    named = frozenset(inspect.signature(model.forward).parameters)
+    parameters = inspect.signature(model.forward).parameters
+    named = frozenset(parameters) | ({"use_cache"} if any(one.kind is one.VAR_KEYWORD for one in parameters.values()) else set())
     layers = {type(layer) for layer in DynamicCache(config=config).layers}
     standard = bool(layers) and layers <= {DynamicLayer, DynamicSlidingWindowLayer} and "past_key_values" in named
     # A state cannot be cut, copied or padded as keys and values can, and some models keep theirs in a place of their own.

@@ -114,7 +114,7 @@ ARCHITECTURES = (
     _whole("rwkv"),
     _whole("minimax", layer_types=["linear_attention", "full_attention"], block_size=8, **MOE),
     _whole("olmo_hybrid"),
-    _whole("zamba2", layer_types=["mamba", "hybrid"], n_mamba_heads=4, mamba_d_state=8, mamba_ngroups=1, num_mem_blocks=1, chunk_size=8),
+    _whole("zamba2", layers_block_type=["mamba", "hybrid"], n_mamba_heads=4, mamba_d_state=8, mamba_ngroups=1, num_mem_blocks=1, chunk_size=8),
 )
 
 
