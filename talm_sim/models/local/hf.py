@@ -20,7 +20,7 @@ from talm_sim.models.constrained import ANSWER_CHARS, ConstrainedModel
 from talm_sim.models.local.batching import Worker
 from talm_sim.models.local.decoding import JsonGrammars, Limits, Written, end_tokens, write
 from talm_sim.models.local.engine import Engine, HFOptions, load_engine, read_options
-from talm_sim.models.local.prompting import Rendering, chat_template_of, read_rendering, render, template_messages
+from talm_sim.models.local.prompting import Rendering, chat_template_of, read_rendering, render, tell_unread_form, template_messages
 from talm_sim.models.local.reading import reading_of
 from talm_sim.models.local.scoring import Question, Scorer, encode_question, encode_text, finite
 from talm_sim.models.local.tool_text import read_tool_calls
@@ -66,6 +66,7 @@ class HFModel:
         self.chat_template = chat_template_of(engine.tokenizer, self._rendering)
         self._engine = engine
         self._sampling = options.sampling
+        self._told = False
         self._closing = threading.Event()
         _stop_between_layers(engine.model, self._closing)
         reading = reading_of(engine.model)
@@ -115,6 +116,9 @@ class HFModel:
         prompt = render(self._engine.tokenizer, wire, shown, self.name, self._rendering)
         if tools and prompt == render(self._engine.tokenizer, wire, [], self.name, self._rendering):
             raise PrerequisiteError(f"{self.name}: its chat template shows the model no tools; use --tool-format constrained.")
+        if tools and not self._told:
+            self._told = True
+            tell_unread_form(self._engine.tokenizer, self.name, self._rendering)
         raw, written, fed = await self.write(prompt, settings)
         rest, thought = split_reasoning(raw)
         text, calls, broken = read_tool_calls(rest, model_turns_in(messages)) if tools else (rest, (), ())
