@@ -135,7 +135,7 @@ def tell_unread_form(tokenizer: Any, name: str, rendering: Rendering | None = No
     """Say in one line where a chat template writes tool calls in a form that is not read; arguments as of `unread_form`."""
     form = unread_form(tokenizer, name, rendering)
     if form:
-        told = "%s: its chat template writes tool calls in a form not read here (%s): they count as text or broken; use --tool-format constrained"
+        told = "%s: its chat template writes calls in a form not read here (%s), so they count as text or broken; use --tool-format constrained"
         log.warning(told, name, form)
 
 

@@ -262,3 +262,26 @@ async def test_both_kinds_of_prompt_of_a_model_in_this_process_are_rendered_as_a
     assert isinstance(asking, TextModel)
     assert asking.render_chat(HELLO, []).endswith("<think>\n")
     await asking.aclose()
+
+
+@pytest.mark.local
+@pytest.mark.parametrize(("template", "given", "named"), [(THINKER, True, '{"enable_thinking": false}'), (ALWAYS, None, "chat_template=FILE")])
+def test_a_run_that_would_score_inside_a_thought_is_refused_before_it_begins(
+    template: str, given: bool | None, named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("torch")
+    from talm_sim.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    place = str(make_tiny(tmp_path / "m", chat_template=template))
+    options = ["-M", "threads=1", "-M", "max_length=100000", "--template", "chat"]
+    if given is not None:
+        options += ["-M", f'chat_template_kwargs={{"enable_thinking": {str(given).lower()}}}']
+    run = ("run", "--task", "when2call", "--split", "tool_call", "--limit", "1", "--model", f"hf/{place}")
+    assert main((*run, *options)) == 2
+    err = capsys.readouterr().err.splitlines()
+    assert len([line for line in err if line.startswith("talm-sim: error") and named in line]) == 1
+    assert not Path("runs").exists()
+    if given:
+        assert main((*run, *options[:-2], "--run-id", "ended")) == 0
+        assert Path("runs", "ended", "run.json").is_file()
