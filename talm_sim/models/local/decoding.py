@@ -13,11 +13,11 @@ from talm_sim.models.base import GenerationSettings
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["Grammar", "JsonGrammars", "Written", "end_tokens", "write"]
+__all__ = ["SEPARATORS", "Grammar", "JsonGrammars", "Written", "end_tokens", "write"]
 
 _END_OF_TURN = ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end|>", "<end_of_turn>", "<turn|>", "<|end_of_turn|>", "<|return|>", "<|call|>")
 """Where a turn ends, by model family: the generation settings of many models name the end of the text only."""
-_SEPARATORS = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
+SEPARATORS = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
 
 
 class Grammar(Protocol):
@@ -157,7 +157,7 @@ class JsonGrammars:
         """
         from llguidance import LLMatcher
 
-        matcher = LLMatcher(self._tokens, LLMatcher.grammar_from_json_schema(json.dumps(schema), defaults=_SEPARATORS))
+        matcher = LLMatcher(self._tokens, LLMatcher.grammar_from_json_schema(json.dumps(schema), defaults=SEPARATORS))
         if matcher.is_error():
             raise ProviderError(f"the schema of the actions is no grammar: {matcher.get_error()}")
         return _JsonGrammar(matcher)
