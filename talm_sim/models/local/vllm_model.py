@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -76,7 +77,10 @@ def open_vllm(request: ModelRequest) -> Model:
     for variable, value in engine_environment(eager=eager, cpu=cpu, is_directory=Path(model).is_dir()).items():
         os.environ.setdefault(variable, value)
     log = log_to_file()
-    options = read_options(request.name, rest)
+    with warnings.catch_warnings():
+        # Libraries' own deprecations are not the user's business.
+        warnings.simplefilter("ignore")
+        options = read_options(request.name, rest)
     check_devices(request.name, options, cpu_build=cpu, count_gpus=_count_gpus)
     runner = VllmRunner(request.name, model, options, _load_tokenizer(request.name, model, options), cpu=cpu, log=log)
     return LocalModel(runner, rendering, constrained=request.constrained, answer_chars=options.answer_chars)
