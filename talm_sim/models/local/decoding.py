@@ -68,11 +68,10 @@ class Limits:
     seam: int | None = None
 
 
-def end_tokens(model: Any, tokenizer: Any) -> frozenset[int]:
-    """Tokens that end a turn: those of the model's generation settings; where these know the end of the text only, the family's own, too."""
-    named = getattr(model.generation_config, "eos_token_id", None)
-    ends = set(named if isinstance(named, list) else [named]) | {tokenizer.eos_token_id}
-    ends.discard(None)
+def end_tokens(named: int | list[int] | None, tokenizer: Any) -> frozenset[int]:
+    """Tokens that end a turn: those the model's generation settings name; where these know the end of the text only, the family's own, too."""
+    known = [*(named if isinstance(named, list) else [named]), tokenizer.eos_token_id]
+    ends = {token for token in known if token is not None}
     vocabulary = tokenizer.get_added_vocab()
     if not isinstance(named, list) or len(named) < 2:
         family = [text for text in _END_OF_TURN if text in vocabulary and not (text == "<|end|>" and _CHANNEL in vocabulary)]

@@ -7,10 +7,11 @@ format, where decoding is held to the schema.
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from langchain_core.messages import BaseMessage
 
@@ -24,7 +25,7 @@ from talm_sim.models.messages import model_turns_in, openai_tools
 from talm_sim.models.parsing import split_reasoning
 from talm_sim.types import JsonObject, ModelTurn, ToolSpec, Usage
 
-__all__ = ["LocalEngine", "LocalModel", "Text", "stop_between_layers"]
+__all__ = ["LocalModel", "Text", "stop_between_layers"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,70 +33,57 @@ class Text:
     """What a model wrote, its marks such as the one that opens a tool call included, without the token that ended it."""
 
     text: str
+    tokens: tuple[int, ...]
     stop: Literal["stop", "length"]
     usage: Usage
 
 
-class LocalEngine(Protocol):
-    """What runs a model: prompts in, scores and text out."""
+class LocalModel(ABC):
+    """A model on this machine; what runs it says how to score and how to write.
 
-    name: str
-    """The model's `provider/name`."""
-    tokenizer: Any
-    """Of transformers."""
-    batch_size: int
-    """Questions that are scored together."""
+    Args:
+        name: `provider/name`, for messages.
+        tokenizer: Of transformers.
+        rendering: What conversations are rendered with.
+        batch_size: Questions that are asked together.
+        constrained: Whether agent turns are constrained actions.
+        answer_chars: Longest answer of these, in characters; None for that format's own.
+    """
 
+    def __init__(
+        self, name: str, tokenizer: Any, rendering: Rendering | None, *, batch_size: int, constrained: bool, answer_chars: int | None
+    ) -> None:
+        self.name, self.tokenizer, self.batch_size = name, tokenizer, batch_size
+        self._rendering = rendering or Rendering()
+        self.chat_template = chat_template_of(tokenizer, self._rendering)
+        self._actor = ConstrainedModel(_SchemaChat(self), answer_chars=answer_chars or ANSWER_CHARS) if constrained else None
+
+    @abstractmethod
     async def score(self, prompt: str, options: Sequence[str]) -> list[Continuation]:
-        """Say how likely each option is; see `TextModel.score`."""
-        ...
+        """Say how likely each option is as the continuation of `prompt`; see `TextModel.score`."""
 
+    @abstractmethod
     async def write(self, prompt: str, settings: GenerationSettings, schema: JsonObject | None = None) -> Text:
         """Continue a prompt, held to a JSON schema where one is given.
 
         Raises:
             ContextOverflowError: The prompt leaves no room for an answer.
         """
-        ...
 
+    @abstractmethod
     async def aclose(self) -> None:
         """Free what the model holds, also in the middle of a long prompt."""
-        ...
-
-
-class LocalModel:
-    """A model on this machine.
-
-    Args:
-        engine: What runs it.
-        rendering: What conversations are rendered with.
-        constrained: Whether agent turns are constrained actions.
-        answer_chars: Longest answer of these, in characters; None for that format's own.
-    """
-
-    def __init__(
-        self, engine: LocalEngine, rendering: Rendering | None = None, *, constrained: bool = False, answer_chars: int | None = None
-    ) -> None:
-        self.name, self.batch_size = engine.name, engine.batch_size
-        self.engine = engine
-        self._rendering = rendering or Rendering()
-        self.chat_template = chat_template_of(engine.tokenizer, self._rendering)
-        chat = _SchemaChat(engine, self._rendering.without_thought())
-        self._actor = ConstrainedModel(chat, answer_chars=answer_chars or ANSWER_CHARS) if constrained else None
-
-    async def score(self, prompt: str, options: Sequence[str]) -> list[Continuation]:
-        """Say how likely each option is as the continuation of `prompt`; see `TextModel.score`."""
-        return await self.engine.score(prompt, options)
 
     async def complete(self, prompt: str, settings: GenerationSettings) -> ModelTurn:
         """Continue `prompt` until the model ends its turn; see `TextModel.complete`."""
-        written = await self.engine.write(prompt, settings)
+        written = await self.write(prompt, settings)
         text, thought = split_reasoning(written.text)
         return ModelTurn(raw_text=written.text, text=text, reasoning=thought, stop=written.stop, usage=written.usage)
 
     def render_chat(self, messages: Sequence[dict[str, str]], tools: Sequence[JsonObject]) -> str:
         """Render a conversation through the chat template; see `TextModel.render_chat`."""
-        return self._render(list(messages), [{"type": "function", "function": tool} for tool in tools])
+        wrapped = [{"type": "function", "function": tool} for tool in tools]
+        return render(self.tokenizer, list(messages), wrapped, self.name, self._rendering.without_thought())
 
     async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> ModelTurn:
         """Generate one turn; see `Model.generate`.
@@ -106,13 +94,13 @@ class LocalModel:
         if self._actor is not None:
             return await self._actor.generate(messages, tools, settings)
         wire = template_messages(messages)
-        prompt = self._render(wire, openai_tools(tools))
-        if tools and prompt == self._render(wire, []):
+        prompt = render(self.tokenizer, wire, openai_tools(tools), self.name, self._rendering)
+        if tools and prompt == render(self.tokenizer, wire, [], self.name, self._rendering):
             raise PrerequisiteError(
                 f"{self.name}: its chat template shows the model no tools; use --tool-format constrained, "
                 "or -M chat_template=FILE with one that does."
             )
-        written = await self.engine.write(prompt, settings)
+        written = await self.write(prompt, settings)
         rest, thought = split_reasoning(written.text)
         text, calls, broken = read_tool_calls(rest, model_turns_in(messages)) if tools else (rest, (), ())
         called = bool(calls or broken) and written.stop == "stop"
@@ -126,28 +114,22 @@ class LocalModel:
             usage=written.usage,
         )
 
-    async def aclose(self) -> None:
-        """Free what the model holds."""
-        await self.engine.aclose()
-
-    def _render(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]]) -> str:
-        return render(self.engine.tokenizer, messages, tools, self.name, self._rendering)
-
 
 class _SchemaChat:
-    """The model as the constrained tool format sees it: its action is all it writes, so no thought comes before it."""
+    """The model as the constrained tool format sees it."""
 
-    def __init__(self, engine: LocalEngine, rendering: Rendering) -> None:
-        self.name = engine.name
-        self._engine, self._rendering = engine, rendering
+    def __init__(self, model: LocalModel) -> None:
+        self.name = model.name
+        self._model = model
 
     async def complete(self, messages: list[dict[str, Any]], settings: GenerationSettings, fields: dict[str, Any]) -> Completion:
-        prompt = render(self._engine.tokenizer, messages, [], self.name, self._rendering)
-        written = await self._engine.write(prompt, settings, fields["response_format"]["json_schema"]["schema"])
+        # The action is all that is written, so no thought comes before it.
+        prompt = self._model.render_chat(messages, ())
+        written = await self._model.write(prompt, settings, fields["response_format"]["json_schema"]["schema"])
         return Completion(text=written.text, reasoning="", calls=(), stop=written.stop, logprobs=None, usage=written.usage)
 
     async def aclose(self) -> None:
-        """Leave the engine open: the model closes it."""
+        """Leave the model open: it closes itself."""
 
 
 def stop_between_layers(model: Any, closing: threading.Event) -> None:

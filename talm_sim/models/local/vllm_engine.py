@@ -29,12 +29,13 @@ class VllmEngine:
         options: The user's.
         cpu: Whether vLLM computes on CPU.
         log: What vLLM says goes here.
-        closing: Once set, a step on CPU ends at the next layer.
     """
 
-    def __init__(self, name: str, model: str, options: VllmOptions, *, cpu: bool, log: Path, closing: threading.Event) -> None:
+    def __init__(self, name: str, model: str, options: VllmOptions, *, cpu: bool, log: Path) -> None:
         self.name = name
-        self._model, self._options, self._cpu, self._log, self._closing = model, options, cpu, log, closing
+        self.closing = threading.Event()
+        """Once set, a step on CPU ends at the next layer."""
+        self._model, self._options, self._cpu, self._log = model, options, cpu, log
         self._llm: Any = None
         self._failure: PrerequisiteError | ProviderError | None = None
 
@@ -119,7 +120,7 @@ class VllmEngine:
         arguments = EngineArgs(**engine_arguments(self._options, self._model, cpu=self._cpu))
         llm = LLMEngine.from_engine_args(arguments, usage_context=UsageContext.LLM_CLASS)
         if self._cpu and arguments.enforce_eager:
-            llm.apply_model(lambda model: stop_between_layers(model, self._closing))
+            llm.apply_model(lambda model: stop_between_layers(model, self.closing))
         return llm
 
     def _in_words(self, what: str, err: Exception) -> str:

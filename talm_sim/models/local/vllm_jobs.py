@@ -10,14 +10,13 @@ from __future__ import annotations
 import math
 import uuid
 from collections.abc import Mapping, Sequence
-from types import SimpleNamespace
 from typing import Any
 
 from talm_sim.errors import ContextOverflowError, ProviderError
 from talm_sim.models.base import Continuation, GenerationSettings
 from talm_sim.models.local.decoding import SEPARATORS, end_tokens
 from talm_sim.models.local.model import Text
-from talm_sim.models.local.scoring import encode_question, encode_text
+from talm_sim.models.local.scoring import encode_question, encode_text, finite
 from talm_sim.models.local.vllm_engine import VllmEngine
 from talm_sim.models.local.vllm_loop import Job, Request
 from talm_sim.models.local.vllm_options import SAMPLING
@@ -59,7 +58,7 @@ def score(engine: VllmEngine, tokenizer: Any, prompt: str, options: Sequence[str
         again = yield [Request(full[place], _scoring_params(reuse=False)) for place in spoiled]
         for place, output in zip(spoiled, again, strict=True):
             found[place] = output
-    return [_continuation(engine, output, option) for output, option in zip(found, question.options, strict=True)]
+    return finite([_continuation(output, option) for output, option in zip(found, question.options, strict=True)], engine.name)
 
 
 def write(
@@ -93,12 +92,13 @@ def write(
     (output,) = yield [Request(tokens, _params(**fields, stop_token_ids=sorted(ends), logprobs=0))]
     written = output.outputs[0]
     if not math.isfinite(written.cumulative_logprob):
-        raise ProviderError(_no_number(engine, "what it wrote"))
-    made = written.token_ids
+        raise ProviderError(f"{engine.name}: what it wrote has no finite log-probability; its dtype overflows: use -M dtype=float32.")
+    made = tuple(written.token_ids)
     text = made[:-1] if made and made[-1] in ends else made
     return Text(
         # Special tokens are kept: some models write their calls with them.
         clean(tokenizer.decode(text, skip_special_tokens=False)),
+        text,
         "length" if written.finish_reason == "length" else "stop",
         Usage(input_tokens=len(tokens), output_tokens=len(made), cached_tokens=output.num_cached_tokens or 0),
     )
@@ -136,8 +136,7 @@ def _held_to(schema: JsonObject) -> Any:
 
 def _ends(engine: VllmEngine, tokenizer: Any) -> frozenset[int]:
     """Tokens that end a turn."""
-    named = SimpleNamespace(eos_token_id=engine.config.model_config.try_get_generation_config().get("eos_token_id"))
-    return end_tokens(SimpleNamespace(generation_config=named), tokenizer)
+    return end_tokens(engine.config.model_config.try_get_generation_config().get("eos_token_id"), tokenizer)
 
 
 def _is_spoiled(output: Any, prompt: int, option: Sequence[int]) -> bool:
@@ -146,16 +145,8 @@ def _is_spoiled(output: Any, prompt: int, option: Sequence[int]) -> bool:
     return (output.num_cached_tokens or 0) >= prompt or known is None or len(known) < len(option)
 
 
-def _continuation(engine: VllmEngine, output: Any, option: Sequence[int]) -> Continuation:
+def _continuation(output: Any, option: Sequence[int]) -> Continuation:
     # Counted from the end: engines differ in whether they keep a place for each cached token.
     known = output.prompt_logprobs
     first = len(known) - len(option)
-    logprob = sum(known[first + place][token].logprob for place, token in enumerate(option))
-    if not math.isfinite(logprob):
-        raise ProviderError(_no_number(engine, "an option"))
-    return Continuation(logprob, len(option))
-
-
-def _no_number(engine: VllmEngine, what: str) -> str:
-    dtype = str(engine.config.model_config.dtype).removeprefix("torch.")
-    return f"{engine.name}: the log-probability of {what} is not finite: computed in {dtype}, the model overflows; use -M dtype=float32."
+    return Continuation(sum(known[first + place][token].logprob for place, token in enumerate(option)), len(option))

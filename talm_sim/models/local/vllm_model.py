@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +13,7 @@ from talm_sim.models.base import Continuation, GenerationSettings, Model
 from talm_sim.models.local.engine import hush
 from talm_sim.models.local.folders import find_model
 from talm_sim.models.local.model import LocalModel, Text
-from talm_sim.models.local.prompting import read_rendering
+from talm_sim.models.local.prompting import Rendering, read_rendering
 from talm_sim.models.local.vllm_engine import VllmEngine
 from talm_sim.models.local.vllm_jobs import score, write
 from talm_sim.models.local.vllm_log import log_to_file
@@ -23,40 +22,44 @@ from talm_sim.models.local.vllm_options import VllmOptions, check_devices, engin
 from talm_sim.models.request import ModelRequest
 from talm_sim.types import JsonObject
 
-__all__ = ["VllmRunner", "open_vllm"]
+__all__ = ["VllmModel", "open_vllm"]
 
 
-class VllmRunner:
-    """Runs a model by vLLM; a `LocalEngine`.
+class VllmModel(LocalModel):
+    """A model run by vLLM.
 
     Args:
-        name: The model's `provider/name`.
-        model: Directory or hub id.
+        request: What the model was opened with.
+        engine: Started by the first question.
         options: The user's.
-        tokenizer: Of transformers.
-        cpu: Whether vLLM computes on CPU.
-        log: What vLLM says goes here.
+        tokenizer: Of transformers, so that text becomes tokens as for other local models.
+        rendering: What conversations are rendered with.
     """
 
-    def __init__(self, name: str, model: str, options: VllmOptions, tokenizer: Any, *, cpu: bool, log: Path) -> None:
-        self.name, self.tokenizer, self.batch_size = name, tokenizer, options.batch_size
+    def __init__(self, request: ModelRequest, engine: VllmEngine, options: VllmOptions, tokenizer: Any, rendering: Rendering) -> None:
+        super().__init__(
+            request.name,
+            tokenizer,
+            rendering,
+            batch_size=options.batch_size,
+            constrained=request.constrained,
+            answer_chars=options.answer_chars,
+        )
         self.reuse = True
-        self._sampling = options.sampling
-        self._closing = threading.Event()
-        self._engine = VllmEngine(name, model, options, cpu=cpu, log=log, closing=self._closing)
-        self._loop = Loop(self._engine, name)
+        self._sampling, self._engine = options.sampling, engine
+        self._loop = Loop(engine, request.name)
 
     async def score(self, prompt: str, options: Sequence[str]) -> list[Continuation]:
-        """Say how likely each option is; see `LocalEngine.score`."""
+        """Say how likely each option is as the continuation of `prompt`; see `TextModel.score`."""
         return await self._loop.run(score(self._engine, self.tokenizer, prompt, options, reuse=self.reuse))
 
     async def write(self, prompt: str, settings: GenerationSettings, schema: JsonObject | None = None) -> Text:
-        """Continue a prompt; see `LocalEngine.write`."""
+        """Continue a prompt; see `LocalModel.write`."""
         return await self._loop.run(write(self._engine, self.tokenizer, prompt, settings, schema, self._sampling))
 
     async def aclose(self) -> None:
-        """Free the engine's memory, after the step it is in."""
-        self._closing.set()
+        """Free the engine's memory, after the step it is in; on CPU after the layer."""
+        self._engine.closing.set()
         await self._loop.aclose()
 
 
@@ -82,8 +85,8 @@ def open_vllm(request: ModelRequest) -> Model:
         warnings.simplefilter("ignore")
         options = read_options(request.name, rest)
     check_devices(request.name, options, cpu_build=cpu, count_gpus=_count_gpus)
-    runner = VllmRunner(request.name, model, options, _load_tokenizer(request.name, model, options), cpu=cpu, log=log)
-    return LocalModel(runner, rendering, constrained=request.constrained, answer_chars=options.answer_chars)
+    engine = VllmEngine(request.name, model, options, cpu=cpu, log=log)
+    return VllmModel(request, engine, options, _load_tokenizer(request.name, model, options), rendering)
 
 
 def _load_tokenizer(name: str, model: str, options: VllmOptions) -> Any:

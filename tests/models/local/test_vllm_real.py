@@ -21,7 +21,7 @@ from talm_sim.models.constrained import ConstrainedModel
 from talm_sim.models.local import prompting
 from talm_sim.models.local.model import LocalModel, _SchemaChat
 from talm_sim.models.local.prompting import Rendering
-from talm_sim.models.local.vllm_model import VllmRunner
+from talm_sim.models.local.vllm_model import VllmModel
 from talm_sim.models.registry import open_model
 from talm_sim.types import ModelTurn, ToolSpec
 
@@ -44,27 +44,22 @@ FIRST = "A person asks: how high above the sea does the airport of Hanoi lie? Th
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalModel]:
+def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VllmModel]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         opened = open_model(f"vllm/{DIRECTORY}", options=OPTIONS)
-        assert isinstance(opened, LocalModel)
+        assert isinstance(opened, VllmModel)
         yield opened
         asyncio.run(opened.aclose())
 
 
-def runner(model: LocalModel) -> VllmRunner:
-    assert isinstance(model.engine, VllmRunner)
-    return model.engine
-
-
-def questions(model: LocalModel) -> list[tuple[str, tuple[str, ...]]]:
+def questions(model: VllmModel) -> list[tuple[str, tuple[str, ...]]]:
     """Prompts whose ends fall on every place of a cache block, with options that begin alike for longer than a block."""
     shared = " It lies at" + " about" * 40
     options = (" I do not know.", " Sixteen", shared + " ten metres.", shared + " twelve.")
     found = [(FIRST * 2 + "and so on " * extra + "Answer:", options) for extra in range(0, 36, 3)]
     text = FIRST * 3
-    while len(model.engine.tokenizer.encode(text)) % 32:
+    while len(model.tokenizer.encode(text)) % 32:
         text += " yes"
     return [*found, (text, options)]
 
@@ -73,11 +68,11 @@ def apart(one: list[list[Continuation]], other: list[list[Continuation]]) -> flo
     return max(abs(a.logprob - b.logprob) for first, second in zip(one, other, strict=True) for a, b in zip(first, second, strict=True))
 
 
-def test_options_score_alike_with_and_without_the_cache_while_text_is_written(model: LocalModel) -> None:
+def test_options_score_alike_with_and_without_the_cache_while_text_is_written(model: VllmModel) -> None:
     asked = questions(model)
 
     async def score(*, reuse: bool) -> list[list[Continuation]]:
-        runner(model).reuse = reuse
+        model.reuse = reuse
         return await asyncio.gather(*(model.score(prompt, options) for prompt, options in asked))
 
     async def all_of_it() -> None:
@@ -91,7 +86,7 @@ def test_options_score_alike_with_and_without_the_cache_while_text_is_written(mo
     asyncio.run(all_of_it())
 
 
-def test_who_asks_for_little_does_not_wait_for_who_asks_for_much(model: LocalModel) -> None:
+def test_who_asks_for_little_does_not_wait_for_who_asks_for_much(model: VllmModel) -> None:
     ended: list[str] = []
 
     async def note(name: str, asked: object) -> object:
@@ -115,8 +110,8 @@ def test_who_asks_for_little_does_not_wait_for_who_asks_for_much(model: LocalMod
     assert ended[-1] == "long"
 
 
-def test_who_gives_up_frees_the_engine(model: LocalModel) -> None:
-    engine = runner(model)._engine
+def test_who_gives_up_frees_the_engine(model: VllmModel) -> None:
+    engine = model._engine
 
     async def all_of_it() -> None:
         long = asyncio.create_task(model.complete("Once upon a time", GenerationSettings(temperature=0.0, max_new_tokens=1500)))
@@ -130,7 +125,7 @@ def test_who_gives_up_frees_the_engine(model: LocalModel) -> None:
     assert engine._llm.get_num_unfinished_requests() == 0
 
 
-def test_a_seed_gives_the_same_text_whoever_shares_the_step(model: LocalModel) -> None:
+def test_a_seed_gives_the_same_text_whoever_shares_the_step(model: VllmModel) -> None:
     settings = GenerationSettings(temperature=1.0, max_new_tokens=12, seed=3)
     prompt = model.render_chat([{"role": "user", "content": "Say hello."}], ())
 
@@ -145,7 +140,7 @@ def test_a_seed_gives_the_same_text_whoever_shares_the_step(model: LocalModel) -
     assert 0 < found[0].usage.output_tokens <= 12
 
 
-def test_sampling_is_what_was_asked_for(model: LocalModel) -> None:
+def test_sampling_is_what_was_asked_for(model: VllmModel) -> None:
     async def texts(**options: float) -> list[str]:
         settings = [GenerationSettings(temperature=1.0, max_new_tokens=20, seed=seed, options=options) for seed in range(4)]
         return [turn.raw_text for turn in await asyncio.gather(*(model.complete("Once upon", one) for one in settings))]
@@ -157,20 +152,20 @@ def test_sampling_is_what_was_asked_for(model: LocalModel) -> None:
             asyncio.run(texts(**wrong))
 
 
-def test_what_does_not_fit_is_refused_before_it_is_submitted(model: LocalModel) -> None:
+def test_what_does_not_fit_is_refused_before_it_is_submitted(model: VllmModel) -> None:
     for asked in (model.score("word " * 2048, [" a"]), model.complete("word " * 2048, GenerationSettings())):
         with pytest.raises(ContextOverflowError, match="nothing was cut"):
-            asyncio.run(asked)  # type: ignore[arg-type]
+            asyncio.run(asked)
 
 
-def test_a_constrained_turn_is_one_action_as_from_transformers(model: LocalModel) -> None:
+def test_a_constrained_turn_is_one_action_as_from_transformers(model: VllmModel) -> None:
     settings = GenerationSettings(temperature=0.0, max_new_tokens=120)
     asked = [HumanMessage(f"How high does {code} lie?") for code in ("HAN", "SGN", "DAD")]
 
     async def turns(of: ConstrainedModel | LocalModel) -> list[ModelTurn]:
         return list(await asyncio.gather(*(of.generate([one], (TOOL,), settings) for one in asked)))
 
-    found = asyncio.run(turns(ConstrainedModel(_SchemaChat(model.engine, Rendering()))))
+    found = asyncio.run(turns(ConstrainedModel(_SchemaChat(model))))
     for turn in found:
         assert bool(turn.text) is not bool(turn.tool_calls)
         assert turn.unparsable_calls == ()
@@ -179,11 +174,11 @@ def test_a_constrained_turn_is_one_action_as_from_transformers(model: LocalModel
     asyncio.run(other.aclose())
 
 
-def test_a_native_turn_needs_a_template_that_shows_the_tools(model: LocalModel) -> None:
+def test_a_native_turn_needs_a_template_that_shows_the_tools(model: VllmModel, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = GenerationSettings(temperature=0.0, max_new_tokens=40)
     with pytest.raises(PrerequisiteError, match=r"shows the model no tools; use --tool-format constrained, or -M chat_template=FILE"):
         asyncio.run(model.generate([HumanMessage("How high does HAN lie?")], (TOOL,), settings))
-    shown = LocalModel(model.engine, Rendering(template=HERMES.read_text(encoding="utf-8")))
-    turn = asyncio.run(shown.generate([HumanMessage("How high does HAN lie?")], (TOOL,), settings))
+    monkeypatch.setattr(model, "_rendering", Rendering(template=HERMES.read_text(encoding="utf-8")))
+    turn = asyncio.run(model.generate([HumanMessage("How high does HAN lie?")], (TOOL,), settings))
     assert turn.raw_text
     assert turn.usage.input_tokens > 60
