@@ -133,7 +133,7 @@ _BUILT_IN = (
     Provider(
         "vllm",
         "vllm/DIR|NAME|HUB-ID",
-        "A model that vLLM runs on this machine: scored in this process, served to agents on loopback.",
+        "A model run in this process by vLLM: continuous batching, several GPUs.",
         "talm_sim.models.local.vllm_model:open_vllm",
         constrains=True,
         packages=("vllm",),
