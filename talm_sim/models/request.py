@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
 from collections.abc import Callable, Mapping
@@ -35,6 +36,8 @@ class ModelRequest:
         constrained: Whether the model acts through the constrained tool format.
         replay: Whether answers come from a recording only, so that neither key nor address is needed.
         fail_fast: Whether a server that turns requests away before it has answered any is the user's to mend (`RefusedError`).
+        created: The day on which the run was created: what a prompt that shows the date shows, also when the run is resumed on another; None
+            where there is no run.
         environ: Environment that keys and addresses are read from.
     """
 
@@ -48,6 +51,7 @@ class ModelRequest:
     constrained: bool = False
     replay: bool = False
     fail_fast: bool = False
+    created: datetime.date | None = None
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
 
 

@@ -1,7 +1,7 @@
 """One worker thread behind an async queue: the model is touched by that thread alone, and waiting questions are scored together.
 
-A batch is built around one question, the one that has waited longest unless the engine prefers another, from those nearest to it in length, so
-that little is padded. Padded tokens of a batch are bounded. Whoever no longer waits (a cancelled future) is skipped.
+A batch is built around one question, the one that has waited longest unless the engine prefers another, from those nearest to it in size, so
+that little is padded. Whoever no longer waits (a cancelled future) is skipped.
 """
 
 from __future__ import annotations
@@ -11,44 +11,44 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from talm_sim.errors import ProviderError
 
 __all__ = ["Worker", "plan_batch"]
 
-Asked = TypeVar("Asked")
-Ready = TypeVar("Ready")
-Answer = TypeVar("Answer")
 T = TypeVar("T")
 
 
 @dataclass(slots=True, eq=False)
-class _Question(Generic[Asked, Ready, Answer]):
-    """A question to be answered together with others."""
+class _Job:
+    """A question to be answered together with others, or a function to be run alone."""
 
-    asked: Asked
-    future: Future[Answer] = field(default_factory=Future)
-    ready: Ready | None = None
+    asked: Any
+    function: Callable[[Callable[[], bool]], Any] | None = None
+    future: Future[Any] = field(default_factory=Future)
+    ready: Any = None
     size: int = 0
 
+    def settle(self, result: object) -> None:
+        """Hand over a result, or an exception, if anybody still waits for it."""
+        try:
+            if isinstance(result, BaseException):
+                self.future.set_exception(result)
+            else:
+                self.future.set_result(result)
+        except InvalidStateError:
+            return  # cancelled meanwhile
 
-@dataclass(slots=True, eq=False)
-class _Task:
-    """A function to be run alone; it is told how to see that nobody waits any more."""
 
-    function: Callable[[Callable[[], bool]], Any]
-    future: Future[Any] = field(default_factory=Future)
-
-
-class Worker(Generic[Asked, Ready, Answer]):
+class Worker:
     """The thread that owns a model.
 
     Args:
-        prepare: Makes a question ready (tokens, say) and tells its size in tokens; its exceptions are the question's own.
+        prepare: Makes a question ready (tokens, say) and tells its size; its exceptions are the question's own.
         answer: Answers questions that were made ready, together.
-        batch_size: Most questions in one call of `answer`.
-        budget: Most padded tokens in one call of `answer`; a longer question goes alone.
+        batch_size: Most questions in one call of `answer`; fewer once memory ran out.
+        budget: Most that the questions of one call measure, each counted as large as the largest; a larger one goes alone.
         first: Chooses, among the questions that wait, the one to go on with, by its index; by default the oldest.
         too_much: Whether an exception of `answer` means that memory ran out; the batch is then halved and tried again.
         name: Of the model, for messages.
@@ -56,13 +56,13 @@ class Worker(Generic[Asked, Ready, Answer]):
 
     def __init__(
         self,
-        prepare: Callable[[Asked], tuple[Ready, int]],
-        answer: Callable[[Sequence[Ready]], Sequence[Answer]],
+        prepare: Callable[[Any], tuple[Any, int]],
+        answer: Callable[[Sequence[Any]], Sequence[Any]],
         *,
         batch_size: int,
         budget: int,
-        first: Callable[[Sequence[Ready]], int] = lambda ready: 0,
-        too_much: Callable[[BaseException], bool] = lambda err: False,
+        first: Callable[[Sequence[Any]], int] = lambda ready: 0,
+        too_much: Callable[[Exception], bool] = lambda err: False,
         name: str = "model",
     ) -> None:
         self._prepare = prepare
@@ -72,22 +72,18 @@ class Worker(Generic[Asked, Ready, Answer]):
         self._first = first
         self._too_much = too_much
         self._name = name
-        self._waiting: list[_Question[Asked, Ready, Answer] | _Task] = []
+        self._waiting: list[_Job] = []
         self._news = threading.Condition()
         self._closed = False
         self._thread: threading.Thread | None = None
 
-    async def ask(self, asked: Asked) -> Answer:
+    async def ask(self, asked: Any) -> Any:
         """Answer a question, together with others that wait."""
-        question: _Question[Asked, Ready, Answer] = _Question(asked)
-        self._enqueue(question)
-        return await asyncio.wrap_future(question.future)
+        return await self._enqueue(_Job(asked))
 
     async def run(self, function: Callable[[Callable[[], bool]], T]) -> T:
         """Run a function alone on the thread; it is handed a function that says whether nobody waits for it any more."""
-        task = _Task(function)
-        self._enqueue(task)
-        result: T = await asyncio.wrap_future(task.future)
+        result: T = await self._enqueue(_Job(None, function))
         return result
 
     async def aclose(self) -> None:
@@ -101,7 +97,7 @@ class Worker(Generic[Asked, Ready, Answer]):
         if self._thread is not None:
             await asyncio.to_thread(self._thread.join)
 
-    def _enqueue(self, job: _Question[Asked, Ready, Answer] | _Task) -> None:
+    def _enqueue(self, job: _Job) -> asyncio.Future[Any]:
         with self._news:
             if self._closed:
                 raise ProviderError(f"{self._name} is closed.")
@@ -111,6 +107,7 @@ class Worker(Generic[Asked, Ready, Answer]):
                 self._thread = threading.Thread(target=self._work, name=f"talm-sim {self._name}", daemon=True)
                 self._thread.start()
             self._news.notify()
+        return asyncio.wrap_future(job.future)
 
     def _work(self) -> None:
         while True:
@@ -118,96 +115,73 @@ class Worker(Generic[Asked, Ready, Answer]):
                 self._news.wait_for(lambda: self._waiting or self._closed)
                 if self._closed:
                     return
-                first = self._waiting[0]
-                if isinstance(first, _Task):
-                    del self._waiting[0]
-                    asked = []
-                else:
-                    asked = [job for job in self._waiting if isinstance(job, _Question)]
-            if isinstance(first, _Task):
-                self._run_task(first)
-            else:
-                self._score_or_fail(asked)
+                waiting = list(self._waiting)
+            concerned = waiting[:1]
+            try:
+                if concerned[0].function is None:
+                    concerned = [job for job in waiting if job.function is None]
+                    concerned = self._choose(concerned)
+                self._forget(concerned)
+                self._do(concerned)
+            except BaseException as err:  # an engine's bug: whoever waits must hear of it, not wait for ever
+                self._forget(concerned)
+                for job in concerned:
+                    job.settle(err)
 
-    def _run_task(self, task: _Task) -> None:
-        if task.future.cancelled():
-            return
-        try:
-            result = task.function(task.future.cancelled)
-        except BaseException as err:
-            _fail(task.future, self._in_words(err) if self._too_much(err) else err)
-        else:
-            _settle(task.future, result)
-
-    def _score_or_fail(self, asked: list[_Question[Asked, Ready, Answer]]) -> None:
-        try:
-            self._score_some(asked)
-        except BaseException as err:  # a bug of the engine's: whoever waits must hear of it, not wait for ever
-            with self._news:
-                self._waiting = [job for job in self._waiting if job not in asked]
-            for question in asked:
-                _fail(question.future, err)
-
-    def _score_some(self, asked: list[_Question[Asked, Ready, Answer]]) -> None:
-        ready: list[_Question[Asked, Ready, Answer]] = []
-        done: set[int] = set()
-        for question in asked:
-            if question.future.cancelled():
-                done.add(id(question))
-                continue
-            if question.ready is None:
-                try:
-                    question.ready, question.size = self._prepare(question.asked)
-                except BaseException as err:
-                    _fail(question.future, err)
-                    done.add(id(question))
-                    continue
-            ready.append(question)
-        if ready:
-            ready.insert(0, ready.pop(self._first([one.ready for one in ready if one.ready is not None])))
-        batch = [ready[index] for index in plan_batch([one.size for one in ready], self._batch_size, self._budget)]
-        done.update(id(one) for one in batch)
+    def _forget(self, jobs: Sequence[_Job]) -> None:
         with self._news:
-            self._waiting = [job for job in self._waiting if id(job) not in done]
-        if batch:
-            self._answer_halving(batch)
+            self._waiting = [job for job in self._waiting if job not in jobs and not job.future.done()]
 
-    def _answer_halving(self, batch: list[_Question[Asked, Ready, Answer]]) -> None:
-        batch = [one for one in batch if not one.future.cancelled()]
-        if not batch:
+    def _choose(self, waiting: list[_Job]) -> list[_Job]:
+        """Make ready what waits, and choose what goes together."""
+        for job in waiting:
+            if job.ready is None and not job.future.done():
+                try:
+                    job.ready, job.size = self._prepare(job.asked)
+                except Exception as err:
+                    job.settle(err)
+        ready = [job for job in waiting if not job.future.done()]
+        if ready:
+            ready.insert(0, ready.pop(self._first([job.ready for job in ready])))
+        return [ready[index] for index in plan_batch([job.size for job in ready], self._batch_size, self._budget)]
+
+    def _do(self, jobs: list[_Job]) -> None:
+        jobs = [job for job in jobs if not job.future.cancelled()]
+        if not jobs:
             return
         try:
-            answers = self._answer([one.ready for one in batch if one.ready is not None])
-        except BaseException as err:
+            if jobs[0].function is None:
+                answers = self._answer([job.ready for job in jobs])
+            else:
+                answers = [jobs[0].function(jobs[0].future.cancelled)]
+        except Exception as err:
             if not self._too_much(err):
-                for one in batch:
-                    _fail(one.future, err)
-                return
+                raise
             problem = self._in_words(err)
         else:
-            for one, answer in zip(batch, answers, strict=True):
-                _settle(one.future, answer)
+            for job, answer in zip(jobs, answers, strict=True):
+                job.settle(answer)
             return
         # Outside the except clause: its traceback would keep the failed batch's memory alive.
-        if len(batch) == 1:
-            _fail(batch[0].future, problem)
+        if len(jobs) == 1:
+            jobs[0].settle(problem)
             return
-        middle = len(batch) // 2
-        self._answer_halving(batch[:middle])
-        self._answer_halving(batch[middle:])
+        self._batch_size = middle = len(jobs) // 2
+        self._do(jobs[:middle])
+        self._do(jobs[middle:])
 
-    def _in_words(self, err: BaseException) -> ProviderError:
+    def _in_words(self, err: Exception) -> ProviderError:
         first = next(iter(str(err).splitlines()), "")
         return ProviderError(f"{self._name}: not enough memory for one request ({first}); use a smaller -M dtype, or another -M device.")
 
 
 def plan_batch(sizes: Sequence[int], batch_size: int, budget: int) -> list[int]:
-    """Choose which of the waiting questions go together: the first, and those nearest to it in length, longest first.
+    """Choose which of the waiting questions go together: the first, and those nearest to it in size, largest first.
 
     Args:
-        sizes: Tokens of each question, in the order of their arrival.
+        sizes: Of each question, in the order of their arrival.
         batch_size: Most questions.
-        budget: Most tokens, each question counted as long as the longest; the first goes alone if it must.
+        budget: Most in all, each question counted as large as the largest; the first goes alone if it must.
 
     >>> plan_batch([10, 90, 11, 40], batch_size=3, budget=1000)
     [3, 2, 0]
@@ -222,17 +196,3 @@ def plan_batch(sizes: Sequence[int], batch_size: int, budget: int) -> list[int]:
             break
         chosen.append(index)
     return sorted(chosen, key=lambda index: (-sizes[index], index))
-
-
-def _settle(future: Future[Any], result: object) -> None:
-    try:
-        future.set_result(result)
-    except InvalidStateError:
-        return  # cancelled meanwhile
-
-
-def _fail(future: Future[Any], err: BaseException) -> None:
-    try:
-        future.set_exception(err)
-    except InvalidStateError:
-        return  # cancelled meanwhile

@@ -1,9 +1,10 @@
-"""Text token by token: sampled with a seed of its own, held to a JSON schema where one is given, ended where the model ends its turn."""
+"""Text written by `model.generate`: sampled as asked for, with a seed of its own, held to a JSON schema, ended where the model ends its turn."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -13,11 +14,14 @@ from talm_sim.models.base import GenerationSettings
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["Grammar", "JsonGrammars", "Written", "end_tokens", "write"]
+__all__ = ["SEPARATORS", "Grammar", "JsonGrammars", "Limits", "Written", "end_tokens", "write"]
 
-_END_OF_TURN = ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end|>", "<end_of_turn>", "<turn|>", "<|end_of_turn|>", "<|return|>", "<|call|>")
-"""Where a turn ends, by model family: the generation settings of many models name the end of the text only."""
-_SEPARATORS = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
+_END_OF_TURN = ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end|>", "<end_of_turn>", "<turn|>", "<|end_of_turn|>")
+"""Where a turn ends, by model family."""
+_CHANNEL = "<|channel|>"
+"""Models that know it end the parts of a turn, too, with what ends the turns of others."""
+SEPARATORS = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
+_PLAIN = {"top_p": 1.0, "top_k": 0, "min_p": None, "repetition_penalty": 1.0}
 
 
 class Grammar(Protocol):
@@ -47,85 +51,140 @@ class Written:
     stop: Literal["stop", "length"]
 
 
-def end_tokens(model: Any, tokenizer: Any) -> frozenset[int]:
-    """Tokens that end a turn: those of the model's generation settings, the tokenizer's, and the family's own where it knows them."""
-    named = getattr(model.generation_config, "eos_token_id", None)
-    ends = set(named if isinstance(named, list) else [named]) | {tokenizer.eos_token_id}
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Where texts of a model end.
+
+    Attributes:
+        name: Of the model, for messages.
+        ends: Tokens that end a text.
+        max_length: The model's context in tokens; None where it has no bound.
+        seam: Length in tokens from which all positions turn otherwise, so that a text is read anew; None where there is none.
+    """
+
+    name: str
+    ends: frozenset[int]
+    max_length: int | None = None
+    seam: int | None = None
+
+
+def end_tokens(named: int | list[int] | None, tokenizer: Any) -> frozenset[int]:
+    """Tokens that end a turn: those the model's generation settings name; where these know the end of the text only, the family's own, too."""
+    known = [*(named if isinstance(named, list) else [named]), tokenizer.eos_token_id]
+    ends = {token for token in known if token is not None}
     vocabulary = tokenizer.get_added_vocab()
-    ends |= {vocabulary[text] for text in _END_OF_TURN if text in vocabulary}
-    return frozenset(token for token in ends if token is not None)
+    if not isinstance(named, list) or len(named) < 2:
+        family = [text for text in _END_OF_TURN if text in vocabulary and not (text == "<|end|>" and _CHANNEL in vocabulary)]
+        ends |= {vocabulary[text] for text in family}
+    return frozenset(ends)
 
 
 def write(
     model: Any,
     prompt: Sequence[int],
     settings: GenerationSettings,
+    limits: Limits,
     *,
-    ends: frozenset[int],
-    max_length: int | None,
-    name: str,
+    sampling: Mapping[str, float] | None = None,
     grammar: Grammar | None = None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Written:
     """Continue a prompt.
 
     Args:
-        model: A causal language model of transformers.
+        model: A causal language model of transformers, whose own generation settings are those of the library.
         prompt: Tokens.
         settings: Temperature 0 takes the likeliest token; a seed gives the same text whatever else the model writes.
-        ends: Tokens that end the text.
-        max_length: The model's context in tokens; None where it has no bound.
-        name: Of the model, for messages.
+        limits: Where the text ends.
+        sampling: Further settings of the model's user; those of `settings` go before.
         grammar: What may be written.
         cancelled: Whether nobody waits any more.
 
     Raises:
         ContextOverflowError: The prompt leaves no room for a token.
+        ProviderError: What was asked for is unknown here, or the model gives no numbers.
     """
     import torch
-    from transformers.cache_utils import DynamicCache
 
-    room = settings.max_new_tokens if max_length is None else min(settings.max_new_tokens, max_length - len(prompt))
+    room, length = settings.max_new_tokens, len(prompt)
+    if limits.max_length is not None:
+        room = min(room, limits.max_length - length)
     if room < 1:
-        raise ContextOverflowError(f"{name}: the prompt has {len(prompt)} tokens and leaves no room in a context of {max_length}.")
-    generator = _generator(model.device, settings.seed)
-    cache = DynamicCache(config=model.config.get_text_config())
-    feed = list(prompt)
-    tokens: list[int] = []
-    with torch.inference_mode():
-        while True:
-            fed = torch.tensor([feed], device=model.device)
-            logits = model(input_ids=fed, past_key_values=cache, use_cache=True, logits_to_keep=1).logits[0, -1].float()
-            token = _pick(logits if grammar is None else grammar.mask(logits), settings.temperature, generator)
-            if token in ends:
-                return Written(tuple(tokens), len(tokens) + 1, "stop")
-            tokens.append(token)
-            if grammar is not None:
-                grammar.take(token)
-                if grammar.done:
-                    return Written(tuple(tokens), len(tokens), "stop")
-            if len(tokens) == room or cancelled():
-                return Written(tuple(tokens), len(tokens), "length")
-            feed = [token]
+        raise ContextOverflowError(f"{limits.name}: the prompt has {length} tokens and leaves no room in a context of {limits.max_length}.")
+    config = _config(settings, {**(sampling or {}), **settings.options}, limits)
+    # Some that bring a cache of their own cannot go on from it.
+    config.use_cache = model._supports_default_dynamic_cache()
+    guide = _Guide(length, grammar, cancelled, limits.name)
+    text = torch.tensor([list(prompt)], device=model.device)
+    first = room if limits.seam is None or length > limits.seam else min(room, limits.seam + 1 - length)
+    with torch.inference_mode(), _seeded(settings.seed):
+        for leg in filter(None, (first, room - first)):
+            config.max_new_tokens = leg
+            text = model.generate(
+                text, attention_mask=torch.ones_like(text), generation_config=config, logits_processor=[guide], stopping_criteria=[guide.stop]
+            )
+            tokens = tuple(text[0, length:].tolist())
+            ended = tokens[-1] in limits.ends
+            if ended or guide.stopped:
+                break
+    finished = ended or (grammar is not None and grammar.done)
+    return Written(tokens[:-1] if ended else tokens, len(tokens), "stop" if finished else "length")
 
 
-def _generator(device: Any, seed: int | None) -> torch.Generator:
+def _config(settings: GenerationSettings, options: Mapping[str, Any], limits: Limits) -> Any:
+    from transformers import GenerationConfig
+
+    for key in options:
+        if key not in _PLAIN:
+            raise ProviderError(f"{limits.name}: cannot sample by '{key}'; it knows {', '.join(_PLAIN)}.")
+    wanted = {**_PLAIN, **options}
+    ends = {"eos_token_id": sorted(limits.ends), "pad_token_id": min(limits.ends)} if limits.ends else {"pad_token_id": 0}
+    if settings.temperature <= 0:
+        return GenerationConfig(do_sample=False, repetition_penalty=wanted["repetition_penalty"], **ends)
+    return GenerationConfig(do_sample=True, temperature=settings.temperature, **wanted, **ends)
+
+
+@contextmanager
+def _seeded(seed: int | None) -> Iterator[None]:
+    """A state of random numbers of its own; the library knows but the one of the whole process."""
     import torch
 
-    generator = torch.Generator(device=device)
-    if seed is None:
-        generator.seed()
-    else:
-        generator.manual_seed(seed % 2**63)
-    return generator
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+        if seed is None:
+            torch.seed()
+        else:
+            torch.manual_seed(seed % 2**63)
+        yield
 
 
-def _pick(logits: torch.Tensor, temperature: float, generator: torch.Generator) -> int:
-    import torch
+class _Guide:
+    """Sees every token: keeps to a grammar, and stops where it ends or where nobody waits."""
 
-    if temperature <= 0:
-        return int(logits.argmax())
-    return int(torch.multinomial(torch.softmax(logits / temperature, dim=-1), 1, generator=generator))
+    def __init__(self, prompt: int, grammar: Grammar | None, cancelled: Callable[[], bool], name: str) -> None:
+        self._read = prompt
+        self._grammar = grammar
+        self._cancelled = cancelled
+        self._name = name
+        self.stopped = False
+
+    def __call__(self, text: torch.Tensor, logits: torch.Tensor) -> torch.Tensor:
+        import torch
+
+        if bool(torch.isnan(logits).any()):
+            raise ProviderError(f"{self._name}: its logits are not numbers; its dtype overflows: use -M dtype=float32.")
+        if self._grammar is None or self._grammar.done:
+            return logits
+        return self._grammar.mask(logits[0])[None]
+
+    def stop(self, text: torch.Tensor, scores: object) -> torch.Tensor:
+        import torch
+
+        if self._grammar is not None and not self._grammar.done:
+            for token in text[0, self._read :].tolist():
+                self._grammar.take(token)
+        self._read = text.shape[1]
+        self.stopped = (self._grammar is not None and self._grammar.done) or self._cancelled()
+        return torch.full((1,), self.stopped, device=text.device)
 
 
 class JsonGrammars:
@@ -157,7 +216,7 @@ class JsonGrammars:
         """
         from llguidance import LLMatcher
 
-        matcher = LLMatcher(self._tokens, LLMatcher.grammar_from_json_schema(json.dumps(schema), defaults=_SEPARATORS))
+        matcher = LLMatcher(self._tokens, LLMatcher.grammar_from_json_schema(json.dumps(schema), defaults=SEPARATORS))
         if matcher.is_error():
             raise ProviderError(f"the schema of the actions is no grammar: {matcher.get_error()}")
         return _JsonGrammar(matcher)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from talm_sim.errors import PrerequisiteError, did_you_mean, pip_install
 from talm_sim.models.local.folders import find_model
+from talm_sim.models.local.reading import ropes
 
 __all__ = ["Engine", "HFOptions", "hush", "load_engine", "read_options"]
 
@@ -18,6 +20,8 @@ _NO_LIMIT = 10**9
 """Tokenizers without a limit name a huge number."""
 _DTYPES = ("auto", "float32", "bfloat16", "float16")
 _DEVICE = re.compile(r"auto|cpu|cuda(:\d+)?")
+_COUNTS = ("batch_size", "threads", "max_length", "answer_chars")
+_RANGES = {"top_p": (0.0, 1.0), "top_k": (0, _NO_LIMIT), "min_p": (0.0, 1.0), "repetition_penalty": (0.01, 100.0)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,8 @@ class HFOptions:
         threads: CPU threads; None for torch's own choice.
         max_length: Tokens of the context; None for what the model's configuration says.
         answer_chars: Longest answer in the constrained tool format, in characters; None for that format's own.
+        sampling: `top_p`, `top_k`, `min_p` and `repetition_penalty` of whatever is written.
+        loading: `device_map`, `quantization_config`, `revision` and `attn_implementation`, as transformers takes them.
     """
 
     device: str = "auto"
@@ -39,6 +45,8 @@ class HFOptions:
     threads: int | None = None
     max_length: int | None = None
     answer_chars: int | None = None
+    sampling: Mapping[str, float] = field(default_factory=dict)
+    loading: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +58,22 @@ class Engine:
         model: The causal language model, on its device, not training.
         tokenizer: Its tokenizer.
         max_length: Tokens of its context; None where it has no bound.
-        on_gpu: Whether it runs on a GPU.
     """
 
     name: str
     model: Any
     tokenizer: Any
     max_length: int | None
-    on_gpu: bool
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether it runs on a GPU."""
+        return str(self.model.device.type) != "cpu"
+
+    @property
+    def dtype(self) -> str:
+        """Type of its weights."""
+        return str(self.model.dtype).removeprefix("torch.")
 
 
 def read_options(name: str, options: Mapping[str, str]) -> HFOptions:
@@ -66,19 +82,24 @@ def read_options(name: str, options: Mapping[str, str]) -> HFOptions:
     Raises:
         PrerequisiteError: One is unknown or has no usable value.
     """
-    known = list(HFOptions.__dataclass_fields__)
+    plain = ("device", "dtype", *_COUNTS)
     for key in options:
+        known = (*plain, *_RANGES, *_LOADING)
         if key not in known:
             raise PrerequisiteError(f"-M {key}: {name} has no such option.{did_you_mean(key, known)}")
-    values: dict[str, Any] = dict(options)
-    for key in ("batch_size", "threads", "max_length", "answer_chars"):
+    values: dict[str, Any] = {key: options[key] for key in plain if key in options}
+    for key in _COUNTS:
         if key in options:
             values[key] = _count(key, options[key])
     if "dtype" in options and options["dtype"] not in _DTYPES:
         raise PrerequisiteError(f"-M dtype={options['dtype']}: unknown type.{did_you_mean(options['dtype'], _DTYPES)}")
     if "device" in options and not _DEVICE.fullmatch(options["device"]):
         raise PrerequisiteError(f"-M device={options['device']}: write auto, cpu, cuda or cuda:N.")
-    return HFOptions(**values)
+    if "device" in options and "device_map" in options:
+        raise PrerequisiteError("-M device_map: says where the model lies, as -M device does; leave one of them out.")
+    sampling = {key: _within(key, options[key]) for key in _RANGES if key in options}
+    loading = {key: read(key, options[key]) for key, read in _LOADING.items() if key in options}
+    return HFOptions(**values, sampling=sampling, loading=loading)
 
 
 def _count(key: str, text: str) -> int:
@@ -91,6 +112,42 @@ def _count(key: str, text: str) -> int:
     return number
 
 
+def _within(key: str, text: str) -> float:
+    low, high = _RANGES[key]
+    try:
+        number = type(low)(text)
+        good = low <= number <= high
+    except ValueError:
+        good = False
+    if not good:
+        what = f"a whole number from {low} on" if high == _NO_LIMIT else f"a number from {low:g} to {high:g}"
+        raise PrerequisiteError(f"-M {key}={text}: must be {what}.")
+    return number
+
+
+def _text(key: str, text: str) -> str:
+    if not text:
+        raise PrerequisiteError(f"-M {key}: is empty; leave it out or give it a value.")
+    return text
+
+
+def _place(key: str, text: str) -> Any:
+    return _object(key, text) if text.startswith("{") else _text(key, text)
+
+
+def _object(key: str, text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise PrerequisiteError(f"-M {key}={text[:60]}: is no JSON object; see the documentation of transformers for its fields.")
+    return found
+
+
+_LOADING = {"device_map": _place, "quantization_config": _object, "revision": _text, "attn_implementation": _text}
+
+
 def load_engine(name: str, model: str, options: HFOptions) -> Engine:
     """Load a model and its tokenizer.
 
@@ -100,7 +157,7 @@ def load_engine(name: str, model: str, options: HFOptions) -> Engine:
         options: The user's options.
 
     Raises:
-        PrerequisiteError: A package, the model, its tokenizer or the device is not there.
+        PrerequisiteError: A package, the model, its tokenizer or the device is not there, or its scores would not be those of its full passes.
     """
     try:
         import torch
@@ -109,18 +166,35 @@ def load_engine(name: str, model: str, options: HFOptions) -> Engine:
         raise PrerequisiteError(f"{name}: needs torch and transformers ({err}); install them with: {pip_install('local')}") from None
     place = find_model(name, model)
     hush(transformers)
-    device = _device(torch, name, options.device)
+    loading = dict(options.loading)
+    if "device_map" not in loading:
+        device = _device(torch, name, options.device)
+        loading |= {} if device == "cpu" else {"device_map": {"": device}}
     if options.threads is not None:
         torch.set_num_threads(options.threads)
-    dtype = options.dtype or ("float32" if device == "cpu" else "auto")
+    loading["dtype"] = options.dtype or ("auto" if "device_map" in loading else "float32")
+    revision = {"revision": loading["revision"]} if "revision" in loading else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        tokenizer = _load(name, place, "tokenizer", transformers.AutoTokenizer)
-        where = {} if device == "cpu" else {"device_map": {"": device}}
-        found = _load(name, place, "model", transformers.AutoModelForCausalLM, dtype=dtype, **where)
+        config = _load(name, place, "configuration", transformers.AutoConfig, **revision).get_text_config()
+        loading |= _attention(name, config, loading.get("attn_implementation"))
+        tokenizer = _load(name, place, "tokenizer", transformers.AutoTokenizer, **revision)
+        found = _load(name, place, "model", transformers.AutoModelForCausalLM, **loading)
     found.eval()
-    limit = options.max_length or _context(found.config.get_text_config(), tokenizer)
-    return Engine(name, found, tokenizer, limit, on_gpu=device != "cpu")
+    limit = options.max_length or _context(config, tokenizer)
+    if any(one.get("rope_type") == "dynamic" for one in ropes(config)):
+        # Beyond this length, how positions turn depends on what was read before.
+        limit = min(limit or config.max_position_embeddings, config.max_position_embeddings)
+    return Engine(name, found, tokenizer, limit)
+
+
+def _attention(name: str, config: Any, asked: str | None) -> dict[str, str]:
+    """The attention of a model whose scores are capped: sdpa leaves the cap out."""
+    if not getattr(config, "attn_logit_softcapping", None):
+        return {}
+    if asked == "sdpa":
+        raise PrerequisiteError(f"-M attn_implementation=sdpa: leaves out the cap that {name} puts on its attention; write eager, or leave it out.")
+    return {"attn_implementation": asked or "eager"}
 
 
 def hush(transformers: Any) -> None:
@@ -147,24 +221,28 @@ def _device(torch: Any, name: str, asked: str) -> str:
 
 
 def _load(name: str, place: str, what: str, auto: Any, **options: Any) -> Any:
-    unreachable = "" if Path(place).is_dir() else _hub_problem(place)
     try:
-        return auto.from_pretrained(place, local_files_only=bool(unreachable), **options)
+        # A directory, and what the hub's cache holds, needs no network; a dead one would be tried for minutes.
+        return auto.from_pretrained(place, local_files_only=True, **options)
     except Exception as err:  # a damaged file breaks in as many ways as there are libraries that read it
         if Path(place).is_dir():
             raise PrerequisiteError(f"{name}: the {what} in {place} cannot be loaded: {_line(err)}") from err
+    problem = _hub_problem(place, options.get("revision"))
+    try:
+        return auto.from_pretrained(place, local_files_only=bool(problem), **options)
+    except Exception as err:
         raise PrerequisiteError(
             f"{name}: '{place}' is no directory, was not fetched by `talm-sim models get`, and the model hub did not give it "
-            f"(no such id, or no network): {unreachable or _line(err)}"
+            f"(no such id, or no network): {problem or _line(err)}"
         ) from err
 
 
-def _hub_problem(model: str) -> str:
-    """Ask the hub once for a model, lest loading tries a dead network for minutes before it looks into the hub's cache."""
+def _hub_problem(model: str, revision: str | None) -> str:
+    """Ask the hub once for a model, with little patience."""
     import huggingface_hub as hub
 
     try:
-        hub.get_hf_file_metadata(hub.hf_hub_url(model, "config.json"), timeout=10)
+        hub.get_hf_file_metadata(hub.hf_hub_url(model, "config.json", revision=revision), timeout=10)
     except Exception as err:  # a network's errors are those of whichever client this version of the library uses
         return _line(err)
     return ""

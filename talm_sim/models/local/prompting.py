@@ -3,26 +3,113 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import logging
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime, time
+from pathlib import Path
 from typing import Any
 
 from langchain_core.messages import BaseMessage
 
 from talm_sim.errors import PrerequisiteError
+from talm_sim.models.local.tool_text import read_tool_calls
 from talm_sim.models.messages import openai_messages
+from talm_sim.models.parsing import split_reasoning
 
-__all__ = ["chat_template_of", "render", "template_messages"]
+__all__ = [
+    "THINKING",
+    "Rendering",
+    "chat_template_of",
+    "read_rendering",
+    "render",
+    "tell_unread_form",
+    "template_messages",
+    "unread_form",
+]
+
+log = logging.getLogger(__name__)
+
+THINKING = "enable_thinking"
+"""The variable by which most chat templates that let a model think first can be told not to."""
+_TEMPLATE, _ARGUMENTS = "chat_template", "chat_template_kwargs"
+_OURS = ("messages", "tools", "add_generation_prompt", "strftime_now")
 
 
-def chat_template_of(tokenizer: Any) -> str:
-    """The Jinja source of a tokenizer's chat template: the default one where it has several, empty where it has none."""
+@dataclass(frozen=True, slots=True)
+class Rendering:
+    """What a conversation is rendered with, beside the tokenizer.
+
+    Attributes:
+        template: The Jinja source in place of the tokenizer's own chat template; None for that.
+        arguments: Further variables of the template.
+        today: The date that templates are told; None for the day on which they ask.
+    """
+
+    template: str | None = None
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    today: date | None = None
+
+    def without_thought(self) -> Rendering:
+        """The same, for a turn that begins with its answer: a template that knows thinking is told not to, unless the user says otherwise."""
+        return replace(self, arguments={THINKING: False, **self.arguments})
+
+
+def read_rendering(name: str, options: Mapping[str, str], created: date | None = None) -> tuple[Rendering, dict[str, str]]:
+    """Take `chat_template=FILE` and `chat_template_kwargs=JSON` out of a model's options.
+
+    Args:
+        name: Of the model, for messages.
+        options: The user's `-M key=value`.
+        created: The date that templates are told.
+
+    Returns:
+        The rendering, and the options that are left.
+
+    Raises:
+        PrerequisiteError: The file cannot be read, or the arguments are no JSON object.
+    """
+    rest = {key: value for key, value in options.items() if key not in (_TEMPLATE, _ARGUMENTS)}
+    template = _read_template(options[_TEMPLATE]) if _TEMPLATE in options else None
+    return Rendering(template, _read_arguments(name, options.get(_ARGUMENTS, "{}")), created), rest
+
+
+def _read_template(file: str) -> str:
+    try:
+        source = Path(file).expanduser().read_text(encoding="utf-8")
+    except (OSError, ValueError) as err:  # no UTF-8 is a ValueError
+        reason = getattr(err, "strerror", None) or "is no UTF-8 text"
+        raise PrerequisiteError(f"-M {_TEMPLATE}={file}: cannot be read ({reason}); name a Jinja file.") from None
+    if not source.strip():
+        raise PrerequisiteError(f"-M {_TEMPLATE}={file}: the file is empty; name a Jinja file.")
+    return source
+
+
+def _read_arguments(name: str, text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise PrerequisiteError(f"-M {_ARGUMENTS}={text[:60]}: is no JSON object; write it like '{{\"{THINKING}\": false}}'.")
+    for key in found:
+        if key in _OURS:
+            raise PrerequisiteError(f"-M {_ARGUMENTS}: {name} is given '{key}' by talm-sim; leave it out.")
+    return found
+
+
+def chat_template_of(tokenizer: Any, rendering: Rendering | None = None) -> str:
+    """The Jinja source that conversations are rendered with: of a tokenizer's several templates the default one; empty where there is none."""
+    if rendering is not None and rendering.template is not None:
+        return rendering.template
     template = getattr(tokenizer, "chat_template", None)
     if isinstance(template, dict):
         template = template.get("default")
     return template if isinstance(template, str) else ""
 
 
-def render(tokenizer: Any, messages: list[dict[str, Any]], tools: list[dict[str, Any]], name: str) -> str:
+def render(tokenizer: Any, messages: list[dict[str, Any]], tools: list[dict[str, Any]], name: str, rendering: Rendering | None = None) -> str:
     """Render a conversation, ready for the model's turn.
 
     Args:
@@ -30,18 +117,84 @@ def render(tokenizer: Any, messages: list[dict[str, Any]], tools: list[dict[str,
         messages: Chat messages as templates know them.
         tools: Function specifications of the chat-completions protocol; may be empty.
         name: Of the model, for messages.
+        rendering: What it is rendered with.
 
     Raises:
-        PrerequisiteError: There is no template, or it cannot take these messages.
+        PrerequisiteError: There is no template, it has no such variable, or it cannot take these messages.
     """
-    if not getattr(tokenizer, "chat_template", None):
-        raise PrerequisiteError(f"{name}: its tokenizer has no chat template; only prompts to the letter work with it.")
     try:
-        text: str = tokenizer.apply_chat_template(messages, tools=tools or None, add_generation_prompt=True, tokenize=False)
+        return _rendered(tokenizer, messages, tools, name, rendering or Rendering())
+    except PrerequisiteError:
+        raise
     except Exception as err:  # a template is a program of the model's author and may fail in any way
         reason = " ".join(str(err).split())[:200]
         raise PrerequisiteError(f"{name}: its chat template cannot take this conversation ({type(err).__name__}: {reason}).") from err
+
+
+def tell_unread_form(tokenizer: Any, name: str, rendering: Rendering | None = None) -> None:
+    """Say in one line where a chat template writes tool calls in a form that is not read; arguments as of `unread_form`."""
+    form = unread_form(tokenizer, name, rendering)
+    if form:
+        told = "%s: its chat template writes calls in a form not read here (%s), so they count as text or broken; use --tool-format constrained"
+        log.warning(told, name, form)
+
+
+def unread_form(tokenizer: Any, name: str, rendering: Rendering | None = None) -> str:
+    """How a chat template writes a tool call, where that is not read as the call it is; empty where it is, or where none is written.
+
+    A model writes calls as its template does, so these would count as text, or as broken.
+
+    Args:
+        tokenizer: Of transformers.
+        name: Of the model, for messages.
+        rendering: What conversations are rendered with.
+    """
+    rendering = rendering or Rendering()
+    asked: list[dict[str, Any]] = [{"role": "user", "content": "Hello?"}]
+    called = {"id": "call00001", "type": "function", "function": {"name": "look_up", "arguments": {"word": "mango"}}}
+    schema = {"type": "object", "properties": {"word": {"type": "string", "description": ""}}, "required": ["word"]}
+    tools = [{"type": "function", "function": {"name": "look_up", "description": "Look a word up.", "parameters": schema}}]
+    answered = [*asked, {"role": "assistant", "content": "", "tool_calls": [called]}]
+    try:
+        before = _rendered(tokenizer, asked, tools, name, rendering)
+        after = _rendered(tokenizer, answered, tools, name, rendering, prompt=False)
+    except Exception:  # what a template cannot take is said when it is needed
+        return ""
+    same = next((place for place, (one, other) in enumerate(zip(before, after, strict=False)) if one != other), len(before))
+    written = after[same:]
+    if "look_up" not in written or "mango" not in written:
+        return ""
+    written, _ = split_reasoning(written)
+    _, calls, _ = read_tool_calls(written, 0)
+    good = [(call.name, call.arguments) for call in calls] == [("look_up", {"word": "mango"})]
+    return "" if good else " ".join(written.split())[:80]
+
+
+def _rendered(
+    tokenizer: Any, messages: list[dict[str, Any]], tools: list[dict[str, Any]], name: str, rendering: Rendering, *, prompt: bool = True
+) -> str:
+    given = _variables(rendering, chat_template_of(tokenizer, rendering), name)
+    if rendering.template is not None:
+        given["chat_template"] = rendering.template
+    elif not getattr(tokenizer, "chat_template", None):
+        raise PrerequisiteError(
+            f"{name}: its tokenizer has no chat template; give one with -M {_TEMPLATE}=FILE, or keep to prompts to the letter."
+        )
+    text: str = tokenizer.apply_chat_template(messages, tools=tools or None, add_generation_prompt=prompt, tokenize=False, **given)
     return text
+
+
+def _variables(rendering: Rendering, source: str, name: str) -> dict[str, Any]:
+    """Values of a template's variables; a template is not told what it does not ask for."""
+    given = {}
+    for key, value in rendering.arguments.items():
+        if re.search(rf"\b{re.escape(key)}\b", source):
+            given[key] = value
+        elif key != THINKING:
+            raise PrerequisiteError(f"-M {_ARGUMENTS}: the chat template of {name} has no variable '{key}'; leave it out.")
+    if rendering.today is not None and "strftime_now" in source:
+        given["strftime_now"] = datetime.combine(rendering.today, time()).strftime
+    return given
 
 
 def template_messages(messages: Sequence[BaseMessage]) -> list[dict[str, Any]]:

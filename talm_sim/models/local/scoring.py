@@ -1,8 +1,7 @@
-"""How likely are the options of a question? The prompt is encoded once, and all options see its key-value cache (When2Call, sections 2 and 3).
+"""How likely are the options of a question? (When2Call, sections 2 and 3.)
 
-The last token of the prompt and an option without its last token are what predicts the option. Where a model's attention allows it, the options
-of a question stand one after another in one row, each blind to the others and at its own positions: no padding, no copy of the cache, and the
-output head sees these tokens only. Other models get one row an option, the cache repeated.
+Where a model allows it (`reading`), the prompt is encoded once and all its options go on from its key-value cache: the last token of the prompt
+and an option without its last token are what predicts the option. Elsewhere each option is read in one pass with its prompt, without a cache.
 
 Prompts begin alike: with the same instructions, often with the same tools. A question scored alone goes on from what the one before it left in
 the cache, as far as their prompts agree (`Scorer`).
@@ -14,17 +13,19 @@ prompt and option are tokenized together and split where the prompt's own tokens
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
-from itertools import accumulate
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from talm_sim.errors import ContextOverflowError, ProviderError
 from talm_sim.models.base import Continuation
+from talm_sim.models.local.reading import Reading
 
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["Question", "Scorer", "encode_question", "encode_text", "is_packable"]
+__all__ = ["Question", "Scorer", "encode_question", "encode_text", "finite"]
 
 WINDOW = 256
 """Most waiting questions that are looked through for a prompt that begins alike."""
@@ -38,9 +39,14 @@ class Question:
     options: tuple[tuple[int, ...], ...]
 
     @property
-    def size(self) -> int:
-        """Tokens the model is fed."""
-        return len(self.prompt) + sum(map(len, self.options))
+    def longest(self) -> int:
+        """Tokens of the longest option."""
+        return max(map(len, self.options))
+
+    @property
+    def fed(self) -> int:
+        """Tokens of the prompt with its longest option; the last one is predicted, never fed."""
+        return len(self.prompt) + self.longest - 1
 
 
 def encode_text(tokenizer: Any, text: str) -> list[int]:
@@ -79,11 +85,9 @@ def encode_question(tokenizer: Any, prompt: str, options: Sequence[str], *, max_
         opening = [token]
         encoded = [tokenizer.encode(space + option, add_special_tokens=False) for option in options]
     question = Question(tuple(opening), tuple(map(tuple, encoded)))
-    # The last token of an option is predicted, never fed.
-    longest = len(question.prompt) + max(map(len, question.options)) - 1
-    if max_length is not None and longest > max_length:
+    if max_length is not None and question.fed > max_length:
         raise ContextOverflowError(
-            f"{name}: the prompt with its longest option has {longest} tokens, the context {max_length}; nothing was cut."
+            f"{name}: the prompt with its longest option has {question.fed} tokens, the context {max_length}; nothing was cut."
         )
     return question
 
@@ -100,33 +104,28 @@ def _opening_token(tokenizer: Any) -> int | None:
     return token
 
 
-def is_packable(model: Any) -> bool:
-    """Whether options may share a row, and a prompt what was read of the last one.
+def finite(scores: list[Continuation], name: str) -> list[Continuation]:
+    """Return scores as they are.
 
-    Positions are rotary and turn at one speed whatever the length, every layer sees the whole context, and the mask is taken as given.
+    Raises:
+        ProviderError: One is not a number, as after an overflow of half precision: it would be compared with nothing.
     """
-    from transformers.cache_utils import DynamicCache, DynamicLayer
-
-    config = model.config.get_text_config()
-    plain = all(type(layer) is DynamicLayer for layer in DynamicCache(config=config).layers)
-    rope = getattr(config, "rope_parameters", None) or {}
-    kinds = [rope] if "rope_type" in rope else [one for one in rope.values() if isinstance(one, dict)]
-    # What these wrote into the cache for a long prompt is wrong for a short one.
-    fixed = bool(kinds) and not any(one.get("rope_type") in {"dynamic", "longrope"} for one in kinds)
-    return plain and fixed and config._attn_implementation == "sdpa"
+    if not all(isfinite(one.logprob) for one in scores):
+        raise ProviderError(f"{name}: the log-probability of an option is not a finite number; its dtype overflows: use -M dtype=float32.")
+    return scores
 
 
 class Scorer:
-    """Scores questions in two passes: the prompts, then the options.
+    """Scores questions by one model.
 
     Args:
         model: A causal language model of transformers.
-        packed: Whether the options of a question share a row; see `is_packable`.
+        reading: How it may be read.
     """
 
-    def __init__(self, model: Any, *, packed: bool) -> None:
+    def __init__(self, model: Any, reading: Reading) -> None:
         self._model = model
-        self._packed = packed
+        self._reading = reading
         self._kept: tuple[int, ...] = ()
         self._cache: Any = None
 
@@ -134,32 +133,18 @@ class Scorer:
         """Score the options of some questions.
 
         Args:
-            questions: Prompts are padded on the left to the longest.
+            questions: Where they share a pass, prompts are padded on the left to the longest.
 
         Returns:
             For each question its options, in their order.
         """
         import torch
 
-        prompts = [question.prompt[:-1] for question in questions]
+        seam = self._reading.seam
+        shared = [one for one in questions if self._reading.shared and (seam is None or one.fed <= seam)]
         with torch.inference_mode():
-            kept, cache, self._kept, self._cache = self._kept, self._cache, (), None
-            if len(questions) == 1 and self._packed and cache is not None:
-                seen = _read_on(self._model, cache, kept, prompts[0])
-            else:
-                del cache
-                cache, seen = _read_prompts(self._model, prompts, self._packed)
-            rows = _rows(questions, self._packed)
-            logprobs = _token_logprobs(self._model, questions, rows, cache, seen, self._packed)
-            if len(questions) == 1 and self._packed:
-                _cut(cache, len(prompts[0]))
-                self._kept, self._cache = prompts[0], cache
-        scores: list[list[Continuation]] = [[] for _ in questions]
-        for row, values in zip(rows, logprobs, strict=True):
-            ends = list(accumulate(map(len, row.options)))
-            for start, end in zip([0, *ends], ends, strict=False):
-                scores[row.question].append(Continuation(float(values[start:end].sum()), end - start))
-        return scores
+            together = iter(self._go_on(shared)) if shared else iter(())
+            return [next(together) if one in shared else self._read_whole(one) for one in questions]
 
     def nearest(self, questions: Sequence[Question]) -> int:
         """Index of the question whose prompt begins most like the last one scored alone; the first of equals."""
@@ -167,6 +152,77 @@ class Scorer:
             return 0
         agreeing = [_agreeing(self._kept, question.prompt) for question in questions[:WINDOW]]
         return agreeing.index(max(agreeing))
+
+    def _read_whole(self, question: Question) -> list[Continuation]:
+        """One pass an option from the first token on, padded on the right, which no earlier token sees.
+
+        Options on different sides of a seam never share a pass: the longest text decides how all positions turn.
+        """
+        import torch
+
+        rows = [(*question.prompt, *option[:-1]) for option in question.options]
+        seam = self._reading.seam
+        groups = [range(len(rows))] if seam is None else [range(at, at + 1) for at in range(len(rows))]
+        scores = []
+        for group in groups:
+            tokens = torch.tensor(_padded([rows[at] for at in group]), device=self._model.device)
+            keep = tokens.shape[1] - len(question.prompt) + 1
+            logits = self._model(input_ids=tokens, **self._reading.arguments(keep)).logits[:, -keep:]
+            scores += [_continuation(values, question.options[at]) for values, at in zip(logits, group, strict=True)]
+        return scores
+
+    def _go_on(self, questions: Sequence[Question]) -> list[list[Continuation]]:
+        """All prompts in one pass, then all options in one, each going on from its prompt's cache."""
+        import torch
+
+        device = self._model.device
+        prompts = [question.prompt[:-1] for question in questions]
+        cache, seen = self._read_prompts(prompts)
+        owners = [at for at, question in enumerate(questions) for _ in question.options]
+        options = [option for question in questions for option in question.options]
+        tokens = torch.tensor(_padded([(questions[at].prompt[-1], *option[:-1]) for at, option in zip(owners, options, strict=True)]), device=device)
+        select = torch.tensor(owners, device=device)
+        starts = torch.tensor([len(prompt) for prompt in prompts], device=device)[select]
+        steps = torch.arange(tokens.shape[1], device=device)
+        lengths = torch.tensor([len(option) for option in options], device=device)
+        mask = torch.cat([seen[select], steps < lengths[:, None]], dim=-1).long()
+        positions = starts[:, None] + steps
+        logits = self._model(
+            input_ids=tokens, attention_mask=mask, position_ids=positions, past_key_values=_rows_of(cache, select), use_cache=True
+        ).logits
+        scores: list[list[Continuation]] = [[] for _ in questions]
+        for at, option, values in zip(owners, options, logits, strict=True):
+            scores[at].append(_continuation(values, option))
+        return scores
+
+    def _read_prompts(self, prompts: Sequence[tuple[int, ...]]) -> tuple[Any, torch.Tensor]:
+        """Bring prompts into a cache: several padded on the left, a single one from where it differs from the last.
+
+        Returns:
+            The cache, and which of its positions are real: booleans (prompts, longest prompt).
+        """
+        import torch
+        from transformers.cache_utils import DynamicCache
+
+        device, width = self._model.device, max(map(len, prompts))
+        kept, cache, self._kept, self._cache = self._kept, self._cache, (), None
+        start = _agreeing(kept, prompts[0]) if len(prompts) == 1 else 0
+        if start:
+            if start < len(kept):
+                cache.crop(start - len(kept))
+        else:
+            cache = DynamicCache(config=self._model.config.get_text_config())
+        lengths = torch.tensor([[len(prompt)] for prompt in prompts], device=device)
+        place = torch.arange(width, device=device)
+        seen = place >= width - lengths
+        if start < width:
+            tokens = torch.tensor([[0] * (width - len(prompt)) + list(prompt) for prompt in prompts], device=device)[:, start:]
+            positions = (place - (width - lengths)).clamp(min=0)[:, start:]
+            mask = None if bool(seen.all()) else seen.long()
+            self._model(input_ids=tokens, attention_mask=mask, position_ids=positions, past_key_values=cache, use_cache=True, logits_to_keep=1)
+        if len(prompts) == 1 and self._reading.continued:
+            self._kept, self._cache = prompts[0], cache
+        return cache, seen
 
 
 def _agreeing(one: tuple[int, ...], other: tuple[int, ...]) -> int:
@@ -181,106 +237,24 @@ def _agreeing(one: tuple[int, ...], other: tuple[int, ...]) -> int:
     return low
 
 
-def _cut(cache: Any, length: int) -> None:
-    """Forget what a cache holds beyond a length."""
-    for layer in cache.layers:
-        if layer.keys is not None and layer.keys.numel():
-            layer.keys, layer.values = layer.keys[..., :length, :], layer.values[..., :length, :]
+def _rows_of(cache: Any, select: torch.Tensor) -> Any:
+    """Rows of a cache, as one of its own: what is written into it leaves the first as it was."""
+    rows = copy(cache)
+    rows.layers = [copy(layer) for layer in cache.layers]
+    if cache.get_seq_length():
+        rows.batch_select_indices(select)
+    return rows
 
 
-def _read_on(model: Any, cache: Any, kept: tuple[int, ...], prompt: tuple[int, ...]) -> torch.Tensor:
-    """Bring a cache from one prompt to another, reading only what differs; returns which positions are real: all."""
+def _padded(rows: Sequence[Sequence[int]]) -> list[list[int]]:
+    width = max(map(len, rows))
+    return [[*row, *[0] * (width - len(row))] for row in rows]
+
+
+def _continuation(logits: torch.Tensor, option: tuple[int, ...]) -> Continuation:
     import torch
 
-    start = _agreeing(kept, prompt)
-    _cut(cache, start)
-    if start < len(prompt):
-        tokens = torch.tensor([prompt[start:]], device=model.device)
-        model(input_ids=tokens, past_key_values=cache, use_cache=True, logits_to_keep=1)
-    return torch.ones((1, len(prompt)), dtype=torch.bool, device=model.device)
-
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """Options that are scored in one row of the second pass."""
-
-    question: int
-    options: tuple[tuple[int, ...], ...]
-
-    @property
-    def length(self) -> int:
-        return sum(map(len, self.options))
-
-
-def _rows(questions: Sequence[Question], packed: bool) -> list[_Row]:
-    if packed:
-        return [_Row(number, question.options) for number, question in enumerate(questions)]
-    return [_Row(number, (option,)) for number, question in enumerate(questions) for option in question.options]
-
-
-def _read_prompts(model: Any, prompts: Sequence[tuple[int, ...]], packed: bool) -> tuple[Any, torch.Tensor]:
-    """Fill a cache with prompts padded on the left.
-
-    Returns:
-        The cache, and which of its positions are real: booleans (prompts, longest prompt).
-    """
-    import torch
-    from transformers.cache_utils import DynamicCache
-
-    cache = DynamicCache(config=model.config.get_text_config())
-    width = max(map(len, prompts))
-    tokens = torch.tensor([[0] * (width - len(prompt)) + list(prompt) for prompt in prompts], dtype=torch.long, device=model.device)
-    lengths = torch.tensor([[len(prompt)] for prompt in prompts], device=model.device)
-    place = torch.arange(width, device=model.device)
-    seen = place >= width - lengths
-    if width == 0:
-        return cache, seen
-    mask = None
-    if not bool(seen.all()):
-        mask = seen.long()
-        if packed:
-            # Padding sees itself, lest its softmax is over nothing.
-            mask = ((place[:, None] >= place) & seen[:, None, :] | torch.eye(width, dtype=torch.bool, device=model.device))[:, None]
-    positions = (place - (width - lengths)).clamp(min=0)
-    model(input_ids=tokens, attention_mask=mask, position_ids=positions, past_key_values=cache, use_cache=True, logits_to_keep=1)
-    return cache, seen
-
-
-def _token_logprobs(
-    model: Any, questions: Sequence[Question], rows: Sequence[_Row], cache: Any, seen: torch.Tensor, packed: bool
-) -> list[torch.Tensor]:
-    """Log-probability of every option token, one tensor a row."""
-    import torch
-
-    width = max(row.length for row in rows)
-    tokens = torch.zeros((len(rows), width), dtype=torch.long)
-    positions = torch.zeros((len(rows), width), dtype=torch.long)
-    # Which option a token belongs to; padding belongs to options of its own.
-    owner = torch.arange(width).repeat(len(rows), 1) + width
-    for number, row in enumerate(rows):
-        prompt = questions[row.question].prompt
-        fed = [token for option in row.options for token in (prompt[-1], *option[:-1])]
-        tokens[number, : len(fed)] = torch.tensor(fed)
-        positions[number, : len(fed)] = torch.tensor([len(prompt) - 1 + step for option in row.options for step in range(len(option))])
-        owner[number, : len(fed)] = torch.tensor([which for which, option in enumerate(row.options) for _ in option])
-    tokens, positions, owner = tokens.to(model.device), positions.to(model.device), owner.to(model.device)
-    if packed:
-        order = torch.arange(width, device=model.device)
-        among = (owner[:, :, None] == owner[:, None, :]) & (order[:, None] >= order)
-        mask = torch.cat([seen[:, None, :].expand(-1, width, -1), among], dim=-1)[:, None]
-    else:
-        select = torch.tensor([row.question for row in rows], device=model.device)
-        if seen.shape[1]:
-            cache.batch_select_indices(select)
-        mask = torch.cat([seen[select], owner < width], dim=-1).long()
-    logits = model(input_ids=tokens, attention_mask=mask, position_ids=positions, past_key_values=cache, use_cache=True).logits
-    return [_chosen(logits[number, : row.length], row) for number, row in enumerate(rows)]
-
-
-def _chosen(logits: torch.Tensor, row: _Row) -> torch.Tensor:
-    import torch
-
-    targets = torch.tensor([token for option in row.options for token in option], device=logits.device)
+    targets = torch.tensor(option, device=logits.device)
     # Not logsumexp: on CPU it is nearer the truth by 6e-6 a token, which over long options sets the figures apart from everybody else's.
-    logprobs = torch.log_softmax(logits.float(), dim=-1)
-    return logprobs.gather(-1, targets[:, None])[:, 0].double().cpu()
+    logprobs = torch.log_softmax(logits[: len(option)].float(), dim=-1)
+    return Continuation(float(logprobs.gather(-1, targets[:, None]).double().sum()), len(option))

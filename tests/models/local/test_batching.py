@@ -38,14 +38,14 @@ class _Engine:
         return [2 * one for one in ready]
 
 
-def _worker(engine: _Engine, batch_size: int = 3, budget: int = 1000) -> Worker[int, int, int]:
+def _worker(engine: _Engine, batch_size: int = 3, budget: int = 1000) -> Worker:
     def too_much(err: BaseException) -> bool:
         return isinstance(err, MemoryError)
 
     return Worker(engine.prepare, engine.answer, batch_size=batch_size, budget=budget, too_much=too_much, name="hf/m")
 
 
-async def _ask_while_busy(engine: _Engine, worker: Worker[int, int, int], numbers: Sequence[int]) -> list[asyncio.Future[int]]:
+async def _ask_while_busy(engine: _Engine, worker: Worker, numbers: Sequence[int]) -> list[asyncio.Future[int]]:
     """Put questions into the queue while the thread is held in an earlier one."""
     engine.gate.clear()
     first = asyncio.ensure_future(worker.ask(1))
@@ -130,7 +130,7 @@ async def test_other_failures_are_passed_on_to_all_who_asked() -> None:
     def fail(ready: Sequence[int]) -> list[int]:
         raise LookupError("a bug")
 
-    worker: Worker[int, int, int] = Worker(_Engine().prepare, fail, batch_size=2, budget=100)
+    worker: Worker = Worker(_Engine().prepare, fail, batch_size=2, budget=100)
     results = await asyncio.gather(worker.ask(1), worker.ask(2), return_exceptions=True)
     await worker.aclose()
     assert [type(result) for result in results] == [LookupError, LookupError]
@@ -187,7 +187,7 @@ async def test_an_engine_with_a_bug_leaves_nobody_waiting(flaw: str) -> None:
     def answer(ready: Sequence[int]) -> list[int]:
         return [] if flaw == "answer" and ready[0] > 1 else [2 * one for one in ready]
 
-    worker: Worker[int, int, int] = Worker(lambda asked: (asked, asked), answer, batch_size=3, budget=1000, first=first)
+    worker: Worker = Worker(lambda asked: (asked, asked), answer, batch_size=3, budget=1000, first=first)
     for number in (5, 6):
         with pytest.raises((ValueError, IndexError)):
             await asyncio.wait_for(worker.ask(number), 10)

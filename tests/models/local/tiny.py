@@ -23,20 +23,11 @@ def make_tiny(directory: Path, *, sliding: bool = False, opening: bool = True, c
         chat_template: Of the tokenizer.
     """
     import torch
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
-    from transformers import LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM, PreTrainedTokenizerFast
+    from transformers import LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM
 
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    vocabulary = {text: number for number, text in enumerate(["<s>", "</s>", *alphabet, "Ġthe", "th", "he"])}
-    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=[("t", "h"), ("h", "e")]))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    if opening:
-        tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A", pair="<s> $A $B", special_tokens=[("<s>", 0)])
-    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>", chat_template=chat_template or None)
-    fast.save_pretrained(directory)
+    size = write_tokenizer(directory, opening=opening, chat_template=chat_template)
     shape = {
-        "vocab_size": len(vocabulary) + 5,  # wider than the vocabulary, as many models are
+        "vocab_size": size + 5,  # wider than the vocabulary, as many models are
         "hidden_size": 32,
         "intermediate_size": 64,
         "num_hidden_layers": 2,
@@ -51,3 +42,20 @@ def make_tiny(directory: Path, *, sliding: bool = False, opening: bool = True, c
     model = MistralForCausalLM(MistralConfig(**shape, sliding_window=16)) if sliding else LlamaForCausalLM(LlamaConfig(**shape))
     model.save_pretrained(directory)
     return directory
+
+
+def write_tokenizer(directory: Path, *, opening: bool = True, chat_template: str = CHAT_TEMPLATE) -> int:
+    """Write a tokenizer of bytes and three more texts; returns how many tokens it has."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    vocabulary = {text: number for number, text in enumerate(["<s>", "</s>", *alphabet, "Ġthe", "th", "he"])}
+    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=[("t", "h"), ("h", "e")]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    if opening:
+        tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A", pair="<s> $A $B", special_tokens=[("<s>", 0)])
+    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>", chat_template=chat_template or None)
+    fast.save_pretrained(directory)
+    return len(vocabulary)

@@ -1,0 +1,63 @@
+"""How the scores of a model may be computed: from a shared cache where that is known to be right, else by one full pass an option."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["TESTED", "Reading", "reading_of", "ropes"]
+
+TESTED = frozenset(
+    (
+        "apertus arcee bitnet bloom cohere cohere2 deepseek_v2 deepseek_v3 diffllama ernie4_5 ernie4_5_moe exaone4 falcon "
+        "flex_olmo gemma gemma2 gemma3_text gemma4_text glm glm4 glm4_moe gpt2 gpt_bigcode gpt_neox gpt_oss granite granitemoe "
+        "helium hunyuan_v1_dense jetmoe llama llama4_text minimax_m2 ministral ministral3 mistral mixtral mpt nanochat nemotron "
+        "olmo olmo2 olmo3 olmoe opt persimmon phi phi3 phimoe qwen2 qwen2_moe qwen3 qwen3_moe seed_oss smollm3 stablelm starcoder2 "
+        "vaultgemma"
+    ).split()
+)
+"""Types of models whose scores from a shared cache were compared with full passes, one by one (tests/models/local/test_matrix.py)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a model allows.
+
+    Attributes:
+        shared: Whether options may go on from their prompt's cache, prompts together in one pass.
+        continued: Whether a prompt may go on from what an earlier one left in the cache.
+        seam: Tokens up to which positions are those of a short text; a longer text is read alone, and whole. None where there is no such length.
+        named: Arguments that the model's forward pass knows.
+    """
+
+    shared: bool
+    continued: bool = False
+    seam: int | None = None
+    named: frozenset[str] = frozenset()
+
+    def arguments(self, keep: int) -> dict[str, Any]:
+        """Arguments of a full pass of which the last `keep` logits are wanted."""
+        wanted = {"use_cache": False, "logits_to_keep": keep}
+        return {name: value for name, value in wanted.items() if name in self.named}
+
+
+def reading_of(model: Any) -> Reading:
+    """What a model of transformers allows."""
+    from transformers.cache_utils import DynamicCache, DynamicLayer, DynamicSlidingWindowLayer
+
+    config = model.config.get_text_config()
+    parameters = inspect.signature(model.forward).parameters
+    named = frozenset(parameters) | ({"use_cache"} if any(one.kind is one.VAR_KEYWORD for one in parameters.values()) else set())
+    layers = {type(layer) for layer in DynamicCache(config=config).layers}
+    standard = bool(layers) and layers <= {DynamicLayer, DynamicSlidingWindowLayer} and "past_key_values" in named
+    # A state cannot be cut, copied or padded as keys and values can, and some models keep theirs in a place of their own.
+    shared = standard and not model._is_stateful and model._supports_default_dynamic_cache() and config.model_type in TESTED
+    seam = min((one["original_max_position_embeddings"] for one in ropes(config) if one.get("rope_type") == "longrope"), default=None)
+    return Reading(shared, continued=shared and layers == {DynamicLayer}, seam=seam, named=named)
+
+
+def ropes(config: Any) -> list[dict[str, Any]]:
+    """Settings of a model's rotary positions, one a kind of layer that has its own."""
+    rope = getattr(config, "rope_parameters", None) or {}
+    return [rope] if "rope_type" in rope else [one for one in rope.values() if isinstance(one, dict)]
