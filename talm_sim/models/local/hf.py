@@ -74,6 +74,8 @@ class HFModel:
         engine.model.generation_config = type(engine.model.generation_config)()
         self._grammars: JsonGrammars | None = None
         scorer = Scorer(engine.model, reading)
+        if not reading.tested:
+            scorer.check(self.name)
         self.batch_size = options.batch_size or (GPU_BATCH if engine.on_gpu else 1)
         self._worker = Worker(
             self._prepare,

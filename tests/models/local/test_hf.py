@@ -7,6 +7,7 @@ import json
 import os
 import threading
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from langchain_core.messages.tool import tool_call
 from talm_sim.errors import ContextOverflowError, PrerequisiteError, ProviderError
 from talm_sim.models.base import Continuation, GenerationSettings, TextModel
 from talm_sim.models.local.hf import HFModel
-from talm_sim.models.local.scoring import Question, Scorer, encode_question, encode_text, is_packable
+from talm_sim.models.local.scoring import encode_question, encode_text
 from talm_sim.models.registry import open_model
 from talm_sim.types import ModelTurn, ToolSpec
 from tests.models.local.tiny import CONTEXT, make_tiny
@@ -81,7 +82,6 @@ async def test_a_shared_cache_gives_what_full_passes_give_for_any_batch_size(
     kind: str, batch_size: str, request: pytest.FixtureRequest
 ) -> None:
     model = _open(request.getfixturevalue(kind), batch_size=batch_size)
-    assert model._packed == (kind == "tiny")
     asked = [(prompt, OPTIONS[: 2 + number % 3]) for number, prompt in enumerate(PROMPTS)]
     found = await asyncio.gather(*(model.score(*one) for one in asked))
     full_passes = [_naive(model, prompt, options) for prompt, options in asked]
@@ -89,25 +89,6 @@ async def test_a_shared_cache_gives_what_full_passes_give_for_any_batch_size(
     for scores, expected in zip(found, full_passes, strict=True):
         assert [score.logprob for score in scores] == pytest.approx(expected, abs=1e-4, rel=1e-5)
         assert max(range(len(scores)), key=lambda at: scores[at].logprob) == max(range(len(scores)), key=expected.__getitem__)
-
-
-@pytest.mark.parametrize("rope_type", ["longrope", "dynamic"])
-def test_what_was_read_before_changes_nothing_where_frequencies_depend_on_the_length(rope_type: str) -> None:
-    from transformers import LlamaConfig, LlamaForCausalLM
-
-    rope = {"rope_type": rope_type, "rope_theta": 1e4, "factor": 4.0}
-    if rope_type == "longrope":
-        rope |= {"original_max_position_embeddings": 64, "short_factor": [1.0] * 4, "long_factor": [3.0] * 4}
-    shape = {"vocab_size": 60, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
-    torch.manual_seed(0)
-    model = LlamaForCausalLM(LlamaConfig(**shape, max_position_embeddings=64, initializer_range=0.3, rope_parameters=rope)).eval()
-    long = tuple(torch.randint(0, 60, (150,)).tolist())
-    options = ((1, 2), (3, 4))
-    packed = is_packable(model)
-    alone, *_ = Scorer(model, packed=packed).score([Question((*long[:40], 5, 6), options)])
-    scorer = Scorer(model, packed=packed)
-    scorer.score([Question(long, options)])
-    assert scorer.score([Question((*long[:40], 5, 6), options)]) == [alone]
 
 
 async def test_a_single_question_is_exact(model: HFModel) -> None:
@@ -191,7 +172,7 @@ async def test_a_seed_gives_the_same_text_whatever_else_runs(model: HFModel) -> 
 async def test_the_text_ends_where_the_room_or_the_turn_ends(model: HFModel) -> None:
     turn = await model.complete("x" * (CONTEXT - 5), GenerationSettings(temperature=0, max_new_tokens=100))
     assert (turn.stop, turn.usage.output_tokens) == ("length", 4)
-    model._ends = frozenset(range(300))
+    model._limits = replace(model._limits, ends=frozenset(range(300)))
     turn = await model.complete("x", GenerationSettings(temperature=0))
     assert (turn.stop, turn.raw_text, turn.usage.output_tokens) == ("stop", "", 1)
 
