@@ -193,9 +193,7 @@ def _attention(name: str, config: Any, asked: str | None) -> dict[str, str]:
     if not getattr(config, "attn_logit_softcapping", None):
         return {}
     if asked == "sdpa":
-        raise PrerequisiteError(
-            f"-M attn_implementation=sdpa: leaves out the cap of {name}'s attention; write eager, or leave it out."
-        )
+        raise PrerequisiteError(f"-M attn_implementation=sdpa: leaves out the cap of {name}'s attention; write eager, or leave it out.")
     return {"attn_implementation": asked or "eager"}
 
 

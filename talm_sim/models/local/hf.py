@@ -27,15 +27,15 @@ from talm_sim.models.local.tool_text import read_tool_calls
 from talm_sim.models.messages import model_turns_in, openai_tools
 from talm_sim.models.parsing import clean, split_reasoning
 from talm_sim.models.request import ModelRequest
-from talm_sim.types import JsonObject, ModelTurn, ToolSpec, Usage
+from talm_sim.types import JsonObject, ModelTurn, Precision, ToolSpec, Usage
 
 if TYPE_CHECKING:
     from talm_sim.models.local.decoding import Grammar
 
-__all__ = ["HFModel", "open_hf"]
+__all__ = ["HFModel", "open_hf", "size_of"]
 
 TOKEN_BUDGET = 32_768
-"""Most padded tokens scored together; `_size` says how many more an option's logits are worth."""
+"""Most padded tokens scored together; `size_of` says how many more an option's logits are worth."""
 GPU_BATCH = 8
 
 
@@ -86,6 +86,7 @@ class HFModel:
             too_much=should_reduce_batch_size,
             name=engine.name,
         )
+        self.precision = Precision(dtype=engine.dtype, batch_size=self.batch_size, attention=engine.model.config._attn_implementation)
         self._actor: ConstrainedModel | None = None
         if constrained:
             self._actor = ConstrainedModel(_SchemaChat(self), answer_chars=options.answer_chars or ANSWER_CHARS)
@@ -147,7 +148,7 @@ class HFModel:
     def _prepare(self, asked: tuple[str, tuple[str, ...]]) -> tuple[Question, int]:
         engine = self._engine
         question = encode_question(engine.tokenizer, *asked, max_length=engine.max_length, name=self.name)
-        return question, _size(question, self._vocabulary)
+        return question, size_of(question, self._vocabulary)
 
     @property
     def _vocabulary(self) -> int:
@@ -186,7 +187,7 @@ class _SchemaChat:
         """Leave the model open: it closes itself."""
 
 
-def _size(question: Question, vocabulary: int) -> int:
+def size_of(question: Question, vocabulary: int) -> int:
     """Tokens of a question, an option's counting for as many as its logits weigh: of a large vocabulary they are the larger part."""
     return len(question.prompt) + len(question.options) * question.longest * max(1, vocabulary // TOKEN_BUDGET)
 
