@@ -176,9 +176,9 @@ def load_engine(name: str, model: str, options: HFOptions) -> Engine:
     revision = {"revision": loading["revision"]} if "revision" in loading else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        tokenizer = _load(name, place, "tokenizer", transformers.AutoTokenizer, **revision)
         config = _load(name, place, "configuration", transformers.AutoConfig, **revision).get_text_config()
         loading |= _attention(name, config, loading.get("attn_implementation"))
-        tokenizer = _load(name, place, "tokenizer", transformers.AutoTokenizer, **revision)
         found = _load(name, place, "model", transformers.AutoModelForCausalLM, **loading)
     found.eval()
     limit = options.max_length or _context(config, tokenizer)
@@ -221,12 +221,13 @@ def _device(torch: Any, name: str, asked: str) -> str:
 
 
 def _load(name: str, place: str, what: str, auto: Any, **options: Any) -> Any:
-    try:
-        # A directory, and what the hub's cache holds, needs no network; a dead one would be tried for minutes.
-        return auto.from_pretrained(place, local_files_only=True, **options)
-    except Exception as err:  # a damaged file breaks in as many ways as there are libraries that read it
-        if Path(place).is_dir():
-            raise PrerequisiteError(f"{name}: the {what} in {place} cannot be loaded: {_line(err)}") from err
+    folder = place if Path(place).is_dir() else _cached(place, options.get("revision"))
+    if folder is not None:
+        try:
+            return auto.from_pretrained(folder, **options)
+        except Exception as err:  # a damaged file breaks in as many ways as there are libraries that read it
+            if folder == place:
+                raise PrerequisiteError(f"{name}: the {what} in {place} cannot be loaded: {_line(err)}") from err
     problem = _hub_problem(place, options.get("revision"))
     try:
         return auto.from_pretrained(place, local_files_only=bool(problem), **options)
@@ -235,6 +236,17 @@ def _load(name: str, place: str, what: str, auto: Any, **options: Any) -> Any:
             f"{name}: '{place}' is no directory, was not fetched by `talm-sim models get`, and the model hub did not give it "
             f"(no such id, or no network): {problem or _line(err)}"
         ) from err
+
+
+def _cached(model: str, revision: str | None) -> str | None:
+    """The folder of the hub's cache that holds a model; a folder asks no network, as an id may do even where it is told not to."""
+    import huggingface_hub as hub
+
+    try:
+        found = hub.try_to_load_from_cache(model, "config.json", revision=revision)
+    except ValueError:  # no id of the hub's
+        return None
+    return str(Path(found).parent) if isinstance(found, str) else None
 
 
 def _hub_problem(model: str, revision: str | None) -> str:

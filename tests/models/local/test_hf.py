@@ -300,8 +300,7 @@ def test_a_model_in_the_hubs_cache_asks_no_hub(tiny: Path, tmp_path: Path, monke
     shutil.copytree(tiny, kept / "snapshots" / "abc")
     (kept / "refs").mkdir()
     (kept / "refs" / "main").write_text("abc")
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
-    monkeypatch.setattr("transformers.utils.hub.constants.HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr("huggingface_hub.file_download.constants.HF_HUB_CACHE", str(tmp_path))
     asked: list[str] = []
     monkeypatch.setattr(hub, "get_hf_file_metadata", lambda url, **_: asked.append(url))
     assert isinstance(open_model("hf/me/tiny", options={"device": "cpu"}), HFModel)

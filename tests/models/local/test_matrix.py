@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import GenerationSettings
 from talm_sim.models.local.hf import HFModel
-from talm_sim.errors import PrerequisiteError
 from talm_sim.models.local.reading import TESTED, reading_of
 from talm_sim.models.local.scoring import Question, encode_question, encode_text
 from talm_sim.models.registry import open_model
