@@ -182,7 +182,7 @@ def test_the_values_of_many_calls_are_drawn_without_looking_at_all_of_them(monke
 
     differ = damage._differ
     monkeypatch.setattr(damage, "_differ", counting)
-    many = [{"name": "f", "arguments": {"who": f"person {number:04}"}} for number in range(1_000)]
+    many: list[dict[str, Any]] = [{"name": "f", "arguments": {"who": f"person {number:04}"}} for number in range(1_000)]
     pool = ValuePool(reversed(many))
     drawn = [pool.draw("f", "who", call["arguments"]["who"], {}, random.Random(number)) for number, call in enumerate(many)]
     assert looked < 2_000

@@ -19,7 +19,7 @@ from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.models.base import Continuation, GenerationSettings
 from talm_sim.models.chat import Completion
 from talm_sim.models.constrained import ANSWER_CHARS, ConstrainedModel
-from talm_sim.models.local.prompting import Rendering, chat_template_of, render, template_messages
+from talm_sim.models.local.prompting import Rendering, chat_template_of, render, tell_unread_form, template_messages
 from talm_sim.models.local.tool_text import read_tool_calls
 from talm_sim.models.messages import model_turns_in, openai_tools
 from talm_sim.models.parsing import split_reasoning
@@ -55,6 +55,7 @@ class LocalModel(ABC):
     ) -> None:
         self.name, self.tokenizer, self.batch_size = name, tokenizer, batch_size
         self._rendering = rendering or Rendering()
+        self._told = False
         self.chat_template = chat_template_of(tokenizer, self._rendering)
         self._actor = ConstrainedModel(_SchemaChat(self), answer_chars=answer_chars or ANSWER_CHARS) if constrained else None
 
@@ -100,6 +101,9 @@ class LocalModel(ABC):
                 f"{self.name}: its chat template shows the model no tools; use --tool-format constrained, "
                 "or -M chat_template=FILE with one that does."
             )
+        if tools and not self._told:
+            self._told = True
+            tell_unread_form(self.tokenizer, self.name, self._rendering)
         written = await self.write(prompt, settings)
         rest, thought = split_reasoning(written.text)
         text, calls, broken = read_tool_calls(rest, model_turns_in(messages)) if tools else (rest, (), ())

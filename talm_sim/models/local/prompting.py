@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,7 +18,18 @@ from talm_sim.models.local.tool_text import read_tool_calls
 from talm_sim.models.messages import openai_messages
 from talm_sim.models.parsing import split_reasoning
 
-__all__ = ["THINKING", "Rendering", "chat_template_of", "read_rendering", "render", "template_messages", "unread_form"]
+__all__ = [
+    "THINKING",
+    "Rendering",
+    "chat_template_of",
+    "read_rendering",
+    "render",
+    "tell_unread_form",
+    "template_messages",
+    "unread_form",
+]
+
+log = logging.getLogger(__name__)
 
 THINKING = "enable_thinking"
 """The variable by which most chat templates that let a model think first can be told not to."""
@@ -119,6 +131,14 @@ def render(tokenizer: Any, messages: list[dict[str, Any]], tools: list[dict[str,
         raise PrerequisiteError(f"{name}: its chat template cannot take this conversation ({type(err).__name__}: {reason}).") from err
 
 
+def tell_unread_form(tokenizer: Any, name: str, rendering: Rendering | None = None) -> None:
+    """Say in one line where a chat template writes tool calls in a form that is not read; arguments as of `unread_form`."""
+    form = unread_form(tokenizer, name, rendering)
+    if form:
+        told = "%s: its chat template writes calls in a form not read here (%s), so they count as text or broken; use --tool-format constrained"
+        log.warning(told, name, form)
+
+
 def unread_form(tokenizer: Any, name: str, rendering: Rendering | None = None) -> str:
     """How a chat template writes a tool call, where that is not read as the call it is; empty where it is, or where none is written.
 
@@ -147,7 +167,7 @@ def unread_form(tokenizer: Any, name: str, rendering: Rendering | None = None) -
     written, _ = split_reasoning(written)
     _, calls, _ = read_tool_calls(written, 0)
     good = [(call.name, call.arguments) for call in calls] == [("look_up", {"word": "mango"})]
-    return "" if good else " ".join(written.split())
+    return "" if good else " ".join(written.split())[:80]
 
 
 def _rendered(

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from datetime import date
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.messages import HumanMessage
 
 from talm_sim.agent.templates import load_template, pick
 from talm_sim.agent.templates.chat import check_thought_ended
 from talm_sim.errors import PrerequisiteError
-from talm_sim.models.base import TextModel
+from talm_sim.models.base import GenerationSettings, TextModel
 from talm_sim.models.local.prompting import Rendering, chat_template_of, read_rendering, render, unread_form
+from talm_sim.models.request import ModelRequest
+from talm_sim.types import ToolSpec
 from tests.agent.test_templates import FakeModel
+from tests.models.local.tiny import make_tiny
 
 DAY = date(2025, 2, 3)
 TURNS = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
@@ -206,3 +212,76 @@ def test_a_template_whose_calls_are_not_read_is_known(name: str, begins: str) ->
 @pytest.mark.parametrize("name", ["qwen2_5", "qwen3", "qwen3_vl", "llama3_1", "llama3_2", "llama3", "gemma3", "phi3", "deepseekv3", "smolvlm"])
 def test_a_template_whose_calls_are_read_or_that_writes_none_is_not(name: str) -> None:
     assert unread_form(Bare(public(name)), "hf/x") == ""
+
+
+PAIRS = (
+    "{% if tools %}{{ tools | tojson }}{% endif %}"
+    "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% for call in m.tool_calls or [] %}<tool_call>{{ call.function.name }}"
+    "{% for key, value in call.function.arguments.items() %}<arg_key>{{ key }}</arg_key><arg_value>{{ value }}</arg_value>{% endfor %}"
+    "</tool_call>{% endfor %}</s>{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+"""Calls as GLM 4.5 writes them."""
+
+
+@pytest.mark.local
+@pytest.mark.parametrize(("template", "lines"), [(PAIRS, 1), (PAIRS.replace("{{ call.function.name }}", "{{ call.function | tojson }}"), 0)])
+async def test_calls_that_are_not_read_are_told_once_before_the_first_answer(
+    template: str, lines: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    pytest.importorskip("torch")
+    from talm_sim.models.local.hf import open_hf
+
+    if not lines:
+        template = re.sub(r"{% for key.*?{% endfor %}", "", template)
+    model = open_hf(ModelRequest("hf/tiny", str(make_tiny(tmp_path / "m", chat_template=template)), options={"threads": "1"}))
+    look_up = ToolSpec(name="look_up", category="", description="Look a word up.", parameters={"type": "object", "properties": {}})
+    try:
+        for _ in range(2):
+            await model.generate([HumanMessage("Hello?")], [look_up], GenerationSettings(temperature=0, max_new_tokens=2))
+        await model.generate([HumanMessage("Hello?")], [], GenerationSettings(temperature=0, max_new_tokens=2))
+    finally:
+        await model.aclose()
+    told = [record.getMessage() for record in caplog.records if record.name.startswith("talm_sim")]
+    assert len(told) == lines
+    assert all("hf/tiny" in line and "<tool_call>look_up" in line and "--tool-format constrained" in line for line in told)
+
+
+@pytest.mark.local
+async def test_both_kinds_of_prompt_of_a_model_in_this_process_are_rendered_as_asked(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    from talm_sim.models.local.hf import open_hf
+
+    place = str(make_tiny(tmp_path / "m", chat_template=DATED + THINKER))
+    request = ModelRequest("hf/tiny", place, options={"threads": "1"}, created=DAY)
+    model = open_hf(request)
+    assert isinstance(model, TextModel)
+    prompt = model.render_chat(HELLO, [])
+    assert prompt.startswith("03 Feb 2025") and prompt.endswith("<think>\n\n</think>\n\n")
+    await model.aclose()
+    asking = open_hf(replace(request, options={"threads": "1", "chat_template_kwargs": '{"enable_thinking": true}'}))
+    assert isinstance(asking, TextModel)
+    assert asking.render_chat(HELLO, []).endswith("<think>\n")
+    await asking.aclose()
+
+
+@pytest.mark.local
+@pytest.mark.parametrize(("template", "given", "named"), [(THINKER, True, '{"enable_thinking": false}'), (ALWAYS, None, "chat_template=FILE")])
+def test_a_run_that_would_score_inside_a_thought_is_refused_before_it_begins(
+    template: str, given: bool | None, named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("torch")
+    from talm_sim.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    place = str(make_tiny(tmp_path / "m", chat_template=template))
+    options = ["-M", "threads=1", "-M", "max_length=100000", "--template", "chat"]
+    if given is not None:
+        options += ["-M", f'chat_template_kwargs={{"enable_thinking": {str(given).lower()}}}']
+    run = ("run", "--task", "when2call", "--split", "tool_call", "--limit", "1", "--model", f"hf/{place}")
+    assert main((*run, *options)) == 2
+    err = capsys.readouterr().err.splitlines()
+    assert len([line for line in err if line.startswith("talm-sim: error") and named in line]) == 1
+    assert not Path("runs").exists()
+    if given:
+        assert main((*run, *options[:-2], "--run-id", "ended")) == 0
+        assert Path("runs", "ended", "run.json").is_file()
