@@ -193,7 +193,7 @@ def _attention(name: str, config: Any, asked: str | None) -> dict[str, str]:
     if not getattr(config, "attn_logit_softcapping", None):
         return {}
     if asked == "sdpa":
-        raise PrerequisiteError(f"-M attn_implementation=sdpa: leaves out the cap that {name} puts on its attention; write eager, or leave it out.")
+        raise PrerequisiteError(f"-M attn_implementation=sdpa: leaves out the cap of {name}'s attention; write eager, or leave it out.")
     return {"attn_implementation": asked or "eager"}
 
 
@@ -254,8 +254,8 @@ def _line(err: Exception) -> str:
 
 
 def _context(config: Any, tokenizer: Any) -> int | None:
-    for field in ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len"):
-        limit = getattr(config, field, None)
+    for key in ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len"):
+        limit = getattr(config, key, None)
         if isinstance(limit, int) and limit > 0:
             return limit
     limit = getattr(tokenizer, "model_max_length", None)

@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.models.local.tiny import write_tokenizer
 
-__all__ = ["ARCHITECTURES", "Architecture", "write_model"]
+__all__ = ["ARCHITECTURES", "REFUSED", "Architecture", "write_model"]
 
 SHAPE = {
     "hidden_size": 32,
@@ -104,7 +104,9 @@ ARCHITECTURES = (
     _whole("falcon_h1", mamba_d_ssm=64, **MAMBA),
     _whole("bamba", attn_layer_indices=[1], **MAMBA),
     _whole("granitemoehybrid", layer_types=["mamba", "attention"], shared_intermediate_size=48, **MAMBA, **MOE),
-    _whole("nemotron_h", hybrid_override_pattern="M*-", num_hidden_layers=3, mamba_num_heads=4, mamba_head_dim=16, n_groups=1, ssm_state_size=8),
+    _whole(
+        "nemotron_h", hybrid_override_pattern="M*-", num_hidden_layers=3, mamba_num_heads=4, mamba_head_dim=16, n_groups=1, ssm_state_size=8
+    ),
     _whole("jamba", attn_layer_offset=1, attn_layer_period=2, expert_layer_offset=1, expert_layer_period=2, mamba_d_state=8, **MOE),
     _whole("mamba2", num_heads=4, head_dim=16, state_size=8, n_groups=1, expand=2, chunk_size=8),
     _whole("mamba", state_size=8),
@@ -116,6 +118,9 @@ ARCHITECTURES = (
     _whole("olmo_hybrid"),
     _whole("zamba2", layers_block_type=["mamba", "hybrid"], n_mamba_heads=4, mamba_d_state=8, mamba_ngroups=1, num_mem_blocks=1, chunk_size=8),
 )
+
+REFUSED = tuple(map(_whole, ("bert", "roberta", "electra", "xlm-roberta", "camembert")))
+"""Architectures whose tokens see what follows them: the library gives them a head for texts, but no score of theirs means anything."""
 
 
 def write_model(directory: Path, architecture: Architecture) -> Path:

@@ -24,7 +24,7 @@ from talm_sim.models.local.prompting import Rendering
 from talm_sim.models.local.vllm_model import VllmModel
 from talm_sim.models.local.vllm_prefix import CachePlan
 from talm_sim.models.registry import open_model
-from talm_sim.types import ModelTurn, ToolSpec
+from talm_sim.types import ModelTurn, Precision, ToolSpec
 
 DIRECTORY = os.environ.get("TALM_SIM_TEST_MODEL", "")
 OPTIONS = {"kv_gib": "1", "max_model_len": "2048", "max_num_seqs": "32"}
@@ -101,6 +101,7 @@ def test_options_score_alike_with_and_without_the_cache_while_text_is_written(mo
         assert any(spoiled)
 
     asyncio.run(all_of_it())
+    assert model.precision == Precision(dtype="float32", batch_size=32, attention="vllm")
 
 
 def test_who_asks_for_little_does_not_wait_for_who_asks_for_much(model: VllmModel) -> None:
