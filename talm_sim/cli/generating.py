@@ -65,6 +65,8 @@ def print_report(report: Mapping[str, Any], out: Path) -> None:
     click.echo(f"{count(shown['total'], 'row')}: {_parts(shown['tools_shown'], 'tools')}; {rejected} rejected", err=True)
     for reason, number in sources["dropped"].items():
         click.echo(f"dropped {number}: {one_line(reason)}", err=True)
+    for one in sources["failed"]:
+        click.echo(f"failed {one_line(one['id'])}: {one_line(one['reason'])}; the same command tries it again", err=True)
     click.echo(f"written to {out}; read through them: talm-sim scenarios review {out}", err=True)
 
 
@@ -100,7 +102,8 @@ def _progress(console: Console) -> Iterator[Callable[[int, int, Outcome | None],
             return
         left = (time.monotonic() - began) / max(1, done - before) * (total - done)
         made = f"{count(len({row['correct_answer'] for row in outcome.rows}), 'item')}, {len(outcome.given_up)} given up"
-        text = f"[{done:>{len(str(total))}}/{total}] {one_line(outcome.source)}: {outcome.dropped or made}; about {left:.0f} s left"
+        what = outcome.dropped or (f"failed: {outcome.failed}" if outcome.failed else made)
+        text = f"[{done:>{len(str(total))}}/{total}] {one_line(outcome.source)}: {what}; about {left:.0f} s left"
         console.print(one_line(text, 300), soft_wrap=True)
 
     yield line

@@ -14,6 +14,8 @@ from talm_sim.models.request import ModelRequest
 from talm_sim.plugins import Registry
 
 if TYPE_CHECKING:
+    from datetime import date
+
     import httpx2
 
     from talm_sim.models.base import Model
@@ -131,7 +133,7 @@ _BUILT_IN = (
     Provider(
         "vllm",
         "vllm/DIR|NAME|HUB-ID",
-        "A model that vLLM runs on this machine: scored in this process, served to agents on loopback.",
+        "A model run in this process by vLLM: continuous batching, several GPUs.",
         "talm_sim.models.local.vllm_model:open_vllm",
         constrains=True,
         packages=("vllm",),
@@ -179,6 +181,7 @@ def open_model(
     constrained: bool = False,
     replay: bool = False,
     fail_fast: bool = False,
+    created: date | None = None,
 ) -> Model:
     """Open a model.
 
@@ -192,6 +195,7 @@ def open_model(
         constrained: Whether the model acts through the constrained tool format.
         replay: Whether answers come from a recording only, so that neither key nor address is needed.
         fail_fast: Whether a server that turns requests away before it has answered any is the user's to mend.
+        created: The day on which the run was created, which prompts that show a date show.
 
     Raises:
         PrerequisiteError: The name, an option, a key or an address is missing or wrong.
@@ -207,7 +211,7 @@ def open_model(
         able = ", ".join(one.name for one in known.values() if one.constrains)
         raise PrerequisiteError(f"model '{name}': --tool-format constrained works with {able} only; use --tool-format native.")
     limits = (max_retries, max_connections, timeout)
-    request = ModelRequest(name, model, transport_factory, *limits, dict(options or {}), constrained, replay, fail_fast)
+    request = ModelRequest(name, model, transport_factory, *limits, dict(options or {}), constrained, replay, fail_fast, created)
     return _opener(found)(request)
 
 

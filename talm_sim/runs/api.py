@@ -129,6 +129,7 @@ async def begin(built: Built, *, on_event: OnEvent = ignore_events, ask: Ask | N
         tools=built.opened.tools_of(scenarios),
         wording=built.opened.wording,
         brought=brought(job, scenarios, judge_names(job)),
+        created=job.created,
         command=command,
     )
     return await _session(StoredRun(directory), built, on_event=on_event, ask=ask, wait=wait)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from talm_sim.config import Traffic, parse_limit
-from talm_sim.errors import CassetteMissError, PrerequisiteError
+from talm_sim.errors import CassetteMissError, PrerequisiteError, ProviderError
 from talm_sim.models.base import Model
 from talm_sim.models.registry import in_process, open_model
 from talm_sim.recordings import CassetteLibrary, RecordingTransport, current_player
@@ -125,8 +125,7 @@ def _writer(options: GenerateOptions, prompts: WriterPrompts | None, sources: Se
     if prompts is None:
         return RuleWriter(sources, options.seed)
     model = _opened(options, traffic, constrained=False)
-    # Opening a model in process twice would load it twice; such a model keeps to the labels by itself where it can.
-    labeller = _opened(options, traffic, constrained=True) if options.constrained and not in_process(options.model) else model
+    labeller = _opened(options, traffic, constrained=True) if options.constrained else model
     return ModelWriter(model, labeller, prompts, options)
 
 
@@ -155,6 +154,9 @@ def _tapes(library: CassetteLibrary, settings: Settings, traffic: Traffic | None
         token = current_player.set(player)
         try:
             yield
+        except ProviderError:
+            if not player.misses:  # else a client library passed the miss off as a failure of the network
+                raise
         finally:
             current_player.reset(token)
             player.save()

@@ -107,7 +107,7 @@ async def open_grader(job: Job[Any], scenarios: Iterable[Scenario], shared: Shar
     traffic = judge_traffic(config, library, scenarios)
     as_judge: dict[str, Any] = {"model": config.judge_model, "tool_format": "auto", "model_options": {}, "models": traffic}
     try:
-        model = await shared.model(config.model_copy(update=as_judge))
+        model = await shared.model(config.model_copy(update=as_judge), job.created)
     except PrerequisiteError as err:
         flag = f"--judge-model {config.judge_model}: "
         raise PrerequisiteError(flag + str(err).removeprefix(flag)) from None

@@ -6,6 +6,7 @@ import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -86,8 +87,8 @@ class StoredRun:
         check_brought(self.manifest.brought, str(self.path), ("task",))
         config = self.config
         try:
-            return job_of(config)
-        except PrerequisiteError as err:
+            return job_of(config, datetime.fromisoformat(self.manifest.created))
+        except (PrerequisiteError, ValueError) as err:  # the date may be none
             raise PrerequisiteError(f"{self.path}: {err}") from None
 
     @property

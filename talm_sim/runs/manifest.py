@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
+from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
@@ -105,6 +106,7 @@ def create_run(
     tools: Sequence[ToolSpec] = (),
     wording: Mapping[str, str] | None = None,
     brought: Mapping[str, str] | None = None,
+    created: datetime | None = None,
     command: str = "",
     notes: Mapping[str, str] | None = None,
     fill: Callable[[sqlite3.Connection], None] | None = None,
@@ -119,6 +121,7 @@ def create_run(
         tools: The tools they name, kept so that the run can be read and judged without them.
         wording: The texts the model is told, by what a message calls each.
         brought: See `RunManifest.brought`.
+        created: When, in UTC; now by default.
         command: What made the run.
         notes: See `RunManifest.notes`.
         fill: Writes what the run holds from the start, within the transaction that creates it.
@@ -136,7 +139,7 @@ def create_run(
         dataset_digest=dataset_digest(scenarios),
         wording=wording_digests(wording or {}),
         brought=dict(brought or {}),
-        created=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        created=(created or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%SZ"),
         command=command,
         versions=_versions(),
         notes=dict(notes or {}),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -96,13 +97,14 @@ def chosen_task(document: Mapping[str, Any], file: Path | None, environ: Mapping
         raise PrerequisiteError(f"{place}{err}") from None
 
 
-def configure(config: RunConfig | None, options: Mapping[str, Any], *, look_up: bool = True) -> Job[Any]:
+def configure(config: RunConfig | None, options: Mapping[str, Any], *, look_up: bool = True, created: datetime | None = None) -> Job[Any]:
     """Return `config`, or the defaults, with `options` in place, as its task reads it.
 
     Args:
         config: What was asked for before.
         options: Shared options and the task's own.
         look_up: Whether what the options name must be there; what a stored run names need not be, to be read or judged.
+        created: When the run was created.
 
     Raises:
         PrerequisiteError: An option is unknown or has a wrong value.
@@ -122,7 +124,7 @@ def configure(config: RunConfig | None, options: Mapping[str, Any], *, look_up: 
     if task.name != before:
         own = {}  # another task's
     values = {**given, **own, **options}
-    return job_of(_built(values, {name: _flag(name) for name in values}, look_up=look_up))
+    return job_of(_built(values, {name: _flag(name) for name in values}, look_up=look_up), created)
 
 
 def settled(job: Job[Any], recorded: Recorded) -> Job[Any]:
@@ -152,7 +154,7 @@ def overridden(job: Job[Any], options: Mapping[str, Any], admitted: Collection[S
         PrerequisiteError: An option is unknown, wrong, or would change what the run is.
     """
     given = {name: value for name, value in options.items() if value is not None}
-    changed = configure(job.config, given, look_up=False)
+    changed = configure(job.config, given, look_up=False, created=job.created)
     for name in given:
         before, after = (_value(one, name) for one in (job, changed))
         if changed.scope_of(name) not in admitted and after != before:

@@ -25,6 +25,7 @@ __all__ = ["Damage", "DamageKind", "ValuePool", "calls_in", "damages"]
 
 _NOTHING = object()
 _ANY_TOOL = ""
+_TRIES = 64
 _DIGITS = re.compile(r"\d+")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
@@ -49,22 +50,32 @@ class ValuePool:
     """Arguments seen in the calls of a data set: plausible wrong values for each other."""
 
     def __init__(self, calls: Iterable[JsonObject]) -> None:
-        self._values: dict[tuple[str, str], dict[str, Any]] = {}
+        seen: dict[tuple[str, str, type], dict[str, Any]] = {}
         for call in calls:
             for name, value in call["arguments"].items():
                 for tool in (call["name"], _ANY_TOOL):
-                    self._values.setdefault((tool, name), {})[canonical_json(value)] = value
+                    seen.setdefault((tool, name, type(value)), {})[canonical_json(value)] = value
+        # Sorted, so that what is drawn does not depend on the data's order.
+        self._values = {key: [values[text] for text in sorted(values)] for key, values in seen.items()}
 
-    def others(self, tool: str, name: str, value: Any) -> list[Any]:
-        """Values of the same JSON type that mean something else, in an order that does not depend on the data's.
+    def draw(self, tool: str, name: str, value: Any, schema: Mapping[str, Any], rng: random.Random) -> Any:
+        """Draw a value of the same JSON type that means something else and fits the schema; `_NOTHING` where there is none.
 
-        They are those of the tool's own parameter, or, where it has no others, of any parameter of that name.
+        It is one of the tool's own parameter, or, where that has no other, of any parameter of that name.
         """
+
+        def is_wrong(other: Any) -> bool:
+            return _differ(other, value) and _fits(other, schema)
+
         for whose in (tool, _ANY_TOOL):
-            seen = self._values.get((whose, name), {})
-            if found := [seen[key] for key in sorted(seen) if type(seen[key]) is type(value) and _differ(seen[key], value)]:
-                return found
-        return []
+            seen = self._values.get((whose, name, type(value)), [])
+            # Of many values nearly every one differs; to look at all of them for each argument takes the square of their number.
+            tries = (rng.choice(seen) for _ in range(_TRIES if len(seen) > _TRIES else 0))
+            for other in filter(is_wrong, tries):
+                return other
+            if found := [*filter(is_wrong, seen)]:
+                return rng.choice(found)
+        return _NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,9 +166,9 @@ def _wrong_value(value: Any, schema: Mapping[str, Any], slot: _Slot) -> Any:
         return not value
     if isinstance(value, list):
         return _wrong_list(value, schema, slot)
-    others = [other for other in slot.pool.others(slot.tool, slot.name, value) if _fits(other, schema)]
-    if others:
-        return slot.rng.choice(others)
+    wrong = slot.pool.draw(slot.tool, slot.name, value, schema, slot.rng)
+    if wrong is not _NOTHING:
+        return wrong
     if isinstance(value, int | float):
         return _wrong_number(value, schema, slot.rng)
     return _wrong_text(value, slot.rng) if isinstance(value, str) else _NOTHING

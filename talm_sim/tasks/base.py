@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
@@ -38,6 +39,8 @@ class Job(Generic[OptionsT]):
     config: RunConfig
     task: Task[OptionsT]
     options: OptionsT
+    created: datetime = field(default_factory=lambda: datetime.now(UTC), compare=False)
+    """When the run was created: prompts that show a date show this one's, also when the run goes on on another day."""
 
     @property
     def groups(self) -> tuple[str, ...]:

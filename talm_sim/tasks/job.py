@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from talm_sim.config import RunConfig
@@ -12,8 +13,12 @@ from talm_sim.tasks.registry import find_task, list_tasks
 __all__ = ["belongs_to", "job_of", "owner_of_option"]
 
 
-def job_of(config: RunConfig) -> Job[Any]:
+def job_of(config: RunConfig, created: datetime | None = None) -> Job[Any]:
     """Let a configuration's task read it.
+
+    Args:
+        config: The configuration.
+        created: When the run was created; now, where it is not yet.
 
     Raises:
         PrerequisiteError: There is no such task or split, or an option is unknown to it or has a wrong value; begins with the option's name.
@@ -31,7 +36,7 @@ def job_of(config: RunConfig) -> Job[Any]:
                 raise PrerequisiteError(f"{name}: {belongs_to(owner, task)}")
             raise PrerequisiteError(f"{name}: unknown option of task {task.name}.{did_you_mean(name, known)}")
     options = task.options(**config.options)
-    return Job(config, task, options)
+    return Job(config, task, options) if created is None else Job(config, task, options, created)
 
 
 def owner_of_option(name: str, task: Task[Any]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -51,15 +52,21 @@ class Shared:
         found: CassetteLibrary = self._opened.setdefault(f"library {root}", CassetteLibrary(root))
         return found
 
-    async def model(self, config: RunConfig) -> Model:
+    async def model(self, config: RunConfig, created: datetime | None = None) -> Model:
         """The model of a configuration whose traffic is decided; loaded once, however many runs or judges ask for it.
+
+        Args:
+            config: The configuration.
+            created: When the run was created; a model that shows the date in its prompts is loaded once for each day.
 
         Raises:
             PrerequisiteError: Its name, an option, a key, a package or an address is missing or wrong.
         """
         names = ("model", "model_options", "constrained", "models", "max_retries", "max_connections", "timeout", "fail_fast")
         wanted = {name: getattr(config, name) for name in names}
-        key = f"model {canonical_json(wanted)}"
+        key, day = f"model {canonical_json(wanted)}", None if created is None else created.date()
+        if _shows_date(self._opened.get(key)):
+            key += f" {day}"
         if key not in self._opened:
             model = open_model(
                 config.model,
@@ -71,9 +78,10 @@ class Shared:
                 constrained=config.constrained,
                 replay=config.models is Traffic.REPLAY,
                 fail_fast=config.fail_fast and not in_process(config.model),
+                created=day,
             )
             self._stack.push_async_callback(model.aclose)
-            self._opened[key] = model
+            self._opened[key] = self._opened[f"{key} {day}"] = model
         found: Model = self._opened[key]
         return found
 
@@ -108,3 +116,7 @@ class Shared:
     def single_steps(config: RunConfig, model: Model) -> int:
         """Single steps to have under way: at least enough for two of the batches a model in this process works in."""
         return max(config.max_episodes, 2 * getattr(model, "batch_size", 0))
+
+
+def _shows_date(model: Any) -> bool:
+    return "strftime_now" in getattr(model, "chat_template", "")

@@ -77,6 +77,6 @@ class SingleStepTask(Task[OptionsT]):
                 if isinstance(model, ScenarioModel) and self.control(model.name, scenario) is None:
                     raise PrerequisiteError(f"model '{model.name}': task {self.name} brings no policy for it; choose another --model.")
 
-        model = await shared.model(job.config)
+        model = await shared.model(job.config, job.created)
         agent = Agent(model=model, graph=respond_graph(ask), settings=job.settings(), control=self.control)
         yield Opened(job, lambda _: agent, in_flight=shared.single_steps(job.config, model), check=check)

@@ -15,7 +15,7 @@ from talm_sim.scenarios.generate.options import GenerateOptions
 from talm_sim.scenarios.generate.review import open_review
 from talm_sim.tasks import find_task
 from talm_sim.types import Behaviour, Choice
-from tests.models.loopback import chat_answer, loopback
+from tests.models.loopback import Answer, chat_answer, loopback
 
 Talm = Callable[..., tuple[int, str, str]]
 GENERATE = ("scenarios", "generate", "--out", "made")
@@ -120,6 +120,19 @@ def test_a_recording_is_replayed_to_the_same_bytes(talm: Talm, monkeypatch: pyte
         assert Path("live", name).read_bytes() == Path("played", name).read_bytes()
     code, _, err = talm("scenarios", "generate", "--out", "other", "--temperature", "0.1", *arguments)
     assert code == 2 and "add --live" in err and "the same command goes on" in err
+
+
+def test_a_request_the_provider_fails_on_is_named_and_tried_again(talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
+    arguments = (*GENERATE, "--model", "openai-api/toy/m", "--live", "--tool-use", "call", "--limit", "3", "--max-connections", "1")
+    refused = Answer({"error": {"message": "the content filter was triggered"}}, status=400)
+    with loopback(refused, chat_answer("What do you need it for?")) as server:
+        monkeypatch.setenv("TOY_BASE_URL", f"{server.url}/v1")
+        code, _, err = talm(*arguments)
+        assert code == 1 and "2 of 3 source questions" in err
+        assert [line for line in err.splitlines() if "content filter" in line and "the same command tries it again" in line]
+        code, out, err = talm(*arguments, "--json")
+    assert code == 0 and "2 finished before" in err
+    assert json.loads(out)["sources"]["failed"] == []
 
 
 def test_list_and_show_know_the_task(talm: Talm) -> None:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from talm_sim.scenarios import damage
 from talm_sim.scenarios.damage import DamageKind, ValuePool, calls_in, damages
 from talm_sim.scenarios.tool_texts import parameters_of, required_of
 from tests.scenarios.choices import CALL, TOOL
@@ -130,17 +131,17 @@ _CALLS = st.lists(st.dictionaries(_NAMES, _VALUES, max_size=5).map(lambda argume
 def test_every_damage_is_one_and_really_wrong(calls: list[dict[str, Any]], others: list[dict[str, Any]], question: str, seed: int) -> None:
     made = damages(calls, SPECS, question, ValuePool(others), random.Random(seed))
     assert len({json.dumps(damage.calls) for damage in made}) == len(made)
-    for damage in made:
-        wrong = list(damage.calls)
+    for one in made:
+        wrong = list(one.calls)
         assert wrong != calls
-        if damage.kind is DamageKind.DROPPED:
+        if one.kind is DamageKind.DROPPED:
             assert any([*calls[:place], *calls[place + 1 :]] == wrong for place in range(len(calls))) and len(calls) > 1
             assert any(call not in wrong for call in calls)
             continue
         places = [place for place in range(len(calls)) if json.dumps(calls[place]) != json.dumps(wrong[place])]
         assert len(wrong) == len(calls) and len(places) == 1
         before, after = calls[places[0]]["arguments"], wrong[places[0]]["arguments"]
-        if damage.kind is DamageKind.REMOVED:
+        if one.kind is DamageKind.REMOVED:
             (gone,) = before.keys() - after.keys()
             assert gone in ("place", "guests") and after == {name: value for name, value in before.items() if name != gone}
         else:
@@ -169,3 +170,29 @@ def test_required_parameters_stand_in_the_schema_or_beside_it() -> None:
     assert required_of({"parameters": {"required": []}, "required": ["a"]}) == ()
     assert required_of({"parameters": 3}) == required_of({"required": "a"}) == ()
     assert parameters_of({"parameters": []}) == parameters_of({}) == {}
+
+
+def test_the_values_of_many_calls_are_drawn_without_looking_at_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = 0
+
+    def counting(one: Any, other: Any) -> bool:
+        nonlocal looked
+        looked += 1
+        return differ(one, other)
+
+    differ = damage._differ
+    monkeypatch.setattr(damage, "_differ", counting)
+    many: list[dict[str, Any]] = [{"name": "f", "arguments": {"who": f"person {number:04}"}} for number in range(1_000)]
+    pool = ValuePool(reversed(many))
+    drawn = [pool.draw("f", "who", call["arguments"]["who"], {}, random.Random(number)) for number, call in enumerate(many)]
+    assert looked < 2_000
+    assert len(set(drawn)) > 500
+    same = ValuePool(many)
+    assert drawn == [same.draw("f", "who", call["arguments"]["who"], {}, random.Random(number)) for number, call in enumerate(many)]
+
+
+def test_a_wrong_value_is_found_among_many_that_mean_the_same() -> None:
+    pool = ValuePool(
+        [{"name": "f", "arguments": {"who": f"Bonn {'!' * number}"}} for number in range(500)] + [{"name": "f", "arguments": {"who": "Rome"}}]
+    )
+    assert pool.draw("f", "who", "Bonn", {}, random.Random(1)) == "Rome"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Sequence
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,17 @@ async def test_a_model_is_opened_as_its_configuration_says() -> None:
     assert (request.constrained, request.replay, request.max_retries, request.max_connections, request.timeout) == (True, True, 1, 16, 3)
     assert request.fail_fast
     assert request.transport_factory is not None, "its requests can be recorded"
+
+
+async def test_a_model_whose_prompts_show_the_date_is_loaded_once_for_each_day(monkeypatch: pytest.MonkeyPatch) -> None:
+    morning, evening, later = (datetime(2025, 3, day, hour, tzinfo=UTC) for day, hour in ((1, 1), (1, 23), (2, 0)))
+    async with Shared() as shared:
+        first = await shared.model(config(), morning)
+        assert first is await shared.model(config(), evening) is await shared.model(config(), later), "it shows none"
+        monkeypatch.setattr(Opened, "chat_template", "{{ strftime_now('%d') }}", raising=False)
+        dated = [await shared.model(config("noting/b"), moment) for moment in (morning, later, evening, later)]
+    assert (dated[0], dated[1]) == (dated[2], dated[3]) and dated[0] is not dated[1]
+    assert [one.request.created for one in Opened.made] == [date(2025, 3, 1), date(2025, 3, 1), date(2025, 3, 2)]
 
 
 async def test_what_cannot_be_opened_or_closed_leaves_the_others_alone() -> None:

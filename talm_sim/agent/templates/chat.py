@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,9 +14,13 @@ from talm_sim.models.base import TextModel
 from talm_sim.scenarios.tool_texts import json_schema
 from talm_sim.types import Behaviour, JsonObject, Option
 
-__all__ = ["ChatTemplate", "pick", "shows_tools"]
+__all__ = ["ChatTemplate", "check_thought_ended", "pick", "shows_tools"]
 
+log = logging.getLogger(__name__)
 _MARK = "what is said"
+_THINKING = ("enable_thinking", "thinking")
+"""Variables by which chat templates are told whether the model is to think."""
+_OPEN_THOUGHT = re.compile(r"(?:<(?!/|\|end)[^<>]*think[^<>]*>|\[think\])\s*\Z", re.IGNORECASE)
 _JSON_LIST = '[{"name": "tool_call_name"'
 
 
@@ -42,10 +48,13 @@ class ChatTemplate:
             raise PrerequisiteError(f"template 'chat': the tokenizer of {model.name} has no chat template; give another --template.")
         self._model = model
         self._default = default
-        self._form = _form_of(source)
+        form = _form_of(source)
+        self._form = form or (lambda call: call.text)
         self._shows_tools = shows_tools(source)
         if not self._shows_tools:
             _check_user_is_heard(model)
+        elif form is None:
+            log.warning("template 'chat': the chat template of %s shows no form of tool calls known here; they are scored as JSON", model.name)
         self._takes_system = self._shows_tools or _takes_system(model)
         self.source = source if self._shows_tools else f"{source}\n{default.source}"
 
@@ -72,7 +81,8 @@ def pick(source: str) -> str:
     The first rule that holds decides:
 
     1. no chat template: `default`;
-    2. calls as `<parameter=...>` blocks (Qwen 3 Coder) or as a JSON list (xLAM 2), which no style here writes: `chat`;
+    2. the variable `enable_thinking` (Qwen 3), as only the chat template ends a thought as the model knows it; calls as `<parameter=...>`
+       blocks (Qwen 3 Coder) or as a JSON list (xLAM 2), which no style here writes: `chat`;
     3. `[BEGIN OF TASK INSTRUCTION]` or a literal `"tool_calls": [`: `xlam`;
     4. `<extra_id_0>` or `<toolcall>`: `nemotron`;
     5. `<function=`: `functionary`;
@@ -89,7 +99,7 @@ def pick(source: str) -> str:
     chatml = has("<|im_start|>") and has("<tools>")
     rules = (
         (not source.strip(), "default"),
-        (has("<parameter=", _JSON_LIST), "chat"),
+        (_uses(source, _THINKING[0]) or has("<parameter=", _JSON_LIST), "chat"),
         (has("[BEGIN OF TASK INSTRUCTION]", '"tool_calls": ['), "xlam"),
         (has("<extra_id_0>", "<toolcall>"), "nemotron"),
         (has("<function="), "functionary"),
@@ -103,12 +113,29 @@ def pick(source: str) -> str:
 
 def shows_tools(source: str) -> bool:
     """Whether a chat template uses the variable `tools`; text that only says the word does not count."""
+    return _uses(source, "tools")
+
+
+def check_thought_ended(prompt: str, model: TextModel) -> None:
+    """See that a prompt does not end in an open thought, where options would be scored as its first words.
+
+    Raises:
+        PrerequisiteError: It does; the message says how to have the thought ended.
+    """
+    if not _OPEN_THOUGHT.search(prompt):
+        return
+    name = next((one for one in _THINKING if _uses(model.chat_template, one)), None)
+    mend = f"-M chat_template_kwargs='{{\"{name}\": false}}'" if name else "-M chat_template=FILE with one that does not, or another --template"
+    raise PrerequisiteError(f"the prompt of {model.name} ends in an open thought, where no answer can be scored; give {mend}.")
+
+
+def _uses(source: str, variable: str) -> bool:
     from jinja2 import TemplateSyntaxError
 
     before = ""
     try:
         for _, kind, value in environment().lex(source):
-            if kind == "name" and value == "tools" and before != ".":
+            if kind == "name" and value == variable and before != ".":
                 return True
             before = value if kind != "whitespace" else before
     except TemplateSyntaxError:
@@ -139,9 +166,9 @@ def _function(tool: ShownTool) -> JsonObject:
     return {"name": tool.name, "description": tool.description, "parameters": parameters}
 
 
-def _form_of(source: str) -> Callable[[Call], str]:
-    """How a chat template writes a call, by the markers in its source; the first that is found decides."""
-    return next((form for marker, form in _FORMS if marker in source), lambda call: call.text)
+def _form_of(source: str) -> Callable[[Call], str] | None:
+    """How a chat template writes a call, by the markers in its source, of which the first that is found decides; None where none is."""
+    return next((form for marker, form in _FORMS if marker in source), None)
 
 
 def _as_parameters(call: Call) -> str:

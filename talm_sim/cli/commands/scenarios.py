@@ -118,11 +118,12 @@ def _generate_options() -> type[GenerateOptions]:
 
 @command.command("generate", cls=OptionsCommand, fields=_generate_options)
 @json_option
-def generate_(as_json: bool, **given: Any) -> None:
+def generate_(as_json: bool, **given: Any) -> int:
     """Make multiple-choice items (task when2call) from scenarios; a second call goes on where the first one ended.
 
     Each request becomes up to three items: as it is, with one required value left out, and a related one out of the tool's reach; each with
-    an answer of every kind, and shown with no, one and many tools. Every text passes checks; what fails them is kept with the reason.
+    an answer of every kind, and shown with no, one and many tools. Every text passes checks; what fails them is kept with the reason. A request
+    that the model's provider failed on is tried again by the next call; exit code 1 while there is one.
     """
     from talm_sim.cli.generating import generate_session, print_report
 
@@ -132,6 +133,7 @@ def generate_(as_json: bool, **given: Any) -> None:
         print_json(report)
     else:
         print_report(report, options.out)
+    return 1 if report["sources"]["failed"] else 0
 
 
 @command.command("review")

@@ -14,13 +14,13 @@ from talm_sim.models.base import GenerationSettings
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["Grammar", "JsonGrammars", "Limits", "Written", "end_tokens", "write"]
+__all__ = ["SEPARATORS", "Grammar", "JsonGrammars", "Limits", "Written", "end_tokens", "write"]
 
 _END_OF_TURN = ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end|>", "<end_of_turn>", "<turn|>", "<|end_of_turn|>")
 """Where a turn ends, by model family."""
 _CHANNEL = "<|channel|>"
 """Models that know it end the parts of a turn, too, with what ends the turns of others."""
-_SEPARATORS = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
+SEPARATORS = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
 _PLAIN = {"top_p": 1.0, "top_k": 0, "min_p": None, "repetition_penalty": 1.0}
 
 
@@ -68,11 +68,10 @@ class Limits:
     seam: int | None = None
 
 
-def end_tokens(model: Any, tokenizer: Any) -> frozenset[int]:
-    """Tokens that end a turn: those of the model's generation settings; where these know the end of the text only, the family's own, too."""
-    named = getattr(model.generation_config, "eos_token_id", None)
-    ends = set(named if isinstance(named, list) else [named]) | {tokenizer.eos_token_id}
-    ends.discard(None)
+def end_tokens(named: int | list[int] | None, tokenizer: Any) -> frozenset[int]:
+    """Tokens that end a turn: those the model's generation settings name; where these know the end of the text only, the family's own, too."""
+    known = [*(named if isinstance(named, list) else [named]), tokenizer.eos_token_id]
+    ends = {token for token in known if token is not None}
     vocabulary = tokenizer.get_added_vocab()
     if not isinstance(named, list) or len(named) < 2:
         family = [text for text in _END_OF_TURN if text in vocabulary and not (text == "<|end|>" and _CHANNEL in vocabulary)]
@@ -217,7 +216,7 @@ class JsonGrammars:
         """
         from llguidance import LLMatcher
 
-        matcher = LLMatcher(self._tokens, LLMatcher.grammar_from_json_schema(json.dumps(schema), defaults=_SEPARATORS))
+        matcher = LLMatcher(self._tokens, LLMatcher.grammar_from_json_schema(json.dumps(schema), defaults=SEPARATORS))
         if matcher.is_error():
             raise ProviderError(f"the schema of the actions is no grammar: {matcher.get_error()}")
         return _JsonGrammar(matcher)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,9 +14,22 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 
 from talm_sim.errors import PrerequisiteError
+from talm_sim.models.local.tool_text import read_tool_calls
 from talm_sim.models.messages import openai_messages
+from talm_sim.models.parsing import split_reasoning
 
-__all__ = ["THINKING", "Rendering", "chat_template_of", "read_rendering", "render", "template_messages"]
+__all__ = [
+    "THINKING",
+    "Rendering",
+    "chat_template_of",
+    "read_rendering",
+    "render",
+    "tell_unread_form",
+    "template_messages",
+    "unread_form",
+]
+
+log = logging.getLogger(__name__)
 
 THINKING = "enable_thinking"
 """The variable by which most chat templates that let a model think first can be told not to."""
@@ -108,7 +122,57 @@ def render(tokenizer: Any, messages: list[dict[str, Any]], tools: list[dict[str,
     Raises:
         PrerequisiteError: There is no template, it has no such variable, or it cannot take these messages.
     """
+    try:
+        return _rendered(tokenizer, messages, tools, name, rendering or Rendering())
+    except PrerequisiteError:
+        raise
+    except Exception as err:  # a template is a program of the model's author and may fail in any way
+        reason = " ".join(str(err).split())[:200]
+        raise PrerequisiteError(f"{name}: its chat template cannot take this conversation ({type(err).__name__}: {reason}).") from err
+
+
+def tell_unread_form(tokenizer: Any, name: str, rendering: Rendering | None = None) -> None:
+    """Say in one line where a chat template writes tool calls in a form that is not read; arguments as of `unread_form`."""
+    form = unread_form(tokenizer, name, rendering)
+    if form:
+        told = "%s: its chat template writes calls in a form not read here (%s), so they count as text or broken; use --tool-format constrained"
+        log.warning(told, name, form)
+
+
+def unread_form(tokenizer: Any, name: str, rendering: Rendering | None = None) -> str:
+    """How a chat template writes a tool call, where that is not read as the call it is; empty where it is, or where none is written.
+
+    A model writes calls as its template does, so these would count as text, or as broken.
+
+    Args:
+        tokenizer: Of transformers.
+        name: Of the model, for messages.
+        rendering: What conversations are rendered with.
+    """
     rendering = rendering or Rendering()
+    asked: list[dict[str, Any]] = [{"role": "user", "content": "Hello?"}]
+    called = {"id": "call00001", "type": "function", "function": {"name": "look_up", "arguments": {"word": "mango"}}}
+    schema = {"type": "object", "properties": {"word": {"type": "string", "description": ""}}, "required": ["word"]}
+    tools = [{"type": "function", "function": {"name": "look_up", "description": "Look a word up.", "parameters": schema}}]
+    answered = [*asked, {"role": "assistant", "content": "", "tool_calls": [called]}]
+    try:
+        before = _rendered(tokenizer, asked, tools, name, rendering)
+        after = _rendered(tokenizer, answered, tools, name, rendering, prompt=False)
+    except Exception:  # what a template cannot take is said when it is needed
+        return ""
+    same = next((place for place, (one, other) in enumerate(zip(before, after, strict=False)) if one != other), len(before))
+    written = after[same:]
+    if "look_up" not in written or "mango" not in written:
+        return ""
+    written, _ = split_reasoning(written)
+    _, calls, _ = read_tool_calls(written, 0)
+    good = [(call.name, call.arguments) for call in calls] == [("look_up", {"word": "mango"})]
+    return "" if good else " ".join(written.split())[:80]
+
+
+def _rendered(
+    tokenizer: Any, messages: list[dict[str, Any]], tools: list[dict[str, Any]], name: str, rendering: Rendering, *, prompt: bool = True
+) -> str:
     given = _variables(rendering, chat_template_of(tokenizer, rendering), name)
     if rendering.template is not None:
         given["chat_template"] = rendering.template
@@ -116,11 +180,7 @@ def render(tokenizer: Any, messages: list[dict[str, Any]], tools: list[dict[str,
         raise PrerequisiteError(
             f"{name}: its tokenizer has no chat template; give one with -M {_TEMPLATE}=FILE, or keep to prompts to the letter."
         )
-    try:
-        text: str = tokenizer.apply_chat_template(messages, tools=tools or None, add_generation_prompt=True, tokenize=False, **given)
-    except Exception as err:  # a template is a program of the model's author and may fail in any way
-        reason = " ".join(str(err).split())[:200]
-        raise PrerequisiteError(f"{name}: its chat template cannot take this conversation ({type(err).__name__}: {reason}).") from err
+    text: str = tokenizer.apply_chat_template(messages, tools=tools or None, add_generation_prompt=prompt, tokenize=False, **given)
     return text
 
 

@@ -19,7 +19,10 @@ from talm_sim.scenarios.tool_texts import required_of
 from talm_sim.schemas import validator_of
 from talm_sim.types import Behaviour, Missing, MissingKind
 
-__all__ = ["LIMITS", "OPTION_CHECKS", "Check", "differs", "failures"]
+__all__ = ["LIMITS", "OPTION_CHECKS", "RULES_VERSION", "Check", "differs", "failures"]
+
+RULES_VERSION = 1
+"""One more whenever a check, a fixed phrasing or the taking apart of a question changes: a generation that was begun keeps to one set."""
 
 Check = Callable[[str, Item], str]
 """Looks at a text of an item; returns what is wrong with it, or an empty text. Its name is the function's."""

@@ -10,16 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from talm_sim.errors import CassetteMissError, PrerequisiteError, ProviderError
-from talm_sim.scenarios.generate.options import Settings
+from talm_sim.scenarios.generate.options import GenerateOptions, Settings
 from talm_sim.scenarios.generate.pipeline import Outcome, make_items
 from talm_sim.scenarios.generate.report import make_report
 from talm_sim.scenarios.generate.sources import Dropped, SourceQuestion
 from talm_sim.scenarios.generate.state import open_state, write_lines
 from talm_sim.scenarios.generate.writers import Writer
 
-__all__ = ["ITEMS", "REJECTED", "REPORT", "OnProgress", "OpenTape", "generate"]
+__all__ = ["ITEMS", "MOST_FAILURES", "REJECTED", "REPORT", "OnProgress", "OpenTape", "generate"]
 
 ITEMS, REJECTED, REPORT = "items.jsonl", "rejected.jsonl", "report.json"
+MOST_FAILURES = 5
+"""Source questions that may fail in a row: then it is not they that the provider cannot answer."""
 OpenTape = Callable[[str], AbstractContextManager[object]]
 """Puts the recording of a source question in place, given its id."""
 OnProgress = Callable[[int, int, Outcome | None], None]
@@ -51,28 +53,34 @@ async def generate(
         The report.
 
     Raises:
-        PrerequisiteError: The folder was begun otherwise, or a model failed for good (what was finished is kept).
+        PrerequisiteError: The folder was begun otherwise, or the model failed for every source question, or for `MOST_FAILURES` in a row; what
+            was finished is kept.
     """
     options = settings.options
     with open_state(options.out, settings.as_json(), command, sources) as state:
-        waiting = [source for source in sources if source.id not in state.finished]
+        waiting = [source for source in sources if source.id not in state.finished or state.finished[source.id].failed]
         done = len(sources) - len(waiting)
         on_progress(done, len(sources), None)
         gate = asyncio.Semaphore(options.max_connections)
+        in_a_row = 0
 
         async def work(source: SourceQuestion) -> None:
-            nonlocal done
+            nonlocal done, in_a_row
             async with gate:
-                with open_tape(source.id):
-                    outcome = await make_items(source, writer, seed=options.seed, attempts=options.attempts, every=options.variants == "all")
+                outcome = await _outcome(source, writer, options, open_tape)
                 state.add(outcome)
-            done += 1
+            in_a_row = in_a_row + 1 if outcome.failed else 0
+            if in_a_row == MOST_FAILURES:
+                raise ProviderError(f"{MOST_FAILURES} source questions failed in a row, the last one so: {outcome.failed}")
+            done += not outcome.failed
             on_progress(done, len(sources), outcome)
 
         try:
             async with asyncio.TaskGroup() as group:
                 for source in waiting:
                     group.create_task(work(source))
+            if in_a_row and not done:
+                raise ProviderError(f"every source question failed, the last one so: {state.finished[waiting[-1].id].failed}")
         except* (ProviderError, CassetteMissError, PrerequisiteError) as failed:
             raise PrerequisiteError(_why(failed, done)) from None
         finally:
@@ -81,12 +89,25 @@ async def generate(
     return report
 
 
+async def _outcome(source: SourceQuestion, writer: Writer, options: GenerateOptions, open_tape: OpenTape) -> Outcome:
+    """What becomes of a source question; one that the provider fails on must not stand in the way of the others."""
+    try:
+        with open_tape(source.id):
+            return await make_items(source, writer, seed=options.seed, attempts=options.attempts, every=options.variants == "all")
+    except ProviderError as err:
+        return Outcome(source.id, source.digest, failed=_one_line(err))
+
+
 def _why(failed: BaseExceptionGroup[BaseException], done: int) -> str:
     first: BaseException = failed
     while isinstance(first, BaseExceptionGroup):
         first = first.exceptions[0]
     hint = "; add --live, or keep to the settings of the recording" if isinstance(first, CassetteMissError) else ""
-    return f"{' '.join(str(first).split())[:500]}{hint} ({done} finished and kept; the same command goes on)"
+    return f"{_one_line(first)}{hint} ({done} finished and kept; the same command goes on)"
+
+
+def _one_line(err: BaseException) -> str:
+    return " ".join(str(err).split())[:500]
 
 
 def _write(folder: Path, outcomes: Sequence[Outcome], report: dict[str, Any]) -> None:

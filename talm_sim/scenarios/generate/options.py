@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from talm_sim.config import GEN, OPE, Limit, ModelName, OptionsModel, ProviderOptions, Scope, Traffic, is_constrained, option, scope_of
 from talm_sim.digests import digest
+from talm_sim.models.registry import in_process
 
 __all__ = ["RULES", "GenerateOptions", "Settings"]
 
@@ -54,8 +55,8 @@ class GenerateOptions(OptionsModel):
 
     @property
     def constrained(self) -> bool:
-        """Whether labels are decoded under a grammar."""
-        return is_constrained(self.model, self.tool_format)
+        """Whether labels are decoded under a grammar; a model in this process writes them by itself, as it would have to be loaded twice."""
+        return is_constrained(self.model, self.tool_format) and not in_process(self.model)
 
 
 @dataclass(frozen=True, slots=True)

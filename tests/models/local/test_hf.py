@@ -326,8 +326,8 @@ async def test_native_calls_are_read_and_results_go_back(model: HFModel, monkeyp
 
     async def write(prompt: str, settings: GenerationSettings, schema: Any = None) -> Any:
         seen.append(prompt)
-        _, written, fed = await real(prompt, settings, schema)
-        return '<think>hm</think>I look.<tool_call>{"name": "get_airport", "arguments": {"code": "HAN"}}</tool_call>', written, fed
+        written = await real(prompt, settings, schema)
+        return replace(written, text='<think>hm</think>I look.<tool_call>{"name": "get_airport", "arguments": {"code": "HAN"}}</tool_call>')
 
     monkeypatch.setattr(model, "write", write)
     turn = await model.generate(LATER, (TOOL,), GenerationSettings(seed=1, max_new_tokens=3))

@@ -97,7 +97,7 @@ async def test_each_greedy_token_is_the_likeliest_of_a_full_pass(case: Case) -> 
     model = case.open(1)
     model._limits = replace(model._limits, ends=frozenset())
     for prompt in ("x", PROMPTS[0][:24]):
-        _, written, _ = await model.write(prompt, GenerationSettings(temperature=0, max_new_tokens=14))
+        written = await model.write(prompt, GenerationSettings(temperature=0, max_new_tokens=14))
         told = encode_text(model._engine.tokenizer, prompt)
         assert len(written.tokens) == 14
         for token in written.tokens:

@@ -9,11 +9,16 @@ from typing import Any
 
 import pytest
 
+from talm_sim import scenarios
+from talm_sim.digests import digest
 from talm_sim.errors import PrerequisiteError, ProviderError
-from talm_sim.scenarios.generate import GenerateOptions, Settings, SourceQuestion, Written, generate
+from talm_sim.scenarios.generate import GenerateOptions, Settings, SourceQuestion, Written, generate, state
+from talm_sim.scenarios.generate.checks import RULES_VERSION
+from talm_sim.scenarios.generate.items import Item
 from talm_sim.scenarios.generate.pipeline import Outcome
 from talm_sim.scenarios.generate.sources import Dropped
 from talm_sim.scenarios.generate.state import STATE
+from talm_sim.types import Behaviour
 from tests.scenarios.generate.toys import Teller, source
 
 SOURCES = [source(number) for number in range(1, 9)]
@@ -40,7 +45,8 @@ class Fragile(Teller):
 
 
 def run(folder: Path, writer: Teller | None = None, sources: list[SourceQuestion] | None = None, **more: Any) -> dict[str, Any]:
-    settings = Settings(GenerateOptions(out=folder, max_connections=3, model="toy/model", **more.pop("options", {})), more.pop("wording", "p"))
+    options = {"max_connections": 3, "model": "toy/model", **more.pop("options", {})}
+    settings = Settings(GenerateOptions(out=folder, **options), more.pop("wording", "p"))
     taken = SOURCES if sources is None else sources
     return asyncio.run(generate(taken, [Dropped("x", "why")], writer or Teller(), settings, command="it", **more))
 
@@ -70,8 +76,8 @@ def test_a_killed_generation_goes_on_and_ends_as_if_nothing_had_happened(tmp_pat
 def test_half_a_line_that_a_kill_left_is_written_anew(tmp_path: Path) -> None:
     run(tmp_path / "whole")
     run(tmp_path / "cut", sources=SOURCES[:3])
-    state = tmp_path / "cut" / STATE
-    state.write_bytes(state.read_bytes()[:-40])
+    path = tmp_path / "cut" / STATE
+    path.write_bytes(path.read_bytes()[:-40])
     again = Teller()
     run(tmp_path / "cut", again)
     assert files(tmp_path / "cut") == files(tmp_path / "whole")
@@ -121,23 +127,95 @@ def test_a_folder_that_holds_something_else_is_left_alone(tmp_path: Path) -> Non
 @pytest.mark.parametrize("line", ["[]", "{}", '{"source": 1}', "no json", '{"settings": 3, "command": ""}'])
 def test_a_broken_state_is_named_with_its_line(tmp_path: Path, line: str) -> None:
     run(tmp_path / "a", sources=SOURCES[:1])
-    state = tmp_path / "a" / STATE
-    lines = state.read_text().splitlines()
-    state.write_text("\n".join([line, *lines[1:], ""]))
+    path = tmp_path / "a" / STATE
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([line, *lines[1:], ""]))
     with pytest.raises(PrerequisiteError, match=r"state\.jsonl:1"):
         run(tmp_path / "a")
-    state.write_text("\n".join([lines[0], line, ""]))
+    path.write_text("\n".join([lines[0], line, ""]))
     with pytest.raises(PrerequisiteError, match=r"state\.jsonl:2"):
         run(tmp_path / "a")
 
 
-@pytest.mark.parametrize("error", [ProviderError, PrerequisiteError])
-def test_a_model_that_fails_for_good_ends_it_in_one_line_and_keeps_what_was_finished(error: type[Exception], tmp_path: Path) -> None:
+def test_what_the_user_must_mend_ends_it_in_one_line_and_keeps_what_was_finished(tmp_path: Path) -> None:
     with pytest.raises(PrerequisiteError, match=r"the server is gone .* the same command goes on"):
-        run(tmp_path / "a", Fragile(4, error))
+        run(tmp_path / "a", Fragile(4, PrerequisiteError))
     kept = len((tmp_path / "a" / STATE).read_text().splitlines()) - 1
     assert 1 <= kept <= 4
     assert len({json.loads(line)["source_id"] for line in (tmp_path / "a" / "items.jsonl").read_text().splitlines()}) == kept
+
+
+class Picky(Teller):
+    """Its provider answers no request about some source questions."""
+
+    def __init__(self, *refused: str) -> None:
+        super().__init__()
+        self._refused = refused
+
+    async def option(self, behaviour: Behaviour, item: Item, attempt: int) -> Written:
+        if item.source.id in self._refused:
+            raise ProviderError("HTTP 400: the content filter\n  was triggered")
+        return await super().option(behaviour, item, attempt)
+
+
+def test_a_question_the_provider_fails_on_is_an_outcome_of_its_own_and_tried_again(tmp_path: Path) -> None:
+    run(tmp_path / "whole")
+    heard: list[tuple[int, str]] = []
+    for _ in range(2):
+        report = run(
+            tmp_path / "a", Picky("money-01"), on_progress=lambda done, _, outcome: heard.append((done, outcome.failed if outcome else ""))
+        )
+        assert report["sources"]["failed"] == [{"id": "money-01", "reason": "HTTP 400: the content filter was triggered"}]
+        assert report["sources"]["finished"] == 7
+        assert {row.split('"source_id": "')[1][:8] for row in (tmp_path / "a" / "items.jsonl").read_text().splitlines()} == {
+            f"money-{number:02}" for number in range(2, 9)
+        }
+    assert heard[-2:] == [(7, ""), (7, "HTTP 400: the content filter was triggered")]
+    again = Teller()
+    run(tmp_path / "a", again)
+    assert again.asked.count("tool_use") == 1
+    assert files(tmp_path / "a") == files(tmp_path / "whole")
+
+
+def test_failures_in_a_row_end_it_in_one_line_and_the_same_command_goes_on(tmp_path: Path) -> None:
+    many = [source(number) for number in range(1, 41)]
+    refused = [one.id for one in many[10:]]
+    with pytest.raises(
+        PrerequisiteError, match=r"^5 source questions failed in a row, .*content filter .*\(10 finished and kept; the same"
+    ) as caught:
+        run(tmp_path / "a", Picky(*refused), many)
+    assert "\n" not in str(caught.value)
+    assert run(tmp_path / "a", sources=many)["sources"]["finished"] == 40
+    scattered = [one.id for number, one in enumerate(many) if number % 3]
+    report = run(tmp_path / "b", Picky(*scattered), many, options={"max_connections": 1})
+    assert (report["sources"]["finished"], len(report["sources"]["failed"])) == (14, 26), "a success between begins the count anew"
+
+
+def test_where_nothing_at_all_could_be_asked_it_ends_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(PrerequisiteError, match=r"every source question failed, .*content filter .*\(0 finished"):
+        run(tmp_path / "a", Picky("money-01", "money-02"), SOURCES[:2])
+
+
+def test_a_folder_of_other_rules_is_not_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run(tmp_path / "a", sources=SOURCES[:2])["provenance"]["rules"] == RULES_VERSION
+    state_file = tmp_path / "a" / STATE
+    first, *rest = state_file.read_text().splitlines()
+    older = {name: value for name, value in json.loads(first).items() if name != "rules"}
+    state_file.write_text("\n".join([json.dumps(older), *rest, ""]))
+    run(tmp_path / "a", sources=SOURCES[:3])  # from before versions were kept, which was the first one
+    monkeypatch.setattr(state, "RULES_VERSION", RULES_VERSION + 1)
+    before = files(tmp_path / "a")
+    with pytest.raises(PrerequisiteError, match=r"version 1 of the rules .* version 2; finish it with .* or choose another --out"):
+        run(tmp_path / "a")
+    assert files(tmp_path / "a") == before
+
+
+def test_rules_that_change_get_another_version() -> None:
+    """Where this fails, add one to `RULES_VERSION` if a text may now be judged or made otherwise, and write the new digest here."""
+    room = Path(scenarios.__file__).parent
+    own = ("checks", "items", "pipeline", "question_checks", "rules", "splitting", "wording", "writers")
+    files = [*(f"generate/{name}.py" for name in own), "generate/unanswerable.toml", "leaks.py", "missing.py", "question_words.py"]
+    assert (RULES_VERSION, digest([(room / file).read_text(encoding="utf-8") for file in files])) == (1, "9db137c628a3")
 
 
 def test_the_report_counts_what_was_made_and_why_the_rest_was_not(tmp_path: Path) -> None:

@@ -64,6 +64,13 @@ def test_the_rows_an_item_gets_are_a_setting_but_nothing_a_model_is_asked() -> N
     assert both[0].digest == both[1].digest
 
 
+@pytest.mark.parametrize("model", ["hf/smollm2-135m", "vllm/smollm2-135m"])
+@pytest.mark.parametrize("tool_format", ["auto", "constrained"])
+def test_a_model_in_this_process_labels_by_itself_and_is_said_to(model: str, tool_format: str) -> None:
+    settings = Settings(options(model=model, tool_format=tool_format))
+    assert (settings.options.constrained, settings.as_json()["labels"]) == (False, "plain")
+
+
 def test_without_a_model_the_gold_call_says_why_a_tool_is_needed() -> None:
     assert options().model == RULES and options().by_rules
     settings = Settings(options()).as_json()

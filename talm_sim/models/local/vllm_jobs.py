@@ -1,0 +1,152 @@
+"""What is asked of vLLM, as requests: options to score, text to write.
+
+The prompt of a question is encoded once: a request of its own fills vLLM's prefix cache, from which the options read it. Cached tokens have no
+log-probabilities, so `vllm_prefix` keeps the cache short of the options, and each question has a `cache_salt` of its own: equal questions and
+epochs never share. What vLLM says it read from the cache is checked all the same; an option that was spoiled is scored again without the cache.
+"""
+
+from __future__ import annotations
+
+import math
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from talm_sim.errors import ContextOverflowError, ProviderError
+from talm_sim.models.base import Continuation, GenerationSettings
+from talm_sim.models.local.decoding import SEPARATORS, end_tokens
+from talm_sim.models.local.model import Text
+from talm_sim.models.local.scoring import encode_question, encode_text, finite
+from talm_sim.models.local.vllm_engine import VllmEngine
+from talm_sim.models.local.vllm_loop import Job, Request
+from talm_sim.models.local.vllm_options import SAMPLING
+from talm_sim.models.local.vllm_prefix import plan_cache
+from talm_sim.models.parsing import clean
+from talm_sim.types import JsonObject, Usage
+
+__all__ = ["score", "write"]
+
+
+def score(engine: VllmEngine, tokenizer: Any, prompt: str, options: Sequence[str], *, reuse: bool = True) -> Job[list[Continuation]]:
+    """Say how likely each option is as the continuation of a prompt.
+
+    Args:
+        engine: Started by the time the job runs.
+        tokenizer: Of transformers, so that text becomes tokens as for other local models.
+        prompt: To the letter.
+        options: To the letter, as they continue the prompt.
+        reuse: Whether the options read the prompt from the cache; False computes everything for each, to compare.
+
+    Raises:
+        ContextOverflowError: The prompt with its longest option does not fit.
+        ProviderError: An option is empty, or its score is no number.
+    """
+    question = encode_question(tokenizer, prompt, options, max_length=None, name=engine.name)
+    length = len(question.prompt)
+    _check_room(engine, "the prompt with its longest option", length + max(map(len, question.options)))
+    plan = plan_cache(length, question.options, engine.config.cache_config.block_size)
+    salt = uuid.uuid4().hex
+    first = [Request(question.prompt[: plan.shared], _params(), f"{salt}-0")] if plan.shared and reuse else []
+    full = [(*question.prompt, *option) for option in question.options]
+    outputs = yield [
+        *first,
+        *(Request(tokens, _scoring_params(reuse=reuse), f"{salt}-{group}") for tokens, group in zip(full, plan.groups, strict=True)),
+    ]
+    found = list(outputs[len(first) :])
+    spoiled = [place for place, option in enumerate(question.options) if _is_spoiled(found[place], length, option)]
+    if spoiled:
+        again = yield [Request(full[place], _scoring_params(reuse=False)) for place in spoiled]
+        for place, output in zip(spoiled, again, strict=True):
+            found[place] = output
+    return finite([_continuation(output, option) for output, option in zip(found, question.options, strict=True)], engine.name)
+
+
+def write(
+    engine: VllmEngine, tokenizer: Any, prompt: str, settings: GenerationSettings, schema: JsonObject | None, sampling: Mapping[str, Any]
+) -> Job[Text]:
+    """Continue a prompt until the model ends its turn.
+
+    Args:
+        engine: Started by the time the job runs.
+        tokenizer: Of transformers.
+        prompt: To the letter.
+        settings: Sampling; nothing of the model's own generation settings but where a turn ends is taken over.
+        schema: What the text is held to; None for free text.
+        sampling: The user's own fields, which `settings` overrides.
+
+    Raises:
+        ContextOverflowError: The prompt leaves no room for an answer.
+        ProviderError: A sampling option is unknown or refused.
+    """
+    tokens = encode_text(tokenizer, prompt)
+    _check_room(engine, "the prompt", len(tokens))
+    room = engine.config.model_config.max_model_len - len(tokens)
+    ends = _ends(engine, tokenizer)
+    fields = {**sampling, **settings.options}
+    for key in fields:
+        if key not in SAMPLING:
+            raise ProviderError(f"{engine.name}: cannot sample with '{key}'; it knows {', '.join(SAMPLING)}.")
+    if schema is not None:
+        fields["structured_outputs"] = _held_to(schema)
+    fields |= {"temperature": settings.temperature, "max_tokens": min(settings.max_new_tokens, room), "seed": settings.seed}
+    (output,) = yield [Request(tokens, _params(**fields, stop_token_ids=sorted(ends), logprobs=0))]
+    written = output.outputs[0]
+    if not math.isfinite(written.cumulative_logprob):
+        raise ProviderError(f"{engine.name}: what it wrote has no finite log-probability; its dtype overflows: use -M dtype=float32.")
+    made = tuple(written.token_ids)
+    text = made[:-1] if made and made[-1] in ends else made
+    return Text(
+        # Special tokens are kept: some models write their calls with them.
+        clean(tokenizer.decode(text, skip_special_tokens=False)),
+        text,
+        "length" if written.finish_reason == "length" else "stop",
+        Usage(input_tokens=len(tokens), output_tokens=len(made), cached_tokens=output.num_cached_tokens or 0),
+    )
+
+
+def _check_room(engine: VllmEngine, what: str, tokens: int) -> None:
+    length = engine.config.model_config.max_model_len
+    # vLLM keeps room for one token more than it reads.
+    if tokens + 1 > length:
+        raise ContextOverflowError(f"{engine.name}: {what} has {tokens} tokens, the context {length}; nothing was cut.")
+
+
+def _params(**fields: Any) -> Any:
+    from vllm import SamplingParams
+    from vllm.exceptions import VLLMValidationError
+    from vllm.sampling_params import RequestOutputKind
+
+    known = {"temperature": 0.0, "max_tokens": 1, "detokenize": False, "output_kind": RequestOutputKind.FINAL_ONLY}
+    try:
+        return SamplingParams(**{**known, **fields})
+    except VLLMValidationError as err:
+        raise ProviderError(f"vLLM refuses the sampling: {' '.join(str(err).split())[:200]}") from None
+
+
+def _scoring_params(*, reuse: bool) -> Any:
+    return _params(prompt_logprobs=0, flat_logprobs=True, skip_reading_prefix_cache=not reuse)
+
+
+def _held_to(schema: JsonObject) -> Any:
+    """The grammar by which `hf/` models are held to the same schema."""
+    from vllm.sampling_params import StructuredOutputsParams
+
+    return StructuredOutputsParams(json={**schema, "x-guidance": SEPARATORS})
+
+
+def _ends(engine: VllmEngine, tokenizer: Any) -> frozenset[int]:
+    """Tokens that end a turn."""
+    return end_tokens(engine.config.model_config.try_get_generation_config().get("eos_token_id"), tokenizer)
+
+
+def _is_spoiled(output: Any, prompt: int, option: Sequence[int]) -> bool:
+    """Whether the cached part of a request reached past the last token but one of its prompt."""
+    known = output.prompt_logprobs
+    return (output.num_cached_tokens or 0) >= prompt or known is None or len(known) < len(option)
+
+
+def _continuation(output: Any, option: Sequence[int]) -> Continuation:
+    # Counted from the end: engines differ in whether they keep a place for each cached token.
+    known = output.prompt_logprobs
+    first = len(known) - len(option)
+    return Continuation(sum(known[first + place][token].logprob for place, token in enumerate(option)), len(option))

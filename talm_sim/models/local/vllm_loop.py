@@ -1,0 +1,186 @@
+"""The thread that owns a vLLM engine: requests join at every step and leave as they end, so that none waits for the slowest of a batch.
+
+What is asked for is a *job*: a generator that yields the requests it needs, gets their outputs, and returns its answer. Jobs under way share
+every step, whether they score options or write an agent's turn. Whoever no longer waits (a cancelled future) has its requests aborted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import threading
+from collections.abc import Generator, Sequence
+from concurrent.futures import Future, InvalidStateError
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+from talm_sim.errors import ProviderError
+
+__all__ = ["Job", "Loop", "Request", "Stepped"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A prompt for vLLM: in tokens, with its sampling parameters and the salt of the cache it shares."""
+
+    tokens: Sequence[int]
+    params: Any
+    salt: str = ""
+
+
+Job = Generator[Sequence[Request], Sequence[Any], T]
+
+
+class Stepped(Protocol):
+    """An engine that works in steps. Every method is called by the loop's thread."""
+
+    def start(self) -> None:
+        """Make the engine ready; what this raises is every job's own failure."""
+        ...
+
+    def add(self, request_id: str, request: Request) -> None:
+        """Take a request in."""
+        ...
+
+    def abort(self, request_ids: Sequence[str]) -> None:
+        """Drop requests; unknown ones are nothing."""
+        ...
+
+    def step(self) -> Sequence[Any]:
+        """Compute once; returns the outputs of the requests that ended."""
+        ...
+
+    def close(self) -> None:
+        """Free what the engine holds."""
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class _Running:
+    job: Job[Any]
+    future: Future[Any] = field(default_factory=Future)
+    outputs: dict[str, Any] = field(default_factory=dict)
+    """By request, in the order they were asked for; None until it ends."""
+
+
+class Loop:
+    """Runs jobs on an engine until it is closed.
+
+    Args:
+        engine: Owned by the loop's thread, which starts it with the first job and closes it at the end.
+        name: Of the model, for messages.
+    """
+
+    def __init__(self, engine: Stepped, name: str) -> None:
+        self._engine, self._name = engine, name
+        self._arrived: list[_Running] = []
+        self._running: dict[str, _Running] = {}
+        self._ids = itertools.count()
+        self._news = threading.Condition()
+        self._closed = False
+        self._thread: threading.Thread | None = None
+
+    async def run(self, job: Job[T]) -> T:
+        """Run a job on the loop's thread, once the engine has started.
+
+        Raises:
+            ProviderError: The loop is closed, or the engine failed.
+        """
+        running = _Running(job)
+        with self._news:
+            if self._closed:
+                raise ProviderError(f"{self._name} is closed.")
+            self._arrived.append(running)
+            if self._thread is None:
+                # A daemon: a process that ends must not wait for a model that loads.
+                self._thread = threading.Thread(target=self._work, name=f"talm-sim {self._name}", daemon=True)
+                self._thread.start()
+            self._news.notify()
+        answer: T = await asyncio.wrap_future(running.future)
+        return answer
+
+    async def aclose(self) -> None:
+        """End the thread after the step it is in; what is under way is cancelled."""
+        with self._news:
+            self._closed = True
+            self._news.notify()
+        if self._thread is not None:
+            await asyncio.to_thread(self._thread.join)
+
+    def _work(self) -> None:
+        while True:
+            with self._news:
+                self._news.wait_for(lambda: self._arrived or self._running or self._closed)
+                arrived, self._arrived = self._arrived, []
+                if self._closed:
+                    break
+            for running in arrived:
+                self._admit(running)
+            try:
+                self._step()
+            except BaseException as err:  # whoever waits must hear of it, not wait for ever
+                failed, self._running = self._running, {}
+                for running in failed.values():
+                    _fail(running.future, err)
+        for running in [*arrived, *self._running.values()]:
+            running.future.cancel()
+        self._engine.close()
+
+    def _admit(self, running: _Running) -> None:
+        if running.future.cancelled():
+            return
+        try:
+            self._engine.start()
+        except BaseException as err:
+            _fail(running.future, err)
+        else:
+            self._go_on(running, None)
+
+    def _step(self) -> None:
+        left = [request_id for request_id, running in self._running.items() if running.future.cancelled()]
+        if left:
+            self._drop(left)
+        if not self._running:
+            return
+        for output in self._engine.step():
+            running = self._running.pop(output.request_id)
+            running.outputs[output.request_id] = output
+            if all(one is not None for one in running.outputs.values()):
+                self._go_on(running, list(running.outputs.values()))
+
+    def _go_on(self, running: _Running, outputs: Sequence[Any] | None) -> None:
+        """Hand a job the outputs it waited for, and take in what it asks for next."""
+        running.outputs = {}
+        try:
+            requests = next(running.job) if outputs is None else running.job.send(outputs)
+            for request in requests:
+                request_id = str(next(self._ids))
+                self._engine.add(request_id, request)
+                running.outputs[request_id] = None
+                self._running[request_id] = running
+        except StopIteration as end:
+            _settle(running.future, end.value)
+        except BaseException as err:
+            self._drop(list(running.outputs))
+            _fail(running.future, err)
+
+    def _drop(self, request_ids: Sequence[str]) -> None:
+        self._engine.abort(request_ids)
+        for request_id in request_ids:
+            del self._running[request_id]
+
+
+def _settle(future: Future[Any], result: object) -> None:
+    try:
+        future.set_result(result)
+    except InvalidStateError:
+        return  # cancelled meanwhile
+
+
+def _fail(future: Future[Any], err: BaseException) -> None:
+    try:
+        future.set_exception(err)
+    except InvalidStateError:
+        return  # cancelled meanwhile

@@ -1,0 +1,287 @@
+"""What a chat template is given beside the conversation: its own text, its variables, the run's day; and which templates write calls unread."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import date
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import HumanMessage
+
+from talm_sim.agent.templates import load_template, pick
+from talm_sim.agent.templates.chat import check_thought_ended
+from talm_sim.errors import PrerequisiteError
+from talm_sim.models.base import GenerationSettings, TextModel
+from talm_sim.models.local.prompting import Rendering, chat_template_of, read_rendering, render, unread_form
+from talm_sim.models.request import ModelRequest
+from talm_sim.types import ToolSpec
+from tests.agent.test_templates import FakeModel
+from tests.models.local.tiny import make_tiny
+
+DAY = date(2025, 2, 3)
+TURNS = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+THINKER = (
+    TURNS + "{% if tools %}<tools># Tools {{ tools | tojson }}</tools>{% endif %}<|im_start|>assistant\n"
+    "{% if enable_thinking is defined and enable_thinking is false %}<think>\n\n</think>\n\n{% else %}<think>\n{% endif %}"
+)
+"""As the templates of Qwen 3.5 and Nemotron 3 end."""
+WAVERER = THINKER.replace("{% else %}<think>\n", "")
+"""As the template of Qwen 3 does: it begins no thought."""
+ALWAYS = TURNS + "{{ tools }}<|im_start|>assistant\n<think>\n"
+DATED = "{{ strftime_now('%d %b %Y') }} {{ messages[0].content }}"
+HELLO = [{"role": "user", "content": "Hello?"}]
+
+
+class Bare:
+    """A tokenizer that is a chat template and nothing else, rendered by transformers."""
+
+    def __init__(self, chat_template: Any) -> None:
+        self.chat_template = chat_template
+
+    def apply_chat_template(self, messages: Any, *, tools: Any, add_generation_prompt: bool, tokenize: bool, **given: Any) -> str:
+        assert not tokenize
+        templates = pytest.importorskip("transformers.utils.chat_template_utils")
+        source = given.pop("chat_template", self.chat_template)
+        given |= {"tools": tools, "add_generation_prompt": add_generation_prompt, "bos_token": "<s>", "eos_token": "</s>"}
+        found, _ = templates.render_jinja_template([messages], chat_template=source, **given)
+        return str(found[0])
+
+
+class Local(FakeModel):
+    """A local model whose prompts transformers renders."""
+
+    rendering = Rendering()
+
+    def render_chat(self, messages: Any, tools: Any) -> str:
+        wrapped = [{"type": "function", "function": tool} for tool in tools]
+        return render(Bare(self.chat_template), list(messages), wrapped, self.name, self.rendering.without_thought())
+
+
+def public(name: str) -> str:
+    """A public chat template, as TRL brings it along."""
+    spec = find_spec("trl")
+    file = Path(spec.origin).parent / "chat_templates" / f"{name}.jinja" if spec and spec.origin else None
+    if file is None or not file.is_file():
+        pytest.skip("needs the chat templates of trl: pip install trl==1.16.0")
+    return file.read_text(encoding="utf-8")
+
+
+def asked(template: str, rendering: Rendering, tools: Any = ()) -> str:
+    return render(Bare(template), HELLO, list(tools), "hf/x", rendering)
+
+
+def test_the_two_options_are_taken_out_of_the_users(tmp_path: Path) -> None:
+    file = tmp_path / "mine.jinja"
+    file.write_text(DATED)
+    given = {"dtype": "float32", "chat_template": str(file), "chat_template_kwargs": '{"enable_thinking": true, "n": [1]}'}
+    rendering, rest = read_rendering("hf/x", given, DAY)
+    assert rendering == Rendering(DATED, {"enable_thinking": True, "n": [1]}, DAY)
+    assert rest == {"dtype": "float32"}
+    assert read_rendering("hf/x", {}) == (Rendering(), {})
+    assert chat_template_of(Bare("other"), rendering) == DATED
+    assert chat_template_of(Bare({"default": "one", "rag": "two"}), Rendering()) == "one"
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "named"),
+    [
+        ("chat_template", "none.jinja", "cannot be read"),
+        ("chat_template", "latin.jinja", "no UTF-8"),
+        ("chat_template", "empty.jinja", "is empty"),
+        ("chat_template", ".", "cannot be read"),
+        ("chat_template_kwargs", "enable_thinking=false", "is no JSON object"),
+        ("chat_template_kwargs", "[1]", "is no JSON object"),
+        ("chat_template_kwargs", '{"messages": []}', "'messages'"),
+        ("chat_template_kwargs", '{"add_generation_prompt": false}', "'add_generation_prompt'"),
+    ],
+)
+def test_a_wrong_option_is_told_in_one_line(option: str, value: str, named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("latin.jinja").write_bytes("Grüße".encode("latin-1"))
+    Path("empty.jinja").write_text(" \n")
+    with pytest.raises(PrerequisiteError) as caught:
+        read_rendering("hf/x", {option: value})
+    assert str(caught.value).startswith(f"-M {option}") and named in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.local
+def test_a_template_is_told_the_day_of_the_run_and_not_todays() -> None:
+    assert asked(DATED, Rendering(today=DAY)) == "03 Feb 2025 Hello?"
+    assert asked("{{ messages[0].content }}", Rendering(today=DAY)) == "Hello?"
+    assert asked(public("llama3_2"), Rendering(today=DAY)).count("Today Date: 03 Feb 2025") == 1
+    assert "Current date: 2025-02-03" in asked(public("gptoss"), Rendering(today=DAY))
+
+
+@pytest.mark.local
+def test_a_file_takes_the_place_of_the_tokenizers_own_template() -> None:
+    assert asked(THINKER, Rendering(DATED, today=DAY)) == "03 Feb 2025 Hello?"
+    assert render(Bare(None), HELLO, [], "hf/x", Rendering("{{ messages | length }}")) == "1"
+    with pytest.raises(PrerequisiteError, match="-M chat_template=FILE"):
+        render(Bare(None), HELLO, [], "hf/x")
+
+
+@pytest.mark.local
+def test_variables_reach_the_template_and_an_unknown_one_is_told() -> None:
+    assert asked(THINKER, Rendering(arguments={"enable_thinking": False})).endswith("</think>\n\n")
+    assert asked(DATED, Rendering(arguments={"enable_thinking": False}, today=DAY)) == "03 Feb 2025 Hello?", "it knows no thought"
+    with pytest.raises(PrerequisiteError, match="-M chat_template_kwargs: the chat template of hf/x has no variable 'enable_thinkin'"):
+        asked(THINKER, Rendering(arguments={"enable_thinkin": False}))
+
+
+@pytest.mark.local
+@pytest.mark.parametrize("name", ["qwen3", "qwen3_5_think", "qwen3_6", "qwen3_8", "glm4moe", "nemotron_3_nano", "nemotron_3_ultra"])
+def test_public_templates_that_think_are_scored_behind_the_thought(name: str) -> None:
+    source = public(name)
+    assert pick(source) == "chat"
+    model = Local(source, f"hf/{name}")
+    assert isinstance(model, TextModel)
+    prompt = load_template("auto", model).prompt("Hello?", [])
+    assert prompt.rstrip().endswith("</think>")
+    check_thought_ended(prompt, model)
+
+
+@pytest.mark.local
+@pytest.mark.parametrize("name", ["qwen3_5_think", "qwen3_8", "nemotron_3_super"])
+def test_a_thought_the_user_asks_for_is_refused_where_answers_are_scored(name: str) -> None:
+    model = Local(public(name), f"hf/{name}")
+    model.rendering = Rendering(arguments={"enable_thinking": True})
+    prompt = load_template("auto", model).prompt("Hello?", [])
+    with pytest.raises(PrerequisiteError, match=r"open thought.*-M chat_template_kwargs='\{\"enable_thinking\": false\}'") as caught:
+        check_thought_ended(prompt, model)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.local
+def test_a_template_that_always_thinks_is_refused_with_what_mends_it() -> None:
+    for source in (ALWAYS, public("deepseek_r1_distill")):
+        model = Local(source)
+        with pytest.raises(PrerequisiteError, match="-M chat_template=FILE"):
+            check_thought_ended(load_template("chat", model).prompt("Hello?", []), model)
+
+
+@pytest.mark.parametrize(
+    ("end", "is_open"),
+    [
+        ("<think>", True),
+        ("<thinking>\n", True),
+        ("<|START_THINKING|>", True),
+        ("[THINK]", True),
+        ("<seed:think>", True),
+        ("<think>\n\n</think>\n\n", False),
+        ("<|START_THINKING|><|END_THINKING|>", False),
+        ("assistant\n", False),
+        ("what does <think> mean?<|im_end|>", False),
+    ],
+)
+def test_only_the_end_of_a_prompt_says_whether_a_thought_is_open(end: str, is_open: bool) -> None:
+    model = FakeModel("{{ thinking }}")
+    if not is_open:
+        check_thought_ended(f"Hello?{end}", model)
+        return
+    with pytest.raises(PrerequisiteError, match=r'\{"thinking": false\}'):
+        check_thought_ended(f"Hello? {end}", model)
+
+
+@pytest.mark.parametrize("source", [THINKER, WAVERER])
+def test_auto_takes_the_chat_template_that_knows_thinking(source: str) -> None:
+    assert pick(source) == "chat"
+    assert pick(source.replace("enable_thinking", "other")) == "qwen2.5"
+
+
+@pytest.mark.local
+@pytest.mark.parametrize(
+    ("name", "begins"),
+    [
+        ("qwen3_5_think", "<tool_call> <function=look_up>"),
+        ("glm4moe", "<tool_call>look_up"),
+        ("gptoss", "to=functions.look_up"),
+        ("gemma4", "<|tool_call>call:look_up"),
+        ("lfm2_v2", "<|tool_call_start|>[look_up("),
+        ("nemotron_3_nano", "<tool_call> <function=look_up>"),
+    ],
+)
+def test_a_template_whose_calls_are_not_read_is_known(name: str, begins: str) -> None:
+    assert unread_form(Bare(public(name)), "hf/x").startswith(begins)
+
+
+@pytest.mark.local
+@pytest.mark.parametrize("name", ["qwen2_5", "qwen3", "qwen3_vl", "llama3_1", "llama3_2", "llama3", "gemma3", "phi3", "deepseekv3", "smolvlm"])
+def test_a_template_whose_calls_are_read_or_that_writes_none_is_not(name: str) -> None:
+    assert unread_form(Bare(public(name)), "hf/x") == ""
+
+
+PAIRS = (
+    "{% if tools %}{{ tools | tojson }}{% endif %}"
+    "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% for call in m.tool_calls or [] %}<tool_call>{{ call.function.name }}"
+    "{% for key, value in call.function.arguments.items() %}<arg_key>{{ key }}</arg_key><arg_value>{{ value }}</arg_value>{% endfor %}"
+    "</tool_call>{% endfor %}</s>{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+"""Calls as GLM 4.5 writes them."""
+
+
+@pytest.mark.local
+@pytest.mark.parametrize(("template", "lines"), [(PAIRS, 1), (PAIRS.replace("{{ call.function.name }}", "{{ call.function | tojson }}"), 0)])
+async def test_calls_that_are_not_read_are_told_once_before_the_first_answer(
+    template: str, lines: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    pytest.importorskip("torch")
+    from talm_sim.models.local.hf import open_hf
+
+    if not lines:
+        template = re.sub(r"{% for key.*?{% endfor %}", "", template)
+    model = open_hf(ModelRequest("hf/tiny", str(make_tiny(tmp_path / "m", chat_template=template)), options={"threads": "1"}))
+    look_up = ToolSpec(name="look_up", category="", description="Look a word up.", parameters={"type": "object", "properties": {}})
+    try:
+        for _ in range(2):
+            await model.generate([HumanMessage("Hello?")], [look_up], GenerationSettings(temperature=0, max_new_tokens=2))
+        await model.generate([HumanMessage("Hello?")], [], GenerationSettings(temperature=0, max_new_tokens=2))
+    finally:
+        await model.aclose()
+    told = [record.getMessage() for record in caplog.records if record.name.startswith("talm_sim")]
+    assert len(told) == lines
+    assert all("hf/tiny" in line and "<tool_call>look_up" in line and "--tool-format constrained" in line for line in told)
+
+
+@pytest.mark.local
+async def test_both_kinds_of_prompt_of_a_model_in_this_process_are_rendered_as_asked(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    from talm_sim.models.local.hf import open_hf
+
+    place = str(make_tiny(tmp_path / "m", chat_template=DATED + THINKER))
+    request = ModelRequest("hf/tiny", place, options={"threads": "1"}, created=DAY)
+    model = open_hf(request)
+    assert isinstance(model, TextModel)
+    prompt = model.render_chat(HELLO, [])
+    assert prompt.startswith("03 Feb 2025") and prompt.endswith("<think>\n\n</think>\n\n")
+    await model.aclose()
+    asking = open_hf(replace(request, options={"threads": "1", "chat_template_kwargs": '{"enable_thinking": true}'}))
+    assert isinstance(asking, TextModel)
+    assert asking.render_chat(HELLO, []).endswith("<think>\n")
+    await asking.aclose()
+
+
+@pytest.mark.local
+@pytest.mark.parametrize(("template", "given", "named"), [(THINKER, True, '{"enable_thinking": false}'), (ALWAYS, None, "chat_template=FILE")])
+def test_a_run_that_would_score_inside_a_thought_is_refused_before_it_begins(
+    template: str, given: bool | None, named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("torch")
+    from talm_sim.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    place = str(make_tiny(tmp_path / "m", chat_template=template))
+    options = ["-M", "threads=1", "-M", "max_length=100000", "--template", "chat"]
+    if given is not None:
+        options += ["-M", f'chat_template_kwargs={{"enable_thinking": {str(given).lower()}}}']
+    run = ("run", "--task", "when2call", "--split", "tool_call", "--limit", "1", "--model", f"hf/{place}")
+    assert main((*run, *options)) == 2
+    err = capsys.readouterr().err.splitlines()
+    assert len([line for line in err if line.startswith("talm-sim: error") and named in line]) == 1
+    assert not Path("runs").exists()
+    if given:
+        assert main((*run, *options[:-2], "--run-id", "ended")) == 0
+        assert Path("runs", "ended", "run.json").is_file()
