@@ -41,11 +41,6 @@ class Question:
     options: tuple[tuple[int, ...], ...]
 
     @property
-    def size(self) -> int:
-        """Tokens of the prompt and of all options."""
-        return len(self.prompt) + sum(map(len, self.options))
-
-    @property
     def longest(self) -> int:
         """Tokens of the longest option."""
         return max(map(len, self.options))
