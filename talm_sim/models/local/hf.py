@@ -48,6 +48,8 @@ class HFModel(LocalModel):
         constrained: Whether agent turns are constrained actions.
     """
 
+    precision: Precision
+
     def __init__(self, engine: Engine, options: HFOptions, rendering: Rendering | None = None, *, constrained: bool = False) -> None:
         from accelerate.utils.memory import should_reduce_batch_size
 
