@@ -109,7 +109,9 @@ def reading_of(model: Any) -> Reading:
     # A state cannot be cut, copied or padded as keys and values can, and some models keep theirs in a place of their own.
     shared = standard and not model._is_stateful and model._supports_default_dynamic_cache() and config.model_type in TESTED
     seam = min((one["original_max_position_embeddings"] for one in ropes(config) if one.get("rope_type") == "longrope"), default=None)
-    return Reading(shared, continued=shared and layers == {DynamicLayer}, seam=seam, named=named, tested=config.model_type in TESTED)
+    # In half precision a prompt read in two parts is another one: what was asked before must not show.
+    continued = shared and layers == {DynamicLayer} and model.dtype.itemsize >= 4
+    return Reading(shared, continued=continued, seam=seam, named=named, tested=config.model_type in TESTED)
 
 
 def ropes(config: Any) -> list[dict[str, Any]]:

@@ -162,7 +162,7 @@ class Scorer:
             raise PrerequisiteError(f"{name}: a short text cannot be read by it: {type(err).__name__}: {str(err)[:150]}") from err
         kind, half = self._model.config.get_text_config().model_type, self._model.dtype.itemsize < 4
         difference = max(abs(one.logprob - other.logprob) for one, other in zip(together, alone, strict=True))
-        if not difference <= (NEAR_HALF if half else NEAR):
+        if difference > (NEAR_HALF if half else NEAR):  # what is no number is said where it is scored
             raise PrerequisiteError(
                 f"{name}: what follows a token changes its log-probability (by {difference:.2g}); models of type '{kind}' are not run here."
             )
@@ -204,8 +204,9 @@ class Scorer:
         tokens = torch.tensor(
             _padded([(questions[at].prompt[-1], *option[:-1]) for at, option in zip(owners, options, strict=True)]), device=device
         )
-        select = torch.tensor(owners, device=device)
-        starts = torch.tensor([len(prompt) for prompt in prompts], device=device)[select]
+        # On CPU: the layers of a model may lie on several devices.
+        select = torch.tensor(owners)
+        starts = torch.tensor([len(prompts[at]) for at in owners], device=device)
         steps = torch.arange(tokens.shape[1], device=device)
         fed = steps < torch.tensor([[len(option)] for option in options], device=device)
         mask = torch.cat([seen[select], fed], dim=-1).long()

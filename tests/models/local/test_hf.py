@@ -26,7 +26,7 @@ from talm_sim.models.local.hf import HFModel, size_of
 from talm_sim.models.local.scoring import encode_question, encode_text
 from talm_sim.models.registry import open_model
 from talm_sim.types import ModelTurn, ToolSpec
-from tests.models.local.architectures import ARCHITECTURES, write_model
+from tests.models.local.architectures import ARCHITECTURES, Architecture, write_model
 from tests.models.local.tiny import CONTEXT, make_tiny
 
 pytestmark = [pytest.mark.local, pytest.mark.filterwarnings("default")]
@@ -251,6 +251,23 @@ async def test_what_is_no_number_is_no_result(tmp_path: Path) -> None:
     single = _open(tmp_path)
     assert all(math.isfinite(one.logprob) for one in await single.score("x", OPTIONS))
     await single.aclose()
+
+
+async def test_in_half_precision_a_question_alone_does_not_depend_on_what_was_asked_before(tiny: Path) -> None:
+    model = _open(tiny, dtype="bfloat16", batch_size="1")
+    head = "There are tools: " + "one, two, " * 9
+    first = await model.score(head + "What?", OPTIONS)
+    for other in (head, head + "What now?", "x"):
+        await model.score(other, OPTIONS)
+        assert await model.score(head + "What?", OPTIONS) == first
+    assert model.precision.half
+    await model.aclose()
+
+
+def test_positions_that_turn_with_the_length_are_kept_to_the_length_they_were_made_for(tmp_path: Path) -> None:
+    rope = {"rope_type": "dynamic", "rope_theta": 1e4, "factor": 4.0}
+    write_model(tmp_path, Architecture("llama", {"rope_parameters": rope}))
+    assert _open(tmp_path, max_length="9999")._engine.max_length == 256
 
 
 def test_a_cap_on_attention_is_kept(tmp_path: Path) -> None:
