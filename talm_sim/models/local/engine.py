@@ -20,6 +20,7 @@ _NO_LIMIT = 10**9
 """Tokenizers without a limit name a huge number."""
 _DTYPES = ("auto", "float32", "bfloat16", "float16")
 _DEVICE = re.compile(r"auto|cpu|cuda(:\d+)?")
+_LOADING = ("device_map", "quantization_config", "revision", "attn_implementation")
 _COUNTS = ("batch_size", "threads", "max_length", "answer_chars")
 _RANGES = {"top_p": (0.0, 1.0), "top_k": (0, _NO_LIMIT), "min_p": (0.0, 1.0), "repetition_penalty": (0.01, 100.0)}
 
@@ -98,7 +99,7 @@ def read_options(name: str, options: Mapping[str, str]) -> HFOptions:
     if "device" in options and "device_map" in options:
         raise PrerequisiteError("-M device_map: says where the model lies, as -M device does; leave one of them out.")
     sampling = {key: _within(key, options[key]) for key in _RANGES if key in options}
-    loading = {key: read(key, options[key]) for key, read in _LOADING.items() if key in options}
+    loading = {key: _loading(key, options[key]) for key in _LOADING if key in options}
     return HFOptions(**values, sampling=sampling, loading=loading)
 
 
@@ -125,17 +126,12 @@ def _within(key: str, text: str) -> float:
     return number
 
 
-def _text(key: str, text: str) -> str:
+def _loading(key: str, text: str) -> Any:
+    """A value as transformers takes it: an object, a name, or for the map of devices either."""
     if not text:
         raise PrerequisiteError(f"-M {key}: is empty; leave it out or give it a value.")
-    return text
-
-
-def _place(key: str, text: str) -> Any:
-    return _object(key, text) if text.startswith("{") else _text(key, text)
-
-
-def _object(key: str, text: str) -> dict[str, Any]:
+    if key != "quantization_config" and not text.startswith("{"):
+        return text
     try:
         found = json.loads(text)
     except ValueError:
@@ -143,9 +139,6 @@ def _object(key: str, text: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise PrerequisiteError(f"-M {key}={text[:60]}: is no JSON object; see the documentation of transformers for its fields.")
     return found
-
-
-_LOADING = {"device_map": _place, "quantization_config": _object, "revision": _text, "attn_implementation": _text}
 
 
 def load_engine(name: str, model: str, options: HFOptions) -> Engine:

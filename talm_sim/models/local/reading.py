@@ -8,68 +8,15 @@ from typing import Any
 
 __all__ = ["TESTED", "Reading", "reading_of", "ropes"]
 
-TESTED = frozenset(
-    {
-        "apertus",
-        "arcee",
-        "bitnet",
-        "bloom",
-        "cohere",
-        "cohere2",
-        "deepseek_v2",
-        "deepseek_v3",
-        "diffllama",
-        "ernie4_5",
-        "ernie4_5_moe",
-        "exaone4",
-        "falcon",
-        "flex_olmo",
-        "gemma",
-        "gemma2",
-        "gemma3_text",
-        "gemma4_text",
-        "glm",
-        "glm4",
-        "glm4_moe",
-        "gpt2",
-        "gpt_bigcode",
-        "gpt_neox",
-        "gpt_oss",
-        "granite",
-        "granitemoe",
-        "helium",
-        "hunyuan_v1_dense",
-        "jetmoe",
-        "llama",
-        "llama4_text",
-        "minimax_m2",
-        "ministral",
-        "ministral3",
-        "mistral",
-        "mixtral",
-        "mpt",
-        "nanochat",
-        "nemotron",
-        "olmo",
-        "olmo2",
-        "olmo3",
-        "olmoe",
-        "opt",
-        "persimmon",
-        "phi",
-        "phi3",
-        "phimoe",
-        "qwen2",
-        "qwen2_moe",
-        "qwen3",
-        "qwen3_moe",
-        "seed_oss",
-        "smollm3",
-        "stablelm",
-        "starcoder2",
-        "vaultgemma",
-    }
-)
+# fmt: off
+TESTED = frozenset({
+    "apertus", "arcee", "bitnet", "bloom", "cohere", "cohere2", "deepseek_v2", "deepseek_v3", "diffllama", "ernie4_5", "ernie4_5_moe",
+    "exaone4", "falcon", "flex_olmo", "gemma", "gemma2", "gemma3_text", "gemma4_text", "glm", "glm4", "glm4_moe", "gpt2", "gpt_bigcode",
+    "gpt_neox", "gpt_oss", "granite", "granitemoe", "helium", "hunyuan_v1_dense", "jetmoe", "llama", "llama4_text", "minimax_m2",
+    "ministral", "ministral3", "mistral", "mixtral", "mpt", "nanochat", "nemotron", "olmo", "olmo2", "olmo3", "olmoe", "opt", "persimmon",
+    "phi", "phi3", "phimoe", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "seed_oss", "smollm3", "stablelm", "starcoder2", "vaultgemma",
+})
+# fmt: on
 """Types of models whose scores from a shared cache were compared with full passes, one by one (tests/models/local/test_matrix.py)."""
 
 

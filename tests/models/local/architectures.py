@@ -91,6 +91,7 @@ ARCHITECTURES = (
     *map(_shared, ("glm", "glm4", "ernie4_5", "seed_oss", "apertus", "arcee", "ministral3", "gpt2", "gpt_neox", "falcon", "bloom", "mpt")),
     *map(_shared, ("gpt_bigcode", "bitnet", "nanochat", "persimmon", "diffllama")),
     _shared("cohere", logit_scale=1.0),
+    _shared("falcon", "alibi", alibi=True),
     _shared("opt", word_embed_proj_dim=32, ffn_dim=48),
     _shared("smollm3", no_rope_layers=[1, 0]),
     _shared("helium", head_dim=8),
@@ -108,6 +109,14 @@ ARCHITECTURES = (
     _shared("llama4_text", attention_chunk_size=8, no_rope_layers=[1, 0], head_dim=8, intermediate_size_mlp=48, **MOE),
     _shared("gpt_oss", sliding_window=8, layer_types=SLIDES, head_dim=8, **MOE),
     _shared("gemma4_text", sliding_window=8, layer_types=SLIDES, head_dim=8, global_head_dim=8, vocab_size_per_layer_input=266),
+    # The text's part of a model that also sees.
+    _shared(
+        "gemma3",
+        "with-eyes",
+        text_config={"sliding_window": 8, "layer_types": SLIDES, "head_dim": 8, "query_pre_attn_scalar": 8},
+        vision_config={"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "image_size": 28},
+        mm_tokens_per_image=4,
+    ),
     # Positions turn by another factor in a long text.
     _shared("phi3", rope_parameters=LONGROPE),
     _shared("phimoe", rope_parameters={**LONGROPE, "short_mscale": 1.0, "long_mscale": 1.2}, **MOE),
@@ -149,7 +158,10 @@ def write_model(directory: Path, architecture: Architecture) -> Path:
     from transformers import AutoConfig, AutoModelForCausalLM
 
     size = write_tokenizer(directory)
-    config = AutoConfig.for_model(architecture.kind, **{**SHAPE, "vocab_size": size + 5, **architecture.more})
+    more = {**SHAPE, "vocab_size": size + 5, **architecture.more}
+    if "text_config" in more:
+        more["text_config"] = {**SHAPE, "vocab_size": size + 5, **more["text_config"]}
+    config = AutoConfig.for_model(architecture.kind, **more)
     torch.manual_seed(11)
     model = AutoModelForCausalLM.from_config(config, attn_implementation="eager", dtype=torch.float32)
     with torch.no_grad():
