@@ -17,7 +17,7 @@ from langgraph.runtime import Runtime
 from talm_sim.agent.context import FORESEEN, EpisodeContext, failed
 from talm_sim.agent.templates.jinja import Template
 from talm_sim.models.base import TextModel
-from talm_sim.types import Choice, ModelTurn, OptionScore, Termination
+from talm_sim.types import Choice, ModelTurn, OptionScore, Precision, Termination
 
 __all__ = ["Ask", "respond_graph", "score_graph"]
 
@@ -27,6 +27,7 @@ Ask = Callable[[EpisodeContext], Awaitable[ModelTurn]]
 
 class _State(TypedDict, total=False):
     option_scores: tuple[OptionScore, ...]
+    precision: Precision | None
     model_turns: tuple[ModelTurn, ...]
     answer: str
     termination: Termination
@@ -48,7 +49,7 @@ def score_graph(template: Template) -> _Graph:
             OptionScore(behaviour=option.behaviour, logprob=one.logprob, tokens=one.tokens, size=len(text.encode()))
             for option, text, one in zip(target.options, texts, found, strict=True)
         )
-        return {"option_scores": scores, "termination": Termination.ANSWERED}
+        return {"option_scores": scores, "precision": getattr(model, "precision", None), "termination": Termination.ANSWERED}
 
     return _graph("score", score)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from openai import AsyncOpenAI, Omit
 
@@ -14,9 +13,9 @@ from talm_sim.models.endpoint import LOGICAL_HOST, Endpoint
 from talm_sim.models.openai_chat import OpenAIChat
 from talm_sim.models.request import REPLAY_KEY, ModelRequest, body_options, required_variable, server_url
 
-__all__ = ["LOGICAL_BASE", "open_chat", "open_compatible", "open_openai", "service_variables"]
+__all__ = ["open_compatible", "open_openai", "service_variables"]
 
-LOGICAL_BASE = f"{LOGICAL_HOST}/v1"
+_LOGICAL_BASE = f"{LOGICAL_HOST}/v1"
 """Address of every server in recordings."""
 OPENAI_URL = "https://api.openai.com/v1"
 _RESERVED = frozenset({"model", "messages", "tools", "n", "stream", "stream_options", "response_format"})
@@ -41,7 +40,7 @@ def open_compatible(request: ModelRequest) -> Model:
         raise PrerequisiteError(f"{request.name}: write openai-api/SERVICE/MODEL, e.g. openai-api/vllm/smollm2-135m.")
     url_variable, key_variable = service_variables(service)
     if request.replay:
-        url, key = LOGICAL_BASE, REPLAY_KEY
+        url, key = _LOGICAL_BASE, REPLAY_KEY
     else:
         url = server_url(url_variable, required_variable(request, url_variable))
         key = request.environ.get(key_variable, "")  # a server that wants one says so itself
@@ -58,43 +57,16 @@ def service_variables(service: str) -> tuple[str, str]:
     return f"{prefix}_BASE_URL", f"{prefix}_API_KEY"
 
 
-def open_chat(
-    request: ModelRequest,
-    model: str,
-    url: str,
-    key: str,
-    fields: dict[str, Any],
-    *,
-    max_tokens_field: str = "max_tokens",
-    send_temperature: bool = True,
-    variables: tuple[str, str] = ("", ""),
-) -> OpenAIChat:
-    """Open a model of a server of the chat-completions protocol, with native tool calls.
-
-    Args:
-        request: Whose transport, limits and name the chat takes.
-        model: The server's name of the model.
-        url: The server's address; a replay has none.
-        key: What requests bear.
-        fields: Further fields of every request body.
-        max_tokens_field: The field that bounds an answer.
-        send_temperature: Whether requests name a temperature.
-        variables: Names of the environment variables that hold address and key.
-    """
-    client, endpoint = _connect(request, url, key, variables)
-    return OpenAIChat(
-        request.name, model, endpoint, client, max_tokens_field=max_tokens_field, send_temperature=send_temperature, fields=fields
-    )
-
-
 def _open(
     request: ModelRequest, model: str, url: str, key: str, variables: tuple[str, str], max_tokens_field: str, *, send_temperature: bool
 ) -> Model:
     fields = body_options(request, _RESERVED)
     max_tokens_field = str(fields.pop("max_tokens_field", max_tokens_field))
     length = fields.pop("answer_chars", None)
-    more: dict[str, Any] = {"max_tokens_field": max_tokens_field, "send_temperature": send_temperature, "variables": variables}
-    chat = open_chat(request, model, url, key, fields, **more)
+    client, endpoint = _connect(request, url, key, variables)
+    chat = OpenAIChat(
+        request.name, model, endpoint, client, max_tokens_field=max_tokens_field, send_temperature=send_temperature, fields=fields
+    )
     if not request.constrained:
         return chat
     if length is not None and (not isinstance(length, int) or length < 1):
@@ -103,8 +75,8 @@ def _open(
 
 
 def _connect(request: ModelRequest, url: str, key: str, variables: tuple[str, str]) -> tuple[AsyncOpenAI, Endpoint]:
-    base_url = LOGICAL_BASE if request.replay else url
-    endpoint = Endpoint.of(request, base_url, logical_base=LOGICAL_BASE, variables=variables)
+    base_url = _LOGICAL_BASE if request.replay else url
+    endpoint = Endpoint.of(request, base_url, logical_base=_LOGICAL_BASE, variables=variables)
     # The SDK reads organization and project from the environment: they are OpenAI's own, and no other server's business.
     headers = {} if base_url == OPENAI_URL else {"OpenAI-Organization": Omit(), "OpenAI-Project": Omit()}
     client = AsyncOpenAI(

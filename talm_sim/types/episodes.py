@@ -22,6 +22,7 @@ __all__ = [
     "OptionScore",
     "Origin",
     "PerturbationLog",
+    "Precision",
     "Termination",
     "ToolEvent",
     "Usage",
@@ -101,6 +102,22 @@ class OptionScore(Record):
     def per_byte(self) -> float:
         """Log-probability a byte: what the length-normalised accuracy goes by."""
         return self.logprob / self.size
+
+
+class Precision(Record):
+    """How log-probabilities were computed: in half precision a score depends on what was computed beside it."""
+
+    dtype: str
+    """Type of the model's numbers: float32, bfloat16, float16, ..."""
+    batch_size: int
+    """Most questions that were computed together."""
+    attention: str
+    """Implementation of attention, as the model's library names it."""
+
+    @property
+    def half(self) -> bool:
+        """Whether its numbers have 16 bits."""
+        return self.dtype in {"bfloat16", "float16"}
 
 
 class PerturbationLog(Record):
@@ -217,6 +234,8 @@ class Episode(Record):
     perturbations: tuple[PerturbationLog, ...] = ()
     option_scores: tuple[OptionScore, ...] = ()
     """Of a multiple-choice item, in the order of its options."""
+    precision: Precision | None = None
+    """Of these scores; None where the model does not say."""
     answer: str = ""
     termination: Termination
     error: str = ""

@@ -118,7 +118,7 @@ class Worker:
                 waiting = list(self._waiting)
             concerned = waiting[:1]
             try:
-                if concerned[0].function is None:
+                if waiting[0].function is None:
                     concerned = [job for job in waiting if job.function is None]
                     concerned = self._choose(concerned)
                 self._forget(concerned)
@@ -150,10 +150,8 @@ class Worker:
         if not jobs:
             return
         try:
-            if jobs[0].function is None:
-                answers = self._answer([job.ready for job in jobs])
-            else:
-                answers = [jobs[0].function(jobs[0].future.cancelled)]
+            alone = jobs[0].function
+            answers = self._answer([job.ready for job in jobs]) if alone is None else [alone(jobs[0].future.cancelled)]
         except Exception as err:
             if not self._too_much(err):
                 raise

@@ -1,4 +1,4 @@
-"""Text written by `model.generate`: sampled as asked for, with a seed of its own, held to a JSON schema, ended where the model ends its turn."""
+"""Text by `model.generate`: sampled as asked for, with a seed of its own, held to a JSON schema, ended where the model ends its turn."""
 
 from __future__ import annotations
 

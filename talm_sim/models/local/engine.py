@@ -20,6 +20,7 @@ _NO_LIMIT = 10**9
 """Tokenizers without a limit name a huge number."""
 _DTYPES = ("auto", "float32", "bfloat16", "float16")
 _DEVICE = re.compile(r"auto|cpu|cuda(:\d+)?")
+_LOADING = ("device_map", "quantization_config", "revision", "attn_implementation")
 _COUNTS = ("batch_size", "threads", "max_length", "answer_chars")
 _RANGES = {"top_p": (0.0, 1.0), "top_k": (0, _NO_LIMIT), "min_p": (0.0, 1.0), "repetition_penalty": (0.01, 100.0)}
 
@@ -98,7 +99,7 @@ def read_options(name: str, options: Mapping[str, str]) -> HFOptions:
     if "device" in options and "device_map" in options:
         raise PrerequisiteError("-M device_map: says where the model lies, as -M device does; leave one of them out.")
     sampling = {key: _within(key, options[key]) for key in _RANGES if key in options}
-    loading = {key: read(key, options[key]) for key, read in _LOADING.items() if key in options}
+    loading = {key: _loading(key, options[key]) for key in _LOADING if key in options}
     return HFOptions(**values, sampling=sampling, loading=loading)
 
 
@@ -125,17 +126,12 @@ def _within(key: str, text: str) -> float:
     return number
 
 
-def _text(key: str, text: str) -> str:
+def _loading(key: str, text: str) -> Any:
+    """A value as transformers takes it: an object, a name, or for the map of devices either."""
     if not text:
         raise PrerequisiteError(f"-M {key}: is empty; leave it out or give it a value.")
-    return text
-
-
-def _place(key: str, text: str) -> Any:
-    return _object(key, text) if text.startswith("{") else _text(key, text)
-
-
-def _object(key: str, text: str) -> dict[str, Any]:
+    if key != "quantization_config" and not text.startswith("{"):
+        return text
     try:
         found = json.loads(text)
     except ValueError:
@@ -143,9 +139,6 @@ def _object(key: str, text: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise PrerequisiteError(f"-M {key}={text[:60]}: is no JSON object; see the documentation of transformers for its fields.")
     return found
-
-
-_LOADING = {"device_map": _place, "quantization_config": _object, "revision": _text, "attn_implementation": _text}
 
 
 def load_engine(name: str, model: str, options: HFOptions) -> Engine:
@@ -176,9 +169,9 @@ def load_engine(name: str, model: str, options: HFOptions) -> Engine:
     revision = {"revision": loading["revision"]} if "revision" in loading else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        tokenizer = _load(name, place, "tokenizer", transformers.AutoTokenizer, **revision)
         config = _load(name, place, "configuration", transformers.AutoConfig, **revision).get_text_config()
         loading |= _attention(name, config, loading.get("attn_implementation"))
-        tokenizer = _load(name, place, "tokenizer", transformers.AutoTokenizer, **revision)
         found = _load(name, place, "model", transformers.AutoModelForCausalLM, **loading)
     found.eval()
     limit = options.max_length or _context(config, tokenizer)
@@ -193,7 +186,7 @@ def _attention(name: str, config: Any, asked: str | None) -> dict[str, str]:
     if not getattr(config, "attn_logit_softcapping", None):
         return {}
     if asked == "sdpa":
-        raise PrerequisiteError(f"-M attn_implementation=sdpa: leaves out the cap that {name} puts on its attention; write eager, or leave it out.")
+        raise PrerequisiteError(f"-M attn_implementation=sdpa: leaves out the cap of {name}'s attention; write eager, or leave it out.")
     return {"attn_implementation": asked or "eager"}
 
 
@@ -221,12 +214,13 @@ def _device(torch: Any, name: str, asked: str) -> str:
 
 
 def _load(name: str, place: str, what: str, auto: Any, **options: Any) -> Any:
-    try:
-        # A directory, and what the hub's cache holds, needs no network; a dead one would be tried for minutes.
-        return auto.from_pretrained(place, local_files_only=True, **options)
-    except Exception as err:  # a damaged file breaks in as many ways as there are libraries that read it
-        if Path(place).is_dir():
-            raise PrerequisiteError(f"{name}: the {what} in {place} cannot be loaded: {_line(err)}") from err
+    folder = place if Path(place).is_dir() else _cached(place, options.get("revision"))
+    if folder is not None:
+        try:
+            return auto.from_pretrained(folder, **options)
+        except Exception as err:  # a damaged file breaks in as many ways as there are libraries that read it
+            if folder == place:
+                raise PrerequisiteError(f"{name}: the {what} in {place} cannot be loaded: {_line(err)}") from err
     problem = _hub_problem(place, options.get("revision"))
     try:
         return auto.from_pretrained(place, local_files_only=bool(problem), **options)
@@ -235,6 +229,17 @@ def _load(name: str, place: str, what: str, auto: Any, **options: Any) -> Any:
             f"{name}: '{place}' is no directory, was not fetched by `talm-sim models get`, and the model hub did not give it "
             f"(no such id, or no network): {problem or _line(err)}"
         ) from err
+
+
+def _cached(model: str, revision: str | None) -> str | None:
+    """The folder of the hub's cache that holds a model; a folder asks no network, as an id may do even where it is told not to."""
+    import huggingface_hub as hub
+
+    try:
+        found = hub.try_to_load_from_cache(model, "config.json", revision=revision)
+    except ValueError:  # no id of the hub's
+        return None
+    return str(Path(found).parent) if isinstance(found, str) else None
 
 
 def _hub_problem(model: str, revision: str | None) -> str:
@@ -254,8 +259,8 @@ def _line(err: Exception) -> str:
 
 
 def _context(config: Any, tokenizer: Any) -> int | None:
-    for field in ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len"):
-        limit = getattr(config, field, None)
+    for key in ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len"):
+        limit = getattr(config, key, None)
         if isinstance(limit, int) and limit > 0:
             return limit
     limit = getattr(tokenizer, "model_max_length", None)

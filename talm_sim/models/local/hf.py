@@ -17,15 +17,15 @@ from talm_sim.models.local.reading import reading_of
 from talm_sim.models.local.scoring import Question, Scorer, encode_question, encode_text, finite
 from talm_sim.models.parsing import clean
 from talm_sim.models.request import ModelRequest
-from talm_sim.types import JsonObject, Usage
+from talm_sim.types import JsonObject, Precision, Usage
 
 if TYPE_CHECKING:
     from talm_sim.models.local.decoding import Grammar
 
-__all__ = ["HFModel", "open_hf"]
+__all__ = ["HFModel", "open_hf", "size_of"]
 
 TOKEN_BUDGET = 32_768
-"""Most padded tokens scored together; `_size` says how many more an option's logits are worth."""
+"""Most padded tokens scored together; `size_of` says how many more an option's logits are worth."""
 GPU_BATCH = 8
 
 
@@ -48,6 +48,8 @@ class HFModel(LocalModel):
         constrained: Whether agent turns are constrained actions.
     """
 
+    precision: Precision
+
     def __init__(self, engine: Engine, options: HFOptions, rendering: Rendering | None = None, *, constrained: bool = False) -> None:
         from accelerate.utils.memory import should_reduce_batch_size
 
@@ -67,6 +69,8 @@ class HFModel(LocalModel):
         engine.model.generation_config = type(engine.model.generation_config)()
         self._grammars: JsonGrammars | None = None
         scorer = Scorer(engine.model, reading)
+        if not reading.tested:
+            scorer.check(self.name)
         self._worker = Worker(
             self._prepare,
             scorer.score,
@@ -76,6 +80,7 @@ class HFModel(LocalModel):
             too_much=should_reduce_batch_size,
             name=engine.name,
         )
+        self.precision = Precision(dtype=engine.dtype, batch_size=batch_size, attention=engine.model.config._attn_implementation)
 
     async def score(self, prompt: str, options: Sequence[str]) -> list[Continuation]:
         """Say how likely each option is as the continuation of `prompt`; see `TextModel.score`."""
@@ -93,7 +98,7 @@ class HFModel(LocalModel):
     def _prepare(self, asked: tuple[str, tuple[str, ...]]) -> tuple[Question, int]:
         engine = self._engine
         question = encode_question(engine.tokenizer, *asked, max_length=engine.max_length, name=self.name)
-        return question, _size(question, self._vocabulary)
+        return question, size_of(question, self._vocabulary)
 
     @property
     def _vocabulary(self) -> int:
@@ -115,6 +120,6 @@ class HFModel(LocalModel):
         return Text(text, written.tokens, written.stop, Usage(input_tokens=len(tokens), output_tokens=written.fed))
 
 
-def _size(question: Question, vocabulary: int) -> int:
+def size_of(question: Question, vocabulary: int) -> int:
     """Tokens of a question, an option's counting for as many as its logits weigh: of a large vocabulary they are the larger part."""
     return len(question.prompt) + len(question.options) * question.longest * max(1, vocabulary // TOKEN_BUDGET)

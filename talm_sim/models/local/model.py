@@ -23,7 +23,7 @@ from talm_sim.models.local.prompting import Rendering, chat_template_of, render,
 from talm_sim.models.local.tool_text import read_tool_calls
 from talm_sim.models.messages import model_turns_in, openai_tools
 from talm_sim.models.parsing import split_reasoning
-from talm_sim.types import JsonObject, ModelTurn, ToolSpec, Usage
+from talm_sim.types import JsonObject, ModelTurn, Precision, ToolSpec, Usage
 
 __all__ = ["LocalModel", "Text", "stop_between_layers"]
 
@@ -49,6 +49,9 @@ class LocalModel(ABC):
         constrained: Whether agent turns are constrained actions.
         answer_chars: Longest answer of these, in characters; None for that format's own.
     """
+
+    precision: Precision | None = None
+    """How scores are computed, known by the time there are any."""
 
     def __init__(
         self, name: str, tokenizer: Any, rendering: Rendering | None, *, batch_size: int, constrained: bool, answer_chars: int | None

@@ -8,15 +8,15 @@ from typing import Any
 
 __all__ = ["TESTED", "Reading", "reading_of", "ropes"]
 
-TESTED = frozenset(
-    (
-        "apertus arcee bitnet bloom cohere cohere2 deepseek_v2 deepseek_v3 diffllama ernie4_5 ernie4_5_moe exaone4 falcon "
-        "flex_olmo gemma gemma2 gemma3_text gemma4_text glm glm4 glm4_moe gpt2 gpt_bigcode gpt_neox gpt_oss granite granitemoe "
-        "helium hunyuan_v1_dense jetmoe llama llama4_text minimax_m2 ministral ministral3 mistral mixtral mpt nanochat nemotron "
-        "olmo olmo2 olmo3 olmoe opt persimmon phi phi3 phimoe qwen2 qwen2_moe qwen3 qwen3_moe seed_oss smollm3 stablelm starcoder2 "
-        "vaultgemma"
-    ).split()
-)
+# fmt: off
+TESTED = frozenset({
+    "apertus", "arcee", "bitnet", "bloom", "cohere", "cohere2", "deepseek_v2", "deepseek_v3", "diffllama", "ernie4_5", "ernie4_5_moe",
+    "exaone4", "falcon", "flex_olmo", "gemma", "gemma2", "gemma3_text", "gemma4_text", "glm", "glm4", "glm4_moe", "gpt2", "gpt_bigcode",
+    "gpt_neox", "gpt_oss", "granite", "granitemoe", "helium", "hunyuan_v1_dense", "jetmoe", "llama", "llama4_text", "minimax_m2",
+    "ministral", "ministral3", "mistral", "mixtral", "mpt", "nanochat", "nemotron", "olmo", "olmo2", "olmo3", "olmoe", "opt", "persimmon",
+    "phi", "phi3", "phimoe", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "seed_oss", "smollm3", "stablelm", "starcoder2", "vaultgemma",
+})
+# fmt: on
 """Types of models whose scores from a shared cache were compared with full passes, one by one (tests/models/local/test_matrix.py)."""
 
 
@@ -27,7 +27,8 @@ class Reading:
     Attributes:
         shared: Whether options may go on from their prompt's cache, prompts together in one pass.
         continued: Whether a prompt may go on from what an earlier one left in the cache.
-        seam: Tokens up to which positions are those of a short text; a longer text is read alone, and whole. None where there is no such length.
+        seam: Tokens up to which positions are those of a short text; a longer one is read alone, and whole. None where there is no such length.
+        tested: Whether the type of model stands in the test matrix as one that shares.
         named: Arguments that the model's forward pass knows.
     """
 
@@ -35,6 +36,7 @@ class Reading:
     continued: bool = False
     seam: int | None = None
     named: frozenset[str] = frozenset()
+    tested: bool = True
 
     def arguments(self, keep: int) -> dict[str, Any]:
         """Arguments of a full pass of which the last `keep` logits are wanted."""
@@ -54,7 +56,9 @@ def reading_of(model: Any) -> Reading:
     # A state cannot be cut, copied or padded as keys and values can, and some models keep theirs in a place of their own.
     shared = standard and not model._is_stateful and model._supports_default_dynamic_cache() and config.model_type in TESTED
     seam = min((one["original_max_position_embeddings"] for one in ropes(config) if one.get("rope_type") == "longrope"), default=None)
-    return Reading(shared, continued=shared and layers == {DynamicLayer}, seam=seam, named=named)
+    # In half precision a prompt read in two parts is another one: what was asked before must not show.
+    continued = shared and layers == {DynamicLayer} and model.dtype.itemsize >= 4
+    return Reading(shared, continued=continued, seam=seam, named=named, tested=config.model_type in TESTED)
 
 
 def ropes(config: Any) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""How likely are the options of a question? (When2Call, sections 2 and 3.)
+"""How likely are the options of a question? See When2Call, sections 2 and 3.
 
 Where a model allows it (`reading`), the prompt is encoded once and all its options go on from its key-value cache: the last token of the prompt
 and an option without its last token are what predicts the option. Elsewhere each option is read in one pass with its prompt, without a cache.
@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from talm_sim.errors import ContextOverflowError, ProviderError
+from talm_sim.errors import ContextOverflowError, PrerequisiteError, ProviderError
 from talm_sim.models.base import Continuation
 from talm_sim.models.local.reading import Reading
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Question", "Scorer", "encode_question", "encode_text", "finite"]
 
+NEAR, NEAR_HALF = 1e-3, 0.5
+"""Most by which the same option may differ between two passes, in nats: in single precision, and in half."""
 WINDOW = 256
 """Most waiting questions that are looked through for a prompt that begins alike."""
 
@@ -146,6 +148,25 @@ class Scorer:
             together = iter(self._go_on(shared)) if shared else iter(())
             return [next(together) if one in shared else self._read_whole(one) for one in questions]
 
+    def check(self, name: str) -> None:
+        """Compare a short question, its options read together, with passes of one option each: no token may see what follows it.
+
+        Raises:
+            PrerequisiteError: They differ, or the model cannot be run.
+        """
+        question = Question((3, 4, 5, 6), ((7,), (5, 4, 3, 7, 6)))
+        try:
+            together = self.score([question])[0]
+            alone = [self.score([replace(question, options=(option,))])[0][0] for option in question.options]
+        except Exception as err:  # a model's own code may fail in any way
+            raise PrerequisiteError(f"{name}: a short text cannot be read by it: {type(err).__name__}: {str(err)[:150]}") from err
+        kind, half = self._model.config.get_text_config().model_type, self._model.dtype.itemsize < 4
+        difference = max(abs(one.logprob - other.logprob) for one, other in zip(together, alone, strict=True))
+        if difference > (NEAR_HALF if half else NEAR):  # what is no number is said where it is scored
+            raise PrerequisiteError(
+                f"{name}: what follows a token changes its log-probability (by {difference:.2g}); models of type '{kind}' are not run here."
+            )
+
     def nearest(self, questions: Sequence[Question]) -> int:
         """Index of the question whose prompt begins most like the last one scored alone; the first of equals."""
         if not self._kept:
@@ -180,13 +201,17 @@ class Scorer:
         cache, seen = self._read_prompts(prompts)
         owners = [at for at, question in enumerate(questions) for _ in question.options]
         options = [option for question in questions for option in question.options]
-        tokens = torch.tensor(_padded([(questions[at].prompt[-1], *option[:-1]) for at, option in zip(owners, options, strict=True)]), device=device)
-        select = torch.tensor(owners, device=device)
-        starts = torch.tensor([len(prompt) for prompt in prompts], device=device)[select]
+        tokens = torch.tensor(
+            _padded([(questions[at].prompt[-1], *option[:-1]) for at, option in zip(owners, options, strict=True)]), device=device
+        )
+        # On CPU: the layers of a model may lie on several devices.
+        select = torch.tensor(owners)
+        starts = torch.tensor([len(prompts[at]) for at in owners], device=device)
         steps = torch.arange(tokens.shape[1], device=device)
-        lengths = torch.tensor([len(option) for option in options], device=device)
-        mask = torch.cat([seen[select], steps < lengths[:, None]], dim=-1).long()
-        positions = starts[:, None] + steps
+        fed = steps < torch.tensor([[len(option)] for option in options], device=device)
+        mask = torch.cat([seen[select], fed], dim=-1).long()
+        # Padding stands at the first position: further on, it could lie beyond the last one, or beyond a seam.
+        positions = (starts[:, None] + steps) * fed
         logits = self._model(
             input_ids=tokens, attention_mask=mask, position_ids=positions, past_key_values=_rows_of(cache, select), use_cache=True
         ).logits

@@ -14,6 +14,7 @@ from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.models.local.model import stop_between_layers
 from talm_sim.models.local.vllm_loop import Request
 from talm_sim.models.local.vllm_options import VllmOptions, engine_arguments
+from talm_sim.types import Precision
 
 __all__ = ["VllmEngine"]
 
@@ -43,6 +44,17 @@ class VllmEngine:
     def config(self) -> Any:
         """The configuration vLLM made, once it has started."""
         return self._llm.vllm_config
+
+    @property
+    def precision(self) -> Precision:
+        """How scores are computed, once vLLM has started."""
+        known = self.config
+        attention = known.attention_config.backend
+        return Precision(
+            dtype=str(known.model_config.dtype).removeprefix("torch."),
+            batch_size=known.scheduler_config.max_num_seqs,
+            attention="vllm" if attention is None else attention.name.lower(),
+        )
 
     def start(self) -> None:
         """Load the model, unless it is loaded; what failed once fails again in the same words.

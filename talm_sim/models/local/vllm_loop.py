@@ -7,6 +7,7 @@ every step, whether they score options or write an agent's turn. Whoever no long
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import threading
 from collections.abc import Generator, Sequence
@@ -63,6 +64,13 @@ class _Running:
     future: Future[Any] = field(default_factory=Future)
     outputs: dict[str, Any] = field(default_factory=dict)
     """By request, in the order they were asked for; None until it ends."""
+
+    def settle(self, result: object) -> None:
+        with contextlib.suppress(InvalidStateError):  # cancelled meanwhile
+            if isinstance(result, BaseException):
+                self.future.set_exception(result)
+            else:
+                self.future.set_result(result)
 
 
 class Loop:
@@ -123,7 +131,7 @@ class Loop:
             except BaseException as err:  # whoever waits must hear of it, not wait for ever
                 failed, self._running = self._running, {}
                 for running in failed.values():
-                    _fail(running.future, err)
+                    running.settle(err)
         for running in [*arrived, *self._running.values()]:
             running.future.cancel()
         self._engine.close()
@@ -134,7 +142,7 @@ class Loop:
         try:
             self._engine.start()
         except BaseException as err:
-            _fail(running.future, err)
+            running.settle(err)
         else:
             self._go_on(running, None)
 
@@ -161,26 +169,12 @@ class Loop:
                 running.outputs[request_id] = None
                 self._running[request_id] = running
         except StopIteration as end:
-            _settle(running.future, end.value)
+            running.settle(end.value)
         except BaseException as err:
             self._drop(list(running.outputs))
-            _fail(running.future, err)
+            running.settle(err)
 
     def _drop(self, request_ids: Sequence[str]) -> None:
         self._engine.abort(request_ids)
         for request_id in request_ids:
             del self._running[request_id]
-
-
-def _settle(future: Future[Any], result: object) -> None:
-    try:
-        future.set_result(result)
-    except InvalidStateError:
-        return  # cancelled meanwhile
-
-
-def _fail(future: Future[Any], err: BaseException) -> None:
-    try:
-        future.set_exception(err)
-    except InvalidStateError:
-        return  # cancelled meanwhile

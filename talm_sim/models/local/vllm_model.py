@@ -51,7 +51,9 @@ class VllmModel(LocalModel):
 
     async def score(self, prompt: str, options: Sequence[str]) -> list[Continuation]:
         """Say how likely each option is as the continuation of `prompt`; see `TextModel.score`."""
-        return await self._loop.run(score(self._engine, self.tokenizer, prompt, options, reuse=self.reuse))
+        found = await self._loop.run(score(self._engine, self.tokenizer, prompt, options, reuse=self.reuse))
+        self.precision = self._engine.precision
+        return found
 
     async def write(self, prompt: str, settings: GenerationSettings, schema: JsonObject | None = None) -> Text:
         """Continue a prompt; see `LocalModel.write`."""

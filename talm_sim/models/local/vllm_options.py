@@ -31,7 +31,7 @@ DEVICES = ("auto", "cpu", "cuda")
 SAMPLING = ("frequency_penalty", "min_p", "presence_penalty", "repetition_penalty", "top_k", "top_p")
 """Fields of vLLM's `SamplingParams`; by default none of them is at work, whatever the model's own generation settings say."""
 _SERVE = "serve the model yourself (vllm serve) and name it openai-api/vllm/NAME, where -M sets fields of the request"
-_SERVED_ONLY = ("parallel_tool_calls", "served_name", "start_timeout", "tool_choice", "tool_parser", "tool_strict_level")
+_SERVED_ONLY = ("parallel_tool_calls", "reasoning_parser", "served_name", "start_timeout", "tool_choice", "tool_parser", "tool_strict_level")
 """What a server had to be told. Its agents' calls are now read here, in every form that `hf/` models' are."""
 _OURS = (
     "convert",

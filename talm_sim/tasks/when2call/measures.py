@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 
 from talm_sim.judges.stats import share
 from talm_sim.tasks.base import RunView
 from talm_sim.tasks.when2call.scores import BEHAVIOURS, class_scores, confusion, macro_f1, macro_f1_interval
-from talm_sim.types import UNPARSED, Behaviour, Choice, Episode, Matrix, Measure, Row, Scenario, Summary, Verdict
+from talm_sim.types import UNPARSED, Behaviour, Choice, Episode, Matrix, Measure, Precision, Row, Scenario, Summary, Verdict
 from talm_sim.types.measures import MeasurePlace
 
 __all__ = ["GROUP", "JUDGES", "NOT_JUDGED", "labels_of", "rows", "summarize"]
@@ -23,6 +24,8 @@ JUDGES = ("behaviour-llm", "behaviour")
 """Classifying judges; the first that labelled anything counts."""
 GROUP = "all"
 """The rows of all gold behaviours are measured together."""
+_UNSETTLED = 1.2
+"""Nats by which the score of an option was seen to move with its batch in half precision."""
 _HALLUCINATIONS = {
     "tool": "tool call where no tools are shown",
     "answer": "direct answer",
@@ -98,6 +101,7 @@ def summarize(rows: Sequence[Row], run: RunView) -> list[Summary]:
             "unparsed": sum(row.labels["chosen"] == UNPARSED for row in scored),
             "mode": mode,
             "judge": next((row.labels["judge"] for row in rows if "judge" in row.labels), None),
+            **_precision(run),
         },
         measures=tuple(measures),
         matrices=(
@@ -109,7 +113,7 @@ def summarize(rows: Sequence[Row], run: RunView) -> list[Summary]:
                 heads=tuple(_SHORT.get(column, str(column)) for column in columns),  # type: ignore[call-overload]
             ),
         ),
-        notes=tuple(_notes(scored)),
+        notes=(*_notes(scored), *_precision_notes(run)),
     )
     return [summary]
 
@@ -151,6 +155,28 @@ def _notes(scored: Sequence[Row]) -> Iterator[str]:
     repeats = sum(row.epoch > 1 for row in scored)
     if repeats:
         yield f"{repeats:,} of {len(scored):,} episodes repeat a row; the intervals take all as independent"
+
+
+def _precision(run: RunView) -> dict[str, str]:
+    """How the scores were computed, where it is known: of a run that was resumed otherwise, both."""
+    known = {episode.precision for episode in run.episodes()} - {None}
+    return {name: ", ".join(sorted({str(getattr(one, name)) for one in known})) for name in Precision.model_fields} if known else {}
+
+
+def _precision_notes(run: RunView) -> Iterator[str]:
+    halves = [one for one in run.episodes() if one.option_scores and one.precision is not None and one.precision.half]
+    close = sum(_margin(one) < _UNSETTLED for one in halves)
+    if close:
+        dtype = " and ".join(sorted({one.precision.dtype for one in halves if one.precision}))
+        yield (
+            f"{close:,} of {len(halves):,} rows are decided by less than {_UNSETTLED} nat, by which a score in {dtype} can move with what is "
+            "computed beside it: -M dtype=float32 settles them, else -M batch_size=1 makes them repeatable"
+        )
+
+
+def _margin(episode: Episode) -> float:
+    best = sorted((one.logprob for one in episode.option_scores), reverse=True)
+    return best[0] - best[1] if len(best) > 1 else inf
 
 
 def _labels(verdicts: Iterable[Verdict], ids: set[str]) -> Labels:

@@ -9,9 +9,9 @@ from typing import Any
 
 from tests.models.local.tiny import write_tokenizer
 
-__all__ = ["ARCHITECTURES", "Architecture", "write_model"]
+__all__ = ["ARCHITECTURES", "REFUSED", "Architecture", "write_model"]
 
-SHAPE = {
+SHAPE: dict[str, Any] = {
     "hidden_size": 32,
     "intermediate_size": 48,
     "num_hidden_layers": 2,
@@ -23,11 +23,31 @@ SHAPE = {
     "pad_token_id": 1,
 }
 SLIDES = ["sliding_attention", "full_attention"]
-MLA = {"num_key_value_heads": 4, "q_lora_rank": 16, "kv_lora_rank": 16, "qk_rope_head_dim": 8, "qk_nope_head_dim": 8, "v_head_dim": 8}
-MAMBA = {"mamba_n_heads": 4, "mamba_d_head": 16, "mamba_n_groups": 1, "mamba_d_state": 8, "mamba_expand": 2, "mamba_chunk_size": 8}
-DELTA = {"linear_num_key_heads": 2, "linear_num_value_heads": 4, "linear_key_head_dim": 8, "linear_value_head_dim": 8, "head_dim": 8}
-MOE = {"num_experts": 4, "num_local_experts": 4, "n_routed_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 16}
-LONGROPE = {
+MLA: dict[str, Any] = {
+    "num_key_value_heads": 4,
+    "q_lora_rank": 16,
+    "kv_lora_rank": 16,
+    "qk_rope_head_dim": 8,
+    "qk_nope_head_dim": 8,
+    "v_head_dim": 8,
+}
+MAMBA: dict[str, Any] = {
+    "mamba_n_heads": 4,
+    "mamba_d_head": 16,
+    "mamba_n_groups": 1,
+    "mamba_d_state": 8,
+    "mamba_expand": 2,
+    "mamba_chunk_size": 8,
+}
+DELTA: dict[str, Any] = {
+    "linear_num_key_heads": 2,
+    "linear_num_value_heads": 4,
+    "linear_key_head_dim": 8,
+    "linear_value_head_dim": 8,
+    "head_dim": 8,
+}
+MOE: dict[str, Any] = {"num_experts": 4, "num_local_experts": 4, "n_routed_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 16}
+LONGROPE: dict[str, Any] = {
     "rope_type": "longrope",
     "rope_theta": 1e4,
     "original_max_position_embeddings": 32,
@@ -71,6 +91,7 @@ ARCHITECTURES = (
     *map(_shared, ("glm", "glm4", "ernie4_5", "seed_oss", "apertus", "arcee", "ministral3", "gpt2", "gpt_neox", "falcon", "bloom", "mpt")),
     *map(_shared, ("gpt_bigcode", "bitnet", "nanochat", "persimmon", "diffllama")),
     _shared("cohere", logit_scale=1.0),
+    _shared("falcon", "alibi", alibi=True),
     _shared("opt", word_embed_proj_dim=32, ffn_dim=48),
     _shared("smollm3", no_rope_layers=[1, 0]),
     _shared("helium", head_dim=8),
@@ -88,6 +109,14 @@ ARCHITECTURES = (
     _shared("llama4_text", attention_chunk_size=8, no_rope_layers=[1, 0], head_dim=8, intermediate_size_mlp=48, **MOE),
     _shared("gpt_oss", sliding_window=8, layer_types=SLIDES, head_dim=8, **MOE),
     _shared("gemma4_text", sliding_window=8, layer_types=SLIDES, head_dim=8, global_head_dim=8, vocab_size_per_layer_input=266),
+    # The text's part of a model that also sees.
+    _shared(
+        "gemma3",
+        "with-eyes",
+        text_config={"sliding_window": 8, "layer_types": SLIDES, "head_dim": 8, "query_pre_attn_scalar": 8},
+        vision_config={"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "image_size": 28},
+        mm_tokens_per_image=4,
+    ),
     # Positions turn by another factor in a long text.
     _shared("phi3", rope_parameters=LONGROPE),
     _shared("phimoe", rope_parameters={**LONGROPE, "short_mscale": 1.0, "long_mscale": 1.2}, **MOE),
@@ -104,7 +133,9 @@ ARCHITECTURES = (
     _whole("falcon_h1", mamba_d_ssm=64, **MAMBA),
     _whole("bamba", attn_layer_indices=[1], **MAMBA),
     _whole("granitemoehybrid", layer_types=["mamba", "attention"], shared_intermediate_size=48, **MAMBA, **MOE),
-    _whole("nemotron_h", hybrid_override_pattern="M*-", num_hidden_layers=3, mamba_num_heads=4, mamba_head_dim=16, n_groups=1, ssm_state_size=8),
+    _whole(
+        "nemotron_h", hybrid_override_pattern="M*-", num_hidden_layers=3, mamba_num_heads=4, mamba_head_dim=16, n_groups=1, ssm_state_size=8
+    ),
     _whole("jamba", attn_layer_offset=1, attn_layer_period=2, expert_layer_offset=1, expert_layer_period=2, mamba_d_state=8, **MOE),
     _whole("mamba2", num_heads=4, head_dim=16, state_size=8, n_groups=1, expand=2, chunk_size=8),
     _whole("mamba", state_size=8),
@@ -117,6 +148,9 @@ ARCHITECTURES = (
     _whole("zamba2", layers_block_type=["mamba", "hybrid"], n_mamba_heads=4, mamba_d_state=8, mamba_ngroups=1, num_mem_blocks=1, chunk_size=8),
 )
 
+REFUSED = tuple(map(_whole, ("bert", "roberta", "electra", "xlm-roberta", "camembert")))
+"""Architectures whose tokens see what follows them: the library gives them a head for texts, but no score of theirs means anything."""
+
 
 def write_model(directory: Path, architecture: Architecture) -> Path:
     """Write a model with its tokenizer."""
@@ -124,7 +158,10 @@ def write_model(directory: Path, architecture: Architecture) -> Path:
     from transformers import AutoConfig, AutoModelForCausalLM
 
     size = write_tokenizer(directory)
-    config = AutoConfig.for_model(architecture.kind, **{**SHAPE, "vocab_size": size + 5, **architecture.more})
+    more = {**SHAPE, "vocab_size": size + 5, **architecture.more}
+    if "text_config" in more:
+        more["text_config"] = {**SHAPE, "vocab_size": size + 5, **more["text_config"]}
+    config = AutoConfig.for_model(architecture.kind, **more)
     torch.manual_seed(11)
     model = AutoModelForCausalLM.from_config(config, attn_implementation="eager", dtype=torch.float32)
     with torch.no_grad():

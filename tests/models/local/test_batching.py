@@ -108,8 +108,13 @@ async def test_a_batch_that_does_not_fit_is_halved() -> None:
     asked = await _ask_while_busy(engine, worker, [5, 6, 7])
     engine.gate.set()
     assert await asyncio.gather(*asked) == [2, 10, 12, 14]
-    await worker.aclose()
     assert engine.batches == [[1], [7, 6, 5], [7], [6, 5], [6], [5]]
+    engine.entered.clear()
+    again = await _ask_while_busy(engine, worker, [8, 9])
+    engine.gate.set()
+    assert await asyncio.gather(*again) == [2, 16, 18]
+    await worker.aclose()
+    assert engine.batches[6:] == [[1], [8], [9]], "the smaller batch stays"
 
 
 async def test_a_single_question_that_does_not_fit_is_one_line() -> None:

@@ -127,7 +127,8 @@ def fakes(monkeypatch: pytest.MonkeyPatch) -> None:
     fake = SimpleNamespace(AutoConfig=_Offline, AutoTokenizer=_Offline, AutoModelForCausalLM=_Offline)
     monkeypatch.setitem(sys.modules, "torch", _FakeTorch(1))
     monkeypatch.setitem(sys.modules, "transformers", fake)
-    monkeypatch.setitem(sys.modules, "huggingface_hub", SimpleNamespace(hf_hub_url=_no_network, get_hf_file_metadata=_no_network))
+    hub = SimpleNamespace(hf_hub_url=_no_network, get_hf_file_metadata=_no_network, try_to_load_from_cache=lambda *_, **__: None)
+    monkeypatch.setitem(sys.modules, "huggingface_hub", hub)
     monkeypatch.setattr(engine, "hush", lambda transformers: None)
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import os
+import shutil
 import threading
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,10 +20,13 @@ from langchain_core.messages.tool import tool_call
 
 from talm_sim.errors import ContextOverflowError, PrerequisiteError, ProviderError
 from talm_sim.models.base import Continuation, GenerationSettings, TextModel
-from talm_sim.models.local.hf import HFModel
-from talm_sim.models.local.scoring import Question, Scorer, encode_question, encode_text, is_packable
+from talm_sim.models.local.decoding import end_tokens
+from talm_sim.models.local.engine import read_options
+from talm_sim.models.local.hf import HFModel, size_of
+from talm_sim.models.local.scoring import encode_question, encode_text
 from talm_sim.models.registry import open_model
 from talm_sim.types import ModelTurn, ToolSpec
+from tests.models.local.architectures import ARCHITECTURES, Architecture, write_model
 from tests.models.local.tiny import CONTEXT, make_tiny
 
 pytestmark = [pytest.mark.local, pytest.mark.filterwarnings("default")]
@@ -82,7 +88,6 @@ async def test_a_shared_cache_gives_what_full_passes_give_for_any_batch_size(
     kind: str, batch_size: str, request: pytest.FixtureRequest
 ) -> None:
     model = _open(request.getfixturevalue(kind), batch_size=batch_size)
-    assert model._packed == (kind == "tiny")
     asked = [(prompt, OPTIONS[: 2 + number % 3]) for number, prompt in enumerate(PROMPTS)]
     found = await asyncio.gather(*(model.score(*one) for one in asked))
     full_passes = [_naive(model, prompt, options) for prompt, options in asked]
@@ -90,25 +95,6 @@ async def test_a_shared_cache_gives_what_full_passes_give_for_any_batch_size(
     for scores, expected in zip(found, full_passes, strict=True):
         assert [score.logprob for score in scores] == pytest.approx(expected, abs=1e-4, rel=1e-5)
         assert max(range(len(scores)), key=lambda at: scores[at].logprob) == max(range(len(scores)), key=expected.__getitem__)
-
-
-@pytest.mark.parametrize("rope_type", ["longrope", "dynamic"])
-def test_what_was_read_before_changes_nothing_where_frequencies_depend_on_the_length(rope_type: str) -> None:
-    from transformers import LlamaConfig, LlamaForCausalLM
-
-    rope = {"rope_type": rope_type, "rope_theta": 1e4, "factor": 4.0}
-    if rope_type == "longrope":
-        rope |= {"original_max_position_embeddings": 64, "short_factor": [1.0] * 4, "long_factor": [3.0] * 4}
-    shape = {"vocab_size": 60, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
-    torch.manual_seed(0)
-    model = LlamaForCausalLM(LlamaConfig(**shape, max_position_embeddings=64, initializer_range=0.3, rope_parameters=rope)).eval()
-    long = tuple(torch.randint(0, 60, (150,)).tolist())
-    options = ((1, 2), (3, 4))
-    packed = is_packable(model)
-    alone, *_ = Scorer(model, packed=packed).score([Question((*long[:40], 5, 6), options)])
-    scorer = Scorer(model, packed=packed)
-    scorer.score([Question(long, options)])
-    assert scorer.score([Question((*long[:40], 5, 6), options)]) == [alone]
 
 
 async def test_a_single_question_is_exact(model: HFModel) -> None:
@@ -192,9 +178,149 @@ async def test_a_seed_gives_the_same_text_whatever_else_runs(model: HFModel) -> 
 async def test_the_text_ends_where_the_room_or_the_turn_ends(model: HFModel) -> None:
     turn = await model.complete("x" * (CONTEXT - 5), GenerationSettings(temperature=0, max_new_tokens=100))
     assert (turn.stop, turn.usage.output_tokens) == ("length", 4)
-    model._ends = frozenset(range(300))
+    model._limits = replace(model._limits, ends=frozenset(range(300)))
     turn = await model.complete("x", GenerationSettings(temperature=0))
     assert (turn.stop, turn.raw_text, turn.usage.output_tokens) == ("stop", "", 1)
+
+
+async def test_what_is_sampled_by_is_obeyed_or_refused(model: HFModel, tiny: Path) -> None:
+    async def text(asked: HFModel = model, **options: Any) -> str:
+        return (await asked.complete("x", GenerationSettings(seed=3, max_new_tokens=12, options=options))).raw_text
+
+    greedy = (await model.complete("x", GenerationSettings(temperature=0, max_new_tokens=12))).raw_text
+    assert await text() != greedy
+    assert [await text(top_p=1e-6), await text(top_k=1), await text(min_p=1.0)] == [greedy] * 3
+    repeats = GenerationSettings(temperature=0, max_new_tokens=12, options={"repetition_penalty": 50.0})
+    assert (await model.complete("x", repeats)).raw_text != greedy
+    with pytest.raises(ProviderError, match="cannot sample by 'typical_p'; it knows top_p"):
+        await text(typical_p=0.5)
+    given = _open(tiny, top_k="1")
+    assert (await text(given), await text(given, top_k=0)) == (greedy, await text())
+    await given.aclose()
+
+
+async def test_what_a_models_author_samples_by_is_left_out(tmp_path: Path, tiny: Path, model: HFModel) -> None:
+    from transformers import GenerationConfig
+
+    shutil.copytree(tiny, tmp_path, dirs_exist_ok=True)
+    GenerationConfig(do_sample=True, top_k=1, repetition_penalty=9.0, eos_token_id=1).save_pretrained(tmp_path)
+    other = _open(tmp_path)
+    for settings in (GenerationSettings(seed=3, max_new_tokens=9), GenerationSettings(temperature=0, max_new_tokens=9)):
+        assert (await other.complete("x", settings)).raw_text == (await model.complete("x", settings)).raw_text
+    await other.aclose()
+
+
+async def test_a_seed_leaves_the_random_numbers_of_others_alone(model: HFModel) -> None:
+    torch.manual_seed(5)
+    expected = torch.rand(1)
+    torch.manual_seed(5)
+    await model.complete("x", GenerationSettings(seed=9, max_new_tokens=4))
+    assert torch.equal(torch.rand(1), expected)
+
+
+@pytest.mark.parametrize(
+    ("named", "vocabulary", "ends"),
+    [
+        ([9, 7], {"<|return|>": 9, "<|channel|>": 8, "<|end|>": 6}, {0, 9, 7}),
+        (9, {"<|return|>": 9, "<|channel|>": 8, "<|end|>": 6}, {0, 9}),
+        (0, {"<|im_end|>": 5}, {0, 5}),
+        (None, {"<|end|>": 6}, {0, 6}),
+    ],
+)
+def test_a_turn_ends_where_the_model_says_and_by_family_only_where_it_names_one_end(
+    named: Any, vocabulary: dict[str, int], ends: set[int]
+) -> None:
+    tokenizer = SimpleNamespace(eos_token_id=0, get_added_vocab=lambda: vocabulary)
+    assert end_tokens(named, tokenizer) == ends
+
+
+async def test_what_is_no_number_is_no_result(tmp_path: Path) -> None:
+    """Weights that overflow in half precision: the first option used to win, and the stored score could not be read again."""
+    from safetensors.torch import load_file, save_file
+
+    make_tiny(tmp_path)
+    weights = load_file(tmp_path / "model.safetensors")
+    weights["model.layers.1.mlp.down_proj.weight"] *= 1e6
+    save_file(weights, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    model = _open(tmp_path, dtype="float16")
+    with pytest.raises(ProviderError, match=r"not a finite number; its dtype overflows: use -M dtype=float32\.$"):
+        await model.score("x", OPTIONS)
+    with pytest.raises(ProviderError, match=r"are not numbers; its dtype overflows: use -M dtype=float32\.$"):
+        await model.complete("x", GenerationSettings(temperature=0))
+    await model.aclose()
+    single = _open(tmp_path)
+    assert all(math.isfinite(one.logprob) for one in await single.score("x", OPTIONS))
+    await single.aclose()
+
+
+async def test_in_half_precision_a_question_alone_does_not_depend_on_what_was_asked_before(tiny: Path) -> None:
+    model = _open(tiny, dtype="bfloat16", batch_size="1")
+    head = "There are tools: " + "one, two, " * 9
+    first = await model.score(head + "What?", OPTIONS)
+    for other in (head, head + "What now?", "x"):
+        await model.score(other, OPTIONS)
+        assert await model.score(head + "What?", OPTIONS) == first
+    assert model.precision.half
+    await model.aclose()
+
+
+def test_positions_that_turn_with_the_length_are_kept_to_the_length_they_were_made_for(tmp_path: Path) -> None:
+    rope = {"rope_type": "dynamic", "rope_theta": 1e4, "factor": 4.0}
+    write_model(tmp_path, Architecture("llama", {"rope_parameters": rope}))
+    assert _open(tmp_path, max_length="9999")._engine.max_length == 256
+
+
+def test_a_cap_on_attention_is_kept(tmp_path: Path) -> None:
+    write_model(tmp_path, next(one for one in ARCHITECTURES if one.kind == "gemma2"))
+    assert _open(tmp_path).precision.attention == "eager"
+    with pytest.raises(PrerequisiteError, match="attn_implementation=sdpa: leaves out the cap"):
+        _open(tmp_path, attn_implementation="sdpa")
+
+
+def test_what_the_library_loads_by_is_passed_on(tiny: Path) -> None:
+    model = _open(tiny, attn_implementation="eager")
+    assert (model.precision.attention, model.precision.dtype, model.precision.batch_size) == ("eager", "float32", 1)
+    mapped = open_model(f"hf/{tiny}", options={"device_map": '{"": "cpu"}'})
+    assert isinstance(mapped, HFModel) and not mapped._engine.on_gpu
+    read = read_options("hf/m", {"quantization_config": '{"load_in_4bit": true}', "revision": "v1", "device_map": "auto"})
+    assert read.loading == {"device_map": "auto", "quantization_config": {"load_in_4bit": True}, "revision": "v1"}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"quantization_config": "4bit"}, "quantization_config=4bit: is no JSON object"),
+        ({"device_map": "auto", "device": "cpu"}, "leave one of them out"),
+        ({"revision": ""}, "revision: is empty"),
+        ({"top_p": "2"}, "top_p=2: must be a number from 0 to 1"),
+        ({"top_k": "0.5"}, "top_k=0.5: must be a whole number from 0 on"),
+        ({"min_p": "nan"}, "min_p=nan: must be a number"),
+        ({"frequency_penalty": "1"}, "frequency_penalty: hf/m has no such option"),
+    ],
+)
+def test_an_option_that_cannot_be_used_is_one_line(options: dict[str, str], said: str) -> None:
+    with pytest.raises(PrerequisiteError, match=said) as refused:
+        read_options("hf/m", options)
+    assert "\n" not in str(refused.value)
+
+
+async def test_a_large_vocabulary_makes_smaller_batches(model: HFModel) -> None:
+    question = encode_question(model._engine.tokenizer, "x" * 99, ["y" * 10, "z"], max_length=None, name="m")
+    assert (size_of(question, 32_000), size_of(question, 262_144)) == (100 + 20, 100 + 20 * 8)
+
+
+def test_a_model_in_the_hubs_cache_asks_no_hub(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import huggingface_hub as hub
+
+    kept = tmp_path / "models--me--tiny"
+    shutil.copytree(tiny, kept / "snapshots" / "abc")
+    (kept / "refs").mkdir()
+    (kept / "refs" / "main").write_text("abc")
+    monkeypatch.setattr("huggingface_hub.file_download.constants.HF_HUB_CACHE", str(tmp_path))
+    asked: list[str] = []
+    monkeypatch.setattr(hub, "get_hf_file_metadata", lambda url, **_: asked.append(url))
+    assert isinstance(open_model("hf/me/tiny", options={"device": "cpu"}), HFModel)
+    assert not asked
 
 
 async def test_conversations_go_through_the_tokenizers_template(model: HFModel, tiny: Path, tmp_path: Path) -> None:

@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
+from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import GenerationSettings
 from talm_sim.models.local.hf import HFModel
 from talm_sim.models.local.reading import TESTED, reading_of
 from talm_sim.models.local.scoring import Question, encode_question, encode_text
 from talm_sim.models.registry import open_model
-from tests.models.local.architectures import ARCHITECTURES, Architecture, write_model
+from tests.models.local.architectures import ARCHITECTURES, REFUSED, Architecture, write_model
 
 pytestmark = [pytest.mark.local, pytest.mark.filterwarnings("default")]
 torch = pytest.importorskip("torch", reason="torch is not installed (the extra local)")
@@ -31,6 +32,7 @@ PROMPTS = (
     "What is the time in the city of Hanoi, and how far is it from here, would you say?",
     "x ",
     "Why? " * 5,
+    "Near the seam of long rope.",
 )
 
 
@@ -72,16 +74,19 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     yield Case(request.param, directory, model)
 
 
+ASKED = [(prompt, OPTIONS[: 4 - place % 3]) for place, prompt in enumerate(PROMPTS[:-1])] + [(PROMPTS[-1], (" yes", "n"))]
+
+
 def _questions(model: HFModel) -> list[Question]:
-    return [encode_question(model._engine.tokenizer, prompt, OPTIONS, max_length=None, name="m") for prompt in PROMPTS]
+    return [encode_question(model._engine.tokenizer, *asked, max_length=None, name="m") for asked in ASKED]
 
 
 async def test_scores_alone_and_in_a_batch_are_those_of_full_passes(case: Case) -> None:
-    alone, together = case.open(1), case.open(4)
+    alone, together = case.open(1), case.open(7)
     expected = [[case.score(one.prompt, option) for option in one.options] for one in _questions(alone)]
     assert reading_of(alone._engine.model).shared is case.architecture.shared
-    singles = [await alone.score(prompt, OPTIONS) for prompt in PROMPTS]
-    batched = await asyncio.gather(*(together.score(prompt, OPTIONS) for prompt in PROMPTS))
+    singles = [await alone.score(*asked) for asked in ASKED]
+    batched = await asyncio.gather(*(together.score(*asked) for asked in ASKED))
     await asyncio.gather(alone.aclose(), together.aclose())
     for found in (singles, batched):
         for scores, sums in zip(found, expected, strict=True):
@@ -163,3 +168,15 @@ def _cut(value: Any, length: int, part: slice) -> Any:
     if isinstance(value, tuple):
         return tuple(_cut(one, length, part) for one in value)
     return {name: _cut(one, length, part) for name, one in value.items()} if isinstance(value, dict) else value
+
+
+def test_every_type_that_shares_a_cache_stands_in_the_matrix() -> None:
+    assert {one.kind for one in ARCHITECTURES if one.shared and "text_config" not in one.more} == TESTED
+
+
+@pytest.mark.parametrize("architecture", REFUSED, ids=lambda one: one.name)
+def test_what_is_not_right_is_refused_in_one_line(architecture: Architecture, tmp_path: Path) -> None:
+    write_model(tmp_path, architecture)
+    with pytest.raises(PrerequisiteError, match=rf"changes its log-probability .* type '{architecture.kind}' are not run here") as refused:
+        open_model(f"hf/{tmp_path}", options={"device": "cpu"})
+    assert "\n" not in str(refused.value)

@@ -7,7 +7,6 @@ import datetime
 import json
 from collections.abc import Iterator
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 from langchain_core.messages import HumanMessage
@@ -61,9 +60,7 @@ def test_nor_an_answer(model: VllmModel) -> None:
         asyncio.run(model.generate([HumanMessage("How high?")], (), GenerationSettings(temperature=0.0, max_new_tokens=3)))
 
 
-def test_the_users_template_its_variables_and_the_runs_day_reach_scoring_and_acting(
-    model: VllmModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_users_template_its_variables_and_the_runs_day_reach_scoring_and_acting(model: VllmModel, monkeypatch: pytest.MonkeyPatch) -> None:
     assert model.chat_template == TEMPLATE
     assert model.render_chat([{"role": "user", "content": "How high?"}], ()) == "Grim on 03 February: How high?"
     seen: list[str] = []

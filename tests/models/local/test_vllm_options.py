@@ -56,6 +56,7 @@ def test_our_own_options_need_no_vllm() -> None:
         ({"top_k": "true"}, "must be a number"),
         ({"tool_parser": "hermes"}, r"-M tool_parser: only a server has it, and vllm/m runs in this process; .*openai-api/vllm/NAME"),
         ({"tool_choice": "required"}, "-M tool_choice: only a server has it"),
+        ({"reasoning_parser": "qwen3"}, "-M reasoning_parser: only a server has it"),
         ({"served_name": "m"}, "-M served_name: only a server has it"),
         ({"start_timeout": "9"}, "-M start_timeout: only a server has it"),
     ],

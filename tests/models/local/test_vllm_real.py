@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from langchain_core.messages import HumanMessage
@@ -18,12 +18,13 @@ from langchain_core.messages import HumanMessage
 from talm_sim.errors import ContextOverflowError, PrerequisiteError, ProviderError
 from talm_sim.models.base import Continuation, GenerationSettings
 from talm_sim.models.constrained import ConstrainedModel
-from talm_sim.models.local import prompting
+from talm_sim.models.local import prompting, vllm_jobs
 from talm_sim.models.local.model import LocalModel, _SchemaChat
 from talm_sim.models.local.prompting import Rendering
 from talm_sim.models.local.vllm_model import VllmModel
+from talm_sim.models.local.vllm_prefix import CachePlan
 from talm_sim.models.registry import open_model
-from talm_sim.types import ModelTurn, ToolSpec
+from talm_sim.types import ModelTurn, Precision, ToolSpec
 
 DIRECTORY = os.environ.get("TALM_SIM_TEST_MODEL", "")
 OPTIONS = {"kv_gib": "1", "max_model_len": "2048", "max_num_seqs": "32"}
@@ -57,7 +58,7 @@ def questions(model: VllmModel) -> list[tuple[str, tuple[str, ...]]]:
     """Prompts whose ends fall on every place of a cache block, with options that begin alike for longer than a block."""
     shared = " It lies at" + " about" * 40
     options = (" I do not know.", " Sixteen", shared + " ten metres.", shared + " twelve.")
-    found = [(FIRST * 2 + "and so on " * extra + "Answer:", options) for extra in range(0, 36, 3)]
+    found = [(FIRST * 2 + "and so on " * extra + "Answer:", options) for extra in (0, 5, 11)]
     text = FIRST * 3
     while len(model.tokenizer.encode(text)) % 32:
         text += " yes"
@@ -68,8 +69,19 @@ def apart(one: list[list[Continuation]], other: list[list[Continuation]]) -> flo
     return max(abs(a.logprob - b.logprob) for first, second in zip(one, other, strict=True) for a, b in zip(first, second, strict=True))
 
 
-def test_options_score_alike_with_and_without_the_cache_while_text_is_written(model: VllmModel) -> None:
+def test_options_score_alike_with_and_without_the_cache_while_text_is_written(model: VllmModel, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = questions(model)
+    spoiled: list[bool] = []
+    real = vllm_jobs._is_spoiled
+
+    def is_spoiled(output: Any, prompt: int, option: Sequence[int]) -> bool:
+        spoiled.append(real(output, prompt, option))
+        return spoiled[-1]
+
+    monkeypatch.setattr(vllm_jobs, "_is_spoiled", is_spoiled)
+
+    def no_plan(prompt: int, options: Sequence[Sequence[int]], block: int) -> CachePlan:
+        return CachePlan(0, (0,) * len(options))
 
     async def score(*, reuse: bool) -> list[list[Continuation]]:
         model.reuse = reuse
@@ -77,13 +89,19 @@ def test_options_score_alike_with_and_without_the_cache_while_text_is_written(mo
 
     async def all_of_it() -> None:
         plain = await score(reuse=False)
-        writing = asyncio.create_task(model.complete("Once upon a time", GenerationSettings(max_new_tokens=400, seed=1)))
+        writing = asyncio.create_task(model.complete("Once upon a time", GenerationSettings(max_new_tokens=150, seed=1)))
         assert apart(plain, await score(reuse=True)) < 1e-4
         assert apart(plain, await score(reuse=True)) < 1e-4
         assert apart(plain[:1], [await model.score(*asked[0])]) < 1e-4
         writing.cancel()
+        assert not any(spoiled)
+        # What a wrong plan would spoil is seen, and scored again.
+        monkeypatch.setattr(vllm_jobs, "plan_cache", no_plan)
+        assert apart(plain, await score(reuse=True)) < 1e-4
+        assert any(spoiled)
 
     asyncio.run(all_of_it())
+    assert model.precision == Precision(dtype="float32", batch_size=32, attention="vllm")
 
 
 def test_who_asks_for_little_does_not_wait_for_who_asks_for_much(model: VllmModel) -> None:
@@ -96,7 +114,7 @@ def test_who_asks_for_little_does_not_wait_for_who_asks_for_much(model: VllmMode
 
     async def all_of_it() -> None:
         long = asyncio.create_task(
-            note("long", model.complete("Count: 1, 2, 3,", GenerationSettings(temperature=0.0, max_new_tokens=300, options={"min_p": 0.0})))
+            note("long", model.complete("Count: 1, 2, 3,", GenerationSettings(temperature=0.0, max_new_tokens=120, options={"min_p": 0.0})))
         )
         await asyncio.sleep(1)
         await asyncio.gather(

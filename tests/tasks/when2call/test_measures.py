@@ -19,6 +19,7 @@ from talm_sim.types import (
     Measure,
     Option,
     OptionScore,
+    Precision,
     Rate,
     Scenario,
     Summary,
@@ -65,6 +66,20 @@ def scored(
 
 def chose(name: str, behaviour: Behaviour) -> Episode:
     return scored(name, [0.0 if one is behaviour else -1.0 for one in BEHAVIOURS])
+
+
+@pytest.mark.parametrize(("dtype", "said"), [("bfloat16", True), ("float32", False)])
+def test_rows_that_half_precision_does_not_settle_are_counted(dtype: str, said: bool) -> None:
+    precision = Precision(dtype=dtype, batch_size=8, attention="sdpa")
+    episodes = [
+        scored("a", [-1.0, -2.1, -9.0, -9.0]).model_copy(update={"precision": precision}),
+        scored("b", [-1.0, -2.3, -9.0, -9.0]).model_copy(update={"precision": precision}),
+    ]
+    items = [scenario("a", DIRECT), scenario("b", DIRECT)]
+    [summary] = View(LOGPROB, episodes, items).summaries()
+    assert (summary.facts["dtype"], summary.facts["batch_size"], summary.facts["attention"]) == (dtype, "8", "sdpa")
+    line = "1 of 2 rows are decided by less than 1.2 nat, by which a score in bfloat16 can move"
+    assert any(note.startswith(line) and "-M dtype=float32" in note and "-M batch_size=1" in note for note in summary.notes) is said
 
 
 def free(name: str, end: Termination = Termination.ANSWERED) -> Episode:
