@@ -75,7 +75,9 @@ class Session:
     @property
     def under_way(self) -> bool:
         """Whether episodes or verdicts were seen to come, and more were to come."""
-        last = next((event for event in reversed(self.events) if event["event"] in {"episode_finished", "judge_progress", "run_finished"}), {})
+        last: dict[str, Any] = next(
+            (event for event in reversed(self.events) if event["event"] in {"episode_finished", "judge_progress", "run_finished"}), {}
+        )
         return bool(last) and last.get("finished", last.get("done", 0)) < last["total"]
 
     @property
