@@ -91,7 +91,7 @@ def gzipped(size: int) -> bytes:
 @pytest.mark.parametrize("encoding", ["gzip", "gzip, gzip", ""])
 async def test_an_answer_has_at_most_so_many_bytes(model: str, encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
     body = gzipped(2 * MOST_BYTES) if encoding else b" " * (MOST_BYTES + 1)
-    body = gzip.compress(body, mtime=0) if "," in encoding else body
+    body = gzip.compress(body) if "," in encoding else body
     with loopback(Answer(body, headers={"content-encoding": encoding} if encoding else {})) as server:
         with pytest.raises(ProviderError, match=rf"{model} at .*: the answer is larger than 8 MiB$"):
             await ask(model, server.url, monkeypatch)
@@ -162,7 +162,7 @@ async def test_what_a_request_bears_does_not_come_back(model: str, monkeypatch: 
         (json.dumps({"a": KEY}).encode("utf-32-le"), {}),
         (b"\xef\xbb\xbf" + json.dumps({"a": KEY}).replace("own", "\\u006fwn").encode(), {}),
         (b"\xe9 " + KEY.encode(), {"content-type": "text/plain; charset=latin-1"}),
-        (gzip.compress(KEY.encode()), {"content-encoding": "gzip"}),
+        (gzip.compress(KEY.encode(), mtime=0), {"content-encoding": "gzip"}),
         (b"x", {"x-request-id": KEY, "content-type": f"text/plain; note={KEY}"}),
     ],
 )
