@@ -163,6 +163,7 @@ async def test_what_a_request_bears_does_not_come_back(model: str, monkeypatch: 
         (b"\xef\xbb\xbf" + json.dumps({"a": KEY}).replace("own", "\\u006fwn").encode(), {}),
         (b"\xe9 " + KEY.encode(), {"content-type": "text/plain; charset=latin-1"}),
         (gzip.compress(KEY.encode(), mtime=0), {"content-encoding": "gzip"}),
+        (b"x", {"x-request-id": f"{KEY} \u00e9"}),
         (b"x", {"x-request-id": KEY, "content-type": f"text/plain; note={KEY}"}),
     ],
 )
