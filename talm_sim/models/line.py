@@ -150,11 +150,12 @@ def _hidden(request: httpx2.Request, response: httpx2.Response, body: bytes, hid
     """The answer with its credentials hidden, in UTF-8 and decoded."""
     kind = response.headers.get("content-type", "")
     body = hide.body(_in_utf8(body, kind))
-    headers = [
-        (name, hide.text(_CHARSET.sub("", value) if name.lower() == "content-type" else value))
-        for name, value in response.headers.multi_items()
-        if name.lower() not in _REWRITTEN
-    ]
+    headers = []
+    for raw_name, raw_value in response.headers.raw:  # as bytes: a header may hold any, and none is a reason to lose the answer
+        name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
+        if name not in _REWRITTEN:
+            value = hide.text(_CHARSET.sub("", value) if name == "content-type" else value)
+            headers.append((name.encode("latin-1"), value.encode("latin-1", "replace")))
     reason = hide.text(response.reason_phrase).encode("ascii", "replace")
     return httpx2.Response(response.status_code, headers=headers, content=body, request=request, extensions={"reason_phrase": reason})
 
