@@ -85,7 +85,7 @@ _SHAPES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         "r8_": r"r8_(?<!\wr8_)\w{30,}",
         "pypi-AgEI": r"pypi-AgEI[\w-]{16,}",
         "hooks.slack.com/services/": r"(?<=hooks\.slack\.com/services/)[\w/]{16,}",
-        "asic ": r"(?<=[Bb]asic )(?=[A-Za-z0-9+/]*[0-9A-Z])[A-Za-z0-9+/]{12,}={0,2}(?![\w+/])",
+        "asic ": r"(?<=[Bb]asic )(?=[A-Za-z+/]*[0-9])(?=[a-z0-9+/]*[A-Z])(?=[A-Z0-9+/]*[a-z])[A-Za-z0-9+/]{12,}={0,2}(?![\w+/])",
         "AKIA": r"AKIA(?<!\wAKIA)[0-9A-Z]{16}",
         "ASIA": r"ASIA(?<!\wASIA)(?=[A-Z]*\d)[0-9A-Z]{16}",
         "AIza": r"AIza(?<!\wAIza)[\w-]{30,}",
