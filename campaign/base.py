@@ -118,7 +118,7 @@ def start(
     )
 
 
-def talm(*args: str | Path, scratch: Path, given: str = "", env: Mapping[str, str] | None = None, seconds: float = 60.0) -> Ran:
+def talm(*args: str | Path, scratch: Path, given: str = "", env: Mapping[str, str] | None = None, seconds: float = 180.0) -> Ran:
     """Run `talm-sim ARGS` to its end.
 
     Args:

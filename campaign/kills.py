@@ -284,7 +284,7 @@ class Story:
             allowed |= {2} if self.kind.child else set()
         if session.wrong or session.code not in allowed:
             self._fail(f"exit {session.code} {session.wrong}: {session.text[-300:]}")
-        if session.term and session.code == 143 and session.lines and self.kind.name != "answer" and "Continue with: " not in session.text:
+        if session.term and session.code == 143 and session.under_way and "Continue with: " not in session.text:
             self._fail(f"SIGTERM said nothing: {session.text[-300:]}")
         told = [event["episode_id"] for event in session.events if event["event"] == "episode_finished"]
         again = self._known.keys() & set(told)

@@ -73,6 +73,14 @@ class Session:
         return found
 
     @property
+    def under_way(self) -> bool:
+        """Whether episodes or verdicts were seen to come, and more were to come."""
+        last: dict[str, Any] = next(
+            (event for event in reversed(self.events) if event["event"] in {"episode_finished", "judge_progress", "run_finished"}), {}
+        )
+        return bool(last) and last.get("finished", last.get("done", 0)) < last["total"]
+
+    @property
     def wrong(self) -> str:
         """What no command may do."""
         if self.code is None:

@@ -33,7 +33,9 @@ _ALWAYS = _words(
     "apikey apikeys accesskey secretkey privatekey subscriptionkey accesstoken authtoken bearertoken refreshtoken apitoken sessiontoken "
     "idtoken bearer password passwd pwd passphrase secret secrets authorization credential credentials cookie"
 )
-_ENDS = _words("key keys token auth pass")
+_ENDS = _words("key keys token auth pass pat")
+_ENDINGS = ("password", "passwd", "passphrase", "secret")
+"""What a word may end in that was written in one: `PGPASSWORD`."""
 _PAIRS = frozenset({("api", "key"), ("api", "keys"), ("access", "key"), ("access", "token"), ("auth", "token"), ("auth", "header")})
 _OF_DATA = _words("cache sort public primary foreign group partition index metric input output text label prompt message content ignore")
 _HARMLESS_BEFORE = {
@@ -59,8 +61,8 @@ def names_credential(name: str) -> bool:
     if not words:
         return False
     *_, before, last = ["", *words]
-    ends = last in _ENDS and before not in _HARMLESS_BEFORE[last]
-    return ends or not _ALWAYS.isdisjoint(words) or not _PAIRS.isdisjoint(pairwise(words))
+    ends = last in _ENDS and before not in _HARMLESS_BEFORE.get(last, ())
+    return ends or any(word.endswith(_ENDINGS) for word in words) or not _ALWAYS.isdisjoint(words) or not _PAIRS.isdisjoint(pairwise(words))
 
 
 # --- values ---
@@ -78,6 +80,12 @@ _SHAPES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         **{start: rf"{start}(?<!\w{start})[\w-]{{10,}}" for start in ("xoxa-", "xoxb-", "xoxp-", "xoxr-", "xoxs-")},
         "glpat-": r"glpat-[\w-]{20,}",
         "xai-": r"xai-(?<!\wxai-)\w{20,}",
+        "SG.": r"SG\.(?<!\wSG\.)[\w-]{16,}\.[\w-]{16,}",
+        "dop_v1_": r"dop_v1_[0-9a-f]{32,}",
+        "r8_": r"r8_(?<!\wr8_)\w{30,}",
+        "pypi-AgEI": r"pypi-AgEI[\w-]{16,}",
+        "hooks.slack.com/services/": r"(?<=hooks\.slack\.com/services/)[\w/]{16,}",
+        "asic ": r"(?<=[Bb]asic )(?=[A-Za-z+/]*[0-9])(?=[a-z0-9+/]*[A-Z])(?=[A-Z0-9+/]*[a-z])[A-Za-z0-9+/]{12,}={0,2}(?![\w+/])",
         "AKIA": r"AKIA(?<!\wAKIA)[0-9A-Z]{16}",
         "ASIA": r"ASIA(?<!\wASIA)(?=[A-Z]*\d)[0-9A-Z]{16}",
         "AIza": r"AIza(?<!\wAIza)[\w-]{30,}",

@@ -18,6 +18,8 @@ HIDE = Hider([OWN])
 @pytest.mark.parametrize(
     "name",
     [
+        "PGPASSWORD",
+        "GITHUB_PAT",
         "api-key",
         "x-api-key",
         "api.key",

@@ -120,6 +120,9 @@ async def run_episode(
     tools = _opened(agent, scenario, epoch, players, kept)
     thread = f"{episode_id(scenario.id, epoch)}#{attempt}"
     config: Any = {"configurable": {"thread_id": thread}, "recursion_limit": agent.most_steps}
+    if resume is not None and tools is not None and tools.is_watched:
+        # The checkpoint may be ahead of the state: a process can be killed between the two.
+        tools.recall((await agent.graph.aget_state(config)).values.get("events", ()))
     asks: dict[str, int] = dict(kept.get("asks", {}))
     step: Any = {} if resume is None else _resume_command(_still_pending(resume, asks))
     durable: dict[str, Any] = {"durability": "exit"} if agent.saver else {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -11,6 +12,7 @@ from types import FrameType
 __all__ = ["Ending", "as_ctrl_c"]
 
 _INTERRUPTED = 130
+_MOMENT_S = 0.5
 
 
 class Ending:
@@ -21,17 +23,20 @@ class Ending:
     """
 
     number = 0
+    _taken = 0.0
 
     def code(self, code: int) -> int:
         """The exit code of a command that ended with `code`: where a signal interrupted it, that which shells know the signal by."""
         return 128 + self.number if self.number and code == _INTERRUPTED else code
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        """Take a signal; the second one ends the process at once."""
+        """Take a signal; another one, a moment later or more, ends the process at once."""
+        if self.number and time.monotonic() - self._taken < _MOMENT_S:
+            return  # a terminal that goes away may send it twice: the kernel and the shell
         if self.number:
             signal.signal(number, signal.SIG_DFL)
             signal.raise_signal(number)
-        self.number = number
+        self.number, self._taken = number, time.monotonic()
         if callable(signal.getsignal(signal.SIGINT)):
             # Whatever waits for Ctrl-C now knows how to end in order: the event loop, or the line that is edited.
             signal.raise_signal(signal.SIGINT)

@@ -150,7 +150,6 @@ class Sitting:
         asking = asyncio.create_task(ask(self._console, self._lines, page, undo=bool(self._given)))
         try:
             while not (await asyncio.wait({asking}, timeout=_LOOK_SECONDS))[0]:
-                self._desk.rest()
                 if self._held is not None and time.monotonic() > self._held[1]:
                     self._release()
                 if not self._desk.is_open(question.key):
@@ -167,19 +166,19 @@ class Sitting:
         await self._lines.drop()
 
     def _file(self, question: Question, reply: Reply) -> None:
-        self._release()
         self._put_off.discard(question.key)
         # While there is a next question to look at, the person may still notice a slip; the last answer goes at once.
         held = self._first_but(self._put_off | {question.key}) is not None
-        status = self._desk.answer(question.key, reply.text, declined=reply.declined, responder=self._responder, held=held)
+        before = self._held[0] if self._held else None
+        status = self._desk.answer(question.key, reply.text, declined=reply.declined, responder=self._responder, held=held, release=before)
         if status is AnswerStatus.TAKEN:
+            self._release()
             given = self.given(question.key)
             self._say(f"not saved: somebody else answered first{f': {Reply(given.text, given.declined).shown}' if given else ''}")
             return
         self.answered += 1
         self._given.append((question.key, reply))
-        if held:
-            self._held = question.key, time.monotonic() + HELD_SECONDS
+        self._held = (question.key, time.monotonic() + HELD_SECONDS) if held else None
         self._say(f"saved: {reply.shown}{self._how_long(status, held=held)}")
 
     def _how_long(self, status: AnswerStatus, *, held: bool) -> str:

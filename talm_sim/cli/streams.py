@@ -1,15 +1,58 @@
-"""Standard output that takes no more."""
+"""Standard output that takes no more, and standard error that may go away."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import sys
+from collections.abc import Iterator
+from typing import Any, TextIO
 
-__all__ = ["silence_stdout"]
+__all__ = ["silence_stdout", "talk_that_may_end"]
 
 
 def silence_stdout() -> None:
     """Let nothing more be written to it, the interpreter's last flush included."""
+    _silence(sys.stdout)
+
+
+@contextlib.contextmanager
+def talk_that_may_end() -> Iterator[None]:
+    """Let a command go on where nobody reads standard error any more, or it takes no more: it is talk, and what is done counts."""
+    given = sys.stderr
+    if given is None:
+        yield
+        return
+    sys.stderr = _Talk(given)
+    try:
+        yield
+    finally:
+        sys.stderr = given
+
+
+class _Talk:
+    """A stream that is silent once it fails."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        try:
+            return self._stream.write(text)
+        except OSError:
+            _silence(self._stream)
+            return len(text)
+
+    def flush(self) -> None:
+        try:
+            self._stream.flush()
+        except OSError:
+            _silence(self._stream)
+
+
+def _silence(stream: TextIO) -> None:
     with contextlib.suppress(OSError, ValueError, AttributeError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

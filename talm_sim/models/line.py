@@ -151,7 +151,7 @@ def _hidden(request: httpx2.Request, response: httpx2.Response, body: bytes, hid
     kind = response.headers.get("content-type", "")
     body = hide.body(_in_utf8(body, kind))
     headers = [
-        (name, hide.text(_CHARSET.sub("", value) if name.lower() == "content-type" else value))
+        (name.encode(), hide.text(_CHARSET.sub("", value) if name.lower() == "content-type" else value).encode())
         for name, value in response.headers.multi_items()
         if name.lower() not in _REWRITTEN
     ]

@@ -132,7 +132,8 @@ def parse_calls(written: Iterable[tuple[Any, Any, Any]], turn: int) -> tuple[tup
     broken: list[UnparsableCall] = []
     seen: set[str] = set()
     for number, (given, name, arguments) in enumerate(written):
-        call_id = given if isinstance(given, str) and 0 < len(given) <= MOST_NAMED and given not in seen else f"call-{turn}-{number}"
+        own = clean(given) if isinstance(given, str) and len(given) <= MOST_NAMED else ""
+        call_id = own if own and own not in seen else f"call-{turn}-{number}"
         seen.add(call_id)
         call = parse_call(call_id, name, arguments)
         if isinstance(call, ToolCall):

@@ -40,7 +40,10 @@ class RecordingTransport(httpx2.AsyncBaseTransport):
         logical = HttpRequest(request.method, _logical_url(request), headers, await request.aread())
         recorded = player.lookup(logical)
         if recorded is not None:
-            return httpx2.Response(recorded.status, headers=list(recorded.headers), content=recorded.body, request=request)
+            headers_sent = [
+                (name.encode(errors="replace"), value.encode(errors="replace")) for name, value in recorded.headers
+            ]  # as bytes: text would have to be ASCII
+            return httpx2.Response(recorded.status, headers=headers_sent, content=recorded.body, request=request)
         response = await self._line.handle_async_request(request)
         # A replay never tries again, so it must not begin with a failure that passed.
         if not is_retryable(response.status_code, response.headers) and not _is_passing_failure(response.content):

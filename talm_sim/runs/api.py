@@ -334,8 +334,11 @@ def to_completion(work: Coroutine[Any, Any, _T]) -> _T:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(work)
-    return _in_a_thread(work)
+        running = False
+    else:
+        running = True
+    # Not within the handler: whatever fails in there would seem to come of it.
+    return _in_a_thread(work) if running else asyncio.run(work)
 
 
 def _in_a_thread(work: Coroutine[Any, Any, _T]) -> _T:

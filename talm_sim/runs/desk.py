@@ -281,11 +281,6 @@ class Desk:
                 if not is_owned(conn):
                     fold(conn)
 
-    def rest(self) -> None:
-        """Leave the run whole in its file, as `close` does, until something more is asked or answered."""
-        if self._writer is not None:
-            self.close()
-
     @property
     def reading(self) -> sqlite3.Connection:
         """The queue as it is now, for what only reads it.
@@ -315,9 +310,16 @@ class Desk:
         return None if key is None else self.given(key)
 
     def answer(
-        self, asked: str | Key, text: str = "", *, declined: Declined = "", responder: str = "queue", held: bool = False
+        self,
+        asked: str | Key,
+        text: str = "",
+        *,
+        declined: Declined = "",
+        responder: str = "queue",
+        held: bool = False,
+        release: Key | None = None,
     ) -> AnswerStatus:
-        """Answer an open question; the answer is on the disk when this returns.
+        """Answer an open question; the answer is in the file when this returns.
 
         Args:
             asked: The question's key; or the episode that asks, where it asks but one.
@@ -325,6 +327,7 @@ class Desk:
             declined: "idk" (the person does not know), "skip" (does not want to answer), or "".
             responder: Who answers, as the transcript will name them.
             held: Whether its episode is to wait for `release`, at most `HELD_SECONDS`.
+            release: A question whose held answer goes to its episode now.
 
         Raises:
             PrerequisiteError: There is no such question, it is not clear which one is meant, the answer is empty, or cannot be written.
@@ -339,20 +342,20 @@ class Desk:
             if len(mine) > 1:
                 known = ", ".join(interrupt for _, _, interrupt in mine)
                 raise PrerequisiteError(f"{self.path}: episode '{episode}' asks {len(mine)} questions; name one of them: {known}.")
-            with sealing.kept(conn, mine[0], self._stamp):
+            with sealing.kept(conn, [mine[0], *([release] if release else [])], self._stamp):
+                if release:
+                    _mark(conn, release, _ANSWERED, was=_HELD)
                 filed = insert_answer(conn, mine[0], text, declined, responder, held=held)
-            if not filed:
-                return AnswerStatus.TAKEN
-            return AnswerStatus.DELIVERED if is_owned(conn) else AnswerStatus.SAVED
+            return AnswerStatus.TAKEN if not filed else AnswerStatus.DELIVERED if is_owned(conn) else AnswerStatus.SAVED
 
     def release(self, key: Key) -> None:
         """Let a held answer go to its episode."""
-        with self._writing() as conn, sealing.kept(conn, key, self._stamp):
+        with self._writing() as conn, sealing.kept(conn, [key], self._stamp):
             _mark(conn, key, _ANSWERED, was=_HELD)
 
     def withdraw(self, key: Key) -> bool:
         """Take an answer back, so that its question is open again; False where its episode has gone on with it."""
-        with self._writing() as conn, sealing.kept(conn, key, self._stamp):
+        with self._writing() as conn, sealing.kept(conn, [key], self._stamp):
             reopen = f"UPDATE questions SET current = {_ASKED} WHERE {_THIS} AND current IN ({_HELD}, {_ANSWERED})"
             if not conn.execute(reopen, key).rowcount:
                 return False
@@ -364,8 +367,6 @@ class Desk:
         """A transaction."""
         if self._writer is None:
             self._writer = connect_writer(self.path)
-            # What a person typed is not typed again: it is flushed before it is said to be saved.
-            self._writer.execute("PRAGMA synchronous=FULL")
         conn = self._writer
         try:
             conn.execute("BEGIN IMMEDIATE")

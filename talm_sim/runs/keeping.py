@@ -15,7 +15,7 @@ from talm_sim.processes import own_name, sweep
 from talm_sim.runs import sealing
 from talm_sim.runs.database import connect_writer
 from talm_sim.runs.load import StoredRun
-from talm_sim.runs.manifest import COMING, MANIFEST, base_of, check_name, read_manifest, run_names
+from talm_sim.runs.manifest import COMING, MANIFEST, base_of, check_name, run_names
 from talm_sim.tasks import PairedOptions
 
 __all__ = ["controls_of", "delete_run", "paired_with", "rename_run"]
@@ -59,13 +59,13 @@ def rename_run(path: Path, name: str) -> Path:
     """Give a run, and with it its controls, another name; returns the new place.
 
     Raises:
-        PrerequisiteError: It is no name or is taken, or a process runs one of them.
+        PrerequisiteError: It is no name or is taken, a process runs one of them, or one is damaged.
     """
     check_name(name, "runs rename")
     moves = [(one, path.parent / f"{name}{one.name.removeprefix(path.name)}") for one in (*controls_of(path), path)]
     for one, target in moves:
         _check_free(one)
-        read_manifest(one)
+        StoredRun(one).closed  # noqa: B018 - what is damaged is not sealed under another name
         if target.exists():
             raise PrerequisiteError(
                 f"{target}: a run of this name exists; choose another name, or delete it with: talm-sim runs delete {target.name}"

@@ -278,8 +278,9 @@ def find_run(run: Path | str, run_dir: Path = Path("runs")) -> Path:
 
 
 def run_names(run_dir: Path) -> list[str]:
-    """Names of the runs in a directory, sorted; half-written ones are hidden."""
-    return sorted(found.parent.name for found in run_dir.glob(f"*/{MANIFEST}") if not found.parent.name.startswith("."))
+    """Names of the runs in a directory, sorted; half-written ones are hidden, one that lost a file of its two is not."""
+    found = {file.parent.name for name in (MANIFEST, DATABASE) for file in run_dir.glob(f"*/{name}")}
+    return sorted(name for name in found if not name.startswith("."))
 
 
 def beginning(name: str, names: Sequence[str]) -> str:

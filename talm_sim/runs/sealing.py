@@ -7,7 +7,7 @@ takes the run, and comes back when the owner gives it back.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
 from typing import Any, Final
@@ -117,12 +117,12 @@ def _renew_over(conn: sqlite3.Connection, was: Mapping[str, Entry], now: Mapping
 
 
 @contextmanager
-def kept(conn: sqlite3.Connection, key: tuple[str, int, str], stamp: Callable[[], Stamp]) -> Iterator[None]:
-    """Within a transaction: a change of the rows of one question. Where nobody runs the run, it leaves it sealed.
+def kept(conn: sqlite3.Connection, keys: Sequence[tuple[str, int, str]], stamp: Callable[[], Stamp]) -> Iterator[None]:
+    """Within a transaction: a change of the rows of some questions. Where nobody runs the run, it leaves it sealed.
 
     Args:
         conn: A connection for writing.
-        key: Of the question.
+        keys: Of the questions, each once.
         stamp: Of the `run.json` that lies there.
 
     Raises:
@@ -131,10 +131,11 @@ def kept(conn: sqlite3.Connection, key: tuple[str, int, str], stamp: Callable[[]
     sealed, owned = is_sealed(conn), is_owned(conn)
     if not sealed and not owned:
         check_fits(conn, stamp(), owned=False)
-    was = _entry(conn, key)
+    before = [_entry(conn, key) for key in keys]
     yield
     if sealed:
-        _renew_over(conn, was, _entry(conn, key))
+        for key, was in zip(keys, before, strict=True):
+            _renew_over(conn, was, _entry(conn, key))
     elif not owned:
         seal(conn, stamp())
 

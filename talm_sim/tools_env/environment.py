@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -23,10 +23,12 @@ from talm_sim.schemas import validator_of
 from talm_sim.tools_env.client import ToolClient, build_request
 from talm_sim.tools_env.clock import Clock, RealClock, VirtualClock
 from talm_sim.tools_env.perturbations import Call, Outcome, Perturbation, open_perturbations
-from talm_sim.types import Origin, PerturbationLog, Scenario, ToolCall, ToolEvent, ToolSpec, UnparsableCall
+from talm_sim.types import Event, Origin, PerturbationLog, Scenario, ToolCall, ToolEvent, ToolSpec, UnparsableCall
 
 __all__ = ["Environment", "EpisodeTools", "validate_arguments"]
 
+_UNCOUNTED = ("unknown_tool", "unparsable_arguments", "invalid_arguments")
+"""Errors of calls that were never made."""
 MAX_RESULT_CHARS = 8_000
 """A longer tool result is cut before the model sees it (Fail-TaLMs' pipeline cuts as well)."""
 
@@ -199,6 +201,20 @@ class EpisodeTools:
         self._calls = state["calls"]
         for perturbation, counts in zip(self._perturbations, state["counts"], strict=True):
             perturbation.armed, perturbation.fired, perturbation.seen = counts
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether a perturbation counts the calls."""
+        return bool(self._watching)
+
+    def recall(self, events: Iterable[Event]) -> None:
+        """Count calls that a process made which ended before it could keep `state`: what happened is known from the events alone."""
+        calls = [event for event in events if isinstance(event, ToolEvent)]
+        self._calls = max(self._calls, sum(event.error not in _UNCOUNTED for event in calls))
+        for one in self._watching:
+            logs = [log for event in calls for log in event.perturbations if log.name == str(one.spec)]
+            if sum(str(other.spec) == str(one.spec) for other in self._watching) == 1 and len(logs) > one.armed:
+                one.armed, one.fired, one.seen = (sum(getattr(log, count) for log in logs) for count in ("armed", "fired", "seen"))
 
 
 class _Hits:

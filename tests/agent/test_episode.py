@@ -283,6 +283,33 @@ async def test_the_logs_of_a_call_and_its_number_outlive_a_pause(tmp_path: Path)
     assert episode.perturbations == tuple(PerturbationLog(name=name, armed=2, fired=1, seen=1) for name in perturb)
 
 
+async def test_what_perturbations_did_is_known_after_a_kill_just_before_the_episode_is_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class KilledError(Exception):
+        pass
+
+    async def killed(*_: Any) -> None:
+        raise KilledError
+
+    perturb = ("http-500",)
+    async with durable_saver(tmp_path / "c.db") as saver:
+        waiting = await run_episode(
+            _agent(Script(_calls(("ask_human", {"question": "A?"}))), human="terminal", saver=saver, perturb=perturb), SCENARIO
+        )
+        assert isinstance(waiting, Waiting)
+        replies = {waiting.questions[0].interrupt_id: HumanReply("Hanoi", "terminal")}
+        with monkeypatch.context() as patched, pytest.raises(KilledError):
+            patched.setattr(saver, "adelete_thread", killed)
+            agent = _agent(Script(LOOK, ANSWER), human="terminal", saver=saver, perturb=perturb)
+            await run_episode(agent, SCENARIO, resume=replies, state=waiting.state)
+        again = _agent(Script(), human="terminal", saver=saver, perturb=perturb)
+        episode = await run_episode(again, SCENARIO, resume=replies, state=waiting.state)
+    assert isinstance(episode, Episode)
+    assert len(episode.tool_events) == 1
+    assert episode.perturbations == (PerturbationLog(name="http-500", armed=1, fired=1, seen=1),)
+
+
 async def test_a_paused_episode_goes_on_in_another_process(tmp_path: Path) -> None:
     """Two questions, answered one after the other, each through a fresh connection; the tool is not called twice."""
     first = Script(_calls(("airport_info", {"code": "HAN"}), ("ask_human", {"question": "A?"}), ("ask_human", {"question": "B?"})))

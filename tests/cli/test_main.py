@@ -17,6 +17,7 @@ import click
 import pytest
 
 import talm_sim
+from talm_sim import load_run
 from talm_sim.cli import main
 from talm_sim.cli.root import SECTIONS, root
 
@@ -216,6 +217,17 @@ def test_output_that_takes_nothing_is_a_line(tmp_path: Path, arguments: tuple[st
     told = [one for one in done.stderr.splitlines() if one.startswith("talm-sim: error: ")]
     assert (done.returncode, len(told)) == (2, 1), done.stderr
     assert "Traceback" not in done.stderr and "Exception ignored" not in done.stderr
+
+
+@pytest.mark.parametrize("talk", ["2> >(exec true)", "2> /dev/full", "2>&-"])
+def test_a_run_goes_on_where_nobody_hears_its_talk(tmp_path: Path, talk: str) -> None:
+    environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    line = shlex.join([sys.executable, "-m", "talm_sim", *SHORT, "--run-id", "r", "--display", "plain"])
+    done = subprocess.run(
+        ["bash", "-c", f"{line} {talk}"], cwd=tmp_path, env=environ, stdout=subprocess.PIPE, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, load_run(tmp_path / "runs" / "r").finished) == (0, 3)
+    assert "perfect" in done.stdout
 
 
 def test_a_run_whose_reader_went_says_what_is_left(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from talm_sim.errors import ProviderError
 from talm_sim.models.answers import MOST_CALLS, MOST_TEXT, MOST_TOKENS, read, usage_of
 from talm_sim.models.anthropic_messages import AnthropicMessages
 from talm_sim.models.base import GenerationSettings
-from talm_sim.models.parsing import MOST_DEEP, MOST_LONG, parse_call
+from talm_sim.models.parsing import MOST_DEEP, MOST_LONG, parse_call, parse_calls
 from talm_sim.models.registry import open_model
 from talm_sim.types import ModelTurn, ToolCall, UnparsableCall, Usage
 from tests.models.loopback import Answer, anthropic_answer, chat_answer, loopback
@@ -87,6 +87,11 @@ async def test_deep_arguments_of_a_served_model_are_no_call(monkeypatch: pytest.
     found = await ask("openai/m", chat_answer(None, tool_calls=[call]), monkeypatch)
     assert isinstance(found, ModelTurn)
     assert [one.reason for one in found.unparsable_calls] == ["nested deeper than 64 levels"]
+
+
+def test_half_of_a_surrogate_pair_is_no_id() -> None:
+    calls, _ = parse_calls([("\ud800", "f", "{}"), ("?", "g", "{}")], 0)
+    assert [call.id for call in calls] == ["?", "call-0-1"]
 
 
 @given(count=st.one_of(st.none(), st.booleans(), st.floats(), st.integers(), st.text(), st.lists(st.integers())))

@@ -42,6 +42,20 @@ async def ask(model: str, url: str, monkeypatch: pytest.MonkeyPatch, *, timeout:
         await opened.aclose()
 
 
+@pytest.mark.parametrize("model", PROTOCOLS)
+async def test_a_header_of_any_bytes_costs_no_answer(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 429 Too\r\nRetry-After: \xb2\r\nX-Odd: \xff\xc3\xa4\r\nContent-Length: 13\r\n\r\n" + b'{"error":"x"}')
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        with pytest.raises(ProviderError, match="HTTP 429"):
+            await ask(model, f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", monkeypatch)
+
+
 def saying(model: str, text: str) -> Answer:
     return chat_answer(text) if model.startswith("openai") else anthropic_answer({"type": "text", "text": text})
 
@@ -148,7 +162,8 @@ async def test_what_a_request_bears_does_not_come_back(model: str, monkeypatch: 
         (json.dumps({"a": KEY}).encode("utf-32-le"), {}),
         (b"\xef\xbb\xbf" + json.dumps({"a": KEY}).replace("own", "\\u006fwn").encode(), {}),
         (b"\xe9 " + KEY.encode(), {"content-type": "text/plain; charset=latin-1"}),
-        (gzip.compress(KEY.encode()), {"content-encoding": "gzip"}),
+        (gzip.compress(KEY.encode(), mtime=0), {"content-encoding": "gzip"}),
+        (b"x", {"x-request-id": f"{KEY} \u00e9"}),
         (b"x", {"x-request-id": KEY, "content-type": f"text/plain; note={KEY}"}),
     ],
 )

@@ -238,3 +238,12 @@ async def test_proxies_of_the_environment_are_heeded(server: ModelServer, monkey
         monkeypatch.setenv("no_proxy", "127.0.0.1")
         assert await _ask_openai(http, server.url, "hello") == "echo hello"
     assert server.asked == ["http://far.invalid/v1/chat/completions", "/v1/chat/completions"]
+
+
+async def test_a_header_of_other_letters_is_recorded_and_replayed() -> None:
+    tape = Tape("t")
+    inner = httpx2.MockTransport(lambda _: httpx2.Response(200, headers=[(b"x-request-id", "né".encode())], content=b"{}"))
+    for mode in (Traffic.RECORD, Traffic.REPLAY):
+        current_player.set(Player(tape, mode))
+        async with httpx2.AsyncClient(transport=RecordingTransport(inner)) as http:
+            assert (await http.post("http://h.invalid/v1")).headers["x-request-id"] == "né"

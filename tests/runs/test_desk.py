@@ -141,6 +141,8 @@ async def test_a_held_answer_waits_to_be_released_but_not_for_ever(tmp_path: Pat
         for question in (first, second):
             desk.answer(question.key, "held", held=True)
         assert ready_episodes(conn) == []
+        assert desk.answer(second.key, "late", release=first.key) is AnswerStatus.TAKEN
+        assert ready_episodes(conn) == []
         desk.release(first.key)
         assert ready_episodes(conn) == [first.episode_id]
         monkeypatch.setattr("talm_sim.runs.desk.HELD_SECONDS", 0.0)
@@ -213,10 +215,11 @@ def _steps_of_an_answer(desk: Desk, last_first: bool) -> int:
     assert question is not None and desk._writer is not None
     for conn in (desk.reading, desk._writer):
         conn.set_progress_handler(tick, 100)
+    before = None
     for _ in range(5):
         question = next_unanswered(desk.reading, {question.key}, last_first=last_first)
         assert question is not None
-        desk.answer(question.key, "x", held=True)
-        desk.release(question.key)
+        desk.answer(question.key, "x", held=True, release=before)
+        before = question.key
         assert not desk.is_open(question.key)
     return steps
