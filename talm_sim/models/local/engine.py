@@ -182,7 +182,13 @@ def load_engine(name: str, model: str, options: HFOptions) -> Engine:
 
 
 def _attention(name: str, config: Any, asked: str | None) -> dict[str, str]:
-    """The attention of a model whose scores are capped: sdpa leaves the cap out."""
+    """The attention of a model whose scores are capped: sdpa leaves the cap out.
+
+    Raises:
+        PrerequisiteError: The one that was asked for leaves it out, or no two of the library's agree for such a model.
+    """
+    if config.model_type == "falcon" and config.alibi:
+        raise PrerequisiteError(f"{name}: of a Falcon with ALiBi the library's implementations of attention differ; it is not run here.")
     if not getattr(config, "attn_logit_softcapping", None):
         return {}
     if asked == "sdpa":

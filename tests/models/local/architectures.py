@@ -91,7 +91,6 @@ ARCHITECTURES = (
     *map(_shared, ("glm", "glm4", "ernie4_5", "seed_oss", "apertus", "arcee", "ministral3", "gpt2", "gpt_neox", "falcon", "bloom", "mpt")),
     *map(_shared, ("gpt_bigcode", "bitnet", "nanochat", "persimmon", "diffllama")),
     _shared("cohere", logit_scale=1.0),
-    _shared("falcon", "alibi", alibi=True),
     _shared("opt", word_embed_proj_dim=32, ffn_dim=48),
     _shared("smollm3", no_rope_layers=[1, 0]),
     _shared("helium", head_dim=8),

@@ -270,6 +270,12 @@ def test_positions_that_turn_with_the_length_are_kept_to_the_length_they_were_ma
     assert _open(tmp_path, max_length="9999")._engine.max_length == 256
 
 
+def test_a_model_that_the_library_computes_in_two_ways_is_refused(tmp_path: Path) -> None:
+    write_model(tmp_path, Architecture("falcon", {"alibi": True}))
+    with pytest.raises(PrerequisiteError, match="of a Falcon with ALiBi the library's implementations of attention differ; it is not run here"):
+        _open(tmp_path)
+
+
 def test_a_cap_on_attention_is_kept(tmp_path: Path) -> None:
     write_model(tmp_path, next(one for one in ARCHITECTURES if one.kind == "gemma2"))
     assert _open(tmp_path).precision.attention == "eager"
