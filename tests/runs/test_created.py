@@ -18,6 +18,7 @@ from talm_sim.models.request import ModelRequest
 from talm_sim.runs.api import judge, resume, run
 from talm_sim.runs.load import load_run
 from talm_sim.types import ModelTurn, ToolSpec
+from tests.runs.crafting import unsealed
 
 OPENED: list[ModelRequest] = []
 
@@ -55,6 +56,7 @@ def test_a_run_keeps_its_day_when_it_goes_on_on_another(tmp_path: Path) -> None:
     assert {episode.answer for episode in stored.episodes()} == {f"Today is {begun.date()}."}
     path = stored.path / "run.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "created": "2025-02-03T23:59:59Z"}))
+    unsealed(stored.path)
     again = resume(load_run(stored.path), failed=["answered"])
     assert {episode.answer for episode in again.episodes()} == {"Today is 2025-02-03."}
     judge(load_run(stored.path), judge=("behaviour-llm",), judge_model="calendar/y")
@@ -65,5 +67,6 @@ def test_a_run_whose_day_is_none_is_told_in_one_line(tmp_path: Path) -> None:
     stored = run(RunConfig(task="when2call", model="sim/oracle", run_dir=tmp_path, limit="1"))
     path = stored.path / "run.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "created": "yesterday"}))
+    unsealed(stored.path)
     with pytest.raises(PrerequisiteError, match="yesterday"):
         resume(load_run(stored.path))
