@@ -236,12 +236,11 @@ def test_a_turn_ends_where_the_model_says_and_by_family_only_where_it_names_one_
 
 async def test_what_is_no_number_is_no_result(tmp_path: Path) -> None:
     """Weights that overflow in half precision: the first option used to win, and the stored score could not be read again."""
-    from safetensors.torch import load_file, save_file
-
+    safetensors = pytest.importorskip("safetensors.torch")
     make_tiny(tmp_path)
-    weights = load_file(tmp_path / "model.safetensors")
+    weights = safetensors.load_file(tmp_path / "model.safetensors")
     weights["model.layers.1.mlp.down_proj.weight"] *= 1e6
-    save_file(weights, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    safetensors.save_file(weights, tmp_path / "model.safetensors", metadata={"format": "pt"})
     model = _open(tmp_path, dtype="float16")
     with pytest.raises(ProviderError, match=r"not a finite number; its dtype overflows: use -M dtype=float32\.$"):
         await model.score("x", OPTIONS)
