@@ -216,7 +216,7 @@ class Story:
                     self._fail(f"not done after {_MOST_SESSIONS} sessions: {self.sessions[-1].text[-300:]}")
                     return
             if self.kind.name == "answer":
-                self._last(talm("resume", _RUN, "--display", "json", scratch=self.place))
+                self._last(talm("resume", _RUN, "--display", "json", scratch=self.place, seconds=240))
 
     def metrics(self) -> Any:
         """What `report --json` prints."""
@@ -262,7 +262,7 @@ class Story:
         with _BASES:
             if not base.exists():
                 base.mkdir()
-                self._last(talm("run", *self.kind.begin, scratch=base, env=self.model.environment()), (0, 1))
+                self._last(talm("run", *self.kind.begin, scratch=base, env=self.model.environment(), seconds=240), (0, 1))
         shutil.copytree(base / "runs", self.place / "runs")
 
     def _done(self, kills: int) -> bool:

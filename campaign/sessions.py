@@ -21,7 +21,7 @@ from campaign.base import start
 __all__ = ["Kill", "Session", "broken_off"]
 
 _EVENT: Final = re.compile(r'\{"event".*\}$')
-_LIMIT_S: Final = 120.0
+_LIMIT_S: Final = 240.0
 
 
 @dataclass(frozen=True, slots=True)
