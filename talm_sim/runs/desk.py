@@ -63,10 +63,6 @@ Key = tuple[str, int, str]
 # Values of `questions.current`; 0: no longer asked. The indexes of the table are about those asked, and about those with an answer.
 _ASKED, _TAKEN_UP, _HELD, _ANSWERED = 1, 2, 3, 4
 _THIS = "episode_id = ? AND attempt = ? AND interrupt_id = ?"
-_ASKED_IN = """
-SELECT w.scenario_id FROM questions q JOIN waiting w ON w.episode_id = q.episode_id AND w.attempt = q.attempt
-WHERE q.current = 1 AND q.episode_id = ? AND q.attempt = ? AND q.interrupt_id = ?
-"""
 _NOT_READY = f"""
 SELECT 1 FROM questions o LEFT JOIN answers a USING (episode_id, attempt, interrupt_id)
 WHERE o.episode_id = q.episode_id AND o.attempt = q.attempt
@@ -165,24 +161,13 @@ def _questions(conn: sqlite3.Connection, keys: Iterable[Key]) -> Iterator[Questi
     """Questions by their keys, those that are open; each is read when it is its turn, so the first costs no more in a long queue."""
     blind = records.is_blind(conn)
     for key in keys:
-        for (scenario_id,) in conn.execute(_ASKED_IN, key).fetchall():
-            episode_id, attempt, interrupt_id, ask, text, asked_at = row(conn, "questions", f"WHERE {_THIS}", key)
-            *_, waiting = row(conn, "waiting", "WHERE episode_id = ?", (episode_id,))
-            *_, scenario = row(conn, "scenarios", "WHERE id = ?", (scenario_id,))
-            asked_in = records.scenario(scenario, scenario_id)
-            yield Question(
-                episode_id=episode_id,
-                attempt=attempt,
-                interrupt_id=interrupt_id,
-                ask=ask,
-                question=text,
-                asked_at=asked_at,
-                scenario_id=asked_in.id,
-                group=asked_in.group,
-                query=asked_in.query,
-                progress=records.waiting(waiting, episode_id).progress,
-                knows=None if blind else what_the_user_knows(asked_in),
-            )
+        for *_, ask, text, asked_at in rows(conn, "questions", f"WHERE {_THIS} AND current = {_ASKED}", key):
+            # Its episode may have gone on since.
+            for _, scenario_id, _, _, waiting in rows(conn, "waiting", "WHERE episode_id = ? AND attempt = ?", key[:2]):
+                asked_in = records.scenario(row(conn, "scenarios", "WHERE id = ?", (scenario_id,))[-1], scenario_id)
+                knows = None if blind else what_the_user_knows(asked_in)
+                done = records.waiting(waiting, key[0]).progress
+                yield Question(*key, ask, text, asked_at, asked_in.id, asked_in.group, asked_in.query, done, knows)
 
 
 def put_questions(conn: sqlite3.Connection, waiting: Waiting) -> None:

@@ -223,3 +223,12 @@ def _steps_of_an_answer(desk: Desk, last_first: bool) -> int:
         before = question.key
         assert not desk.is_open(question.key)
     return steps
+
+
+async def test_a_question_whose_episode_went_on_meanwhile_is_passed_over(tmp_path: Path) -> None:
+    run = await waiting_run(tmp_path)
+    first, second = load_run(run).pending()
+    with closing(connect_writer(run)) as conn:
+        # As whoever read the question's key a moment ago finds it.
+        conn.execute("DELETE FROM waiting WHERE episode_id = ?", [first.episode_id])
+        assert next_unanswered(conn) == second
