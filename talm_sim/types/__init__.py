@@ -19,6 +19,7 @@ from talm_sim.types.episodes import (
     PerturbationLog,
     Precision,
     Termination,
+    TokenLogprob,
     ToolEvent,
     Usage,
     episode_id,
@@ -44,6 +45,7 @@ from talm_sim.types.scenarios import (
     Source,
     Target,
     Turn,
+    YesNo,
 )
 from talm_sim.types.tools import (
     GoldCall,
@@ -92,6 +94,7 @@ __all__ = [
     "Summary",
     "Target",
     "Termination",
+    "TokenLogprob",
     "ToolCall",
     "ToolEvent",
     "ToolSpec",
@@ -99,5 +102,6 @@ __all__ = [
     "UnparsableCall",
     "Usage",
     "Verdict",
+    "YesNo",
     "episode_id",
 ]

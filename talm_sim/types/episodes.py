@@ -24,6 +24,7 @@ __all__ = [
     "PerturbationLog",
     "Precision",
     "Termination",
+    "TokenLogprob",
     "ToolEvent",
     "Usage",
     "episode_id",
@@ -43,6 +44,14 @@ class Usage(Record):
         return Usage(**{name: getattr(self, name) + getattr(other, name) for name in Usage.model_fields})
 
 
+class TokenLogprob(Record):
+    """A token a model might write at some place, and how likely it finds it there."""
+
+    token: str
+    logprob: float
+    """Natural logarithm of its probability."""
+
+
 class ModelTurn(Record):
     """One generation."""
 
@@ -57,6 +66,8 @@ class ModelTurn(Record):
     unparsable_calls: tuple[UnparsableCall, ...] = ()
     logprobs: tuple[float, ...] | None = None
     """Natural-log probability of each generated token, where the provider gives them."""
+    first_tokens: tuple[TokenLogprob, ...] = ()
+    """The likeliest first tokens, likeliest first; asked for by `GenerationSettings.alternatives`, and empty where the provider gives none."""
     stop: Literal["stop", "length", "tool_calls", "refusal"] = "stop"
     usage: Usage = Usage()
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, Tag, field_validator, model_validator
+from pydantic import Discriminator, Field, Tag, TypeAdapter, field_validator, model_validator
 
 from talm_sim.types.base import Record
-from talm_sim.types.tools import GoldCall
+from talm_sim.types.tools import GoldCall, ToolCall
 
 __all__ = [
     "Behaviour",
@@ -22,6 +22,7 @@ __all__ = [
     "Source",
     "Target",
     "Turn",
+    "YesNo",
 ]
 
 
@@ -102,15 +103,31 @@ class Choice(Record):
         return next((option.text for option in self.options if option.behaviour is behaviour), None)
 
 
+class YesNo(Record):
+    """Target of task `awareness`: whether the request can be served with the tools shown, and what was done so that it cannot."""
+
+    type: Literal["yes_no"] = "yes_no"
+    gold: Literal["yes", "no"]
+    relevant: tuple[str, ...] = Field(min_length=1)
+    """Names of the tools the request needs, also where they were taken away."""
+    swapped: dict[str, str] = Field(default_factory=dict)
+    """Name of a needed tool to the name of the one shown in its place; empty where none was."""
+    made_by: str = ""
+    """Who took something away: a model's name, or `rules`; empty for an original."""
+
+
 def _target_type(value: Any) -> str | None:
     kind = value.get("type") if isinstance(value, dict) else getattr(value, "type", None)
     if not isinstance(kind, str):
         return None
-    return kind if kind in {"facts", "choice"} else "other"
+    return kind if kind in {"facts", "choice", "yes_no"} else "other"
 
 
 Target = Annotated[
-    Annotated[Facts, Tag("facts")] | Annotated[Choice, Tag("choice")] | Annotated[dict[str, Any], Tag("other")],
+    Annotated[Facts, Tag("facts")]
+    | Annotated[Choice, Tag("choice")]
+    | Annotated[YesNo, Tag("yes_no")]
+    | Annotated[dict[str, Any], Tag("other")],
     Discriminator(_target_type, custom_error_type="target_type", custom_error_message="needs a `type`, a text that says what it is"),
 ]
 """What a correct episode shows, told apart by `type`. One of a type that is not known here is kept as its JSON object: its task reads it."""
@@ -121,6 +138,8 @@ class MissingKind(StrEnum):
 
     ARGUMENT = "argument"
     TOOL = "tool"
+    UTTERANCE = "utterance"
+    """Some of what the user said, whichever arguments it gave."""
 
 
 class Missing(Record):
@@ -138,19 +157,25 @@ class Missing(Record):
 
 
 class Turn(Record):
-    """What the user says at once. A single query is one turn."""
+    """What the user says at once, and what follows it up to the next time. A single query is one turn, a dialogue several."""
 
-    messages: tuple[dict[str, str], ...]
-    """Chat messages, each with `role` and `content`."""
+    messages: tuple[dict[str, Any], ...]
+    """Chat messages, each with `role` and `content`, a text. An assistant's calls stand in `tool_calls`, each `{"id", "name", "arguments"}`;
+    a tool's result names its call in `tool_call_id`."""
     gold_calls: tuple[GoldCall, ...] = ()
 
     @field_validator("messages")
     @classmethod
-    def _of_somebody(cls, value: tuple[dict[str, str], ...]) -> tuple[dict[str, str], ...]:
+    def _of_somebody(cls, value: tuple[dict[str, Any], ...]) -> tuple[dict[str, Any], ...]:
         for number, message in enumerate(value):
             for key in ("role", "content"):
                 if key not in message:
                     raise ValueError(f"message {number} has no `{key}`")
+                if not isinstance(message[key], str):
+                    raise ValueError(f"message {number}: `{key}` is no text")
+            if not isinstance(message.get("tool_call_id", ""), str):
+                raise ValueError(f"message {number}: `tool_call_id` is no text")
+            TypeAdapter(tuple[ToolCall, ...]).validate_python(message.get("tool_calls", ()))
         return value
 
 
@@ -171,7 +196,7 @@ class Scenario(Record):
     task: str = "talm"
     group: str
     """Split, subset or category. For `talm`: perfect, underspecified, replaceable, non-replaceable, no-tools. For `when2call`: the gold
-    behaviour."""
+    behaviour. For `awareness`: complete, replaced, removed."""
     turns: tuple[Turn, ...] = Field(min_length=1)
     tools: tuple[str, ...] = ()
     """Names of the environment's tools offered, before perturbations."""
@@ -194,8 +219,9 @@ class Scenario(Record):
 
     @property
     def query(self) -> str:
-        """Text of the last user message of the first turn."""
-        return next((m["content"] for m in reversed(self.turns[0].messages) if m["role"] == "user"), "")
+        """What the user said last."""
+        said = (message["content"] for turn in reversed(self.turns) for message in reversed(turn.messages) if message["role"] == "user")
+        return next(said, "")
 
     @property
     def gold_calls(self) -> tuple[GoldCall, ...]:
