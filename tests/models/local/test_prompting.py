@@ -33,7 +33,7 @@ WAVERER = THINKER.replace("{% else %}<think>\n", "")
 """As the template of Qwen 3 does: it begins no thought."""
 ALWAYS = TURNS + "{{ tools }}<|im_start|>assistant\n<think>\n"
 DATED = "{{ strftime_now('%d %b %Y') }} {{ messages[0].content }}"
-HELLO = [{"role": "user", "content": "Hello?"}]
+HELLO: list[dict[str, Any]] = [{"role": "user", "content": "Hello?"}]
 
 
 class Bare:
