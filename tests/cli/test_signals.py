@@ -7,7 +7,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +23,15 @@ from tests.models.loopback import Answer, chat_answer, loopback
 
 TALM_SIM = [sys.executable, "-m", "talm_sim"]
 RUN = ["run", "--model", "sim/oracle", "--tools", "replay", "--human", "none", "--split", "all", "--epochs", "200", "--run-id", "first"]
+
+
+@pytest.fixture(autouse=True)
+def _nothing_ignored() -> Iterator[None]:
+    """As in a terminal, also where these tests themselves run under nohup: what is ignored is inherited."""
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in (signal.SIGTERM, signal.SIGHUP)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 def _stop_early(event: RunEvent) -> None:
