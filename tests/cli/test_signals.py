@@ -157,6 +157,21 @@ def test_a_terminal_that_goes_leaves_a_run_that_can_be_resumed(tmp_path: Path) -
         terminal.close()
 
 
+def test_an_interrupt_while_a_module_makes_its_classes_gives_the_exit_code(tmp_path: Path) -> None:
+    # CPython remembers an interrupt inside exec() of a text, as `dataclass` calls it, and `python -m` then ends by SIGINT.
+    code = """
+import signal, sys
+from talm_sim import cli, errors
+def interrupted(*_, **__):
+    exec("signal.raise_signal(signal.SIGTERM)", {"signal": signal})
+cli.root.main = interrupted
+sys.exit(cli.main([]))
+"""
+    (tmp_path / "interrupted.py").write_text(code, encoding="utf-8")
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in (str(tmp_path), os.environ.get("PYTHONPATH")) if path)}
+    assert subprocess.run([sys.executable, "-m", "interrupted"], env=environ, check=False, timeout=60).returncode == 143
+
+
 def test_what_was_installed_goes_with_the_command() -> None:
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
     with as_ctrl_c() as ending, pytest.raises(KeyboardInterrupt):
