@@ -66,6 +66,8 @@ def _ended(err: BaseException) -> int:
     if isinstance(err, click.ClickException):
         code = _complain(err.format_message())
     elif isinstance(err, click.Abort | KeyboardInterrupt):
+        # CPython remembers an interrupt inside exec(), by which dataclasses are made; `python -m talm_sim` would die of it at its end.
+        exec("")
         code = 130
     elif isinstance(err, SystemExit) and err.code != 1:
         code = int(err.code or 0)

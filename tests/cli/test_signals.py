@@ -7,7 +7,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +23,15 @@ from tests.models.loopback import Answer, chat_answer, loopback
 
 TALM_SIM = [sys.executable, "-m", "talm_sim"]
 RUN = ["run", "--model", "sim/oracle", "--tools", "replay", "--human", "none", "--split", "all", "--epochs", "200", "--run-id", "first"]
+
+
+@pytest.fixture(autouse=True)
+def _nothing_ignored() -> Iterator[None]:
+    """As in a terminal, also where these tests themselves run under nohup: what is ignored is inherited."""
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in (signal.SIGTERM, signal.SIGHUP)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 def _stop_early(event: RunEvent) -> None:
@@ -146,6 +155,21 @@ def test_a_terminal_that_goes_leaves_a_run_that_can_be_resumed(tmp_path: Path) -
         assert (len(stored.pending()), stored.owner) == (3, None)
     finally:
         terminal.close()
+
+
+def test_an_interrupt_while_a_module_makes_its_classes_gives_the_exit_code(tmp_path: Path) -> None:
+    # CPython remembers an interrupt inside exec() of a text, as `dataclass` calls it, and `python -m` then ends by SIGINT.
+    code = """
+import signal, sys
+from talm_sim import cli, errors
+def interrupted(*_, **__):
+    exec("signal.raise_signal(signal.SIGTERM)", {"signal": signal})
+cli.root.main = interrupted
+sys.exit(cli.main([]))
+"""
+    (tmp_path / "interrupted.py").write_text(code, encoding="utf-8")
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in (str(tmp_path), os.environ.get("PYTHONPATH")) if path)}
+    assert subprocess.run([sys.executable, "-m", "interrupted"], env=environ, check=False, timeout=60).returncode == 143
 
 
 def test_what_was_installed_goes_with_the_command() -> None:

@@ -6,6 +6,7 @@ import json
 import logging
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time
 from pathlib import Path
@@ -34,6 +35,8 @@ log = logging.getLogger(__name__)
 THINKING = "enable_thinking"
 """The variable by which most chat templates that let a model think first can be told not to."""
 _TEMPLATE, _ARGUMENTS = "chat_template", "chat_template_kwargs"
+_TURN, _FINAL = "<|start|>assistant", "<|channel|>final<|message|>"
+"""How a prompt of gpt-oss ends, whose model writes first on which channel it speaks; and the one that the user reads."""
 _OURS = ("messages", "tools", "add_generation_prompt", "strftime_now")
 
 
@@ -45,15 +48,17 @@ class Rendering:
         template: The Jinja source in place of the tokenizer's own chat template; None for that.
         arguments: Further variables of the template.
         today: The date that templates are told; None for the day on which they ask.
+        answers: Whether the model's turn begins with its answer.
     """
 
     template: str | None = None
     arguments: Mapping[str, Any] = field(default_factory=dict)
     today: date | None = None
+    answers: bool = False
 
     def without_thought(self) -> Rendering:
         """The same, for a turn that begins with its answer: a template that knows thinking is told not to, unless the user says otherwise."""
-        return replace(self, arguments={THINKING: False, **self.arguments})
+        return replace(self, arguments={THINKING: False, **self.arguments}, answers=True)
 
 
 def read_rendering(name: str, options: Mapping[str, str], created: date | None = None) -> tuple[Rendering, dict[str, str]]:
@@ -122,13 +127,29 @@ def render(tokenizer: Any, messages: list[dict[str, Any]], tools: list[dict[str,
     Raises:
         PrerequisiteError: There is no template, it has no such variable, or it cannot take these messages.
     """
+    rendering = rendering or Rendering()
     try:
-        return _rendered(tokenizer, messages, tools, name, rendering or Rendering())
+        return _rendered(tokenizer, messages, tools, name, rendering)
     except PrerequisiteError:
         raise
     except Exception as err:  # a template is a program of the model's author and may fail in any way
+        with suppress(Exception):
+            if any("tool_calls" in message for message in messages):
+                return _rendered(tokenizer, _texts(messages), tools, name, rendering)
         reason = " ".join(str(err).split())[:200]
         raise PrerequisiteError(f"{name}: its chat template cannot take this conversation ({type(err).__name__}: {reason}).") from err
+
+
+def _texts(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The messages with the arguments of calls as JSON texts, which some templates (DeepSeek V3) join to others."""
+    return [
+        {**message, **({"tool_calls": [_text(one) for one in calls]} if (calls := message.get("tool_calls")) else {})} for message in messages
+    ]
+
+
+def _text(call: Mapping[str, Any]) -> dict[str, Any]:
+    function = call["function"]
+    return {**call, "function": {**function, "arguments": json.dumps(function["arguments"], ensure_ascii=False)}}
 
 
 def tell_unread_form(tokenizer: Any, name: str, rendering: Rendering | None = None) -> None:
@@ -181,7 +202,7 @@ def _rendered(
             f"{name}: its tokenizer has no chat template; give one with -M {_TEMPLATE}=FILE, or keep to prompts to the letter."
         )
     text: str = tokenizer.apply_chat_template(messages, tools=tools or None, add_generation_prompt=prompt, tokenize=False, **given)
-    return text
+    return text + _FINAL if rendering.answers and text.endswith(_TURN) else text
 
 
 def _variables(rendering: Rendering, source: str, name: str) -> dict[str, Any]:

@@ -33,7 +33,7 @@ WAVERER = THINKER.replace("{% else %}<think>\n", "")
 """As the template of Qwen 3 does: it begins no thought."""
 ALWAYS = TURNS + "{{ tools }}<|im_start|>assistant\n<think>\n"
 DATED = "{{ strftime_now('%d %b %Y') }} {{ messages[0].content }}"
-HELLO = [{"role": "user", "content": "Hello?"}]
+HELLO: list[dict[str, Any]] = [{"role": "user", "content": "Hello?"}]
 
 
 class Bare:
@@ -184,6 +184,30 @@ def test_only_the_end_of_a_prompt_says_whether_a_thought_is_open(end: str, is_op
         return
     with pytest.raises(PrerequisiteError, match=r'\{"thinking": false\}'):
         check_thought_ended(f"Hello? {end}", model)
+
+
+def test_an_answer_of_gpt_oss_begins_on_the_channel_that_the_user_reads() -> None:
+    source = public("gptoss")
+    answering = asked(source, Rendering().without_thought())
+    assert answering == asked(source, Rendering()) + "<|channel|>final<|message|>"
+    assert answering.endswith("<|start|>assistant<|channel|>final<|message|>")
+    check_thought_ended(answering, Local(source))
+
+
+def test_a_template_that_joins_arguments_to_text_is_given_texts() -> None:
+    each = "{% for m in messages %}{% for call in m.tool_calls or [] %}"
+    joins = each + "{{ call.function.name + ' ' + call.function.arguments }}{% endfor %}{% endfor %}"
+    call = {"id": "1", "type": "function", "function": {"name": "look_up", "arguments": {"word": "mañana"}}}
+    said = [*HELLO, {"role": "assistant", "content": "", "tool_calls": [call]}]
+    assert render(Bare(joins), said, [], "hf/x") == 'look_up {"word": "mañana"}'
+    with pytest.raises(PrerequisiteError, match="cannot take this conversation"):
+        render(Bare("{{ raise_exception('no') }}"), said, [], "hf/x")
+
+
+def test_the_public_template_that_joins_arguments_takes_a_second_turn() -> None:
+    call = {"id": "1", "type": "function", "function": {"name": "look_up", "arguments": {"word": "mango"}}}
+    said = [*HELLO, {"role": "assistant", "content": "", "tool_calls": [call]}, {"role": "tool", "tool_call_id": "1", "content": "a fruit"}]
+    assert '{"word": "mango"}' in render(Bare(public("deepseekv3")), said, [], "hf/x")
 
 
 @pytest.mark.parametrize("source", [THINKER, WAVERER])
