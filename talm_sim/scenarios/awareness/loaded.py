@@ -99,7 +99,19 @@ def fault_in(scenario: Scenario) -> str:
         return "turns: holds nothing a user said; begin the conversation with the user."
     if last and last[0]["role"] == "assistant":
         return "turns: the conversation ends with the assistant; end it with the user, or with a tool's result."
+    target = scenario.target
+    if not isinstance(target, YesNo):
+        return "target: is no yes_no; write the gold answer and the tools the request needs."
     names: list[str] = []
+    fault = _fault_in_tools(scenario, names)
+    lacking = [name for name in target.relevant if name not in names]
+    if not fault and target.gold == "yes" and lacking:
+        return f"target.relevant: '{lacking[0]}' is needed, but not among the tools shown; show it, or take the instance out."
+    return fault
+
+
+def _fault_in_tools(scenario: Scenario, names: list[str]) -> str:
+    """Why the tools shown cannot be read; puts their names into `names`."""
     for number, text in enumerate(scenario.shown_tools):
         try:
             name = spec_of(text).get("name")
@@ -110,12 +122,6 @@ def fault_in(scenario: Scenario) -> str:
         if name in names:
             return f"shown_tools.{number}: '{name}' stands in the list already; show every tool once."
         names.append(name)
-    target = scenario.target
-    if not isinstance(target, YesNo):
-        return "target: is no yes_no; write the gold answer and the tools the request needs."
-    lacking = [name for name in target.relevant if name not in names]
-    if target.gold == "yes" and lacking:
-        return f"target.relevant: '{lacking[0]}' is needed, but not among the tools shown; show it, or take the instance out."
     return ""
 
 

@@ -132,7 +132,7 @@ def _names(keys: list[tuple[str, str]]) -> dict[tuple[str, str], str]:
 def _spec(name: str, api: JsonObject) -> JsonObject:
     required, optional = (_parameters(api.get(f"{kind}_parameters")) for kind in ("required", "optional"))
     schema = {"type": "object", "properties": optional | required, "required": list(required)}
-    spec: JsonObject = {"name": name, "category": str(api.get("category_name") or "")}
+    spec: JsonObject = {"name": name, "category": str(api.get("category_name") or ""), "tool": api["tool_name"], "api": api["api_name"]}
     spec |= {"description": str(api.get("api_description") or "").strip(), "parameters": schema}
     return spec | {"response": api["template_response"]} if api.get("template_response") else spec
 
