@@ -1,7 +1,6 @@
 """Needed tools swapped, and words removed by rules."""
 
 import json
-
 from typing import Any
 
 from talm_sim.retrieval import Embedder
