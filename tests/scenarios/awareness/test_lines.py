@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.awareness.lines import load_lines
@@ -74,3 +76,21 @@ def test_the_packages_own_scenarios_are_complete_ones() -> None:
     assert [problem.fault for problem in from_talm(perfect[:1], {}).problems] == [
         f"tools: there is no specification of '{perfect[0].tools[0]}'; mend the name."
     ]
+
+
+ANY = st.recursive(
+    st.none() | st.integers(0, 3) | st.text("a{", max_size=3),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["type", "name", "messages"]), inner, max_size=2),
+    max_leaves=4,
+)
+
+
+@given(st.dictionaries(st.sampled_from(["id", "task", "turns", "shown_tools", "target", "missing", "source", "else"]), ANY, max_size=3))
+def test_whatever_stands_in_a_line_gives_a_scenario_or_a_named_problem(
+    tmp_path_factory: pytest.TempPathFactory, change: dict[str, object]
+) -> None:
+    file = tmp_path_factory.mktemp("lines") / "mine.jsonl"
+    file.write_text(line(**change), encoding="utf-8")
+    loaded = load_lines(file)
+    assert len(loaded.scenarios) + len(loaded.problems) == 1
+    assert all(str(problem).startswith(f"{file}:1: ") and "\n" not in str(problem) for problem in loaded.problems)

@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.awareness.loaded import tool_names
@@ -96,3 +98,17 @@ def test_what_is_broken_is_named_and_the_rest_goes_on(tmp_path: Path, broken: An
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(PrerequisiteError, match="cannot be read"):
         load_study(tmp_path / "none")
+
+
+ANY = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text("aAPI:[](){}'\"\n,= ", max_size=12),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["name", "api_name", "a"]), inner, max_size=2),
+    max_leaves=4,
+)
+
+
+@given(st.fixed_dictionaries({key: st.just(value) | ANY for key, value in ROW.items()}) | ANY)
+def test_whatever_stands_in_a_line_gives_a_scenario_or_a_named_problem(tmp_path_factory: pytest.TempPathFactory, row: Any) -> None:
+    loaded = load_study(write(tmp_path_factory.mktemp("study"), json.dumps(row)))
+    assert len(loaded.scenarios) + len(loaded.problems) == 1
+    assert all("\n" not in str(problem) for problem in loaded.problems)
