@@ -67,14 +67,15 @@ async def test_they_are_those_of_a_full_pass(most: int, model: HFModel) -> None:
 async def test_no_sampling_option_changes_them(model: HFModel) -> None:
     expected = (await _turn(model)).first_tokens
     assert len(expected) == 20
-    plain = {"temperature": 1.7, "seed": 3}
+    plain: dict[str, Any] = {"temperature": 1.7, "seed": 3}
     for options in ({}, {"top_p": 0.1}, {"top_k": 2}, {"min_p": 0.9}, {"repetition_penalty": 5.0}):
         assert (await _turn(model, options=options, **plain)).first_tokens == expected
     assert (await _turn(model, options={"repetition_penalty": 5.0})).first_tokens == expected
 
 
 async def test_the_rest_of_the_turn_does_not_depend_on_them(model: HFModel) -> None:
-    for settings in ({}, {"temperature": 1.0, "seed": 3}):
+    ways: tuple[dict[str, Any], ...] = ({}, {"temperature": 1.0, "seed": 3})
+    for settings in ways:
         asked, not_asked = await _turn(model, **settings), await _turn(model, alternatives=0, **settings)
         assert asked.model_copy(update={"first_tokens": ()}) == not_asked
     assert not model._engine.model._forward_hooks
