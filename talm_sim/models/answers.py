@@ -109,12 +109,13 @@ def usage_of(input_tokens: Any, output_tokens: Any, cached_tokens: Any = None, *
 
 
 def token_logprobs(logprobs: Any) -> tuple[float, ...] | None:
-    """Log-probabilities of the tokens of an answer in the chat-completions protocol; None unless every one is a number."""
-    tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
-    if not isinstance(tokens, list):
+    """Log-probabilities of the tokens of an answer in the OpenAI protocol, in either form; None unless every one is a number."""
+    if not isinstance(logprobs, dict):
         return None
-    found: list[Any] = [token.get("logprob") if isinstance(token, dict) else None for token in tokens]
-    if not all(type(value) in {int, float} and math.isfinite(value) for value in found):
+    tokens, found = logprobs.get("content"), logprobs.get("token_logprobs")
+    if isinstance(tokens, list):
+        found = [token.get("logprob") if isinstance(token, dict) else None for token in tokens]
+    if not isinstance(found, list) or not all(type(value) in {int, float} and math.isfinite(value) for value in found):
         return None
     return tuple(float(value) for value in found)
 

@@ -27,7 +27,8 @@ class GenerationSettings:
     """Where not empty, a constrained model's text must begin with one of these words; other models ignore it."""
     options: dict[str, Any] = field(default_factory=dict)
     alternatives: int = 0
-    """How many of the likeliest first tokens a turn tells; 0 for none. Models that know none leave `ModelTurn.first_tokens` empty."""
+    """How many of the likeliest first tokens a turn tells; 0 for none. Models that know none, and constrained actions, leave
+    `ModelTurn.first_tokens` empty."""
 
 
 class Model(Protocol):

@@ -106,6 +106,7 @@ REFUSALS = [
     Answer({"error": {"message": "Unsupported parameter: 'logprobs' is not supported with this model.", "code": "unsupported_parameter"}}, 400),
     Answer({"error": {"message": "You are not allowed to request logprobs from this model.", "type": "invalid_request_error"}}, 403),
     Answer({"detail": "top_logprobs: Input should be less than or equal to 5"}, 422),
+    Answer({"detail": [{"loc": ["body", "top_logprobs"], "msg": "Extra inputs are not permitted"}]}, 422),
 ]
 
 
@@ -197,6 +198,7 @@ async def test_a_continued_prompt_has_them_too(monkeypatch: pytest.MonkeyPatch) 
     turn, request = await ask(text_answer("Yes.", top=top), monkeypatch, prompt="Q?\nA:")
     assert request.body["logprobs"] == 20
     assert turn.first_tokens == (FOUND[0], FOUND[1], FOUND[3])
+    assert turn.logprobs == (-0.5,)
 
 
 async def test_constrained_actions_do_not_ask_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
