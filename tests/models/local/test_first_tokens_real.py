@@ -110,8 +110,8 @@ def test_in_process_both_engines_give_the_same(by_hf: list[ModelTurn], vllm: Cal
 def test_sampling_does_not_change_them(by_hf: list[ModelTurn], vllm: Callable[..., list[ModelTurn]]) -> None:
     """Also where what was drawn is none of the likeliest: vLLM puts it before them."""
     settings = [
-        GenerationSettings(temperature=2.0, max_new_tokens=2, seed=seed, alternatives=20, options={"repetition_penalty": 1.5})
-        for seed in range(5)
+        GenerationSettings(temperature=2.0, max_new_tokens=1, seed=seed, alternatives=20, options={"repetition_penalty": 1.5})
+        for seed in range(24)
     ]
 
     async def sample(model: VllmModel) -> list[ModelTurn]:
@@ -119,7 +119,7 @@ def test_sampling_does_not_change_them(by_hf: list[ModelTurn], vllm: Callable[..
 
     expected = {token.token: token.logprob for token in by_hf[len(QUESTIONS)].first_tokens}
     sampled = vllm(sample)
-    assert any(not turn.raw_text.startswith(tuple(expected)) for turn in sampled)
+    assert any(turn.raw_text not in expected for turn in sampled)
     for turn in sampled:
         assert {token.token: token.logprob for token in turn.first_tokens} == pytest.approx(expected, abs=NEAR)
 
