@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 
@@ -11,13 +12,15 @@ from rich.text import Text
 
 from talm_sim.cli.prose import indented, prose
 from talm_sim.cli.text import clean, count, one_line
-from talm_sim.types import Episode, HumanEvent, Line, ModelTurn, Scenario, Section, ToolCall, ToolEvent, Usage, Verdict
+from talm_sim.types import Episode, HumanEvent, Line, ModelTurn, Scenario, Section, TokenLogprob, ToolCall, ToolEvent, Usage, Verdict
 
 __all__ = ["call_text", "human_event_lines", "responder_words", "tool_event_lines", "transcript"]
 
 _RESULT_WIDTH = 600
 _BEGIN, _END = 90, 160
 """Characters of a prompt, and of a line of a task's section, that are shown unless all is asked for: what it asks may stand last."""
+_LIKELIEST = 5
+"""First tokens that are shown unless all is asked for."""
 _RECORDED = re.compile(r"recorded \((.*)\)")
 _RESPONDERS = {
     "": "a person",
@@ -120,8 +123,16 @@ def _turn(episode: Episode, index: int, turn: ModelTurn, full: bool) -> Iterator
     for call in turn.tool_calls:
         if call.id not in done:
             yield Text.assemble("→ ", (call_text(call), "cyan"), ("  not executed: the episode ended here", "yellow"))
+    if turn.first_tokens:
+        yield Text(_first_tokens(turn.first_tokens if full else turn.first_tokens[:_LIKELIEST]), style="dim")
     if turn.stop == "length":
         yield Text("(cut off at the token limit of one turn)", style="yellow")
+
+
+def _first_tokens(tokens: Sequence[TokenLogprob]) -> str:
+    """What the turn might have begun with, and how likely the model found it."""
+    said = (f"{one_line(repr(one.token))} {math.exp(one.logprob):.3f}" for one in tokens)
+    return f"first token: {', '.join(said)}"
 
 
 def call_text(call: ToolCall | ToolEvent) -> str:

@@ -25,9 +25,9 @@ __all__ = [
     "PROVIDERS",
     "Provider",
     "ProviderStatus",
-    "chats_only",
     "in_process",
     "list_providers",
+    "never_scores",
     "open_model",
     "provider",
 ]
@@ -221,8 +221,8 @@ def in_process(model: str) -> bool:
     return found is not None and found.local
 
 
-def chats_only(model: str) -> bool:
-    """Whether a model is known, without being opened, to take messages alone and no prompt to the letter."""
+def never_scores(model: str) -> bool:
+    """Whether a model is known, without being opened, to say nothing of how likely a given text is."""
     return any(one.name == model.partition("/")[0] and not one.local for one in _BUILT_IN)
 
 

@@ -20,6 +20,7 @@ from talm_sim.types import (
     Scenario,
     Section,
     Termination,
+    TokenLogprob,
     ToolEvent,
     Turn,
     UnparsableCall,
@@ -120,6 +121,18 @@ def test_foreign_text_cannot_style_or_steer_the_terminal() -> None:
 
 def test_every_line_fits_the_terminal() -> None:
     assert max(len(line.rstrip()) for line in page().splitlines()) <= 80
+
+
+def test_the_likeliest_first_tokens_are_shown_in_brief_or_whole() -> None:
+    tokens = tuple(TokenLogprob(token=token, logprob=-float(place)) for place, token in enumerate((" Yes", "\x1b[31mNo", "\n", "a", "b", "c")))
+    episode = EPISODE.model_copy(update={"model_turns": (ModelTurn(text="Yes", first_tokens=tokens),), "events": ()})
+    brief = " ".join(page(episode).split())
+    assert r"first token: ' Yes' 1.000, '\x1b[31mNo' 0.368, '\n' 0.135, 'a' 0.050, 'b' 0.018" in brief
+    assert "'c'" not in brief and "\x1b" not in brief
+    console = Console(file=io.StringIO(), width=80)
+    console.print(transcript(episode, SCENARIO, VERDICTS, full=True))
+    assert isinstance(console.file, io.StringIO) and "'c' 0.007" in console.file.getvalue()
+    assert "first token" not in page()
 
 
 def test_an_episode_without_anything() -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from talm_sim.config import GEN, option
 from talm_sim.errors import PrerequisiteError
-from talm_sim.models.registry import chats_only
+from talm_sim.models.registry import never_scores
 from talm_sim.scenarios.load import read_scenario
 from talm_sim.scenarios.when2call import TASK, LineKind, kind_of, rough_length, scenario_of
 from talm_sim.tasks.base import Job, Opened, RunView, Task
@@ -116,7 +116,7 @@ class When2CallTask(Task[When2CallOptions]):
         from talm_sim.agent.single_step import respond_graph, score_graph
 
         scores = job.options.mode == "logprob"
-        if scores and chats_only(job.config.model):
+        if scores and never_scores(job.config.model):
             raise _no_logprobs(job)  # said before the provider asks for a key
         model = await shared.model(job.config, job.created)
         template = _template(job, model)
