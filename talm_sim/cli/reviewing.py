@@ -10,7 +10,7 @@ from rich.panel import Panel
 from rich.text import Text
 
 from talm_sim.cli.text import clean, clip, count, one_line
-from talm_sim.scenarios.generate.review import Entry, Review, Summary
+from talm_sim.scenarios.making.review import Entry, Review, Summary
 
 __all__ = ["review_entries", "summary_lines"]
 

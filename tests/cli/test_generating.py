@@ -11,8 +11,8 @@ import pytest
 from rich.console import Console
 
 from talm_sim.cli.reviewing import review_entries, summary_lines
-from talm_sim.scenarios.generate.options import GenerateOptions
-from talm_sim.scenarios.generate.review import open_review
+from talm_sim.scenarios.making.review import open_review
+from talm_sim.scenarios.multiple_choice.options import GenerateOptions
 from talm_sim.tasks import find_task
 from talm_sim.types import Behaviour, Choice
 from tests.models.loopback import Answer, chat_answer, loopback

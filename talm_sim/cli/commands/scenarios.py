@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from talm_sim.cli.arguments import completed, json_option, plugin_option, print_json, print_list
+from talm_sim.cli.meant import last_of
 from talm_sim.cli.options import OptionsCommand, given_options
 from talm_sim.cli.text import count, one_line
 from talm_sim.config import RunConfig
@@ -18,7 +19,7 @@ from talm_sim.errors import PrerequisiteError, nearest
 from talm_sim.tasks.registry import find_task
 
 if TYPE_CHECKING:
-    from talm_sim.scenarios.generate.options import GenerateOptions
+    from talm_sim.tasks.makers import Maker
 
 __all__ = ["command"]
 
@@ -26,6 +27,7 @@ file_option = click.option(
     "--scenarios", "file", type=click.Path(path_type=Path), metavar="FILE", help="JSONL file of scenarios in place of the packaged ones."
 )
 DEFAULT_TASK = str(RunConfig.model_fields["task"].default)
+MADE_BY_DEFAULT = "when2call"
 task_option = click.option(
     "--task", metavar="NAME", shell_complete=completed("task"), default=DEFAULT_TASK, show_default=True, help="Task whose scenarios are meant."
 )
@@ -110,29 +112,43 @@ def check(file: Path | None, as_json: bool) -> int:
     return 1 if problems else 0
 
 
-def _generate_options() -> type[GenerateOptions]:
-    from talm_sim.scenarios.generate.options import GenerateOptions
+def _maker(args: list[str]) -> type[Maker[Any, Any, Any]]:
+    from talm_sim.tasks.makers import MAKERS
 
-    return GenerateOptions
+    task = last_of("--task", args, MADE_BY_DEFAULT)
+    return MAKERS.get(task)
 
 
-@command.command("generate", cls=OptionsCommand, fields=_generate_options)
+def _of_another_maker(args: list[str], err: click.NoSuchOption) -> click.UsageError:
+    from talm_sim.tasks.makers import MAKERS
+
+    name = err.option_name.lstrip("-").replace("-", "_")
+    owner = next((task for task in MAKERS.names() if name in MAKERS.get(task).options_model.model_fields), "")
+    return click.UsageError(f"{err.option_name} is an option of --task {owner}.") if owner else err
+
+
+@command.command("generate", cls=OptionsCommand, fields=lambda args: _maker(args).options_model, foreign=_of_another_maker)
+@click.option(
+    "--task", metavar="NAME", shell_complete=completed("maker"), default=MADE_BY_DEFAULT, show_default=True, help="Task they are made for."
+)
 @json_option
-def generate_(as_json: bool, **given: Any) -> int:
-    """Make multiple-choice items (task when2call) from scenarios; a second call goes on where the first one ended.
+def generate_(task: str, as_json: bool, **given: Any) -> int:
+    """Make scenarios from others, by rules or by a model; a second call goes on where the first one ended.
 
-    Each request becomes up to three items: as it is, with one required value left out, and a related one out of the tool's reach; each with
-    an answer of every kind, and shown with no, one and many tools. Every text passes checks; what fails them is kept with the reason. A request
-    that the model's provider failed on is tried again by the next call; exit code 1 while there is one.
+    Task when2call: each request becomes up to three multiple-choice items: as it is, with one required value left out, and a related one out of
+    the tool's reach. Task awareness: the tools a request needs are replaced, or part of what the user said is removed. What fails the checks is
+    kept with the reason. What the model's provider failed on is tried again by the next call; exit code 1 while there is any.
     """
-    from talm_sim.cli.generating import generate_session, print_report
+    from talm_sim.cli.making import making_session, print_report
+    from talm_sim.tasks.makers import MAKERS
 
-    options = given_options(_generate_options(), given)
-    report = generate_session(options)
+    kind = MAKERS.get(task)
+    maker = kind(given_options(kind.options_model, given))
+    report = making_session(task, maker)
     if as_json:
         print_json(report)
     else:
-        print_report(report, options.out)
+        print_report(report, maker)
     return 1 if report["sources"]["failed"] else 0
 
 
@@ -149,7 +165,7 @@ def review(place: Path, rejected: bool, as_json: bool) -> None:
 
     from talm_sim.cli.console import stderr
     from talm_sim.cli.reviewing import review_entries, summary_lines
-    from talm_sim.scenarios.generate.review import open_review
+    from talm_sim.scenarios.making.review import open_review
 
     if not place.exists():
         raise PrerequisiteError(f"{place}: there is no such folder or file; give what `scenarios generate --out` wrote, or a JSONL file.")

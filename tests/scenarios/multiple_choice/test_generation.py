@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +13,18 @@ import pytest
 from talm_sim import scenarios
 from talm_sim.digests import digest
 from talm_sim.errors import PrerequisiteError, ProviderError
-from talm_sim.scenarios.generate import GenerateOptions, Settings, SourceQuestion, Written, generate, state
-from talm_sim.scenarios.generate.checks import RULES_VERSION
-from talm_sim.scenarios.generate.items import Item
-from talm_sim.scenarios.generate.pipeline import Outcome
-from talm_sim.scenarios.generate.sources import Dropped
-from talm_sim.scenarios.generate.state import STATE
+from talm_sim.runs.making import make_scenarios
+from talm_sim.scenarios.making.options import RULES
+from talm_sim.scenarios.making.outcome import Dropped, Outcome
+from talm_sim.scenarios.making.state import STATE
+from talm_sim.scenarios.multiple_choice import GenerateOptions, SourceQuestion, Written
+from talm_sim.scenarios.multiple_choice.checks import RULES_VERSION
+from talm_sim.scenarios.multiple_choice.items import Item
+from talm_sim.tasks.bounds import Bound
+from talm_sim.tasks.makers import OpenModel
+from talm_sim.tasks.when2call.maker import ItemMaker
 from talm_sim.types import Behaviour
-from tests.scenarios.generate.toys import Teller, source
+from tests.scenarios.multiple_choice.toys import Teller, source
 
 SOURCES = [source(number) for number in range(1, 9)]
 
@@ -44,11 +49,33 @@ class Fragile(Teller):
         return await super().tool_use(source)
 
 
+class ToyMaker(ItemMaker):
+    """Makes items of what it is given, with the writer it is given."""
+
+    def __init__(self, options: GenerateOptions, writer: Teller, sources: list[SourceQuestion], wording: str) -> None:
+        super().__init__(options.model_copy(update={"model": RULES}))
+        self.options = options
+        self.wording = wording
+        self.sources = sources
+        self._writer = writer
+
+    def load(self) -> list[SourceQuestion]:
+        self.dropped = [Dropped("x", "why")]
+        return self.sources
+
+    def open(self, sources: Sequence[SourceQuestion], open_model: OpenModel) -> None:
+        pass
+
+    def bound(self, source: SourceQuestion) -> Bound:
+        return Bound(1, 2)
+
+
 def run(folder: Path, writer: Teller | None = None, sources: list[SourceQuestion] | None = None, **more: Any) -> dict[str, Any]:
-    options = {"max_connections": 3, "model": "toy/model", **more.pop("options", {})}
-    settings = Settings(GenerateOptions(out=folder, **options), more.pop("wording", "p"))
-    taken = SOURCES if sources is None else sources
-    return asyncio.run(generate(taken, [Dropped("x", "why")], writer or Teller(), settings, command="it", **more))
+    options = GenerateOptions(
+        out=folder, **{"max_connections": 3, "model": "openai-api/toy/model", "traffic": "live", **more.pop("options", {})}
+    )
+    maker = ToyMaker(options, writer or Teller(), SOURCES if sources is None else sources, more.pop("wording", "p"))
+    return asyncio.run(make_scenarios("when2call", maker, command="it", **more))
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -203,7 +230,7 @@ def test_a_folder_of_other_rules_is_not_gone_on_with(tmp_path: Path, monkeypatch
     older = {name: value for name, value in json.loads(first).items() if name != "rules"}
     state_file.write_text("\n".join([json.dumps(older), *rest, ""]))
     run(tmp_path / "a", sources=SOURCES[:3])  # from before versions were kept, which was the first one
-    monkeypatch.setattr(state, "RULES_VERSION", RULES_VERSION + 1)
+    monkeypatch.setattr(ToyMaker, "rules", RULES_VERSION + 1)
     before = files(tmp_path / "a")
     with pytest.raises(PrerequisiteError, match=r"version 1 of the rules .* version 2; finish it with .* or choose another --out"):
         run(tmp_path / "a")
@@ -214,8 +241,14 @@ def test_rules_that_change_get_another_version() -> None:
     """Where this fails, add one to `RULES_VERSION` if a text may now be judged or made otherwise, and write the new digest here."""
     room = Path(scenarios.__file__).parent
     own = ("checks", "items", "pipeline", "question_checks", "rules", "splitting", "wording", "writers")
-    files = [*(f"generate/{name}.py" for name in own), "generate/unanswerable.toml", "leaks.py", "missing.py", "question_words.py"]
-    assert (RULES_VERSION, digest([(room / file).read_text(encoding="utf-8") for file in files])) == (1, "9db137c628a3")
+    files = [
+        *(f"multiple_choice/{name}.py" for name in own),
+        "multiple_choice/unanswerable.toml",
+        "leaks.py",
+        "missing.py",
+        "question_words.py",
+    ]
+    assert (RULES_VERSION, digest([(room / file).read_text(encoding="utf-8") for file in files])) == (1, "cf64a1f374ef")
 
 
 def test_the_report_counts_what_was_made_and_why_the_rest_was_not(tmp_path: Path) -> None:

@@ -6,8 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from talm_sim.scenarios.generate.pipeline import Outcome
-from talm_sim.scenarios.generate.sources import Dropped, SourceQuestion
+from talm_sim.scenarios.making.outcome import Dropped
+from talm_sim.scenarios.making.state import Begun
+from talm_sim.scenarios.multiple_choice.pipeline import ItemOutcome
+from talm_sim.scenarios.multiple_choice.sources import SourceQuestion
 from talm_sim.types import Behaviour
 
 __all__ = ["make_report"]
@@ -16,7 +18,7 @@ _GOLDS = (Behaviour.TOOL_CALL, Behaviour.REQUEST_FOR_INFO, Behaviour.CANNOT_ANSW
 
 
 def make_report(
-    sources: Sequence[SourceQuestion], dropped: Sequence[Dropped], outcomes: Mapping[str, Outcome], header: Mapping[str, Any], writer: str
+    sources: Sequence[SourceQuestion], dropped: Sequence[Dropped], outcomes: Mapping[str, ItemOutcome], begun: Begun, writer: str
 ) -> dict[str, Any]:
     """Count what became of `sources`.
 
@@ -24,7 +26,7 @@ def make_report(
         sources: The source questions asked for.
         dropped: What gave no source question.
         outcomes: What was finished, by source id, or failed.
-        header: Settings, command and version of the rules.
+        begun: Settings, command and version of the rules.
         writer: Name of the writer, as in the rows.
     """
     known = [outcomes[source.id] for source in sources if source.id in outcomes]
@@ -63,7 +65,7 @@ def make_report(
             ],
         },
         "licence": _licence(sources),
-        "provenance": {"writer": writer, "command": header["command"], "rules": header["rules"], **header["settings"]},
+        "provenance": {"writer": writer, "command": begun.command, "rules": begun.rules, **begun.settings},
     }
 
 

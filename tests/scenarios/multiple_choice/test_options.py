@@ -11,7 +11,10 @@ from talm_sim.config import Scope, scope_of
 from talm_sim.errors import OptionError
 from talm_sim.recordings import shipped_cassettes
 from talm_sim.recordings.archive import open_archive
-from talm_sim.scenarios.generate import RULES, GenerateOptions, Settings, load_writer_prompts
+from talm_sim.scenarios.making.options import RULES
+from talm_sim.scenarios.making.prompts import load_writer_prompts
+from talm_sim.scenarios.multiple_choice import GenerateOptions
+from talm_sim.tasks.when2call.maker import PROMPTS
 
 RECORDED: dict[str, Any] = {
     "model": "openai-api/vllm/smollm2-135m",
@@ -27,8 +30,8 @@ def options(**given: Any) -> GenerateOptions:
 
 
 def test_the_settings_of_the_shipped_recording_are_what_they_were() -> None:
-    settings = Settings(options(**RECORDED), load_writer_prompts().digest)
-    assert list(settings.as_json().items()) == [
+    wording = load_writer_prompts(PROMPTS).digest
+    assert list(options(**RECORDED).settings(wording).items()) == [
         ("model", "openai-api/vllm/smollm2-135m"),
         ("model_options", {}),
         ("tool_use", "call"),
@@ -41,39 +44,39 @@ def test_the_settings_of_the_shipped_recording_are_what_they_were() -> None:
         ("attempts", 1),
         ("variants", "one"),
     ]
-    assert settings.digest == RECORDED_DIGEST
+    assert options(**RECORDED).conversations(wording) == RECORDED_DIGEST
     archive = open_archive(shipped_cassettes() / "openai-api--vllm--smollm2-135m" / "generate.zip")
     assert all(name.endswith(f"1-0-{RECORDED_DIGEST}.json") for name in archive.names() if name.endswith(".json") and "/" in name)
 
 
 def test_the_digest_of_other_settings_is_what_it_was() -> None:
     given: dict[str, Any] = {"model": "openai-api/a/b", "model_options": {"base_url": "x"}, "seed": 3, "temperature": 0.5, "top_p": 0.9}
-    assert Settings(options(**given, max_new_tokens=128, attempts=2), "p").digest == "0f1f6634d15d"
+    assert options(**given, max_new_tokens=128, attempts=2).conversations("p") == "0f1f6634d15d"
 
 
 def test_where_it_goes_and_how_it_is_run_decides_no_text() -> None:
     other = options(**RECORDED, file=Path("x"), limit="3", max_connections=2, traffic="live", cassettes=Path("y"))
-    assert Settings(other, "p").as_json() == Settings(options(**RECORDED), "p").as_json()
+    assert other.settings("p") == options(**RECORDED).settings("p")
     free = {name for name in GenerateOptions.model_fields if scope_of(GenerateOptions, name) is not Scope.GENERATION}
     assert free == {"out", "file", "limit", "max_connections", "traffic", "cassettes"}
 
 
 def test_the_rows_an_item_gets_are_a_setting_but_nothing_a_model_is_asked() -> None:
-    both = [Settings(options(**{**RECORDED, "variants": variants}), "p") for variants in ("one", "all")]
-    assert both[0].as_json() != both[1].as_json()
-    assert both[0].digest == both[1].digest
+    both = [options(**{**RECORDED, "variants": variants}) for variants in ("one", "all")]
+    assert both[0].settings("p") != both[1].settings("p")
+    assert both[0].conversations("p") == both[1].conversations("p")
 
 
 @pytest.mark.parametrize("model", ["hf/smollm2-135m", "vllm/smollm2-135m"])
 @pytest.mark.parametrize("tool_format", ["auto", "constrained"])
 def test_a_model_in_this_process_labels_by_itself_and_is_said_to(model: str, tool_format: str) -> None:
-    settings = Settings(options(model=model, tool_format=tool_format))
-    assert (settings.options.constrained, settings.as_json()["labels"]) == (False, "plain")
+    given = options(model=model, tool_format=tool_format)
+    assert (given.constrained, given.settings()["labels"]) == (False, "plain")
 
 
 def test_without_a_model_the_gold_call_says_why_a_tool_is_needed() -> None:
     assert options().model == RULES and options().by_rules
-    settings = Settings(options()).as_json()
+    settings = options().settings()
     assert (settings["tool_use"], settings["labels"], settings["prompts"]) == ("call", "plain", "")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID, uuid5
 
 from talm_sim.digests import derived_seed
-from talm_sim.scenarios.generate.sources import SourceQuestion, tool_text
+from talm_sim.scenarios.multiple_choice.sources import SourceQuestion, tool_text
 from talm_sim.scenarios.when2call import row_of, scenario_of
 from talm_sim.types import Behaviour, Missing, ToolSpec
 

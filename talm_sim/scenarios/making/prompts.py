@@ -36,13 +36,13 @@ class WriterPrompts:
         return [SystemMessage(_filled(system, values)), HumanMessage(_filled(user, values))]
 
 
-def load_writer_prompts(file: Path | None = None) -> WriterPrompts:
-    """Return the built-in texts, with those of the user's `file` in their place.
+def load_writer_prompts(package: str, file: Path | None = None) -> WriterPrompts:
+    """Return the texts of a package's `prompts.toml`, with those of the user's `file` in their place.
 
     Raises:
         PrerequisiteError: The file is missing, is not TOML, or has an unknown key.
     """
-    built_in = packaged_toml("talm_sim.scenarios.generate")
+    built_in = packaged_toml(package)
     texts = {step: texts_of(built_in, step, _PARTS, "prompts.toml") for step in built_in}
     if file is None:
         return WriterPrompts(texts)

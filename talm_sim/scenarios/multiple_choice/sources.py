@@ -8,11 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from talm_sim.digests import digest
-from talm_sim.scenarios.generate.splitting import Split, split_query, tidy
+from talm_sim.scenarios.making.outcome import Dropped
+from talm_sim.scenarios.multiple_choice.splitting import Split, split_query, tidy
 from talm_sim.scenarios.tool_texts import required_of, spec_of
 from talm_sim.types import Behaviour, Choice, Fact, Facts, GoldCall, JsonObject, Missing, Scenario, ToolSpec
 
-__all__ = ["Dropped", "Removal", "SourceQuestion", "source_questions", "tool_text"]
+__all__ = ["Removal", "SourceQuestion", "source_questions", "tool_text"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +62,6 @@ class SourceQuestion:
         return digest(
             [self.id, self.question, self.call.model_dump(mode="json"), tools, facts, removed, missing, self.licence, self.origin, self.turn]
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Dropped:
-    """A scenario or call that gave no source question, and why."""
-
-    id: str
-    reason: str
 
 
 def tool_text(spec: ToolSpec) -> str:

@@ -16,9 +16,9 @@ from typing import Any
 
 from talm_sim.digests import derived_seed
 from talm_sim.models.invention import invent
-from talm_sim.scenarios.generate.items import Item
-from talm_sim.scenarios.generate.sources import SourceQuestion
-from talm_sim.scenarios.generate.writers import Written, tool_use_of_call
+from talm_sim.scenarios.multiple_choice.items import Item
+from talm_sim.scenarios.multiple_choice.sources import SourceQuestion
+from talm_sim.scenarios.multiple_choice.writers import Written, tool_use_of_call
 from talm_sim.toml_files import packaged_toml
 from talm_sim.types import Behaviour, Fact, Missing
 
@@ -122,4 +122,4 @@ class RuleWriter:
 
 @lru_cache(maxsize=1)
 def _by_hand() -> dict[str, dict[str, str]]:
-    return packaged_toml("talm_sim.scenarios.generate", "unanswerable.toml")
+    return packaged_toml("talm_sim.scenarios.multiple_choice", "unanswerable.toml")

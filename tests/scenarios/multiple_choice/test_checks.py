@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from talm_sim.scenarios.generate import checks, question_checks
-from talm_sim.scenarios.generate.checks import OPTION_CHECKS, Check, differs, failures
-from talm_sim.scenarios.generate.items import Item, tool_call_text
-from talm_sim.scenarios.generate.question_checks import QUESTION_CHECKS
+from talm_sim.scenarios.multiple_choice import checks, question_checks
+from talm_sim.scenarios.multiple_choice.checks import OPTION_CHECKS, Check, differs, failures
+from talm_sim.scenarios.multiple_choice.items import Item, tool_call_text
+from talm_sim.scenarios.multiple_choice.question_checks import QUESTION_CHECKS
 from talm_sim.types import Behaviour, GoldCall
-from tests.scenarios.generate.toys import GOOD, MISSING, QUESTION, REWRITTEN, item, lacking, source, spec
+from tests.scenarios.multiple_choice.toys import GOOD, MISSING, QUESTION, REWRITTEN, item, lacking, source, spec
 
 PLAIN, LACKING = item(), lacking()
 BEYOND = item(Behaviour.CANNOT_ANSWER, GOOD["unanswerable"])

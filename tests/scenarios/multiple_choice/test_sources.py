@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from talm_sim.recordings import CassetteLibrary
-from talm_sim.scenarios.generate import SourceQuestion, source_questions
-from talm_sim.scenarios.generate.splitting import Split, split_query, tidy
 from talm_sim.scenarios.load import load_scenarios
+from talm_sim.scenarios.multiple_choice import SourceQuestion, source_questions
+from talm_sim.scenarios.multiple_choice.splitting import Split, split_query, tidy
 from talm_sim.types import Behaviour, Choice, GoldCall, Missing, MissingKind, Option, Scenario, Source, ToolSpec, Turn
-from tests.scenarios.generate.toys import spec
+from tests.scenarios.multiple_choice.toys import spec
 
 WEATHER = ToolSpec(
     name="get_sunrise",

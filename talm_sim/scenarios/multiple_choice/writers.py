@@ -11,10 +11,10 @@ from talm_sim.digests import derived_seed
 from talm_sim.errors import ContextOverflowError
 from talm_sim.models.base import GenerationSettings, Model
 from talm_sim.models.parsing import clean
-from talm_sim.scenarios.generate.items import Item
-from talm_sim.scenarios.generate.options import GenerateOptions
-from talm_sim.scenarios.generate.prompts import WriterPrompts
-from talm_sim.scenarios.generate.sources import SourceQuestion, tool_text
+from talm_sim.scenarios.making.prompts import WriterPrompts
+from talm_sim.scenarios.multiple_choice.items import Item
+from talm_sim.scenarios.multiple_choice.options import GenerateOptions
+from talm_sim.scenarios.multiple_choice.sources import SourceQuestion, tool_text
 from talm_sim.types import Behaviour, Missing
 
 __all__ = ["TOOL_USES", "ModelWriter", "Writer", "Written", "tool_use_of_call"]

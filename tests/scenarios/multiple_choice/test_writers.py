@@ -13,15 +13,17 @@ from langchain_core.messages import BaseMessage
 from talm_sim.errors import ContextOverflowError, PrerequisiteError
 from talm_sim.models.base import GenerationSettings
 from talm_sim.recordings import CassetteLibrary
-from talm_sim.scenarios.generate import GenerateOptions, ModelWriter, RuleWriter, load_writer_prompts, source_questions
-from talm_sim.scenarios.generate.checks import OPTION_CHECKS, failures
-from talm_sim.scenarios.generate.items import Item
-from talm_sim.scenarios.generate.pipeline import make_items
-from talm_sim.scenarios.generate.question_checks import QUESTION_CHECKS
 from talm_sim.scenarios.load import load_scenarios, packaged_data
+from talm_sim.scenarios.making.prompts import load_writer_prompts
+from talm_sim.scenarios.multiple_choice import GenerateOptions, ModelWriter, RuleWriter, source_questions
+from talm_sim.scenarios.multiple_choice.checks import OPTION_CHECKS, failures
+from talm_sim.scenarios.multiple_choice.items import Item
+from talm_sim.scenarios.multiple_choice.pipeline import make_items
+from talm_sim.scenarios.multiple_choice.question_checks import QUESTION_CHECKS
 from talm_sim.tasks import find_task
+from talm_sim.tasks.when2call.maker import PROMPTS
 from talm_sim.types import Behaviour, Choice, Fact, ModelTurn, ToolSpec
-from tests.scenarios.generate.toys import item, lacking, source
+from tests.scenarios.multiple_choice.toys import item, lacking, source
 
 
 class Model:
@@ -46,7 +48,7 @@ class Model:
 
 
 def writer(model: Model, labeller: Model | None = None, **more: Any) -> ModelWriter:
-    return ModelWriter(model, labeller or model, load_writer_prompts(), GenerateOptions(out=Path("made"), seed=3, **more))
+    return ModelWriter(model, labeller or model, load_writer_prompts(PROMPTS), GenerateOptions(out=Path("made"), seed=3, **more))
 
 
 async def test_settings_are_those_of_the_paper() -> None:
@@ -132,14 +134,14 @@ async def test_both_models_are_closed_once() -> None:
 
 
 def test_braces_in_a_question_are_no_places_to_fill() -> None:
-    said = load_writer_prompts().messages("direct", question="What is {tool} in {question}?")
+    said = load_writer_prompts(PROMPTS).messages("direct", question="What is {tool} in {question}?")
     assert "What is {tool} in {question}?" in str(said[1].content)
 
 
 def test_a_file_of_prompts_replaces_single_texts(tmp_path: Path) -> None:
     file = tmp_path / "p.toml"
     file.write_text('[direct]\nsystem = "Be brief."\n', encoding="utf-8")
-    own, built_in = load_writer_prompts(file), load_writer_prompts()
+    own, built_in = load_writer_prompts(PROMPTS, file), load_writer_prompts(PROMPTS)
     assert own.texts["direct"] == {"system": "Be brief.", "user": built_in.texts["direct"]["user"]}
     assert own.digest != built_in.digest
 
@@ -158,10 +160,10 @@ def test_a_broken_file_of_prompts_is_one_line(tmp_path: Path, text: str, named: 
     file = tmp_path / "p.toml"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(PrerequisiteError, match=named) as caught:
-        load_writer_prompts(file)
+        load_writer_prompts(PROMPTS, file)
     assert "\n" not in str(caught.value)
     with pytest.raises(PrerequisiteError, match="cannot be read"):
-        load_writer_prompts(tmp_path / "none.toml")
+        load_writer_prompts(PROMPTS, tmp_path / "none.toml")
 
 
 async def test_rules_never_give_the_true_answer() -> None:

@@ -5,18 +5,18 @@ from __future__ import annotations
 import random
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from talm_sim.digests import derived_seed
-from talm_sim.scenarios.generate.checks import OPTION_CHECKS, Check, differs, failures
-from talm_sim.scenarios.generate.items import Item, rows_of, tool_call_text
-from talm_sim.scenarios.generate.question_checks import QUESTION_CHECKS
-from talm_sim.scenarios.generate.sources import SourceQuestion
-from talm_sim.scenarios.generate.splitting import holds
-from talm_sim.scenarios.generate.writers import TOOL_USES, Writer, Written
+from talm_sim.scenarios.making.outcome import Outcome
+from talm_sim.scenarios.multiple_choice.checks import OPTION_CHECKS, Check, differs, failures
+from talm_sim.scenarios.multiple_choice.items import Item, rows_of, tool_call_text
+from talm_sim.scenarios.multiple_choice.question_checks import QUESTION_CHECKS
+from talm_sim.scenarios.multiple_choice.sources import SourceQuestion
+from talm_sim.scenarios.multiple_choice.splitting import holds
+from talm_sim.scenarios.multiple_choice.writers import TOOL_USES, Writer, Written
 from talm_sim.types import Behaviour, Missing, MissingKind
 
-__all__ = ["Outcome", "Rejection", "make_items"]
+__all__ = ["ItemOutcome", "Rejection", "make_items"]
 
 _WRITTEN = (Behaviour.DIRECT, Behaviour.REQUEST_FOR_INFO, Behaviour.CANNOT_ANSWER)
 """Behaviours whose option is written; the tool call is the gold call."""
@@ -48,34 +48,28 @@ class Rejection:
     attempt: int = 1
 
 
-@dataclass(slots=True)
-class Outcome:
+@dataclass(slots=True, kw_only=True)
+class ItemOutcome(Outcome):
     """What became of one source question.
 
     Attributes:
-        source: Its id.
-        digest: Digest of the source question.
         tool_use: Why it needs a tool.
-        dropped: Why nothing was made of it; empty where something was tried.
-        failed: What the model's provider failed with; empty where it answered. Such a source question is tried again by the next call.
         not_tried: Gold behaviour to the reason why no item of it was tried.
-        rows: The rows made.
-        rejected: The texts rejected.
         given_up: Gold behaviours whose item was given up.
     """
 
-    source: str
-    digest: str
     tool_use: str = ""
-    dropped: str = ""
-    failed: str = ""
     not_tried: dict[str, str] = field(default_factory=dict)
-    rows: list[dict[str, Any]] = field(default_factory=list)
-    rejected: list[dict[str, Any]] = field(default_factory=list)
     given_up: list[str] = field(default_factory=list)
 
+    @property
+    def told(self) -> str:
+        """How many items were made."""
+        made = len({row["correct_answer"] for row in self.rows})
+        return self.dropped or f"{made} item{'' if made == 1 else 's'}, {len(self.given_up)} given up"
 
-async def make_items(source: SourceQuestion, writer: Writer, *, seed: int, attempts: int = 1, every: bool = True) -> Outcome:
+
+async def make_items(source: SourceQuestion, writer: Writer, *, seed: int, attempts: int = 1, every: bool = True) -> ItemOutcome:
     """Make the items of one source question (When2Call, section 2.2).
 
     Args:
@@ -85,7 +79,7 @@ async def make_items(source: SourceQuestion, writer: Writer, *, seed: int, attem
         attempts: How often a text is written before its item is given up.
         every: Whether an item becomes a row for each set of tools, or one row.
     """
-    outcome = Outcome(source.id, source.digest)
+    outcome = ItemOutcome(source=source.id, digest=source.digest)
     label = await writer.tool_use(source)
     if label.problem:
         outcome.dropped = f"why it needs a tool is not clear: {label.problem}"
@@ -110,7 +104,7 @@ async def make_items(source: SourceQuestion, writer: Writer, *, seed: int, attem
 class _Maker:
     """Writes and checks the texts of one source question."""
 
-    def __init__(self, source: SourceQuestion, writer: Writer, outcome: Outcome, attempts: int, seed: int) -> None:
+    def __init__(self, source: SourceQuestion, writer: Writer, outcome: ItemOutcome, attempts: int, seed: int) -> None:
         self._source = source
         self._writer = writer
         self._outcome = outcome

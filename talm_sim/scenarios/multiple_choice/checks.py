@@ -11,10 +11,10 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from talm_sim.scenarios.generate.items import Item
-from talm_sim.scenarios.generate.wording import asks, confirms, declines, disclaims, is_english, names_new_things, speaks_of_tools, words
 from talm_sim.scenarios.leaks import mentions, tokens
 from talm_sim.scenarios.missing import question_is_about
+from talm_sim.scenarios.multiple_choice.items import Item
+from talm_sim.scenarios.multiple_choice.wording import asks, confirms, declines, disclaims, is_english, names_new_things, speaks_of_tools, words
 from talm_sim.scenarios.tool_texts import required_of
 from talm_sim.schemas import validator_of
 from talm_sim.types import Behaviour, Missing, MissingKind

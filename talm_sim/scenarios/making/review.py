@@ -11,9 +11,9 @@ from typing import Any, Literal
 
 from talm_sim.digests import digest
 from talm_sim.errors import PrerequisiteError
-from talm_sim.scenarios.generate.generation import ITEMS, REJECTED
-from talm_sim.scenarios.generate.state import write_lines
 from talm_sim.scenarios.jsonl import json_lines
+from talm_sim.scenarios.making.runner import ITEMS, REJECTED
+from talm_sim.scenarios.making.state import write_lines
 from talm_sim.scenarios.when2call import read_rows, row_of
 
 __all__ = ["Decision", "Entry", "Review", "Summary", "open_review"]

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.scenarios.generate.review import open_review
-from tests.scenarios.generate.test_generation import run
-from tests.scenarios.generate.toys import Teller, source
+from talm_sim.scenarios.making.review import open_review
+from tests.scenarios.multiple_choice.test_generation import run
+from tests.scenarios.multiple_choice.toys import Teller, source
 
 
 @pytest.fixture

@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from talm_sim.scenarios.generate.pipeline import Outcome, make_items
+from talm_sim.scenarios.multiple_choice.pipeline import ItemOutcome, make_items
 from talm_sim.scenarios.when2call import row_of, scenario_of
 from talm_sim.types import Behaviour, GoldCall
-from tests.scenarios.generate.toys import GOOD, QUESTION, REWRITTEN, Teller, source, spec
+from tests.scenarios.multiple_choice.toys import GOOD, QUESTION, REWRITTEN, Teller, source, spec
 
 
-async def made(says: dict[str, Any] | None = None, *, attempts: int = 1, every: bool = True, **changes: Any) -> Outcome:
+async def made(says: dict[str, Any] | None = None, *, attempts: int = 1, every: bool = True, **changes: Any) -> ItemOutcome:
     return await make_items(source(**changes), Teller(says), seed=0, attempts=attempts, every=every)
 
 
-def rejected(outcome: Outcome) -> set[tuple[str, str, str]]:
+def rejected(outcome: ItemOutcome) -> set[tuple[str, str, str]]:
     return {(one["item"], one["text_of"], one["check"]) for one in outcome.rejected}
 
 
