@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
+from talm_sim.errors import PrerequisiteError
 from talm_sim.plugins import Registry
 from talm_sim.tasks.bounds import Bound
 
@@ -13,9 +15,10 @@ if TYPE_CHECKING:
     from talm_sim.models.base import Model
     from talm_sim.scenarios.making.options import MakingOptions
     from talm_sim.scenarios.making.outcome import Dropped, Outcome
+    from talm_sim.scenarios.making.review import Reviewer
     from talm_sim.scenarios.making.state import Begun
 
-__all__ = ["MAKERS", "Listing", "Maker", "OpenModel"]
+__all__ = ["MAKERS", "Listing", "Maker", "OpenModel", "reviewer_of"]
 
 MAKERS: Registry[type[Maker[Any, Any, Any]]] = Registry(
     "maker of scenarios of task",
@@ -59,6 +62,8 @@ class Maker(ABC, Generic[OptionsT, SourceT, OutcomeT]):
     """Version of the rules by which scenarios are made and judged: a folder that was begun keeps to one."""
     noun: ClassVar[str] = "scenario"
     """What messages call a source."""
+    reviewer: ClassVar[Reviewer]
+    """What a person decides on when what was made is read through."""
     wording: str = ""
     """Digest of the texts a model is given; empty where none writes."""
 
@@ -106,3 +111,24 @@ class Maker(ABC, Generic[OptionsT, SourceT, OutcomeT]):
     async def aclose(self) -> None:
         """Close what `open` opened."""
         return
+
+
+def reviewer_of(place: Path) -> Reviewer:
+    """The reviewer of what a folder or file holds, told by its first line.
+
+    Raises:
+        PrerequisiteError: It cannot be read, or holds what no maker makes.
+    """
+    from talm_sim.scenarios.jsonl import json_lines
+    from talm_sim.scenarios.making.review import items_file
+    from talm_sim.scenarios.when2call import TASK, LineKind, kind_of
+
+    file = items_file(place)
+    first = next(json_lines(file), None)
+    if first is None:
+        raise PrerequisiteError(f"{file}: holds no items to review.")
+    where, line = first
+    task = str(line.get("task", "talm")) if kind_of(line) is LineKind.SCENARIO else TASK
+    if task not in MAKERS:
+        raise PrerequisiteError(f"{where}: is a scenario of task {task}; reviewed are those of task {' and '.join(MAKERS.names())}.")
+    return MAKERS.get(task).reviewer

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from importlib.resources import files
 from pathlib import Path
@@ -154,30 +153,22 @@ def generate_(task: str, as_json: bool, **given: Any) -> int:
 
 @command.command("review")
 @click.argument("place", metavar="FOLDER|FILE", type=click.Path(path_type=Path))
-@click.option("--rejected", is_flag=True, help="Decide on the texts that the checks rejected, too: do you agree with them?")
+@click.option("--annotator", metavar="NAME", default="", help="Who decides: several people may review one place, each under a name.")
+@click.option("--merge", is_flag=True, help="Compare what they decided, settle where they differ, and write what was kept.")
+@click.option("--rejected", is_flag=True, help="Decide on what the checks rejected, too: do you agree with them?")
 @json_option
-def review(place: Path, rejected: bool, as_json: bool) -> None:
-    """Read through generated items at the terminal and keep or drop each; the decisions are kept at once.
+def review(place: Path, annotator: str, merge: bool, rejected: bool, as_json: bool) -> None:
+    """Read through what was made at the terminal and keep, drop or edit it; every decision is kept at once.
 
-    With --json nothing is asked: the summary of the decisions so far is printed.
+    With --json nothing is asked: the decisions so far are counted. --merge prints agreement and Cohen's kappa of each two people.
     """
-    from dataclasses import asdict
+    from talm_sim.cli.review_session import merge_session, review_session
+    from talm_sim.tasks.makers import reviewer_of
 
-    from talm_sim.cli.console import stderr
-    from talm_sim.cli.reviewing import review_entries, summary_lines
-    from talm_sim.scenarios.making.review import open_review
-
-    if not place.exists():
-        raise PrerequisiteError(f"{place}: there is no such folder or file; give what `scenarios generate --out` wrote, or a JSONL file.")
-    opened = open_review(place, rejected=rejected)
-    if as_json:
-        print_json(asdict(opened.summary()))
-        return
-    if not sys.stdin.isatty():
-        raise PrerequisiteError("review asks a person at a terminal, and standard input is none; --json prints the summary so far.")
-    review_entries(opened, stderr(), lambda: sys.stdin.readline() or None)
-    summary = opened.summary()
-    for line in summary_lines(summary):
-        click.echo(line)
-    if summary.kept:
-        click.echo(f"kept rows: {opened.write_kept()}", err=True)
+    if merge and annotator:
+        raise click.UsageError("--merge is about all who reviewed; leave --annotator out.")
+    reviewer = reviewer_of(place)
+    if merge:
+        merge_session(place, reviewer, rejected=rejected, as_json=as_json)
+    else:
+        review_session(place, reviewer, rejected=rejected, annotator=annotator, as_json=as_json)

@@ -13,7 +13,7 @@ from talm_sim.scenarios.multiple_choice.splitting import Split, split_query, tid
 from talm_sim.scenarios.tool_texts import required_of, spec_of
 from talm_sim.types import Behaviour, Choice, Fact, Facts, GoldCall, JsonObject, Missing, Scenario, ToolSpec
 
-__all__ = ["Removal", "SourceQuestion", "source_questions", "tool_text"]
+__all__ = ["Removal", "SourceQuestion", "source_questions", "tool_spec", "tool_text"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ def _from_choice(scenario: Scenario) -> SourceQuestion | Dropped:
     try:
         written = json.loads(scenario.target.text_of(Behaviour.TOOL_CALL) or "")
         call = GoldCall(tool=written["name"], arguments=written["arguments"])
-        shown = [_spec(spec_of(text)) for text in scenario.shown_tools]
+        shown = [tool_spec(spec_of(text)) for text in scenario.shown_tools]
     except (ValueError, LookupError, TypeError, AttributeError):
         return Dropped(scenario.id, "its tool call or a tool it shows cannot be read")
     spec = next((one for one in shown if one.name == call.tool), None)
@@ -170,7 +170,8 @@ def _from_choice(scenario: Scenario) -> SourceQuestion | Dropped:
     return SourceQuestion(scenario.id, scenario.query, call, spec, others, licence=scenario.source.licence, origin=scenario.source.name)
 
 
-def _spec(document: JsonObject) -> ToolSpec:
+def tool_spec(document: JsonObject) -> ToolSpec:
+    """A tool's specification, with what is required in its schema wherever the data says it."""
     spec = ToolSpec.model_validate({key: document[key] for key in ("name", "description", "parameters") if key in document})
     required = list(required_of(document))
     if spec.parameters.get("required", []) == required:

@@ -24,6 +24,7 @@ from talm_sim.scenarios.multiple_choice import (
 )
 from talm_sim.scenarios.multiple_choice.checks import RULES_VERSION
 from talm_sim.scenarios.multiple_choice.report import make_report
+from talm_sim.scenarios.multiple_choice.review import ItemReviewer
 from talm_sim.scenarios.when2call import TASK, LineKind, kind_of
 from talm_sim.tasks.bounds import Bound, most_tokens
 from talm_sim.tasks.makers import Listing, Maker, OpenModel
@@ -44,6 +45,7 @@ class ItemMaker(Maker[GenerateOptions, SourceQuestion, ItemOutcome]):
     outcome = ItemOutcome
     rules = RULES_VERSION
     noun: ClassVar = "source question"
+    reviewer: ClassVar = ItemReviewer()
 
     def __init__(self, options: GenerateOptions) -> None:
         super().__init__(options)

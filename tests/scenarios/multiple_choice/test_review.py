@@ -8,9 +8,18 @@ from pathlib import Path
 import pytest
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.scenarios.making.review import open_review
+from talm_sim.scenarios.making.review import Entry, Part, Review, open_review
+from talm_sim.scenarios.multiple_choice.review import ItemReviewer
 from tests.scenarios.multiple_choice.test_generation import run
 from tests.scenarios.multiple_choice.toys import Teller, source
+
+
+def opened(place: Path, *, rejected: bool = False) -> Review:
+    return open_review(place, ItemReviewer(), rejected=rejected)
+
+
+def part(entry: Entry, label: str) -> Part:
+    return next(one for one in entry.parts if one.label == label)
 
 
 @pytest.fixture
@@ -20,44 +29,45 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_rows_that_differ_in_their_tools_alone_are_one_decision(folder: Path) -> None:
-    review = open_review(folder)
+    review = opened(folder)
     assert [entry.title for entry in review.entries] == [
         f"money-0{number}, right answer: {gold}" for number in (1, 2) for gold in ("tool_call", "cannot_answer")
     ]
-    assert [len(entry.uuids) for entry in review.entries] == [2, 3, 2, 3]
+    assert [len(entry.rows) for entry in review.entries] == [2, 3, 2, 3]
     assert all(entry.passed for entry in review.entries)
-    assert ("right: tool_call" in dict(review.entries[0].parts)) and ("Made from" in dict(review.entries[1].parts))
+    assert part(review.entries[0], "tool_call").right
+    assert part(review.entries[1], "Question").changed and not part(review.entries[0], "Question").changed
 
 
 def test_decisions_are_kept_at_once_and_the_last_one_counts(folder: Path) -> None:
-    review = open_review(folder)
+    review = opened(folder)
     review.decide(review.entries[0], "drop", "odd")
     review.decide(review.entries[1], "keep")
     review.decide(review.entries[0], "keep")
-    again = open_review(folder)
-    assert again.waiting() == [2, 3]
+    again = opened(folder)
+    assert again.waiting() == list(again.entries[2:])
     summary = again.summary()
-    assert (summary.entries, summary.kept, summary.dropped, summary.agreed, summary.reasons) == (4, 2, 0, 2, ())
+    assert (summary.entries, summary.kept, summary.dropped, summary.agreed, summary.reasons) == (4, 2, 0, 2, {})
     kept = [json.loads(line) for line in again.write_kept().read_text().splitlines()]
     assert len(kept) == 5 and {row["source_id"] for row in kept} == {"money-01"}
 
 
 def test_a_line_that_a_kill_cut_short_costs_that_decision_alone(folder: Path) -> None:
-    review = open_review(folder)
+    review = opened(folder)
     for entry in review.entries[:2]:
         review.decide(entry, "keep")
     review.path.write_bytes(review.path.read_bytes()[:-20])
-    again = open_review(folder)
-    assert again.waiting() == [1, 2, 3]
+    again = opened(folder)
+    assert again.waiting() == list(again.entries[1:])
     again.decide(again.entries[1], "drop", "no")
-    assert open_review(folder).summary().dropped == 1
+    assert opened(folder).summary().dropped == 1
 
 
 def test_rejected_texts_tell_how_far_person_and_checks_agree(folder: Path) -> None:
-    review = open_review(folder, rejected=True)
+    review = opened(folder, rejected=True)
     bad = [entry for entry in review.entries if not entry.passed]
     assert len(bad) == 2 and "missing 'to_currency'" in bad[0].why
-    assert dict(bad[0].parts)["Text (request_for_info)"] == "How old are you?"
+    assert part(bad[0], "Text (request_for_info)").text == "How old are you?"
     review.decide(review.entries[0], "keep")
     review.decide(bad[0], "drop", "rude")
     review.decide(bad[1], "keep")
@@ -67,20 +77,20 @@ def test_rejected_texts_tell_how_far_person_and_checks_agree(folder: Path) -> No
 
 
 def test_a_file_of_rows_is_reviewed_beside_itself(folder: Path) -> None:
-    review = open_review(folder / "items.jsonl")
+    review = opened(folder / "items.jsonl")
     review.decide(review.entries[0], "keep")
     assert review.path == folder / "items.review.jsonl"
-    assert open_review(folder / "items.jsonl").summary().kept == 1
+    assert opened(folder / "items.jsonl").summary().kept == 1
     with pytest.raises(PrerequisiteError, match="--rejected"):
-        open_review(folder / "items.jsonl", rejected=True)
+        opened(folder / "items.jsonl", rejected=True)
 
 
 def test_nothing_to_review_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(PrerequisiteError, match=r"items\.jsonl"):
-        open_review(tmp_path)
+        opened(tmp_path)
     (tmp_path / "items.jsonl").write_text("")
     with pytest.raises(PrerequisiteError, match="no items"):
-        open_review(tmp_path)
+        opened(tmp_path)
 
 
 def test_rows_made_by_others_are_reviewed_too(folder: Path, tmp_path: Path) -> None:
@@ -89,11 +99,11 @@ def test_rows_made_by_others_are_reviewed_too(folder: Path, tmp_path: Path) -> N
     row["answers"]["tool_call"] = json.loads(row["answers"]["tool_call"])
     own = tmp_path / "own.jsonl"
     own.write_text(json.dumps(row) + "\n")
-    (entry,) = open_review(own).entries
-    assert dict(entry.parts)["right: tool_call"].startswith('{"name": "convert_money"')
+    (entry,) = opened(own).entries
+    assert part(entry, "tool_call").text.startswith('{"name": "convert_money"')
     own.write_text(2 * (json.dumps(row) + "\n"))
     with pytest.raises(PrerequisiteError, match=r"own\.jsonl:2: uuid"):
-        open_review(own)
+        opened(own)
 
 
 @pytest.mark.parametrize("line", ["[]", "{}", '{"text": 3}'])
@@ -101,11 +111,11 @@ def test_a_broken_file_of_rejected_texts_is_named_with_its_line(folder: Path, li
     with open(folder / "rejected.jsonl", "a") as file:
         file.write(f"{line}\n")
     with pytest.raises(PrerequisiteError, match=r"rejected\.jsonl:\d+: is no rejected text"):
-        open_review(folder, rejected=True)
+        opened(folder, rejected=True)
 
 
 def test_a_broken_decision_is_passed_over(folder: Path) -> None:
     (folder / "review.jsonl").write_text(
         '{"key": "a", "decision": ["keep"], "passed": true}\n{"key": [], "decision": "keep", "passed": true}\n'
     )
-    assert open_review(folder).summary().decided == 0
+    assert opened(folder).summary().decided == 0
