@@ -10,7 +10,7 @@ from talm_sim.scenarios.multiple_choice.options import GenerateOptions
 from talm_sim.scenarios.multiple_choice.pipeline import ItemOutcome, make_items
 from talm_sim.scenarios.multiple_choice.rules import RuleWriter
 from talm_sim.scenarios.multiple_choice.sources import SourceQuestion, source_questions
-from talm_sim.scenarios.multiple_choice.writers import ModelWriter, Writer, Written
+from talm_sim.scenarios.multiple_choice.writers import ModelWriter, Writer
 
 __all__ = [
     "GenerateOptions",
@@ -19,7 +19,6 @@ __all__ = [
     "RuleWriter",
     "SourceQuestion",
     "Writer",
-    "Written",
     "make_items",
     "source_questions",
 ]

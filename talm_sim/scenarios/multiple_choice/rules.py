@@ -16,9 +16,10 @@ from typing import Any
 
 from talm_sim.digests import derived_seed
 from talm_sim.models.invention import invent
+from talm_sim.scenarios.making.asking import Written
 from talm_sim.scenarios.multiple_choice.items import Item
 from talm_sim.scenarios.multiple_choice.sources import SourceQuestion
-from talm_sim.scenarios.multiple_choice.writers import Written, tool_use_of_call
+from talm_sim.scenarios.multiple_choice.writers import tool_use_of_call
 from talm_sim.toml_files import packaged_toml
 from talm_sim.types import Behaviour, Fact, Missing
 

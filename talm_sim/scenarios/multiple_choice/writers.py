@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from typing import Protocol
 
 from talm_sim.digests import derived_seed
-from talm_sim.errors import ContextOverflowError
-from talm_sim.models.base import GenerationSettings, Model
+from talm_sim.models.base import Model
 from talm_sim.models.parsing import clean
+from talm_sim.scenarios.making.asking import Written, ask
 from talm_sim.scenarios.making.prompts import WriterPrompts
 from talm_sim.scenarios.multiple_choice.items import Item
 from talm_sim.scenarios.multiple_choice.options import GenerateOptions
 from talm_sim.scenarios.multiple_choice.sources import SourceQuestion, tool_text
 from talm_sim.types import Behaviour, Missing
 
-__all__ = ["TOOL_USES", "ModelWriter", "Writer", "Written", "tool_use_of_call"]
+__all__ = ["TOOL_USES", "ModelWriter", "Writer", "tool_use_of_call"]
 
 TOOL_USES = ("real_time", "database", "other")
 """Why a request needs a tool; `none` is a fourth label, with which it is dropped."""
@@ -29,19 +28,6 @@ _LEAD = re.compile(
     r"(?: it cannot serve| to the person)?\s*:\s*",
     re.IGNORECASE,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """A text, or why there is none.
-
-    Attributes:
-        text: What was written, without quotation marks around it.
-        problem: Why it cannot be used, whatever the checks say: it was cut off, the rules know nothing.
-    """
-
-    text: str
-    problem: str = ""
 
 
 def tool_use_of_call(source: SourceQuestion) -> Written:
@@ -141,20 +127,10 @@ class ModelWriter:
             await self._labeller.aclose()
 
     async def _ask(self, step: str, where: str, attempt: int, values: dict[str, str], choices: tuple[str, ...] = ()) -> Written:
-        messages = self._prompts.messages(step, **values)
+        seed = derived_seed(self._options.seed, step, where, attempt)
         model = self._labeller if choices else self._model
-        turn, most = None, self._options.max_new_tokens
-        for tokens in (most, 2 * most):
-            seed = derived_seed(self._options.seed, step, where, attempt)
-            settings = GenerationSettings(self._options.temperature, tokens, seed, choices, {"top_p": self._options.top_p})
-            try:
-                turn = await model.generate(messages, (), settings)
-            except ContextOverflowError:
-                return Written("", "the prompt does not fit the model's context")
-            if turn.stop != "length":
-                return Written(_plain(turn.text))
-        assert turn is not None
-        return Written(_plain(turn.text), f"it was cut off after {2 * most} tokens")
+        written = await ask(model, self._prompts.messages(step, **values), self._options, seed, choices)
+        return Written(_plain(written.text), written.problem)
 
 
 def _named(missing: Missing) -> str:

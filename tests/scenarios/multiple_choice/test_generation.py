@@ -14,10 +14,11 @@ from talm_sim import scenarios
 from talm_sim.digests import digest
 from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.runs.making import make_scenarios
+from talm_sim.scenarios.making.asking import Written
 from talm_sim.scenarios.making.options import RULES
 from talm_sim.scenarios.making.outcome import Dropped, Outcome
 from talm_sim.scenarios.making.state import STATE
-from talm_sim.scenarios.multiple_choice import GenerateOptions, SourceQuestion, Written
+from talm_sim.scenarios.multiple_choice import GenerateOptions, SourceQuestion
 from talm_sim.scenarios.multiple_choice.checks import RULES_VERSION
 from talm_sim.scenarios.multiple_choice.items import Item
 from talm_sim.tasks.bounds import Bound
