@@ -24,6 +24,7 @@ MAKERS: Registry[type[Maker[Any, Any, Any]]] = Registry(
     "maker of scenarios of task",
     {
         "when2call": "talm_sim.tasks.when2call.maker:ItemMaker",
+        "awareness": "talm_sim.tasks.awareness.maker:ManipulationMaker",
     },
     group="talm_sim.makers",
 )
