@@ -72,14 +72,14 @@ class _Sitting:
         keys = _KEYS.format(edit="e edit; " if names else "", why="" if entry.passed else "w why rejected; ")
         letters = ["k", "d", *(["e"] if names else []), "s", "u", *([] if entry.passed else ["w"]), "q"]
         self._show(entry, texts)
-        self._console.print(keys, style="dim")
+        self._console.print(f"{self._review.reviewer.question}\n{keys}", style="dim")
         while True:
             letter = self._ask(f"keep? [{'/'.join(letters)}] ")
             if letter == "k":
                 self._review.decide(entry, "keep", texts=texts)
                 return "k"
             if letter == "d":
-                reason = self._reason()
+                reason = self._reason(entry)
                 if reason is not None:
                     self._review.decide(entry, "drop", reason)
                     return "d"
@@ -98,9 +98,9 @@ class _Sitting:
         self._console.print()
         self._console.print(page_of(entry, texts, progress(self._review.summary()) + said, self._console.width))
 
-    def _reason(self) -> str | None:
+    def _reason(self, entry: Entry) -> str | None:
         """Why an entry is dropped, one of the task's reasons or the person's own; None where it is not to be dropped after all."""
-        reasons = dict(zip(ascii_lowercase, self._review.reviewer.reasons, strict=False))
+        reasons = dict(zip(ascii_lowercase, entry.reasons, strict=False))
         for letter, reason in reasons.items():
             self._console.print(f"  {letter}  {reason}")
         self._console.print(f"why? a letter or your own words; Enter: no reason; {_BACK}: do not drop ", end="")

@@ -38,8 +38,13 @@ def count_manipulated(
             "not_usable": [{"where": one.id, "reason": one.reason} for one in dropped],
         },
         "manipulations": {group: _of_group(group, done, rows) for group in str(begun.settings["manipulation"]).split(",") if group in GROUPS},
-        "rejected": _by_check((one["group"], one["check"]) for one in rejected),
+        "rejected": _by_check((group, check) for _, group, check in {(one["source"], one["group"], one["check"]) for one in rejected}),
         "to_read": _by_check((group, check) for outcome in done for group, checks in outcome.to_read.items() for check in checks),
+        "for_a_person": [
+            {"id": f"{outcome.source}.{group}", "words": "; ".join(f"{check}: {words}" for check, words in checks.items())}
+            for outcome in done
+            for group, checks in outcome.to_read.items()
+        ],
         "rows": {"total": len(rows), **_counted(row["group"] for row in rows)},
         "licence": ", ".join(sorted({row.get("source", {}).get("licence") or "none stated" for row in rows})),
         "provenance": {"writer": writer, "command": begun.command, "rules": begun.rules, **begun.settings},

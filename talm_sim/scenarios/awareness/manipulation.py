@@ -53,12 +53,12 @@ class Manipulated(Outcome):
     Attributes:
         skipped: Manipulation to the reason why it was not tried.
         given_up: Manipulations of which nothing passed.
-        to_read: Manipulation that was kept to the checks that leave it to a person.
+        to_read: Manipulation that was kept to what its checks leave to a person, by check.
     """
 
     skipped: dict[str, str] = field(default_factory=dict)
     given_up: list[str] = field(default_factory=list)
-    to_read: dict[str, list[str]] = field(default_factory=dict)
+    to_read: dict[str, dict[str, str]] = field(default_factory=dict)
 
     @property
     def told(self) -> str:
@@ -154,7 +154,7 @@ class Manipulator:
             rejected = _rejected(original, changed.group, one.check, one.words, attempt, text)
             outcome.rejected.append(rejected | {"scenario": line_of(changed)})
         if not wrong and found:
-            outcome.to_read[changed.group] = sorted({one.check for one in found})
+            outcome.to_read[changed.group] = {one.check: one.words for one in found}
         return not wrong
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from talm_sim.scenarios.awareness.written import with_words
 from talm_sim.scenarios.jsonl import json_lines, parse
 from talm_sim.scenarios.load import read_scenario
 from talm_sim.scenarios.making.review import Entry, Part
+from talm_sim.scenarios.making.runner import REPORT
 from talm_sim.types import Missing, MissingKind, Scenario, YesNo
 
 __all__ = ["ManipulationReviewer"]
@@ -24,26 +26,33 @@ __all__ = ["ManipulationReviewer"]
 _SPEAKERS = {"user": "User", "assistant": "AI", "tool": "Result"}
 
 
-class ManipulationReviewer:
-    """Each manipulated scenario is an entry, beside the original it was made from."""
-
-    reasons: Sequence[str] = (
-        "another tool of the list can do it",
-        "a tool that was not replaced can do it",
+_REASONS = {
+    "replaced": ("a tool put in its place can do it", "a tool that was not replaced can do it"),
+    "removed": (
         "what was removed is not needed",
         "what was removed can still be read",
-        "one request went, another one can still be served",
+        "one request is gone, another one can still be served",
         "it is unnatural or ungrammatical",
         "it is the same as the original",
         "the user no longer has the last word",
-    )
-    """Appendix A.2's two and five criteria, and that the removed words are gone."""
+    ),
+}
+"""Appendix A.2's two and five criteria, and that what was removed is gone."""
+
+
+class ManipulationReviewer:
+    """Each manipulated scenario is an entry, beside the original it was made from."""
+
+    question = "Keep it if the tools listed cannot serve what the user now says."
 
     def entries(self, rows: Path, rejected: Path | None) -> list[Entry]:
         """See `Reviewer.entries`."""
         scenarios = {one.id: (one, line) for one, line in _scenarios(rows)}
         originals = {name: one for name, (one, _) in scenarios.items() if one.group == "complete"}
-        found = [self._entry(one, originals.get(one.source.base), line) for one, line in scenarios.values() if one.group != "complete"]
+        doubts = _doubts(rows.with_name(REPORT))
+        made = [(one, line) for one, line in scenarios.values() if one.group != "complete"]
+        made.sort(key=lambda pair: pair[0].id not in doubts)  # what the checks left to a person comes first
+        found = [self._entry(one, originals.get(one.source.base), line, doubts.get(one.id, "")) for one, line in made]
         return [*found, *(self._rejected(rejected, originals) if rejected else ())]
 
     def faults(self, entry: Entry, texts: Mapping[str, str]) -> list[str]:
@@ -58,15 +67,16 @@ class ManipulationReviewer:
         original, changed = _pair_of(entry)
         return [*_lines_before(entry), line_of(_with(original or changed, changed, texts, by))]
 
-    def _entry(self, changed: Scenario, original: Scenario | None, line: Mapping[str, Any], why: str = "") -> Entry:
+    def _entry(self, changed: Scenario, original: Scenario | None, line: Mapping[str, Any], doubt: str = "", why: str = "") -> Entry:
         target = changed.target
-        made_by = target.made_by if isinstance(target, YesNo) else ""
         facts = [Part("Needed", ", ".join(target.relevant))] if isinstance(target, YesNo) else []
         facts += [Part("Gone", _gone(changed.missing))] if changed.missing else []
+        facts += [Part("Made by", target.made_by)] if isinstance(target, YesNo) and target.made_by else []
+        facts += [Part("Look at", doubt)] if doubt else []
         parts = (*_said(changed, original), *_tools(changed, original), *facts)
         lines = () if why else ((line_of(original), line) if original else (line,))
         key = digest([changed.id, [turn.model_dump(mode="json") for turn in changed.turns], changed.shown_tools])
-        return Entry(key, f"{changed.id}, made by {made_by or 'nobody named'}", parts, not why, why, lines)
+        return Entry(key, changed.id, parts, not why, why, lines, _REASONS.get(changed.group, ()))
 
     def _rejected(self, file: Path, originals: Mapping[str, Scenario]) -> list[Entry]:
         entries: dict[str, Entry] = {}
@@ -76,11 +86,20 @@ class ManipulationReviewer:
             if one.get("scenario") is None:
                 continue  # an answer that could not be read is nobody's to judge
             changed = read_scenario(one["scenario"], where, TASK)
-            made = self._entry(changed, originals.get(changed.source.base), one["scenario"], one["reason"])
+            made = self._entry(changed, originals.get(changed.source.base), one["scenario"], why=one["reason"])
             before = entries.get(made.key)
             why = f"{before.why}; {one['reason']}" if before else one["reason"]
-            entries[made.key] = Entry(made.key, made.title, made.parts, False, why)
+            entries[made.key] = replace(made, why=why)
         return list(entries.values())
+
+
+def _doubts(report: Path) -> dict[str, str]:
+    """Id of each scenario to what the checks left to a person; empty where there is no report."""
+    try:
+        found = json.loads(report.read_text(encoding="utf-8"))["for_a_person"]
+        return {str(one["id"]): str(one["words"]) for one in found}
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return {}
 
 
 def _scenarios(file: Path) -> Iterator[tuple[Scenario, Mapping[str, Any]]]:

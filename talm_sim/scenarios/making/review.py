@@ -56,6 +56,7 @@ class Entry:
         passed: Whether the automatic checks let it pass.
         why: Why they did not.
         rows: The lines it stands for; none for one that was rejected.
+        reasons: What it may be dropped for.
         texts: Texts it has in place of its own, by name of the part.
     """
 
@@ -65,6 +66,7 @@ class Entry:
     passed: bool = True
     why: str = ""
     rows: tuple[Mapping[str, Any], ...] = ()
+    reasons: tuple[str, ...] = ()
     texts: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -72,8 +74,8 @@ class Reviewer(Protocol):
     """What a task says of the scenarios made for it."""
 
     @property
-    def reasons(self) -> Sequence[str]:
-        """What a scenario is dropped for."""
+    def question(self) -> str:
+        """What is decided of every entry."""
 
     def entries(self, rows: Path, rejected: Path | None) -> list[Entry]:
         """What there is to decide on, in a file of what was made and, where it is given, one of what the checks rejected.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,21 +27,24 @@ _TEXTS = ("source", "item", "text_of", "check", "reason", "text", "question")
 _QUESTION = "question"
 
 
+_REASONS = (
+    "another answer is right, too",
+    "the right answer is wrong",
+    "the question does not need a tool",
+    "the question is unclear or unnatural",
+    "the follow-up asks for what is given",
+    "the follow-up asks for something else than what is missing",
+    "what was left out can still be read",
+    "the wrong answers give themselves away",
+    "it is not good English",
+)
+"""The faults of the paper's appendix A, and two of whole items."""
+
+
 class ItemReviewer:
     """Rows that differ in the tools they show, and in nothing a person decides on, are one entry."""
 
-    reasons: Sequence[str] = (
-        "another answer is right, too",
-        "the right answer is wrong",
-        "the question does not need a tool",
-        "the question is unclear or unnatural",
-        "the follow-up asks for what is given",
-        "the follow-up asks for something else than what is missing",
-        "what was left out can still be read",
-        "the wrong answers give themselves away",
-        "it is not good English",
-    )
-    """The faults of the paper's appendix A, and two of whole items."""
+    question = "Keep it if the right answer is right, and no other one is."
 
     def entries(self, rows: Path, rejected: Path | None) -> list[Entry]:
         """See `Reviewer.entries`."""
@@ -51,7 +54,9 @@ class ItemReviewer:
             if key in entries:
                 entries[key] = replace(entries[key], rows=(*entries[key].rows, row))
             else:
-                entries[key] = Entry(key, f"{row['source_id']}, right answer: {row['correct_answer']}", tuple(_parts(row)), rows=(row,))
+                entries[key] = Entry(
+                    key, f"{row['source_id']}, right answer: {row['correct_answer']}", tuple(_parts(row)), rows=(row,), reasons=_REASONS
+                )
         return [*entries.values(), *(_rejected(rejected) if rejected else ())]
 
     def faults(self, entry: Entry, texts: Mapping[str, str]) -> list[str]:
@@ -125,5 +130,5 @@ def _rejected(file: Path) -> list[Entry]:
         key = digest([one["source"], one["item"], one["text_of"], one["text"]])
         why = f"{entries[key].why}; {one['reason']}" if key in entries else one["reason"]
         parts = (*((Part("Question", one["question"]),) if one["question"] else ()), Part(f"Text ({one['text_of']})", one["text"]))
-        entries[key] = Entry(key, f"{one['source']}, {one['text_of']} of the item {one['item']}", parts, False, why)
+        entries[key] = Entry(key, f"{one['source']}, {one['text_of']} of the item {one['item']}", parts, False, why, reasons=_REASONS)
     return list(entries.values())
