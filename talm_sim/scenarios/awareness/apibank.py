@@ -6,6 +6,8 @@
 - The API list holds all APIs that the dialogue calls, as API-Bank's evaluation shows them (2.10 an instance; Table 1 has 2.13), in the
   catalogue's order, so that their place says nothing.
 - The gold API is the one called, its arguments the call's.
+- A call with a name, password, token or number of somebody that nothing before it says is left out: no model could make it, so it is no
+  complete instance (10 of 463; the study kept 450, and does not say which).
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from typing import Any
 from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.awareness.apibank_apis import TOOL_SEARCH, read_apis
 from talm_sim.scenarios.awareness.loaded import Loaded, Problem, complete_scenario
+from talm_sim.scenarios.awareness.spellings import says
 from talm_sim.scenarios.jsonl import parse
 from talm_sim.types import GoldCall, JsonObject, Scenario, Source
 
@@ -27,6 +30,8 @@ _DIALOGUES = Path("lv1-lv2-samples")
 _SPEAKERS = {"User": "user", "AI": "assistant"}
 _NAME = "apibank"
 _SOURCE = Source(name=_NAME, licence="Apache-2.0", url="https://github.com/AlibabaResearch/DAMO-ConvAI/tree/main/api-bank")
+_PERSONAL = frozenset({"username", "password", "token", "email", "user_id", "account", "appointment_id", "device_id", "patient_name"})
+"""Parameters whose values nobody could guess or work out."""
 _Rows = list[tuple[int, JsonObject]]
 """Lines of a dialogue, each with its number."""
 
@@ -107,10 +112,19 @@ def _instances(path: Path, rows: _Rows, specs: Mapping[str, JsonObject]) -> Iter
             continue
         call = GoldCall(tool=row["api_name"], arguments=row["param_dict"])
         messages = _messages([one for _, one in kept[:index]])
+        unsaid = [name for name in _PERSONAL & call.arguments.keys() if not _said(messages, call.arguments[name])]
+        if unsaid:
+            yield Problem(f"{path}:{line}", f"'{min(unsaid)}' of the call is said nowhere before it; the instance is not complete.")
+            continue
         try:
             yield complete_scenario(f"{_NAME}.{path.stem}.{number}", messages, shown, [call.tool], _SOURCE, [call])
         except ValueError as err:
             yield Problem(f"{path}:{line}", str(err))
+
+
+def _said(messages: Sequence[JsonObject], value: Any) -> bool:
+    texts = [*(message["content"] for message in messages), *(str(call) for one in messages for call in one.get("tool_calls", ()))]
+    return any(says(text, value) for text in texts)
 
 
 def _messages(rows: Sequence[JsonObject]) -> list[dict[str, Any]]:
