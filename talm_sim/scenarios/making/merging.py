@@ -108,9 +108,8 @@ def open_merge(place: Path, reviewer: Reviewer, *, rejected: bool = False) -> Me
     folder = place if place.is_dir() else place.parent
     names = [path.name.removeprefix(start).removesuffix(".jsonl").removeprefix("-") for path in sorted(folder.glob(f"{start}*.jsonl"))]
     if len(names) < 2:
-        raise PrerequisiteError(
-            f"{place}: {len(names)} of two people reviewed it; let each do so: talm-sim scenarios review {place} --annotator NAME"
-        )
+        mend = f"let each of two do so: talm-sim scenarios review {place} --annotator NAME"
+        raise PrerequisiteError(f"{place}: {'one person' if names else 'nobody'} reviewed it; {mend}")
     return Merge(place, reviewer, {name or UNNAMED: open_review(place, reviewer, rejected=rejected, annotator=name) for name in names})
 
 
