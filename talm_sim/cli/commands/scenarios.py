@@ -134,9 +134,10 @@ def _of_another_maker(args: list[str], err: click.NoSuchOption) -> click.UsageEr
 def generate_(task: str, as_json: bool, **given: Any) -> int:
     """Make scenarios from others, by rules or by a model; a second call goes on where the first one ended.
 
-    Task when2call: each request becomes up to three multiple-choice items: as it is, with one required value left out, and a related one out of
-    the tool's reach. Task awareness: the tools a request needs are replaced, or part of what the user said is removed. What fails the checks is
-    kept with the reason. What the model's provider failed on is tried again by the next call; exit code 1 while there is any.
+    Task when2call (the default): each request becomes up to three multiple-choice items: as it is, with one required value left out, and a
+    related one out of the tool's reach. Task awareness: the tools a request needs are replaced, or part of what the user said is removed.
+    What fails the checks is kept with the reason. What the model's provider failed on is tried again by the next call; exit code 1 while there
+    is any.
     """
     from talm_sim.cli.making import making_session, print_report
     from talm_sim.tasks.makers import MAKERS

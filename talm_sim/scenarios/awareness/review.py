@@ -170,5 +170,5 @@ def _gone(missing: Missing) -> str:
     if missing.kind is MissingKind.TOOL:
         return f"tool {missing.name}"
     value = "" if missing.value is None else f" = {json.dumps(missing.value, ensure_ascii=False)}"
-    words = f": {missing.removed_text}" if missing.removed_text else ""
-    return f"{missing.name or 'words'}{value}{words}"
+    words = f'; the words "{missing.removed_text}"' if missing.removed_text else ""
+    return f"{missing.name}{value}{words}".removeprefix("; ")

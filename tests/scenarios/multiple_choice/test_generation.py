@@ -228,9 +228,9 @@ def test_a_folder_of_other_rules_is_not_gone_on_with(tmp_path: Path, monkeypatch
     assert run(tmp_path / "a", sources=SOURCES[:2])["provenance"]["rules"] == RULES_VERSION
     state_file = tmp_path / "a" / STATE
     first, *rest = state_file.read_text().splitlines()
-    older = {name: value for name, value in json.loads(first).items() if name != "rules"}
+    older = {name: value for name, value in json.loads(first).items() if name not in {"rules", "task"}}
     state_file.write_text("\n".join([json.dumps(older), *rest, ""]))
-    run(tmp_path / "a", sources=SOURCES[:3])  # from before versions were kept, which was the first one
+    run(tmp_path / "a", sources=SOURCES[:3])  # from before version and task were kept: the first ones
     monkeypatch.setattr(ToyMaker, "rules", RULES_VERSION + 1)
     before = files(tmp_path / "a")
     with pytest.raises(PrerequisiteError, match=r"version 1 of the rules .* version 2; finish it with .* or choose another --out"):
