@@ -13,15 +13,15 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from talm_sim.cli.arguments import command_line, print_list
+from talm_sim.cli.arguments import command_line, print_json, print_list
 from talm_sim.cli.console import stderr
 from talm_sim.cli.text import count, one_line
-from talm_sim.runs.making import make_scenarios
+from talm_sim.runs.making import bound_of, make_scenarios
 from talm_sim.scenarios.making.outcome import Outcome
 from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.makers import Maker
 
-__all__ = ["making_session", "print_report"]
+__all__ = ["making_session", "print_bound", "print_report"]
 
 
 def making_session(task: str, maker: Maker[Any, Any, Any]) -> dict[str, Any]:
@@ -36,10 +36,7 @@ def making_session(task: str, maker: Maker[Any, Any, Any]) -> dict[str, Any]:
     def announce(recorded: Path | None, bound: Bound) -> None:
         where = f", recorded below {recorded}" if recorded else ""
         console.print(f"live: {one_line(model.split('/', 1)[0])} (model {one_line(model)}{where})", style="bold yellow")
-        console.print(
-            f"at most {count(bound.most, 'request')}, {bound.input_tokens:,} tokens in, {bound.output_tokens:,} out; retries come on top",
-            soft_wrap=True,
-        )
+        console.print(f"{_at_most(bound)}; retries come on top", soft_wrap=True)
 
     try:
         with _progress(console, maker.noun) as on_progress:
@@ -48,6 +45,21 @@ def making_session(task: str, maker: Maker[Any, Any, Any]) -> dict[str, Any]:
         with suppress(OSError):  # the terminal may have gone
             click.echo(f"interrupted; what was finished is kept in {maker.options.out}, and the same command goes on", err=True)
         raise
+
+
+def print_bound(maker: Maker[Any, Any, Any], *, as_json: bool) -> None:
+    """Print what a making may cost, and make nothing."""
+    number, bound = bound_of(maker)
+    if as_json:
+        tokens = {"input_tokens": bound.input_tokens, "output_tokens": bound.output_tokens}
+        print_json({"sources": number, "model": maker.options.model, "requests": bound.most, **tokens})
+        return
+    click.echo(f"{count(number, maker.noun)}, model {one_line(maker.options.model)}: {_at_most(bound)}")
+    click.echo("nothing was made; retries come on top", err=True)
+
+
+def _at_most(bound: Bound) -> str:
+    return f"at most {count(bound.most, 'request')}, {bound.input_tokens:,} tokens in, {bound.output_tokens:,} out"
 
 
 def print_report(report: Mapping[str, Any], maker: Maker[Any, Any, Any]) -> None:

@@ -20,13 +20,24 @@ from talm_sim.scenarios.making.state import Begun
 from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.makers import Maker
 
-__all__ = ["GROUP", "OnLive", "make_scenarios"]
+__all__ = ["GROUP", "OnLive", "bound_of", "make_scenarios"]
 
 GROUP = "generate"
 """Group under which conversations of a writing model are recorded."""
 _RECORDED = (Traffic.REPLAY, Traffic.RECORD)
 OnLive = Callable[[Path | None, Bound], None]
 """Hears that a model is about to be asked, below which directory its answers are recorded, if they are, and what that may cost."""
+
+
+def bound_of(maker: Maker[Any, Any, Any]) -> tuple[int, Bound]:
+    """How many sources there are, and what they may cost the model that writes; nobody is asked, and what is finished counts, too.
+
+    Raises:
+        PrerequisiteError: Something is missing or wrong; the message says what to mend.
+    """
+    _check_model(maker.options)
+    sources = _sources(maker)
+    return len(sources), sum(map(maker.bound, sources), Bound())
 
 
 async def make_scenarios(
@@ -54,12 +65,7 @@ async def make_scenarios(
     """
     options: MakingOptions = maker.options
     _check_model(options)
-    start, stop = parse_limit(options.limit)
-    sources = maker.load()[start:stop]
-    if not sources:
-        lost = maker.dropped
-        why = f" (the first of {len(lost)} dropped: {lost[0].id}, {lost[0].reason})" if lost else ""
-        raise PrerequisiteError(f"{options.file or 'the packaged scenarios'}: no {maker.noun} within --limit {options.limit}{why}.")
+    sources = _sources(maker)
     library = CassetteLibrary(options.cassettes or (RECORDINGS if options.traffic is Traffic.RECORD else None))
     traffic = _traffic(options, library)
     conversations = options.conversations(maker.wording)
@@ -82,6 +88,17 @@ async def make_scenarios(
         )
     finally:
         await maker.aclose()
+
+
+def _sources(maker: Maker[Any, Any, Any]) -> Sequence[Any]:
+    options: MakingOptions = maker.options
+    start, stop = parse_limit(options.limit)
+    sources = maker.load()[start:stop]
+    if not sources:
+        lost = maker.dropped
+        why = f" (the first of {len(lost)} dropped: {lost[0].id}, {lost[0].reason})" if lost else ""
+        raise PrerequisiteError(f"{options.file or 'the packaged scenarios'}: no {maker.noun} within --limit {options.limit}{why}.")
+    return sources
 
 
 def _check_model(options: MakingOptions) -> None:

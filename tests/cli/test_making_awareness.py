@@ -100,6 +100,17 @@ def test_a_model_removes_words_over_http_and_a_recording_gives_the_same(talm: Ta
         assert Path("made", name).read_bytes() == Path("played", name).read_bytes()
 
 
+def test_what_it_may_cost_is_said_and_nobody_is_asked(talm: Talm) -> None:
+    code, out, err = talm(*GENERATE, *MODEL, "--dry-run", "--json")
+    found = json.loads(out)
+    assert code == 0 and (found["sources"], found["requests"]) == (1, 8), "three attempts and one word on the tools, each once more if cut off"
+    assert found["output_tokens"] == 4 * 3 * 1024 and found["input_tokens"] > 1000
+    assert not Path("made").exists()
+    code, out, err = talm("scenarios", "generate", "--out", "made", "--model", "openai-api/toy/m", "--limit", "2", "--dry-run")
+    assert code == 0 and out.startswith("2 source questions, model openai-api/toy/m: at most 48 requests, ") and "nothing was made" in err
+    assert " scenarios, model sim/writer: at most 0 requests, 0 tokens in, 0 out\n" in talm(*GENERATE, "--dry-run")[1]
+
+
 def test_attempts_are_bounded_and_the_scenario_is_given_up(talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
     with loopback(chat_answer("I'd rather not.")) as server:
         monkeypatch.setenv("TOY_BASE_URL", f"{server.url}/v1")

@@ -130,8 +130,9 @@ def _of_another_maker(args: list[str], err: click.NoSuchOption) -> click.UsageEr
 @click.option(
     "--task", metavar="NAME", shell_complete=completed("maker"), default=MADE_BY_DEFAULT, show_default=True, help="Task they are made for."
 )
+@click.option("--dry-run", is_flag=True, help="Print what it may cost the model, and make nothing.")
 @json_option
-def generate_(task: str, as_json: bool, **given: Any) -> int:
+def generate_(task: str, dry_run: bool, as_json: bool, **given: Any) -> int:
     """Make scenarios from others, by rules or by a model; a second call goes on where the first one ended.
 
     Task when2call (the default): each request becomes up to three multiple-choice items: as it is, with one required value left out, and a
@@ -139,11 +140,14 @@ def generate_(task: str, as_json: bool, **given: Any) -> int:
     What fails the checks is kept with the reason. What the model's provider failed on is tried again by the next call; exit code 1 while there
     is any.
     """
-    from talm_sim.cli.making import making_session, print_report
+    from talm_sim.cli.making import making_session, print_bound, print_report
     from talm_sim.tasks.makers import MAKERS
 
     kind = MAKERS.get(task)
     maker = kind(given_options(kind.options_model, given))
+    if dry_run:
+        print_bound(maker, as_json=as_json)
+        return 0
     report = making_session(task, maker)
     if as_json:
         print_json(report)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
@@ -65,7 +65,7 @@ class ManipulationReviewer:
     def edited(self, entry: Entry, texts: Mapping[str, str], by: str) -> Iterable[Mapping[str, Any]]:
         """See `Reviewer.edited`; `made_by` of the target says who edited."""
         original, changed = _pair_of(entry)
-        return [*_lines_before(entry), line_of(_with(original or changed, changed, texts, by))]
+        return [*entry.rows[:-1], line_of(_with(original, changed, texts, by))]
 
     def _entry(self, changed: Scenario, original: Scenario | None, line: Mapping[str, Any], doubt: str = "", why: str = "") -> Entry:
         target = changed.target
@@ -112,17 +112,14 @@ def _pair_of(entry: Entry) -> tuple[Scenario | None, Scenario]:
     return (before[0] if before else None), changed
 
 
-def _lines_before(entry: Entry) -> Sequence[Mapping[str, Any]]:
-    return entry.rows[:-1]
-
-
-def _with(original: Scenario, changed: Scenario, texts: Mapping[str, str], by: str) -> Scenario:
+def _with(original: Scenario | None, changed: Scenario, texts: Mapping[str, str], by: str) -> Scenario:
     """The changed scenario with other words of the user's."""
     said = [message["content"] for turn in changed.turns for message in turn.messages if message["role"] == "user"]
     words = [texts.get(f"user {number}", text) for number, text in enumerate(said, 1)]
     target = changed.target
     before = target.made_by if isinstance(target, YesNo) else ""
-    return with_words(original, words, f"{before}, edited{f' by {by}' if by else ''}").model_copy(update={"id": changed.id})
+    made = with_words(original or changed, words, f"{before}, edited{f' by {by}' if by else ''}")
+    return made.model_copy(update={"id": changed.id, "source": changed.source} | ({} if original else {"missing": changed.missing}))
 
 
 def _said(changed: Scenario, original: Scenario | None) -> Iterator[Part]:

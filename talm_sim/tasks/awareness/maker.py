@@ -50,6 +50,7 @@ class ManipulationMaker(Maker[ManipulateOptions, Original, Manipulated]):
         self._prompts: WriterPrompts | None = None if options.by_rules else load_writer_prompts(_PROMPTS, options.prompts)
         self.wording = self._prompts.digest if self._prompts else ""
         self._all: Sequence[Original] = ()
+        self._longest = 0
         self._model: Model | None = None
         self._manipulator: Manipulator | None = None
 
@@ -58,6 +59,7 @@ class ManipulationMaker(Maker[ManipulateOptions, Original, Manipulated]):
         loaded = _loaded(self.options.file)
         self.dropped = [Dropped(one.where, one.fault) for one in loaded.problems]
         self._all = [Original(one) for one in loaded.scenarios if one.group == "complete"]
+        self._longest = max((most_tokens(text) for one in self._all for text in one.scenario.shown_tools), default=0)
         return self._all
 
     def open(self, sources: Sequence[Original], open_model: OpenModel) -> None:
@@ -79,12 +81,14 @@ class ManipulationMaker(Maker[ManipulateOptions, Original, Manipulated]):
         if self._prompts is None:
             return Bound()
         read, most = most_tokens(*values_of(source.scenario).values()), self.options.max_new_tokens
+        shown = source.scenario.shown_tools
         bound = Bound()
         for group, step, tries in (("removed", REMOVAL, self.options.attempts), ("replaced", SERVING, 1)):
             if group in self.options.groups:
                 told = most_tokens(*(text for name, part in self._prompts.texts.items() if name.startswith(step) for text in part.values()))
-                tools = most_tokens(*source.scenario.shown_tools) if group == "replaced" else 0
-                one = Bound(0, ASKED_AGAIN, ASKED_AGAIN * (told + read + 2 * tools), (1 + ASKED_AGAIN) * most)
+                # Any tool of the source may stand in a needed one's place.
+                tools = most_tokens(*shown) + len(shown) * self._longest if group == "replaced" else 0
+                one = Bound(0, ASKED_AGAIN, ASKED_AGAIN * (told + read + tools), (1 + ASKED_AGAIN) * most)
                 bound += one.times(tries)
         return bound
 
