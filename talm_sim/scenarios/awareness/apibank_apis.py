@@ -18,7 +18,7 @@ from talm_sim.scenarios.awareness.loaded import Problem
 from talm_sim.scenarios.tool_texts import json_schema
 from talm_sim.types import JsonObject
 
-__all__ = ["TOOL_SEARCH", "read_apis"]
+__all__ = ["TOOL_SEARCH", "described", "read_apis"]
 
 TOOL_SEARCH = "ToolSearcher"
 """API-Bank's tool-retrieval module, which is no tool of a scenario (section 3.1)."""
@@ -50,13 +50,18 @@ def read_apis(folder: Path, rows: Iterable[Mapping[str, Any]]) -> tuple[dict[str
     specs: dict[str, JsonObject] = {}
     for name in dict.fromkeys((*draft, *searched, *code)):
         found = code.get(name) or searched.get(name) or _as_called(draft[name], given.get(name))
-        specs[name] = {
-            "name": name,
-            "description": str(found.get("description") or ""),
-            "parameters": _schema(found.get("input_parameters")),
-            "response": found.get("output_parameters") or {},
-        }
+        specs[name] = described(name, found)
     return specs, problems
+
+
+def described(name: str, found: Mapping[str, Any]) -> JsonObject:
+    """An API as a scenario shows it, from API-Bank's description of it."""
+    return {
+        "name": name,
+        "description": str(found.get("description") or ""),
+        "parameters": _schema(found.get("input_parameters")),
+        "response": found.get("output_parameters") or {},
+    }
 
 
 def _schema(parameters: Any) -> JsonObject:

@@ -57,6 +57,12 @@ class _Pair:
     def shown(scenario: Scenario) -> list[Api]:
         return [api_of(text, scenario) for text in scenario.shown_tools]
 
+    def likeness(self, api: Api, needed: Api) -> float:
+        """How well an API can do a needed one's work: 1 for one of the same name, 0 for one that does something else by its name."""
+        if api.own_name == needed.own_name:
+            return 1.0
+        return self.pool.cosine(needed, api) if self.pool and not other_action(api, needed) else 0.0
+
     @property
     def said(self) -> list[tuple[str, str]]:
         """What the user said before and says now, message by message; only for conversations of equal length."""
@@ -124,25 +130,26 @@ def _list_changed(pair: _Pair) -> Iterator[tuple[str, bool]]:
 
 def _substitute_serves(pair: _Pair) -> Iterator[tuple[str, bool]]:
     before = set(pair.original.shown_tools)
-    yield from _serving(pair, [api for api in pair.shown(pair.changed) if api.text not in before])
+    for api in (api for api in pair.shown(pair.changed) if api.text not in before):
+        for one in pair.needed:
+            cosine = pair.likeness(api, one)
+            if cosine >= pair.limit:
+                yield f"'{api.name}' is like '{one.name}' ({cosine:.2f})", False
 
 
 def _other_serves(pair: _Pair) -> Iterator[tuple[str, bool]]:
+    """A request that needs several APIs is only served if each of them has one like it in the list."""
     needed, left = {api.text for api in pair.needed}, set(pair.changed.shown_tools)
-    yield from _serving(pair, [api for api in pair.shown(pair.original) if api.text not in needed and api.text in left])
-
-
-def _serving(pair: _Pair, candidates: list[Api]) -> Iterator[tuple[str, bool]]:
-    """Those of some APIs that do, or may do, the work of a needed one."""
-    for api in candidates:
-        near = [(pair.pool.cosine(one, api), one) for one in pair.needed if not other_action(api, one)] if pair.pool else []
-        same = [one for one in pair.needed if api.own_name == one.own_name]
-        cosine, one = max(near, key=lambda found: found[0], default=(0.0, api))
-        if same:
-            yield f"'{api.name}' has the name of '{same[0].name}'", False
-        elif cosine >= UNSURE_LIMIT:
-            yield f"'{api.name}' is like '{one.name}' ({cosine:.2f})", cosine < pair.limit
-        elif api.is_general:
+    kept = [api for api in pair.shown(pair.original) if api.text not in needed and api.text in left]
+    best = [max(((pair.likeness(api, one), api.name, one.name) for api in kept), default=(0.0, "", "")) for one in pair.needed]
+    likest = max(best, default=(0.0, "", ""))
+    words = f"'{likest[1]}' is like '{likest[2]}' ({likest[0]:.2f})"
+    if best and min(best)[0] >= pair.limit:
+        yield words, False
+    elif best and (likest[0] >= pair.limit or min(best)[0] >= UNSURE_LIMIT):
+        yield f"{words}, and may serve a part", True
+    for api in kept:
+        if api.is_general:
             yield f"'{api.name}' finds anything by a free text", True
 
 

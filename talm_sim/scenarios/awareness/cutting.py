@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from dataclasses import dataclass
 
 from talm_sim.scenarios.question_words import stem
 
@@ -22,6 +23,7 @@ _NOUNS = (
     " alarm scene formula expression string hour clock"
 )
 """Nouns that may stand between a preposition and a value: "with the title ...", "for user ID ..."."""
+_STEMS = frozenset(map(stem, _NOUNS.split()))
 _CLAUSE = re.compile(
     rf"(?P<lead>^|(?<=[.!?;])\s+|,?\s*\band\s+|,\s*|\s+with\s+|:\s+)(?P<clause>(?P<article>{_ARTICLE})(?:{_WORD}\s+){{0,4}}?{_WORD}\s*{_BE}\s*)$",
     re.IGNORECASE,
@@ -41,8 +43,9 @@ _ONLY_YES = re.compile(
 _BARE_CLAUSE = re.compile(
     rf"(?!(?:my|the|his|her|its|our|their|your|a|an|this|that|i|it|we|he|she|they|you)\b)(?:{_WORD}\s+){{1,3}}{_BE}\s", re.IGNORECASE
 )
+_OWNED = re.compile(r"(?:\w+\s+)?(?:name|username|password|email|address|number|id|account|age)\b", re.IGNORECASE)
 _HAS_BE = re.compile(rf"\b{_BE}|^\W*(?:yes|sure|ok|okay|no|well|great|hi|hello)\W*$", re.IGNORECASE)
-_LAST_COMMA = re.compile(rf",\s+(?P<clause>{_ARTICLE}(?:{_WORD}\s+){{1,4}}{_BE}\s[^,.!?]*)$", re.IGNORECASE)
+_LAST_COMMA = re.compile(rf",\s+(?P<clause>{_ARTICLE}(?:{_WORD}\s+){{1,4}}{_BE}\s(?:[^,.!?]|\.(?=\S))*)$", re.IGNORECASE)
 _JOINS_NOUN = re.compile(
     r"\s*,?\s*(?:and|or)\s+(?!(?:i|i'd|i'm|you|we|please|can|could|tell|give|also|let|then|what|how|find|show|check|help|the new|my)\b)",
     re.IGNORECASE,
@@ -78,6 +81,23 @@ _FAULTS = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """Words to cut out.
+
+    Attributes:
+        begin: Where they begin.
+        stop: Where they end.
+        joint: What stands in their place.
+        comma: A comma before them that becomes an "and".
+    """
+
+    begin: int
+    stop: int
+    joint: str = ""
+    comma: int | None = None
+
+
 def cut(text: str, spans: Collection[tuple[int, int]], about: Collection[str]) -> tuple[str, list[str]] | None:
     """Cut some places out of a text, each with the words that lead to it.
 
@@ -94,9 +114,11 @@ def cut(text: str, spans: Collection[tuple[int, int]], about: Collection[str]) -
         place = _clause(text, start, end) or _phrase(text, start, end, about)
         if place is None:
             return None
-        begin, stop, joint = place
-        gone.insert(0, text[begin:stop].strip(" ,;"))
-        text = _joined(text[:begin], joint, text[stop:])
+        gone.insert(0, text[place.begin : place.stop].strip(" ,;"))
+        left = text[: place.begin]
+        if place.comma is not None:
+            left = f"{left[: place.comma]} and{left[place.comma + 1 :]}"
+        text = _joined(left, place.joint, text[place.stop :])
     return (text, gone) if re.search(r"\w", text) else None
 
 
@@ -114,35 +136,44 @@ def _joined(left: str, joint: str, right: str) -> str:
     return (left + right).rstrip()
 
 
-def _clause(text: str, start: int, end: int) -> tuple[int, int, str] | None:
-    """A clause like "my password is ...": its beginning, its end, and what joins the rest."""
+def _clause(text: str, start: int, end: int) -> _Cut | None:
+    """A clause like "my password is ..."."""
     before = _CLAUSE.search(text[:start])
-    if before is None or _PRONOUN_CLAUSE.match(before["clause"]):
+    after = re.match(r"\s*(?:[.!?;]|$|(?P<joint>,\s*(?:and\s+)?|\s+and\s+))", text[end:], re.IGNORECASE)
+    if before is None or after is None or _PRONOUN_CLAUSE.match(before["clause"]) or not _is_clause(before, text):
         return None
-    after = re.match(r"\s*(?:(?P<stop>[.!?;]|$)|(?P<comma>,\s*(?:and\s+)?|\s+and\s+))", text[end:], re.IGNORECASE)
-    if after is None:
-        return None
-    sentence = re.split(r"[.?!]\s", text[: before.start()])[-1]
-    if before["lead"].strip() not in {"", ":", "with"} and not before["article"] and sentence and not _HAS_BE.search(sentence):
-        return None  # "which month and year was ...": no clause of its own
-    opens = before["lead"].strip() in {"", ":"} or (before["lead"].strip() == "," and _ONLY_YES.search(text[: before.start()]) is not None)
-    if after["stop"] is None:
-        opens = opens or before["lead"].strip() == "with"
-        # "My name is A and age is B": the next clause takes over "my", where it has no such word.
-        article = before["article"] if opens and _BARE_CLAUSE.match(text[end + after.end() :]) else ""
-        return (before.start("clause"), end + after.end(), article) if opens else (before.start(), end, "")
-    if opens and text[: before.start()].rstrip()[-1:] != "":
-        # A whole sentence goes with its full stop; after "Yes," nothing would be left of it.
-        return (before.start(), end + after.end(), " ") if before["lead"].strip() == "" else None
-    if opens:
-        return before.start(), end + after.end(), " "
+    lead, earlier, stop = before["lead"].strip(), text[: before.start()], end + after.end()
+    after_yes = lead == "," and _ONLY_YES.search(earlier) is not None
+    if after["joint"] is not None:
+        if lead not in {"", ":", "with"} and not after_yes:
+            return _Cut(before.start(), end)
+        return _Cut(before.start("clause"), stop, _article(before["article"], text[stop:]))
+    if after_yes or (lead == ":" and earlier):
+        return None  # nothing would be left of the sentence
+    if lead in {"", ":"}:
+        return _Cut(before.start(), stop, " ")  # a whole sentence goes with its full stop
     # "A is 1, B is 2, and C is 3": the clause that is last now is joined by the "and".
-    comma = _LAST_COMMA.search(text[: before.start()]) if "and" in before["lead"] else None
-    return (comma.start(), end, f" and {comma['clause']}") if comma else (before.start(), end, "")
+    comma = _LAST_COMMA.search(earlier) if "and" in lead else None
+    return _Cut(before.start(), end, comma=comma.start() if comma else None)
 
 
-def _phrase(text: str, start: int, end: int, about: Collection[str]) -> tuple[int, int, str] | None:
-    """A phrase like "at ..." or "with the title ...": its beginning and its end."""
+def _is_clause(before: re.Match[str], text: str) -> bool:
+    """Whether what leads to a value is a clause of its own; in "which month and year was ..." it is not."""
+    sentence = re.split(r"[.?!]\s", text[: before.start()])[-1]
+    alone = before["lead"].strip() in {"", ":", "with"} or before["article"] or not sentence
+    return bool(alone or _HAS_BE.search(sentence))
+
+
+def _article(article: str, rest: str) -> str:
+    """What the next clause begins with, where it leaned on the one that is gone: "My name is A and password is B"."""
+    leaning = _BARE_CLAUSE.match(rest)
+    if not article or leaning is None:
+        return ""
+    return article if _OWNED.match(rest) else "the "
+
+
+def _phrase(text: str, start: int, end: int, about: Collection[str]) -> _Cut | None:
+    """A phrase like "at ..." or "with the title ..."."""
     before = _PHRASE.search(text[:start])
     if before is None:
         return None
@@ -153,20 +184,17 @@ def _phrase(text: str, start: int, end: int, about: Collection[str]) -> tuple[in
         return None
     follows = None if _GOES_ON.match(text[end:]) else _NEXT_WORD.match(text[end:])
     stop = end + (follows.end() if follows and stem(follows[1].casefold()) in {*about, *_STEMS} else 0)
-    rest = text[stop:]
-    # "for two and three", "from one to three", "change the title to A, the time to B": what is left of a pair says nothing by itself.
-    if (
-        not _GOES_ON.match(rest)
-        or _JOINS_NOUN.match(rest)
-        or (before["preposition"].casefold() == "from" and re.match(r"\s*(?:to|until|till)\b", rest))
-    ):
+    rest, preposition = text[stop:], before["preposition"].casefold()
+    half_of_pair = (
+        # "for two and three", "from one to three", "change the title to A, the time to B", "in Paris, France"
+        _JOINS_NOUN.match(rest)
+        or (preposition == "from" and re.match(r"\s*(?:to|until|till)\b", rest))
+        or (preposition == "to" and rest.lstrip()[:1] == ",")
+        or re.match(r",\s*[A-Z]\w", rest)
+    )
+    if half_of_pair or not _GOES_ON.match(rest):
         return None
-    if (before["preposition"].casefold() == "to" and rest.lstrip()[:1] == ",") or re.match(r",\s*[A-Z]\w", rest):
-        return None  # "in Paris, France"
-    return before.start(), stop, "." if text[stop - 1] == "." and re.match(r"\s+[A-Z]|\s*$", rest) else ""
-
-
-_STEMS = frozenset(map(stem, _NOUNS.split()))
+    return _Cut(before.start(), stop, "." if text[stop - 1] == "." and re.match(r"\s+[A-Z]|\s*$", rest) else "")
 
 
 def unnatural(text: str, before: str) -> str:

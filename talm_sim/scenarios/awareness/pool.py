@@ -22,7 +22,7 @@ tools, website screenshots), between .5 and .7 many ("Get Company Cash Flow" and
 .58, UUID and GUID generators .51), below .5 few. Another embedder needs a limit of its own.
 """
 UNSURE_LIMIT = 0.4
-"""Cosine from which a person should look."""
+"""Cosine from which a person should look at an API that was not put there on purpose."""
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_\W]+")
 _ACTIONS = tuple(
     frozenset(map(stem, words.split()))

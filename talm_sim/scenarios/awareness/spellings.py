@@ -66,7 +66,9 @@ def _patterns(value: Any) -> Iterator[str]:
     """Regular expressions of a value's spellings, the longest first."""
     if isinstance(value, bool) or not isinstance(value, str | int | float) or not str(value).strip():
         return
-    said = str(value).strip().strip("\"'")
+    said = str(value).strip().strip("\"' ")
+    if not said:
+        return
     yield _literally(said)
     if "_" in said:
         yield _literally(said.replace("_", " "))

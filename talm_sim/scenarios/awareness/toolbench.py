@@ -15,7 +15,7 @@ from talm_sim.scenarios.awareness.loaded import Loaded, Problem, complete_scenar
 from talm_sim.scenarios.jsonl import parse
 from talm_sim.types import JsonObject, Scenario, Source
 
-__all__ = ["load_toolbench"]
+__all__ = ["api_spec", "callable_names", "load_toolbench"]
 
 _NAME = "stabletoolbench"
 _QUERIES = Path("solvable_queries") / "test_instruction"
@@ -80,11 +80,11 @@ def _scenario(query: Any, path: Path) -> Scenario:
     apis = _api_list(query["api_list"])
     if not isinstance(query["query"], str) or not query["query"].strip():
         raise ValueError("query: is no text; write what the user asks.")
-    names = _names(list(apis))
+    names = callable_names(list(apis))
     return complete_scenario(
         f"{_NAME}.{query['query_id']}",
         [{"role": "user", "content": query["query"]}],
-        [_spec(names[key], api) for key, api in apis.items()],
+        [api_spec(names[key], api) for key, api in apis.items()],
         [names[key] for key in _needed(query.get("relevant APIs"), apis)],
         Source(name=_NAME, licence="Apache-2.0", url=f"{_REPOSITORY}/blob/main/{_QUERIES.as_posix()}/{path.name}"),
     )
@@ -116,7 +116,7 @@ def _needed(value: Any, apis: dict[tuple[str, str], JsonObject]) -> list[tuple[s
     return needed
 
 
-def _names(keys: list[tuple[str, str]]) -> dict[tuple[str, str], str]:
+def callable_names(keys: list[tuple[str, str]]) -> dict[tuple[str, str], str]:
     """A name for each API that a model can call: its tool's and its own, in letters, digits and underscores."""
     names: dict[tuple[str, str], str] = {}
     for key in keys:
@@ -129,7 +129,8 @@ def _names(keys: list[tuple[str, str]]) -> dict[tuple[str, str], str]:
     return names
 
 
-def _spec(name: str, api: JsonObject) -> JsonObject:
+def api_spec(name: str, api: JsonObject) -> JsonObject:
+    """An API of the source as a scenario shows it, under a name that can be called."""
     required, optional = (_parameters(api.get(f"{kind}_parameters")) for kind in ("required", "optional"))
     schema = {"type": "object", "properties": optional | required, "required": list(required)}
     spec: JsonObject = {"name": name, "category": str(api.get("category_name") or ""), "tool": api["tool_name"], "api": api["api_name"]}

@@ -138,4 +138,4 @@ def test_the_published_dialogues(bench_data: Path) -> None:
     (row,) = statistics_of(loaded.scenarios)
     # Table 1 has 6.18 turns and 2.13 APIs, of 423 manipulated ones.
     assert (round(row.turns, 2), round(row.apis, 2)) == (6.2, 2.1)
-    assert sum(scenario.turns[-1].messages[-1]["role"] == "user" for scenario in loaded.scenarios) == 397
+    assert sum(scenario.turns[-1].messages[-1]["role"] == "user" for scenario in loaded.scenarios) == 396

@@ -1,0 +1,78 @@
+"""Both manipulations over all of API-Bank and StableToolBench: what is made, what is rejected and why, what is kept."""
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from talm_sim.retrieval import TextIndex, find_embedder
+from talm_sim.scenarios.awareness.apibank import load_apibank
+from talm_sim.scenarios.awareness.checks import check_manipulated
+from talm_sim.scenarios.awareness.pool import Pool, pool_of
+from talm_sim.scenarios.awareness.remove import remove_by_rules
+from talm_sim.scenarios.awareness.replace import Skipped, replace_tools
+from talm_sim.scenarios.awareness.toolbench import load_toolbench
+from talm_sim.types import Scenario
+
+pytestmark = pytest.mark.bench_data
+
+
+def counted(pairs: list[tuple[Scenario, Scenario | Skipped]], pool: Pool | None) -> tuple[Counter[str], int, int]:
+    """Rejected ones by check and skipped ones by reason, those kept, and of these those a person must look at."""
+    fates: Counter[str] = Counter()
+    kept = review = 0
+    for original, changed in pairs:
+        if isinstance(changed, Skipped):
+            fates[changed.reason] += 1
+            continue
+        failures = check_manipulated(original, changed, pool)
+        wrong = {failure.check for failure in failures if not failure.review}
+        fates.update(wrong)
+        kept += not wrong
+        review += not wrong and bool(failures)
+    return fates, kept, review
+
+
+def test_replacement(bench_data: Path) -> None:
+    pytest.importorskip("wordllama")
+    dialogues, queries = load_apibank(bench_data / "apibank").scenarios, load_toolbench(bench_data / "stabletoolbench").scenarios
+    pool = pool_of((*dialogues, *queries), find_embedder())
+    assert {source: len(apis) for source, apis in pool.apis.items()} == {"apibank": 49, "stabletoolbench": 2490}
+    # The study kept 423 and 477 (Table 1).
+    assert counted([(one, replace_tools(one, pool)) for one in dialogues], pool) == ({"another API serves": 25}, 428, 28)
+    assert counted([(one, replace_tools(one, pool)) for one in queries], pool) == ({"another API serves": 301}, 464, 201)
+
+
+def test_removal_by_rules(bench_data: Path) -> None:
+    dialogues = load_apibank(bench_data / "apibank").scenarios
+    fates, kept, review = counted([(one, remove_by_rules(one, 0)) for one in dialogues], None)
+    assert (kept, review) == (230, 1)
+    assert fates == {
+        "cutting the words of its arguments leaves broken sentences": 138,
+        "it ends with a result, not with the user": 57,
+        "the user says none of its arguments outright": 13,
+        "its arguments can still be read elsewhere in the conversation": 8,
+        "its calls have no arguments": 7,
+    }
+    queries = load_toolbench(bench_data / "stabletoolbench").scenarios
+    assert counted([(one, remove_by_rules(one, 0)) for one in queries], None) == ({"it has no gold arguments": 765}, 0, 0)
+
+
+def test_the_nearest_of_the_whole_pool_are_those_of_brute_force(bench_data: Path) -> None:
+    pytest.importorskip("wordllama")
+    embedder = find_embedder()
+    apis = pool_of(load_toolbench(bench_data / "stabletoolbench").scenarios, embedder).apis["stabletoolbench"]
+    texts = [api.words for api in apis]
+    vectors = embedder.embed(texts)
+    lengths = np.sqrt((vectors * vectors).sum(axis=1))
+    index = TextIndex(texts, embedder)
+    for place in range(0, len(texts), 251):
+        cosines = [
+            float((vectors[place] * row).sum() / (lengths[place] * length)) if length else 0.0
+            for row, length in zip(vectors, lengths, strict=True)
+        ]
+        expected = sorted(range(len(texts)), key=lambda other: (-round(cosines[other], 6), other))
+        found = list(index.nearest(texts[place]))
+        assert [one.place for one in found[:50]] == expected[:50]
+        assert [one.cosine for one in found] == pytest.approx([cosines[other] for other in expected], abs=2e-6)
