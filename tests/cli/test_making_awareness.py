@@ -149,7 +149,7 @@ def test_a_request_the_provider_fails_on_is_tried_again(talm: Talm, monkeypatch:
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        (("--from", "api-bank:nowhere"), "'nowhere' is no folder"),
+        (("--from", "api-bank:nowhere"), "there is no 'nowhere'"),
         (("--from", "none.jsonl"), "none.jsonl"),
         (("--manipulation", "swapped"), "there is no manipulation 'swapped'"),
         (("--variants", "one"), "--variants is an option of --task when2call"),

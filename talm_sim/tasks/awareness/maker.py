@@ -18,6 +18,7 @@ from talm_sim.scenarios.awareness.options import ManipulateOptions
 from talm_sim.scenarios.awareness.packaged import from_talm
 from talm_sim.scenarios.awareness.pool import pool_of
 from talm_sim.scenarios.awareness.review import ManipulationReviewer
+from talm_sim.scenarios.awareness.study import load_study
 from talm_sim.scenarios.awareness.toolbench import load_toolbench
 from talm_sim.scenarios.hub import local_file
 from talm_sim.scenarios.load import load_scenarios
@@ -32,7 +33,7 @@ __all__ = ["ManipulationMaker"]
 
 _PROMPTS = "talm_sim.scenarios.awareness"
 """The package whose `prompts.toml` holds the wordings."""
-_SOURCES = {"api-bank": load_apibank, "toolbench": load_toolbench}
+_SOURCES = {"api-bank": load_apibank, "toolbench": load_toolbench, "study": load_study}
 _TOLD = 5
 """Of what a source holds that cannot be used, so many are named at the terminal; the report has all."""
 
@@ -140,8 +141,7 @@ def _loaded(file: Path | None) -> Loaded:
         return from_talm(load_scenarios(("perfect",)), CassetteLibrary().tool_specs())
     kind, colon, place = str(file).partition(":")
     if colon and kind in _SOURCES:
-        folder = Path(place)
-        if not folder.is_dir():
-            raise PrerequisiteError(f"--from {file}: '{place}' is no folder; give the one of the benchmark's data.")
-        return _SOURCES[kind](folder)
+        if not Path(place).exists():
+            raise PrerequisiteError(f"--from {file}: there is no '{place}'; give the benchmark's folder, or of the study one of its files.")
+        return _SOURCES[kind](Path(place))
     return load_lines(local_file(file))
