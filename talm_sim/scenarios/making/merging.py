@@ -105,8 +105,8 @@ def open_merge(place: Path, reviewer: Reviewer, *, rejected: bool = False) -> Me
         PrerequisiteError: Fewer than two did.
     """
     start = beside(place, "review").name.removesuffix(".jsonl")
-    folder = place if place.is_dir() else place.parent
-    names = [path.name.removeprefix(start).removesuffix(".jsonl").removeprefix("-") for path in sorted(folder.glob(f"{start}*.jsonl"))]
+    files = sorted(path.name.removesuffix(".jsonl") for path in beside(place, "review").parent.iterdir() if path.suffix == ".jsonl")
+    names = [name.removeprefix(start).removeprefix("-") for name in files if name == start or name.startswith(f"{start}-")]
     if len(names) < 2:
         mend = f"let each of two do so: talm-sim scenarios review {place} --annotator NAME"
         raise PrerequisiteError(f"{place}: {'one person' if names else 'nobody'} reviewed it; {mend}")
