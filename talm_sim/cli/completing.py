@@ -106,6 +106,12 @@ def _tasks(context: click.Context, _: str) -> Iterable[str]:
     return list_tasks()
 
 
+def _makers(context: click.Context, _: str) -> Iterable[str]:
+    from talm_sim.tasks.makers import MAKERS
+
+    return MAKERS.names()
+
+
 def _splits(context: click.Context, _: str) -> Iterable[str]:
     return list(_task(context).splits)
 
@@ -189,6 +195,7 @@ def _episodes(context: click.Context, word: str) -> Iterator[str]:
 
 COMPLETED: dict[str, Callable[[click.Context, str], Iterable[str]]] = {
     "task": _tasks,
+    "maker": _makers,
     "split": _splits,
     "scenario": _scenarios,
     "category": _categories,

@@ -15,14 +15,14 @@ from talm_sim.config import ENV_PREFIX, RunConfig, Scope, scope_of
 from talm_sim.errors import PrerequisiteError
 from talm_sim.toml_files import read_toml
 
-__all__ = ["fixed", "foreign", "superfluous", "task_of"]
+__all__ = ["fixed", "foreign", "last_of", "superfluous", "task_of"]
 
 
 def task_of(args: list[str], *, stored: bool) -> Any:
     """The task a command line is about; None where that cannot be told, which the command itself will say."""
     from talm_sim.runs.resolve import chosen_task
 
-    given = {"plugin": _values_of("--plugin", args), "task": next(reversed(_values_of("--task", args)), "")}
+    given = {"plugin": _values_of("--plugin", args), "task": last_of("--task", args, "")}
     if stored:
         plugin = f"{ENV_PREFIX}PLUGIN"
         chosen_task({}, None, {plugin: os.environ.get(plugin, "")}, given | {"task": ""})
@@ -36,11 +36,16 @@ def _stored_tasks(args: list[str]) -> Iterator[Any]:
     from talm_sim.runs.manifest import MANIFEST, find_run, read_manifest
     from talm_sim.tasks.registry import find_task
 
-    run_dir = Path(next(reversed(_values_of("--run-dir", args)), "") or os.environ.get(f"{ENV_PREFIX}RUN_DIR") or "runs")
+    run_dir = Path(last_of("--run-dir", args, "") or os.environ.get(f"{ENV_PREFIX}RUN_DIR") or "runs")
     words = [word for word in args if not word.startswith("-")]
     for word in sorted(words, key=lambda word: not any((place / word / MANIFEST).is_file() for place in (Path(), run_dir))):
         with contextlib.suppress(PrerequisiteError):
             yield find_task(read_manifest(find_run(word, run_dir)).config.task)
+
+
+def last_of(flag: str, args: list[str], default: str) -> str:
+    """What a command line gives an option the last time, before it is parsed."""
+    return next(reversed(_values_of(flag, args)), default)
 
 
 def _values_of(flag: str, args: list[str]) -> list[str]:

@@ -176,17 +176,33 @@ class OptionsCommand(click.Command):
 
     Args:
         *args: As of `click.Command`.
-        fields: Imports the model; called when the command is, so that its neighbours do not wait for it.
+        fields: Imports the model that a command line is about; called when the command is, so that its neighbours do not wait for it.
+        foreign: The error of an option that the model does not have, given the line and Click's own; that one by default.
         **kwargs: As of `click.Command`.
     """
 
-    def __init__(self, *args: Any, fields: Callable[[], type[OptionsModel]], **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        fields: Callable[[list[str]], type[OptionsModel]],
+        foreign: Callable[[list[str], click.NoSuchOption], click.UsageError] = lambda args, err: err,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
         self._fields = fields
+        self._foreign = foreign
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Find the model first, then read the line with its options."""
+        ctx.meta["words"] = words = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as err:
+            raise self._foreign(words, err) from None
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """The fields' options, then the command's own."""
-        return [*options_of(self._fields()), *super().get_params(ctx)]
+        return [*options_of(self._fields(ctx.meta.get("words", []))), *super().get_params(ctx)]
 
 
 def given_options(model: type[Options], values: Mapping[str, Any]) -> Options:

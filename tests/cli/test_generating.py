@@ -11,8 +11,9 @@ import pytest
 from rich.console import Console
 
 from talm_sim.cli.reviewing import review_entries, summary_lines
-from talm_sim.scenarios.generate.options import GenerateOptions
-from talm_sim.scenarios.generate.review import open_review
+from talm_sim.scenarios.making.review import open_review
+from talm_sim.scenarios.multiple_choice.options import GenerateOptions
+from talm_sim.scenarios.multiple_choice.review import ItemReviewer
 from talm_sim.tasks import find_task
 from talm_sim.types import Behaviour, Choice
 from tests.models.loopback import Answer, chat_answer, loopback
@@ -151,18 +152,19 @@ def reading(*lines: str) -> Callable[[], str | None]:
 
 
 def reviewed(folder: Path, *lines: str, rejected: bool = False) -> tuple[str, list[str]]:
-    review = open_review(folder, rejected=rejected)
+    review = open_review(folder, ItemReviewer(), rejected=rejected)
     screen = io.StringIO()
     review_entries(review, Console(file=screen, width=100, markup=False, emoji=False, highlight=False), reading(*lines))
-    return screen.getvalue(), summary_lines(review.summary())
+    return screen.getvalue(), list(summary_lines(review.summary()))
 
 
 def test_a_person_keeps_drops_goes_back_and_quits(talm: Talm) -> None:
     talm(*GENERATE, "--limit", "2")
-    screen, summary = reviewed(Path("made"), "k", "b", "d", "too odd", "?", "s", "q")
-    assert "(the right one)" in screen and "you said: keep" in screen and "Type k, d, s, b, w or q" in screen
-    assert summary[0].endswith("0 kept (0%), 1 dropped") and "dropped: too odd" in summary
-    assert "agreement with the automatic checks: 0 of 1 (0%)" in summary
+    screen, summary = reviewed(Path("made"), "k", "u", "d", "too odd", "d", "b", "?", "s", "q")
+    assert "right" in screen and "1 kept, 0 dropped, " in screen and "Type k, d, e, s, u or q" in screen
+    assert ": 0 kept, 2 dropped, " in summary[0] and summary[0].endswith(" to go; 0% kept")
+    assert {"dropped 1: too odd", "dropped 1: the right answer is wrong"} <= set(summary)
+    assert "agreement with the automatic checks: 0 of 2 (0%)" in summary
     assert "decided" in reviewed(Path("made"))[1][0], "the end of input ends the review, and the decisions stay"
 
 
@@ -196,7 +198,7 @@ def test_review_at_a_terminal_writes_what_was_kept(talm: Talm, monkeypatch: pyte
     monkeypatch.setattr("sys.stdin", Terminal("k\nd\nbad\n"))
     code, out, err = talm("scenarios", "review", "made")
     assert code == 0 and "kept rows: made/kept.jsonl" in err.replace("\n", " ")
-    assert out.startswith("2 of 2 decided: 1 kept (50%), 1 dropped")
+    assert out.startswith("2 of 2 decided: 1 kept, 1 dropped, 0 to go; 50% kept")
     assert {json.loads(line)["correct_answer"] for line in Path("made/kept.jsonl").read_text().splitlines()} == {Behaviour.TOOL_CALL.value}
 
 
@@ -209,6 +211,6 @@ def test_a_folder_without_items_says_how_to_make_some(talm: Talm, tmp_path: Path
 
 def test_why_is_offered_only_where_the_checks_rejected(talm: Talm) -> None:
     talm(*GENERATE)
-    assert "why did the checks reject it" not in " ".join(reviewed(Path("made"), "q")[0].split())
+    assert "w why rejected" not in " ".join(reviewed(Path("made"), "q")[0].split())
     rejected = " ".join(reviewed(Path("made"), *["s"] * 400, rejected=True)[0].split())
-    assert "w why did the checks reject it" in rejected
+    assert "w why rejected" in rejected

@@ -22,7 +22,11 @@ from talm_sim.tasks.registry import list_tasks
 __all__ = ["command"]
 
 _REQUIRED = ("langgraph", "langgraph-checkpoint-sqlite", "langchain-core", "openai", "anthropic", "httpx2", "requests", "vcrpy", "fastapi")
-_OPTIONAL = {"pandas": "load_run(...).to_pandas()", "langchain-openai": "langchain/ models over OpenAI"}
+_OPTIONAL = {
+    "pandas": "load_run(...).to_pandas()",
+    "langchain-openai": "langchain/ models over OpenAI",
+    "wordllama": "scenarios generate --task awareness",
+}
 
 
 @click.command()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from importlib.resources import files
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from talm_sim.cli.arguments import completed, json_option, plugin_option, print_json, print_list
+from talm_sim.cli.meant import last_of
 from talm_sim.cli.options import OptionsCommand, given_options
 from talm_sim.cli.text import count, one_line
 from talm_sim.config import RunConfig
@@ -18,7 +18,7 @@ from talm_sim.errors import PrerequisiteError, nearest
 from talm_sim.tasks.registry import find_task
 
 if TYPE_CHECKING:
-    from talm_sim.scenarios.generate.options import GenerateOptions
+    from talm_sim.tasks.makers import Maker
 
 __all__ = ["command"]
 
@@ -26,6 +26,7 @@ file_option = click.option(
     "--scenarios", "file", type=click.Path(path_type=Path), metavar="FILE", help="JSONL file of scenarios in place of the packaged ones."
 )
 DEFAULT_TASK = str(RunConfig.model_fields["task"].default)
+MADE_BY_DEFAULT = "when2call"
 task_option = click.option(
     "--task", metavar="NAME", shell_complete=completed("task"), default=DEFAULT_TASK, show_default=True, help="Task whose scenarios are meant."
 )
@@ -110,58 +111,69 @@ def check(file: Path | None, as_json: bool) -> int:
     return 1 if problems else 0
 
 
-def _generate_options() -> type[GenerateOptions]:
-    from talm_sim.scenarios.generate.options import GenerateOptions
+def _maker(args: list[str]) -> type[Maker[Any, Any, Any]]:
+    from talm_sim.tasks.makers import MAKERS
 
-    return GenerateOptions
+    task = last_of("--task", args, MADE_BY_DEFAULT)
+    return MAKERS.get(task)
 
 
-@command.command("generate", cls=OptionsCommand, fields=_generate_options)
+def _of_another_maker(args: list[str], err: click.NoSuchOption) -> click.UsageError:
+    from talm_sim.tasks.makers import MAKERS
+
+    name = err.option_name.lstrip("-").replace("-", "_")
+    owner = next((task for task in MAKERS.names() if name in MAKERS.get(task).options_model.model_fields), "")
+    return click.UsageError(f"{err.option_name} is an option of --task {owner}.") if owner else err
+
+
+@command.command("generate", cls=OptionsCommand, fields=lambda args: _maker(args).options_model, foreign=_of_another_maker)
+@click.option(
+    "--task", metavar="NAME", shell_complete=completed("maker"), default=MADE_BY_DEFAULT, show_default=True, help="Task they are made for."
+)
+@click.option("--dry-run", is_flag=True, help="Print what it may cost the model, and make nothing.")
 @json_option
-def generate_(as_json: bool, **given: Any) -> int:
-    """Make multiple-choice items (task when2call) from scenarios; a second call goes on where the first one ended.
+def generate_(task: str, dry_run: bool, as_json: bool, **given: Any) -> int:
+    """Make scenarios from others, by rules or by a model; a second call goes on where the first one ended.
 
-    Each request becomes up to three items: as it is, with one required value left out, and a related one out of the tool's reach; each with
-    an answer of every kind, and shown with no, one and many tools. Every text passes checks; what fails them is kept with the reason. A request
-    that the model's provider failed on is tried again by the next call; exit code 1 while there is one.
+    Task when2call (the default): each request becomes up to three multiple-choice items: as it is, with one required value left out, and a
+    related one out of the tool's reach. Task awareness: the tools a request needs are replaced, or part of what the user said is removed.
+    What fails the checks is kept with the reason. What the model's provider failed on is tried again by the next call; exit code 1 while there
+    is any.
     """
-    from talm_sim.cli.generating import generate_session, print_report
+    from talm_sim.cli.making import making_session, print_bound, print_report
+    from talm_sim.tasks.makers import MAKERS
 
-    options = given_options(_generate_options(), given)
-    report = generate_session(options)
+    kind = MAKERS.get(task)
+    maker = kind(given_options(kind.options_model, given))
+    if dry_run:
+        print_bound(maker, as_json=as_json)
+        return 0
+    report = making_session(task, maker)
     if as_json:
         print_json(report)
     else:
-        print_report(report, options.out)
+        print_report(report, maker)
     return 1 if report["sources"]["failed"] else 0
 
 
 @command.command("review")
 @click.argument("place", metavar="FOLDER|FILE", type=click.Path(path_type=Path))
-@click.option("--rejected", is_flag=True, help="Decide on the texts that the checks rejected, too: do you agree with them?")
+@click.option("--annotator", metavar="NAME", default="", help="Who decides: several people may review one place, each under a name.")
+@click.option("--merge", is_flag=True, help="Compare what they decided, settle where they differ, and write what was kept.")
+@click.option("--rejected", is_flag=True, help="Decide on what the checks rejected, too: do you agree with them?")
 @json_option
-def review(place: Path, rejected: bool, as_json: bool) -> None:
-    """Read through generated items at the terminal and keep or drop each; the decisions are kept at once.
+def review(place: Path, annotator: str, merge: bool, rejected: bool, as_json: bool) -> None:
+    """Read through what was made at the terminal and keep, drop or edit it; every decision is kept at once.
 
-    With --json nothing is asked: the summary of the decisions so far is printed.
+    With --json nothing is asked: the decisions so far are counted. --merge prints agreement and Cohen's kappa of each two people.
     """
-    from dataclasses import asdict
+    from talm_sim.cli.review_session import merge_session, review_session
+    from talm_sim.tasks.makers import reviewer_of
 
-    from talm_sim.cli.console import stderr
-    from talm_sim.cli.reviewing import review_entries, summary_lines
-    from talm_sim.scenarios.generate.review import open_review
-
-    if not place.exists():
-        raise PrerequisiteError(f"{place}: there is no such folder or file; give what `scenarios generate --out` wrote, or a JSONL file.")
-    opened = open_review(place, rejected=rejected)
-    if as_json:
-        print_json(asdict(opened.summary()))
-        return
-    if not sys.stdin.isatty():
-        raise PrerequisiteError("review asks a person at a terminal, and standard input is none; --json prints the summary so far.")
-    review_entries(opened, stderr(), lambda: sys.stdin.readline() or None)
-    summary = opened.summary()
-    for line in summary_lines(summary):
-        click.echo(line)
-    if summary.kept:
-        click.echo(f"kept rows: {opened.write_kept()}", err=True)
+    if merge and annotator:
+        raise click.UsageError("--merge is about all who reviewed; leave --annotator out.")
+    reviewer = reviewer_of(place)
+    if merge:
+        merge_session(place, reviewer, rejected=rejected, as_json=as_json)
+    else:
+        review_session(place, reviewer, rejected=rejected, annotator=annotator, as_json=as_json)

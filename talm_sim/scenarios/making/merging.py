@@ -1,0 +1,126 @@
+"""Two people's decisions on the same entries: how far they agree, and what is left to settle."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from talm_sim.errors import PrerequisiteError
+from talm_sim.scenarios.making.review import Decision, Entry, Part, Review, Reviewer, beside, open_review
+from talm_sim.scenarios.making.state import write_lines
+
+__all__ = ["Agreement", "Merge", "kappa", "open_merge"]
+
+UNNAMED = "no name"
+"""Who decided without `--annotator`."""
+
+
+def kappa(pairs: Sequence[tuple[str, str]]) -> float | None:
+    """Return Cohen's kappa of pairs of labels (Cohen 1960); None where chance alone would agree always, or there are no pairs."""
+    n = len(pairs)
+    first, second = Counter(one for one, _ in pairs), Counter(other for _, other in pairs)
+    observed = sum(one == other for one, other in pairs)
+    expected = sum(first[label] * second[label] for label in first)
+    return None if expected == n * n else (observed * n - expected) / (n * n - expected)
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How far two people agree on what both decided.
+
+    Attributes:
+        names: Theirs.
+        n: Entries that both decided on.
+        agreed: Those on which both said keep, or both said drop.
+        kappa: Cohen's kappa of keep and drop; None where it has no value.
+    """
+
+    names: tuple[str, str]
+    n: int
+    agreed: int
+    kappa: float | None
+
+
+class Merge:
+    """What several people decided on the same entries, and what was settled where they do not agree.
+
+    Args:
+        place: The folder or file.
+        reviewer: Of its task.
+        reviews: Each one's decisions, by name.
+
+    Attributes:
+        agreed: Key to the entry and the decision on which all agree who decided.
+        undecided: Entries that fewer than two of them decided on.
+        disputed: The others, to be settled.
+    """
+
+    def __init__(self, place: Path, reviewer: Reviewer, reviews: Mapping[str, Review]) -> None:
+        self._reviews = reviews
+        self._reviewer = reviewer
+        self._kept = beside(place, "kept")
+        first = next(iter(reviews.values()))
+        self.undecided: list[Entry] = []
+        self.agreed: dict[str, tuple[Entry, Decision]] = {}
+        disputed: list[Entry] = []
+        for entry in first.entries:
+            said = {name: one for name, review in reviews.items() if (one := review.decision(entry)) is not None}
+            if len(said) < 2:
+                self.undecided.append(entry)
+            elif len({one.kept_as for one in said.values()}) == 1:
+                self.agreed[entry.key] = entry, next(iter(said.values()))
+            else:
+                disputed.append(_disputed(entry, said))
+        self.disputed = Review(disputed, reviewer, beside(place, "settled"), self._kept, " and ".join(reviews))
+
+    def agreements(self) -> Iterator[Agreement]:
+        """How far each two of them agree."""
+        for names in combinations(self._reviews, 2):
+            one, other = (self._reviews[name] for name in names)
+            both = [(a.decision, b.decision) for entry in one.entries if (a := one.decision(entry)) and (b := other.decision(entry))]
+            agreed = sum(a == b for a, b in both)
+            yield Agreement((names[0], names[1]), len(both), agreed, kappa(both))
+
+    def kept_lines(self) -> Iterator[Mapping[str, Any]]:
+        """The lines of what all kept, or what was settled to be kept."""
+        for entry, said in self.agreed.values():
+            if said.decision == "keep":
+                yield from self._reviewer.edited(entry, said.texts, " and ".join(self._reviews)) if said.texts else entry.rows
+        yield from self.disputed.kept_lines()
+
+    def write_kept(self) -> Path:
+        """Write them to `kept.jsonl`; returns the file."""
+        write_lines(self._kept, self.kept_lines())
+        return self._kept
+
+
+def open_merge(place: Path, reviewer: Reviewer, *, rejected: bool = False) -> Merge:
+    """Open the decisions of all who reviewed a place.
+
+    Raises:
+        PrerequisiteError: Fewer than two did.
+    """
+    start = beside(place, "review").name.removesuffix(".jsonl")
+    files = sorted(path.name.removesuffix(".jsonl") for path in beside(place, "review").parent.iterdir() if path.suffix == ".jsonl")
+    names = [name.removeprefix(start).removeprefix("-") for name in files if name == start or name.startswith(f"{start}-")]
+    if len(names) < 2:
+        mend = f"let each of two do so: talm-sim scenarios review {place} --annotator NAME"
+        raise PrerequisiteError(f"{place}: {'one person' if names else 'nobody'} reviewed it; {mend}")
+    return Merge(place, reviewer, {name or UNNAMED: open_review(place, reviewer, rejected=rejected, annotator=name) for name in names})
+
+
+def _disputed(entry: Entry, said: Mapping[str, Decision]) -> Entry:
+    """An entry with what each said of it; the first text that one of them gave it is proposed."""
+    told = [Part(f"{name} said", _told(one)) for name, one in said.items()]
+    texts = next((one.texts for one in said.values() if one.decision == "keep" and one.texts), {})
+    return replace(entry, parts=(*entry.parts, *told), texts=texts)
+
+
+def _told(said: Decision) -> str:
+    if said.decision == "drop":
+        return f"drop{': ' if said.reason else ''}{said.reason}"
+    return "; ".join(["keep", *(f"{name} as: {text}" for name, text in said.texts.items())])

@@ -1,0 +1,62 @@
+"""What every making is asked for. The command's options derive from these fields, and from those a maker adds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+from talm_sim.config import GEN, OPE, Limit, ModelName, OptionsModel, ProviderOptions, Scope, Traffic, option, scope_of
+from talm_sim.digests import digest
+
+__all__ = ["RULES", "MakingOptions"]
+
+RULES = "sim/writer"
+"""The writer that is no model."""
+_TRAFFIC = {
+    Traffic.LIVE.value: "Ask the model.",
+    Traffic.REPLAY.value: "Answers from a recording; the network is never touched.",
+    Traffic.RECORD.value: "Ask the model, and record under --cassettes.",
+}
+
+
+class MakingOptions(OptionsModel):
+    """What decides a making.
+
+    The fields of scope `generation` decide what is made: a folder that was begun goes on only with the same ones. The others may change.
+    """
+
+    not_asked: ClassVar[frozenset[str]] = frozenset()
+    """Settings that decide what is written down, and nothing that is asked of a model."""
+
+    out: Path = option(..., OPE, "Where items, rejected texts, state and report go.", metavar="FOLDER")
+    file: Path | None = option(None, OPE, "What to make them of. Default: the packaged scenarios.", flag="--from", metavar="FILE")
+    limit: Limit | None = option(None, OPE, "Sources to take: the first N, or those from A to B (counted from 1).", metavar="N|A-B")
+    model: ModelName = option(RULES, GEN, "Who writes. sim/writer: rules, no model.", metavar="P/N")
+    model_options: ProviderOptions = option({}, GEN, "Option passed to the model provider; repeatable.", flag="-M", metavar="K=V")
+    prompts: Path | None = option(None, GEN, "TOML file with wordings in place of the built-in ones.", metavar="FILE")
+    seed: int = option(0, GEN, "Seed of all that is drawn by lot.", metavar="N")
+    temperature: float = option(0.6, GEN, "Sampling temperature.", metavar="X", ge=0, le=2)
+    top_p: float = option(0.95, GEN, "Nucleus of sampling.", metavar="X", gt=0, le=1)
+    max_new_tokens: int = option(256, GEN, "Tokens of a text; doubled once if cut off.", metavar="N", ge=1)
+    attempts: int = option(1, GEN, "Times a text is written before it is given up.", metavar="N", ge=1, le=10)
+    max_connections: int = option(16, OPE, "Sources in work at once.", metavar="N", ge=1)
+    traffic: Traffic | None = option(None, OPE, "Where the model's answers come from.", flags=_TRAFFIC)
+    cassettes: Path | None = option(None, OPE, "Directory of recordings. Default: the shipped ones.", metavar="DIR")
+
+    @property
+    def by_rules(self) -> bool:
+        """Whether no model writes."""
+        return self.model == RULES
+
+    def settings(self, wording: str = "") -> dict[str, Any]:
+        """What decides what is made, as JSON values: the options of scope `generation`, by what they come to.
+
+        Args:
+            wording: Digest of the texts the model is given, which stands for `prompts`; empty where no model writes.
+        """
+        names = {name for name in type(self).model_fields if scope_of(type(self), name) is Scope.GENERATION}
+        return self.model_dump(mode="json", include=names) | {"prompts": wording}
+
+    def conversations(self, wording: str = "") -> str:
+        """Part of a recording's name: other settings are other conversations."""
+        return digest({name: value for name, value in self.settings(wording).items() if name not in self.not_asked})

@@ -1,0 +1,54 @@
+"""What goes into a making, and what comes out of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+__all__ = ["Dropped", "Outcome", "Source"]
+
+
+class Source(Protocol):
+    """What something is made of: a question, a scenario."""
+
+    @property
+    def id(self) -> str:
+        """Names it."""
+
+    @property
+    def digest(self) -> str:
+        """Equal sources have equal digests."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """What gave no source, and why."""
+
+    id: str
+    reason: str
+
+
+@dataclass(slots=True, kw_only=True)
+class Outcome:
+    """What became of one source: a line of the state file.
+
+    Attributes:
+        source: Its id.
+        digest: Digest of the source.
+        dropped: Why nothing was made of it; empty where something was tried.
+        failed: What the model's provider failed with; empty where it answered. Such a source is tried again by the next call.
+        rows: What was made: lines of `items.jsonl`.
+        rejected: What was not good enough, and why: lines of `rejected.jsonl`.
+    """
+
+    source: str
+    digest: str
+    dropped: str = ""
+    failed: str = ""
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    rejected: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def told(self) -> str:
+        """What was made, in a few words."""
+        return self.dropped or f"{len(self.rows)} made, {len(self.rejected)} rejected"

@@ -1,0 +1,62 @@
+"""The wording a writing model is given, and its replacement by the user's."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+
+from talm_sim.digests import digest
+from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.toml_files import packaged_toml, read_toml, texts_of
+
+__all__ = ["WriterPrompts", "load_writer_prompts"]
+
+_EXAMPLE = re.compile(r"(?P<step>\w+)_example_\d+")
+_MARK = re.compile(r"\{(\w+)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class WriterPrompts:
+    """Texts by step and part: `system` and `user` of a step, `user` and `assistant` of each worked example of it (`<step>_example_<n>`)."""
+
+    texts: dict[str, dict[str, str]]
+
+    @property
+    def digest(self) -> str:
+        """Equal wordings have equal digests."""
+        return digest(self.texts)
+
+    def messages(self, step: str, **values: str) -> list[BaseMessage]:
+        """The conversation of a step, with `{name}` replaced by each value; its worked examples stand before what is asked."""
+        told: list[BaseMessage] = []
+        for name, example in self.texts.items():
+            if (found := _EXAMPLE.fullmatch(name)) and found["step"] == step:
+                told += [HumanMessage(example["user"]), AIMessage(example["assistant"])]
+        # In one pass, not str.format: a question or a specification may hold braces, and even the name of another value.
+        system, user = (_filled(self.texts[step][part], values) for part in ("system", "user"))
+        return [SystemMessage(system), *told, HumanMessage(user)]
+
+
+def load_writer_prompts(package: str, file: Path | None = None) -> WriterPrompts:
+    """Return the texts of a package's `prompts.toml`, with those of the user's `file` in their place.
+
+    Raises:
+        PrerequisiteError: The file is missing, is not TOML, or has an unknown key.
+    """
+    built_in = packaged_toml(package)
+    texts = {step: texts_of(built_in, step, tuple(built_in[step]), "prompts.toml") for step in built_in}
+    if file is None:
+        return WriterPrompts(texts)
+    own = read_toml(file, "--prompts")
+    for step in own:
+        if step not in texts:
+            raise PrerequisiteError(f"{file}: unknown table '{step}'.{did_you_mean(step, texts)}")
+        texts[step] |= texts_of(own, step, tuple(texts[step]), str(file))
+    return WriterPrompts(texts)
+
+
+def _filled(text: str, values: dict[str, str]) -> str:
+    return _MARK.sub(lambda match: values.get(match[1], match[0]), text)

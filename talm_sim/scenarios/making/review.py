@@ -1,0 +1,302 @@
+"""What people say of what was made: keep or drop, with another text or a reason, one decision after the other, each on disk at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from talm_sim.errors import PrerequisiteError
+from talm_sim.scenarios.making.runner import ITEMS, REJECTED
+from talm_sim.scenarios.making.state import write_lines
+
+__all__ = ["Decision", "Entry", "Part", "Review", "Reviewer", "Summary", "beside", "items_file", "open_review", "rejected_file"]
+
+Verdict = Literal["keep", "drop"]
+_UNDONE = "undone"
+_NAME = re.compile(r"[\w.-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A text of an entry.
+
+    Attributes:
+        label: What it is.
+        text: The text.
+        before: What it was in the original; None where there it has no counterpart.
+        name: Under which another text of it is kept; empty where it cannot be edited.
+        right: Whether it is the right one of several.
+    """
+
+    label: str
+    text: str
+    before: str | None = None
+    name: str = ""
+    right: bool = False
+
+    @property
+    def changed(self) -> bool:
+        """Whether it differs from the original's."""
+        return self.before is not None and self.before != self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One thing to decide on.
+
+    Attributes:
+        key: Names it; equal content has equal keys.
+        title: What it is.
+        parts: What the person needs to see.
+        passed: Whether the automatic checks let it pass.
+        why: Why they did not.
+        rows: The lines it stands for; none for one that was rejected.
+        reasons: What it may be dropped for.
+        texts: Texts it has in place of its own, by name of the part.
+    """
+
+    key: str
+    title: str
+    parts: tuple[Part, ...]
+    passed: bool = True
+    why: str = ""
+    rows: tuple[Mapping[str, Any], ...] = ()
+    reasons: tuple[str, ...] = ()
+    texts: Mapping[str, str] = field(default_factory=dict)
+
+
+class Reviewer(Protocol):
+    """What a task says of the scenarios made for it."""
+
+    @property
+    def question(self) -> str:
+        """What is decided of every entry."""
+
+    def entries(self, rows: Path, rejected: Path | None) -> list[Entry]:
+        """What there is to decide on, in a file of what was made and, where it is given, one of what the checks rejected.
+
+        Raises:
+            PrerequisiteError: A file cannot be read, or holds something else.
+        """
+
+    def faults(self, entry: Entry, texts: Mapping[str, str]) -> list[str]:
+        """What the automatic checks say of an entry with other texts."""
+
+    def edited(self, entry: Entry, texts: Mapping[str, str], by: str) -> Iterable[Mapping[str, Any]]:
+        """The entry's lines with other texts, marked as edited."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a person said of an entry, and the texts they gave it."""
+
+    key: str
+    decision: Verdict
+    passed: bool
+    reason: str = ""
+    texts: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def kept_as(self) -> tuple[str, tuple[tuple[str, str], ...]]:
+        """What two people must agree on: the verdict, and where it is to keep, the texts."""
+        return self.decision, tuple(sorted(self.texts.items())) if self.decision == "keep" else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """How far a review is.
+
+    Attributes:
+        entries: Things to decide on.
+        kept: Decided to keep.
+        dropped: Decided to drop.
+        edited: Of the kept ones, those with another text.
+        agreed: Decisions that say what the automatic checks said: passed and kept, or rejected and dropped.
+        reasons: How often each reason was given for a drop, the commonest first.
+    """
+
+    entries: int
+    kept: int
+    dropped: int
+    edited: int
+    agreed: int
+    reasons: Mapping[str, int]
+
+    @property
+    def decided(self) -> int:
+        """Decisions made."""
+        return self.kept + self.dropped
+
+
+class Review:
+    """Entries, and the decisions on them in a file of one JSON line each.
+
+    Args:
+        entries: What to decide on.
+        reviewer: Of their task.
+        path: The file of decisions; later lines replace earlier ones on the same entry.
+        kept: The file that the kept lines go to.
+        by: Who decides; empty where no name was given.
+    """
+
+    def __init__(self, entries: Sequence[Entry], reviewer: Reviewer, path: Path, kept: Path, by: str = "") -> None:
+        self.entries = tuple(entries)
+        self.reviewer = reviewer
+        self.path = path
+        self._kept = kept
+        self._by = by
+        self._decisions = _decisions(path)
+
+    def decision(self, entry: Entry) -> Decision | None:
+        """What was said of an entry."""
+        return self._decisions.get(entry.key)
+
+    def decide(self, entry: Entry, verdict: Verdict, reason: str = "", texts: Mapping[str, str] | None = None) -> None:
+        """Note a decision; it is on disk when this returns.
+
+        Raises:
+            PrerequisiteError: The file cannot be written.
+        """
+        decision = Decision(entry.key, verdict, entry.passed, reason, dict(texts or {}))
+        self._append({name: value for name, value in asdict(decision).items() if name != "texts" or value})
+        self._decisions.pop(entry.key, None)
+        self._decisions[entry.key] = decision
+
+    def undo(self) -> Entry | None:
+        """Take the last decision back; returns its entry, None where there is none.
+
+        Raises:
+            PrerequisiteError: The file cannot be written.
+        """
+        entries = {entry.key: entry for entry in self.entries}
+        last = next((key for key in reversed(self._decisions) if key in entries), None)
+        if last is None:
+            return None
+        self._append({"key": last, "decision": _UNDONE})
+        del self._decisions[last]
+        return entries[last]
+
+    def waiting(self) -> list[Entry]:
+        """Entries nobody has decided on."""
+        return [entry for entry in self.entries if entry.key not in self._decisions]
+
+    def summary(self) -> Summary:
+        """Count the decisions on these entries."""
+        made = [self._decisions[entry.key] for entry in self.entries if entry.key in self._decisions]
+        kept = [one for one in made if one.decision == "keep"]
+        agreed = sum((one.decision == "keep") is one.passed for one in made)
+        given = [one.reason for one in made if one.decision == "drop" and one.reason]
+        reasons = {reason: given.count(reason) for reason in sorted(set(given), key=lambda one: (-given.count(one), one))}
+        return Summary(len(self.entries), len(kept), len(made) - len(kept), sum(bool(one.texts) for one in kept), agreed, reasons)
+
+    def kept_lines(self) -> Iterable[Mapping[str, Any]]:
+        """The lines of what a person kept, with the texts they gave it."""
+        for entry in self.entries:
+            said = self.decision(entry)
+            if said and said.decision == "keep":
+                yield from self.reviewer.edited(entry, said.texts, self._by) if said.texts else entry.rows
+
+    def write_kept(self) -> Path:
+        """Write them to their file; returns it."""
+        write_lines(self._kept, self.kept_lines())
+        return self._kept
+
+    def _append(self, document: Mapping[str, Any]) -> None:
+        line = json.dumps(document, ensure_ascii=False).encode(errors="replace")
+        try:
+            with open(self.path, "a+b") as file:
+                file.seek(0, os.SEEK_END)
+                if file.tell() and not _ends_a_line(self.path):
+                    file.write(b"\n")  # a line that a kill cut short stays one broken line
+                file.write(line + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as err:
+            raise PrerequisiteError(f"{self.path}: cannot be written: {err.strerror}; free the place and go on.") from None
+
+
+def open_review(place: Path, reviewer: Reviewer, *, rejected: bool = False, annotator: str = "") -> Review:
+    """Open what there is to decide on in a folder that `scenarios generate` wrote, or a file of lines.
+
+    Args:
+        place: Folder or file.
+        reviewer: Of the task it was made for.
+        rejected: Whether what the checks rejected is decided on, too: how far do checks and person agree?
+        annotator: Who decides; each has a file of decisions of their own.
+
+    Raises:
+        PrerequisiteError: There is nothing to review, a file is broken, or the name cannot be part of a file's.
+    """
+    if annotator and not _NAME.fullmatch(annotator):
+        raise PrerequisiteError(f"--annotator {annotator}: give a name of letters, digits, '.', '_' and '-'.")
+    entries = reviewer.entries(items_file(place), rejected_file(place) if rejected else None)
+    if not entries:
+        raise PrerequisiteError(f"{items_file(place)}: holds no items to review.")
+    name = f"-{annotator}" if annotator else ""
+    return Review(entries, reviewer, beside(place, f"review{name}"), beside(place, f"kept{name}"), annotator)
+
+
+def items_file(place: Path) -> Path:
+    """The lines of a folder, or the file itself.
+
+    Raises:
+        PrerequisiteError: There is none.
+    """
+    file = place / ITEMS if place.is_dir() else place
+    if not file.is_file():
+        if place.is_dir():
+            raise PrerequisiteError(f"{place}: holds no {ITEMS}; make items first: talm-sim scenarios generate --out FOLDER")
+        raise PrerequisiteError(f"{place}: there is no such folder or file; give what `scenarios generate --out` wrote, or a JSONL file.")
+    return file
+
+
+def rejected_file(place: Path) -> Path:
+    """What the checks rejected in a folder.
+
+    Raises:
+        PrerequisiteError: It is no folder.
+    """
+    if not place.is_dir():
+        raise PrerequisiteError(f"{place}: --rejected needs the folder that `talm-sim scenarios generate` wrote.")
+    return place / REJECTED
+
+
+def beside(place: Path, name: str) -> Path:
+    """A file of a review: in the folder, or beside the file with its name before."""
+    return place / f"{name}.jsonl" if place.is_dir() else place.with_name(f"{place.stem}.{name}.jsonl")
+
+
+def _decisions(path: Path) -> dict[str, Decision]:
+    """The decisions of a file by key, in the order they were made; a line that a kill cut short is passed over."""
+    try:
+        lines = path.read_bytes().split(b"\n") if path.is_file() else []
+    except OSError as err:
+        raise PrerequisiteError(f"{path}: cannot be read: {err.strerror}; mend its permissions.") from None
+    found: dict[str, Decision] = {}
+    for line in lines:
+        try:
+            document = json.loads(line)
+            key, said = document["key"], document["decision"]
+            decision = Decision(**document) if said in ("keep", "drop") else None
+            if isinstance(key, str) and (decision or said == _UNDONE):
+                found.pop(key, None)
+            if isinstance(key, str) and decision and _are_texts(decision.texts):
+                found[key] = decision
+        except (ValueError, LookupError, TypeError, RecursionError):
+            continue
+    return found
+
+
+def _are_texts(texts: Any) -> bool:
+    return isinstance(texts, dict) and all(isinstance(text, str) for text in texts.values())
+
+
+def _ends_a_line(path: Path) -> bool:
+    with open(path, "rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) == b"\n"

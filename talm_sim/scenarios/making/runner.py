@@ -1,0 +1,134 @@
+"""The whole of a making: bounded, resumable, and equal however often it was interrupted."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any, Protocol
+
+from talm_sim.errors import CassetteMissError, PrerequisiteError, ProviderError
+from talm_sim.scenarios.making.outcome import Outcome, Source
+from talm_sim.scenarios.making.state import Begun, open_state, write_lines
+
+__all__ = ["ITEMS", "MOST_FAILURES", "REJECTED", "REPORT", "OnProgress", "OpenTape", "make_all"]
+
+ITEMS, REJECTED, REPORT = "items.jsonl", "rejected.jsonl", "report.json"
+MOST_FAILURES = 5
+"""Sources that may fail in a row: then it is not they that the provider cannot answer."""
+OpenTape = Callable[[str], AbstractContextManager[object]]
+"""Puts the recording of a source in place, given its id."""
+OnProgress = Callable[[int, int, Outcome | None], None]
+"""Hears of sources: how many are finished, of how many, and what became of the last one; None where they were finished before."""
+
+
+class Makes(Protocol):
+    """What makes something of a source."""
+
+    @property
+    def noun(self) -> str:
+        """What messages call a source."""
+
+    @property
+    def outcome(self) -> type[Outcome]:
+        """What becomes of a source."""
+
+    async def make(self, source: Any) -> Outcome:
+        """Make what can be made of one source."""
+
+    def report(self, sources: Sequence[Any], outcomes: Mapping[str, Any], begun: Begun) -> dict[str, Any]:
+        """Count what was made, given what was finished or failed by source id."""
+
+
+async def make_all(
+    maker: Makes,
+    sources: Sequence[Source],
+    folder: Path,
+    begun: Begun,
+    *,
+    max_connections: int,
+    open_tape: OpenTape = lambda source: nullcontext(),
+    on_begin: Callable[[Sequence[Source]], None] = lambda waiting: None,
+    on_progress: OnProgress = lambda done, total, outcome: None,
+) -> dict[str, Any]:
+    """Make something of each source, go on where an earlier call ended, and write the folder's files; returns the report.
+
+    Args:
+        maker: Makes it.
+        sources: What it is made of.
+        folder: Where the files go.
+        begun: What decides what is made.
+        max_connections: Sources in work at once.
+        open_tape: Puts the recording of a source in place.
+        on_begin: Hears which sources are left, before it begins.
+        on_progress: Hears of finished sources: how many, of how many, and the outcome.
+
+    Raises:
+        PrerequisiteError: The folder was begun otherwise, or the model failed for every source, or for `MOST_FAILURES` in a row; what was
+            finished is kept.
+    """
+    with open_state(folder, begun, sources, maker.outcome) as state:
+        waiting = [source for source in sources if source.id not in state.finished or state.finished[source.id].failed]
+        done = len(sources) - len(waiting)
+        on_begin(waiting)
+        on_progress(done, len(sources), None)
+        gate = asyncio.Semaphore(max_connections)
+        in_a_row = 0
+
+        async def work(source: Source) -> None:
+            nonlocal done, in_a_row
+            async with gate:
+                outcome = await _outcome(source, maker, open_tape)
+                state.add(outcome)
+            in_a_row = in_a_row + 1 if outcome.failed else 0
+            if in_a_row == MOST_FAILURES:
+                raise ProviderError(f"{MOST_FAILURES} {maker.noun}s failed in a row, the last one so: {outcome.failed}")
+            done += not outcome.failed
+            on_progress(done, len(sources), outcome)
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                for source in waiting:
+                    group.create_task(work(source))
+            if in_a_row and not done:
+                raise ProviderError(f"every {maker.noun} failed, the last one so: {state.finished[waiting[-1].id].failed}")
+        except* (ProviderError, CassetteMissError, PrerequisiteError) as failed:
+            raise PrerequisiteError(_why(failed, done)) from None
+        finally:
+            report = maker.report(sources, state.finished, state.begun)
+            _write(folder, [state.finished[source.id] for source in sources if source.id in state.finished], report)
+    return report
+
+
+async def _outcome(source: Source, maker: Makes, open_tape: OpenTape) -> Outcome:
+    """What becomes of a source; one that the provider fails on must not stand in the way of the others."""
+    try:
+        with open_tape(source.id):
+            return await maker.make(source)
+    except ProviderError as err:
+        return maker.outcome(source=source.id, digest=source.digest, failed=_one_line(err))
+
+
+def _why(failed: BaseExceptionGroup[BaseException], done: int) -> str:
+    first: BaseException = failed
+    while isinstance(first, BaseExceptionGroup):
+        first = first.exceptions[0]
+    hint = "; add --live, or keep to the settings of the recording" if isinstance(first, CassetteMissError) else ""
+    return f"{_one_line(first)}{hint} ({done} finished and kept; the same command goes on)"
+
+
+def _one_line(err: BaseException) -> str:
+    return " ".join(str(err).split())[:500]
+
+
+def _write(folder: Path, outcomes: Sequence[Outcome], report: dict[str, Any]) -> None:
+    """Write what the finished sources gave, in their order: equal states give equal bytes."""
+    try:
+        write_lines(folder / ITEMS, (row for outcome in outcomes for row in outcome.rows))
+        write_lines(folder / REJECTED, (one for outcome in outcomes for one in outcome.rejected))
+        text = json.dumps(report, indent=2, ensure_ascii=False) + "\n"
+        (folder / REPORT).write_text(text, encoding="utf-8")
+    except OSError as err:
+        raise PrerequisiteError(f"{folder}: cannot be written: {err.strerror}; choose another --out.") from None

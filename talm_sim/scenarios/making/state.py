@@ -1,0 +1,152 @@
+"""What was finished stays finished: one line a source, and the files that are made of them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO, Any, Self, TypeVar
+
+from talm_sim.errors import PrerequisiteError
+from talm_sim.scenarios.making.outcome import Outcome, Source
+
+__all__ = ["STATE", "Begun", "State", "open_state", "write_lines"]
+
+STATE = "state.jsonl"
+T = TypeVar("T")
+_FIRST = "when2call"
+"""The task of folders from before it was kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """What a folder keeps to once it is begun.
+
+    Attributes:
+        task: What it is made for.
+        settings: What decides what is made, as JSON values.
+        command: The command line, kept from the first call on.
+        rules: Version of the rules by which it is made and judged.
+    """
+
+    task: str
+    settings: Mapping[str, Any]
+    command: str
+    rules: int
+
+
+class State:
+    """The state file of a folder, open for appending.
+
+    Args:
+        path: The file.
+        begun: Of the first call.
+        finished: Outcomes by source id.
+        length: Bytes of the file that are whole lines; what follows was cut off by a kill.
+    """
+
+    def __init__(self, path: Path, begun: Begun, finished: dict[str, Any], length: int) -> None:
+        self.begun = begun
+        self.finished = finished
+        self._path = path
+        self._length = length
+        self._file: IO[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        try:
+            self._file = open(self._path, "ab")
+            self._file.truncate(self._length)
+            if not self._length:
+                self._append(asdict(self.begun))
+        except OSError as err:
+            raise PrerequisiteError(f"{self._path}: cannot be written: {err.strerror}; choose another --out.") from None
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._file is not None
+        self._file.close()
+
+    def add(self, outcome: Outcome) -> None:
+        """Note what became of a source; it is on disk when this returns."""
+        self.finished[outcome.source] = outcome
+        self._append(asdict(outcome))
+
+    def _append(self, document: dict[str, Any]) -> None:
+        assert self._file is not None
+        self._file.write((json.dumps(document, ensure_ascii=False) + "\n").encode())
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+
+def open_state(folder: Path, begun: Begun, sources: Sequence[Source], kind: type[Outcome]) -> State:
+    """Open the state of a folder, new or begun.
+
+    Args:
+        folder: The folder of `--out`; made where it is not there.
+        begun: What this call is about.
+        sources: The sources of this call.
+        kind: What its lines hold.
+
+    Raises:
+        PrerequisiteError: The folder was begun for another task or with other settings, rules or sources, holds something else, or cannot be
+            read or written.
+    """
+    path = folder / STATE
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        content = path.read_bytes() if path.is_file() else b""
+        others = sorted(one.name for one in folder.iterdir() if one.name != STATE)
+    except OSError as err:
+        raise PrerequisiteError(f"{folder}: cannot be used: {err.strerror}; choose another --out.") from None
+    length = content.rfind(b"\n") + 1
+    if not length:
+        if others:
+            raise PrerequisiteError(f"{folder}: holds '{others[0]}' but no {STATE}, so it is no begun generation; choose another --out.")
+        return State(path, begun, {}, 0)
+    lines = list(enumerate(content[:length].split(b"\n")[:-1], 1))
+    before = _read(path, 1, lines[0][1], _header)
+    if before.task != begun.task:
+        raise PrerequisiteError(f"{folder}: was begun for task {before.task}; add --task {before.task}, or choose another --out.")
+    if before.rules != begun.rules:
+        raise PrerequisiteError(
+            f"{folder}: was begun with version {before.rules} of the rules that texts are judged by, and this talm-sim has version "
+            f"{begun.rules}; finish it with the one it was begun with, or choose another --out."
+        )
+    _same(folder, before.settings, begun.settings)
+    outcomes = [_read(path, number, line, lambda document: kind(**document)) for number, line in lines[1:]]
+    finished = {outcome.source: outcome for outcome in outcomes}
+    for source in sources:
+        done = finished.get(source.id)
+        if done is not None and done.digest != source.digest:
+            raise PrerequisiteError(f"{folder}: source '{source.id}' was another one when it was begun; choose another --out.")
+    return State(path, before, finished, length)
+
+
+def _header(document: dict[str, Any]) -> Begun:
+    # The first versions of talm-sim kept no version of the rules, and no task.
+    task, rules = document.get("task", _FIRST), document.get("rules", 1)
+    return Begun(str(task), dict(document["settings"]), str(document["command"]), int(rules))
+
+
+def _read(path: Path, number: int, line: bytes, reader: Callable[[Any], T]) -> T:
+    try:
+        return reader(json.loads(line))
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        raise PrerequisiteError(f"{path}:{number}: not a line of a begun generation; restore the file or choose another --out.") from None
+
+
+def _same(folder: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    for name in sorted({*before, *now}):
+        if before.get(name) != now.get(name):
+            was = json.dumps(before.get(name), ensure_ascii=False)[:60]
+            raise PrerequisiteError(f"{folder}: was begun with {name} = {was}; go on with that, or choose another --out.")
+
+
+def write_lines(path: Path, documents: Iterable[Mapping[str, Any]]) -> None:
+    """Write one JSON document a line, the whole file at once."""
+    text = "".join(json.dumps(document, ensure_ascii=False) + "\n" for document in documents)
+    part = path.with_name(f"{path.name}.part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(path)

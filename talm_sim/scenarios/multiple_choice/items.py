@@ -1,0 +1,105 @@
+"""Items: what a source question becomes, and the rows it is written as."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID, uuid5
+
+from talm_sim.digests import derived_seed
+from talm_sim.scenarios.multiple_choice.sources import SourceQuestion, tool_text
+from talm_sim.scenarios.when2call import row_of, scenario_of
+from talm_sim.types import Behaviour, Missing, ToolSpec
+
+__all__ = ["MANY", "VARIANTS", "Item", "rows_of", "tool_call_text"]
+
+VARIANTS = ("zero", "one", "many")
+MANY = 4
+"""Tools of a many-tool row, as far as the category has them."""
+_ORDER = (Behaviour.DIRECT, Behaviour.TOOL_CALL, Behaviour.REQUEST_FOR_INFO, Behaviour.CANNOT_ANSWER)
+_NAMESPACE = UUID("5b0c6a0e-1f0a-5d3e-9c64-2f6f8a8f6d21")
+"""Fixed, so that equal items have equal ids."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One multiple-choice item before its tools are chosen.
+
+    Attributes:
+        source: The question it was made from.
+        gold: The behaviour that is right.
+        question: What is asked.
+        missing: The argument that was left out, where one was.
+    """
+
+    source: SourceQuestion
+    gold: Behaviour
+    question: str
+    missing: Missing | None = None
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """Arguments whose values the question does give; none where the tool cannot help anyway."""
+        if self.gold is Behaviour.CANNOT_ANSWER:
+            return {}
+        lacking = self.missing.name if self.missing else None
+        return {name: value for name, value in self.source.call.arguments.items() if name != lacking}
+
+    def described(self, argument: str) -> str:
+        """What the tool's specification says of an argument."""
+        schema = self.source.spec.parameters.get("properties", {})
+        entry = schema.get(argument, {}) if isinstance(schema, Mapping) else {}
+        return str(entry.get("description", "")) if isinstance(entry, Mapping) else ""
+
+
+def tool_call_text(source: SourceQuestion) -> str:
+    """The gold call as an option's text."""
+    return json.dumps({"name": source.call.tool, "arguments": source.call.arguments}, ensure_ascii=False)
+
+
+def rows_of(
+    item: Item, options: Mapping[Behaviour, str], *, writer: str, tool_use: str, seed: int, every: bool = True
+) -> Iterator[dict[str, Any]]:
+    """Write an item as rows of the published format, one for each set of tools.
+
+    `zero` (only where the gold answer is "cannot answer": there, and only there, a tool call would be made out of nothing) shows no tool, `one`
+    the tool of the source question, `many` further tools of its category: beside it, or, where nothing can answer, in its place.
+
+    Args:
+        item: The item.
+        options: Text of each behaviour.
+        writer: Who wrote the texts: the row's `source`.
+        tool_use: Why the request needs a tool (When2Call, section 2.2).
+        seed: Decides which tools are shown, and in which order.
+        every: Whether to write a row for each set of tools; else one row, its set drawn by lot.
+    """
+    source, out_of_reach = item.source, item.gold is Behaviour.CANNOT_ANSWER
+    draw = random.Random(derived_seed(seed, source.id, item.gold.value))
+    others = draw.sample(source.others, min(MANY if out_of_reach else MANY - 1, len(source.others)))
+    together = [*others] if out_of_reach else [source.spec, *others]
+    draw.shuffle(together)
+    shown: dict[str, list[ToolSpec]] = {"zero": [], "one": [source.spec], "many": together}
+    possible = [one for one in VARIANTS if (one != "zero" or out_of_reach) and (one != "many" or len(together) > 1)]
+    for variant in possible if every else [possible[derived_seed(seed, source.id, item.gold.value, "tools shown") % len(possible)]]:
+        tools = [tool_text(spec) for spec in shown[variant]]
+        row: dict[str, Any] = {
+            "uuid": str(uuid5(_NAMESPACE, json.dumps([writer, seed, source.id, item.gold.value, variant, item.question, tools]))),
+            "source": writer,
+            "source_id": source.id,
+            "question": item.question,
+        }
+        if item.question != source.question:
+            row["orig_question"] = source.question
+        row["correct_answer"] = item.gold.value
+        row["answers"] = {kind.value: options[kind] for kind in _ORDER}
+        row["target_tool"] = None if out_of_reach else tool_text(source.spec)
+        row["tools"] = tools
+        if out_of_reach:
+            row["orig_tools"] = [tool_text(source.spec)]
+        if item.missing:
+            row["held_out_param"] = item.missing.name
+        row |= {"tool_use": tool_use, "licence": source.licence, "url": ""}
+        yield row_of(scenario_of(row, source.id))

@@ -1,0 +1,185 @@
+"""From a source question to rows: every text written, checked, kept or given up with its reasons."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+
+from talm_sim.digests import derived_seed
+from talm_sim.scenarios.making.asking import Written
+from talm_sim.scenarios.making.outcome import Outcome
+from talm_sim.scenarios.multiple_choice.checks import OPTION_CHECKS, Check, differs, failures
+from talm_sim.scenarios.multiple_choice.items import Item, rows_of, tool_call_text
+from talm_sim.scenarios.multiple_choice.question_checks import QUESTION_CHECKS
+from talm_sim.scenarios.multiple_choice.sources import SourceQuestion
+from talm_sim.scenarios.multiple_choice.splitting import holds
+from talm_sim.scenarios.multiple_choice.writers import TOOL_USES, Writer
+from talm_sim.types import Behaviour, Missing, MissingKind
+
+__all__ = ["ItemOutcome", "Rejection", "make_items"]
+
+_WRITTEN = (Behaviour.DIRECT, Behaviour.REQUEST_FOR_INFO, Behaviour.CANNOT_ANSWER)
+"""Behaviours whose option is written; the tool call is the gold call."""
+_GOLDS = (Behaviour.TOOL_CALL, Behaviour.REQUEST_FOR_INFO, Behaviour.CANNOT_ANSWER)
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """A text that was not good enough, or could not be had.
+
+    Attributes:
+        source: Id of the source question.
+        item: Gold behaviour of the item the text was for.
+        text_of: `question`, or the behaviour of the option.
+        check: Name of the check it failed; `written` where there was no whole text to check.
+        reason: What is wrong.
+        text: The text.
+        question: The question it answers, for an option.
+        attempt: Which attempt it was, from 1.
+    """
+
+    source: str
+    item: str
+    text_of: str
+    check: str
+    reason: str
+    text: str
+    question: str = ""
+    attempt: int = 1
+
+
+@dataclass(slots=True, kw_only=True)
+class ItemOutcome(Outcome):
+    """What became of one source question.
+
+    Attributes:
+        tool_use: Why it needs a tool.
+        not_tried: Gold behaviour to the reason why no item of it was tried.
+        given_up: Gold behaviours whose item was given up.
+    """
+
+    tool_use: str = ""
+    not_tried: dict[str, str] = field(default_factory=dict)
+    given_up: list[str] = field(default_factory=list)
+
+    @property
+    def told(self) -> str:
+        """How many items were made."""
+        made = len({row["correct_answer"] for row in self.rows})
+        return self.dropped or f"{made} item{'' if made == 1 else 's'}, {len(self.given_up)} given up"
+
+
+async def make_items(source: SourceQuestion, writer: Writer, *, seed: int, attempts: int = 1, every: bool = True) -> ItemOutcome:
+    """Make the items of one source question (When2Call, section 2.2).
+
+    Args:
+        source: The source question.
+        writer: Writes the texts.
+        seed: Decides which parameter is left out and which tools are shown.
+        attempts: How often a text is written before its item is given up.
+        every: Whether an item becomes a row for each set of tools, or one row.
+    """
+    outcome = ItemOutcome(source=source.id, digest=source.digest)
+    label = await writer.tool_use(source)
+    if label.problem:
+        outcome.dropped = f"why it needs a tool is not clear: {label.problem}"
+        return outcome
+    if label.text not in TOOL_USES:
+        outcome.dropped = "it needs no tool"
+        return outcome
+    outcome.tool_use = label.text
+    maker = _Maker(source, writer, outcome, attempts, seed)
+    for gold in _GOLDS:
+        item = await maker.item(gold)
+        if item is None:
+            continue
+        options = await maker.options(item)
+        if options is None:
+            outcome.given_up.append(gold.value)
+        else:
+            outcome.rows += rows_of(item, options, writer=writer.name, tool_use=label.text, seed=seed, every=every)
+    return outcome
+
+
+class _Maker:
+    """Writes and checks the texts of one source question."""
+
+    def __init__(self, source: SourceQuestion, writer: Writer, outcome: ItemOutcome, attempts: int, seed: int) -> None:
+        self._source = source
+        self._writer = writer
+        self._outcome = outcome
+        self._attempts = attempts
+        self._seed = seed
+
+    async def item(self, gold: Behaviour) -> Item | None:
+        """The item's question; None where there is none."""
+        source = self._source
+        if gold is Behaviour.TOOL_CALL:
+            return await self._asked(Item(source, gold, source.question), self._as_it_is)
+        if gold is Behaviour.CANNOT_ANSWER:
+            return await self._asked(Item(source, gold, ""), lambda attempt: self._writer.unanswerable(source, attempt))
+        if len(source.spec.required) < 2:
+            self._outcome.not_tried[gold.value] = "its tool has fewer than two required parameters"
+            return None
+        if source.removal:
+            return await self._asked(Item(source, gold, "", source.removal.missing), self._checked_by_hand)
+        missing = self._left_out()
+        if missing is None:
+            self._outcome.not_tried[gold.value] = "the question holds no required value to the letter, so none can be left out"
+            return None
+        return await self._asked(Item(source, gold, "", missing), lambda attempt: self._writer.rewrite(source, missing, attempt))
+
+    async def options(self, item: Item) -> dict[Behaviour, str] | None:
+        """A text for each behaviour; None where one could not be had. All are tried, so that the report knows every fault."""
+        call = tool_call_text(item.source)
+        kept: dict[Behaviour, str] = {}
+        if not self._sound(item, Behaviour.TOOL_CALL.value, Written(call), OPTION_CHECKS[Behaviour.TOOL_CALL], [], 0):
+            return None
+        kept[Behaviour.TOOL_CALL] = call
+        for behaviour in _WRITTEN:
+            for attempt in range(self._attempts):
+                written = await self._writer.option(behaviour, item, attempt)
+                if self._sound(item, behaviour.value, written, OPTION_CHECKS[behaviour], list(kept.values()), attempt):
+                    kept[behaviour] = written.text
+                    break
+        return kept if len(kept) == len(_WRITTEN) + 1 else None
+
+    async def _asked(self, blank: Item, write: Callable[[int], Awaitable[Written]]) -> Item | None:
+        for attempt in range(self._attempts):
+            written = await write(attempt)
+            item = Item(blank.source, blank.gold, written.text, blank.missing)
+            if self._sound(item, "question", written, QUESTION_CHECKS[blank.gold], [], attempt):
+                return item
+        self._outcome.given_up.append(blank.gold.value)
+        return None
+
+    def _sound(self, item: Item, text_of: str, written: Written, checks: Sequence[Check], others: Sequence[str], attempt: int) -> bool:
+        """Whether a text passes; every check it fails is noted."""
+        if written.problem:
+            found = [("written", written.problem)]
+        else:
+            found = failures(written.text, item, checks)
+            same = differs(written.text, others) if written.text.strip() else ""
+            found += [(differs.__name__, same)] if same else []
+        for check, reason in found:
+            asked = "" if text_of == "question" else item.question
+            one = Rejection(self._source.id, item.gold.value, text_of, check, reason, written.text, asked, attempt + 1)
+            self._outcome.rejected.append({name: getattr(one, name) for name in Rejection.__slots__})
+        return not found
+
+    def _left_out(self) -> Missing | None:
+        """A required value that stands in the question to the letter, so that one can see whether it is gone."""
+        source = self._source
+        given = [name for name in source.spec.required if name in source.call.arguments and holds(source.question, source.call.arguments[name])]
+        if not given:
+            return None
+        name = random.Random(derived_seed(self._seed, source.id, "left out")).choice(given)
+        return Missing(kind=MissingKind.ARGUMENT, name=name, value=source.call.arguments[name])
+
+    async def _as_it_is(self, attempt: int) -> Written:
+        return Written(self._source.question)
+
+    async def _checked_by_hand(self, attempt: int) -> Written:
+        assert self._source.removal is not None
+        return Written(self._source.removal.question)

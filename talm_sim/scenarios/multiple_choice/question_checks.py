@@ -1,0 +1,152 @@
+"""Appendix A's quality list for the questions that are made from a source question."""
+
+from __future__ import annotations
+
+import re
+
+from talm_sim.scenarios.leaks import find_leak, tokens
+from talm_sim.scenarios.multiple_choice.checks import Check, is_in_english, is_the_text_alone, says_something, speaks_of_no_tool
+from talm_sim.scenarios.multiple_choice.items import Item
+from talm_sim.scenarios.multiple_choice.splitting import holds
+from talm_sim.scenarios.multiple_choice.wording import asks, fills_in, names_new_things, vague_words, words
+from talm_sim.scenarios.question_words import GENERIC, content_stems
+from talm_sim.types import Behaviour
+
+__all__ = ["QUESTION_CHECKS"]
+
+_EXTRA_WORDS = 20
+"""Words a rewritten question may have beyond its source."""
+_SAME = 0.75
+"""Share of common words from which on two questions are one."""
+_POINTS = re.compile(
+    r"\b(?:these|those|this|that)\s+(?!is\b|are\b|was\b|were\b|has\b|have\b|had\b|will\b|would\b|can\b|could\b|i\b|you\b|he\b|she\b|we\b|they\b|it\b|the\b|a\b|an\b"
+    r"|my\b|our\b|your\b|day\b|year\b|time\b|week\b|month\b|morning\b|evening\b|afternoon\b|date\b"
+    r"|term\b|moment\b|season\b|spring\b|summer\b|autumn\b|winter\b|weekend\b|hour\b|century\b)([a-z]+)",
+    re.IGNORECASE,
+)
+_OPENS_WITH = re.compile(
+    r"^\W*(?:what|how|when|where|who|why|which)?\s*(?:about|is|are|was|were|does|do|did)?\s*(it|its|they|them|their|this|that|these|those)\b"
+    r"(?!\s+\w+\s)",
+    re.IGNORECASE,
+)
+_PRONOUN = re.compile(r"\b(its|they|them|their|it(?=\W*$|[,.?!;]))(?!\w)", re.IGNORECASE)
+
+
+def asks_something(text: str, item: Item) -> str:
+    """A question asks or requests."""
+    return "" if asks(text) else "it asks for nothing"
+
+
+def is_changed(text: str, item: Item) -> str:
+    """The new question is not the old one."""
+    return "it is the source question unchanged" if tokens(text) == tokens(item.source.question) else ""
+
+
+def is_not_long(text: str, item: Item) -> str:
+    """About as long as the source question."""
+    most = len(words(item.source.question)) + _EXTRA_WORDS
+    long = len(words(text))
+    return f"it has {long} words, more than {most}" if long > most else ""
+
+
+def leaks_nothing(text: str, item: Item) -> str:
+    """What was taken out cannot be read from the rest."""
+    missing = item.missing
+    if missing is None:
+        return ""
+    common = [item.source.spec.description, missing.name.replace("_", " "), item.described(missing.name)]
+    # The words of a list (the notes of a chord) may each stand elsewhere for another reason; the list must not.
+    leak = find_leak(text, missing.value, missing.removed_text, common)
+    return f"it still gives away '{missing.name}' ('{leak}')" if leak else ""
+
+
+def hides_the_gap(text: str, item: Item) -> str:
+    """A person who forgets something does not say so."""
+    found = fills_in(text)
+    return f"it says that something is missing ('{found}')" if found else ""
+
+
+def keeps_the_rest(text: str, item: Item) -> str:
+    """Only one value is gone: all others the source question gave are still there."""
+    for name, value in item.given.items():
+        if holds(item.source.question, value) and not holds(text, value):
+            return f"it has lost '{name}', too"
+    return ""
+
+
+def puts_nothing_in_its_place(text: str, item: Item) -> str:
+    """No other value stands where one was taken out."""
+    found = names_new_things(text, [item.source.question])
+    return f"it names '{found}', which the source question does not" if found else ""
+
+
+def stays_on_topic(text: str, item: Item) -> str:
+    """Related to the tool: at least one of its words, or of the source question's."""
+    spec = item.source.spec
+    topic = content_stems(f"{spec.name.replace('_', ' ')} {spec.category} {spec.description} {item.source.question}") - GENERIC
+    shared = {word for word in topic if not word.isdigit()} & content_stems(text)
+    return "" if shared else "it has nothing to do with the tool's topic"
+
+
+def is_out_of_reach(text: str, item: Item) -> str:
+    """The tool must not be able to answer: a near copy of the source question is still its business."""
+    old, new = content_stems(item.source.question), content_stems(text)
+    if not old or not new:
+        return ""
+    share = len(old & new) / len(old | new)
+    return "it is nearly the source question, which the tool can answer" if share >= _SAME else ""
+
+
+def is_not_vague(text: str, item: Item) -> str:
+    """A person wants something in particular."""
+    found = vague_words(text)
+    return f"it is vague ('{found}')" if found else ""
+
+
+def refers_to_nothing_unsaid(text: str, item: Item) -> str:
+    """The question stands alone: no "that flight" of which nobody spoke."""
+    opening = _OPENS_WITH.search(text)
+    if opening:
+        return f"it refers to what was not said ('{opening[1]}')"
+    early = _PRONOUN.search(text)
+    if early and len(content_stems(text[: early.start()])) < 2:
+        return f"it refers to what was not said ('{early[1]}')"
+    for match in _POINTS.finditer(text):
+        before = content_stems(text[: match.start()])
+        if not before & content_stems(match[1]) and not _is_conjunction(text, match):
+            return f"it refers to what was not said ('{match[0]}')"
+    return ""
+
+
+def _is_conjunction(text: str, match: re.Match[str]) -> bool:
+    """Whether "that" joins clauses: after a noun or a verb, not after a preposition or a question word."""
+    if not match[0].lower().startswith("that"):
+        return False
+    before = re.findall(r"\w+", text[: match.start()])
+    return bool(before) and before[-1].lower() not in {
+        "of",
+        "on",
+        "in",
+        "at",
+        "for",
+        "to",
+        "from",
+        "by",
+        "with",
+        "about",
+        "is",
+        "does",
+        "did",
+        "was",
+        "are",
+        "and",
+    }
+
+
+_ALWAYS: tuple[Check, ...] = (says_something, is_the_text_alone, is_in_english, speaks_of_no_tool, asks_something, is_changed, is_not_long)
+QUESTION_CHECKS: dict[Behaviour, tuple[Check, ...]] = {
+    Behaviour.TOOL_CALL: (says_something, is_in_english),
+    Behaviour.REQUEST_FOR_INFO: (*_ALWAYS, leaks_nothing, hides_the_gap, keeps_the_rest, puts_nothing_in_its_place),
+    Behaviour.CANNOT_ANSWER: (*_ALWAYS, stays_on_topic, is_out_of_reach, is_not_vague, refers_to_nothing_unsaid),
+}
+"""The checks of each kind of item's question, in the order in which they are made."""

@@ -1,0 +1,134 @@
+"""What a person decides on of multiple-choice items: an item with all its sets of tools, or a text that the checks rejected."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from talm_sim.digests import digest
+from talm_sim.errors import PrerequisiteError
+from talm_sim.scenarios.jsonl import json_lines
+from talm_sim.scenarios.making.review import Entry, Part
+from talm_sim.scenarios.multiple_choice.checks import OPTION_CHECKS, differs, failures
+from talm_sim.scenarios.multiple_choice.items import Item
+from talm_sim.scenarios.multiple_choice.question_checks import QUESTION_CHECKS
+from talm_sim.scenarios.multiple_choice.sources import SourceQuestion, tool_spec
+from talm_sim.scenarios.tool_texts import spec_of
+from talm_sim.scenarios.when2call import read_rows, row_of
+from talm_sim.types import Behaviour, GoldCall, Missing, MissingKind
+
+__all__ = ["ItemReviewer"]
+
+_ANSWERS = (Behaviour.DIRECT, Behaviour.TOOL_CALL, Behaviour.REQUEST_FOR_INFO, Behaviour.CANNOT_ANSWER)
+_TEXTS = ("source", "item", "text_of", "check", "reason", "text", "question")
+_QUESTION = "question"
+
+
+_REASONS = (
+    "another answer is right, too",
+    "the right answer is wrong",
+    "the question does not need a tool",
+    "the question is unclear or unnatural",
+    "the follow-up asks for what is given",
+    "the follow-up asks for something else than what is missing",
+    "what was left out can still be read",
+    "the wrong answers give themselves away",
+    "it is not good English",
+)
+"""The faults of the paper's appendix A, and two of whole items."""
+
+
+class ItemReviewer:
+    """Rows that differ in the tools they show, and in nothing a person decides on, are one entry."""
+
+    question = "Keep it if the right answer is right, and no other one is."
+
+    def entries(self, rows: Path, rejected: Path | None) -> list[Entry]:
+        """See `Reviewer.entries`."""
+        entries: dict[str, Entry] = {}
+        for row in (row_of(scenario) for scenario in read_rows(rows)):
+            key = digest([row["source_id"], row["question"], row["correct_answer"], row["answers"]])
+            if key in entries:
+                entries[key] = replace(entries[key], rows=(*entries[key].rows, row))
+            else:
+                entries[key] = Entry(
+                    key, f"{row['source_id']}, right answer: {row['correct_answer']}", tuple(_parts(row)), rows=(row,), reasons=_REASONS
+                )
+        return [*entries.values(), *(_rejected(rejected) if rejected else ())]
+
+    def faults(self, entry: Entry, texts: Mapping[str, str]) -> list[str]:
+        """What the checks say of the new texts; of a row that names no call and tool, that they cannot be made."""
+        if not entry.rows:
+            return []
+        row = self._with(entry.rows[0], texts)
+        item = _item(row)
+        if item is None:
+            return ["the row does not say which tool it was made for, so the checks cannot look at it"]
+        found: list[str] = []
+        for name, text in texts.items():
+            checks = QUESTION_CHECKS[item.gold] if name == _QUESTION else OPTION_CHECKS[Behaviour(name)]
+            others = [] if name == _QUESTION else [other for kind, other in row["answers"].items() if kind != name]
+            found += [reason for _, reason in failures(text, item, checks)] + [same for same in [differs(text, others)] if same]
+        return found
+
+    def edited(self, entry: Entry, texts: Mapping[str, str], by: str) -> Iterable[Mapping[str, Any]]:
+        """See `Reviewer.edited`; `source` says who edited."""
+        for row in entry.rows:
+            yield self._with(row, texts) | {"source": f"{row['source']}, edited{f' by {by}' if by else ''}"}
+
+    @staticmethod
+    def _with(row: Mapping[str, Any], texts: Mapping[str, str]) -> dict[str, Any]:
+        answers = {name: texts.get(name, text) for name, text in row["answers"].items()}
+        return {**row, "question": texts.get(_QUESTION, row["question"]), "answers": answers}
+
+
+def _parts(row: Mapping[str, Any]) -> Iterable[Part]:
+    yield Part("Question", row["question"], row.get("orig_question"), name=_QUESTION)
+    yield Part("Tool", _tool(row.get("target_tool") or next(iter(row.get("orig_tools") or row["tools"]), "none")))
+    if row.get("held_out_param"):
+        yield Part("Left out", row["held_out_param"])
+    for kind in _ANSWERS:
+        name = "" if kind is Behaviour.TOOL_CALL else kind.value
+        yield Part(kind.value, row["answers"][kind.value], name=name, right=kind.value == row["correct_answer"])
+
+
+def _tool(text: str) -> str:
+    """Of a tool's specification what tells it apart."""
+    try:
+        spec = json.loads(text)
+        needs = ", ".join(map(str, spec.get("parameters", {}).get("required", [])))
+        return f"{spec.get('name')}: {spec.get('description')} Needs: {needs or 'nothing'}."
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return text
+
+
+def _item(row: Mapping[str, Any]) -> Item | None:
+    """The item a row was written from, as far as the checks look at it."""
+    tools = [row.get("target_tool"), *(row.get("orig_tools") or ()), *row["tools"]]
+    try:
+        call = GoldCall.model_validate({"tool": (said := json.loads(row["answers"]["tool_call"]))["name"], "arguments": said["arguments"]})
+        specs = [tool_spec(spec_of(text)) for text in tools if text]
+        spec = next(one for one in specs if one.name == call.tool)
+    except (ValueError, LookupError, TypeError, StopIteration):
+        return None
+    held = row.get("held_out_param")
+    missing = Missing(kind=MissingKind.ARGUMENT, name=held, value=call.arguments.get(held)) if held else None
+    source = SourceQuestion(row.get("source_id", ""), row.get("orig_question") or row["question"], call, spec)
+    return Item(source, Behaviour(row["correct_answer"]), row["question"], missing)
+
+
+def _rejected(file: Path) -> list[Entry]:
+    entries: dict[str, Entry] = {}
+    for where, one in json_lines(file):
+        if not isinstance(one, dict) or not all(isinstance(one.get(name), str) for name in _TEXTS):
+            raise PrerequisiteError(f"{where}: is no rejected text; restore the file, or leave out --rejected.")
+        if not one["text"].strip() or one["check"] == "written":
+            continue
+        key = digest([one["source"], one["item"], one["text_of"], one["text"]])
+        why = f"{entries[key].why}; {one['reason']}" if key in entries else one["reason"]
+        parts = (*((Part("Question", one["question"]),) if one["question"] else ()), Part(f"Text ({one['text_of']})", one["text"]))
+        entries[key] = Entry(key, f"{one['source']}, {one['text_of']} of the item {one['item']}", parts, False, why, reasons=_REASONS)
+    return list(entries.values())

@@ -1,0 +1,179 @@
+"""Source questions: one request, one gold call, one tool, and the tools it is not confused with."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from talm_sim.digests import digest
+from talm_sim.scenarios.making.outcome import Dropped
+from talm_sim.scenarios.multiple_choice.splitting import Split, split_query, tidy
+from talm_sim.scenarios.tool_texts import required_of, spec_of
+from talm_sim.types import Behaviour, Choice, Fact, Facts, GoldCall, JsonObject, Missing, Scenario, ToolSpec
+
+__all__ = ["Removal", "SourceQuestion", "source_questions", "tool_spec", "tool_text"]
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """A rewriting of the question that a person made and checked: one argument is gone."""
+
+    question: str
+    missing: Missing
+
+
+@dataclass(frozen=True, slots=True)
+class SourceQuestion:
+    """What items are made from.
+
+    Attributes:
+        id: Scenario id and number of the gold call.
+        question: The user's words.
+        call: The gold call.
+        spec: The tool it calls.
+        others: Further tools of the same category, none of which the request needs.
+        facts: What the call's result says of the question; the values are true, so a made-up answer must miss them.
+        removal: A human-checked rewriting that leaves one argument out, where there is one.
+        licence: Licence of the wording.
+        origin: Name of the collection it comes from.
+        turn: How many source questions before it call the same tool.
+    """
+
+    id: str
+    question: str
+    call: GoldCall
+    spec: ToolSpec
+    others: tuple[ToolSpec, ...] = ()
+    facts: tuple[Fact, ...] = field(default=())
+    removal: Removal | None = None
+    licence: str = ""
+    origin: str = ""
+    turn: int = 0
+
+    @property
+    def digest(self) -> str:
+        """Equal source questions have equal digests."""
+        missing = self.removal.missing.model_dump(mode="json") if self.removal else None
+        tools = [tool_text(spec) for spec in (self.spec, *self.others)]
+        facts = [fact.model_dump(mode="json") for fact in self.facts]
+        removed = self.removal.question if self.removal else ""
+        return digest(
+            [self.id, self.question, self.call.model_dump(mode="json"), tools, facts, removed, missing, self.licence, self.origin, self.turn]
+        )
+
+
+def tool_text(spec: ToolSpec) -> str:
+    """A tool as items show it: JSON with name, description and parameters."""
+    return json.dumps({"name": spec.name, "description": spec.description, "parameters": spec.parameters}, ensure_ascii=False)
+
+
+def source_questions(scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec]) -> tuple[list[SourceQuestion], list[Dropped]]:
+    """Derive the source questions of some scenarios.
+
+    Scenarios with one gold call are taken whole; those with two are taken apart where their sentences can be told apart. Scenarios with a
+    missing argument lend their rewriting to the base they were derived from; tool-call items of task `when2call` are sources, too.
+
+    Args:
+        scenarios: Any scenarios; those without a gold call are passed over.
+        specs: The tools they name.
+
+    Returns:
+        The source questions in the scenarios' order, and what was dropped.
+    """
+    found: list[SourceQuestion] = []
+    dropped: list[Dropped] = []
+    rewritten = {one.source.base: one for one in scenarios if one.missing and one.group == "underspecified"}
+    for scenario in scenarios:
+        if scenario.group == Behaviour.TOOL_CALL.value and isinstance(scenario.target, Choice):
+            one = _from_choice(scenario)
+            (found if isinstance(one, SourceQuestion) else dropped).append(one)  # type: ignore[arg-type]
+        elif scenario.group == "perfect" and scenario.gold_calls:
+            for part in _parts(scenario, rewritten.get(scenario.id), specs):
+                (found if isinstance(part, SourceQuestion) else dropped).append(part)  # type: ignore[arg-type]
+    seen: Counter[str] = Counter()
+    for index, one in enumerate(found):
+        found[index] = replace(one, turn=seen[one.spec.name])
+        seen[one.spec.name] += 1
+    return found, dropped
+
+
+def _parts(scenario: Scenario, variant: Scenario | None, specs: Mapping[str, ToolSpec]) -> Iterator[SourceQuestion | Dropped]:
+    calls = scenario.gold_calls
+    unknown = [call.tool for call in calls if call.tool not in specs]
+    if unknown:
+        yield Dropped(scenario.id, f"there is no specification of its tool '{unknown[0]}'")
+        return
+    if len(calls) == 1:
+        yield _question(scenario, 0, scenario.query, variant.query if variant else "", variant, specs)
+        return
+    split = split_query(scenario.query, calls, [specs[call.tool] for call in calls])
+    if isinstance(split, str):
+        yield Dropped(scenario.id, f"its asks cannot be told apart: {split}")
+        return
+    for place, index in enumerate(split.order):
+        rewritten = _rewritten(scenario.query, variant.query, split, place) if variant else ""
+        yield _question(scenario, index, _cut(scenario.query, split, place), rewritten, variant, specs)
+
+
+def _cut(query: str, split: Split, place: int) -> str:
+    return tidy(query[split.start :] if place else query[: split.end], capital=query[:1].isupper())
+
+
+def _rewritten(query: str, variant: str, split: Split, place: int) -> str:
+    """The part of the rewritten query that replaces part `place`; empty where the other part was changed, too."""
+    if place == 0 and variant.endswith(query[split.end :]):
+        part = variant[: len(variant) - len(query) + split.end]
+    elif place == 1 and variant.startswith(query[: split.start]):
+        part = variant[split.start :]
+    else:
+        return ""
+    return tidy(part, capital=query[:1].isupper())
+
+
+def _question(
+    scenario: Scenario, index: int, question: str, rewritten: str, variant: Scenario | None, specs: Mapping[str, ToolSpec]
+) -> SourceQuestion:
+    call = scenario.gold_calls[index]
+    spec = specs[call.tool]
+    missing = variant.missing if variant else None
+    fits = missing is not None and missing.name in spec.required and call.arguments.get(missing.name, ...) == missing.value
+    facts = scenario.target.required if isinstance(scenario.target, Facts) else ()
+    needed = {one.tool for one in scenario.gold_calls}
+    return SourceQuestion(
+        id=scenario.id if len(scenario.gold_calls) == 1 else f"{scenario.id}.{index + 1}",
+        question=question,
+        call=call,
+        spec=spec,
+        others=tuple(one for name, one in sorted(specs.items()) if one.category == spec.category and name not in needed),
+        facts=tuple(fact for fact in facts if fact.call == index),
+        removal=Removal(rewritten, missing) if fits and missing and rewritten and rewritten != question else None,
+        licence=scenario.source.licence,
+        origin=scenario.source.name,
+    )
+
+
+def _from_choice(scenario: Scenario) -> SourceQuestion | Dropped:
+    """A tool-call item of task `when2call` as a source question."""
+    assert isinstance(scenario.target, Choice)
+    try:
+        written = json.loads(scenario.target.text_of(Behaviour.TOOL_CALL) or "")
+        call = GoldCall(tool=written["name"], arguments=written["arguments"])
+        shown = [tool_spec(spec_of(text)) for text in scenario.shown_tools]
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return Dropped(scenario.id, "its tool call or a tool it shows cannot be read")
+    spec = next((one for one in shown if one.name == call.tool), None)
+    if spec is None:
+        return Dropped(scenario.id, f"it does not show the tool '{call.tool}' that it calls")
+    others = tuple(one for one in shown if one.name != call.tool)
+    return SourceQuestion(scenario.id, scenario.query, call, spec, others, licence=scenario.source.licence, origin=scenario.source.name)
+
+
+def tool_spec(document: JsonObject) -> ToolSpec:
+    """A tool's specification, with what is required in its schema wherever the data says it."""
+    spec = ToolSpec.model_validate({key: document[key] for key in ("name", "description", "parameters") if key in document})
+    required = list(required_of(document))
+    if spec.parameters.get("required", []) == required:
+        return spec
+    return spec.model_copy(update={"parameters": spec.parameters | {"required": required}})

@@ -1,0 +1,146 @@
+"""Who writes: one protocol for a model and for the rules that need none."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Protocol
+
+from talm_sim.digests import derived_seed
+from talm_sim.models.base import Model
+from talm_sim.models.parsing import clean
+from talm_sim.scenarios.making.asking import Written, ask
+from talm_sim.scenarios.making.prompts import WriterPrompts
+from talm_sim.scenarios.multiple_choice.items import Item
+from talm_sim.scenarios.multiple_choice.options import GenerateOptions
+from talm_sim.scenarios.multiple_choice.sources import SourceQuestion, tool_text
+from talm_sim.types import Behaviour, Missing
+
+__all__ = ["TOOL_USES", "ModelWriter", "Writer", "tool_use_of_call"]
+
+TOOL_USES = ("real_time", "database", "other")
+"""Why a request needs a tool; `none` is a fourth label, with which it is dropped."""
+_LABELS = (*TOOL_USES, "none")
+_LABEL = re.compile(r"real[ _-]?time|database|other|none", re.IGNORECASE)
+_LOOKS_UP = ("get", "find", "list", "check", "search", "lookup", "fetch")
+_LEAD = re.compile(
+    r"^(?:(?:a|the|your|my|new|here is (?:a|the|your)) )*(?:related |follow-up |rewritten )?(?:request|question|answer|response|label)"
+    r"(?: it cannot serve| to the person)?\s*:\s*",
+    re.IGNORECASE,
+)
+
+
+def tool_use_of_call(source: SourceQuestion) -> Written:
+    """Why a request needs a tool, by its gold call: a tool whose name begins with get, find and the like has a database behind it.
+
+    That it needs one is known here, for the call is part of the source. Real-time data cannot be told from a name.
+    """
+    return Written("database" if source.spec.name.lower().startswith(_LOOKS_UP) else "other")
+
+
+class Writer(Protocol):
+    """Writes the texts of items. `attempt` counts from 0; a later one may try something else."""
+
+    name: str
+    """Who wrote: `source` of the rows."""
+
+    async def tool_use(self, source: SourceQuestion) -> Written:
+        """Say why a request needs a tool: one of `TOOL_USES`, or `none`."""
+        ...
+
+    async def rewrite(self, source: SourceQuestion, missing: Missing, attempt: int) -> Written:
+        """Write the question without one of its values."""
+        ...
+
+    async def unanswerable(self, source: SourceQuestion, attempt: int) -> Written:
+        """Write a related question that the tool cannot answer."""
+        ...
+
+    async def option(self, behaviour: Behaviour, item: Item, attempt: int) -> Written:
+        """Write an answer to an item's question that shows `behaviour`; never a tool call, which comes from the gold call."""
+        ...
+
+    async def aclose(self) -> None:
+        """Release what the writer holds."""
+        ...
+
+
+class ModelWriter:
+    """Has a chat model write, one short conversation a text.
+
+    Args:
+        model: Writes the texts.
+        labeller: Gives the label; the same model, constrained where it is too weak to keep to one.
+        prompts: The wording.
+        options: How it samples (appendix C: temperature 0.6, top-p 0.95); a text cut off at `max_new_tokens` is written once more with twice as
+            many, every request derives its own seed, and with `tool_use` `call` the gold call says why a request needs a tool (a very small
+            model answers anything).
+    """
+
+    def __init__(self, model: Model, labeller: Model, prompts: WriterPrompts, options: GenerateOptions) -> None:
+        self.name = f"talm-sim, {model.name}"
+        self._model = model
+        self._labeller = labeller
+        self._prompts = prompts
+        self._options = options
+
+    async def tool_use(self, source: SourceQuestion) -> Written:
+        """Ask for the label; see `Writer.tool_use`."""
+        if self._options.tool_use == "call":
+            return tool_use_of_call(source)
+        written = await self._ask("tool_use", source.id, 0, {"question": source.question}, _LABELS)
+        if written.problem:
+            return written
+        found = [re.sub(r"[ -]", "_", match.lower()) for match in _LABEL.findall(written.text.split("Reason:")[0])]
+        labels = {"real_time" if label == "realtime" else label for label in found}
+        return Written(labels.pop()) if len(labels) == 1 else Written(written.text, "it names no label, or more than one")
+
+    async def rewrite(self, source: SourceQuestion, missing: Missing, attempt: int) -> Written:
+        """Ask for the shorter question; see `Writer.rewrite`."""
+        about = Item(source, Behaviour.REQUEST_FOR_INFO, "", missing).described(missing.name)
+        values = {"question": source.question, "parameter": _named(missing), "description": about}
+        return await self._ask("rewrite", source.id, attempt, values)
+
+    async def unanswerable(self, source: SourceQuestion, attempt: int) -> Written:
+        """Ask for a related question; see `Writer.unanswerable`."""
+        return await self._ask(
+            "unanswerable",
+            source.id,
+            attempt,
+            {"question": source.question, "tool": tool_text(source.spec), "description": source.spec.description},
+        )
+
+    async def option(self, behaviour: Behaviour, item: Item, attempt: int) -> Written:
+        """Ask for an answer; see `Writer.option`. No answer but the follow-up question to a known gap is told what the tool takes."""
+        where, asked = f"{item.source.id}/{item.gold.value}", {"question": item.question}
+        if behaviour is not Behaviour.REQUEST_FOR_INFO:
+            return await self._ask(behaviour.value, where, attempt, asked)
+        if item.missing is None:
+            return await self._ask("request_for_info_any", where, attempt, asked)
+        lacks = {"parameter": item.missing.name.replace("_", " "), "description": item.described(item.missing.name)}
+        return await self._ask("request_for_info", where, attempt, asked | lacks)
+
+    async def aclose(self) -> None:
+        """Close the model."""
+        await self._model.aclose()
+        if self._labeller is not self._model:
+            await self._labeller.aclose()
+
+    async def _ask(self, step: str, where: str, attempt: int, values: dict[str, str], choices: tuple[str, ...] = ()) -> Written:
+        seed = derived_seed(self._options.seed, step, where, attempt)
+        model = self._labeller if choices else self._model
+        written = await ask(model, self._prompts.messages(step, **values), self._options, seed, choices)
+        return Written(_plain(written.text), written.problem)
+
+
+def _named(missing: Missing) -> str:
+    value = missing.value if isinstance(missing.value, str) else json.dumps(missing.value, ensure_ascii=False)
+    return f"{missing.name.replace('_', ' ')}, here {value}"
+
+
+def _plain(text: str) -> str:
+    """A text without a label before it and quotation marks around it, on one line."""
+    flat = _LEAD.sub("", " ".join(clean(text).encode(errors="ignore").decode().split()))
+    while len(flat) > 1 and (flat[0], flat[-1]) in {('"', '"'), ("\u201c", "\u201d"), ("'", "'"), ("`", "`")} and flat[0] not in flat[1:-1]:
+        flat = flat[1:-1].strip()
+    return flat

@@ -1,0 +1,147 @@
+"""Makes scenarios for task `awareness`: complete ones, manipulated so that the tools shown cannot serve (section 3.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from talm_sim.errors import PrerequisiteError
+from talm_sim.models.base import Model
+from talm_sim.recordings import CassetteLibrary
+from talm_sim.scenarios.awareness.apibank import load_apibank
+from talm_sim.scenarios.awareness.counts import count_manipulated
+from talm_sim.scenarios.awareness.lines import load_lines
+from talm_sim.scenarios.awareness.loaded import Loaded
+from talm_sim.scenarios.awareness.manipulation import REMOVAL, SERVING, Manipulated, Manipulator, Original, values_of
+from talm_sim.scenarios.awareness.options import ManipulateOptions
+from talm_sim.scenarios.awareness.packaged import from_talm
+from talm_sim.scenarios.awareness.pool import pool_of
+from talm_sim.scenarios.awareness.review import ManipulationReviewer
+from talm_sim.scenarios.awareness.study import load_study
+from talm_sim.scenarios.awareness.toolbench import load_toolbench
+from talm_sim.scenarios.hub import local_file
+from talm_sim.scenarios.load import load_scenarios
+from talm_sim.scenarios.making.asking import ASKED_AGAIN
+from talm_sim.scenarios.making.outcome import Dropped
+from talm_sim.scenarios.making.prompts import WriterPrompts, load_writer_prompts
+from talm_sim.scenarios.making.state import Begun
+from talm_sim.tasks.bounds import Bound, most_tokens
+from talm_sim.tasks.makers import Listing, Maker, OpenModel
+
+__all__ = ["ManipulationMaker"]
+
+_PROMPTS = "talm_sim.scenarios.awareness"
+"""The package whose `prompts.toml` holds the wordings."""
+_SOURCES = {"api-bank": load_apibank, "toolbench": load_toolbench, "study": load_study}
+_TOLD = 5
+"""Of what a source holds that cannot be used, so many are named at the terminal; the report has all."""
+
+
+class ManipulationMaker(Maker[ManipulateOptions, Original, Manipulated]):
+    """The needed tools are replaced by near ones, or words of the user's removed; each is checked by appendix A.2's criteria."""
+
+    options_model = ManipulateOptions
+    outcome = Manipulated
+    rules = 1
+    reviewer: ClassVar = ManipulationReviewer()
+
+    def __init__(self, options: ManipulateOptions) -> None:
+        super().__init__(options)
+        self._prompts: WriterPrompts | None = None if options.by_rules else load_writer_prompts(_PROMPTS, options.prompts)
+        self.wording = self._prompts.digest if self._prompts else ""
+        self._all: Sequence[Original] = ()
+        self._longest = 0
+        self._model: Model | None = None
+        self._manipulator: Manipulator | None = None
+
+    def load(self) -> Sequence[Original]:
+        """Read the source; what of it is broken is counted."""
+        loaded = _loaded(self.options.file)
+        self.dropped = [Dropped(one.where, one.fault) for one in loaded.problems]
+        self._all = [Original(one) for one in loaded.scenarios if one.group == "complete"]
+        self._longest = max((most_tokens(text) for one in self._all for text in one.scenario.shown_tools), default=0)
+        return self._all
+
+    def open(self, sources: Sequence[Original], open_model: OpenModel) -> None:
+        """Embed the tools of the whole source, also of what lies outside the limit; open the model."""
+        from talm_sim.retrieval import find_embedder  # not at the top: removing words needs no embeddings
+
+        replaces = "replaced" in self.options.groups
+        pool = pool_of((one.scenario for one in self._all), find_embedder(self.options.embedder)) if replaces else None
+        self._model = None if self._prompts is None else open_model()
+        self._manipulator = Manipulator(self.options, pool, self._model, self._prompts)
+
+    async def make(self, source: Original) -> Manipulated:
+        """Manipulate it in each way asked for."""
+        assert self._manipulator is not None
+        return await self._manipulator.make(source)
+
+    def bound(self, source: Original) -> Bound:
+        """For removed words, a request an attempt; for replaced tools, one; each once more where it is cut off."""
+        if self._prompts is None:
+            return Bound()
+        read, most = most_tokens(*values_of(source.scenario).values()), self.options.max_new_tokens
+        shown = source.scenario.shown_tools
+        bound = Bound()
+        for group, step, tries in (("removed", REMOVAL, self.options.attempts), ("replaced", SERVING, 1)):
+            if group in self.options.groups:
+                told = most_tokens(*(text for name, part in self._prompts.texts.items() if name.startswith(step) for text in part.values()))
+                # Any tool of the source may stand in a needed one's place.
+                tools = most_tokens(*shown) + len(shown) * self._longest if group == "replaced" else 0
+                one = Bound(0, ASKED_AGAIN, ASKED_AGAIN * (told + read + tools), (1 + ASKED_AGAIN) * most)
+                bound += one.times(tries)
+        return bound
+
+    def report(self, sources: Sequence[Original], outcomes: Mapping[str, Manipulated], begun: Begun) -> dict[str, Any]:
+        """See `count_manipulated`."""
+        return count_manipulated(sources, self.dropped, outcomes, begun, "rules" if self._model is None else self._model.name)
+
+    def listings(self, report: Mapping[str, Any]) -> list[Listing]:
+        """What was made, rejected and kept of each manipulation; the checks it failed; what a person must read."""
+        rows = [
+            {"group": group, **{key: f"{found[key]:,}" for key in ("made", "rejected", "kept", "to_read")}, "skipped": f"{_sum(found):,}"}
+            for group, found in report["manipulations"].items()
+        ]
+        heads = {"group": "Manipulation", "made": "Made", "rejected": "Rejected", "kept": "Kept", "to_read": "To be read", "skipped": "Skipped"}
+        by_check = {"group": "Manipulation", "count": "Scenarios"}
+        return [
+            (rows, heads),
+            (report["rejected"], {**by_check, "check": "Failed check"}),
+            (report["to_read"], {**by_check, "check": "For a person to tell"}),
+        ]
+
+    def notes(self, report: Mapping[str, Any]) -> list[str]:
+        """Why scenarios were skipped, what could not be used, and the licence of what was made."""
+        unusable = report["sources"]["not_usable"]
+        more = [f"... and {len(unusable) - _TOLD:,} more; the report has them"] if len(unusable) > _TOLD else []
+        return [
+            *(
+                f"{group}: {number:,} skipped: {reason}"
+                for group, found in report["manipulations"].items()
+                for reason, number in found["skipped"].items()
+            ),
+            *(f"not usable: {one['where']}: {one['reason']}" for one in unusable[:_TOLD]),
+            *more,
+            f"{report['rows']['total']:,} rows; licence: {report['licence'] or 'none'}",
+        ]
+
+    async def aclose(self) -> None:
+        """Close the model."""
+        if self._model is not None:
+            await self._model.aclose()
+
+
+def _sum(found: Mapping[str, Any]) -> int:
+    return sum(found["skipped"].values())
+
+
+def _loaded(file: Path | None) -> Loaded:
+    if file is None:
+        return from_talm(load_scenarios(("perfect",)), CassetteLibrary().tool_specs())
+    kind, colon, place = str(file).partition(":")
+    if colon and kind in _SOURCES:
+        if not Path(place).exists():
+            raise PrerequisiteError(f"--from {file}: there is no '{place}'; give the benchmark's folder, or of the study one of its files.")
+        return _SOURCES[kind](Path(place))
+    return load_lines(local_file(file))

@@ -1,0 +1,135 @@
+"""Who makes scenarios of a task, by the task's name; a maker is imported when it is asked for."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+
+from talm_sim.errors import PrerequisiteError
+from talm_sim.plugins import Registry
+from talm_sim.tasks.bounds import Bound
+
+if TYPE_CHECKING:
+    from talm_sim.models.base import Model
+    from talm_sim.scenarios.making.options import MakingOptions
+    from talm_sim.scenarios.making.outcome import Dropped, Outcome
+    from talm_sim.scenarios.making.review import Reviewer
+    from talm_sim.scenarios.making.state import Begun
+
+__all__ = ["MAKERS", "Listing", "Maker", "OpenModel", "reviewer_of"]
+
+MAKERS: Registry[type[Maker[Any, Any, Any]]] = Registry(
+    "maker of scenarios of task",
+    {
+        "when2call": "talm_sim.tasks.when2call.maker:ItemMaker",
+        "awareness": "talm_sim.tasks.awareness.maker:ManipulationMaker",
+    },
+    group="talm_sim.makers",
+)
+Listing = tuple[Sequence[Mapping[str, str]], Mapping[str, str]]
+"""A table: its rows, and key in the rows to head of the column."""
+
+
+class OpenModel(Protocol):
+    """Opens the model that writes."""
+
+    def __call__(self, *, constrained: bool = False) -> Model:
+        """Open it; `constrained` where it keeps to given labels."""
+        ...
+
+
+OptionsT = TypeVar("OptionsT", bound="MakingOptions")
+SourceT = TypeVar("SourceT")
+OutcomeT = TypeVar("OutcomeT", bound="Outcome")
+
+
+class Maker(ABC, Generic[OptionsT, SourceT, OutcomeT]):
+    """What a task makes its scenarios of, and how; one object a call.
+
+    Args:
+        options: What is asked for.
+
+    Raises:
+        PrerequisiteError: Options do not go together.
+    """
+
+    options_model: ClassVar[type[MakingOptions]]
+    """Its fields are the options of `talm-sim scenarios generate --task T`."""
+    outcome: ClassVar[type[Outcome]]
+    """What becomes of a source."""
+    rules: ClassVar[int]
+    """Version of the rules by which scenarios are made and judged: a folder that was begun keeps to one."""
+    noun: ClassVar[str] = "scenario"
+    """What messages call a source."""
+    reviewer: ClassVar[Reviewer]
+    """What a person decides on when what was made is read through."""
+    wording: str = ""
+    """Digest of the texts a model is given; empty where none writes."""
+
+    def __init__(self, options: OptionsT) -> None:
+        self.options = options
+        self.dropped: Sequence[Dropped] = ()
+        """What `load` found that is no source."""
+
+    @abstractmethod
+    def load(self) -> Sequence[SourceT]:
+        """Read what scenarios are made of, in its order; what cannot be one is left out, and the report says why.
+
+        Raises:
+            PrerequisiteError: It cannot be read.
+        """
+
+    @abstractmethod
+    def open(self, sources: Sequence[SourceT], open_model: OpenModel) -> None:
+        """Get ready to make scenarios of these sources.
+
+        Raises:
+            PrerequisiteError: The model, or what else it takes, is not there.
+        """
+
+    @abstractmethod
+    async def make(self, source: SourceT) -> OutcomeT:
+        """Make what can be made of one source."""
+
+    def bound(self, source: SourceT) -> Bound:
+        """What a source may cost the model that writes."""
+        return Bound()
+
+    @abstractmethod
+    def report(self, sources: Sequence[SourceT], outcomes: Mapping[str, OutcomeT], begun: Begun) -> dict[str, Any]:
+        """Count what was made. `sources` holds `asked`, `finished` and `failed`, the last one a list of `id` and `reason`."""
+
+    @abstractmethod
+    def listings(self, report: Mapping[str, Any]) -> list[Listing]:
+        """The report as tables."""
+
+    @abstractmethod
+    def notes(self, report: Mapping[str, Any]) -> list[str]:
+        """What else is said of it, a line each."""
+
+    async def aclose(self) -> None:
+        """Close what `open` opened."""
+        return
+
+
+def reviewer_of(place: Path) -> Reviewer:
+    """The reviewer of what a folder or file holds, told by its first line.
+
+    Raises:
+        PrerequisiteError: It cannot be read, or holds what no maker makes.
+    """
+    from talm_sim.scenarios.jsonl import json_lines
+    from talm_sim.scenarios.making.review import items_file
+    from talm_sim.scenarios.when2call import TASK, LineKind, kind_of
+
+    file = items_file(place)
+    first = next(json_lines(file), None)
+    if first is None:
+        raise PrerequisiteError(f"{file}: holds no items to review.")
+    where, line = first
+    task = str(line.get("task", "talm")) if kind_of(line) is LineKind.SCENARIO else TASK
+    if task not in MAKERS:
+        raise PrerequisiteError(f"{where}: is a scenario of task {task}; reviewed are those of task {' and '.join(MAKERS.names())}.")
+    return MAKERS.get(task).reviewer

@@ -1,0 +1,138 @@
+"""Makes multiple-choice items for task `when2call` of scenarios with gold calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from talm_sim.recordings import CassetteLibrary
+from talm_sim.scenarios.hub import local_file
+from talm_sim.scenarios.jsonl import json_lines
+from talm_sim.scenarios.load import load_scenarios
+from talm_sim.scenarios.making.prompts import WriterPrompts, load_writer_prompts
+from talm_sim.scenarios.making.state import Begun
+from talm_sim.scenarios.multiple_choice import (
+    GenerateOptions,
+    ItemOutcome,
+    ModelWriter,
+    RuleWriter,
+    SourceQuestion,
+    Writer,
+    make_items,
+    source_questions,
+)
+from talm_sim.scenarios.multiple_choice.checks import RULES_VERSION
+from talm_sim.scenarios.multiple_choice.report import make_report
+from talm_sim.scenarios.multiple_choice.review import ItemReviewer
+from talm_sim.scenarios.when2call import TASK, LineKind, kind_of
+from talm_sim.tasks.bounds import Bound, most_tokens
+from talm_sim.tasks.makers import Listing, Maker, OpenModel
+from talm_sim.tasks.when2call.task import read_item
+from talm_sim.types import Behaviour, Scenario
+
+__all__ = ["PROMPTS", "ItemMaker"]
+
+PROMPTS = "talm_sim.scenarios.multiple_choice"
+"""The package whose `prompts.toml` holds the wordings."""
+_GROUPS = ("perfect", "underspecified")
+
+
+class ItemMaker(Maker[GenerateOptions, SourceQuestion, ItemOutcome]):
+    """Each source question becomes up to three items, shown with no, one and many tools (When2Call, section 2.2)."""
+
+    options_model = GenerateOptions
+    outcome = ItemOutcome
+    rules = RULES_VERSION
+    noun: ClassVar = "source question"
+    reviewer: ClassVar = ItemReviewer()
+
+    def __init__(self, options: GenerateOptions) -> None:
+        super().__init__(options)
+        self._prompts: WriterPrompts | None = None if options.by_rules else load_writer_prompts(PROMPTS, options.prompts)
+        self.wording = self._prompts.digest if self._prompts else ""
+        self._all: Sequence[SourceQuestion] = ()
+        self._writer: Writer | None = None
+
+    def load(self) -> Sequence[SourceQuestion]:
+        """Take the scenarios apart; see `source_questions`."""
+        self._all, self.dropped = source_questions(_scenarios(self.options.file), CassetteLibrary().tool_specs())
+        return self._all
+
+    def open(self, sources: Sequence[SourceQuestion], open_model: OpenModel) -> None:
+        """Open the writer, and where labels are decoded under a grammar, a second model for these."""
+        if self._prompts is None:
+            self._writer = RuleWriter(self._all, self.options.seed)
+            return
+        model = open_model()
+        labeller = open_model(constrained=True) if self.options.constrained else model
+        self._writer = ModelWriter(model, labeller, self._prompts, self.options)
+
+    async def make(self, source: SourceQuestion) -> ItemOutcome:
+        """Write and check its items."""
+        assert self._writer is not None
+        options = self.options
+        return await make_items(source, self._writer, seed=options.seed, attempts=options.attempts, every=options.variants == "all")
+
+    def bound(self, source: SourceQuestion) -> Bound:
+        """A label, two questions, and for each of three items three answers; all may be written twice, and each attempt anew."""
+        if self._prompts is None:
+            return Bound()
+        told = max(most_tokens(*texts.values()) for texts in self._prompts.texts.values())
+        written = 2 * self.options.max_new_tokens
+        asked = told + max(most_tokens(source.question), written) + most_tokens(source.spec.model_dump_json())
+        texts = 2 + 9
+        requests = 2 * (texts * self.options.attempts + (self.options.tool_use == "model"))
+        # A text that is cut off is written once more with twice as many tokens.
+        return Bound(0, requests, requests * asked, requests // 2 * (self.options.max_new_tokens + written))
+
+    def report(self, sources: Sequence[SourceQuestion], outcomes: Mapping[str, ItemOutcome], begun: Begun) -> dict[str, Any]:
+        """See `make_report`."""
+        assert self._writer is not None
+        return make_report(sources, self.dropped, outcomes, begun, self._writer.name)
+
+    def listings(self, report: Mapping[str, Any]) -> list[Listing]:
+        """Items by right answer, and the checks that texts failed."""
+        rows = [
+            {"item": name, "made": str(item["made"]), "rejected": str(item["rejected"]), "not_tried": str(sum(item["not_tried"].values()))}
+            for name, item in report["items"].items()
+        ]
+        why = [
+            {"count": str(one["count"]), "item": one["item"], "text_of": one["text_of"], "check": one["check"]}
+            for one in report["rejected_texts"]["why"]
+        ]
+        return [
+            (rows, {"item": "Right answer", "made": "Items made", "rejected": "Given up", "not_tried": "Not tried"}),
+            (why, {"count": "Texts", "item": "Item", "text_of": "Text", "check": "Failed check"}),
+        ]
+
+    def notes(self, report: Mapping[str, Any]) -> list[str]:
+        """What could not be taken apart, the rows, and what was dropped."""
+        lost = len(report["sources"]["not_derived"])
+        shown = report["rows"]["tools_shown"]
+        parts = ", ".join(f"{number:,} with {name} tool{'' if name == '1' else 's'}" for name, number in shown.items()) or "none"
+        return [
+            *([f"{lost:,} scenario{'' if lost == 1 else 's'} could not be taken apart"] if lost else []),
+            f"{report['rows']['total']:,} rows: {parts}; {report['rejected_texts']['total']:,} texts rejected",
+            *(f"dropped {number}: {reason}" for reason, number in report["sources"]["dropped"].items()),
+        ]
+
+    async def aclose(self) -> None:
+        """Close the writer's models."""
+        if self._writer is not None:
+            await self._writer.aclose()
+
+
+def _scenarios(file: Path | None) -> list[Scenario]:
+    """The scenarios with gold calls: plain ones, or multiple-choice items, whichever the first line of `file` is."""
+    if file is None:
+        return load_scenarios(_GROUPS)
+    _, first = next(json_lines(local_file(file)), ("", None))
+    if kind_of(first) is LineKind.ROW or _is_item(first):
+        return load_scenarios((Behaviour.TOOL_CALL.value,), file, task=TASK, read=read_item)
+    return load_scenarios(_GROUPS, file)
+
+
+def _is_item(line: Any) -> bool:
+    target = line.get("target") if isinstance(line, dict) else None
+    return isinstance(target, dict) and target.get("type") == "choice"

@@ -1,0 +1,126 @@
+"""One source question: three items where all goes well, and every fault with its reason where it does not."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from talm_sim.scenarios.multiple_choice.pipeline import ItemOutcome, make_items
+from talm_sim.scenarios.when2call import row_of, scenario_of
+from talm_sim.types import Behaviour, GoldCall
+from tests.scenarios.multiple_choice.toys import GOOD, QUESTION, REWRITTEN, Teller, source, spec
+
+
+async def made(says: dict[str, Any] | None = None, *, attempts: int = 1, every: bool = True, **changes: Any) -> ItemOutcome:
+    return await make_items(source(**changes), Teller(says), seed=0, attempts=attempts, every=every)
+
+
+def rejected(outcome: ItemOutcome) -> set[tuple[str, str, str]]:
+    return {(one["item"], one["text_of"], one["check"]) for one in outcome.rejected}
+
+
+async def test_three_items_with_no_one_and_many_tools() -> None:
+    outcome = await made()
+    assert not outcome.rejected and not outcome.given_up
+    shown = {(row["correct_answer"], min(2, len(row["tools"]))) for row in outcome.rows}
+    once = {("tool_call", 1), ("tool_call", 2), ("request_for_info", 1), ("request_for_info", 2)}
+    assert shown == once | {("cannot_answer", 0), ("cannot_answer", 1), ("cannot_answer", 2)}
+    questions = {row["correct_answer"]: row["question"] for row in outcome.rows}
+    assert questions == {"tool_call": QUESTION, "request_for_info": REWRITTEN, "cannot_answer": GOOD["unanswerable"]}
+    assert {row["tool_use"] for row in outcome.rows} == {"database"}
+    assert len({row["uuid"] for row in outcome.rows}) == len(outcome.rows)
+
+
+async def test_rows_are_read_back_as_they_were_written() -> None:
+    for row in (await made()).rows:
+        scenario = scenario_of(row)
+        assert row_of(scenario) == row
+        assert (scenario.source.licence, scenario.source.url) == ("Apache-2.0", "")
+
+
+async def test_where_nothing_can_answer_the_many_tools_are_others() -> None:
+    for row in (await made()).rows:
+        names = [json.loads(tool)["name"] for tool in row["tools"]]
+        if row["correct_answer"] == "cannot_answer":
+            assert row["target_tool"] is None
+            assert ("convert_money" in names) == (len(names) == 1)
+        else:
+            assert "convert_money" in names
+            assert json.loads(row["target_tool"])["name"] == "convert_money"
+
+
+async def test_one_row_an_item_where_one_set_of_tools_is_asked_for() -> None:
+    outcome = await made(every=False)
+    assert sorted(row["correct_answer"] for row in outcome.rows) == ["cannot_answer", "request_for_info", "tool_call"]
+
+
+async def test_a_request_that_needs_no_tool_is_dropped() -> None:
+    outcome = await made({"tool_use": "none"})
+    assert (outcome.dropped, outcome.rows, outcome.given_up) == ("it needs no tool", [], [])
+
+
+async def test_a_tool_of_one_required_parameter_gives_no_follow_up_item() -> None:
+    outcome = await made(spec=spec(required=("amount",)))
+    assert outcome.not_tried == {"request_for_info": "its tool has fewer than two required parameters"}
+    assert {row["correct_answer"] for row in outcome.rows} == {"tool_call", "cannot_answer"}
+
+
+async def test_without_a_checked_rewriting_the_writer_rewrites() -> None:
+    told = {"rewrite": "How much is the money in my purse worth?", "request_for_info/lacking": "Which currency do you have?"}
+    outcome = await made(told, removal=None, question="How much are the dollars in my purse worth?")
+    row = next(row for row in outcome.rows if row["correct_answer"] == "request_for_info")
+    assert (row["question"], row["held_out_param"]) == (told["rewrite"], "from_currency")
+    assert row["orig_question"] == "How much are the dollars in my purse worth?"
+
+
+async def test_a_rewriting_that_leaks_is_rejected() -> None:
+    told = {"rewrite": "How much is the money, in Dollars, in my purse worth?"}
+    outcome = await made(told, removal=None, question="How much are the dollars in my purse worth?")
+    assert rejected(outcome) == {("request_for_info", "question", "leaks_nothing")}
+
+
+async def test_a_question_without_any_required_value_cannot_lose_one() -> None:
+    outcome = await made(removal=None, question="How much is my money worth at home?")
+    assert "none can be left out" in outcome.not_tried["request_for_info"]
+
+
+@pytest.mark.parametrize(
+    ("says", "fault"),
+    [
+        ({"direct": ""}, ("tool_call", "direct", "says_something")),
+        ({"direct": "How many?"}, ("tool_call", "direct", "direct_asks_nothing")),
+        ({"request_for_info": "Fine."}, ("cannot_answer", "request_for_info", "follow_up_is_a_question")),
+        ({"request_for_info/lacking": "How old are you?"}, ("request_for_info", "request_for_info", "follow_up_asks_for_the_missing")),
+        ({"cannot_answer": "I can't reach Berlin."}, ("tool_call", "cannot_answer", "refusal_stays_with_the_question")),
+        ({"unanswerable": QUESTION}, ("cannot_answer", "question", "is_changed")),
+    ],
+)
+async def test_a_fault_costs_the_item_and_is_told(says: dict[str, Any], fault: tuple[str, str, str]) -> None:
+    outcome = await made(says)
+    assert fault in rejected(outcome)
+    assert fault[0] in outcome.given_up
+    assert fault[0] not in {row["correct_answer"] for row in outcome.rows}
+    one = next(one for one in outcome.rejected if one["check"] == fault[2])
+    assert one["reason"] and one["source"] == "money-01"
+
+
+async def test_two_equal_options_make_no_item() -> None:
+    same = "You can't get less than 250 francs."
+    outcome = await made({"direct": same, "cannot_answer": same})
+    assert ("tool_call", "cannot_answer", "differs") in rejected(outcome)
+    assert not outcome.rows
+
+
+async def test_a_gold_call_that_does_not_fit_its_tool_makes_no_item() -> None:
+    outcome = await made(call=GoldCall(tool="convert_money", arguments={"amount": "many"}))
+    assert not outcome.rows
+    assert {check for _, text_of, check in rejected(outcome) if text_of == "tool_call"} == {"call_is_complete"}
+
+
+async def test_a_second_attempt_can_save_an_item_and_the_first_is_kept_on_record() -> None:
+    outcome = await made({"direct": ["How many?", "You get 230 francs."]}, attempts=2)
+    assert not outcome.given_up
+    assert {(one["check"], one["attempt"]) for one in outcome.rejected} == {("direct_asks_nothing", 1)}
+    assert Behaviour.TOOL_CALL.value in {row["correct_answer"] for row in outcome.rows}

@@ -1,0 +1,220 @@
+"""A model's texts are taken as they are, less what it wraps around them; the rules write the same things every time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import BaseMessage
+
+from talm_sim.errors import ContextOverflowError, PrerequisiteError
+from talm_sim.models.base import GenerationSettings
+from talm_sim.recordings import CassetteLibrary
+from talm_sim.scenarios.load import load_scenarios, packaged_data
+from talm_sim.scenarios.making.prompts import load_writer_prompts
+from talm_sim.scenarios.multiple_choice import GenerateOptions, ModelWriter, RuleWriter, source_questions
+from talm_sim.scenarios.multiple_choice.checks import OPTION_CHECKS, failures
+from talm_sim.scenarios.multiple_choice.items import Item
+from talm_sim.scenarios.multiple_choice.pipeline import make_items
+from talm_sim.scenarios.multiple_choice.question_checks import QUESTION_CHECKS
+from talm_sim.tasks import find_task
+from talm_sim.tasks.when2call.maker import PROMPTS
+from talm_sim.types import Behaviour, Choice, Fact, ModelTurn, ToolSpec
+from tests.scenarios.multiple_choice.toys import item, lacking, source
+
+
+class Model:
+    """Says its texts one after the other, and keeps what it was asked."""
+
+    name = "toy/model"
+
+    def __init__(self, *turns: ModelTurn | str | Exception) -> None:
+        self._turns = list(turns)
+        self.asked: list[tuple[list[str], GenerationSettings]] = []
+        self.closed = 0
+
+    async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> ModelTurn:
+        self.asked.append(([str(message.content) for message in messages], settings))
+        turn = self._turns.pop(0)
+        if isinstance(turn, Exception):
+            raise turn
+        return ModelTurn(text=turn) if isinstance(turn, str) else turn
+
+    async def aclose(self) -> None:
+        self.closed += 1
+
+
+def writer(model: Model, labeller: Model | None = None, **more: Any) -> ModelWriter:
+    return ModelWriter(model, labeller or model, load_writer_prompts(PROMPTS), GenerateOptions(out=Path("made"), seed=3, **more))
+
+
+async def test_settings_are_those_of_the_paper() -> None:
+    model = Model("You get 230 francs.")
+    written = await writer(model).option(Behaviour.DIRECT, item(), 0)
+    settings = model.asked[0][1]
+    assert (written.text, written.problem) == ("You get 230 francs.", "")
+    assert (settings.temperature, settings.max_new_tokens, settings.options, settings.choices) == (0.6, 256, {"top_p": 0.95}, ())
+
+
+async def test_a_text_cut_off_is_asked_for_once_more_with_twice_the_room() -> None:
+    model = Model(ModelTurn(text="You get", stop="length"), "You get 230 francs.")
+    assert (await writer(model).option(Behaviour.DIRECT, item(), 0)).text == "You get 230 francs."
+    assert [settings.max_new_tokens for _, settings in model.asked] == [256, 512]
+    cut = await writer(Model(*[ModelTurn(text="You", stop="length")] * 2)).option(Behaviour.DIRECT, item(), 0)
+    assert cut.problem == "it was cut off after 512 tokens"
+
+
+async def test_a_prompt_beyond_the_context_is_a_reason_and_no_crash() -> None:
+    written = await writer(Model(ContextOverflowError("too long"))).unanswerable(source(), 0)
+    assert "context" in written.problem
+
+
+@pytest.mark.parametrize(
+    ("said", "label"),
+    [("real_time", "real_time"), ("Real-time data.", "real_time"), ("database. Reason: other", "database"), ("Label: none", "none")],
+)
+async def test_a_label_is_read(said: str, label: str) -> None:
+    labeller = Model(said)
+    written = await writer(Model(), labeller).tool_use(source())
+    assert (written.text, written.problem) == (label, "")
+    assert labeller.asked[0][1].choices == ("real_time", "database", "other", "none")
+
+
+@pytest.mark.parametrize("said", ["", "I don't know.", "database or other"])
+async def test_a_label_that_is_not_clear_is_a_problem(said: str) -> None:
+    assert (await writer(Model(said)).tool_use(source())).problem
+
+
+async def test_the_gold_call_can_say_why_a_tool_is_needed() -> None:
+    model = Model()
+    assert (await writer(model, tool_use="call").tool_use(source())).text == "other"
+    assert not model.asked
+
+
+@pytest.mark.parametrize("said", ['"How much?"', "New request: How much?", "\u201cHow much?\u201d", " How\nmuch? ", "Question: 'How much?'"])
+async def test_what_a_model_wraps_around_a_text_is_taken_off(said: str) -> None:
+    assert (await writer(Model(said)).unanswerable(source(), 0)).text == "How much?"
+
+
+async def test_quotation_marks_within_stay() -> None:
+    assert (await writer(Model("'Ja' or 'nein'")).unanswerable(source(), 0)).text == "'Ja' or 'nein'"
+
+
+async def test_only_what_a_step_may_know_stands_in_its_prompt() -> None:
+    model = Model(*["x"] * 4)
+    one = writer(model)
+    await one.option(Behaviour.CANNOT_ANSWER, lacking(), 0)
+    await one.option(Behaviour.REQUEST_FOR_INFO, lacking(), 0)
+    await one.unanswerable(source(), 0)
+    await one.rewrite(source(), lacking().missing, 0)  # type: ignore[arg-type]
+    refusal, follow_up, beyond, rewritten = ["\n".join(messages) for messages, _ in model.asked]
+    assert "convert_money" not in refusal and "Currency" not in refusal
+    assert "to currency" in follow_up and "francs" not in follow_up
+    assert "convert_money" in beyond
+    assert "francs" in rewritten and "Currency to convert to." in rewritten
+
+
+async def test_every_request_has_its_own_seed_and_attempts_differ() -> None:
+    model = Model(*["x"] * 3)
+    one = writer(model)
+    await one.option(Behaviour.DIRECT, item(), 0)
+    await one.option(Behaviour.DIRECT, item(), 1)
+    await one.option(Behaviour.DIRECT, lacking(), 0)
+    assert len({settings.seed for _, settings in model.asked}) == 3
+
+
+async def test_both_models_are_closed_once() -> None:
+    model, labeller = Model(), Model()
+    await writer(model, labeller).aclose()
+    await writer(model).aclose()
+    assert (model.closed, labeller.closed) == (2, 1)
+
+
+def test_braces_in_a_question_are_no_places_to_fill() -> None:
+    said = load_writer_prompts(PROMPTS).messages("direct", question="What is {tool} in {question}?")
+    assert "What is {tool} in {question}?" in str(said[1].content)
+
+
+def test_a_file_of_prompts_replaces_single_texts(tmp_path: Path) -> None:
+    file = tmp_path / "p.toml"
+    file.write_text('[direct]\nsystem = "Be brief."\n', encoding="utf-8")
+    own, built_in = load_writer_prompts(PROMPTS, file), load_writer_prompts(PROMPTS)
+    assert own.texts["direct"] == {"system": "Be brief.", "user": built_in.texts["direct"]["user"]}
+    assert own.digest != built_in.digest
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("[direkt]\nuser='x'", "direct"),
+        ("[direct]\nusr='x'", "user"),
+        ("[direct]\nuser=''", "must be a text"),
+        ("direct='x'", "table"),
+        ("[", "TOML"),
+    ],
+)
+def test_a_broken_file_of_prompts_is_one_line(tmp_path: Path, text: str, named: str) -> None:
+    file = tmp_path / "p.toml"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(PrerequisiteError, match=named) as caught:
+        load_writer_prompts(PROMPTS, file)
+    assert "\n" not in str(caught.value)
+    with pytest.raises(PrerequisiteError, match="cannot be read"):
+        load_writer_prompts(PROMPTS, tmp_path / "none.toml")
+
+
+async def test_rules_never_give_the_true_answer() -> None:
+    facts = (Fact(name="amount", value=221.5, call=0, pointer="/a"), Fact(name="day", value="2025-04-07", call=0, pointer="/d"))
+    written = await RuleWriter([source(facts=facts)], 0).option(Behaviour.DIRECT, item(), 0)
+    assert written.problem == "" or "221.5" not in written.text
+    own = Item(source(facts=facts), Behaviour.TOOL_CALL, "How much?")
+    told = await RuleWriter([own.source], 0).option(Behaviour.DIRECT, own, 0)
+    assert told.text.startswith("Amount: 237")
+    assert "221.5" not in told.text and "2025-04-07" not in told.text
+
+
+async def test_rules_say_what_they_cannot_do() -> None:
+    rules = RuleWriter([], 0)
+    assert (await rules.rewrite(source(), lacking().missing, 0)).problem  # type: ignore[arg-type]
+    assert "out of this tool's reach" in (await rules.unanswerable(source(), 0)).problem
+    no_word = Item(source(facts=(Fact(name="city", value="Bern", call=0),)), Behaviour.TOOL_CALL, "Where?")
+    assert "city" in (await rules.option(Behaviour.DIRECT, no_word, 0)).problem
+
+
+def test_the_packaged_items_show_every_number_of_tools_and_pass_the_checks() -> None:
+    rows = find_task("when2call").read(("tool_call", "request_for_info", "cannot_answer"))
+    specs = CassetteLibrary().tool_specs()
+    shown = {min(2, len(row.shown_tools)) for row in rows if row.group == "cannot_answer"}
+    assert shown == {0, 1, 2}
+    assert len({row.source.base for row in rows}) >= 30
+    assert {row.source.name for row in rows} == {"talm-sim rules"} and {row.source.licence for row in rows} == {"Apache-2.0"}
+    for row in rows:
+        assert isinstance(row.target, Choice)
+        call = json.loads(row.target.text_of(Behaviour.TOOL_CALL) or "")
+        assert set(specs[call["name"]].required) <= set(call["arguments"])
+        missing = row.missing and row.missing.model_copy(update={"value": call["arguments"].get(row.missing.name)})
+        origin = source(question=row.target.original_query or row.query, spec=specs[call["name"]], call=source().call)
+        one = Item(origin, row.target.gold, row.query, missing if row.group == "request_for_info" else None)
+        alone = [check for check in QUESTION_CHECKS[one.gold] if check.__name__ not in {"keeps_the_rest", "leaks_nothing"}]
+        assert not failures(row.query, one, alone), row.id
+        assert not failures(row.target.text_of(Behaviour.CANNOT_ANSWER) or "", one, OPTION_CHECKS[Behaviour.CANNOT_ANSWER]), row.id
+
+
+async def test_the_packaged_items_are_what_the_writer_without_a_model_makes() -> None:
+    sources, _ = source_questions(load_scenarios(("perfect", "underspecified")), CassetteLibrary().tool_specs())
+    rules = RuleWriter(sources, 0)
+    rows = [row for one in sources for row in (await make_items(one, rules, seed=0, every=False)).rows]
+    for group in ("tool_call", "request_for_info", "cannot_answer"):
+        made = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows if row["correct_answer"] == group)
+        assert (packaged_data("when2call") / f"{group}.jsonl").read_text(encoding="utf-8") == made, "run scripts/make_when2call.sh"
+
+
+def test_the_data_card_counts_what_is_there() -> None:
+    card = (packaged_data("when2call") / "LICENCE.md").read_text(encoding="utf-8")
+    for group in ("tool_call", "request_for_info", "cannot_answer"):
+        rows = find_task("when2call").read((group,))
+        shown = [sum(min(2, len(row.shown_tools)) == number for row in rows) for number in (0, 1, 2)]
+        assert f"| {group}.jsonl | {len(rows)} | {' / '.join(map(str, shown))} |" in card
