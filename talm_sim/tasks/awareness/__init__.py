@@ -1,0 +1,1 @@
+"""Task `awareness`: can the model tell that it can't?"""
