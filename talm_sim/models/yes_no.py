@@ -1,4 +1,4 @@
-"""An answer to a Yes/No question, read: Yes, No or I don't know.
+"""An answer to a Yes/No question, read: Yes, No or I don't know; and how likely its first word is the one or the other.
 
 Agents are asked such a question before they act (the awareness question of Fail-TaLMs, section 4.2), graders after. The reader forgives form,
 never content: whatever does not open with one of the three is `unparsed`.
@@ -6,12 +6,14 @@ never content: whatever does not open with one of the three is `unparsed`.
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Sequence
 
 from talm_sim.models.parsing import opening
-from talm_sim.types import AwarenessValue
+from talm_sim.types import AwarenessValue, TokenLogprob
 
-__all__ = ["YES_NO_IDK", "read_yes_no"]
+__all__ = ["YES_NO_IDK", "read_yes_no", "yes_no_chances", "yes_probability"]
 
 YES_NO_IDK = ("Yes", "No", "IDK")
 """The labels to choose from, in the order a question names them."""
@@ -28,6 +30,8 @@ _OPENINGS = (
 )
 _SECOND_LABEL = re.compile(r"\W{0,3}(?:\s*(?:/|,|\||or|and)\s*)\W{0,3}(?:yes|no|idk)\b(?=\W*\Z|\s*[,/|]|\s+(?:or|and)\b)", re.IGNORECASE)
 """An answer that lists the labels ("Yes, No, or IDK", "yes/no") chooses none of them."""
+_WORD = re.compile(r"[\W_ĠĊĉ]*(?:(?P<yes>yes)|no)[\W_ĠĊĉ]*", re.IGNORECASE)
+"""One whole word: Ġ, Ċ and ĉ are what byte-level vocabularies write for a space, a line's end and a tab."""
 
 
 def read_yes_no(raw: str) -> AwarenessValue:
@@ -48,3 +52,43 @@ def read_yes_no(raw: str) -> AwarenessValue:
         if match:
             return AwarenessValue.UNPARSED if _SECOND_LABEL.match(text, match.end()) else value
     return AwarenessValue.UNPARSED
+
+
+def yes_no_chances(first_tokens: Sequence[TokenLogprob]) -> tuple[float, float]:
+    """Probabilities that an answer's first token is a Yes and that it is a No, each summed over its spellings.
+
+    A spelling is the whole word in any case, with spaces (or a vocabulary's marks for them), quotes, markdown or punctuation around it: ` yes`,
+    `▁YES`, `**Yes`, `"No`, `No.`. What only begins like it (`Y`, `Not`, `Nothing`, `Yesterday`) is none.
+
+    Args:
+        first_tokens: The likeliest first tokens; others count as impossible.
+
+    >>> yes_no_chances([TokenLogprob(token=" Yes", logprob=math.log(0.5)), TokenLogprob(token="Not", logprob=math.log(0.25))])
+    (0.5, 0.0)
+    """
+    yes, no = _spellings(first_tokens)
+    return math.fsum(map(math.exp, yes)), math.fsum(map(math.exp, no))
+
+
+def yes_probability(first_tokens: Sequence[TokenLogprob]) -> float | None:
+    """P(Yes): the share of Yes in what `yes_no_chances` finds; None where neither word is among the first tokens.
+
+    >>> yes_probability([TokenLogprob(token="Yes", logprob=-0.7), TokenLogprob(token=" no", logprob=-0.7)])
+    0.5
+    """
+    yes, no = _spellings(first_tokens)
+    if not yes and not no:
+        return None
+    most = max(*yes, *no, -math.inf)  # the share of two words that are both next to impossible is still a share
+    yes_weight, no_weight = (math.fsum(math.exp(one - most) for one in side) for side in (yes, no))
+    return yes_weight / (yes_weight + no_weight)
+
+
+def _spellings(first_tokens: Sequence[TokenLogprob]) -> tuple[list[float], list[float]]:
+    """Log-probabilities of the spellings of Yes and of those of No."""
+    sides: tuple[list[float], list[float]] = ([], [])
+    for one in first_tokens:
+        word = _WORD.fullmatch(one.token)
+        if word is not None:
+            sides[word["yes"] is None].append(one.logprob)
+    return sides

@@ -48,7 +48,8 @@ class TokenLogprob(Record):
     """A token a model might write at some place, and how likely it finds it there."""
 
     token: str
-    logprob: float
+    """Its text; what is no whole UTF-8 text in it stands as U+FFFD."""
+    logprob: float = Field(le=0.0, allow_inf_nan=False)
     """Natural logarithm of its probability."""
 
 

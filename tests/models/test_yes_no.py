@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from talm_sim.models.yes_no import read_yes_no
-from talm_sim.types import AwarenessValue
+from talm_sim.models.yes_no import read_yes_no, yes_no_chances, yes_probability
+from talm_sim.types import AwarenessValue, TokenLogprob
 
 YES, NO, IDK, UNPARSED = AwarenessValue.YES, AwarenessValue.NO, AwarenessValue.IDK, AwarenessValue.UNPARSED
 
@@ -66,3 +68,107 @@ def test_any_text_gets_a_value(raw: str) -> None:
 @given(st.text(alphabet=st.characters(blacklist_characters="<>"), max_size=60), st.sampled_from(["Yes.", "No.", "IDK."]))
 def test_what_was_thought_never_counts(thought: str, answer: str) -> None:
     assert read_yes_no(f"<think>{thought}</think>{answer}") is read_yes_no(answer)
+
+
+def chances(**tokens: float) -> list[TokenLogprob]:
+    return [TokenLogprob(token=token, logprob=math.log(chance)) for token, chance in tokens.items()]
+
+
+YES_SPELLINGS = [
+    "Yes",
+    "yes",
+    "YES",
+    " Yes",
+    "ĠYes",
+    "▁yes",
+    "\nYes",
+    "ĊYes",
+    "**Yes",
+    '"Yes',
+    "“Yes",
+    "_Yes_",
+    "`yes`",
+    "Yes.",
+    "Yes,",
+    "(Yes",
+]
+NEITHER = [
+    "Y",
+    "N",
+    "Ye",
+    "Not",
+    "None",
+    "Nothing",
+    "Yesterday",
+    "yes/no",
+    "Yes, no",
+    "know",
+    "ño",
+    "nope",
+    "yesno",
+    "No1",
+    "",
+    " ",
+    "\ufffd",
+    "I",
+]
+
+
+@pytest.mark.parametrize("token", YES_SPELLINGS)
+def test_spellings_of_yes_and_no(token: str) -> None:
+    for_no = token.replace("YES", "NO").replace("Yes", "No").replace("yes", "no")
+    assert yes_no_chances(chances(**{token: 0.5})) == (0.5, 0.0)
+    assert yes_no_chances(chances(**{for_no: 0.5})) == (0.0, 0.5)
+
+
+@pytest.mark.parametrize("token", NEITHER)
+def test_what_is_no_spelling(token: str) -> None:
+    assert yes_no_chances(chances(**{token: 0.5})) == (0.0, 0.0)
+    assert yes_probability(chances(**{token: 0.5})) is None
+
+
+def test_neither_is_no_probability() -> None:
+    assert yes_probability([]) is None
+
+
+SPELT = st.sampled_from(YES_SPELLINGS)
+LOGPROB = st.floats(-9999.0, 0.0)
+
+
+@given(
+    yes=st.lists(st.tuples(SPELT, LOGPROB), max_size=5),
+    no=st.lists(st.tuples(SPELT, LOGPROB), max_size=5),
+    other=st.lists(st.tuples(st.sampled_from(NEITHER), LOGPROB), max_size=5),
+    order=st.randoms(use_true_random=False),
+)
+def test_the_probability_is_the_share_of_yes(
+    yes: list[tuple[str, float]], no: list[tuple[str, float]], other: list[tuple[str, float]], order: object
+) -> None:
+    swapped = [(token.replace("YES", "NO").replace("Yes", "No").replace("yes", "no"), logprob) for token, logprob in no]
+    tokens = [TokenLogprob(token=token, logprob=logprob) for token, logprob in [*yes, *swapped, *other]]
+    order.shuffle(tokens)  # type: ignore[attr-defined]
+    found, (for_yes, for_no) = yes_probability(tokens), yes_no_chances(tokens)
+    assert for_yes == pytest.approx(sum(math.exp(one) for _, one in yes))
+    assert for_no == pytest.approx(sum(math.exp(one) for _, one in no))
+    if not yes and not no:
+        assert found is None
+        return
+    assert found is not None and 0.0 <= found <= 1.0
+    if for_yes + for_no > 1e-300:
+        assert found == pytest.approx(for_yes / (for_yes + for_no), abs=1e-9)
+    other_way = [TokenLogprob(token=_mirrored(one.token), logprob=one.logprob) for one in tokens]
+    back = yes_probability(other_way)
+    assert back is not None and back == pytest.approx(1.0 - found, abs=1e-12)
+
+
+def _mirrored(token: str) -> str:
+    pairs = {"YES": "NO", "Yes": "No", "yes": "no", "NO": "YES", "No": "Yes", "no": "yes"}
+    if token in NEITHER:
+        return token
+    return next(token.replace(one, other) for one, other in pairs.items() if one in token)
+
+
+@given(st.lists(st.builds(TokenLogprob, token=st.text(max_size=6), logprob=LOGPROB), max_size=20))
+def test_any_tokens_give_a_share_or_none(tokens: list[TokenLogprob]) -> None:
+    found = yes_probability(tokens)
+    assert found is None or 0.0 <= found <= 1.0
