@@ -77,7 +77,9 @@ class SingleStepTask(Task[OptionsT]):
         tokens = job.settings().max_new_tokens
         for scenario in scenarios:
             request = self.request(scenario, job)
-            size = most_tokens(request.prompt, *(message.text for message in request.messages), *(tool.model_dump_json() for tool in request.tools))
+            size = most_tokens(
+                request.prompt, *(message.text for message in request.messages), *(tool.model_dump_json() for tool in request.tools)
+            )
             yield Bound(1, 1, size, tokens, last=size + tokens)
 
     @asynccontextmanager

@@ -9,7 +9,7 @@ from talm_sim.config import parse_limit
 from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.load import read_scenario
 from talm_sim.scenarios.tool_texts import spec_of
-from talm_sim.tasks.awareness.conversation import dialogue
+from talm_sim.scenarios.dialogue import dialogue
 from talm_sim.types import Scenario, YesNo
 
 __all__ = ["COMPLETE", "MANIPULATED", "chosen", "gold_of", "read_instance"]
@@ -39,10 +39,14 @@ def read_instance(line: Any, where: str, task: str) -> Scenario:
         except ValueError:
             named = False
         if not named:
-            raise PrerequisiteError(f"{where}: shown_tools.{place}: '{tool[:60]}' is no JSON object with a name; write the tool's specification.")
+            raise PrerequisiteError(
+                f"{where}: shown_tools.{place}: '{tool[:60]}' is no JSON object with a name; write the tool's specification."
+            )
     said = dialogue(scenario)
     if not said or said[-1]["role"] not in {"user", "tool"}:
-        raise PrerequisiteError(f"{where}: turns: the conversation ends with the assistant; end it with what the user says, or a tool's result.")
+        raise PrerequisiteError(
+            f"{where}: turns: the conversation ends with the assistant; end it with what the user says, or a tool's result."
+        )
     return scenario
 
 

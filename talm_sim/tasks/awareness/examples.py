@@ -8,7 +8,7 @@ from typing import Any
 
 from talm_sim.digests import derived_seed
 from talm_sim.errors import PrerequisiteError
-from talm_sim.tasks.awareness.conversation import EXAMPLE
+from talm_sim.scenarios.dialogue import EXAMPLE
 from talm_sim.tasks.awareness.data import gold_of
 from talm_sim.tasks.awareness.protocols import question
 from talm_sim.tasks.awareness.wording import Wording

@@ -16,7 +16,7 @@ from typing import Any
 
 from talm_sim.config import parse_limit
 from talm_sim.errors import PrerequisiteError
-from talm_sim.tasks.awareness.conversation import ATTEMPT, as_text, dialogue
+from talm_sim.scenarios.dialogue import ATTEMPT, as_text, dialogue
 from talm_sim.tasks.awareness.data import COMPLETE
 from talm_sim.types import GoldCall, Scenario, Turn
 

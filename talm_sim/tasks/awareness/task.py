@@ -29,9 +29,7 @@ __all__ = ["AwarenessOptions", "AwarenessTask"]
 class AwarenessOptions(TaskOptions):
     """Options of task `awareness`."""
 
-    protocol: Protocol = option(
-        "zero-shot", GEN, "zero-shot, few-shot, cot, explanation, implicit, completion or feedback.", metavar="NAME"
-    )
+    protocol: Protocol = option("zero-shot", GEN, "zero-shot, few-shot, cot, explanation, implicit, completion or feedback.", metavar="NAME")
     """How the model is asked; see `protocols`."""
 
 
