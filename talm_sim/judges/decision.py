@@ -1,8 +1,8 @@
 """What an answer of task `awareness` decides: Yes, No, or nothing that can be read. This is the one rule; every protocol and judge reads by it.
 
 1. Thinking blocks are passed over.
-2. Where the answer has places marked `Answer:` or `Decision:`, the last of them behind which a Yes or No can be read decides: a chain of thought
-   ends in one, a decision with its explanation begins with one.
+2. Where the answer has places marked `Answer:` or `Decision:`, the last one behind which a Yes or No can be read decides: a chain of thought
+   ends in such a place, a decision with its explanation begins with one.
 3. Otherwise what it opens with decides.
 4. Read is a Yes or No that stands alone or before a new clause; case, quotes and markdown are forgiven. A list of both ("Yes or No"), "I don't
    know" and anything else is unreadable.
@@ -16,14 +16,14 @@ from typing import Literal
 
 from talm_sim.models.parsing import split_reasoning
 from talm_sim.models.yes_no import read_yes_no
-from talm_sim.types import UNPARSED, AwarenessValue
+from talm_sim.types import AwarenessValue
 
 __all__ = ["Decision", "read_decision"]
 
 _MARK = re.compile(r"\b(?:answer|decision)\b[\s*_`\"']*:", re.IGNORECASE)
 _EXPLANATION = re.compile(r"\b(?:explanation|reason)\b[\s*_`\"']*:[\s*_`\"']*", re.IGNORECASE)
 _LABEL = re.compile(r"[\W_]*(?:yes|no)\b[\W_]*", re.IGNORECASE)
-_READ = {AwarenessValue.YES: "yes", AwarenessValue.NO: "no"}
+_READ: dict[AwarenessValue, Literal["yes", "no"]] = {AwarenessValue.YES: "yes", AwarenessValue.NO: "no"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +36,11 @@ class Decision:
 
 
 def read_decision(raw: str) -> Decision:
-    """Read an answer by the rule of this module.
+    r"""Read an answer by the rule of this module.
 
-    >>> read_decision("Thought: it needs a date, and none was said.\\nAnswer: No").said
+    >>> read_decision("Thought: it needs a date, and none was said.\nAnswer: No").said
     'no'
-    >>> read_decision("Decision: No\\nExplanation: no date was said.")
+    >>> read_decision("Decision: No\nExplanation: no date was said.")
     Decision(said='no', explanation='no date was said.')
     >>> read_decision("No further information is needed.").said
     'unparsed'
@@ -49,9 +49,9 @@ def read_decision(raw: str) -> Decision:
     marked = [text[mark.end() :] for mark in _MARK.finditer(text)]
     for place in (*reversed(marked), text):
         said = _READ.get(read_yes_no(place))
-        if said == "yes" or said == "no":
+        if said is not None:
             return Decision(said, _explanation(text, place))
-    return Decision(UNPARSED)
+    return Decision("unparsed")
 
 
 def _explanation(text: str, decided: str) -> str:

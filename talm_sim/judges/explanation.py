@@ -28,8 +28,8 @@ _MAX_NEW_TOKENS = 256
 class ExplanationJudge(Judge):
     """Lets a model say whether an explanation names what is missing; it passes where it does.
 
-    Only instances from which something was taken away, and which were rightly answered No, have an explanation to judge; to all others it does
-    not apply. The model is shown four solved examples, two of each label, and asked once, at temperature 0. A reply that opens with neither word
+    Only instances from which something was taken away, and which were rightly answered No, have an explanation to judge; to others it does not
+    apply. The model is shown four solved examples, two of each label, and asked once, at temperature 0. A reply that opens with neither word
     leaves the verdict open.
     """
 

@@ -225,9 +225,9 @@ class Summary(Record):
             for gold, counts in zip(matrix.rows, matrix.counts, strict=True):
                 row |= {f"{gold}_as_{found}": count for found, count in zip(matrix.columns, counts, strict=True)}
         for curve in self.curves:
-            for one in curve.series:
-                key = f"{curve.name}_{_key(one.name)}"
-                row |= {f"{key}_{place}": value for place, value in enumerate(one.values, 1)}
+            for series in curve.series:
+                key = f"{curve.name}_{_key(series.name)}"
+                row |= {f"{key}_{place}": value for place, value in enumerate(series.values, 1)}
         return row
 
 

@@ -1,4 +1,4 @@
-"""How good the probabilities of a Yes are (the study's appendix B.5, figure 3; the calibration is ours): measures, and the curves they are of."""
+"""How good the probabilities of a Yes are (the study's appendix B.5, figure 3; calibration is ours): measures, and their curves."""
 
 from __future__ import annotations
 
@@ -28,15 +28,13 @@ def lines(scored: Sequence[Row]) -> Iterator[Measure]:
         return
     chances, complete = _split(known)
     about = {"place": "line", "under": _UNDER}
-    yield Measure(
-        name="brier", head="Brier", kind="score", value=brier(chances, complete), note="mean squared distance from what is right", **about
-    )
+    yield Measure(name="brier", head="Brier", kind="score", value=brier(chances, complete), note="mean squared error of P(Yes)", **about)
     error = calibration_error(chances, complete)
     yield Measure(name="calibration_error", head="ECE", kind="score", value=error, note=f"calibration error over {BINS} bins", **about)
     for name, kind in (("complete", True), ("incomplete", False)):
         own = [chance for chance, one in zip(chances, complete, strict=True) if one is kind]
         mean = sum(own) / len(own) if own else None
-        yield Measure(name=f"p_yes_{name}", head="mean", kind="score", value=mean, note=f"over {len(own):,} {name} ones", **about)
+        yield Measure(name=f"p_yes_{name}", head=name, kind="score", value=mean, note=f"mean over the {len(own):,} {name} ones", **about)
 
 
 def curves(scored: Sequence[Row]) -> tuple[Curve, ...]:

@@ -7,9 +7,9 @@ from typing import Any
 
 from talm_sim.config import parse_limit
 from talm_sim.errors import PrerequisiteError
+from talm_sim.scenarios.dialogue import dialogue
 from talm_sim.scenarios.load import read_scenario
 from talm_sim.scenarios.tool_texts import spec_of
-from talm_sim.scenarios.dialogue import dialogue
 from talm_sim.types import Scenario, YesNo
 
 __all__ = ["COMPLETE", "MANIPULATED", "chosen", "gold_of", "read_instance"]
@@ -28,7 +28,7 @@ def read_instance(line: Any, where: str, task: str) -> Scenario:
     scenario = read_scenario(line, where, task)
     if not isinstance(scenario.target, YesNo):
         raise PrerequisiteError(
-            f'{where}: target: is no Yes or No; a scenario of task {task} needs {{"type": "yes_no", "gold": "yes" or "no", "relevant": [TOOL, ...]}}.'
+            f'{where}: target: is no Yes or No; task {task} needs {{"type": "yes_no", "gold": "yes" or "no", "relevant": [TOOL, ...]}}.'
         )
     if _GOLD.get(scenario.group) != scenario.target.gold:
         groups = " or ".join(name for name, gold in _GOLD.items() if gold == scenario.target.gold)

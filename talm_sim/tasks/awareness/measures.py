@@ -1,6 +1,6 @@
 """The metrics of task `awareness`: what each episode counts as, and what a manipulation's instances and their originals add up to.
 
-"Can Tool-augmented Large Language Models be Aware of Incomplete Conditions?", section 4 and appendix B: accuracy, and F1 with No as the positive
+"Can Tool-augmented Large Language Models be Aware of Incomplete Conditions?", section 4 and appendix B: accuracy, and F1 with No as positive
 class. An answer that cannot be read is wrong: it is neither a Yes nor a No.
 """
 
@@ -24,15 +24,14 @@ __all__ = ["ALL", "rows", "summarize"]
 ALL = "all"
 """The group of everything, where more than one thing was done to the originals."""
 _LABELS = ("yes", "no", UNPARSED)
-_F1 = "F1 with No as the positive class, so that 0 is never a right No"
 _JUDGE = "explanation"
 
 
 def rows(run: RunView) -> Iterator[Row]:
     """What each finished episode counts as, in the order of the plan.
 
-    Values: `accuracy`; `yes_ratio`; `unreadable`; `asked_again`; `p_yes`, where the model tells it; of the implicit protocol `agreement` with the explicit answer;
-    of the explanation protocol `explanation`, where an incomplete instance was rightly answered No and the explanation was judged.
+    Values: `accuracy`; `yes_ratio`; `unreadable`; `asked_again`; `p_yes`, where the model tells it; of the implicit protocol `agreement` with
+    the explicit answer; of the explanation protocol `explanation`, where an incomplete instance was rightly answered No and that was judged.
     Labels: `gold`, `said`, `kind` (what was done to the instance), `source`; of the implicit protocol `explicit`.
     """
     items = {one.id: (one, one.target) for one in run.scenarios() if isinstance(one.target, YesNo)}
@@ -49,7 +48,7 @@ def summarize(rows: Sequence[Row], run: RunView) -> list[Summary]:
     ordered = sorted(rows, key=lambda row: row.episode)
     kinds = {row.labels["kind"] for row in rows}
     whole = _whole(kinds)
-    found = []
+    found: list[Summary] = []
     for name in [one for one in (*MANIPULATED, *CONDITIONS) if one in kinds and one != whole]:
         found += _with_sources(name, _of_kind(ordered, name), run, derived=True)
     found += _with_sources(whole, ordered, run, derived=False)

@@ -36,7 +36,7 @@ def first_request(protocol: Protocol, wording: Wording, scenario: Scenario) -> R
 
 
 def next_request(protocol: Protocol, wording: Wording, scenario: Scenario, turns: Sequence[ModelTurn]) -> Request | None:
-    """What follows: after the free turn of the implicit protocol the question itself; after an answer that cannot be read, the question again."""
+    """What follows: after the implicit protocol's free turn the question itself; after an answer that cannot be read, the question again."""
     answers = explicit_turns(protocol, turns)
     if not answers:
         return _explicit(protocol, wording, scenario)

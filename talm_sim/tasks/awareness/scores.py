@@ -127,7 +127,7 @@ def brier(chances: Sequence[float], positive: Sequence[bool]) -> float | None:
 
 
 def calibration_error(chances: Sequence[float], positive: Sequence[bool]) -> float | None:
-    """Return the expected calibration error (Naeini et al. 2015) over `BINS` bins: how far the mean chance of a bin lies from its share, weighted."""
+    """Return the expected calibration error (Naeini et al. 2015): how far each bin's mean chance lies from its share, weighted by its size."""
     if not chances:
         return None
     gaps = [0.0] * BINS

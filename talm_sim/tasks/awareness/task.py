@@ -71,7 +71,7 @@ class AwarenessTask(SingleStepTask[AwarenessOptions]):
         return found
 
     def settle(self, job: Job[AwarenessOptions], recorded: Recorded) -> Job[AwarenessOptions]:
-        """Answers are free text unless a constrained form is asked for, for weak models as well: whether they can be read is part of the result."""
+        """Answers are free text unless a constrained form is asked for, of weak models too: whether they can be read is part of the result."""
         job = super().settle(job, recorded)
         return job.having(tool_format="native") if job.config.tool_format == "auto" else job
 

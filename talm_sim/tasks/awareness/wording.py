@@ -20,8 +20,8 @@ _PLACE = re.compile(r"\{(conversation|tools|call)\}")
 def load_wording(file: Path | None = None) -> Wording:
     """Return the built-in texts, with those of the user's `file` in their place.
 
-    The texts stand in tables within `[awareness]`. What stands there as a text itself is of task talm, whose awareness questions were kept there
-    before there was this task.
+    The texts stand in tables within `[awareness]`. What stands there as a text itself is task talm's, whose awareness questions have their
+    place there since before there was this task.
 
     Args:
         file: TOML file with tables such as `[awareness.zero-shot]`.
