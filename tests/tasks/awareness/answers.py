@@ -16,8 +16,10 @@ __all__ = ["answered", "random_view", "turn"]
 
 def turn(text: str, p_yes: float | None = None, *, calls: bool = False) -> ModelTurn:
     """A turn that says something, found so likely a Yes."""
-    first = () if p_yes is None else tuple(
-        TokenLogprob(token=word, logprob=math.log(chance)) for word, chance in (("Yes", p_yes), ("No", 1 - p_yes)) if chance > 0
+    first = (
+        ()
+        if p_yes is None
+        else tuple(TokenLogprob(token=word, logprob=math.log(chance)) for word, chance in (("Yes", p_yes), ("No", 1 - p_yes)) if chance > 0)
     )
     made = (ToolCall(id="c", name="book_hotel", arguments={}),) if calls else ()
     return ModelTurn(raw_text=text, text=text, first_tokens=first, tool_calls=made)
