@@ -8,9 +8,21 @@ from typing import Any, TypeVar
 
 from talm_sim.errors import ProviderError
 from talm_sim.models.parsing import clean
-from talm_sim.types import Usage
+from talm_sim.types import TokenLogprob, Usage
 
-__all__ = ["MOST_CALLS", "MOST_TEXT", "MOST_TOKENS", "check_bounds", "read", "stop_of", "text_in", "token_logprobs", "usage_of"]
+__all__ = [
+    "MOST_CALLS",
+    "MOST_TEXT",
+    "MOST_TOKENS",
+    "check_bounds",
+    "first_tokens",
+    "likeliest",
+    "read",
+    "stop_of",
+    "text_in",
+    "token_logprobs",
+    "usage_of",
+]
 
 MOST_TOKENS = 10**9
 """The largest count of tokens that is believed."""
@@ -18,6 +30,14 @@ MOST_TEXT = 2**20
 """Characters that a turn may hold, reasoning included: an answer has more bytes only for what stands beside its text, such as alternatives."""
 MOST_CALLS = 1024
 """Tool calls that a turn may make."""
+MOST_ALTERNATIVES = 1024
+"""Alternatives to one token that are read; no server offers more than a few dozen."""
+MOST_TOKEN_TEXT = 256
+"""Characters of one token."""
+_LEAST = -1e9
+"""Log-probability of what is next to impossible; servers write -9999 for it."""
+_ROUNDING = 0.05
+"""How far half precision may carry the sum of some probabilities, or one's logarithm, above its bound."""
 _Answer = TypeVar("_Answer")
 _Read = TypeVar("_Read")
 _Stop = TypeVar("_Stop")
@@ -97,6 +117,54 @@ def token_logprobs(logprobs: Any) -> tuple[float, ...] | None:
     if not all(type(value) in {int, float} and math.isfinite(value) for value in found):
         return None
     return tuple(float(value) for value in found)
+
+
+def first_tokens(logprobs: Any, asked: int) -> tuple[TokenLogprob, ...]:
+    """The likeliest first tokens of an answer in the OpenAI protocol, likeliest first.
+
+    Both forms are read: `content`, a list of tokens with `top_logprobs` (chat completions), and `top_logprobs`, a list of objects that hold
+    log-probabilities by token (completions). What is no distribution over tokens is as good as none: a value that is no number or above 0,
+    probabilities that sum to more than 1, a token that is no text.
+
+    Args:
+        logprobs: Of the answer's choice, as the server gave it.
+        asked: How many were asked for; more are not kept.
+    """
+    if not asked or not isinstance(logprobs, dict):
+        return ()
+    content = logprobs.get("content")
+    places = logprobs.get("top_logprobs") if content is None else content
+    first = places[0] if isinstance(places, list) and places else None
+    if content is not None:
+        first = first.get("top_logprobs") if isinstance(first, dict) else None
+    if not isinstance(first, dict | list) or len(first) > MOST_ALTERNATIVES:
+        return ()
+    pairs = first.items() if isinstance(first, dict) else [(_token_text(one), one.get("logprob")) for one in first if isinstance(one, dict)]
+    found = [_token(text, logprob) for text, logprob in pairs]
+    whole = [one for one in found if one is not None]
+    if len(whole) < len(first) or math.fsum(math.exp(one.logprob) for one in whole) > 1 + _ROUNDING:
+        return ()
+    return likeliest(whole, asked)
+
+
+def likeliest(tokens: Iterable[TokenLogprob], most: int) -> tuple[TokenLogprob, ...]:
+    """The `most` likeliest tokens, likeliest first."""
+    return tuple(sorted(tokens, key=lambda one: -one.logprob)[:most])
+
+
+def _token_text(token: Mapping[str, Any]) -> Any:
+    """A token's own bytes, where the server gives them: its text may be an escape of what is no whole UTF-8."""
+    given = token.get("bytes")
+    try:
+        return bytes(given).decode("utf-8", "replace") if isinstance(given, list) and given else token.get("token")
+    except (TypeError, ValueError):
+        return token.get("token")
+
+
+def _token(text: Any, logprob: Any) -> TokenLogprob | None:
+    if not isinstance(text, str) or len(text) > MOST_TOKEN_TEXT or type(logprob) not in {int, float} or not _LEAST <= logprob <= _ROUNDING:
+        return None
+    return TokenLogprob(token=clean(text), logprob=min(float(logprob), 0.0))
 
 
 def _count(value: Any) -> int | None:

@@ -10,7 +10,7 @@ from langchain_core.messages import BaseMessage
 
 from talm_sim.types import JsonObject, ModelTurn, Scenario, ToolSpec
 
-__all__ = ["ASK_HUMAN", "Continuation", "GenerationSettings", "Model", "ScenarioModel", "TextModel"]
+__all__ = ["ASK_HUMAN", "CompletionModel", "Continuation", "GenerationSettings", "Model", "ScenarioModel", "TextModel"]
 
 ASK_HUMAN = "ask_human"
 """Name of the Ask-and-Help tool, by which agents offer it and controls call it."""
@@ -69,10 +69,26 @@ class Continuation:
 
 
 @runtime_checkable
-class TextModel(Protocol):
-    """A model that takes a prompt to the letter: it can say how likely a continuation is, and continue it."""
+class CompletionModel(Protocol):
+    """A model that continues a prompt to the letter, with no chat template around it: what a base model needs."""
 
     name: str
+
+    async def complete(self, prompt: str, settings: GenerationSettings) -> ModelTurn:
+        """Continue `prompt` until the model ends its turn; `ModelTurn.raw_text` is what it wrote.
+
+        Raises:
+            ContextOverflowError: The prompt leaves no room for an answer.
+            ProviderError: The provider failed for good.
+            CassetteMissError: A replay met an unrecorded request.
+        """
+        ...
+
+
+@runtime_checkable
+class TextModel(CompletionModel, Protocol):
+    """One that can also say how likely a continuation is, and render a conversation as its tokenizer would."""
+
     chat_template: str
     """The Jinja source of the tokenizer's own chat template; empty where it has none."""
 
@@ -81,14 +97,6 @@ class TextModel(Protocol):
 
         Raises:
             ContextOverflowError: The prompt with its longest option does not fit the model's context; nothing is cut.
-        """
-        ...
-
-    async def complete(self, prompt: str, settings: GenerationSettings) -> ModelTurn:
-        """Continue `prompt` until the model ends its turn; `ModelTurn.raw_text` is what it wrote.
-
-        Raises:
-            ContextOverflowError: The prompt leaves no room for an answer.
         """
         ...
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from talm_sim.models.base import GenerationSettings
-from talm_sim.types import Usage
+from talm_sim.types import TokenLogprob, Usage
 
 __all__ = ["Completion", "SchemaChat"]
 
@@ -24,6 +24,7 @@ class Completion:
     stop: Literal["stop", "length", "refusal"]
     logprobs: tuple[float, ...] | None
     usage: Usage
+    first_tokens: tuple[TokenLogprob, ...] = ()
 
 
 class SchemaChat(Protocol):
@@ -31,7 +32,7 @@ class SchemaChat(Protocol):
 
     name: str
 
-    async def complete(self, messages: list[dict[str, Any]], settings: GenerationSettings, fields: dict[str, Any]) -> Completion:
+    async def chat(self, messages: list[dict[str, Any]], settings: GenerationSettings, fields: dict[str, Any]) -> Completion:
         """Answer once.
 
         Args:

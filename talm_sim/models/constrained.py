@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
@@ -75,8 +76,9 @@ class ConstrainedModel:
             form, schema = CHOICE_FORM, choice_schema(settings.choices)
         else:
             form, schema = describe_tools(tools), action_schema(tools, self._answer_chars)
+        settings = replace(settings, alternatives=0)  # the first token is the brace that opens the action, and says nothing
         response_format = {"type": "json_schema", "json_schema": {"name": "action", "schema": schema}}
-        completion = await self._chat.complete(_wire(messages, form), settings, {"response_format": response_format})
+        completion = await self._chat.chat(_wire(messages, form), settings, {"response_format": response_format})
         written, thought = split_reasoning(completion.text)
         text, calls, broken = (read_label(written), (), ()) if settings.choices else read_action(written, model_turns_in(messages))
         return ModelTurn(

@@ -11,7 +11,7 @@ import logging
 import os
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 from urllib.parse import urlsplit
 
@@ -40,6 +40,8 @@ _BROKEN_LINE = (httpx2.RequestError, OSError, anyio.EndOfStream)
 _NEVER_MENDS = (httpx2.UnsupportedProtocol, httpx2.LocalProtocolError, httpx2.TooManyRedirects)
 _NO_LINE = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.UnsupportedProtocol)
 _HTML = re.compile(r"\s*<(?:!doctype html|html|head|!--)", re.IGNORECASE)
+_NO_LOGPROBS = re.compile(r"logprob", re.IGNORECASE)
+"""A server that gives none, or fewer alternatives than were asked for, names the field."""
 _NEEDS_TOOL_PARSER = re.compile(r"auto.{0,3} tool choice requires", re.IGNORECASE)
 
 log = logging.getLogger(__name__)
@@ -52,7 +54,7 @@ class _Failure:
     headers: Mapping[str, str] = field(default_factory=dict)
     code: str = ""
     mend: str = ""
-    """What to look at where this befalls the very first requests: `key`, `name`, `page` or `server`; empty where it may pass."""
+    """What to look at where this befalls the very first requests, as `Endpoint` words it; empty where it may pass."""
 
 
 class Endpoint:
@@ -173,10 +175,16 @@ class Endpoint:
         address, key = (f" ({name})" if name else "" for name in self._variables)
         if _NEEDS_TOOL_PARSER.search(failure.message):
             return f"{line}; add --tool-format constrained"
+        if _NO_LOGPROBS.search(failure.message):
+            return f"{line}; to ask for no likeliest first tokens, or for fewer, add -M alternatives=0, or such as -M alternatives=5"
         if failure.mend == "page":
             missing = self._logical_base.endswith("/v1") and not self._base.endswith("/v1")
             return f"{line}; {'is /v1 missing in the base URL' if missing else 'is that the right base URL'}{address}?"
-        mends = {"key": f"check the key{key}", "name": f"check the model's name and the base URL{address}"}
+        mends = {
+            "completions": f"see that the server offers /completions to this model, and the base URL{address}",
+            "key": f"check the key{key}",
+            "name": f"check the model's name and the base URL{address}",
+        }
         up = f"see that the server is up and the base URL right{address}"
         return f"{line}; {mends.get(failure.mend, up)}." if first else line
 
@@ -207,7 +215,8 @@ def _failure_of(error: Exception) -> _Failure:
     _raise_our_own(error)
     response = getattr(error, "response", None)
     if isinstance(response, httpx2.Response) and not response.is_success:
-        return _status_failure(response)
+        failure = _status_failure(response)
+        return replace(failure, mend="completions") if failure.mend == "name" and _is_plain_completion(response.request) else failure
     chain = list(_chain(error))
     for cause in chain:
         if isinstance(cause, UnfitAnswerError):
@@ -254,7 +263,14 @@ def _status_failure(response: httpx2.Response) -> _Failure:
     headers = {name.lower(): value for name, value in response.headers.items()}
     text = f"HTTP {response.status_code}: {message or response.reason_phrase}"
     mend = {401: "key", 403: "key", 404: "page" if page else "name"}.get(response.status_code, "")
+    if response.is_client_error and _NO_LOGPROBS.search(message):
+        mend = "alternatives"
     return _Failure(text, is_retryable(response.status_code, headers) and not quota, headers, code, mend)
+
+
+def _is_plain_completion(request: httpx2.Request) -> bool:
+    path = request.url.path
+    return path.endswith("/completions") and not path.endswith("/chat/completions")
 
 
 def _no_json(answer: object, what: str = "no JSON object") -> _Failure:

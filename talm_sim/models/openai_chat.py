@@ -1,4 +1,4 @@
-"""The chat-completions protocol through the official SDK.
+"""The OpenAI protocol through the official SDK: chat completions, and completions of a prompt to the letter.
 
 The SDK builds, signs and sends the request; its typed resource method is stepped over, because building and validating its models costs six
 times as much as the rest of a replayed turn, and because compatible servers do not all answer in the exact types.
@@ -13,7 +13,7 @@ from langchain_core.messages import BaseMessage
 from openai import AsyncOpenAI
 
 from talm_sim.errors import ProviderError
-from talm_sim.models.answers import check_bounds, read, stop_of, text_in, token_logprobs, usage_of
+from talm_sim.models.answers import check_bounds, first_tokens, read, stop_of, text_in, token_logprobs, usage_of
 from talm_sim.models.base import GenerationSettings
 from talm_sim.models.chat import Completion
 from talm_sim.models.endpoint import Endpoint
@@ -27,7 +27,7 @@ _STOPS: dict[Any, Literal["stop", "length", "refusal"]] = {"length": "length", "
 
 
 class OpenAIChat:
-    """A chat-completions model with native tool calls.
+    """A model that chats with native tool calls, and continues prompts where its server offers `/completions`.
 
     Args:
         name: `provider/name`, as given by the user.
@@ -36,6 +36,7 @@ class OpenAIChat:
         client: The SDK's client, on the endpoint's HTTP client.
         max_tokens_field: `max_completion_tokens` for OpenAI, whose reasoning models take nothing else; `max_tokens` for compatible servers.
         send_temperature: Whether requests name a temperature.
+        most_alternatives: Most first tokens that a request asks for; None for as many as its settings say.
         fields: Further fields of every request body.
     """
 
@@ -48,6 +49,7 @@ class OpenAIChat:
         *,
         max_tokens_field: str = "max_tokens",
         send_temperature: bool = True,
+        most_alternatives: int | None = None,
         fields: dict[str, Any] | None = None,
     ) -> None:
         self.name = name
@@ -56,12 +58,13 @@ class OpenAIChat:
         self._client = client
         self._max_tokens_field = max_tokens_field
         self._send_temperature = send_temperature
+        self._most_alternatives = most_alternatives
         self._fields = fields or {}
 
     async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> ModelTurn:
         """Generate one turn; see `Model.generate`."""
         fields = {"tools": openai_tools(tools)} if tools else {}
-        completion = await self.complete(openai_messages(messages), settings, fields)
+        completion = await self.chat(openai_messages(messages), settings, fields)
         text, thought = split_reasoning(completion.text)
         calls, broken = parse_calls(completion.calls, model_turns_in(messages))
         called = bool(calls or broken) and completion.stop == "stop"
@@ -72,11 +75,12 @@ class OpenAIChat:
             tool_calls=calls,
             unparsable_calls=broken,
             logprobs=completion.logprobs,
+            first_tokens=completion.first_tokens,
             stop="tool_calls" if called else completion.stop,
             usage=completion.usage,
         )
 
-    async def complete(self, messages: list[dict[str, Any]], settings: GenerationSettings, fields: dict[str, Any]) -> Completion:
+    async def chat(self, messages: list[dict[str, Any]], settings: GenerationSettings, fields: dict[str, Any]) -> Completion:
         """Send one chat-completions request.
 
         Args:
@@ -84,26 +88,48 @@ class OpenAIChat:
             settings: Sampling settings.
             fields: Fields of this request, such as `tools` or `response_format`.
         """
-        body: dict[str, Any] = {"model": self._model, "messages": messages, **fields}
+        asked = self._alternatives(settings)
+        alternatives = {"logprobs": True, "top_logprobs": asked} if asked else {}
+        body = self._body({"messages": messages, **fields}, self._max_tokens_field, settings, alternatives)
+        send = self._endpoint.call(lambda: self._client.post("/chat/completions", body=body, cast_to=object))
+        return read(self.name, await send, lambda answer: _completion(self.name, answer, asked))
+
+    async def complete(self, prompt: str, settings: GenerationSettings) -> ModelTurn:
+        """Continue `prompt` to the letter; see `CompletionModel.complete`."""
+        asked = self._alternatives(settings)
+        body = self._body({"prompt": prompt}, "max_tokens", settings, {"logprobs": asked} if asked else {})
+        send = self._endpoint.call(lambda: self._client.post("/completions", body=body, cast_to=object))
+        return read(self.name, await send, lambda answer: _continuation(self.name, answer, asked))
+
+    def _alternatives(self, settings: GenerationSettings) -> int:
+        most = self._most_alternatives
+        return settings.alternatives if most is None else min(settings.alternatives, most)
+
+    def _body(self, start: dict[str, Any], max_tokens_field: str, settings: GenerationSettings, end: dict[str, Any]) -> dict[str, Any]:
+        """The body of a request. Recordings are found by it: what is not asked for is not in it."""
+        body = {"model": self._model, **start}
         if self._send_temperature:
             body["temperature"] = settings.temperature
-        body[self._max_tokens_field] = settings.max_new_tokens
+        body[max_tokens_field] = settings.max_new_tokens
         if settings.seed is not None:
             body["seed"] = settings.seed
-        body |= self._fields | settings.options
-        send = self._endpoint.call(lambda: self._client.post("/chat/completions", body=body, cast_to=object))
-        return read(self.name, await send, lambda answer: _completion(self.name, answer))
+        return body | end | self._fields | settings.options
 
     async def aclose(self) -> None:
         """Release the connections."""
         await self._endpoint.aclose()
 
 
-def _completion(name: str, answer: dict[str, Any]) -> Completion:
+def _choice(answer: dict[str, Any]) -> dict[str, Any]:
     choices = answer.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
-    message = choice.get("message") if isinstance(choice, dict) else None
-    if not isinstance(choice, dict) or not isinstance(message, dict):
+    return choice if isinstance(choice, dict) else {}
+
+
+def _completion(name: str, answer: dict[str, Any], alternatives: int) -> Completion:
+    choice = _choice(answer)
+    message = choice.get("message")
+    if not isinstance(message, dict):
         raise ProviderError(f"{name}: the server's answer holds no message.")
     refusal = message.get("refusal")
     written = message.get("tool_calls") or ()
@@ -117,6 +143,25 @@ def _completion(name: str, answer: dict[str, Any]) -> Completion:
         calls=tuple((call_id, one.get("name"), one.get("arguments")) for call_id, one in functions if isinstance(one, dict)),
         stop="refusal" if refusal else stop_of(choice.get("finish_reason"), _STOPS, "stop"),
         logprobs=token_logprobs(choice.get("logprobs")),
+        usage=_usage(answer.get("usage")),
+        first_tokens=first_tokens(choice.get("logprobs"), alternatives),
+    )
+
+
+def _continuation(name: str, answer: dict[str, Any], alternatives: int) -> ModelTurn:
+    choice = _choice(answer)
+    if not isinstance(choice.get("text"), str):
+        raise ProviderError(f"{name}: the server's answer holds no text.")
+    raw_text = text_in(choice["text"])
+    check_bounds(name, (raw_text,), ())
+    text, thought = split_reasoning(raw_text)
+    return ModelTurn(
+        raw_text=raw_text,
+        text=text,
+        reasoning=thought,
+        logprobs=token_logprobs(choice.get("logprobs")),
+        first_tokens=first_tokens(choice.get("logprobs"), alternatives),
+        stop=stop_of(choice.get("finish_reason"), _STOPS, "stop"),
         usage=_usage(answer.get("usage")),
     )
 

@@ -18,7 +18,7 @@ __all__ = ["open_compatible", "open_openai", "service_variables"]
 _LOGICAL_BASE = f"{LOGICAL_HOST}/v1"
 """Address of every server in recordings."""
 OPENAI_URL = "https://api.openai.com/v1"
-_RESERVED = frozenset({"model", "messages", "tools", "n", "stream", "stream_options", "response_format"})
+_RESERVED = frozenset({"model", "messages", "prompt", "tools", "n", "best_of", "echo", "stream", "stream_options", "response_format"})
 _FIXED_TEMPERATURE = re.compile(r"o\d|gpt-5(?!.*chat)")
 """OpenAI's reasoning models refuse any temperature but their own."""
 
@@ -63,9 +63,19 @@ def _open(
     fields = body_options(request, _RESERVED)
     max_tokens_field = str(fields.pop("max_tokens_field", max_tokens_field))
     length = fields.pop("answer_chars", None)
+    alternatives = fields.pop("alternatives", None)
+    if alternatives is not None and (type(alternatives) is not int or alternatives < 0):
+        raise PrerequisiteError(f"-M alternatives={alternatives}: must be a number of first tokens to ask for, such as 5, or 0 for none.")
     client, endpoint = _connect(request, url, key, variables)
     chat = OpenAIChat(
-        request.name, model, endpoint, client, max_tokens_field=max_tokens_field, send_temperature=send_temperature, fields=fields
+        request.name,
+        model,
+        endpoint,
+        client,
+        max_tokens_field=max_tokens_field,
+        send_temperature=send_temperature,
+        most_alternatives=alternatives,
+        fields=fields,
     )
     if not request.constrained:
         return chat

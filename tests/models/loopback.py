@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-__all__ = ["Answer", "Loopback", "anthropic_answer", "chat_answer", "loopback"]
+__all__ = ["Answer", "Loopback", "anthropic_answer", "chat_answer", "loopback", "text_answer"]
 
 
 @dataclass(frozen=True)
@@ -66,9 +66,12 @@ def loopback(*script: Answer) -> Iterator[Loopback]:
             if answer.hang_up:
                 self.close_connection = True
                 return
+            self.reply(answer)
+
+        def handle(self) -> None:
             # A client that gave up in the meantime is part of some tests.
             with suppress(ConnectionError):
-                self.reply(answer)
+                super().handle()
 
         def reply(self, answer: Answer) -> None:
             body = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
@@ -106,6 +109,21 @@ def chat_answer(content: str | None = "hello", *, finish: str = "stop", **messag
             "model": "m",
             "choices": [{"index": 0, "message": {"role": "assistant", "content": content, **message}, "finish_reason": finish}],
             "usage": {"prompt_tokens": 11, "completion_tokens": 3, "total_tokens": 14, "prompt_tokens_details": {"cached_tokens": 8}},
+        }
+    )
+
+
+def text_answer(text: str | None = "hello", *, finish: str = "stop", top: Any = None) -> Answer:
+    """An answer of the completions protocol; `top` are its `top_logprobs`, one object a token."""
+    logprobs = None if top is None else {"tokens": ["x"], "token_logprobs": [-0.5], "top_logprobs": top, "text_offset": [0]}
+    return Answer(
+        {
+            "id": "cmpl-1",
+            "object": "text_completion",
+            "created": 1,
+            "model": "m",
+            "choices": [{"index": 0, "text": text, "logprobs": logprobs, "finish_reason": finish}],
+            "usage": {"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 7},
         }
     )
 

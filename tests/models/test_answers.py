@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -16,8 +18,8 @@ from talm_sim.models.anthropic_messages import AnthropicMessages
 from talm_sim.models.base import GenerationSettings
 from talm_sim.models.parsing import MOST_DEEP, MOST_LONG, parse_call, parse_calls
 from talm_sim.models.registry import open_model
-from talm_sim.types import ModelTurn, ToolCall, UnparsableCall, Usage
-from tests.models.loopback import Answer, anthropic_answer, chat_answer, loopback
+from talm_sim.types import ModelTurn, TokenLogprob, ToolCall, UnparsableCall, Usage
+from tests.models.loopback import Answer, anthropic_answer, chat_answer, loopback, text_answer
 
 PROTOCOLS = ["openai/m", "anthropic/m"]
 HELLO = [HumanMessage("Hello?")]
@@ -118,9 +120,11 @@ def odd(example: Any) -> st.SearchStrategy[Any]:
 
 
 CALL = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
-LOGPROBS = {"content": [{"token": "a", "logprob": -0.5}]}
+TOP = [{"token": "Yes", "logprob": -0.5, "bytes": [89, 101, 115]}, {"token": "No", "logprob": -1.5, "bytes": None}]
+LOGPROBS = {"content": [{"token": "a", "logprob": -0.5, "top_logprobs": TOP}]}
 CHAT = chat_answer("hi", tool_calls=[CALL], refusal=None, reasoning_content="r").body
 CHAT["choices"][0]["logprobs"] = LOGPROBS
+TEXT = text_answer("Yes", top=[{"Yes": -0.5, "No": -1.5}]).body
 CLAUDE = anthropic_answer({"type": "text", "text": "hi"}, {"type": "tool_use", "id": "t", "name": "f", "input": {}}).body
 
 
@@ -131,10 +135,30 @@ def test_any_chat_completion_is_read_or_refused(answer: Any) -> None:
 
     if isinstance(answer, dict):
         try:
-            found = read("m", answer, lambda one: _completion("m", one))
+            found = read("m", answer, lambda one: _completion("m", one, 20))
         except ProviderError:
             return
         assert isinstance(found.text, str) and isinstance(found.usage, Usage)
+        assert is_distribution(found.first_tokens)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(answer=odd(TEXT))
+def test_any_text_completion_is_read_or_refused(answer: Any) -> None:
+    from talm_sim.models.openai_chat import _continuation
+
+    if isinstance(answer, dict):
+        try:
+            turn = read("m", answer, lambda one: _continuation("m", one, 20))
+        except ProviderError:
+            return
+        assert ModelTurn.model_validate_json(turn.model_dump_json()) == turn
+        assert is_distribution(turn.first_tokens)
+
+
+def is_distribution(tokens: Sequence[TokenLogprob]) -> bool:
+    logprobs = [one.logprob for one in tokens]
+    return logprobs == sorted(logprobs, reverse=True) and sum(map(math.exp, logprobs)) < 1.051
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])

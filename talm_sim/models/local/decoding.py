@@ -21,6 +21,7 @@ _END_OF_TURN = ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end|>", "<end_of_tu
 _CHANNEL = "<|channel|>"
 """Models that know it end the parts of a turn, too, with what ends the turns of others."""
 SEPARATORS = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
+_NO_NUMBERS = "{name}: its logits are not numbers; its dtype overflows: use -M dtype=float32."
 _PLAIN = {"top_p": 1.0, "top_k": 0, "min_p": None, "repetition_penalty": 1.0}
 
 
@@ -49,6 +50,8 @@ class Written:
     fed: int
     """Tokens generated, the one that ended the text among them."""
     stop: Literal["stop", "length"]
+    first: tuple[tuple[int, float], ...] = ()
+    """The likeliest first tokens with their log-probabilities, as many as the settings ask for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +120,7 @@ def write(
     guide = _Guide(length, grammar, cancelled, limits.name)
     text = torch.tensor([list(prompt)], device=model.device)
     first = room if limits.seam is None or length > limits.seam else min(room, limits.seam + 1 - length)
-    with torch.inference_mode(), _seeded(settings.seed):
+    with torch.inference_mode(), _seeded(settings.seed), _first_logits(model, settings.alternatives) as seen:
         for leg in filter(None, (first, room - first)):
             config.max_new_tokens = leg
             text = model.generate(
@@ -128,7 +131,8 @@ def write(
             if ended or guide.stopped:
                 break
     finished = ended or (grammar is not None and grammar.done)
-    return Written(tokens[:-1] if ended else tokens, len(tokens), "stop" if finished else "length")
+    likeliest = _likeliest(seen[0], settings.alternatives, limits.name) if seen else ()
+    return Written(tokens[:-1] if ended else tokens, len(tokens), "stop" if finished else "length", likeliest)
 
 
 def _config(settings: GenerationSettings, options: Mapping[str, Any], limits: Limits) -> Any:
@@ -157,6 +161,33 @@ def _seeded(seed: int | None) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def _first_logits(model: Any, alternatives: int) -> Iterator[list[torch.Tensor]]:
+    """What the model itself says of the first token: a processor would see it after the repetition penalty."""
+    seen: list[torch.Tensor] = []
+
+    def look(module: object, arguments: object, output: Any) -> None:
+        if not seen:
+            seen.append(output.logits[0, -1])
+
+    hook = model.register_forward_hook(look) if alternatives else None
+    try:
+        yield seen
+    finally:
+        if hook is not None:
+            hook.remove()
+
+
+def _likeliest(logits: torch.Tensor, most: int, name: str) -> tuple[tuple[int, float], ...]:
+    """The likeliest tokens with their log-probabilities, of logits (vocabulary,)."""
+    import torch
+
+    logprobs, tokens = torch.log_softmax(logits.float(), dim=-1).topk(min(most, len(logits)))
+    if bool(torch.isnan(logprobs).any()):
+        raise ProviderError(_NO_NUMBERS.format(name=name))
+    return tuple(zip(tokens.tolist(), logprobs.tolist(), strict=True))
+
+
 class _Guide:
     """Sees every token: keeps to a grammar, and stops where it ends or where nobody waits."""
 
@@ -171,7 +202,7 @@ class _Guide:
         import torch
 
         if bool(torch.isnan(logits).any()):
-            raise ProviderError(f"{self._name}: its logits are not numbers; its dtype overflows: use -M dtype=float32.")
+            raise ProviderError(_NO_NUMBERS.format(name=self._name))
         if self._grammar is None or self._grammar.done:
             return logits
         return self._grammar.mask(logits[0])[None]

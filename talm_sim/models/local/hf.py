@@ -11,7 +11,7 @@ from talm_sim.models.base import Continuation, GenerationSettings, Model
 from talm_sim.models.local.batching import Worker
 from talm_sim.models.local.decoding import JsonGrammars, Limits, end_tokens, write
 from talm_sim.models.local.engine import Engine, HFOptions, load_engine, read_options
-from talm_sim.models.local.model import LocalModel, Text, stop_between_layers
+from talm_sim.models.local.model import LocalModel, Text, likeliest_tokens, stop_between_layers
 from talm_sim.models.local.prompting import Rendering, read_rendering
 from talm_sim.models.local.reading import reading_of
 from talm_sim.models.local.scoring import Question, Scorer, encode_question, encode_text, finite
@@ -117,7 +117,8 @@ class HFModel(LocalModel):
         written = write(engine.model, tokens, settings, self._limits, sampling=self._sampling, grammar=grammar, cancelled=cancelled)
         # Special tokens are kept: some models write their calls with them.
         text = clean(engine.tokenizer.decode(written.tokens, skip_special_tokens=False))
-        return Text(text, written.tokens, written.stop, Usage(input_tokens=len(tokens), output_tokens=written.fed))
+        first = likeliest_tokens(engine.tokenizer, written.first, settings.alternatives)
+        return Text(text, written.tokens, written.stop, Usage(input_tokens=len(tokens), output_tokens=written.fed), first)
 
 
 def size_of(question: Question, vocabulary: int) -> int:

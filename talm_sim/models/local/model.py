@@ -8,24 +8,26 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import inf
 from operator import itemgetter
 from typing import Any, Literal
 
 from langchain_core.messages import BaseMessage
 
 from talm_sim.errors import PrerequisiteError, ProviderError
+from talm_sim.models.answers import likeliest
 from talm_sim.models.base import Continuation, GenerationSettings
 from talm_sim.models.chat import Completion
 from talm_sim.models.constrained import ANSWER_CHARS, ConstrainedModel
 from talm_sim.models.local.prompting import Rendering, chat_template_of, render, tell_unread_form, template_messages
 from talm_sim.models.local.tool_text import read_tool_calls
 from talm_sim.models.messages import model_turns_in, openai_tools
-from talm_sim.models.parsing import split_reasoning
-from talm_sim.types import JsonObject, ModelTurn, Precision, ToolSpec, Usage
+from talm_sim.models.parsing import clean, split_reasoning
+from talm_sim.types import JsonObject, ModelTurn, Precision, TokenLogprob, ToolSpec, Usage
 
-__all__ = ["LocalModel", "Text", "stop_between_layers"]
+__all__ = ["LocalModel", "Text", "likeliest_tokens", "stop_between_layers"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,8 @@ class Text:
     tokens: tuple[int, ...]
     stop: Literal["stop", "length"]
     usage: Usage
+    first: tuple[TokenLogprob, ...] = ()
+    """The likeliest first tokens, before any sampling option; only where they were asked for, and no schema held the text."""
 
 
 class LocalModel(ABC):
@@ -82,7 +86,9 @@ class LocalModel(ABC):
         """Continue `prompt` until the model ends its turn; see `TextModel.complete`."""
         written = await self.write(prompt, settings)
         text, thought = split_reasoning(written.text)
-        return ModelTurn(raw_text=written.text, text=text, reasoning=thought, stop=written.stop, usage=written.usage)
+        return ModelTurn(
+            raw_text=written.text, text=text, reasoning=thought, first_tokens=written.first, stop=written.stop, usage=written.usage
+        )
 
     def render_chat(self, messages: Sequence[dict[str, str]], tools: Sequence[JsonObject]) -> str:
         """Render a conversation through the chat template; see `TextModel.render_chat`."""
@@ -117,6 +123,7 @@ class LocalModel(ABC):
             reasoning=thought,
             tool_calls=calls,
             unparsable_calls=broken,
+            first_tokens=written.first,
             stop="tool_calls" if called else written.stop,
             usage=written.usage,
         )
@@ -129,7 +136,7 @@ class _SchemaChat:
         self.name = model.name
         self._model = model
 
-    async def complete(self, messages: list[dict[str, Any]], settings: GenerationSettings, fields: dict[str, Any]) -> Completion:
+    async def chat(self, messages: list[dict[str, Any]], settings: GenerationSettings, fields: dict[str, Any]) -> Completion:
         # The action is all that is written, so no thought comes before it.
         prompt = self._model.render_chat(messages, ())
         written = await self._model.write(prompt, settings, fields["response_format"]["json_schema"]["schema"])
@@ -137,6 +144,13 @@ class _SchemaChat:
 
     async def aclose(self) -> None:
         """Leave the model open: it closes itself."""
+
+
+def likeliest_tokens(tokenizer: Any, logprobs: Iterable[tuple[int, float]], most: int) -> tuple[TokenLogprob, ...]:
+    """The `most` likeliest of some tokens, given by their numbers; the impossible are none of them."""
+    # A probability of 1 may come out a rounding above it.
+    known = [(token, min(logprob, 0.0)) for token, logprob in logprobs if logprob > -inf]
+    return likeliest((TokenLogprob(token=clean(tokenizer.decode([token])), logprob=logprob) for token, logprob in known), most)
 
 
 def stop_between_layers(model: Any, closing: threading.Event) -> None:

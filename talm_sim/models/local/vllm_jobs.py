@@ -15,7 +15,7 @@ from typing import Any
 from talm_sim.errors import ContextOverflowError, ProviderError
 from talm_sim.models.base import Continuation, GenerationSettings
 from talm_sim.models.local.decoding import SEPARATORS, end_tokens
-from talm_sim.models.local.model import Text
+from talm_sim.models.local.model import Text, likeliest_tokens
 from talm_sim.models.local.scoring import encode_question, encode_text, finite
 from talm_sim.models.local.vllm_engine import VllmEngine
 from talm_sim.models.local.vllm_loop import Job, Request
@@ -89,10 +89,12 @@ def write(
     if schema is not None:
         fields["structured_outputs"] = _held_to(schema)
     fields |= {"temperature": settings.temperature, "max_tokens": min(settings.max_new_tokens, room), "seed": settings.seed}
-    (output,) = yield [Request(tokens, _params(**fields, stop_token_ids=sorted(ends), logprobs=0))]
+    (output,) = yield [Request(tokens, _params(**fields, stop_token_ids=sorted(ends), logprobs=settings.alternatives))]
     written = output.outputs[0]
     if not math.isfinite(written.cumulative_logprob):
         raise ProviderError(f"{engine.name}: what it wrote has no finite log-probability; its dtype overflows: use -M dtype=float32.")
+    # The token that was written stands among them, also where it is none of the likeliest.
+    first = [(token, one.logprob) for token, one in written.logprobs[0].items() if one.rank <= settings.alternatives]
     made = tuple(written.token_ids)
     text = made[:-1] if made and made[-1] in ends else made
     return Text(
@@ -101,6 +103,7 @@ def write(
         text,
         "length" if written.finish_reason == "length" else "stop",
         Usage(input_tokens=len(tokens), output_tokens=len(made), cached_tokens=output.num_cached_tokens or 0),
+        likeliest_tokens(tokenizer, first, settings.alternatives),
     )
 
 

@@ -1,0 +1,152 @@
+"""A served model as a base model: prompts to the letter, by the same line, recordings and readers as chat."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from typing import Any
+
+import pytest
+
+from talm_sim.config import Traffic
+from talm_sim.errors import CassetteMissError, ContextOverflowError, PrerequisiteError, ProviderError, RefusedError
+from talm_sim.models.base import CompletionModel, GenerationSettings, TextModel
+from talm_sim.models.registry import open_model
+from talm_sim.recordings import Player, RecordingTransport, Tape, current_player
+from talm_sim.types import ModelTurn, Usage
+from tests.models.loopback import Answer, Loopback, loopback, text_answer
+
+MODEL = "openai-api/my-server/org/m"
+PROMPT = "Question: can it be done?\nAnswer:"
+SETTINGS = GenerationSettings(temperature=0.0, max_new_tokens=9, seed=4)
+
+
+@asynccontextmanager
+async def opened(url: str, monkeypatch: pytest.MonkeyPatch, **fields: Any) -> AsyncIterator[CompletionModel]:
+    monkeypatch.setenv("MY_SERVER_BASE_URL", f"{url}/v1")
+    model = open_model(MODEL, **{"max_retries": 0, "timeout": 5.0, **fields})
+    assert isinstance(model, CompletionModel)
+    async with aclosing(model):
+        yield model
+
+
+async def complete(
+    monkeypatch: pytest.MonkeyPatch, *script: Answer, settings: GenerationSettings = SETTINGS, **fields: Any
+) -> tuple[ModelTurn, Loopback]:
+    with loopback(*script) as server:
+        async with opened(server.url, monkeypatch, **fields) as model:
+            turn = await model.complete(PROMPT, settings)
+    return turn, server
+
+
+async def test_the_prompt_goes_to_the_letter(monkeypatch: pytest.MonkeyPatch) -> None:
+    turn, server = await complete(monkeypatch, text_answer(" Yes.\nQuestion:", finish="length"))
+    assert server.seen[0].path == "/v1/completions"
+    assert server.seen[0].raw.decode() == (
+        '{"model":"org/m","prompt":"Question: can it be done?\\nAnswer:","temperature":0.0,"max_tokens":9,"seed":4}'
+    )
+    assert turn == ModelTurn(raw_text=" Yes.\nQuestion:", text=" Yes.\nQuestion:", stop="length", usage=Usage(input_tokens=5, output_tokens=2))
+
+
+async def test_options_become_fields(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = GenerationSettings(options={"stop": ["\n"]})
+    _, server = await complete(monkeypatch, text_answer(), settings=settings, options={"top_p": "0.9", "max_tokens_field": "other"})
+    body = server.seen[0].body
+    assert (body["top_p"], body["stop"], body["max_tokens"]) == (0.9, ["\n"], 512)
+
+
+@pytest.mark.parametrize("option", ["prompt", "echo", "best_of"])
+def test_options_may_not_take_over_what_is_filled_in(option: str) -> None:
+    with pytest.raises(PrerequisiteError, match=f"-M {option}"):
+        open_model(MODEL, options={option: "1"}, replay=True)
+
+
+async def test_openai_itself_takes_the_older_name_of_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    with loopback(text_answer()) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+        model = open_model("openai/davinci-002")
+        assert isinstance(model, CompletionModel)
+        async with aclosing(model):
+            await model.complete(PROMPT, SETTINGS)
+    assert server.seen[0].body["max_tokens"] == 9
+
+
+def test_who_can_be_asked_so() -> None:
+    served, acting = open_model(MODEL, replay=True), open_model(MODEL, replay=True, constrained=True)
+    claude = open_model("anthropic/m", replay=True)
+    assert isinstance(served, CompletionModel) and not isinstance(served, TextModel)
+    assert not isinstance(acting, CompletionModel) and not isinstance(claude, CompletionModel)
+
+
+async def test_thoughts_are_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    turn, _ = await complete(monkeypatch, text_answer("<think>hm</think>Yes"))
+    assert (turn.raw_text, turn.text, turn.reasoning) == ("<think>hm</think>Yes", "Yes", "hm")
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (Answer({"choices": []}), "holds no text"),
+        (Answer({"choices": [{"text": None}]}), "holds no text"),
+        (Answer({"choices": [{"message": {"content": "x"}}]}), "holds no text"),
+        (text_answer("x" * (2**20 + 1)), "1,048,577 characters of text"),
+        (Answer(b"<html>", 200), "HTML page"),
+        (Answer({"error": "no"}, 400), "HTTP 400: no"),
+        (Answer(b" " * (2**23 + 1)), "larger than 8 MiB"),
+    ],
+)
+async def test_whatever_comes_is_a_turn_or_a_line(answer: Answer, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ProviderError) as caught:
+        await complete(monkeypatch, answer)
+    assert words in str(caught.value) and "\n" not in str(caught.value)
+
+
+async def test_a_passing_failure_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    busy = Answer({"error": "busy"}, 429, {"retry-after": "0"})
+    turn, server = await complete(monkeypatch, busy, text_answer("Yes"), max_retries=2)
+    assert (turn.text, len(server.seen)) == ("Yes", 2)
+
+
+async def test_a_prompt_that_is_too_long_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ContextOverflowError):
+        await complete(monkeypatch, Answer({"error": {"message": "This model's maximum context length is 8 tokens."}}, 400))
+
+
+@pytest.mark.parametrize("said", [{"error": {"message": "This is a chat model."}}, {"detail": "Not Found"}])
+async def test_a_server_without_completions_is_said_at_once(said: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(RefusedError) as caught:
+        await complete(monkeypatch, Answer(said, 404), fail_fast=True)
+    assert "HTTP 404" in str(caught.value)
+    assert str(caught.value).endswith("see that the server offers /completions to this model, and the base URL (MY_SERVER_BASE_URL).")
+
+
+async def test_credentials_are_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_SERVER_API_KEY", "own-key-of-this-run-4711")
+    turn, server = await complete(monkeypatch, text_answer("It is own-key-of-this-run-4711."))
+    assert server.seen[0].headers["authorization"] == "Bearer own-key-of-this-run-4711"
+    assert turn.raw_text == "It is REDACTED."
+
+
+async def test_traffic_is_recorded_and_replayed_without_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    tape = Tape("t")
+    settings = GenerationSettings(temperature=0.0, max_new_tokens=9, alternatives=20)
+    with loopback(text_answer("Yes", top=[{"Yes": -0.5, "No": -1.5}])) as server:
+        recorded = await _taped(tape, Traffic.RECORD, settings, monkeypatch, server.url)
+        assert len(server.seen) == 1
+    played = await _taped(tape, Traffic.REPLAY, settings, monkeypatch)
+    assert played == recorded and [one.token for one in played.first_tokens] == ["Yes", "No"]
+    (entry,) = json.loads(tape.text())["interactions"]
+    assert entry["request"]["uri"] == "http://model.invalid/v1/completions"
+    with pytest.raises(CassetteMissError, match="logprobs"):
+        await _taped(tape, Traffic.REPLAY, GenerationSettings(temperature=0.0, max_new_tokens=9), monkeypatch)
+
+
+async def _taped(tape: Tape, traffic: Traffic, settings: GenerationSettings, monkeypatch: pytest.MonkeyPatch, url: str = "") -> ModelTurn:
+    token = current_player.set(Player(tape, traffic))
+    try:
+        async with opened(url, monkeypatch, transport_factory=RecordingTransport, replay=traffic is Traffic.REPLAY) as model:
+            return await model.complete(PROMPT, settings)
+    finally:
+        current_player.reset(token)
