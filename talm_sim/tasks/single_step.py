@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
     from talm_sim.agent.context import EpisodeContext
-    from talm_sim.models.base import GenerationSettings, Model
+    from talm_sim.models.base import GenerationSettings, Model, TextModel
     from talm_sim.tasks.recorded import Recorded
     from talm_sim.tasks.shared import Shared
-    from talm_sim.types import ModelTurn
+    from talm_sim.types import ModelTurn, TokenLogprob
 
 __all__ = ["Request", "SingleStepTask"]
 
@@ -36,6 +36,7 @@ class Request:
         prompt: A text to go on with, in place of messages: for models without a chat template.
         alternatives: How many of the likeliest first tokens of the answer are kept, where the model tells them.
         max_new_tokens: The most the answer may take, where that is less than what the run allows.
+        scored: Where not empty, answers whose log-probabilities stand in place of the likeliest first tokens.
         before: How many of the messages an earlier turn holds already: a turn is kept with what it added.
     """
 
@@ -45,6 +46,7 @@ class Request:
     prompt: str = ""
     alternatives: int = 0
     max_new_tokens: int | None = None
+    scored: tuple[str, ...] = ()
     before: int = 0
 
     @property
@@ -87,7 +89,7 @@ class SingleStepTask(Task[OptionsT]):
         """Open the model, which is asked once for each scenario."""
         from talm_sim.agent.episode import Agent
         from talm_sim.agent.single_step import respond_graph
-        from talm_sim.models.base import ScenarioModel, TextModel
+        from talm_sim.models.base import CompletionModel, ScenarioModel, TextModel
 
         async def ask(context: EpisodeContext, turns: Sequence[ModelTurn]) -> ModelTurn | None:
             request = self.then(context.scenario, job, turns) if turns else self.request(context.scenario, job)
@@ -96,8 +98,12 @@ class SingleStepTask(Task[OptionsT]):
         def check(scenarios: Sequence[Scenario]) -> None:
             for scenario in scenarios:
                 request = self.request(scenario, job)
-                if request.prompt and not isinstance(model, TextModel | ScenarioModel):
+                if request.prompt and not isinstance(model, CompletionModel | ScenarioModel):
                     raise PrerequisiteError(f"model '{model.name}': goes on with no text, it takes messages alone; choose another --model.")
+                if request.scored and not isinstance(model, TextModel | ScenarioModel):
+                    raise PrerequisiteError(
+                        f"model '{model.name}': scores no given answers; choose one that runs in this process (hf/, vllm/)."
+                    )
                 if isinstance(model, ScenarioModel) and self.control(model.name, scenario) is None:
                     raise PrerequisiteError(f"model '{model.name}': task {self.name} brings no policy for it; choose another --model.")
 
@@ -107,14 +113,27 @@ class SingleStepTask(Task[OptionsT]):
 
 
 async def _asked(request: Request, model: Model, settings: GenerationSettings) -> ModelTurn:
-    """Put a request to the model."""
-    from talm_sim.models.base import TextModel
+    """Put a request to a model that can take it."""
+    from talm_sim.models.base import CompletionModel, TextModel
 
     most = settings.max_new_tokens if request.max_new_tokens is None else min(request.max_new_tokens, settings.max_new_tokens)
     settings = replace(settings, choices=request.choices, alternatives=request.alternatives, max_new_tokens=most)
-    if request.prompt:
-        assert isinstance(model, TextModel)  # `open` saw to it
+    if request.prompt and isinstance(model, CompletionModel):
         turn = await model.complete(request.prompt, settings)
     else:
         turn = await model.generate(list(request.messages), list(request.tools), settings)
-    return turn.model_copy(update={"raw_prompt": turn.raw_prompt or request.added})
+    added = {"raw_prompt": turn.raw_prompt or request.added}
+    if request.scored and isinstance(model, TextModel):
+        return turn.model_copy(update={**added, "first_tokens": await _scored(request, model)})
+    return turn.model_copy(update=added)
+
+
+async def _scored(request: Request, model: TextModel) -> tuple[TokenLogprob, ...]:
+    """How likely the given answers are, the likeliest first."""
+    from talm_sim.models.messages import openai_messages
+    from talm_sim.types import TokenLogprob
+
+    prompt = request.prompt or model.render_chat(openai_messages(request.messages), ())
+    found = await model.score(prompt, request.scored)
+    likely = [TokenLogprob(token=word, logprob=one.logprob) for word, one in zip(request.scored, found, strict=True)]
+    return tuple(sorted(likely, key=lambda one: -one.logprob))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from talm_sim.tasks.awareness.scores import BINS, auroc, bin_of, brier, calibration_error
 from talm_sim.types import Curve, Measure, Row, Series
 
-__all__ = ["columns", "curves", "lines"]
+__all__ = ["columns", "curves", "lines", "mean_column"]
 
 _EDGES = tuple(place / BINS for place in range(BINS + 1))
 _UNDER = "P(Yes)"
@@ -19,6 +19,14 @@ def columns(scored: Sequence[Row]) -> Iterator[Measure]:
     if known:
         value = auroc(*_split(known))
         yield Measure(name="auroc", head="AUROC", kind="score", value=value, note="P(Yes) is higher where nothing is missing")
+
+
+def mean_column(scored: Sequence[Row]) -> Iterator[Measure]:
+    """The mean probability, of instances that are all complete or all incomplete."""
+    known = _known(scored)
+    if known:
+        mean = sum(chance for chance, _ in known) / len(known)
+        yield Measure(name="p_yes", head="P(Yes)", kind="score", value=mean, note="mean over those that have one")
 
 
 def lines(scored: Sequence[Row]) -> Iterator[Measure]:

@@ -10,8 +10,7 @@ from talm_sim.digests import derived_seed
 from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.dialogue import EXAMPLE
 from talm_sim.tasks.awareness.data import gold_of
-from talm_sim.tasks.awareness.protocols import question
-from talm_sim.tasks.awareness.wording import Wording
+from talm_sim.tasks.awareness.protocols import Way, question
 from talm_sim.types import Scenario, Turn
 
 __all__ = ["with_examples"]
@@ -19,7 +18,7 @@ __all__ = ["with_examples"]
 _EACH = 2
 
 
-def with_examples(scenarios: Sequence[Scenario], pool: Sequence[Scenario], wording: Wording, seed: int) -> list[Scenario]:
+def with_examples(scenarios: Sequence[Scenario], pool: Sequence[Scenario], way: Way, seed: int) -> list[Scenario]:
     """Put solved examples before each scenario's conversation.
 
     They are kept with the scenario, so that a run that goes on, or is read again, has them whatever becomes of the file. They are drawn anew
@@ -28,14 +27,14 @@ def with_examples(scenarios: Sequence[Scenario], pool: Sequence[Scenario], wordi
     Args:
         scenarios: What is asked.
         pool: What examples are drawn from: all that the data holds, so that a limit changes none.
-        wording: How an example is asked.
+        way: How an example is asked.
         seed: Seed of the draw.
 
     Raises:
         PrerequisiteError: The pool holds too few.
     """
     of_gold = {gold: sorted((one for one in pool if gold_of(one) == gold), key=lambda one: one.id) for gold in ("yes", "no")}
-    return [_with(scenario, _drawn(scenario, of_gold, seed), wording) for scenario in scenarios]
+    return [_with(scenario, _drawn(scenario, of_gold, seed), way) for scenario in scenarios]
 
 
 def _drawn(scenario: Scenario, of_gold: Mapping[str, Sequence[Scenario]], seed: int) -> list[Scenario]:
@@ -58,9 +57,9 @@ def _drawn(scenario: Scenario, of_gold: Mapping[str, Sequence[Scenario]], seed: 
     return found
 
 
-def _with(scenario: Scenario, examples: Sequence[Scenario], wording: Wording) -> Scenario:
+def _with(scenario: Scenario, examples: Sequence[Scenario], way: Way) -> Scenario:
     shown: list[dict[str, Any]] = []
     for one in examples:
-        shown.append({"role": "user", "content": question("few-shot", wording, one), "part": EXAMPLE, "from": one.id})
+        shown.append({"role": "user", "content": question(way, one), "part": EXAMPLE, "from": one.id})
         shown.append({"role": "assistant", "content": gold_of(one).capitalize(), "part": EXAMPLE})
     return scenario.model_copy(update={"turns": (Turn(messages=tuple(shown)), *scenario.turns)})

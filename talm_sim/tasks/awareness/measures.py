@@ -46,10 +46,13 @@ def rows(run: RunView) -> Iterator[Row]:
 def summarize(rows: Sequence[Row], run: RunView) -> list[Summary]:
     """Add the rows up: of each manipulation its instances with the originals they come from, by source as well, then all."""
     ordered = sorted(rows, key=lambda row: row.episode)
+    if run.job.options.protocol == "feedback":
+        of = {name: [row for row in ordered if row.group == name] for name in CONDITIONS}
+        return [_summary(name, own, run, derived=False, detailed=False) for name, own in of.items() if own]
     kinds = {row.labels["kind"] for row in rows}
     whole = _whole(kinds)
     found: list[Summary] = []
-    for name in [one for one in (*MANIPULATED, *CONDITIONS) if one in kinds and one != whole]:
+    for name in [one for one in MANIPULATED if one in kinds and one != whole]:
         found += _with_sources(name, _of_kind(ordered, name), run, derived=True)
     found += _with_sources(whole, ordered, run, derived=False)
     return found
@@ -78,7 +81,7 @@ def _with_sources(name: str, rows: Sequence[Row], run: RunView, *, derived: bool
 def _row(episode: Episode, scenario: Scenario, target: YesNo, run: RunView, whole: str, verdict: Verdict | None) -> Row:
     protocol = run.job.options.protocol
     labels = {"gold": target.gold, "kind": scenario.group, "source": scenario.source.name}
-    row = Row.of(episode, scenario, group=whole, labels=labels)
+    row = Row.of(episode, scenario, group=scenario.group if protocol == "feedback" else whole, labels=labels)
     if not row.scored:
         return row
     turns = explicit_turns(protocol, episode.model_turns)
@@ -103,25 +106,36 @@ def _summary(name: str, rows: Sequence[Row], run: RunView, *, derived: bool, det
     scored = [row for row in rows if row.scored]
     protocol = run.job.options.protocol
     limits = f1_interval(_clusters(scored), run.job.config.seed) or (None, None)
+    f1_no = Measure(name="f1", head="F1 (No)", kind="score", value=_f1(scored), low=limits[0], high=limits[1], note="F1 of No")
     own = (
         Measure.of(share(scored, "accuracy"), "accuracy", "Acc", note="right"),
-        Measure(name="f1", head="F1 (No)", kind="score", value=_f1(scored), low=limits[0], high=limits[1], note="F1 with No as positive class"),
+        # A condition has one right answer: an F1 over it would say nothing more.
+        *((f1_no,) if protocol != "feedback" else ()),
         Measure.of(share(scored, "yes_ratio"), "yes_ratio", "Yes", note="said Yes"),
         Measure.of(share(scored, "unreadable"), "unreadable", "Unread", note="neither Yes nor No; counted as wrong"),
     )
-    facts = {"protocol": protocol, "asked_again": sum(bool(row.values["asked_again"]) for row in scored)}
+    facts = {
+        "protocol": protocol,
+        "asked_again": sum(bool(row.values["asked_again"]) for row in scored),
+        "with_p_yes": sum("p_yes" in row.values for row in scored),
+    }
     if not detailed:
-        return Summary.of(name, rows, facts=facts, measures=(*own, *chances.columns(scored)), derived=derived)
+        return Summary.of(name, rows, facts=facts, measures=(*own, *_columns(protocol, scored)), derived=derived)
     more = (*_protocol_measures(protocol, scored), *chances.lines(scored))
     return Summary.of(
         name,
         rows,
         facts=facts,
-        measures=(*own, *chances.columns(scored), *more),
+        measures=(*own, *_columns(protocol, scored), *more),
         matrices=(_matrix(scored),),
         curves=chances.curves(scored),
         derived=derived,
     )
+
+
+def _columns(protocol: str, scored: Sequence[Row]) -> Iterator[Measure]:
+    """What a table has room for besides: how well P(Yes) tells the two apart, and of a condition, which holds one of them, its mean."""
+    yield from chances.mean_column(scored) if protocol == "feedback" else chances.columns(scored)
 
 
 def _f1(scored: Sequence[Row]) -> float | None:

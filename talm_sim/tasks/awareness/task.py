@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from talm_sim.config import GEN, option
 from talm_sim.errors import PrerequisiteError
-from talm_sim.tasks.awareness import measures, sections
+from talm_sim.tasks.awareness import measures, notes, sections
 from talm_sim.tasks.awareness.data import COMPLETE, MANIPULATED, chosen, read_instance
-from talm_sim.tasks.awareness.protocols import Protocol
+from talm_sim.tasks.awareness.protocols import Probability, Protocol, Way
 from talm_sim.tasks.base import Job, RunView
 from talm_sim.tasks.beside import Beside
 from talm_sim.tasks.bounds import Bound
@@ -31,6 +31,8 @@ class AwarenessOptions(TaskOptions):
 
     protocol: Protocol = option("zero-shot", GEN, "zero-shot, few-shot, cot, explanation, implicit, completion or feedback.", metavar="NAME")
     """How the model is asked; see `protocols`."""
+    probability: Probability = option("first-tokens", GEN, "P(Yes) from: first-tokens or scores (local models).", metavar="HOW")
+    """Yes against No among the answer's likeliest first tokens, or how likely the two words are as the answer."""
 
 
 class AwarenessTask(SingleStepTask[AwarenessOptions]):
@@ -65,9 +67,8 @@ class AwarenessTask(SingleStepTask[AwarenessOptions]):
             raise PrerequisiteError(f"--limit {job.config.limit}: no scenario of split {job.config.split} is within it; choose another.")
         if job.options.protocol == "few-shot":
             from talm_sim.tasks.awareness.examples import with_examples
-            from talm_sim.tasks.awareness.wording import load_wording
 
-            return with_examples(found, pool, load_wording(job.config.prompts), job.config.seed)
+            return with_examples(found, pool, _way(job), job.config.seed)
         return found
 
     def settle(self, job: Job[AwarenessOptions], recorded: Recorded) -> Job[AwarenessOptions]:
@@ -78,16 +79,14 @@ class AwarenessTask(SingleStepTask[AwarenessOptions]):
     def request(self, scenario: Scenario, job: Job[AwarenessOptions]) -> Request:
         """What the protocol asks first."""
         from talm_sim.tasks.awareness.protocols import first_request
-        from talm_sim.tasks.awareness.wording import load_wording
 
-        return first_request(job.options.protocol, load_wording(job.config.prompts), scenario)
+        return first_request(_way(job), scenario)
 
     def then(self, scenario: Scenario, job: Job[AwarenessOptions], turns: Sequence[ModelTurn]) -> Request | None:
         """What the protocol asks next."""
         from talm_sim.tasks.awareness.protocols import next_request
-        from talm_sim.tasks.awareness.wording import load_wording
 
-        return next_request(job.options.protocol, load_wording(job.config.prompts), scenario, turns)
+        return next_request(_way(job), scenario, turns)
 
     def wording(self, job: Job[AwarenessOptions]) -> Mapping[str, str]:
         """Every text of the prompts."""
@@ -124,5 +123,11 @@ class AwarenessTask(SingleStepTask[AwarenessOptions]):
         return None
 
     def notes(self, summaries: Sequence[Summary], run: RunView) -> Iterable[str]:
-        """What a reader of the whole table should know."""
-        return ()
+        """How the model was asked, where the probabilities are from, and what could not be read."""
+        return notes.notes(summaries, run)
+
+
+def _way(job: Job[AwarenessOptions]) -> Way:
+    from talm_sim.tasks.awareness.wording import load_wording
+
+    return Way(job.options.protocol, load_wording(job.config.prompts), job.options.probability)
