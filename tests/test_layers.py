@@ -129,7 +129,10 @@ def test_importing_the_command_line_is_light() -> None:
     assert done.stdout.split() == []
 
 
-NAMES = {"tasks": frozenset({"talm", "when2call"}), "judges": frozenset({"reference", "llm", "preference", "behaviour", "behaviour-llm"})}
+NAMES = {
+    "tasks": frozenset({"talm", "when2call", "awareness"}),
+    "judges": frozenset({"reference", "llm", "preference", "behaviour", "behaviour-llm", "explanation"}),
+}
 MAY_KNOW = {"tasks": {"tasks"}, "judges": {"tasks", "judges"}}
 """Rooms that may tell the tasks apart by name, and the judges."""
 HOMONYMS = {

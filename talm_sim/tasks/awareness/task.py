@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from talm_sim.config import GEN, option
 from talm_sim.errors import PrerequisiteError
-from talm_sim.tasks.awareness import measures, notes, sections
+from talm_sim.tasks.awareness import measures, notes, paper, sections
 from talm_sim.tasks.awareness.data import COMPLETE, MANIPULATED, chosen, read_instance
 from talm_sim.tasks.awareness.protocols import Probability, Protocol, Way
 from talm_sim.tasks.base import Job, RunView
-from talm_sim.tasks.beside import Beside
 from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.options import TaskOptions
 from talm_sim.tasks.single_step import Request, SingleStepTask
@@ -53,6 +52,7 @@ class AwarenessTask(SingleStepTask[AwarenessOptions]):
     rows = staticmethod(measures.rows)
     summarize = staticmethod(measures.summarize)
     sections = staticmethod(sections.sections)
+    beside = staticmethod(paper.beside)
     read_line = staticmethod(read_instance)
 
     def load(self, job: Job[AwarenessOptions]) -> list[Scenario]:
@@ -117,10 +117,6 @@ class AwarenessTask(SingleStepTask[AwarenessOptions]):
     def label(self, run: RunView) -> str:
         """The protocol."""
         return str(run.job.options.protocol)
-
-    def beside(self, run: RunView) -> Beside | None:
-        """The study's table of the protocol."""
-        return None
 
     def notes(self, summaries: Sequence[Summary], run: RunView) -> Iterable[str]:
         """How the model was asked, where the probabilities are from, and what could not be read."""
