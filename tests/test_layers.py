@@ -138,8 +138,11 @@ MAY_KNOW = {"tasks": {"tasks"}, "judges": {"tasks", "judges"}}
 HOMONYMS = {
     "talm_sim.scenarios.training": {"when2call", "preference"},
     "talm_sim.scenarios.training_forms": {"when2call"},
+    "talm_sim.agent.prompts": {"awareness"},
+    "talm_sim.agent.graph": {"awareness"},
+    "talm_sim.agent.episode": {"awareness"},
 }
-"""Words that name something else there: a form training rows are written in, and a kind of training row."""
+"""Words that name something else there: a form training rows are written in, a kind of training row, what an agent says before it acts."""
 LOOK_UPS = {"get", "pop", "setdefault", "index", "count", "startswith", "endswith"}
 
 

@@ -38,7 +38,7 @@ class AwarenessTask(SingleStepTask[AwarenessOptions]):
     """Yes or No: can the request be served with these tools now?"""
 
     name = "awareness"
-    about = "Can the request be served with these APIs now? Yes or No, where something was taken away and where nothing was."
+    about = "Can the request be served with these APIs now, Yes or No: does the model know when it cannot?"
     options = AwarenessOptions
     defaults: ClassVar = {"temperature": 0.0, "max_new_tokens": 512}
     splits: ClassVar = {

@@ -88,7 +88,7 @@ def test_scikit_learn_agrees(seed: int) -> None:
     n = draw.choice([3, 10, 100, 1000])
     hits = [True, False, *(draw.random() < 0.6 for _ in range(n - 2))]
     chances = [round(draw.random(), draw.choice([1, 2, 9])) for _ in range(n)]
-    close = {"abs": 1e-12, "rel": 0}
+    close: Any = {"abs": 1e-12, "rel": 0}
     assert auroc(chances, hits) == pytest.approx(metrics.roc_auc_score(hits, chances), **close)
     assert brier(chances, hits) == pytest.approx(metrics.brier_score_loss(hits, chances), **close)
     gold = ["yes" if hit else "no" for hit in hits]
