@@ -44,7 +44,7 @@ def test_list_names_every_task_and_what_it_asks(talm: Talm) -> None:
     assert lines[0].split() == ["Task", "What", "it", "asks"]
     assert [line.split()[0] for line in lines[1:] if not line.startswith(" ")] == TASKS.names() == ["talm", "when2call", "awareness"]
     assert max(map(len, lines)) <= 80
-    assert err == "2 tasks; more of one: talm-sim tasks show TASK\n"
+    assert err == "3 tasks; more of one: talm-sim tasks show TASK\n"
     text = " ".join(out.split())
     records = json.loads(talm("tasks", "list", "--json")[1])
     assert [record["name"] for record in records] == TASKS.names()
