@@ -66,7 +66,7 @@ def _bar(value: float, most: float, room: int) -> str:
 def _reliability(curve: Curve) -> Iterator[Text]:
     """Each bin's count, mean and share, and where the two lie between 0 and 1."""
     shares, means, counts = (one.values for one in curve.series)
-    left = _LABEL + 24
+    left = _LABEL + 25
     room = _ALL - left - 2
     scale = "0" + " " * (room // 2 - 2) + ".5" + " " * (room - room // 2 - 2) + "1"
     heads = f"{'n':>7} {'mean':>7} {'share':>7}"
