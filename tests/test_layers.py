@@ -22,7 +22,7 @@ LAYERS = (
     ("published",),
     ("config",),
     ("models",),
-    ("recordings",),
+    ("recordings", "retrieval"),
     ("tools_env", "scenarios"),
     ("agent", "judges"),
     ("tasks",),

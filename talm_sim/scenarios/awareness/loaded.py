@@ -1,0 +1,130 @@
+"""What a source gave: the scenarios, and what of it could not be used."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from talm_sim.scenarios.tool_texts import spec_of
+from talm_sim.types import GoldCall, JsonObject, Scenario, Source, Turn, YesNo
+
+__all__ = ["TASK", "Loaded", "Problem", "complete_scenario", "fault_in", "tool_names", "turns_of"]
+
+TASK = "awareness"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something of a source that could not be used.
+
+    Attributes:
+        where: File and line, or file and key.
+        fault: What is wrong, and what mends it.
+    """
+
+    where: str
+    fault: str
+
+    def __str__(self) -> str:
+        return " ".join(f"{self.where}: {self.fault}".split())
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The scenarios of a source in its order, and what could not be used."""
+
+    scenarios: tuple[Scenario, ...]
+    problems: tuple[Problem, ...] = ()
+
+
+def complete_scenario(
+    name: str,
+    messages: Sequence[Mapping[str, Any]],
+    tools: Sequence[JsonObject],
+    relevant: Sequence[str],
+    source: Source,
+    gold_calls: Sequence[GoldCall] = (),
+) -> Scenario:
+    """Build a scenario that can be served: gold answer yes.
+
+    Args:
+        name: Its id.
+        messages: The conversation so far, in order.
+        tools: Specifications of the tools shown.
+        relevant: Names of the tools the request needs.
+        source: Where it comes from.
+        gold_calls: The calls that serve it, where the source has them.
+
+    Raises:
+        ValueError: It is no such scenario; says why, and what mends it.
+    """
+    if not relevant:
+        raise ValueError("names no API that the request needs; add one, or leave the instance out.")
+    turns = turns_of(messages)
+    if not turns:
+        raise ValueError("holds nothing a user said; begin the conversation with the user.")
+    turns = (*turns[:-1], turns[-1].model_copy(update={"gold_calls": tuple(gold_calls)}))
+    scenario = Scenario(
+        id=name,
+        task=TASK,
+        group="complete",
+        turns=turns,
+        shown_tools=tuple(json.dumps(tool, ensure_ascii=False) for tool in tools),
+        target=YesNo(gold="yes", relevant=tuple(dict.fromkeys(relevant))),
+        source=source,
+    )
+    if fault := fault_in(scenario):
+        raise ValueError(fault)
+    return scenario
+
+
+def turns_of(messages: Sequence[Mapping[str, Any]]) -> tuple[Turn, ...]:
+    """Cut a conversation before each thing the user says; empty where the user says nothing."""
+    if not any(message.get("role") == "user" for message in messages):
+        return ()
+    parts: list[list[dict[str, Any]]] = [[]]
+    for message in messages:
+        if message["role"] == "user" and any(one["role"] == "user" for one in parts[-1]):
+            parts.append([])
+        parts[-1].append(dict(message))
+    return tuple(Turn(messages=tuple(part)) for part in parts)
+
+
+def fault_in(scenario: Scenario) -> str:
+    """Why nobody can be asked whether the tools shown serve this scenario, and what mends it; empty where one can."""
+    last = scenario.turns[-1].messages[-1:]
+    if not scenario.query.strip():
+        return "turns: holds nothing a user said; begin the conversation with the user."
+    if last and last[0]["role"] == "assistant":
+        return "turns: the conversation ends with the assistant; end it with the user, or with a tool's result."
+    target = scenario.target
+    if not isinstance(target, YesNo):
+        return "target: is no yes_no; write the gold answer and the tools the request needs."
+    names: list[str] = []
+    fault = _fault_in_tools(scenario, names)
+    lacking = [name for name in target.relevant if name not in names]
+    if not fault and target.gold == "yes" and lacking:
+        return f"target.relevant: '{lacking[0]}' is needed, but not among the tools shown; show it, or take the instance out."
+    return fault
+
+
+def _fault_in_tools(scenario: Scenario, names: list[str]) -> str:
+    """Why the tools shown cannot be read; puts their names into `names`."""
+    for number, text in enumerate(scenario.shown_tools):
+        try:
+            name = spec_of(text).get("name")
+        except ValueError as err:
+            return f"shown_tools.{number}: is no JSON text ({err}); write a tool as the text of a JSON object."
+        if not isinstance(name, str) or not name:
+            return f"shown_tools.{number}: names no tool; write a tool as the text of a JSON object with a `name`."
+        if name in names:
+            return f"shown_tools.{number}: '{name}' stands in the list already; show every tool once."
+        names.append(name)
+    return ""
+
+
+def tool_names(scenario: Scenario) -> tuple[str, ...]:
+    """Names of the tools a scenario shows, in order."""
+    return tuple(str(spec_of(text).get("name", "")) for text in scenario.shown_tools)
