@@ -7,9 +7,8 @@ from typing import Any
 
 from talm_sim.config import parse_limit
 from talm_sim.errors import PrerequisiteError
-from talm_sim.scenarios.dialogue import dialogue
+from talm_sim.scenarios.awareness.loaded import fault_in
 from talm_sim.scenarios.load import read_scenario
-from talm_sim.scenarios.tool_texts import spec_of
 from talm_sim.types import Scenario, YesNo
 
 __all__ = ["COMPLETE", "MANIPULATED", "chosen", "gold_of", "read_instance"]
@@ -33,20 +32,9 @@ def read_instance(line: Any, where: str, task: str) -> Scenario:
     if _GOLD.get(scenario.group) != scenario.target.gold:
         groups = " or ".join(name for name, gold in _GOLD.items() if gold == scenario.target.gold)
         raise PrerequisiteError(f"{where}: group: is '{scenario.group}' with gold '{scenario.target.gold}'; write {groups}.")
-    for place, tool in enumerate(scenario.shown_tools):
-        try:
-            named = isinstance(spec_of(tool).get("name"), str)
-        except ValueError:
-            named = False
-        if not named:
-            raise PrerequisiteError(
-                f"{where}: shown_tools.{place}: '{tool[:60]}' is no JSON object with a name; write the tool's specification."
-            )
-    said = dialogue(scenario)
-    if not said or said[-1]["role"] not in {"user", "tool"}:
-        raise PrerequisiteError(
-            f"{where}: turns: the conversation ends with the assistant; end it with what the user says, or a tool's result."
-        )
+    fault = fault_in(scenario)
+    if fault:
+        raise PrerequisiteError(f"{where}: {fault}")
     return scenario
 
 
