@@ -62,15 +62,9 @@ def table_1(column: Column) -> int:
     return int(published(PAPER, 1).row("# Instances").values[", ".join(column)] or 0)
 
 
-def free(part: str) -> list[tuple[float, float]]:
-    """Accuracies and F1 of Table 4, of free answers."""
-    return [(float(row.values[f"{part} Acc"] or 0), float(row.values[f"{part} F1"] or 0)) for row in published(PAPER, 4).rows]
-
-
-def llama(part: str) -> list[tuple[float, float]]:
-    """Accuracies and F1 of Table 6, of Llama 2."""
-    accuracies, scores = (published(PAPER, 6).row(part, name).values for name in ("Acc", "F1"))
-    return [(float(accuracies[name] or 0), float(scores[name] or 0)) for name in accuracies]
+def others(table: int, part: str) -> list[tuple[float, float]]:
+    """Accuracies and F1 of a manipulation in Table 4 (free answers) or 6 (Llama 2)."""
+    return [figures(row) for row in published(PAPER, table).rows if row.keys[0] == part]
 
 
 def main() -> None:
@@ -92,7 +86,7 @@ def main() -> None:
         found_any = any(any(matrices(accuracy, f1, n, incomplete)) for incomplete in range(1, n))
         print(f"people, {part}, n = {n}: {(accuracy, f1)}: {'a matrix is found' if found_any else 'none'}")
     for part, n, counted in (("API Replacement", 823, 423), ("Utterance Removal", 589, 304)):
-        for table, pairs in (("4", free(part)), ("6", llama(part))):
+        for table, pairs in ((4, others(4, part)), (6, others(6, part))):
             fitting = sum(any(matrices(*pair, n, n - counted)) for pair in pairs)
             print(f"Table {table}, {part}, APIBank's n = {n}: {fitting} of {len(pairs)} have a matrix")
 
