@@ -129,14 +129,20 @@ def test_importing_the_command_line_is_light() -> None:
     assert done.stdout.split() == []
 
 
-NAMES = {"tasks": frozenset({"talm", "when2call"}), "judges": frozenset({"reference", "llm", "preference", "behaviour", "behaviour-llm"})}
+NAMES = {
+    "tasks": frozenset({"talm", "when2call", "awareness"}),
+    "judges": frozenset({"reference", "llm", "preference", "behaviour", "behaviour-llm", "explanation"}),
+}
 MAY_KNOW = {"tasks": {"tasks"}, "judges": {"tasks", "judges"}}
 """Rooms that may tell the tasks apart by name, and the judges."""
 HOMONYMS = {
     "talm_sim.scenarios.training": {"when2call", "preference"},
     "talm_sim.scenarios.training_forms": {"when2call"},
+    "talm_sim.agent.prompts": {"awareness"},
+    "talm_sim.agent.graph": {"awareness"},
+    "talm_sim.agent.episode": {"awareness"},
 }
-"""Words that name something else there: a form training rows are written in, and a kind of training row."""
+"""Words that name something else there: a form training rows are written in, a kind of training row, what an agent says before it acts."""
 LOOK_UPS = {"get", "pop", "setdefault", "index", "count", "startswith", "endswith"}
 
 

@@ -69,8 +69,14 @@ def load_prompts(file: Path | None = None, task: str = "", others: Collection[st
         if not isinstance(own, dict):
             raise PrerequisiteError(f"{file}: '{task}' must be a table of tables.")
         shared = {name: table for name, table in document.items() if name != task and (name in _TABLES or name not in others)}
+        # Another task of a table's name keeps its own texts there in tables, so that the two share a file.
+        shared |= {name: _texts_alone(table) for name, table in shared.items() if name in others and isinstance(table, dict)}
         texts |= _texts(shared, str(file)) | _texts(own, f"{file}: {task}")
     return Prompts(**texts)
+
+
+def _texts_alone(table: dict[str, object]) -> dict[str, object]:
+    return {key: value for key, value in table.items() if not isinstance(value, dict)}
 
 
 def _texts(document: dict[str, object], where: str) -> dict[str, str]:

@@ -1,13 +1,13 @@
-"""The single-step graphs: one scenario, one look at the model, no tool executed.
+"""The single-step graphs: one scenario, a look at the model, no tool executed.
 
 START -> score   -> END      how likely each of the given answers is (When2Call, section 3)
-START -> respond -> END      what the model answers freely
+START -> respond -> END      what the model answers freely, in one request or a few
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypedDict
 
 from langgraph.graph import END, START, StateGraph
@@ -21,8 +21,8 @@ from talm_sim.types import Choice, ModelTurn, OptionScore, Precision, Terminatio
 
 __all__ = ["Ask", "respond_graph", "score_graph"]
 
-Ask = Callable[[EpisodeContext], Awaitable[ModelTurn]]
-"""Puts a scenario's request to the model, once."""
+Ask = Callable[[EpisodeContext, Sequence[ModelTurn]], Awaitable[ModelTurn | None]]
+"""Puts a scenario's next request to the model, given the turns so far; None where there is none, never before the first."""
 
 
 class _State(TypedDict, total=False):
@@ -55,16 +55,25 @@ def score_graph(template: Template) -> _Graph:
 
 
 def respond_graph(ask: Ask) -> _Graph:
-    """Compile the graph that lets the model answer once, as `ask` puts the request to it."""
+    """Compile the graph that lets the model answer, as `ask` puts the requests to it; its last turn is the answer."""
 
     async def respond(context: EpisodeContext) -> _State:
-        turn = await ask(context)
-        calls = [{"name": call.name, "arguments": call.arguments} for call in turn.tool_calls]
-        called = "\n".join(json.dumps(call, ensure_ascii=False) for call in calls)
-        answer = "\n".join(filter(None, (turn.text or ("" if called else turn.raw_text), called)))
-        return {"model_turns": (turn,), "answer": answer, "termination": Termination.ANSWERED}
+        turns: tuple[ModelTurn, ...] = ()
+        try:
+            while (turn := await ask(context, turns)) is not None:
+                turns += (turn,)
+        except FORESEEN as err:
+            return {"model_turns": turns, **failed(err)}  # type: ignore[typeddict-item]
+        return {"model_turns": turns, "answer": _answer(turns[-1]), "termination": Termination.ANSWERED}
 
     return _graph("respond", respond)
+
+
+def _answer(turn: ModelTurn) -> str:
+    """What a turn says, then its calls, one a line."""
+    calls = [{"name": call.name, "arguments": call.arguments} for call in turn.tool_calls]
+    called = "\n".join(json.dumps(call, ensure_ascii=False) for call in calls)
+    return "\n".join(filter(None, (turn.text or ("" if called else turn.raw_text), called)))
 
 
 def _graph(name: str, step: Callable[[EpisodeContext], Awaitable[_State]]) -> _Graph:

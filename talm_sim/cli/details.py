@@ -1,4 +1,4 @@
-"""What stands below a run's rows on the screen: figures with a line of their own, and matrices."""
+"""What stands below a run's rows on the screen: figures with a line of their own, matrices, and curves."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from math import ceil
 from rich.cells import cell_len
 from rich.text import Text
 
+from talm_sim.cli.curves import curve_lines
 from talm_sim.cli.layout import beside, lines
 from talm_sim.cli.screen import fit, wrapped
 from talm_sim.cli.shades import shade
@@ -27,7 +28,7 @@ _WORDS, _RIGHT = 54, 79
 
 
 def detail_lines(summary: Summary, *, name_group: bool = False) -> Iterator[Text]:
-    """Render lines and matrices of a group, each part below an empty line; no line is wider than 80 columns.
+    """Render lines, matrices and curves of a group, each part below an empty line; no line is wider than 80 columns.
 
     Args:
         summary: The group.
@@ -45,6 +46,8 @@ def detail_lines(summary: Summary, *, name_group: bool = False) -> Iterator[Text
         if of or len(summary.matrices) > 1:
             yield from (Text(line, style="bold") for line in wrapped(f"{matrix.name}{of}", 77, "  ", "    "))
         yield from _matrix_lines(matrix, *_one_beside(summary, matrix))
+    for curve in summary.curves:
+        yield from curve_lines(curve, summary.group if name_group else "")
 
 
 def figure_counts(one: Measure) -> str:

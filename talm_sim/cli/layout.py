@@ -76,7 +76,7 @@ def once(rows: Iterable[PaperRows]) -> list[PaperRows]:
 
 def detailed(block: Block) -> bool:
     """Whether there is more to print than a table's rows."""
-    return any(summary.matrices or summary.placed("line") for summary in block.summaries)
+    return any(summary.matrices or summary.curves or summary.placed("line") for summary in block.summaries)
 
 
 def lines(summary: Summary) -> dict[str, list[Measure]]:

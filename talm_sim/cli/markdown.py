@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from talm_sim.cli.curves import curve_table
 from talm_sim.cli.details import AXES
 from talm_sim.cli.layout import Block, detailed, legend, lines, paper_cells, paper_heads, papers
 from talm_sim.cli.text import flat
@@ -74,6 +75,12 @@ def _below(summary: Summary) -> Iterator[str]:
             yield ""
         rows = [[_cell(gold), *map(str, counts)] for gold, counts in zip(matrix.rows, matrix.counts, strict=True)]
         yield from _grid([AXES, *matrix.columns], rows)
+        yield ""
+    for curve in summary.curves:
+        yield f"{_cell(curve.title)}:"
+        yield ""
+        rows = [[name, *cells] for name, *cells in curve_table(curve)]
+        yield from _grid([curve.x, *(one.name for one in curve.series)], rows)
         yield ""
 
 

@@ -8,13 +8,14 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from talm_sim.cli.curves import curve_table
 from talm_sim.cli.details import AXES, figure_counts
 from talm_sim.cli.layout import Block, beside, definitions, lines, paper_cells, paper_heads, papers
-from talm_sim.cli.report_picture import bars, drawn_matrices, matrix_svg, rates_svg
+from talm_sim.cli.report_picture import bars, curve_svg, drawn_matrices, matrix_svg, rates_svg
 from talm_sim.cli.shades import shade
 from talm_sim.cli.text import flat
 from talm_sim.tasks import PaperRows
-from talm_sim.types import Matrix, Measure, Summary
+from talm_sim.types import Curve, Matrix, Measure, Summary
 from talm_sim.types.figures import interval, shown
 from talm_sim.types.measures import columns
 
@@ -42,10 +43,10 @@ def report_page(blocks: Sequence[Block], facts: Sequence[Mapping[str, str]] = ()
     Args:
         blocks: The runs.
         facts: What else is to be known of each: its name, date, settings; none where there is nothing.
-        drawn: Whether matrices are drawn as well as tabled, which needs matplotlib.
+        drawn: Whether matrices and curves are drawn as well as tabled, which needs matplotlib.
 
     Raises:
-        PrerequisiteError: A matrix is to be drawn, and matplotlib is not installed.
+        PrerequisiteError: Something is to be drawn, and matplotlib is not installed.
     """
     known = [*facts, *({} for _ in range(len(blocks) - len(facts)))]
     return _template().render(
@@ -104,6 +105,7 @@ def _part(summary: Summary, name: str, several: bool, drawn: bool) -> dict[str, 
     pictures = [matrix_svg(matrix, f"{name}-m{place}") for place, matrix in enumerate(drawn_matrices(summary) if drawn else (), 1)]
     if pictures and bars(summary):
         pictures.append(rates_svg(bars(summary), f"{name}-r"))
+    pictures += [curve_svg(curve, f"{name}-c{place}") for place, curve in enumerate(summary.curves if drawn else (), 1)]
     return {
         # Drawn by matplotlib, which escapes the words in them.
         "pictures": [Markup(one) for one in pictures],
@@ -111,6 +113,7 @@ def _part(summary: Summary, name: str, several: bool, drawn: bool) -> dict[str, 
             (_capital(title or "figures") + of, [(flat(one.head), flat(one.note), _Cell.of(one), figure_counts(one)) for one in measures])
             for title, measures in lines(summary).items()
         ],
+        "curves": [(_capital(curve.title) + of, _curve(curve)) for curve in summary.curves],
         "matrices": [(_capital(f"{matrix.name} matrix") + of, _matrix(summary, matrix)) for matrix in summary.matrices],
     }
 
@@ -124,6 +127,10 @@ def _matrix(summary: Summary, matrix: Matrix) -> dict[str, Any]:
         shares = [shown(of.get(gold)) for of in side.values()]
         rows.append({"gold": flat(gold), "support": f"{support:,}", "cells": cells, "shares": shares})
     return {"columns": [flat(column) for column in matrix.columns], "side": [flat(head) for head in side], "rows": rows}
+
+
+def _curve(curve: Curve) -> dict[str, Any]:
+    return {"x": flat(curve.x), "columns": [flat(one.name) for one in curve.series], "rows": list(curve_table(curve))}
 
 
 def _style(share: float) -> str:

@@ -1,4 +1,4 @@
-"""Matrices and rates with their intervals as pictures, drawn by matplotlib; whatever a run's files say is drawn as text."""
+"""Matrices, curves, and rates with their intervals as pictures, drawn by matplotlib; whatever a run's files say is drawn as text."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape
 
+from talm_sim.cli.curve_picture import CURVE_SIZE, curve_words, draw_curve
 from talm_sim.cli.details import AXES
 from talm_sim.cli.layout import Block
 from talm_sim.cli.shades import shade
 from talm_sim.cli.text import clip, flat
 from talm_sim.errors import PrerequisiteError, pip_install
-from talm_sim.types import Matrix, Measure, Summary
+from talm_sim.types import Curve, Matrix, Measure, Summary
 from talm_sim.types.figures import DASH, decimal, interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["PICTURE_FORMATS", "bars", "drawn_matrices", "matrix_svg", "picture", "rates_svg"]
+__all__ = ["PICTURE_FORMATS", "bars", "curve_svg", "drawn_matrices", "matrix_svg", "picture", "rates_svg"]
 
 PICTURE_FORMATS = ("png", "svg")
 """How the name of a picture's file may end."""
@@ -88,8 +89,15 @@ def rates_svg(measures: Sequence[Measure], name: str) -> str:
         return _element(figure, name, f"{_rates_title(measures).capitalize()} with 95 % intervals", said)
 
 
+def curve_svg(curve: Curve, name: str) -> str:
+    """Return a curve as an `<svg>` element; see `matrix_svg`."""
+    with _drawing(CURVE_SIZE, name) as figure:
+        draw_curve(figure.add_subplot(), curve, _INK)
+        return _element(figure, name, _words(curve.title), _words(curve_words(curve)))
+
+
 def picture(file: Path, blocks: Sequence[Block]) -> bytes:
-    """Draw runs below each other, a row a group with its matrices and its rates, as a file of its own.
+    """Draw runs below each other, a row a group with its matrices, its curves and its rates, as a file of its own.
 
     Args:
         file: Its name says the format; nothing is written.
@@ -105,10 +113,10 @@ def picture(file: Path, blocks: Sequence[Block]) -> bytes:
         (f"{block.title}, {summary.group}" if len(block.summaries) > 1 else block.title, summary)
         for block in blocks
         for summary in block.summaries
-        if drawn_matrices(summary) or bars(summary)
+        if drawn_matrices(summary) or bars(summary) or summary.curves
     ]
     if not rows:
-        raise PrerequisiteError("--picture: there is nothing to draw, as these runs have no rate and no matrix.")
+        raise PrerequisiteError("--picture: there is nothing to draw, as these runs have no rate, no matrix and no curve.")
     if len(rows) > _MOST_ROWS:
         raise PrerequisiteError(f"--picture: {len(rows)} groups are more than one picture holds ({_MOST_ROWS}); name fewer runs.")
     sizes = [_sizes(summary) for _, summary in rows]
@@ -123,6 +131,8 @@ def picture(file: Path, blocks: Sequence[Block]) -> bytes:
             axes = part.subplots(1, len(size), squeeze=False, width_ratios=ratios)[0]
             for place, matrix in zip(axes, matrices, strict=False):
                 _draw_matrix(place, matrix)
+            for place, curve in zip(axes[len(matrices) :], summary.curves, strict=False):
+                draw_curve(place, curve, _INK)
             if bars(summary):
                 _draw_rates(axes[-1], bars(summary), max((len(matrix.rows) - 1 for matrix in matrices), default=0))
         target = BytesIO()
@@ -136,7 +146,11 @@ def _sizes(summary: Summary) -> list[tuple[float, float]]:
     """Width and height of what is drawn of a group, in inches."""
     rates = bars(summary)
     alone = 1.5 if rates and not drawn_matrices(summary) else 1
-    return [*map(_matrix_size, drawn_matrices(summary)), *([(_WIDTH * alone, _rates_height(rates))] if rates else [])]
+    return [
+        *map(_matrix_size, drawn_matrices(summary)),
+        *(CURVE_SIZE for _ in summary.curves),
+        *([(_WIDTH * alone, _rates_height(rates))] if rates else []),
+    ]
 
 
 def _matrix_size(matrix: Matrix) -> tuple[float, float]:

@@ -25,6 +25,7 @@ JUDGES: Registry[type[Judge]] = Registry(
         "preference": "talm_sim.judges.preference:PreferenceJudge",
         "behaviour": "talm_sim.judges.behaviour:BehaviourJudge",
         "behaviour-llm": "talm_sim.judges.behaviour_llm:BehaviourLlmJudge",
+        "explanation": "talm_sim.judges.explanation:ExplanationJudge",
     },
 )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
     from talm_sim.agent.context import EpisodeContext
+    from talm_sim.models.base import GenerationSettings, Model, TextModel
     from talm_sim.tasks.recorded import Recorded
     from talm_sim.tasks.shared import Shared
-    from talm_sim.types import ModelTurn
+    from talm_sim.types import ModelTurn, TokenLogprob
 
 __all__ = ["Request", "SingleStepTask"]
 
@@ -32,11 +33,26 @@ class Request:
         messages: The conversation, oldest first.
         tools: Tools the model may call; none is executed.
         choices: Where not empty, words one of which the answer begins with; models that can be constrained are held to it.
+        prompt: A text to go on with, in place of messages: for models without a chat template.
+        alternatives: How many of the likeliest first tokens of the answer are kept, where the model tells them.
+        max_new_tokens: The most the answer may take, where that is less than what the run allows.
+        scored: Where not empty, answers whose log-probabilities stand in place of the likeliest first tokens.
+        before: How many of the messages an earlier turn holds already: a turn is kept with what it added.
     """
 
-    messages: Sequence[BaseMessage]
+    messages: Sequence[BaseMessage] = ()
     tools: Sequence[ToolSpec] = ()
     choices: tuple[str, ...] = ()
+    prompt: str = ""
+    alternatives: int = 0
+    max_new_tokens: int | None = None
+    scored: tuple[str, ...] = ()
+    before: int = 0
+
+    @property
+    def added(self) -> str:
+        """What it adds to the conversation, as text."""
+        return self.prompt or "\n\n".join(message.text for message in self.messages[self.before :])
 
 
 class SingleStepTask(Task[OptionsT]):
@@ -50,12 +66,22 @@ class SingleStepTask(Task[OptionsT]):
             PrerequisiteError: The scenario cannot be asked; said before anything runs.
         """
 
+    def then(self, scenario: Scenario, job: Job[OptionsT], turns: Sequence[ModelTurn]) -> Request | None:
+        """What the model is asked after these turns; None where that was all."""
+        return None
+
+    def wording(self, job: Job[OptionsT]) -> Mapping[str, str]:
+        """The texts the requests are made of, by what a message calls each; a run that goes on must have the same."""
+        return {}
+
     def bounds(self, scenarios: Sequence[Scenario], job: Job[OptionsT], recorded: Recorded) -> Iterator[Bound]:
         """One request each."""
         tokens = job.settings().max_new_tokens
         for scenario in scenarios:
             request = self.request(scenario, job)
-            size = most_tokens(*(message.text for message in request.messages), *(tool.model_dump_json() for tool in request.tools))
+            size = most_tokens(
+                request.prompt, *(message.text for message in request.messages), *(tool.model_dump_json() for tool in request.tools)
+            )
             yield Bound(1, 1, size, tokens, last=size + tokens)
 
     @asynccontextmanager
@@ -63,20 +89,51 @@ class SingleStepTask(Task[OptionsT]):
         """Open the model, which is asked once for each scenario."""
         from talm_sim.agent.episode import Agent
         from talm_sim.agent.single_step import respond_graph
-        from talm_sim.models.base import ScenarioModel
+        from talm_sim.models.base import CompletionModel, ScenarioModel, TextModel
 
-        async def ask(context: EpisodeContext) -> ModelTurn:
-            request = self.request(context.scenario, job)
-            settings = replace(context.settings, choices=request.choices)
-            turn = await context.model.generate(list(request.messages), list(request.tools), settings)
-            return turn.model_copy(update={"raw_prompt": turn.raw_prompt or "\n\n".join(message.text for message in request.messages)})
+        async def ask(context: EpisodeContext, turns: Sequence[ModelTurn]) -> ModelTurn | None:
+            request = self.then(context.scenario, job, turns) if turns else self.request(context.scenario, job)
+            return None if request is None else await _asked(request, context.model, context.settings)
 
         def check(scenarios: Sequence[Scenario]) -> None:
             for scenario in scenarios:
-                self.request(scenario, job)
+                request = self.request(scenario, job)
+                if request.prompt and not isinstance(model, CompletionModel | ScenarioModel):
+                    raise PrerequisiteError(f"model '{model.name}': goes on with no text, it takes messages alone; choose another --model.")
+                if request.scored and not isinstance(model, TextModel | ScenarioModel):
+                    raise PrerequisiteError(
+                        f"model '{model.name}': scores no given answers; choose one that runs in this process (hf/, vllm/)."
+                    )
                 if isinstance(model, ScenarioModel) and self.control(model.name, scenario) is None:
                     raise PrerequisiteError(f"model '{model.name}': task {self.name} brings no policy for it; choose another --model.")
 
         model = await shared.model(job.config, job.created)
         agent = Agent(model=model, graph=respond_graph(ask), settings=job.settings(), control=self.control)
-        yield Opened(job, lambda _: agent, in_flight=shared.single_steps(job.config, model), check=check)
+        yield Opened(job, lambda _: agent, wording=self.wording(job), in_flight=shared.single_steps(job.config, model), check=check)
+
+
+async def _asked(request: Request, model: Model, settings: GenerationSettings) -> ModelTurn:
+    """Put a request to a model that can take it."""
+    from talm_sim.models.base import CompletionModel, TextModel
+
+    most = settings.max_new_tokens if request.max_new_tokens is None else min(request.max_new_tokens, settings.max_new_tokens)
+    settings = replace(settings, choices=request.choices, alternatives=request.alternatives, max_new_tokens=most)
+    if request.prompt and isinstance(model, CompletionModel):
+        turn = await model.complete(request.prompt, settings)
+    else:
+        turn = await model.generate(list(request.messages), list(request.tools), settings)
+    added = {"raw_prompt": turn.raw_prompt or request.added}
+    if request.scored and isinstance(model, TextModel):
+        return turn.model_copy(update={**added, "first_tokens": await _scored(request, model)})
+    return turn.model_copy(update=added)
+
+
+async def _scored(request: Request, model: TextModel) -> tuple[TokenLogprob, ...]:
+    """How likely the given answers are, the likeliest first."""
+    from talm_sim.models.messages import openai_messages
+    from talm_sim.types import TokenLogprob
+
+    prompt = request.prompt or model.render_chat(openai_messages(request.messages), ())
+    found = await model.score(prompt, request.scored)
+    likely = [TokenLogprob(token=word, logprob=one.logprob) for word, one in zip(request.scored, found, strict=True)]
+    return tuple(sorted(likely, key=lambda one: -one.logprob))

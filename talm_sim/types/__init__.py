@@ -25,12 +25,14 @@ from talm_sim.types.episodes import (
     episode_id,
 )
 from talm_sim.types.measures import (
+    Curve,
     Line,
     Matrix,
     Measure,
     Measured,
     Row,
     Section,
+    Series,
     Summary,
 )
 from talm_sim.types.scenarios import (
@@ -66,6 +68,7 @@ __all__ = [
     "AwarenessValue",
     "Behaviour",
     "Choice",
+    "Curve",
     "Episode",
     "Event",
     "Fact",
@@ -90,6 +93,7 @@ __all__ = [
     "Row",
     "Scenario",
     "Section",
+    "Series",
     "Source",
     "Summary",
     "Target",

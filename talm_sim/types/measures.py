@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from talm_sim.types.base import Record
 from talm_sim.types.episodes import Episode
@@ -16,7 +16,21 @@ from talm_sim.types.pages import html_table
 from talm_sim.types.scenarios import Scenario
 from talm_sim.types.verdicts import Rate
 
-__all__ = ["Line", "Matrix", "Measure", "MeasureKind", "MeasurePlace", "Measured", "Row", "Section", "Summary", "columns", "summary_table"]
+__all__ = [
+    "Curve",
+    "Line",
+    "Matrix",
+    "Measure",
+    "MeasureKind",
+    "MeasurePlace",
+    "Measured",
+    "Row",
+    "Section",
+    "Series",
+    "Summary",
+    "columns",
+    "summary_table",
+]
 
 MeasureKind = Literal["rate", "score", "number"]
 """`rate`: a share k / n with its 95 % interval; `score`: a value between 0 and 1 with an interval; `number`: a value alone."""
@@ -125,6 +139,37 @@ class Matrix(Record):
     """Short words for `columns`, at most nine characters each, for narrow screens; `columns` themselves where there are none."""
 
 
+class Series(Record):
+    """One line of values of a curve, one a bin."""
+
+    name: str
+    values: tuple[int | float | None, ...]
+    """None where a bin holds nothing to have a value of."""
+
+
+class Curve(Record):
+    """Values over a range that is cut into bins: what a plot shows, and a screen as bars."""
+
+    name: str
+    """Key in `--json` and `--csv`."""
+    title: str
+    kind: Literal["histogram", "reliability"] = "histogram"
+    """`histogram`: counts, each series a colour of its own; `reliability`: a share, the mean of x, and the count of each bin, in this order."""
+    x: str
+    """What the range is of."""
+    y: str
+    """What the values are."""
+    edges: tuple[float, ...]
+    """Ends of the bins, one more than there are bins; a bin holds its lower end, the last one both."""
+    series: tuple[Series, ...]
+
+    @model_validator(mode="after")
+    def _one_value_a_bin(self) -> Curve:
+        if any(len(one.values) != len(self.edges) - 1 for one in self.series):
+            raise ValueError(f"curve {self.name}: a series has another number of values than there are bins")
+        return self
+
+
 class Summary(Record):
     """What the episodes of one group add up to."""
 
@@ -139,6 +184,7 @@ class Summary(Record):
     """What else data about the group holds, such as which judge decided; in the order of the record's keys."""
     measures: tuple[Measure, ...] = ()
     matrices: tuple[Matrix, ...] = ()
+    curves: tuple[Curve, ...] = ()
     notes: tuple[str, ...] = ()
     """What a reader of the numbers should know."""
     derived: bool = False
@@ -165,7 +211,8 @@ class Summary(Record):
         """The summary as one flat row of data.
 
         `group`, `total`, `n`, `not_scored` (how many), the facts; a rate as `<name>`, `<name>_low`, `<name>_high`, `<name>_k`, `<name>_n`, a
-        score without the last two, a number as `<name>` alone; each cell of a matrix as `<row>_as_<column>`.
+        score without the last two, a number as `<name>` alone; each cell of a matrix as `<row>_as_<column>`; each value of a curve as
+        `<curve>_<series>_<bin>`, bins counted from 1.
         """
         row: dict[str, Any] = {"group": self.group, "total": self.total, "n": self.n, "not_scored": sum(self.not_scored.values()), **self.facts}
         for one in self.measures:
@@ -177,7 +224,16 @@ class Summary(Record):
         for matrix in self.matrices:
             for gold, counts in zip(matrix.rows, matrix.counts, strict=True):
                 row |= {f"{gold}_as_{found}": count for found, count in zip(matrix.columns, counts, strict=True)}
+        for curve in self.curves:
+            for series in curve.series:
+                key = f"{curve.name}_{_key(series.name)}"
+                row |= {f"{key}_{place}": value for place, value in enumerate(series.values, 1)}
         return row
+
+
+def _key(words: str) -> str:
+    """Words as a key of data: small letters, joined by underscores."""
+    return "_".join("".join(sign if sign.isalnum() else " " for sign in words.lower()).split())
 
 
 def columns(summaries: Iterable[Summary]) -> dict[str, Measure]:

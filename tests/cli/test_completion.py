@@ -28,7 +28,7 @@ def offered(line: str) -> list[str]:
     [
         ("talm-sim ru", ["run", "runs"]),
         ("talm-sim run --scena", ["--scenario", "--scenarios"]),
-        ("talm-sim run --task ", ["talm", "when2call"]),
+        ("talm-sim run --task ", ["talm", "when2call", "awareness"]),
         ("talm-sim run --split un", ["underspecified", "unavailable"]),
         ("talm-sim run --split perfect,no", ["perfect,non-replaceable", "perfect,no-tools"]),
         ("talm-sim run --task when2call --split=re", ["request_for_info"]),

@@ -57,7 +57,7 @@ def test_equal_heads_of_two_tasks_are_both_told_and_what_a_note_says_is_not_repe
     assert definitions(blocks) == {"Acc": "right or exact"}
 
 
-@pytest.mark.parametrize("name", ["talm", "when2call"])
+@pytest.mark.parametrize("name", ["talm", "when2call", "awareness"])
 def test_every_built_in_column_has_its_definition_and_the_paper_one_column_a_measure(name: str) -> None:
     view = View(job(name))
     for summary in view.job.task.summarize([], view):

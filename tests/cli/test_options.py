@@ -21,7 +21,8 @@ from talm_sim.tasks.registry import TASKS
 from tests.offered import bring_along
 
 Talm = Callable[..., tuple[int, str, str]]
-TALM, CHOICES = (find_task(name).options for name in ("talm", "when2call"))
+OPTIONS = {name: find_task(name).options for name in ("talm", "when2call", "awareness")}
+TALM, CHOICES = OPTIONS["talm"], OPTIONS["when2call"]
 SHARED = [name for name in RunConfig.model_fields if name != "options"]
 COLOURS = '''
 from talm_sim import Scope, SingleStepTask, TaskOptions, option, register_task
@@ -89,7 +90,7 @@ def test_every_field_has_an_option_with_its_help_and_default_and_one_line_names_
     assert "default: 5" in page
 
 
-@pytest.mark.parametrize("task", ["talm", "when2call"])
+@pytest.mark.parametrize("task", ["talm", "when2call", "awareness"])
 def test_the_help_page_of_run_fits_a_screen_and_shows_the_options_of_one_task(task: str, talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     code, page, err = talm("run", "--help", *(() if task == "talm" else ("--task", task)))
@@ -98,9 +99,8 @@ def test_the_help_page_of_run_fits_a_screen_and_shows_the_options_of_one_task(ta
     assert len(lines) <= 60
     assert max(map(len, lines)) <= 80
     words = page.split()
-    shown, hidden = (TALM, CHOICES) if task == "talm" else (CHOICES, TALM)
-    assert all(words.count(flag) == 1 for flag in flags_of(shown))
-    assert not set(flags_of(hidden)) & set(words)
+    assert all(words.count(flag) == 1 for flag in flags_of(OPTIONS[task]))
+    assert not {flag for name, options in OPTIONS.items() if name != task for flag in flags_of(options)} & set(words)
     assert f"Task {task}:" in lines and sum(line.startswith("Task ") for line in lines) == 1
 
 
@@ -210,8 +210,8 @@ def test_a_mistake_in_the_file_is_told_with_its_place(
         ({"MODLE": "x"}, [], "unknown option 'TALM_SIM_MODLE'. Did you mean 'TALM_SIM_MODEL'?"),
         ({"OPTIONS": "x"}, [], "unknown option 'TALM_SIM_OPTIONS'."),
         ({"TASK": "when2cal"}, [], "TALM_SIM_TASK: unknown task 'when2cal'. Did you mean 'when2call'?"),
-        ({}, ["--task", "nope"], "--task: unknown task 'nope'. Known: talm, when2call."),
-        ({}, ["--task", "nope", "--help"], "--task: unknown task 'nope'. Known: talm, when2call."),
+        ({}, ["--task", "nope"], "--task: unknown task 'nope'. Known: talm, when2call, awareness."),
+        ({}, ["--task", "nope", "--help"], "--task: unknown task 'nope'. Known: talm, when2call, awareness."),
         ({}, ["--plugin", "no_such_module"], "--plugin no_such_module: cannot be imported: ModuleNotFoundError: No module named"),
         ({}, ["--plugin", "no_such_module", "--help"], "--plugin no_such_module: cannot be imported: ModuleNotFoundError"),
         ({"PLUGIN": "json,no_such_module"}, [], "TALM_SIM_PLUGIN no_such_module: cannot be imported: ModuleNotFoundError"),

@@ -193,7 +193,9 @@ def _ask(template: Template | None) -> Any:
     from talm_sim.agent.shown_tools import tool_specs
     from talm_sim.models.base import TextModel
 
-    async def ask(context: EpisodeContext) -> ModelTurn:
+    async def ask(context: EpisodeContext, turns: Sequence[ModelTurn]) -> ModelTurn | None:
+        if turns:
+            return None
         model, scenario, settings = context.model, context.scenario, context.settings
         if template is None:
             turn = await model.generate([HumanMessage(scenario.query)], tool_specs(scenario.shown_tools), settings)

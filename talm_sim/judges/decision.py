@@ -1,0 +1,61 @@
+"""What an answer of task `awareness` decides: Yes, No, or nothing that can be read. This is the one rule; every protocol and judge reads by it.
+
+1. Thinking blocks are passed over.
+2. Where the answer has places marked `Answer:` or `Decision:`, the last one behind which a Yes or No can be read decides: a chain of thought
+   ends in such a place, a decision with its explanation begins with one.
+3. Otherwise what it opens with decides.
+4. Read is a Yes or No that stands alone or before a new clause; case, quotes and markdown are forgiven. A list of both ("Yes or No"), "I don't
+   know" and anything else is unreadable.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from talm_sim.models.parsing import split_reasoning
+from talm_sim.models.yes_no import read_yes_no
+from talm_sim.types import AwarenessValue
+
+__all__ = ["Decision", "read_decision"]
+
+_MARK = re.compile(r"\b(?:answer|decision)\b[\s*_`\"']*:", re.IGNORECASE)
+_EXPLANATION = re.compile(r"\b(?:explanation|reason)\b[\s*_`\"']*:[\s*_`\"']*", re.IGNORECASE)
+_LABEL = re.compile(r"[\W_]*(?:yes|no)\b[\W_]*", re.IGNORECASE)
+_READ: dict[AwarenessValue, Literal["yes", "no"]] = {AwarenessValue.YES: "yes", AwarenessValue.NO: "no"}
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What was decided, and why."""
+
+    said: Literal["yes", "no", "unparsed"]
+    explanation: str = ""
+    """What is said besides the label: behind `Explanation:`, else behind the label."""
+
+
+def read_decision(raw: str) -> Decision:
+    r"""Read an answer by the rule of this module.
+
+    >>> read_decision("Thought: it needs a date, and none was said.\nAnswer: No").said
+    'no'
+    >>> read_decision("Decision: No\nExplanation: no date was said.")
+    Decision(said='no', explanation='no date was said.')
+    >>> read_decision("No further information is needed.").said
+    'unparsed'
+    """
+    text = split_reasoning(raw)[0]
+    marked = [text[mark.end() :] for mark in _MARK.finditer(text)]
+    for place in (*reversed(marked), text):
+        said = _READ.get(read_yes_no(place))
+        if said is not None:
+            return Decision(said, _explanation(text, place))
+    return Decision("unparsed")
+
+
+def _explanation(text: str, decided: str) -> str:
+    named = _EXPLANATION.search(text)
+    if named:
+        return text[named.end() :].strip()
+    return _LABEL.sub("", decided, count=1).strip()

@@ -1,0 +1,63 @@
+"""The instances of a run: read and checked, and those that belong together kept together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from talm_sim.config import parse_limit
+from talm_sim.errors import PrerequisiteError
+from talm_sim.scenarios.awareness.loaded import fault_in
+from talm_sim.scenarios.load import read_scenario
+from talm_sim.types import Scenario, YesNo
+
+__all__ = ["COMPLETE", "MANIPULATED", "chosen", "gold_of", "read_instance"]
+
+COMPLETE = "complete"
+MANIPULATED = ("replaced", "removed")
+_GOLD = {COMPLETE: "yes", **dict.fromkeys(MANIPULATED, "no")}
+
+
+def read_instance(line: Any, where: str, task: str) -> Scenario:
+    """Read a line as an instance: a conversation that waits for the AI, the tools there are, and whether they serve.
+
+    Raises:
+        PrerequisiteError: It is none; the message names `where` and the field.
+    """
+    scenario = read_scenario(line, where, task)
+    if not isinstance(scenario.target, YesNo):
+        raise PrerequisiteError(
+            f'{where}: target: is no Yes or No; task {task} needs {{"type": "yes_no", "gold": "yes" or "no", "relevant": [TOOL, ...]}}.'
+        )
+    if _GOLD.get(scenario.group) != scenario.target.gold:
+        groups = " or ".join(name for name, gold in _GOLD.items() if gold == scenario.target.gold)
+        raise PrerequisiteError(f"{where}: group: is '{scenario.group}' with gold '{scenario.target.gold}'; write {groups}.")
+    fault = fault_in(scenario)
+    if fault:
+        raise PrerequisiteError(f"{where}: {fault}")
+    return scenario
+
+
+def gold_of(scenario: Scenario) -> str:
+    """What is right: `yes` or `no`."""
+    return scenario.target.gold if isinstance(scenario.target, YesNo) else ""
+
+
+def chosen(pool: Sequence[Scenario], groups: Sequence[str], limit: str | None) -> list[Scenario]:
+    """The instances of some groups: manipulated ones within the limit, each once, and with `complete` the originals they come from.
+
+    Where nothing of these groups is manipulated, the originals themselves, within the limit. An original nothing was made of is left out
+    beside manipulated ones: it would tip the balance.
+
+    Args:
+        pool: What the data holds.
+        groups: The groups.
+        limit: `N` or `A-B`, of each manipulated group.
+    """
+    start, stop = parse_limit(limit)
+    manipulated = [one for name in groups if name != COMPLETE for one in [one for one in pool if one.group == name][start:stop]]
+    originals = [one for one in pool if one.group == COMPLETE] if COMPLETE in groups else []
+    if not manipulated:
+        return originals[start:stop]
+    wanted = {one.base for one in manipulated}
+    return [*(one for one in originals if one.id in wanted), *manipulated]

@@ -1,0 +1,103 @@
+"""What a model learns from a call it made before (the study's appendix B.2, Table 5): three conditions.
+
+- `removed-failed`: part of the user's words is gone; the call lacked what they said and failed. A No is right.
+- `removed-invented`: the same words are gone; the call was made all the same, with values nobody had said, and succeeded. A No is right.
+- `complete-failed`: nothing is gone; the same call lacked the same value and failed. A Yes is right.
+
+The failed call is the same in both: only the conversation tells the two apart.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Sequence
+from typing import Any
+
+from talm_sim.config import parse_limit
+from talm_sim.errors import PrerequisiteError
+from talm_sim.scenarios.dialogue import ATTEMPT, as_text, dialogue
+from talm_sim.tasks.awareness.data import COMPLETE
+from talm_sim.types import GoldCall, Scenario, Turn
+
+__all__ = ["CONDITIONS", "conditions"]
+
+CONDITIONS = ("removed-failed", "removed-invented", "complete-failed")
+_DRAWN = 100
+"""Removed instances that are drawn, as in the study."""
+
+
+def conditions(pool: Sequence[Scenario], seed: int, limit: str | None) -> list[Scenario]:
+    """Make the conditions of removed instances drawn by seed.
+
+    Args:
+        pool: What the data holds.
+        seed: Seed of the draw.
+        limit: `N` or `A-B` of those drawn.
+
+    Raises:
+        PrerequisiteError: No removed instance has an original with a gold call that has arguments.
+    """
+    originals = {one.id: one for one in pool if one.group == COMPLETE}
+    usable = []
+    for one in sorted((one for one in pool if one.group == "removed"), key=lambda one: one.id):
+        original = originals.get(one.base)
+        call = _due(one, original) if original else None
+        if original and call:
+            usable.append((one, original, call))
+    if not usable:
+        raise PrerequisiteError(
+            "protocol feedback needs removed instances whose originals have a gold call with arguments, and the data holds none; "
+            "choose split removed or all of other --scenarios, or another --protocol."
+        )
+    random.Random(seed).shuffle(usable)
+    start, stop = parse_limit(limit)
+    made = [_three(*one) for one in usable[:_DRAWN][start:stop]]
+    return [three[place] for place in range(len(CONDITIONS)) for three in made]
+
+
+def _due(removed: Scenario, original: Scenario) -> GoldCall | None:
+    """The gold call that the removed words are needed for; None where no gold call has arguments."""
+    calls = [call for call in original.gold_calls if call.arguments]
+    name = removed.missing.name if removed.missing else ""
+    return next((call for call in calls if name in call.arguments), calls[0] if calls else None)
+
+
+def _three(removed: Scenario, original: Scenario, call: GoldCall) -> tuple[Scenario, Scenario, Scenario]:
+    gone = _unsaid(removed, original, call)
+    short = {name: value for name, value in call.arguments.items() if name not in gone}
+    error = json.dumps({"error": f"missing required argument{'s' if len(gone) > 1 else ''}: {', '.join(gone)}"}, ensure_ascii=False)
+    failed = _attempt(GoldCall(tool=call.tool, arguments=short), error, failed=True)
+    invented = _attempt(call, json.dumps({"status": "success"}), failed=False)
+    return (
+        _with(removed, failed, CONDITIONS[0]),
+        _with(removed, invented, CONDITIONS[1]),
+        _with(original, failed, CONDITIONS[2]),
+    )
+
+
+def _unsaid(removed: Scenario, original: Scenario, call: GoldCall) -> list[str]:
+    """Names of the call's arguments that the removed words gave: the one that is known, else those no longer said, else the first."""
+    name = removed.missing.name if removed.missing else ""
+    if name in call.arguments:
+        return [name]
+    before, after = (as_text(dialogue(one)).casefold() for one in (original, removed))
+    gone = [one for one, value in call.arguments.items() if str(value).casefold() in before and str(value).casefold() not in after]
+    return gone or [next(iter(call.arguments))]
+
+
+def _attempt(call: GoldCall, result: str, *, failed: bool) -> Turn:
+    made: dict[str, Any] = {"id": "attempt-1", "name": call.tool, "arguments": dict(call.arguments)}
+    return Turn(
+        messages=(
+            {"role": "assistant", "content": "", "tool_calls": [made], "part": ATTEMPT},
+            {"role": "tool", "content": result, "tool_call_id": "attempt-1", "part": ATTEMPT, "failed": failed},
+        )
+    )
+
+
+def _with(scenario: Scenario, attempt: Turn, condition: str) -> Scenario:
+    source = scenario.source.model_copy(update={"base": scenario.base})
+    return scenario.model_copy(
+        update={"id": f"{scenario.base}.{condition}", "group": condition, "turns": (*scenario.turns, attempt), "source": source}
+    )

@@ -1,0 +1,173 @@
+"""The metrics of task `awareness`: what each episode counts as, and what a manipulation's instances and their originals add up to.
+
+"Can Tool-augmented Large Language Models be Aware of Incomplete Conditions?", section 4 and appendix B: accuracy, and F1 with No as positive
+class. An answer that cannot be read is wrong: it is neither a Yes nor a No.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from talm_sim.judges.stats import share
+from talm_sim.models.yes_no import yes_probability
+from talm_sim.tasks.awareness import chances
+from talm_sim.tasks.awareness.data import COMPLETE, MANIPULATED
+from talm_sim.tasks.awareness.feedback import CONDITIONS
+from talm_sim.tasks.awareness.protocols import decided, explicit_turns
+from talm_sim.tasks.awareness.scores import f1, f1_interval, kappa
+from talm_sim.tasks.base import RunView
+from talm_sim.types import UNPARSED, Episode, Matrix, Measure, Row, Scenario, Summary, Verdict, YesNo
+
+__all__ = ["ALL", "rows", "summarize"]
+
+ALL = "all"
+"""The group of everything, where more than one thing was done to the originals."""
+_LABELS = ("yes", "no", UNPARSED)
+_JUDGE = "explanation"
+
+
+def rows(run: RunView) -> Iterator[Row]:
+    """What each finished episode counts as, in the order of the plan.
+
+    Values: `accuracy`; `yes_ratio`; `unreadable`; `asked_again`; `p_yes`, where the model tells it; of the implicit protocol `agreement` with
+    the explicit answer; of the explanation protocol `explanation`, where an incomplete instance was rightly answered No and that was judged.
+    Labels: `gold`, `said`, `kind` (what was done to the instance), `source`; of the implicit protocol `explicit`.
+    """
+    items = {one.id: (one, one.target) for one in run.scenarios() if isinstance(one.target, YesNo)}
+    whole = _whole({one.group for one, _ in items.values()})
+    verdicts = {one.episode_id: one for one in run.verdicts() if one.judge == _JUDGE}
+    for episode in run.episodes():
+        if episode.scenario_id in items:
+            scenario, target = items[episode.scenario_id]
+            yield _row(episode, scenario, target, run, whole, verdicts.get(episode.id))
+
+
+def summarize(rows: Sequence[Row], run: RunView) -> list[Summary]:
+    """Add the rows up: of each manipulation its instances with the originals they come from, by source as well, then all."""
+    ordered = sorted(rows, key=lambda row: row.episode)
+    if run.job.options.protocol == "feedback":
+        of = {name: [row for row in ordered if row.group == name] for name in CONDITIONS}
+        return [_summary(name, own, run, derived=False, detailed=False) for name, own in of.items() if own]
+    kinds = {row.labels["kind"] for row in rows}
+    whole = _whole(kinds)
+    found: list[Summary] = []
+    for name in [one for one in MANIPULATED if one in kinds and one != whole]:
+        found += _with_sources(name, _of_kind(ordered, name), run, derived=True)
+    found += _with_sources(whole, ordered, run, derived=False)
+    return found
+
+
+def _whole(kinds: set[str]) -> str:
+    """The group that holds every row: the only thing that was done, or all."""
+    done = kinds - {COMPLETE}
+    return (done or {COMPLETE}).pop() if len(done) < 2 else ALL
+
+
+def _of_kind(rows: Sequence[Row], kind: str) -> list[Row]:
+    """What was manipulated in a way, and the originals it comes from, each once."""
+    bases = {row.base for row in rows if row.labels["kind"] == kind}
+    return [row for row in rows if row.labels["kind"] == kind or (row.labels["kind"] == COMPLETE and row.base in bases)]
+
+
+def _with_sources(name: str, rows: Sequence[Row], run: RunView, *, derived: bool) -> Iterator[Summary]:
+    sources = sorted({row.labels["source"] for row in rows})
+    yield _summary(name, rows, run, derived=derived, detailed=name != ALL)
+    for source in sources if len(sources) > 1 and name != ALL else ():
+        own = [row for row in rows if row.labels["source"] == source]
+        yield _summary(f"{name}, {source or 'no source'}", own, run, derived=True, detailed=False)
+
+
+def _row(episode: Episode, scenario: Scenario, target: YesNo, run: RunView, whole: str, verdict: Verdict | None) -> Row:
+    protocol = run.job.options.protocol
+    labels = {"gold": target.gold, "kind": scenario.group, "source": scenario.source.name}
+    row = Row.of(episode, scenario, group=scenario.group if protocol == "feedback" else whole, labels=labels)
+    if not row.scored:
+        return row
+    turns = explicit_turns(protocol, episode.model_turns)
+    explicit = decided(turns[-1]).said if turns else UNPARSED
+    said = explicit
+    values: dict[str, Any] = {}
+    if protocol == "implicit":
+        free = episode.model_turns[0]
+        said = "yes" if free.tool_calls or free.unparsable_calls else "no"
+        values["agreement"] = said == explicit
+        labels["explicit"] = explicit
+    values |= {"accuracy": said == target.gold, "yes_ratio": said == "yes", "unreadable": explicit == UNPARSED, "asked_again": len(turns) > 1}
+    chance = yes_probability(turns[0].first_tokens) if turns else None
+    if chance is not None:
+        values["p_yes"] = chance
+    if protocol == "explanation" and verdict is not None and verdict.value is not None:
+        values["explanation"] = verdict.value
+    return row.model_copy(update={"values": values, "labels": {**labels, "said": said}})
+
+
+def _summary(name: str, rows: Sequence[Row], run: RunView, *, derived: bool, detailed: bool) -> Summary:
+    scored = [row for row in rows if row.scored]
+    protocol = run.job.options.protocol
+    limits = f1_interval(_clusters(scored), run.job.config.seed) or (None, None)
+    f1_no = Measure(name="f1", head="F1 (No)", kind="score", value=_f1(scored), low=limits[0], high=limits[1], note="F1 of No")
+    own = (
+        Measure.of(share(scored, "accuracy"), "accuracy", "Acc", note="right"),
+        # A condition has one right answer: an F1 over it would say nothing more.
+        *((f1_no,) if protocol != "feedback" else ()),
+        Measure.of(share(scored, "yes_ratio"), "yes_ratio", "Yes", note="said Yes"),
+        Measure.of(share(scored, "unreadable"), "unreadable", "Unread", note="neither Yes nor No; counted as wrong"),
+    )
+    facts = {
+        "protocol": protocol,
+        "asked_again": sum(bool(row.values["asked_again"]) for row in scored),
+        "with_p_yes": sum("p_yes" in row.values for row in scored),
+    }
+    if not detailed:
+        return Summary.of(name, rows, facts=facts, measures=(*own, *_columns(protocol, scored)), derived=derived)
+    more = (*_protocol_measures(protocol, scored), *chances.lines(scored))
+    return Summary.of(
+        name,
+        rows,
+        facts=facts,
+        measures=(*own, *_columns(protocol, scored), *more),
+        matrices=(_matrix(scored),),
+        curves=chances.curves(scored),
+        derived=derived,
+    )
+
+
+def _columns(protocol: str, scored: Sequence[Row]) -> Iterator[Measure]:
+    """What a table has room for besides: how well P(Yes) tells the two apart, and of a condition, which holds one of them, its mean."""
+    yield from chances.mean_column(scored) if protocol == "feedback" else chances.columns(scored)
+
+
+def _f1(scored: Sequence[Row]) -> float | None:
+    pairs = [(row.labels["gold"], row.labels["said"]) for row in scored]
+    hits = pairs.count(("no", "no"))
+    return f1(hits, sum(gold == "no" for gold, _ in pairs) - hits, sum(said == "no" for _, said in pairs) - hits)
+
+
+def _clusters(scored: Sequence[Row]) -> list[tuple[int, int]]:
+    """Of each original and what was made of it, right Noes, and missed and wrong ones together."""
+    found: dict[str, tuple[int, int]] = {}
+    for row in scored:
+        hits, wrong = found.get(row.base, (0, 0))
+        gold, said = row.labels["gold"] == "no", row.labels["said"] == "no"
+        found[row.base] = hits + (gold and said), wrong + (gold != said)
+    return list(found.values())
+
+
+def _protocol_measures(protocol: str, scored: Sequence[Row]) -> Iterator[Measure]:
+    if protocol == "implicit":
+        pairs = [(row.labels["said"], row.labels["explicit"]) for row in scored]
+        about = "implicit and explicit answers"
+        yield Measure.of(share(scored, "agreement"), "agreement", "agreement", place="line", under=about, note="the two are the same (Corr.)")
+        yield Measure(name="kappa", head="kappa", kind="number", place="line", under=about, value=kappa(pairs), note="beyond chance (Cohen)")
+    if protocol == "explanation":
+        rate = share(scored, "explanation") if any("explanation" in row.values for row in scored) else None
+        about = "explanations of a right No"
+        yield Measure.of(rate, "explanation", "correct", place="line", under=about, note="judged to give the right reason")
+
+
+def _matrix(scored: Sequence[Row]) -> Matrix:
+    pairs = [(row.labels["gold"], row.labels["said"]) for row in scored]
+    columns = _LABELS if any(said == UNPARSED for _, said in pairs) else _LABELS[:2]
+    counts = tuple(tuple(pairs.count((gold, said)) for said in columns) for gold in _LABELS[:2])
+    return Matrix(name="said", rows=_LABELS[:2], columns=columns, counts=counts)

@@ -1,0 +1,125 @@
+"""How a model is asked: one function a protocol makes the request, from the wording and the scenario (the study's section 4, appendix B)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from talm_sim.judges.decision import Decision, read_decision
+from talm_sim.scenarios.dialogue import ATTEMPT, EXAMPLE, as_messages, as_text, dialogue, part_of
+from talm_sim.tasks.awareness.wording import Wording, filled
+from talm_sim.tasks.single_step import Request
+from talm_sim.types import UNPARSED, ModelTurn, Scenario
+
+__all__ = [
+    "ALTERNATIVES",
+    "ANSWERS",
+    "TELLS_FIRST_TOKEN",
+    "Probability",
+    "Protocol",
+    "Way",
+    "decided",
+    "explicit_turns",
+    "first_request",
+    "next_request",
+    "question",
+]
+
+Protocol = Literal["zero-shot", "few-shot", "cot", "explanation", "implicit", "completion", "feedback"]
+Probability = Literal["first-tokens", "scores"]
+ANSWERS = ("Yes", "No")
+ALTERNATIVES = 20
+"""Likeliest first tokens that are kept: as many as servers tell."""
+TELLS_FIRST_TOKEN = frozenset({"zero-shot", "few-shot", "implicit", "completion", "feedback"})
+"""Protocols whose answer begins with its label, so that the first token's probabilities are those of Yes and No."""
+_ASKED = 2
+"""Times an answer is asked for at most: one that cannot be read is asked for once more, in the same conversation."""
+_COMPLETED = 8
+"""Tokens a text model goes on for: it does not end of itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How a run asks: its protocol, in which words, and where the probability of a Yes is from."""
+
+    protocol: Protocol
+    wording: Wording
+    probability: Probability = "first-tokens"
+
+    def texts(self, key: str) -> str:
+        """A text of the table that asks explicitly; few examples and the implicit protocol ask as without any."""
+        return self.wording["zero-shot" if self.protocol in {"few-shot", "implicit"} else self.protocol][key]
+
+
+def first_request(way: Way, scenario: Scenario) -> Request:
+    """The first thing a model is asked for a scenario."""
+    if way.protocol == "implicit":
+        return _free_turn(way, scenario)
+    if way.protocol == "completion":
+        return replace(_measured(way, " "), prompt=question(way, scenario), max_new_tokens=_COMPLETED)
+    return _explicit(way, scenario)
+
+
+def next_request(way: Way, scenario: Scenario, turns: Sequence[ModelTurn]) -> Request | None:
+    """What follows: after the implicit protocol's free turn the question itself; after an answer that cannot be read, the question again."""
+    answers = explicit_turns(way.protocol, turns)
+    if not answers:
+        return _explicit(way, scenario)
+    if way.protocol == "completion" or len(answers) == _ASKED or decided(answers[-1]).said != UNPARSED:
+        return None
+    return _again(way, scenario, answers[-1])
+
+
+def explicit_turns(protocol: Protocol, turns: Sequence[ModelTurn]) -> Sequence[ModelTurn]:
+    """The turns that answer the question: all but the free one, which the implicit protocol begins with."""
+    return turns[1:] if protocol == "implicit" else turns
+
+
+def decided(turn: ModelTurn) -> Decision:
+    """What a turn says that answers the question."""
+    return read_decision(turn.text or turn.raw_text)
+
+
+def question(way: Way, scenario: Scenario) -> str:
+    """The text that asks about a scenario."""
+    attempt = part_of(scenario, ATTEMPT)
+    key = ("failed" if attempt[-1].get("failed") else "succeeded") if way.protocol == "feedback" and attempt else "question"
+    said, tools = as_text(dialogue(scenario)), "\n".join(scenario.shown_tools)
+    return filled(way.texts(key), conversation=said, tools=tools, call=as_text(attempt))
+
+
+def _free_turn(way: Way, scenario: Scenario) -> Request:
+    """The conversation to go on with, and its tools."""
+    from langchain_core.messages import SystemMessage
+
+    from talm_sim.agent.shown_tools import tool_specs
+
+    messages = [SystemMessage(way.wording["implicit"]["system"]), *as_messages(dialogue(scenario))]
+    return Request(messages, tools=tool_specs(scenario.shown_tools))
+
+
+def _explicit(way: Way, scenario: Scenario) -> Request:
+    from langchain_core.messages import HumanMessage, SystemMessage
+
+    system = SystemMessage(way.texts("system"))
+    messages = [system, *as_messages(part_of(scenario, EXAMPLE)), HumanMessage(question(way, scenario))]
+    return replace(_measured(way), messages=messages)
+
+
+def _measured(way: Way, before: str = "") -> Request:
+    """What is asked about the answer's first word: what it may be, and how likely each is; `before` stands before the word."""
+    if way.protocol not in TELLS_FIRST_TOKEN:
+        # A constrained model would have to answer before it thinks: it thinks freely, and is held to a label when it is asked again.
+        return Request(choices=() if way.protocol == "cot" else ANSWERS)
+    if way.probability == "scores":
+        return Request(choices=ANSWERS, scored=tuple(before + word for word in ANSWERS))
+    return Request(choices=ANSWERS, alternatives=ALTERNATIVES)
+
+
+def _again(way: Way, scenario: Scenario, turn: ModelTurn) -> Request:
+    from langchain_core.messages import AIMessage, HumanMessage
+
+    asked = _explicit(way, scenario).messages
+    answer = AIMessage(turn.text or turn.raw_text or "(nothing)")
+    return Request([*asked, answer, HumanMessage(way.wording["again"]["question"])], choices=ANSWERS, before=len(asked) + 1)

@@ -1,0 +1,129 @@
+"""Task `awareness`: what its runs are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar
+
+from talm_sim.config import GEN, option
+from talm_sim.errors import PrerequisiteError
+from talm_sim.tasks.awareness import measures, notes, paper, sections
+from talm_sim.tasks.awareness.data import COMPLETE, MANIPULATED, chosen, read_instance
+from talm_sim.tasks.awareness.protocols import Probability, Protocol, Way
+from talm_sim.tasks.base import Job, RunView
+from talm_sim.tasks.bounds import Bound
+from talm_sim.tasks.options import TaskOptions
+from talm_sim.tasks.single_step import Request, SingleStepTask
+from talm_sim.types import Scenario, Summary, YesNo
+
+if TYPE_CHECKING:
+    from talm_sim.models.base import Model
+    from talm_sim.tasks.recorded import Recorded
+    from talm_sim.types import ModelTurn
+
+__all__ = ["AwarenessOptions", "AwarenessTask"]
+
+
+class AwarenessOptions(TaskOptions):
+    """Options of task `awareness`."""
+
+    protocol: Protocol = option("zero-shot", GEN, "zero-shot, few-shot, cot, explanation, implicit, completion or feedback.", metavar="NAME")
+    """How the model is asked; see `protocols`."""
+    probability: Probability = option("first-tokens", GEN, "P(Yes) from: first-tokens or scores (local models).", metavar="HOW")
+    """Yes against No among the answer's likeliest first tokens, or how likely the two words are as the answer."""
+
+
+class AwarenessTask(SingleStepTask[AwarenessOptions]):
+    """Yes or No: can the request be served with these tools now?"""
+
+    name = "awareness"
+    about = "Can the request be served with these APIs now, Yes or No: does the model know when it cannot?"
+    options = AwarenessOptions
+    defaults: ClassVar = {"temperature": 0.0, "max_new_tokens": 512}
+    splits: ClassVar = {
+        COMPLETE: (COMPLETE,),
+        **{name: (COMPLETE, name) for name in MANIPULATED},
+        "all": (COMPLETE, *MANIPULATED),
+    }
+    own_judges = ("explanation",)
+    named_by = ("protocol",)
+    listed: ClassVar = {"gold": "Right", "said": "Said"}
+    rows = staticmethod(measures.rows)
+    summarize = staticmethod(measures.summarize)
+    sections = staticmethod(sections.sections)
+    beside = staticmethod(paper.beside)
+    read_line = staticmethod(read_instance)
+
+    def load(self, job: Job[AwarenessOptions]) -> list[Scenario]:
+        """The originals, then what was made of them; with what the protocol adds to each."""
+        pool = self.read(job.groups, job.config.scenarios)
+        if job.options.protocol == "feedback":
+            from talm_sim.tasks.awareness.feedback import conditions
+
+            return conditions(pool, job.config.seed, job.config.limit)
+        found = chosen(pool, job.groups, job.config.limit)
+        if not found:
+            raise PrerequisiteError(f"--limit {job.config.limit}: no scenario of split {job.config.split} is within it; choose another.")
+        if job.options.protocol == "few-shot":
+            from talm_sim.tasks.awareness.examples import with_examples
+
+            return with_examples(found, pool, _way(job), job.config.seed)
+        return found
+
+    def settle(self, job: Job[AwarenessOptions], recorded: Recorded) -> Job[AwarenessOptions]:
+        """Answers are free text unless a constrained form is asked for, of weak models too: whether they can be read is part of the result."""
+        job = super().settle(job, recorded)
+        return job.having(tool_format="native") if job.config.tool_format == "auto" else job
+
+    def request(self, scenario: Scenario, job: Job[AwarenessOptions]) -> Request:
+        """What the protocol asks first."""
+        from talm_sim.tasks.awareness.protocols import first_request
+
+        return first_request(_way(job), scenario)
+
+    def then(self, scenario: Scenario, job: Job[AwarenessOptions], turns: Sequence[ModelTurn]) -> Request | None:
+        """What the protocol asks next."""
+        from talm_sim.tasks.awareness.protocols import next_request
+
+        return next_request(_way(job), scenario, turns)
+
+    def wording(self, job: Job[AwarenessOptions]) -> Mapping[str, str]:
+        """Every text of the prompts."""
+        from talm_sim.tasks.awareness.wording import load_wording
+
+        tables = load_wording(job.config.prompts)
+        return {f"prompt {table}.{key}": text for table, texts in tables.items() for key, text in texts.items()}
+
+    def bounds(self, scenarios: Sequence[Scenario], job: Job[AwarenessOptions], recorded: Recorded) -> Iterator[Bound]:
+        """One request, of the implicit protocol two; one more where an answer cannot be read."""
+        protocol = job.options.protocol
+        least = 2 if protocol == "implicit" else 1
+        most = least + (protocol != "completion")
+        for one in super().bounds(scenarios, job, recorded):
+            more = (most - 1) * (one.input_tokens + one.output_tokens)
+            yield replace(one, least=least, most=most, input_tokens=one.input_tokens + more, output_tokens=most * one.output_tokens)
+
+    def judges(self, job: Job[AwarenessOptions]) -> tuple[str, ...]:
+        """The judge of explanations, where there are any and a model to judge them."""
+        return ("explanation",) if job.options.protocol == "explanation" and job.config.judge_model else ()
+
+    def control(self, name: str, scenario: Scenario) -> Model | None:
+        """Yes or No, as the control always does."""
+        from talm_sim.tasks.awareness.controls import YesNoPolicy
+
+        return YesNoPolicy(name.partition("/")[2], scenario.target) if isinstance(scenario.target, YesNo) else None
+
+    def label(self, run: RunView) -> str:
+        """The protocol."""
+        return str(run.job.options.protocol)
+
+    def notes(self, summaries: Sequence[Summary], run: RunView) -> Iterable[str]:
+        """How the model was asked, where the probabilities are from, and what could not be read."""
+        return notes.notes(summaries, run)
+
+
+def _way(job: Job[AwarenessOptions]) -> Way:
+    from talm_sim.tasks.awareness.wording import load_wording
+
+    return Way(job.options.protocol, load_wording(job.config.prompts), job.options.probability)

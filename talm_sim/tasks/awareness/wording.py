@@ -1,0 +1,58 @@
+"""The wording of task `awareness`, and its replacement by the user's."""
+
+from __future__ import annotations
+
+import re
+from functools import cache, lru_cache
+from pathlib import Path
+
+from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.toml_files import packaged_toml, read_toml, texts_of
+
+__all__ = ["Wording", "filled", "load_wording"]
+
+Wording = dict[str, dict[str, str]]
+"""Table to key to text; the tables are the protocols with words of their own, and `again`."""
+_TASK = "awareness"
+_PLACE = re.compile(r"\{(conversation|tools|call)\}")
+
+
+def load_wording(file: Path | None = None) -> Wording:
+    """Return the built-in texts, with those of the user's `file` in their place.
+
+    The texts stand in tables within `[awareness]`. What stands there as a text itself is task talm's, whose awareness questions have their
+    place there since before there was this task.
+
+    Args:
+        file: TOML file with tables such as `[awareness.zero-shot]`.
+
+    Raises:
+        PrerequisiteError: The file is missing, is not TOML, or has an unknown table or key there.
+    """
+    return _loaded(file, None if file is None or not file.is_file() else file.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=8)
+def _loaded(file: Path | None, changed: int | None) -> Wording:
+    """The texts of a file as it was when it was changed last: each request is made of them."""
+    wording = {name: dict(texts) for name, texts in _built_in().items()}
+    if file is None:
+        return wording
+    own = read_toml(file, "--prompts").get(_TASK, {})
+    tables = {name: table for name, table in own.items() if isinstance(table, dict)} if isinstance(own, dict) else {}
+    for name in tables:
+        if name not in wording:
+            raise PrerequisiteError(f"{file}: unknown table '{_TASK}.{name}'.{did_you_mean(name, wording)}")
+        wording[name] |= texts_of(tables, name, wording[name], f"{file}: {_TASK}")
+    return wording
+
+
+def filled(text: str, **places: str) -> str:
+    """The text with its places filled, in one pass: what is filled in may hold braces itself."""
+    return _PLACE.sub(lambda found: places.get(found[1], found[0]), text)
+
+
+@cache
+def _built_in() -> Wording:
+    tables = packaged_toml("talm_sim.tasks.awareness")[_TASK]
+    return {name: {key: text.strip() for key, text in texts.items()} for name, texts in tables.items()}
