@@ -81,7 +81,10 @@ def change(**values: Any) -> dict[str, Any]:
         (change(group="other"), r"mine.jsonl:1: group: is 'other' with gold 'no'"),
         (change(shown_tools=["book_hotel(city)"]), r"mine.jsonl:1: shown_tools.0: is no JSON text"),
         (change(shown_tools=['{"description": "nameless"}']), r"mine.jsonl:1: shown_tools.0: names no tool"),
-        (change(turns=[{"messages": [{"role": "assistant", "content": "Hello!"}]}]), r"mine.jsonl:1: turns: the conversation ends with the"),
+        (
+            change(turns=[{"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes?"}]}]),
+            r"mine.jsonl:1: turns: the conversation ends with the",
+        ),
         (change(task="talm"), r"mine.jsonl:1: task: is 'talm', not 'awareness'"),
     ],
 )
