@@ -15,6 +15,8 @@ from talm_sim.types import UNPARSED, ModelTurn, Scenario
 __all__ = [
     "ALTERNATIVES",
     "ANSWERS",
+    "LABEL_FIRST",
+    "LABEL_TOKENS",
     "TELLS_FIRST_TOKEN",
     "Probability",
     "Protocol",
@@ -31,7 +33,10 @@ Probability = Literal["first-tokens", "scores"]
 ANSWERS = ("Yes", "No")
 ALTERNATIVES = 20
 """Likeliest first tokens that are kept: as many as servers tell."""
-TELLS_FIRST_TOKEN = frozenset({"zero-shot", "few-shot", "implicit", "completion", "feedback"})
+LABEL_FIRST = frozenset({"zero-shot", "few-shot", "feedback"})
+"""Protocols that ask for a label and nothing else."""
+LABEL_TOKENS = 32
+TELLS_FIRST_TOKEN = LABEL_FIRST | {"implicit", "completion"}
 """Protocols whose answer begins with its label, so that the first token's probabilities are those of Yes and No."""
 _ASKED = 2
 """Times an answer is asked for at most: one that cannot be read is asked for once more, in the same conversation."""

@@ -10,7 +10,7 @@ from talm_sim.config import GEN, option
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tasks.awareness import measures, notes, paper, sections
 from talm_sim.tasks.awareness.data import COMPLETE, MANIPULATED, chosen, read_instance
-from talm_sim.tasks.awareness.protocols import Probability, Protocol, Way
+from talm_sim.tasks.awareness.protocols import LABEL_FIRST, LABEL_TOKENS, Probability, Protocol, Way
 from talm_sim.tasks.base import Job, RunView
 from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.options import TaskOptions
@@ -72,9 +72,14 @@ class AwarenessTask(SingleStepTask[AwarenessOptions]):
         return found
 
     def settle(self, job: Job[AwarenessOptions], recorded: Recorded) -> Job[AwarenessOptions]:
-        """Answers are free text unless a constrained form is asked for, of weak models too: whether they can be read is part of the result."""
+        """Answers are free text unless a constrained form is asked for, of weak models too: whether they can be read is part of the result.
+
+        One that begins with its label takes few tokens where the user names no number: beside each stand the likeliest others.
+        """
         job = super().settle(job, recorded)
-        return job.having(tool_format="native") if job.config.tool_format == "auto" else job
+        job = job.having(tool_format="native") if job.config.tool_format == "auto" else job
+        short = job.options.protocol in LABEL_FIRST and job.config.tool_format == "native" and job.config.max_new_tokens is None
+        return job.having(max_new_tokens=LABEL_TOKENS) if short else job
 
     def request(self, scenario: Scenario, job: Job[AwarenessOptions]) -> Request:
         """What the protocol asks first."""
