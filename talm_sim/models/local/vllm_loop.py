@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from talm_sim.errors import ProviderError
+from talm_sim.processes import abandon
 
 __all__ = ["Job", "Loop", "Request", "Stepped"]
 
@@ -114,7 +115,9 @@ class Loop:
         with self._news:
             self._closed = True
             self._news.notify()
-        if self._thread is not None and not self._loading:
+        if self._thread is not None and self._loading:
+            abandon(self._thread)
+        elif self._thread is not None:
             await asyncio.to_thread(self._thread.join)
 
     def _work(self) -> None:
