@@ -34,7 +34,7 @@ from talm_sim.scenarios.when2call import read_rows
 from talm_sim.tasks.when2call.scores import BEHAVIOURS, confusion, macro_f1
 from talm_sim.types import Choice
 
-MOST_DIFFERENCE, LEAST_RATIO = 1e-3, 3.0
+MOST_DIFFERENCE, LEAST_RATIO = 1e-3, 4.0
 TASK = "talm_sim_when2call"
 YAML = """\
 task: {task}

@@ -1,4 +1,4 @@
-"""Which process something belongs to, whether that still lives, and what it left behind."""
+"""Which process something belongs to, whether that still lives, what it left behind, and how this one ends."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import secrets
 import shutil
 import socket
 import sys
+import threading
 import time
 from functools import cache
 from pathlib import Path
@@ -16,11 +17,29 @@ from typing import Final
 
 from talm_sim.digests import digest
 
-__all__ = ["here", "mark_of", "own_name", "sweep"]
+__all__ = ["abandon", "here", "leave", "mark_of", "own_name", "sweep"]
 
 _YOUNG_SECONDS: Final = 86_400.0
 """A leftover whose process cannot be told, as one of another machine, is left alone for so long."""
 _OWN_NAME: Final = re.compile(r"\..*\.(?P<pid>\d{1,10})-(?P<place>[0-9a-f]{8})-(?P<process>[0-9a-f]{8})\.[0-9a-f]{8}(\.tmp)?")
+
+
+_ABANDONED: Final[list[threading.Thread]] = []
+
+
+def abandon(thread: threading.Thread) -> None:
+    """Wait no longer for a thread that is inside a library and cannot be told to end."""
+    _ABANDONED.append(thread)
+
+
+def leave(code: int) -> int:
+    """Return an exit code; where an abandoned thread still runs, end with it here: the interpreter's own end would be an abort."""
+    if any(thread.is_alive() for thread in _ABANDONED):
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(AttributeError, OSError, ValueError):
+                stream.flush()
+        os._exit(code)
+    return code
 
 
 def here() -> tuple[str, str]:

@@ -57,3 +57,20 @@ def test_a_new_run_and_a_saved_recording_sweep_their_folders(tmp_path: Path) -> 
     (tmp_path / "a-run" / dead).touch()
     write_atomically(tmp_path / "a-run" / "x.json", b"{}")
     assert sorted(os.listdir(tmp_path / "a-run")) == ["run.db", "run.json", "x.json"]
+
+
+@pytest.mark.parametrize(("forsaken", "ended"), [(True, "out 7"), (False, "out after 0")])
+def test_a_process_ends_with_its_code_though_a_thread_of_a_library_runs_on(forsaken: bool, ended: str) -> None:
+    code = f"""
+import atexit, threading, time
+from talm_sim.processes import abandon, leave
+print("out", end=" ")
+thread = threading.Thread(target=time.sleep, args=(60 if {forsaken} else 0,), daemon=True)
+thread.start()
+if {forsaken}:
+    abandon(thread)
+atexit.register(print, "after", end=" ")
+leave(7)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=30)
+    assert f"{done.stdout}{done.returncode}" == ended

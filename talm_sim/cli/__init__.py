@@ -18,6 +18,7 @@ from talm_sim.cli.root import root
 from talm_sim.cli.signals import as_ctrl_c
 from talm_sim.cli.streams import silence_stdout, talk_that_may_end
 from talm_sim.cli.text import clean
+from talm_sim.processes import leave
 
 __all__ = ["main"]
 
@@ -55,7 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             # Where the terminal has gone with the signal, nothing can be told there.
             gone = bool(ending.number) and isinstance(err, OSError)
             code = _ended(KeyboardInterrupt() if gone else err)
-        return ending.code(code) if isinstance(code, int) else 0
+        code = ending.code(code) if isinstance(code, int) else 0
+    return leave(code)
 
 
 def _ended(err: BaseException) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import warnings
 from collections.abc import Mapping
@@ -92,6 +93,9 @@ def read_options(name: str, options: Mapping[str, str]) -> HFOptions:
     for key in _COUNTS:
         if key in options:
             values[key] = _count(key, options[key])
+    processors = os.cpu_count() or 1
+    if values.get("threads", 1) > processors:
+        raise PrerequisiteError(f"-M threads={options['threads']}: this machine has {processors} processors; write at most that.")
     if "dtype" in options and options["dtype"] not in _DTYPES:
         raise PrerequisiteError(f"-M dtype={options['dtype']}: unknown type.{did_you_mean(options['dtype'], _DTYPES)}")
     if "device" in options and not _DEVICE.fullmatch(options["device"]):
@@ -136,6 +140,8 @@ def _loading(key: str, text: str) -> Any:
         found = json.loads(text)
     except ValueError:
         found = None
+    if key == "device_map" and isinstance(found, dict) and "disk" in found.values():
+        raise PrerequisiteError(f"-M device_map={text[:60]}: a model is not run from disk here; name processors.")
     if not isinstance(found, dict):
         raise PrerequisiteError(f"-M {key}={text[:60]}: is no JSON object; see the documentation of transformers for its fields.")
     return found
@@ -167,18 +173,45 @@ def load_engine(name: str, model: str, options: HFOptions) -> Engine:
         torch.set_num_threads(options.threads)
     loading["dtype"] = options.dtype or ("auto" if "device_map" in loading else "float32")
     revision = {"revision": loading["revision"]} if "revision" in loading else {}
+    if revision and Path(place).is_dir():
+        raise PrerequisiteError(f"-M revision: is of a model from the hub, and {name} is a folder; leave it out.")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         tokenizer = _load(name, place, "tokenizer", transformers.AutoTokenizer, **revision)
         config = _load(name, place, "configuration", transformers.AutoConfig, **revision).get_text_config()
         loading |= _attention(name, config, loading.get("attn_implementation"))
-        found = _load(name, place, "model", transformers.AutoModelForCausalLM, **loading)
+        found, told = _load(name, place, "model", transformers.AutoModelForCausalLM, output_loading_info=True, **loading)
+    _check_weights(name, told)
     found.eval()
-    limit = options.max_length or _context(config, tokenizer)
+    limit = _limit(name, options.max_length, config, tokenizer)
     if any(one.get("rope_type") == "dynamic" for one in ropes(config)):
         # Beyond this length, how positions turn depends on what was read before.
         limit = min(limit or config.max_position_embeddings, config.max_position_embeddings)
     return Engine(name, found, tokenizer, limit)
+
+
+def _check_weights(name: str, told: Mapping[str, Any]) -> None:
+    """See that every weight came from the model's files; the library draws the others at random.
+
+    Raises:
+        PrerequisiteError: Some are not there, or have another shape.
+    """
+    lacking = sorted([*told.get("missing_keys", ()), *(one[0] for one in told.get("mismatched_keys", ()))])
+    if lacking:
+        count = f"{len(lacking)} of its weights are" if len(lacking) > 1 else "one of its weights is"
+        raise PrerequisiteError(f"{name}: {count} not in its files as its configuration says ({lacking[0]}); get the whole model anew.")
+
+
+def _limit(name: str, asked: int | None, config: Any, tokenizer: Any) -> int | None:
+    """Tokens of the context, no more than the model has places for.
+
+    Raises:
+        PrerequisiteError: More are asked for.
+    """
+    has = _context(config, tokenizer)
+    if asked and has and asked > has:
+        raise PrerequisiteError(f"-M max_length={asked}: {name} has a context of {has} tokens; write at most that, or leave it out.")
+    return asked or has
 
 
 def _attention(name: str, config: Any, asked: str | None) -> dict[str, str]:

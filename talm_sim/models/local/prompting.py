@@ -58,7 +58,7 @@ class Rendering:
 
     def without_thought(self) -> Rendering:
         """The same, for a turn that begins with its answer: a template that knows thinking is told not to, unless the user says otherwise."""
-        return replace(self, arguments={THINKING: False, **self.arguments}, answers=True)
+        return replace(self, answers=True)
 
 
 def read_rendering(name: str, options: Mapping[str, str], created: date | None = None) -> tuple[Rendering, dict[str, str]]:
@@ -207,15 +207,19 @@ def _rendered(
 
 def _variables(rendering: Rendering, source: str, name: str) -> dict[str, Any]:
     """Values of a template's variables; a template is not told what it does not ask for."""
-    given = {}
+    given = {key: value for key, value in rendering.arguments.items() if _names(source, key)}
     for key, value in rendering.arguments.items():
-        if re.search(rf"\b{re.escape(key)}\b", source):
-            given[key] = value
-        elif key != THINKING:
+        if key not in given and (key, value) != (THINKING, False):  # what knows no thought does not think
             raise PrerequisiteError(f"-M {_ARGUMENTS}: the chat template of {name} has no variable '{key}'; leave it out.")
+    if rendering.answers and _names(source, THINKING):
+        given.setdefault(THINKING, False)
     if rendering.today is not None and "strftime_now" in source:
         given["strftime_now"] = datetime.combine(rendering.today, time()).strftime
     return given
+
+
+def _names(source: str, variable: str) -> bool:
+    return re.search(rf"\b{re.escape(variable)}\b", source) is not None
 
 
 def template_messages(messages: Sequence[BaseMessage]) -> list[dict[str, Any]]:

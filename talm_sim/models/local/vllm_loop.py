@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from talm_sim.errors import ProviderError
+from talm_sim.processes import abandon
 
 __all__ = ["Job", "Loop", "Request", "Stepped"]
 
@@ -87,7 +88,7 @@ class Loop:
         self._running: dict[str, _Running] = {}
         self._ids = itertools.count()
         self._news = threading.Condition()
-        self._closed = False
+        self._closed = self._loading = False
         self._thread: threading.Thread | None = None
 
     async def run(self, job: Job[T]) -> T:
@@ -110,11 +111,13 @@ class Loop:
         return answer
 
     async def aclose(self) -> None:
-        """End the thread after the step it is in; what is under way is cancelled."""
+        """End the thread after the step it is in; what is under way is cancelled. An engine that is still loading is not waited for."""
         with self._news:
             self._closed = True
             self._news.notify()
-        if self._thread is not None:
+        if self._thread is not None and self._loading:
+            abandon(self._thread)
+        elif self._thread is not None:
             await asyncio.to_thread(self._thread.join)
 
     def _work(self) -> None:
@@ -139,12 +142,15 @@ class Loop:
     def _admit(self, running: _Running) -> None:
         if running.future.cancelled():
             return
+        self._loading = True
         try:
             self._engine.start()
         except BaseException as err:
             running.settle(err)
         else:
             self._go_on(running, None)
+        finally:
+            self._loading = False
 
     def _step(self) -> None:
         left = [request_id for request_id, running in self._running.items() if running.future.cancelled()]

@@ -266,7 +266,17 @@ async def test_in_half_precision_a_question_alone_does_not_depend_on_what_was_as
 def test_positions_that_turn_with_the_length_are_kept_to_the_length_they_were_made_for(tmp_path: Path) -> None:
     rope = {"rope_type": "dynamic", "rope_theta": 1e4, "factor": 4.0}
     write_model(tmp_path, Architecture("llama", {"rope_parameters": rope}))
-    assert _open(tmp_path, max_length="9999")._engine.max_length == 256
+    assert _open(tmp_path)._engine.max_length == 256
+    with pytest.raises(PrerequisiteError, match=r"max_length=9999: .* has a context of 256 tokens"):
+        _open(tmp_path, max_length="9999")
+
+
+def test_weights_that_are_not_in_the_files_are_no_random_numbers(tmp_path: Path) -> None:
+    make_tiny(tmp_path)
+    config = tmp_path / "config.json"
+    config.write_text(config.read_text(encoding="utf-8").replace('"num_hidden_layers": 2', '"num_hidden_layers": 3'), encoding="utf-8")
+    with pytest.raises(PrerequisiteError, match=r"9 of its weights are not in its files .*model\.layers\.2\."):
+        _open(tmp_path)
 
 
 def test_a_model_that_the_library_computes_in_two_ways_is_refused(tmp_path: Path) -> None:
@@ -285,6 +295,8 @@ def test_a_cap_on_attention_is_kept(tmp_path: Path) -> None:
 def test_what_the_library_loads_by_is_passed_on(tiny: Path) -> None:
     model = _open(tiny, attn_implementation="eager")
     assert (model.precision.attention, model.precision.dtype, model.precision.batch_size) == ("eager", "float32", 1)
+    with pytest.raises(PrerequisiteError, match="revision: is of a model from the hub"):
+        _open(tiny, revision="v1")
     mapped = open_model(f"hf/{tiny}", options={"device_map": '{"": "cpu"}'})
     assert isinstance(mapped, HFModel) and not mapped._engine.on_gpu
     read = read_options("hf/m", {"quantization_config": '{"load_in_4bit": true}', "revision": "v1", "device_map": "auto"})
@@ -301,6 +313,8 @@ def test_what_the_library_loads_by_is_passed_on(tiny: Path) -> None:
         ({"top_k": "0.5"}, "top_k=0.5: must be a whole number from 0 on"),
         ({"min_p": "nan"}, "min_p=nan: must be a number"),
         ({"frequency_penalty": "1"}, "frequency_penalty: hf/m has no such option"),
+        ({"threads": "1000000"}, "threads=1000000: this machine has"),
+        ({"device_map": '{"": "disk"}'}, "a model is not run from disk"),
     ],
 )
 def test_an_option_that_cannot_be_used_is_one_line(options: dict[str, str], said: str) -> None:

@@ -186,6 +186,12 @@ def test_only_the_end_of_a_prompt_says_whether_a_thought_is_open(end: str, is_op
         check_thought_ended(f"Hello? {end}", model)
 
 
+def test_thinking_is_refused_where_the_template_knows_none_and_left_out_where_nobody_asks() -> None:
+    with pytest.raises(PrerequisiteError, match="no variable 'enable_thinking'"):
+        asked(TURNS, Rendering(arguments={"enable_thinking": True}))
+    assert asked(TURNS, Rendering().without_thought()) == asked(TURNS, Rendering())
+
+
 def test_an_answer_of_gpt_oss_begins_on_the_channel_that_the_user_reads() -> None:
     source = public("gptoss")
     answering = asked(source, Rendering().without_thought())
@@ -297,8 +303,8 @@ def test_a_run_that_would_score_inside_a_thought_is_refused_before_it_begins(
     from talm_sim.cli import main
 
     monkeypatch.chdir(tmp_path)
-    place = str(make_tiny(tmp_path / "m", chat_template=template))
-    options = ["-M", "threads=1", "-M", "max_length=100000", "--template", "chat"]
+    place = str(make_tiny(tmp_path / "m", chat_template=template, context=100_000))
+    options = ["-M", "threads=1", "--template", "chat"]
     if given is not None:
         options += ["-M", f'chat_template_kwargs={{"enable_thinking": {str(given).lower()}}}']
     run = ("run", "--task", "when2call", "--split", "tool_call", "--limit", "1", "--model", f"hf/{place}")

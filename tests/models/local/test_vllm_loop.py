@@ -114,6 +114,25 @@ async def test_a_short_job_ends_first_and_a_late_one_joins_what_runs() -> None:
     assert max(engine.sizes) == 2
 
 
+async def test_an_engine_that_is_still_loading_is_not_waited_for() -> None:
+    loads, begun = threading.Event(), threading.Event()
+
+    class Slow(Toy):
+        def start(self) -> None:
+            begun.set()
+            loads.wait(60)
+
+    engine = Slow()
+    loop = Loop(engine, "vllm/m")
+    asked = asyncio.create_task(loop.run(job(1)))
+    await until(begun.is_set)
+    asked.cancel()
+    await asyncio.wait_for(loop.aclose(), 5)
+    assert not engine.closed
+    loads.set()
+    await until(lambda: engine.closed)
+
+
 async def test_outputs_come_back_in_the_order_they_were_asked_for() -> None:
     async with loop_over(Toy()) as loop:
         assert await loop.run(job(3, 1, 2, 1)) == [3, 1, 2, 1]

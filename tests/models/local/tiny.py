@@ -13,7 +13,9 @@ CHAT_TEMPLATE = (
 CONTEXT = 512
 
 
-def make_tiny(directory: Path, *, sliding: bool = False, opening: bool = True, chat_template: str = CHAT_TEMPLATE) -> Path:
+def make_tiny(
+    directory: Path, *, sliding: bool = False, opening: bool = True, chat_template: str = CHAT_TEMPLATE, context: int = CONTEXT
+) -> Path:
     """Write a model of two layers.
 
     Args:
@@ -21,6 +23,7 @@ def make_tiny(directory: Path, *, sliding: bool = False, opening: bool = True, c
         sliding: Whether attention reaches 16 tokens back only, as Mistral's did.
         opening: Whether the tokenizer puts `<s>` before every text.
         chat_template: Of the tokenizer.
+        context: Tokens of the context.
     """
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM
@@ -33,7 +36,7 @@ def make_tiny(directory: Path, *, sliding: bool = False, opening: bool = True, c
         "num_hidden_layers": 2,
         "num_attention_heads": 4,
         "num_key_value_heads": 2,
-        "max_position_embeddings": CONTEXT,
+        "max_position_embeddings": context,
         "initializer_range": 0.3,
         "bos_token_id": 0,
         "eos_token_id": 1,
