@@ -106,7 +106,7 @@ class Choice(Record):
 class YesNo(Record):
     """Target of task `awareness`: whether the request can be served with the tools shown, and what was done so that it cannot."""
 
-    type: Literal["yes_no"] = "yes_no"
+    type: Literal["servable"] = "servable"
     gold: Literal["yes", "no"]
     relevant: tuple[str, ...] = Field(min_length=1)
     """Names of the tools the request needs, also where they were taken away."""
@@ -120,13 +120,13 @@ def _target_type(value: Any) -> str | None:
     kind = value.get("type") if isinstance(value, dict) else getattr(value, "type", None)
     if not isinstance(kind, str):
         return None
-    return kind if kind in {"facts", "choice", "yes_no"} else "other"
+    return kind if kind in {"facts", "choice", "servable"} else "other"
 
 
 Target = Annotated[
     Annotated[Facts, Tag("facts")]
     | Annotated[Choice, Tag("choice")]
-    | Annotated[YesNo, Tag("yes_no")]
+    | Annotated[YesNo, Tag("servable")]
     | Annotated[dict[str, Any], Tag("other")],
     Discriminator(_target_type, custom_error_type="target_type", custom_error_message="needs a `type`, a text that says what it is"),
 ]

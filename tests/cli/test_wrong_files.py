@@ -72,7 +72,7 @@ SCENARIOS = [
     (row(tools="find_holiday"), r"s\.jsonl:1: tools: find_holiday is no list"),
     (row(target={"type": "fact"}), r"s\.jsonl:1: target: is of type 'fact'; .*Did you mean 'facts'\?$"),
     (row(target={"value": 1}), r"s\.jsonl:1: target: needs a `type`"),
-    (row(missing={"kind": "word", "name": "x"}), r"s\.jsonl:1: missing\.kind: 'word' is none of 'argument' or 'tool'"),
+    (row(missing={"kind": "word", "name": "x"}), r"s\.jsonl:1: missing\.kind: 'word' is none of 'argument', 'tool' or 'utterance'"),
     (row(perturbations=["msk:tool=x"]), r"unknown perturbation 'msk'"),
     (f"{row()}\n{row()}", r"s\.jsonl:2: id 'mine' was used on line 1 already"),
     ("[1]", r"s\.jsonl:1: is no JSON object; write one scenario a line"),
@@ -91,7 +91,7 @@ def test_what_the_format_page_shows_can_be_read(talm: Talm, tmp_path: Path) -> N
     code, page, err = talm("scenarios", "show", "--format")
     assert (code, err) == (0, "")
     rows = [line for line in page.splitlines() if line.startswith('{"id"')]
-    for line, task in zip(rows, ("talm", "when2call"), strict=True):
+    for line, task in zip(rows, ("talm", "when2call", "awareness"), strict=True):
         Path("mine.jsonl").write_text(line)
         assert len(find_task(task).read(find_task(task).splits["all"], tmp_path / "mine.jsonl")) == 1
         assert talm("run", "--task", task, "--scenarios", "mine.jsonl", "--model", "sim/oracle", "--run-id", task)[0] == 0

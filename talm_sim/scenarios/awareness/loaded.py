@@ -101,7 +101,7 @@ def fault_in(scenario: Scenario) -> str:
         return "turns: the conversation ends with the assistant; end it with the user, or with a tool's result."
     target = scenario.target
     if not isinstance(target, YesNo):
-        return "target: is no yes_no; write the gold answer and the tools the request needs."
+        return "target: is no servable; write the gold answer and the tools the request needs."
     names: list[str] = []
     fault = _fault_in_tools(scenario, names)
     lacking = [name for name in target.relevant if name not in names]

@@ -32,9 +32,9 @@ def test_scenarios_come_back_as_they_were_written(tmp_path: Path) -> None:
     ("broken", "fault"),
     [
         ("{", "not JSON (Expecting property name enclosed in double quotes at column 2); write one scenario a line."),
-        (line(target={"type": "yes_no", "gold": "yes", "relevant": []}), "target.yes_no.relevant: "),
+        (line(target={"type": "servable", "gold": "yes", "relevant": []}), "target.servable.relevant: "),
         (
-            line(target={"type": "yes_no", "gold": "yes", "relevant": ["Else"]}),
+            line(target={"type": "servable", "gold": "yes", "relevant": ["Else"]}),
             "target.relevant: 'Else' is needed, but not among the tools shown; ",
         ),
         (line(shown_tools=["{"]), "shown_tools.0: is no JSON text (Expecting property name enclosed in double quotes at column 2); "),

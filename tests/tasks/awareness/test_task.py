@@ -74,9 +74,9 @@ def change(**values: Any) -> dict[str, Any]:
     [
         (
             change(target={"type": "facts", "required": []}),
-            r"mine.jsonl:1: target: is no Yes or No; task awareness needs {\"type\": \"yes_no\"",
+            r"mine.jsonl:1: target: is no Yes or No; task awareness needs {\"type\": \"servable\"",
         ),
-        (change(target={"type": "yes_no", "gold": "no", "relevant": []}), r"mine.jsonl:1: target.*relevant"),
+        (change(target={"type": "servable", "gold": "no", "relevant": []}), r"mine.jsonl:1: target.*relevant"),
         (change(group="complete"), r"mine.jsonl:1: group: is 'complete' with gold 'no'; write replaced or removed\."),
         (change(group="other"), r"mine.jsonl:1: group: is 'other' with gold 'no'"),
         (change(shown_tools=["book_hotel(city)"]), r"mine.jsonl:1: shown_tools.0: is no JSON text"),
