@@ -92,10 +92,10 @@ def test_what_the_format_page_shows_can_be_read(talm: Talm, tmp_path: Path) -> N
     assert (code, err) == (0, "")
     rows = [line for line in page.splitlines() if line.startswith('{"id"')]
     for line, task in zip(rows, ("talm", "when2call", "awareness"), strict=True):
-        Path("mine.jsonl").write_text(line)
-        assert len(find_task(task).read(find_task(task).splits["all"], tmp_path / "mine.jsonl")) == 1
-        assert talm("run", "--task", task, "--scenarios", "mine.jsonl", "--model", "sim/oracle", "--run-id", task)[0] == 0
-    assert load_scenarios(["cannot_answer"], tmp_path / "mine.jsonl", task="when2call")
+        Path(f"{task}.jsonl").write_text(line)
+        assert len(find_task(task).read(find_task(task).splits["all"], tmp_path / f"{task}.jsonl")) == 1
+        assert talm("run", "--task", task, "--scenarios", f"{task}.jsonl", "--model", "sim/oracle", "--run-id", task)[0] == 0
+    assert load_scenarios(["cannot_answer"], tmp_path / "when2call.jsonl", task="when2call")
 
 
 MODULES = [
