@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import random
 import shutil
 import threading
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from campaign.base import Outcome, Part, talm
 from campaign.sessions import Kill, Session, broken_off
+from campaign.stand_in import Model, serving
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.load import StoredRun
 from talm_sim.tasks import find_task
@@ -104,67 +101,6 @@ _KINDS: Final = (
 )
 
 
-@dataclass
-class Model:
-    """A model server on loopback whose answer follows from the request, and what it was asked."""
-
-    queries: dict[str, str]
-    """Scenario ids by the query that stands in a request."""
-    address: str = ""
-    asked: Counter[str] = field(default_factory=Counter)
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def answer(self, raw: bytes) -> bytes:
-        messages = json.loads(raw)["messages"]
-        text = " ".join(str(message.get("content")) for message in messages)
-        scenario = max((query for query in self.queries if query in text), key=len, default="")
-        with self.lock:
-            self.asked[self.queries.get(scenario, "?")] += 1
-        drawn = hashlib.sha256(scenario.encode()).digest()[0]
-        said = ("Pass", "Fail", "Yes", "No")[drawn % 2 + 2 * ("Pass or Fail" not in text)]
-        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": f"{said}. {drawn}"}}
-        return json.dumps({"choices": [choice], "usage": {"prompt_tokens": 10, "completion_tokens": 2}}).encode()
-
-    def environment(self) -> dict[str, str]:
-        return {"HOST_API_KEY": "k", "HOST_BASE_URL": f"{self.address}/v1"}
-
-
-@contextmanager
-def _serving(model: Model) -> Iterator[Model]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self) -> None:
-            body = model.answer(self.rfile.read(int(self.headers["content-length"])))
-            self.send_response(200)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def handle(self) -> None:
-            try:
-                super().handle()
-            except (ConnectionError, ValueError):  # whoever asked was killed, perhaps in the middle of it
-                self.close_connection = True
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
-
-    class Server(ThreadingHTTPServer):
-        daemon_threads = True
-        request_queue_size = 128
-
-    server = Server(("127.0.0.1", 0), Handler)
-    model.address = f"http://127.0.0.1:{server.server_port}"
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield model
-    finally:
-        server.shutdown()
-        server.server_close()
-
-
 class World:
     """What the stories of a part share: unbroken runs to compare with, each made once."""
 
@@ -208,7 +144,7 @@ class Story:
 
     def play(self, kills: int) -> None:
         """Kill so many times at most, and go on to the end."""
-        with _serving(self.model):
+        with serving(self.model):
             if self.kind.work:
                 self._prepare()
             while not self._done(kills):

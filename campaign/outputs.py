@@ -23,6 +23,26 @@ from pathlib import Path
 from typing import Any, Final
 
 from campaign.base import Outcome, Part, environment
+from talm_sim.agent.episode import PendingQuestion, Waiting
+from talm_sim.config import RunConfig
+from talm_sim.runs.manifest import create_run
+from talm_sim.runs.rows import put
+from talm_sim.runs.store import RunStore, write_episode, write_verdict
+from talm_sim.types import (
+    Episode,
+    HumanEvent,
+    Missing,
+    MissingKind,
+    ModelTurn,
+    PerturbationLog,
+    Scenario,
+    Source,
+    Termination,
+    ToolCall,
+    ToolEvent,
+    Turn,
+    Verdict,
+)
 
 __all__ = ["PARTS"]
 
@@ -104,26 +124,6 @@ def play(count: int, rng: random.Random, scratch: Path) -> Outcome:
 
 def _made(folder: Path, text: str) -> Path:
     """A run with `text` wherever it holds one: an episode that ended, and one that waits for a person."""
-    from talm_sim.agent.episode import PendingQuestion, Waiting
-    from talm_sim.config import RunConfig
-    from talm_sim.runs.manifest import create_run
-    from talm_sim.runs.rows import put
-    from talm_sim.runs.store import RunStore, write_episode, write_verdict
-    from talm_sim.types import (
-        Episode,
-        HumanEvent,
-        Missing,
-        MissingKind,
-        ModelTurn,
-        PerturbationLog,
-        Scenario,
-        Source,
-        Termination,
-        ToolCall,
-        ToolEvent,
-        Turn,
-        Verdict,
-    )
 
     def scenario(name: str) -> Scenario:
         lacks = Missing(kind=MissingKind.ARGUMENT, name=text, value=text, removed_text=text, human_answer=text)

@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 
 from talm_sim.models.local.folders import models_folder
+from talm_sim.processes import mark_of
 
 __all__ = ["log_to_file"]
 
@@ -41,9 +42,5 @@ def log_to_file() -> Path:
 def _remove_logs_of_the_dead(folder: Path) -> None:
     for path in folder.glob("engine-*"):
         pid = path.stem.removeprefix("engine-")
-        try:
-            os.kill(int(pid), 0)
-        except (ProcessLookupError, ValueError):
+        if not (pid.isdecimal() and mark_of(int(pid))):
             path.unlink(missing_ok=True)
-        except PermissionError:
-            continue
