@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
@@ -33,7 +33,7 @@ def curve_table(curve: Curve) -> Iterator[list[str]]:
 
 
 def curve_lines(curve: Curve, group: str = "") -> Iterator[Text]:
-    """Render a curve below an empty line; no line is wider than 80 columns.
+    """Render a curve below an empty line; no line is wider than 80 columns, and empty bins at both ends are left out.
 
     Args:
         curve: The curve.
@@ -52,10 +52,17 @@ def _histogram(curve: Curve) -> Iterator[Text]:
     most = max((value or 0 for one in curve.series for value in one.values), default=0)
     heads = "".join(fit(flat(one.name), width - 1) + " " for one in curve.series)
     yield Text(f"  {fit(flat(curve.x), _LABEL - 3)} {heads}".rstrip(), style="bold")
-    for place, name in enumerate(bin_names(curve)):
+    names = bin_names(curve)
+    for place in _held(curve):
         cells = (_bar(one.values[place] or 0, most, room) for one in curve.series)
         line = "".join(cell.ljust(width) for cell in cells)
-        yield Text(f"  {fit(name, _LABEL - 3)} {line}".rstrip())
+        yield Text(f"  {fit(names[place], _LABEL - 3)} {line}".rstrip())
+
+
+def _held(curve: Curve) -> Sequence[int]:
+    """The bins from the first to the last in which anything is."""
+    held = [place for place in range(len(curve.edges) - 1) if any(one.values[place] for one in curve.series)]
+    return range(held[0], held[-1] + 1) if held else range(len(curve.edges) - 1)
 
 
 def _bar(value: float, most: float, room: int) -> str:
@@ -66,13 +73,15 @@ def _bar(value: float, most: float, room: int) -> str:
 def _reliability(curve: Curve) -> Iterator[Text]:
     """Each bin's count, mean and share, and where the two lie between 0 and 1."""
     shares, means, counts = (one.values for one in curve.series)
+    names = bin_names(curve)
     left = _LABEL + 25
     room = _ALL - left - 2
     scale = "0" + " " * (room // 2 - 2) + ".5" + " " * (room - room // 2 - 2) + "1"
     heads = f"{'n':>7} {'mean':>7} {'share':>7}"
     yield Text(f"  {fit(flat(curve.x.split()[-1]), _LABEL - 3)} {heads}  {scale}"[:_ALL], style="bold")
-    for name, share, mean, count in zip(bin_names(curve), shares, means, counts, strict=True):
-        line = f"  {fit(name, _LABEL - 3)} {count or 0:>7,} {decimal(mean):>7} {decimal(share):>7}  "
+    for place in _held(curve):
+        share, mean = shares[place], means[place]
+        line = f"  {fit(names[place], _LABEL - 3)} {counts[place] or 0:>7,} {decimal(mean):>7} {decimal(share):>7}  "
         yield Text((line + _places(share, mean, room)).rstrip())
     words = f"{_SHARE}: {flat(curve.y)}; {_MEAN}: {flat(curve.x)}, where it would lie if these were right; *: both"
     yield from (Text(line, style="dim") for line in wrapped(words, 77, "  ", "    "))

@@ -9,6 +9,7 @@ An unpacked tree holds
     <model>/<digest>.settings.json                        what that digest is of
 
 and a packed one `tools/<group>.zip` and `<model>/<group>.zip` with the same names inside, below the group. `/` in a model's name becomes `--`.
+A model's conversations in a task that has a folder of its own lie in `<model>/<folder>/<group>`, as groups of two tasks may share a name.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import json
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from urllib.parse import quote
 from weakref import WeakValueDictionary
 
@@ -68,6 +69,17 @@ class Recording(BaseModel):
     bytes: int
 
 
+class _Place(NamedTuple):
+    """Where a file lies: in the folder of a group, or in the zip of that name."""
+
+    folder: str
+    group: str
+    inner: str
+
+    def __str__(self) -> str:
+        return f"{self.folder}/{self.group}/{self.inner}"
+
+
 def shipped_cassettes() -> Path:
     """The recordings that come with the package: in the wheel inside it, in a checkout beside it."""
     package = Path(__file__).resolve().parents[1]
@@ -85,10 +97,12 @@ class CassetteLibrary:
 
     Args:
         root: Directory to read and write; the shipped recordings by default, which are only read.
+        folder: Folder of a task's conversations below each model's; empty where they lie in the model's own.
     """
 
-    def __init__(self, root: Path | None = None) -> None:
+    def __init__(self, root: Path | None = None, folder: str = "") -> None:
         self.root = root or shipped_cassettes()
+        self._folder = folder
         self._redactor = Redactor()
         self._open: WeakValueDictionary[str, Tape] = WeakValueDictionary()
         self._kept: OrderedDict[str, Tape] = OrderedDict()
@@ -99,11 +113,11 @@ class CassetteLibrary:
         Raises:
             PrerequisiteError: The file is no cassette.
         """
-        place = f"{TOOLS}/{_safe(group)}/{_safe(scenario_id)}.json"
+        place = _Place(TOOLS, _safe(group), f"{_safe(scenario_id)}.json")
         tape = self._tape(place)
         # The last ones used stay parsed: the next epoch and the next run play them again.
-        self._kept[place] = tape
-        self._kept.move_to_end(place)
+        self._kept[str(place)] = tape
+        self._kept.move_to_end(str(place))
         if len(self._kept) > _TAPES_KEPT:
             self._kept.popitem(last=False)
         return Player(tape, mode)
@@ -114,7 +128,7 @@ class CassetteLibrary:
         Raises:
             PrerequisiteError: The file is no cassette.
         """
-        return Player(self._tape(_conversation(model, scenario_id, group, epoch, vote, digest)), mode)
+        return Player(self._tape(self._conversation(model, scenario_id, group, epoch, vote, digest)), mode)
 
     def has_tools(self, groups: Iterable[str]) -> bool:
         """Whether tool traffic is recorded for each of `groups`."""
@@ -122,7 +136,7 @@ class CassetteLibrary:
 
     def has_model(self, model: str, groups: Iterable[str]) -> bool:
         """Whether conversations of `model` are recorded for each of `groups`."""
-        return all(self._has(model_folder(model), group) for group in groups)
+        return all(self._has(self._conversations(model), group) for group in groups)
 
     def models(self) -> list[str]:
         """Models of which something is recorded."""
@@ -131,10 +145,9 @@ class CassetteLibrary:
 
     def has_conversation(self, model: str, scenario_id: str, group: str, epoch: int, digest: str) -> bool:
         """Whether an agent's conversation is recorded."""
-        place = _conversation(model, scenario_id, group, epoch, 0, digest)
-        folder, _, inner = place.split("/", 2)
-        archive = self._archive(folder, _safe(group))
-        return (self.root / place).is_file() or (archive is not None and archive.read(inner) is not None)
+        place = self._conversation(model, scenario_id, group, epoch, 0, digest)
+        archive = self._archive(place)
+        return (self.root / str(place)).is_file() or (archive is not None and archive.read(place.inner) is not None)
 
     def settings(self, model: str) -> dict[str, dict[str, Any]]:
         """What the conversations of `model` were recorded with, by the digest in their names; those of an old recording are not known."""
@@ -177,7 +190,7 @@ class CassetteLibrary:
         Raises:
             PrerequisiteError: The file cannot be read.
         """
-        name, text = self._read(_human(model, scenario_id, group, epoch, digest))
+        name, text = self._read(self._human(model, scenario_id, group, epoch, digest))
         if text is None:
             return []
         try:
@@ -188,43 +201,52 @@ class CassetteLibrary:
     def save_human_answers(self, model: str, scenario_id: str, group: str, epoch: int, digest: str, answers: Sequence[RecordedAnswer]) -> None:
         """Write the human answers of one conversation, without secrets."""
         text = self._redactor.text(json.dumps([answer.model_dump() for answer in answers], indent=1, ensure_ascii=False))
-        write_atomically(self.root / _human(model, scenario_id, group, epoch, digest), f"{text}\n".encode())
+        write_atomically(self.root / str(self._human(model, scenario_id, group, epoch, digest)), f"{text}\n".encode())
 
     def describe(self) -> list[Recording]:
         """What is packed here."""
         found = []
-        for path in sorted(self.root.glob("*/*.zip")):
+        for path in sorted(self.root.rglob("*.zip")):
             archive = open_archive(path)
             facts: dict[str, Any] = {key: str(archive.index.get(key, "")) for key in ("model", "group", "licence", "command", "created")}
             found.append(Recording(**facts, files=len(archive.names()), bytes=path.stat().st_size))
         return found
 
-    def _tape(self, place: str) -> Tape:
+    def _conversations(self, model: str) -> str:
+        """Folder of the groups in which a model's conversations lie."""
+        return f"{model_folder(model)}/{self._folder}" if self._folder else model_folder(model)
+
+    def _conversation(self, model: str, scenario_id: str, group: str, epoch: int, vote: int, digest_: str) -> _Place:
+        return _Place(self._conversations(model), _safe(group), f"{_safe(scenario_id)}/{epoch}-{vote}-{_safe(digest_)}.json")
+
+    def _human(self, model: str, scenario_id: str, group: str, epoch: int, digest_: str) -> _Place:
+        return _Place(self._conversations(model), _safe(group), f"{_safe(scenario_id)}/{epoch}-{_safe(digest_)}.human.json")
+
+    def _tape(self, place: _Place) -> Tape:
         """The tape at a place; one in use is shared, so that what parallel episodes add merges."""
-        tape = self._open.get(place)
+        tape = self._open.get(str(place))
         if tape is None:
             name, text = self._read(place)
-            tape = self._open[place] = Tape(name, text, path=self.root / place, redactor=self._redactor)
+            tape = self._open[str(place)] = Tape(name, text, path=self.root / str(place), redactor=self._redactor)
         return tape
 
     def _has(self, folder: str, group: str) -> bool:
         place = self.root / folder / _safe(group)
         return place.is_dir() or place.with_name(f"{place.name}.zip").is_file()
 
-    def _archive(self, folder: str, group: str) -> Archive | None:
-        path = self.root / folder / f"{group}.zip"
+    def _archive(self, place: _Place) -> Archive | None:
+        path = self.root / place.folder / f"{place.group}.zip"
         return open_archive(path) if path.is_file() else None
 
-    def _read(self, place: str) -> tuple[str, str | None]:
+    def _read(self, place: _Place) -> tuple[str, str | None]:
         """Return the shown name and the content of a file; unpacked ones come first, as they are newer."""
-        path = self.root / place
+        path = self.root / str(place)
         if path.is_file():
             return str(path), read_text(path)
-        folder, group, inner = place.split("/", 2)
-        archive = self._archive(folder, group)
+        archive = self._archive(place)
         if archive is None:
             return str(path), None
-        name, data = f"{archive.path}:{inner}", archive.read(inner)
+        name, data = f"{archive.path}:{place.inner}", archive.read(place.inner)
         return name, None if data is None else _decode(name, data)
 
     def _spec_files(self) -> list[tuple[str, str]]:
@@ -237,18 +259,6 @@ class CassetteLibrary:
             if data is not None:
                 found.setdefault(data, f"{path}:{SPECS}")  # the groups of one recording hold the same list
         return [(name, _decode(name, data)) for data, name in found.items()]
-
-
-def _conversations(model: str, scenario_id: str, group: str) -> str:
-    return f"{model_folder(model)}/{_safe(group)}/{_safe(scenario_id)}"
-
-
-def _conversation(model: str, scenario_id: str, group: str, epoch: int, vote: int, digest_: str) -> str:
-    return f"{_conversations(model, scenario_id, group)}/{epoch}-{vote}-{_safe(digest_)}.json"
-
-
-def _human(model: str, scenario_id: str, group: str, epoch: int, digest_: str) -> str:
-    return f"{_conversations(model, scenario_id, group)}/{epoch}-{_safe(digest_)}.human.json"
 
 
 def _safe(name: str) -> str:

@@ -51,9 +51,10 @@ def pack(source: Path, target: Path, *, command: str, licence: str, created: str
     written = []
     for folder, group, files in groups:
         contents = {name: path.read_bytes() for name, path in files.items()}
+        model, _, task = folder.partition("/")
         index = {
-            "model": folder.replace("--", "/"),
-            "group": group,
+            "model": model.replace("--", "/"),
+            "group": f"{task}/{group}" if task else group,
             "licence": licence,
             "command": command,
             "created": created,
@@ -76,9 +77,9 @@ def export(source: Path, target: Path) -> list[Path]:
         PrerequisiteError: A zip is damaged or names a file outside, or `target` cannot be written.
     """
     written = []
-    for path in sorted(source.glob("*/*.zip")):
+    for path in sorted(source.rglob("*.zip")):
         archive = open_archive(path)
-        folder = target / path.parent.name
+        folder = target / path.parent.relative_to(source)
         for name in archive.names():
             data = archive.read(name)
             assert data is not None
@@ -98,13 +99,14 @@ def _copy_settings(source: Path, target: Path) -> Iterator[Path]:
 
 def _groups(source: Path) -> Iterator[tuple[str, str, dict[str, Path]]]:
     """Folder, group and files, by their name inside the zip, of everything recorded below `source`."""
-    for folder in sorted(path for path in source.iterdir() if path.is_dir()) if source.is_dir() else ():
-        for group in sorted(path for path in folder.iterdir() if path.is_dir()):
-            files = {path.relative_to(group).as_posix(): path for path in sorted(group.rglob("*.json"))}
-            if files and folder.name == TOOLS and (folder / SPECS).is_file():
-                files[SPECS] = folder / SPECS
-            if files:
-                yield folder.name, group.name, files
+    # A tool's traffic lies in its group's folder; a conversation one deeper, in its scenario's.
+    found = {path.parent if path.relative_to(source).parts[0] == TOOLS else path.parents[1] for path in source.glob("*/**/*.json")}
+    for group in sorted(found - {source, *source.iterdir()} if found else ()):
+        files = {path.relative_to(group).as_posix(): path for path in sorted(group.rglob("*.json"))}
+        folder = group.parent
+        if folder.name == TOOLS and (folder / SPECS).is_file():
+            files[SPECS] = folder / SPECS
+        yield folder.relative_to(source).as_posix(), group.name, files
 
 
 def _zip(files: dict[str, bytes]) -> bytes:

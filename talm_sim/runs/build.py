@@ -59,7 +59,7 @@ def plan(job: Job[Any], shared: Shared) -> tuple[Job[Any], list[Scenario]]:
     first = {scenario.group: scenario.id for scenario in reversed(scenarios)}
     known = job.config.scenarios is None or job.config.cassettes is not None
     _check_cassettes(job.config)
-    job = settled(job, Recorded(shared.library(job.config.cassettes), first, known))
+    job = settled(job, Recorded(shared.library(job.config.cassettes, job.task.recorded_in), first, known))
     return check_judges(job), scenarios
 
 
@@ -77,7 +77,7 @@ def _chosen(job: Job[Any], shared: Shared) -> list[Scenario]:
                 raise PrerequisiteError(f"--scenario: no scenario '{name}' in split {config.split} of task {task.name}.{hint}")
         scenarios = [scenario for scenario in scenarios if scenario.id in config.scenario]
     if config.category:
-        of = task.categories(scenarios, job, Recorded(shared.library(config.cassettes), {}, known=False))
+        of = task.categories(scenarios, job, Recorded(shared.library(config.cassettes, task.recorded_in), {}, known=False))
         found = sorted({category for categories in of.values() for category in categories})
         for name in config.category:
             if name not in found:
@@ -119,7 +119,7 @@ async def build(
     async with job.task.open(job.having(fail_fast=False) if answered else job, shared) as opened:
         _check_wording(opened, begun_with or {})
         opened.check(scenarios)
-        built = Built(opened, scenarios, grader, shared.library(opened.job.config.cassettes))
+        built = Built(opened, scenarios, grader, shared.library(opened.job.config.cassettes, opened.job.task.recorded_in))
         await _check_recorded(built)
         yield built
 

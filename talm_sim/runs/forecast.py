@@ -86,7 +86,7 @@ def forecast(config: RunConfig, prices: Mapping[str, Price] | None = None) -> Fo
     job, scenarios = plan(configure(config, {}), shared)
     config = job.config
     groups = {group: sum(one.group == group for one in scenarios) for group in dict.fromkeys(one.group for one in scenarios)}
-    bounds = job.task.bounds(scenarios, job, Recorded(shared.library(config.cassettes), {}, known=False))
+    bounds = job.task.bounds(scenarios, job, Recorded(shared.library(config.cassettes, job.task.recorded_in), {}, known=False))
     agent = sum(bounds, Bound()).times(config.epochs)
     traffic = "here" if in_process(config.model) else str(config.models)
     costs = [Cost(config.model, "agent", traffic, agent, _money(config.model, traffic, agent, prices))]

@@ -101,7 +101,7 @@ async def open_grader(job: Job[Any], scenarios: Iterable[Scenario], shared: Shar
     Raises:
         PrerequisiteError: The model can be neither replayed nor asked live.
     """
-    config, library = job.config, shared.library(job.config.cassettes)
+    config, library = job.config, shared.library(job.config.cassettes, job.task.recorded_in)
     if config.judge_model is None:
         return Grader()
     traffic = judge_traffic(config, library, scenarios)

@@ -174,6 +174,11 @@ class Task(ABC, Generic[OptionsT]):
     terms: ClassVar[Mapping[str, str]] = {}
     listed: ClassVar[Mapping[str, str]] = {}
 
+    @property
+    def recorded_in(self) -> str:
+        """Folder of its conversations below each model's recordings; groups of two tasks may share a name."""
+        return self.name
+
     # --- before a run -----------------------------------------------------------------------------------------------------------------
 
     @classmethod

@@ -48,9 +48,9 @@ class Shared:
     async def __aexit__(self, kind: type[BaseException] | None, err: BaseException | None, trace: TracebackType | None) -> None:
         await self._stack.aclose()
 
-    def library(self, root: Path | None) -> CassetteLibrary:
-        """The recordings below `root`; the shipped ones without it."""
-        found: CassetteLibrary = self._opened.setdefault(f"library {root}", CassetteLibrary(root))
+    def library(self, root: Path | None, folder: str = "") -> CassetteLibrary:
+        """The recordings below `root`, the shipped ones without it; conversations in a task's `folder`."""
+        found: CassetteLibrary = self._opened.setdefault(f"library {root} {folder}", CassetteLibrary(root, folder))
         return found
 
     async def model(self, config: RunConfig, created: datetime | None = None) -> Model:

@@ -66,6 +66,14 @@ def test_a_bins_share_stands_beside_where_it_should_lie() -> None:
     assert lines[-1].strip().endswith("*: both")
 
 
+def test_a_screen_leaves_out_what_is_empty_at_both_ends() -> None:
+    values = (Series(name="complete", values=(0, 3, 0, 0)), Series(name="incomplete", values=(0, 0, 1, 0)))
+    lines = text(HISTOGRAM.model_copy(update={"series": values}))
+    assert [line.split()[0] for line in lines[3:]] == [".25–.50", ".50–.75"]
+    none = tuple(one.model_copy(update={"values": (0, 0, 0, 0)}) for one in values)
+    assert len(text(HISTOGRAM.model_copy(update={"series": none}))) == 7
+
+
 def test_markdown_and_page_have_the_same_table() -> None:
     assert list(curve_table(HISTOGRAM))[3] == [".75–1.00", "12,345", "0"]
     written = markdown([BLOCK])

@@ -1,4 +1,4 @@
-"""`talm-sim scenarios list|show|check|generate|review`."""
+"""`talm-sim scenarios list|show|stats|check|generate|review`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ task_option = click.option(
 
 @click.group()
 def command() -> None:
-    """The scenarios: list, show, check, generate, review."""
+    """The scenarios: list, show, count, check, generate, review."""
 
 
 @command.command("list")
@@ -80,6 +80,29 @@ def show(scenario: str | None, task: str, file: Path | None, the_format: bool) -
         listing = f" See: talm-sim scenarios list{'' if task == DEFAULT_TASK else f' --task {task}'}"
         raise PrerequisiteError(f"unknown scenario '{scenario}'.{nearest(scenario, [*scenarios]) or listing}")
     print_json(scenarios[scenario].model_dump(mode="json"))
+
+
+@command.command("stats")
+@task_option
+@plugin_option
+@file_option
+@json_option
+def stats(task: str, file: Path | None, as_json: bool) -> None:
+    """Count what the scenarios hold, by source and group: how many, and on average turns, APIs, words a user says at once, length of an API."""
+    from dataclasses import asdict
+
+    from talm_sim.scenarios.statistics import statistics_of
+
+    found = find_task(task)
+    sets = [asdict(one) for one in statistics_of(found.read(found.splits["all"], file))]
+    if as_json:
+        print_json(sets)
+        return
+    rows = [
+        {key: "–" if value is None else f"{value:.2f}" if isinstance(value, float) else value for key, value in one.items()} for one in sets
+    ]
+    heads = {"group": "Group", "instances": "n", "turns": "Turns", "apis": "APIs", "utterance_words": "Words", "api_length": "API length"}
+    print_list(rows, {**heads, "source": "Source"}, empty="no scenario")
 
 
 @command.command("check")

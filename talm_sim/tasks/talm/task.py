@@ -47,6 +47,7 @@ class TalmTask(Task[TalmOptions]):
     named_by = ("human",)
     terms: ClassVar = {"standalone": "nobody can be asked", "Ask-and-Help": "the agent may ask a person"}
     listed: ClassVar = {"tools": "Calls", "questions": "Asked"}
+    recorded_in = ""
     rows = staticmethod(measures.rows)
     summarize = staticmethod(measures.summarize)
     sections = staticmethod(sections.sections)
@@ -165,7 +166,7 @@ class TalmTask(Task[TalmOptions]):
 
         make = responder_kind(job.options.human).open
         assert make is not None
-        library, model, key = shared.library(job.config.cassettes), job.config.model, recording_key(job)
+        library, model, key = shared.library(job.config.cassettes, self.recorded_in), job.config.model, recording_key(job)
 
         def responder(scenario: Scenario, epoch: int) -> Responder:
             def recorded() -> Sequence[Any]:

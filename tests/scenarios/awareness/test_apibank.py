@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.awareness.apibank import load_apibank
 from talm_sim.scenarios.awareness.loaded import tool_names
-from talm_sim.scenarios.awareness.statistics import statistics_of
+from talm_sim.scenarios.statistics import statistics_of
 from tests.scenarios.awareness.made import called, said, write_apibank
 
 CATALOGUE = (

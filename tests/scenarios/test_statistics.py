@@ -3,7 +3,7 @@
 from typing import Any
 
 from talm_sim.scenarios.awareness.loaded import complete_scenario
-from talm_sim.scenarios.awareness.statistics import Statistics, statistics_of
+from talm_sim.scenarios.statistics import Statistics, statistics_of
 from talm_sim.types import Source
 from tests.scenarios.awareness.made import BALANCE, STOCK, asked
 
@@ -26,3 +26,9 @@ def test_each_source_and_group_is_counted() -> None:
         Statistics("made", "removed", 1, turns=1.0, apis=1.0, utterance_words=2.0, api_length=float(sizes[0])),
     ]
     assert statistics_of([]) == []
+
+
+def test_tools_offered_by_name_count_and_have_no_length() -> None:
+    bare = asked("five six", tools=[STOCK]).model_copy(update={"shown_tools": (), "tools": ("a", "b")})
+    (row,) = statistics_of([bare])
+    assert (row.apis, row.api_length) == (2.0, None)

@@ -1,4 +1,4 @@
-"""What sets of scenarios hold, in the shape of the study's Table 1."""
+"""What sets of scenarios hold, in the shape of Table 1 of the study on incomplete conditions."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class Statistics:
 
     Attributes:
         source: Name of the source; empty where scenarios name none.
-        group: `complete`, `replaced` or `removed`.
+        group: Their group.
         instances: How many scenarios.
         turns: Things said or done in a conversation, on average: each of the user and of the assistant, and each call with its result.
-        apis: APIs shown, on average.
+        apis: APIs shown, or offered by name, on average.
         utterance_words: Words of what a user says at once, on average over all that users say, blanks between them.
-        api_length: Characters of an API's JSON text, on average over all shown.
+        api_length: Characters of an API's JSON text, on average over all shown; None where none is.
     """
 
     source: str
@@ -31,7 +31,7 @@ class Statistics:
     turns: float
     apis: float
     utterance_words: float
-    api_length: float
+    api_length: float | None
 
 
 def statistics_of(scenarios: Iterable[Scenario]) -> list[Statistics]:
@@ -52,7 +52,7 @@ def _row(source: str, group: str, scenarios: list[Scenario]) -> Statistics:
         instances=len(scenarios),
         # An assistant's message that only calls is told by its result.
         turns=fmean(sum(bool(one["content"].strip()) or one["role"] != "assistant" for one in conversation) for conversation in messages),
-        apis=fmean(len(scenario.shown_tools) for scenario in scenarios),
+        apis=fmean(len(scenario.shown_tools or scenario.tools) for scenario in scenarios),
         utterance_words=fmean(len(text.split()) for text in said) if said else 0.0,
-        api_length=fmean(shown) if shown else 0.0,
+        api_length=fmean(shown) if shown else None,
     )
