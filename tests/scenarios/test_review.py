@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from talm_sim.agreement import kappa
 from talm_sim.cli import main
 from talm_sim.cli.reviewing import merge_lines, review_entries, summary_lines
 from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.awareness.manipulation import line_of
 from talm_sim.scenarios.awareness.remove import remove_by_rules
 from talm_sim.scenarios.awareness.review import ManipulationReviewer
-from talm_sim.scenarios.making.merging import kappa, open_merge
+from talm_sim.scenarios.making.merging import open_merge
 from talm_sim.scenarios.making.review import Review, open_review
 from talm_sim.tasks.makers import reviewer_of
 from talm_sim.types import Scenario

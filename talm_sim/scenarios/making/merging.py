@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+from talm_sim.agreement import kappa
 from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.making.review import Decision, Entry, Part, Review, Reviewer, beside, open_review
 from talm_sim.scenarios.making.state import write_lines
 
-__all__ = ["Agreement", "Merge", "kappa", "open_merge"]
+__all__ = ["Agreement", "Merge", "open_merge"]
 
 UNNAMED = "no name"
 """Who decided without `--annotator`."""
-
-
-def kappa(pairs: Sequence[tuple[str, str]]) -> float | None:
-    """Return Cohen's kappa of pairs of labels (Cohen 1960); None where chance alone would agree always, or there are no pairs."""
-    n = len(pairs)
-    first, second = Counter(one for one, _ in pairs), Counter(other for _, other in pairs)
-    observed = sum(one == other for one, other in pairs)
-    expected = sum(first[label] * second[label] for label in first)
-    return None if expected == n * n else (observed * n - expected) / (n * n - expected)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from talm_sim.agreement import kappa
 from talm_sim.judges.stats import share
 from talm_sim.models.yes_no import yes_probability
 from talm_sim.tasks.awareness import chances
 from talm_sim.tasks.awareness.data import COMPLETE, MANIPULATED
 from talm_sim.tasks.awareness.feedback import CONDITIONS
 from talm_sim.tasks.awareness.protocols import decided, explicit_turns
-from talm_sim.tasks.awareness.scores import f1, f1_interval, kappa
+from talm_sim.tasks.awareness.scores import f1, f1_interval
 from talm_sim.tasks.base import RunView
 from talm_sim.types import UNPARSED, Episode, Matrix, Measure, Row, Scenario, Summary, Verdict, YesNo
 

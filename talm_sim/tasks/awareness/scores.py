@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-__all__ = ["BINS", "auroc", "bin_of", "brier", "calibration_error", "f1", "f1_interval", "kappa"]
+__all__ = ["BINS", "auroc", "bin_of", "brier", "calibration_error", "f1", "f1_interval"]
 
 BINS = 10
 """Bins of equal width that probabilities are sorted into."""
@@ -87,17 +87,6 @@ def _quantile(values: Sequence[float], share: float) -> float:
     low = int(place)
     high = min(low + 1, len(values) - 1)
     return values[low] + (values[high] - values[low]) * (place - low)
-
-
-def kappa(pairs: Sequence[tuple[str, str]]) -> float | None:
-    """Return Cohen's kappa of pairs of labels (Cohen 1960); None where chance alone would agree always, or there are no pairs."""
-    n = len(pairs)
-    if not n:
-        return None
-    first, second = Counter(one for one, _ in pairs), Counter(other for _, other in pairs)
-    observed = sum(one == other for one, other in pairs)
-    expected = sum(first[label] * second[label] for label in first)
-    return None if expected == n * n else (observed * n - expected) / (n * n - expected)
 
 
 def auroc(chances: Sequence[float], positive: Sequence[bool]) -> float | None:

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from talm_sim.tasks.awareness.scores import BINS, _binomial, auroc, bin_of, brier, calibration_error, f1, f1_interval, kappa
+from talm_sim.agreement import kappa
+from talm_sim.tasks.awareness.scores import BINS, _binomial, auroc, bin_of, brier, calibration_error, f1, f1_interval
 
 SMALL = st.lists(st.tuples(st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0]), st.booleans()), max_size=12)
 
