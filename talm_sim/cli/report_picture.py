@@ -86,7 +86,8 @@ def rates_svg(measures: Sequence[Measure], name: str) -> str:
     with _drawing((_WIDTH, _rates_height(measures)), name) as figure:
         _draw_rates(figure.add_subplot(), measures)
         said = "; ".join(f"{_words(one.note or one.head)}: {_said(one, ' (', ')')}" for one in measures)
-        return _element(figure, name, f"{_rates_title(measures).capitalize()} with 95 % intervals", said)
+        title = _rates_title(measures) + (" with 95 % intervals" if any(interval(one) for one in measures) else "")
+        return _element(figure, name, title[:1].upper() + title[1:], said)
 
 
 def curve_svg(curve: Curve, name: str) -> str:
@@ -121,14 +122,18 @@ def picture(file: Path, blocks: Sequence[Block]) -> bytes:
         raise PrerequisiteError(f"--picture: {len(rows)} groups are more than one picture holds ({_MOST_ROWS}); name fewer runs.")
     sizes = [_sizes(summary) for _, summary in rows]
     heights = [max(height for _, height in parts) + 0.4 for parts in sizes]
-    with _drawing((max(sum(width for width, _ in parts) for parts in sizes), sum(heights)), "picture") as figure:
+    broad = max(sum(width for width, _ in parts) for parts in sizes)
+    with _drawing((broad, sum(heights)), "picture") as figure:
         parts = figure.subfigures(len(rows), squeeze=False, height_ratios=heights)[:, 0]
         for part, (title, summary), size in zip(parts, rows, sizes, strict=True):
             part.suptitle(clip(_words(title), 110), fontsize=10, color="black")
             matrices = drawn_matrices(summary)
             # A matrix needs more of the row, for its labels.
             ratios = [width * (1.15 if place < len(matrices) else 1) for place, (width, _) in enumerate(size)]
-            axes = part.subplots(1, len(size), squeeze=False, width_ratios=ratios)[0]
+            # What is drawn has one scale in every row: a narrower one leaves room at its end.
+            room = max(0.01, broad - sum(width for width, _ in size))
+            *axes, rest = part.subplots(1, len(size) + 1, squeeze=False, width_ratios=[*ratios, room])[0]
+            rest.set_axis_off()
             for place, matrix in zip(axes, matrices, strict=False):
                 _draw_matrix(place, matrix)
             for place, curve in zip(axes[len(matrices) :], summary.curves, strict=False):
@@ -242,7 +247,7 @@ def _draw_rates(axes: Axes, measures: Sequence[Measure], slots: int = 0) -> None
     axes.set_yticks(range(len(measures)), [_tick(one.note if one.place == "line" and one.note else one.head, 22) for one in measures])
     axes.set_ylim(max(len(measures), slots) - 0.5, -0.6)
     axes.set_xlim(0, 1.02)
-    axes.set_xlabel(f"{_rates_title(measures)}, 95 % interval")
+    axes.set_xlabel(_rates_title(measures) + (", 95 % interval" if any(interval(one) for one in measures) else ""))
     axes.tick_params(axis="y", length=0)
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
