@@ -66,7 +66,7 @@ async def make_scenarios(
     options: MakingOptions = maker.options
     _check_model(options)
     sources = _sources(maker)
-    library = CassetteLibrary(options.cassettes or (RECORDINGS if options.traffic is Traffic.RECORD else None))
+    library = CassetteLibrary(options.cassettes or (RECORDINGS if options.traffic is Traffic.RECORD else None), task)
     traffic = _traffic(options, library)
     conversations = options.conversations(maker.wording)
 

@@ -119,8 +119,10 @@ def _lines(turns: Sequence[Turn]) -> Iterator[tuple[str, str]]:
 
 
 def _read_lines(text: str) -> list[tuple[str, str]]:
-    """Who said what, in a text of lines that begin with who it was."""
+    """Who said what, in a text of lines that begin with who it was; one without any is the user's."""
     marks = [*_SPEAKER.finditer(text)]
+    if not marks:
+        return [(_USER, text.strip())]
     ends = [*(mark.start() for mark in marks[1:]), len(text)]
     return [(mark[1], text[mark.end() : end].strip()) for mark, end in zip(marks, ends, strict=True)]
 

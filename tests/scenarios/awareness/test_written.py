@@ -6,6 +6,8 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from talm_sim.scenarios.awareness.checks import check_manipulated
 from talm_sim.scenarios.awareness.loaded import complete_scenario
@@ -14,6 +16,7 @@ from talm_sim.scenarios.making.prompts import load_writer_prompts
 from talm_sim.types import GoldCall, Scenario, Source, YesNo
 
 TOKEN = {"id": "c1", "name": "GetToken", "arguments": {"user": "mira"}}
+SPEC = {"name": "rain", "description": "", "parameters": {"type": "object", "properties": {}, "required": []}}
 SAID = "Yes, 320 euros to savings."
 
 
@@ -86,6 +89,8 @@ def test_line_ends_in_a_text_as_models_write_them() -> None:
         ('{"answer": "' + "[" * 2000, "no JSON"),
         ("{" * 3000, "no JSON"),
         (answer("User: Put money aside."), "other speakers"),
+        (answer("Put money aside."), "other speakers"),
+        (answer(""), "other speakers"),
         (answer(changed("x") + "\nAI: How much?"), "other speakers"),
         (answer(changed("x").replace("k7", "k8")), "the user did not say"),
         (answer(changed("x").replace("Gladly", "Sadly")), "the user did not say"),
@@ -94,6 +99,18 @@ def test_line_ends_in_a_text_as_models_write_them() -> None:
 def test_an_answer_that_is_none_says_why(text: str, why: str) -> None:
     found = read_removal(text, scenario(), "openai/x")
     assert isinstance(found, str) and why in found
+
+
+def test_words_without_a_speaker_are_the_users() -> None:
+    single = complete_scenario("q", [{"role": "user", "content": "Is it rainy in Oslo?"}], [SPEC], ["rain"], Source(name="toy"))
+    made = read_removal(answer("Is it rainy?"), single, "m")
+    assert isinstance(made, Scenario) and made.query == "Is it rainy?"
+
+
+@given(st.text(alphabet='UserAI:\n {}"\\,', max_size=60))
+def test_whatever_a_model_writes_is_read_or_refused(text: str) -> None:
+    for written in (text, answer(text), answer("User: " + text)):
+        assert isinstance(read_removal(written, scenario(), "m"), str | Scenario)
 
 
 def test_a_speaker_in_the_users_own_words_is_not_taken_for_one() -> None:

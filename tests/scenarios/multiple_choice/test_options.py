@@ -45,7 +45,7 @@ def test_the_settings_of_the_shipped_recording_are_what_they_were() -> None:
         ("variants", "one"),
     ]
     assert options(**RECORDED).conversations(wording) == RECORDED_DIGEST
-    archive = open_archive(shipped_cassettes() / "openai-api--vllm--smollm2-135m" / "generate.zip")
+    archive = open_archive(shipped_cassettes() / "openai-api--vllm--smollm2-135m" / "when2call" / "generate.zip")
     assert all(name.endswith(f"1-0-{RECORDED_DIGEST}.json") for name in archive.names() if name.endswith(".json") and "/" in name)
 
 

@@ -29,7 +29,7 @@ def played(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[[str]
 
 
 def test_the_recording_says_how_it_was_made() -> None:
-    (found,) = [one for one in CassetteLibrary().describe() if (one.model, one.group) == (MODEL, "generate")]
+    (found,) = [one for one in CassetteLibrary().describe() if (one.model, one.group) == (MODEL, "when2call/generate")]
     assert found.files == 30 and found.bytes < 300_000
     assert "scenarios generate" in found.command and " ".join(ARGUMENTS[:-1]) in found.command
     assert "Apache-2.0" in found.licence
@@ -48,7 +48,7 @@ def test_it_plays_back_offline_to_the_same_rows_and_reasons(played: Callable[[st
 
 
 def test_every_recorded_answer_is_played(played: Callable[[str], dict[str, bytes]]) -> None:
-    archive = open_archive(shipped_cassettes() / "openai-api--vllm--smollm2-135m" / "generate.zip")
+    archive = open_archive(shipped_cassettes() / "openai-api--vllm--smollm2-135m" / "when2call" / "generate.zip")
     sources = {name.split("/")[0] for name in archive.names()}
     state = [json.loads(line) for line in played("a")["state.jsonl"].decode().splitlines()[1:]]
     assert {one["source"] for one in state} == sources

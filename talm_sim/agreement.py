@@ -1,0 +1,21 @@
+"""How far two labellers of the same things agree."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+__all__ = ["kappa"]
+
+
+def kappa(pairs: Sequence[tuple[str, str]]) -> float | None:
+    """Return Cohen's kappa of pairs of labels (Cohen 1960); None where chance alone would agree always, or there are no pairs.
+
+    >>> kappa([("yes", "yes"), ("yes", "no"), ("no", "no"), ("no", "no")])
+    0.5
+    """
+    n = len(pairs)
+    first, second = Counter(one for one, _ in pairs), Counter(other for _, other in pairs)
+    observed = sum(one == other for one, other in pairs)
+    expected = sum(first[label] * second[label] for label in first)
+    return None if expected == n * n else (observed * n - expected) / (n * n - expected)
