@@ -134,6 +134,7 @@ def test_a_person_who_is_asked_is_told_how_to_go_on(tmp_path: Path) -> None:
     try:
         terminal.expect_prompt()
         terminal.type("half a li")
+        terminal.expect("half a li")
         terminal.process.send_signal(signal.SIGTERM)
         terminal.expect("Continue with: talm-sim resume first")
         terminal.ends(143)
