@@ -36,7 +36,9 @@ from talm_sim.types.measures import (
     Summary,
 )
 from talm_sim.types.scenarios import (
+    AcceptedCall,
     Behaviour,
+    Calls,
     Choice,
     Fact,
     Facts,
@@ -63,10 +65,12 @@ from talm_sim.types.verdicts import (
 
 __all__ = [
     "UNPARSED",
+    "AcceptedCall",
     "AwarenessAnswer",
     "AwarenessKind",
     "AwarenessValue",
     "Behaviour",
+    "Calls",
     "Choice",
     "Curve",
     "Episode",

@@ -11,7 +11,9 @@ from talm_sim.types.base import Record
 from talm_sim.types.tools import GoldCall, ToolCall
 
 __all__ = [
+    "AcceptedCall",
     "Behaviour",
+    "Calls",
     "Choice",
     "Fact",
     "Facts",
@@ -116,17 +118,37 @@ class YesNo(Record):
     """Who took something away: a model's name, or `rules`; empty for an original."""
 
 
+class AcceptedCall(Record):
+    """A call that is right, with every value that counts as right."""
+
+    name: str
+    arguments: dict[str, tuple[Any, ...]] = Field(default_factory=dict)
+    """Each argument's accepted values; an empty text among them says that the argument may be left out, as BFCL writes it."""
+
+
+class Calls(Record):
+    """Target of task `refusal`: the calls that are right, that there be one, or that there be none."""
+
+    type: Literal["calls"] = "calls"
+    expected: Literal["calls", "any", "none"]
+    """`calls`: those of `accepted`, in any order; `any`: at least one, whichever; `none`: no call at all, as no tool shown fits."""
+    accepted: tuple[AcceptedCall, ...] = ()
+    syntax: Literal["python", "java", "javascript"] = "python"
+    """The language whose types the tools' parameters are written in."""
+
+
 def _target_type(value: Any) -> str | None:
     kind = value.get("type") if isinstance(value, dict) else getattr(value, "type", None)
     if not isinstance(kind, str):
         return None
-    return kind if kind in {"facts", "choice", "servable"} else "other"
+    return kind if kind in {"facts", "choice", "servable", "calls"} else "other"
 
 
 Target = Annotated[
     Annotated[Facts, Tag("facts")]
     | Annotated[Choice, Tag("choice")]
     | Annotated[YesNo, Tag("servable")]
+    | Annotated[Calls, Tag("calls")]
     | Annotated[dict[str, Any], Tag("other")],
     Discriminator(_target_type, custom_error_type="target_type", custom_error_message="needs a `type`, a text that says what it is"),
 ]
