@@ -78,14 +78,14 @@ def bench_data() -> Path:
 
 @pytest.fixture(scope="session")
 def bfcl_v4() -> Path:
-    """Folder into which BFCL's data of version 4 were installed: TALM_SIM_BFCL_V4, or the installed package; skipped where neither is there."""
-    return _bfcl("TALM_SIM_BFCL_V4")
+    """Folder into which BFCL's data of version 4 were installed: TALM_TEST_BFCL_V4, or the installed package; skipped where neither is there."""
+    return _bfcl("TALM_TEST_BFCL_V4")
 
 
 @pytest.fixture(scope="session")
 def bfcl_v3() -> Path:
-    """Folder into which BFCL's data of version 3 (bfcl-eval==2025.6.16) were installed: TALM_SIM_BFCL_V3; skipped where it is not set."""
-    return _bfcl("TALM_SIM_BFCL_V3")
+    """Folder into which BFCL's data of version 3 (bfcl-eval==2025.6.16) were installed: TALM_TEST_BFCL_V3; skipped where it is not set."""
+    return _bfcl("TALM_TEST_BFCL_V3")
 
 
 def _bfcl(name: str) -> Path:
