@@ -10,7 +10,7 @@ from typing import Any
 
 from talm_sim.errors import PrerequisiteError
 
-__all__ = ["json_lines", "parse"]
+__all__ = ["json_lines", "numbered_lines", "parse"]
 
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
@@ -22,6 +22,19 @@ def json_lines(source: Traversable) -> Iterator[tuple[str, Any]]:
     Raises:
         PrerequisiteError: The file cannot be read or is no UTF-8, or a line is not JSON.
     """
+    for where, line in numbered_lines(source):
+        try:
+            yield where, parse(line)
+        except ValueError as err:
+            raise PrerequisiteError(f"{where}: not JSON ({err}); write one scenario a line.") from None
+
+
+def numbered_lines(source: Traversable) -> Iterator[tuple[str, str]]:
+    """Read a file's lines as they stand, each with `<file>:<line>`; blank ones are passed over.
+
+    Raises:
+        PrerequisiteError: The file cannot be read or is no UTF-8.
+    """
     try:
         text = source.read_text(encoding="utf-8")
     except OSError as err:
@@ -30,12 +43,7 @@ def json_lines(source: Traversable) -> Iterator[tuple[str, Any]]:
         place = err.object.count(10, 0, err.start) + 1  # line feeds before it
         raise PrerequisiteError(f"{source}:{place}: is not UTF-8 text; save the file as UTF-8.") from None
     # Not splitlines(): JSON strings may hold line separators such as U+2028 unescaped.
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.strip():
-            try:
-                yield f"{source}:{number}", parse(line)
-            except ValueError as err:
-                raise PrerequisiteError(f"{source}:{number}: not JSON ({err}); write one scenario a line.") from None
+    yield from ((f"{source}:{number}", line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
 
 
 def parse(text: str) -> Any:

@@ -1,0 +1,74 @@
+"""What BFCL's single-turn subsets are: their files, how many rows they have, and which rows of them are faulty as published.
+
+Names are those of BFCL v4 and of the study; v3 calls the three simple ones `simple`, `java` and `javascript`. Rows were counted in the files of
+bfcl-eval 2026.3.23 (v4) and 2025.6.16 (v3). Either version has the study's 3,641: 550 simple, 200 multiple, 200 parallel, 200 parallel and
+multiple, 240 irrelevance, 1,351 of the four live subsets with ground truths, and 900 of live_irrelevance with live_relevance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from talm_sim.types import Record
+
+__all__ = ["KNOWN_FAULTS", "REPEATED_IDS", "SUBSETS", "V3_NAMES", "Subset", "Version", "rows_of"]
+
+Version = Literal["v3", "v4"]
+
+
+class Subset(Record):
+    """A single-turn subset."""
+
+    name: str
+    expected: Literal["calls", "any", "none"]
+    """What is right in all of its rows: the calls of the ground truth, any call, or none."""
+    rows: int
+    """How many rows it has in v4."""
+    rows_v3: int | None = None
+    """How many it has in v3, where that is another number."""
+    syntax: Literal["python", "java", "javascript"] = "python"
+
+
+SUBSETS: Mapping[str, Subset] = {
+    subset.name: subset
+    for subset in (
+        Subset(name="simple_python", expected="calls", rows=400),
+        Subset(name="simple_java", expected="calls", rows=100, syntax="java"),
+        Subset(name="simple_javascript", expected="calls", rows=50, syntax="javascript"),
+        Subset(name="multiple", expected="calls", rows=200),
+        Subset(name="parallel", expected="calls", rows=200),
+        Subset(name="parallel_multiple", expected="calls", rows=200),
+        Subset(name="irrelevance", expected="none", rows=240),
+        Subset(name="live_simple", expected="calls", rows=258),
+        Subset(name="live_multiple", expected="calls", rows=1053),
+        Subset(name="live_parallel", expected="calls", rows=16),
+        Subset(name="live_parallel_multiple", expected="calls", rows=24),
+        Subset(name="live_irrelevance", expected="none", rows=884, rows_v3=882),
+        Subset(name="live_relevance", expected="any", rows=16, rows_v3=18),
+    )
+}
+
+V3_NAMES: Mapping[str, str] = {"simple_python": "simple", "simple_java": "java", "simple_javascript": "javascript"}
+"""What v3 calls a subset, where it is another name."""
+
+REPEATED_IDS = frozenset({"live_relevance_3-3-0"})
+"""Ids that two different rows of v3 bear; the second row's gets `_2` here."""
+
+KNOWN_FAULTS: Mapping[str, str] = {
+    "simple_363": "names find_closest where the function is restaurant_search.find_closest, whose name is taken, as by BFCL's checker",
+    "javascript_41": "names queue where the function is queue_1, whose name is taken, as by BFCL's checker",
+    "parallel_multiple_12": "has a parameter permeability that its function has not; it may be left out, so the row can be passed",
+    "parallel_multiple_26": "has a parameter type that its function has not; it may be left out, so the row can be passed",
+    "live_parallel_9-5-0": "has a parameter operating_system0 that its function has not; it may be left out, so the row can be passed",
+    "live_simple_106-63-0": "leaves its parameters auto_loan_payment_start and bank_hours_start no value that is right: no call passes the row",
+    "live_simple_112-68-0": "leaves five of its parameters, such as get_balance_start, no value that is right: no call passes the row",
+    "live_multiple_862-181-3": "demands a parameter journey_start_time that its function has not: no call passes the row",
+    "live_multiple_964-207-0": "demands a parameter question that its function has not: no call passes the row",
+}
+"""Ground truths that do not fit their functions in the published files (some in v3 alone), by the row's id there, and what follows from it."""
+
+
+def rows_of(subset: Subset, version: Version) -> int:
+    """How many rows a subset has in a version of the data."""
+    return subset.rows_v3 if version == "v3" and subset.rows_v3 is not None else subset.rows
