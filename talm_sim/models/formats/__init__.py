@@ -1,7 +1,7 @@
 """Formats of tool calls: every family of models writes them in its own way. One table writes them, one reader reads them all.
 
-`FORMATS` are the families by name; `read_calls` reads what a model wrote, whichever it is. What is written with a format is read back as it was,
-given the shown tools: of formats that drop a value's type (`qwen3-coder`, `glm`) the schema decides it.
+`FORMATS` are the families by name; `read_calls` reads what a model wrote, whichever it is. What is written with a format is read back as it
+was, given the shown tools: of formats that drop a value's type (`qwen3-coder`, `glm`) the schema decides it.
 """
 
 from __future__ import annotations

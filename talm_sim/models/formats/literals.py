@@ -30,6 +30,8 @@ _PLAIN = re.compile(r"""[^\[\](){}"',]++""")
 _CLOSING = {"[": "]", "(": ")", "{": "}"}
 _LONGEST_NUMBER = 400
 """Digits; longer ones are no number a tool takes, and Python refuses to print the longest."""
+_LONGEST_EXPRESSION = 500
+"""Characters; a longer bare word, sum or call as an argument's value is none that was meant as one."""
 _DECODER = json.JSONDecoder(strict=False)
 
 
@@ -211,7 +213,10 @@ def _character(escape: str) -> str:
 def _expression_end(text: str, at: int) -> int:
     """Where a source text ends that stands before a comma or a bracket that it did not open."""
     opened: list[str] = []
+    longest = at + _LONGEST_EXPRESSION
     while at < len(text):
+        if at > longest:
+            raise BrokenError(at)
         mark = text[at]
         found = _PLAIN.match(text, at) or (_STRING.match(text, at) if mark in "\"'" else None)
         if found:

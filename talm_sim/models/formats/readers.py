@@ -27,11 +27,11 @@ _TAG_STOP = re.compile(rf"{CLOSING.pattern}|{_TAG}")
 _FUNCTION = re.compile(r"<function=(?P<name>[^<>\s]++)>")
 _FUNCTION_STOP = re.compile(r"</function>|</tool_call>|<tool_call>|<function=")
 _PARAMETER = re.compile(r"\s*+<parameter=(?P<key>[^<>\n]++)>")
-_PARAMETER_END = re.compile(r"</parameter>(?=\s*+(?:<parameter=|</function>|</tool_call>|\Z))|<parameter=|</function>|</tool_call>")
+_PARAMETER_END = re.compile(r"</parameter>(?=\s*+(?:<parameter=|</function>|</tool_call>|\Z))|<parameter=|<function=|</function>|</tool_call>")
 _PARAMETERS_END = re.compile(r"\s*+(?:</function>|(?=</tool_call>))")
-_PAIRS = re.compile(r"\s*+(?P<name>[^\s<>{}\[\]()\"']++)\s*+(?=<arg_key>|</tool_call>)")
+_PAIRS = re.compile(r"\s*+(?P<name>[^\W\d][^\s<>{}\[\]()\"']*+)\s*+(?=<arg_key>|</tool_call>)")
 _PAIR = re.compile(r"\s*+<arg_key>(?P<key>[^<>]*+)</arg_key>\s*+<arg_value>")
-_PAIR_END = re.compile(r"</arg_value>(?=\s*+(?:<arg_key>|</tool_call>|\Z))|<arg_key>|</tool_call>")
+_PAIR_END = re.compile(r"</arg_value>(?=\s*+(?:<arg_key>|</tool_call>|\Z))|<arg_key>|<tool_call>|</tool_call>")
 _PAIRS_END = re.compile(r"\s*+</tool_call>")
 _FENCE = re.compile(r"\s*+```\w*+\s*+")
 _FENCE_END = re.compile(r"\s*+```")
@@ -157,8 +157,7 @@ def _json(match: re.Match[str], _: Shown) -> Piece:
     try:
         value, end = read_json(text, start)
     except BrokenError as err:
-        cut_alone = err.at >= len(text) and not text[:start].strip() and "name" in match[0]
-        if MEANT.match(text, start) or cut_alone:
+        if MEANT.match(text, start):
             following = _OPENING.search(text, max(err.at, match.end()))
             end = following.start() if following else len(text)
             return Piece(start, end, (_unreadable(text[start:end]),), "json")
@@ -215,9 +214,17 @@ def _body(text: str, at: int) -> tuple[list[Found], int]:
     fence = _FENCE.match(text, at)
     at = fence.end() if fence else skip_space(text, at)
     if CALL_LIST.match(text, at):
-        return read_list(text, at)
-    if text[at : at + 1] not in ("{", "["):
-        return read_bare(text, at)
+        found, end = read_list(text, at)
+    elif text[at : at + 1] in ("{", "["):
+        found, end = _values(text, at)
+    else:
+        found, end = read_bare(text, at)
+    closed = _FENCE_END.match(text, end) if fence else None
+    return found, closed.end() if closed else end
+
+
+def _values(text: str, at: int) -> tuple[list[Found], int]:
+    """Calls as JSON values, one behind the other."""
     found: list[Found] = []
     while True:
         value, end = read_json(text, at)

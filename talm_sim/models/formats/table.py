@@ -71,7 +71,8 @@ _ALL = (
     Format("json-fenced", lambda calls: f"```json\n{chr(10).join(call.json for call in calls)}\n```"),
 )
 """In the order in which marks in a chat template's source are looked for: Qwen 3 Coder, Functionary, GLM 4, Hermes and Qwen, Nemotron 4 and
-later, Mistral (three generations), Phi 4, Llama 3 (JSON; in Python, also the form BFCL prompts for), LFM 2, Gemma, xLAM 2 and 1, and no family's."""
+later, Mistral (three generations), Phi 4, Llama 3 (JSON; in Python, also the form BFCL prompts for), LFM 2, Gemma, xLAM 2 and 1, then no
+family's own."""
 FORMATS: Mapping[str, Format] = MappingProxyType({one.name: one for one in _ALL})
 
 
