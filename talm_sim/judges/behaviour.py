@@ -7,27 +7,14 @@ which is what the paper uses (section 4): `behaviour-llm`.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator
-from typing import Any
 
 from talm_sim.judges.base import Judge
+from talm_sim.models.formats import read_calls
 from talm_sim.models.parsing import split_reasoning
 from talm_sim.types import UNPARSED, Behaviour, Choice, Episode, Measured, Scenario, Verdict
 
 __all__ = ["BehaviourJudge", "calls_a_tool", "classify", "not_judged"]
-
-_MARKUP = re.compile(
-    r"<\|?tool[_▁]?calls?[_▁]?(?:begin)?\|?>|\[TOOL_CALLS\]|<function=[\w.-]+>|<\|python_tag\|>|functools\s*\[\s*\{"
-    r"|>>>[\w.-]+\n\s*\{",
-    re.IGNORECASE,
-)
-_PYTHON_CALL = re.compile(r"[A-Za-z_][\w.-]*\(\s*(?:\)|[A-Za-z_]\w*\s*=)")
-_OBJECT = re.compile(r"[{\[]")
-_MOST_OBJECTS = 200
-"""Opening brackets tried as the start of JSON; an answer has few, garbage may have thousands."""
-_ARGUMENTS = ("arguments", "parameters", "args")
 
 _SENTENCE = re.compile(r"(?<=[.!?])[\"')\]*]*\s+(?![a-z])|\n+")
 _DECLINE = re.compile(
@@ -79,7 +66,7 @@ class BehaviourJudge(Judge):
 
     name = "behaviour"
     measure = Measured(name="behaviour", head="Behav", about="the answer shows the right behaviour, told by rules")
-    rules = 2
+    rules = 3
 
     async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
         """Judge one episode."""
@@ -111,8 +98,9 @@ def calls_a_tool(episode: Episode) -> bool:
 def classify(answer: str) -> Behaviour | str:
     """Return the behaviour an answer shows, or `unparsed` where it is empty.
 
-    A tool call written as text counts as one wherever it stands. Else, in this order: what asks the user something before it says anything
-    asks for information; what declines, and goes on to no more than apologies and advice, cannot answer; the rest answers directly.
+    A tool call written as text counts as one, readable or not (`read_calls`). Else, in this order: what asks the user something before it
+    says anything asks for information; what declines, and goes on to no more than apologies and advice, cannot answer; the rest answers
+    directly.
 
     >>> str(classify("Sure, I can help with that. In which city?")), str(classify("It is 12:30 in Hanoi. Would you like more details?"))
     ('request_for_info', 'direct')
@@ -120,7 +108,8 @@ def classify(answer: str) -> Behaviour | str:
     text = split_reasoning(answer)[0].strip()
     if not text:
         return UNPARSED
-    if _writes_a_call(text):
+    written = read_calls(text)
+    if written.calls or written.unparsable:
         return Behaviour.TOOL_CALL
     declined = asked = False
     said = 0
@@ -147,42 +136,3 @@ def _is_filler(sentence: str, declined: bool) -> bool:
     if declined and _REFERRAL.search(sentence):
         return True
     return bool(_LEAD.search(sentence) or _OFFER.search(sentence)) and len(sentence.split()) <= _LONGEST_LEAD
-
-
-def _writes_a_call(text: str) -> bool:
-    if _MARKUP.search(text):
-        return True
-    bare = text.strip("` \n\t").removeprefix("python").removeprefix("tool_code").strip().removeprefix("[")
-    if _PYTHON_CALL.match(bare) and bare.rstrip("`] \n").endswith(")"):
-        return True
-    return any(_is_call(value) for value in _json_values(text))
-
-
-def _json_values(text: str) -> Iterator[Any]:
-    """The outermost JSON objects and arrays in a text."""
-    decoder, end = json.JSONDecoder(), 0
-    for number, match in enumerate(_OBJECT.finditer(text)):
-        if number == _MOST_OBJECTS:
-            return
-        if match.start() >= end:
-            try:
-                value, end = decoder.raw_decode(text, match.start())
-            except (json.JSONDecodeError, RecursionError):
-                continue
-            yield value
-
-
-def _is_call(value: Any) -> bool:
-    if isinstance(value, list):
-        return bool(value) and all(_is_call(one) for one in value)
-    if not isinstance(value, dict):
-        return False
-    inner = value.get("function")
-    if isinstance(inner, dict):
-        return _is_call(inner)
-    if isinstance(value.get("tool_calls"), list):
-        return _is_call(value["tool_calls"])
-    if "description" in value:
-        return False  # a tool's specification, repeated
-    name = value.get("name") or inner
-    return isinstance(name, str) and any(isinstance(value.get(key), dict | str) for key in _ARGUMENTS)

@@ -22,10 +22,7 @@ MOST_LONG = 2**18
 """Characters that the arguments of one call may have."""
 MOST_NAMED = 256
 """Characters of a tool's name, and of the id of a call; no server takes longer ones back."""
-_BLOCK = re.compile(r"<(think|thinking)>(.*?)(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
-_HEADLESS = re.compile(r"\A(.*?)</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
-
-_THINKING = re.compile(r"<(think|thinking|reasoning)>.*?(</\1>|\Z)", re.DOTALL | re.IGNORECASE)
+_THOUGHT = re.compile(r"<(?P<end>/)?(?P<name>think|thinking|thought|reasoning)>|\[(?P<last>/)?(?P<mark>THINK)\]", re.IGNORECASE)
 _DECORATION = " \t\r\n*_`~#>\"'\u201c\u201d\u2018\u2019\u00ab\u00bb([{-\u2013\u2014:.,"
 
 
@@ -35,7 +32,7 @@ def clean(text: str) -> str:
 
 
 def split_reasoning(text: str) -> tuple[str, str]:
-    """Take `<think>` blocks out of `text`.
+    """Take thinking blocks out of `text`: `<think>`, `<thinking>`, `<thought>`, `<reasoning>` and `[THINK]`.
 
     A block that never closes runs to the end (the turn was cut short); one that never opens starts at the beginning (some chat templates
     write the opening tag into the prompt).
@@ -45,21 +42,24 @@ def split_reasoning(text: str) -> tuple[str, str]:
 
     >>> split_reasoning("<think>Paris is in France.</think>Yes, I know it.")
     ('Yes, I know it.', 'Paris is in France.')
-    >>> split_reasoning("It is in France.</think>Yes.")
+    >>> split_reasoning("It is in France.</reasoning>Yes.")
     ('Yes.', 'It is in France.')
     """
-    if "think" not in text.lower():
+    said: list[str] = []
+    thought: list[str] = []
+    at, inside = 0, ""
+    for tag in _THOUGHT.finditer(text):
+        name, ends = (tag["name"] or tag["mark"]).lower(), bool(tag["end"] or tag["last"])
+        if (ends and inside not in ("", name)) or (inside and not ends):
+            continue  # a tag that a thought speaks of
+        (thought if inside else said).append(text[at : tag.start()])
+        if ends and not inside:
+            thought, said = [*thought, "".join(said)], []
+        at, inside = tag.end(), "" if ends else name
+    if not at:
         return text, ""
-    found: list[str] = []
-    headless = _HEADLESS.match(text)
-    if headless and not _BLOCK.search(headless.group(1)):
-        found.append(headless.group(1))
-        text = text[headless.end() :]
-    found += [match.group(2) for match in _BLOCK.finditer(text)]
-    rest = _BLOCK.sub("", text)
-    if not found:
-        return text, ""
-    return rest.strip(), "\n\n".join(part.strip() for part in found if part.strip())
+    (thought if inside else said).append(text[at:])
+    return "".join(said).strip(), "\n\n".join(part.strip() for part in thought if part.strip())
 
 
 def opening(raw: str, lead: re.Pattern[str]) -> str:
@@ -68,7 +68,7 @@ def opening(raw: str, lead: re.Pattern[str]) -> str:
     >>> opening("**Answer:** 'Yes', I do.", re.compile("answer", re.IGNORECASE))
     "Yes', I do."
     """
-    text = _THINKING.sub("", raw).lstrip(_DECORATION)
+    text = split_reasoning(raw)[0].lstrip(_DECORATION)
     found = lead.match(text)
     return text[found.end() :].lstrip(_DECORATION) if found else text
 

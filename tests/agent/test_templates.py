@@ -90,7 +90,7 @@ def style(request: pytest.FixtureRequest) -> str:
 
 
 def test_the_names_are_the_contract() -> None:
-    assert list_templates() == ("auto", "chat", *STYLES)
+    assert list_templates() == ("auto", "chat", "chat-bare", *STYLES)
     assert isinstance(FakeModel(), TextModel)
 
 
@@ -267,14 +267,12 @@ def test_a_users_file_adds_a_style(tmp_path: Path) -> None:
         ("", "default"),
         (PLAIN_CHATML, "default"),
         (PLAIN_CHATML + "the word tools, and {{ messages[0].tools }} {{ 'tools' }}", "default"),
-        (QWEN_LIKE, "qwen2.5"),
-        (HERMES_LIKE, "hermes"),
-        (LLAMA_LIKE, "llama3.2"),
-        (LLAMA_LIKE + "{{ '<function=' + name + '>' }}", "functionary"),
-        (LLAMA_LIKE + '[{"name": "tool_call_name", "arguments": {}}]', "chat"),
+        (QWEN_LIKE, "chat"),
+        (HERMES_LIKE, "chat"),
+        (LLAMA_LIKE, "chat"),
         (QWEN_LIKE + "<function=f>\n<parameter=a>", "chat"),
-        ("<extra_id_0>System\n{{ messages[0].content }}", "nemotron"),
-        ("[BEGIN OF TASK INSTRUCTION]", "xlam"),
+        ("<extra_id_0>System\n{{ messages[0].content }}", "default"),
+        ("[BEGIN OF TASK INSTRUCTION]{{ enable_thinking }}", "default"),
         ("[AVAILABLE_TOOLS]{% if tools is not none %}{{ tools }}{% endif %}", "chat"),
         ("{% generation %}{% if tools %}{% break %}", "chat"),
         ("{{ 'broken", "default"),
@@ -284,7 +282,7 @@ def test_auto_picks_by_the_chat_template(source: str, name: str) -> None:
     assert pick(source) == name
 
 
-@pytest.mark.parametrize(("source", "name"), [(QWEN_LIKE, "qwen2.5"), (PLAIN_CHATML, "default"), ("{{ messages }}{{ tools }}", "chat")])
+@pytest.mark.parametrize(("source", "name"), [(QWEN_LIKE, "chat"), (PLAIN_CHATML, "default")])
 def test_the_name_says_what_auto_picked(source: str, name: str) -> None:
     assert load_template("auto", FakeModel(source)).name == name
 

@@ -57,6 +57,10 @@ def episode(answer: str = "", turn: ModelTurn | None = None, end: Termination = 
         '{"tool_calls": [{"name": "clock", "arguments": {}}]}',
         '{"type": "function", "function": "clock", "parameters": {"city": "Hanoi"}}',
         '{"name": "clock", "arguments": "{}"}',
+        "[get_weather(city='Michigan'",
+        "<tool_call>clock\n<arg_key>city</arg_key>\n<arg_value>Hanoi</arg_value>\n</tool_call>",
+        '[TOOL_CALLS]clock[ARGS]{"city": "Hanoi"}',
+        "<reasoning>Which city?</reasoning><toolcall> {} </toolcall>",
     ],
 )
 def test_a_call_written_as_text_is_a_call_whatever_its_form(written: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from talm_sim.agent.templates.values import Call, ShownTool
+from talm_sim.agent.templates.values import ShownTool, read_call
 from talm_sim.errors import PrerequisiteError
 from talm_sim.types import Behaviour, Option
 
@@ -89,7 +89,7 @@ class JinjaTemplate:
         """See `Template.option`."""
         if option.behaviour is not Behaviour.TOOL_CALL:
             return option.text
-        return self.call("tool_call", **Call.read(option.text)._asdict())
+        return self.call("tool_call", **read_call(option.text)._asdict())
 
     def call(self, macro: str, **values: Any) -> str:
         """Call a macro with those of `values` that it takes.

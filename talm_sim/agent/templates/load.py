@@ -14,26 +14,28 @@ from talm_sim.models.base import TextModel
 __all__ = ["list_templates", "load_template"]
 
 _SUFFIX = ".jinja"
+_CHATS = ("chat", "chat-bare")
 
 
 def list_templates() -> tuple[str, ...]:
-    """Names that `load_template` knows: `auto` and `chat`, then the styles by name."""
-    return ("auto", "chat", *_styles())
+    """Names that `load_template` knows: `auto`, `chat` and `chat-bare`, then the styles by name."""
+    return ("auto", *_CHATS, *_styles())
 
 
 def load_template(name_or_path: str, model: TextModel | None) -> Template:
     """Return a template by its name, or from the user's Jinja file.
 
     Args:
-        name_or_path: A style, `chat` (the tokenizer's chat template), `auto` (see `pick`), or a file with the macros `prompt` and `tool_call`.
+        name_or_path: A style, `chat` (the tokenizer's chat template, a call in the form it shows), `chat-bare` (the same, a call as a bare JSON
+            object), `auto` (see `pick`), or a file with the macros `prompt` and `tool_call`.
         model: The model that will read the prompts; None where it takes no raw text, as a provider's chat model.
 
     Raises:
         PrerequisiteError: The name is unknown, the file is missing or broken, or `chat` has no chat template to render through.
     """
     name = pick(model.chat_template if model is not None else "") if name_or_path == "auto" else name_or_path
-    if name == "chat":
-        return ChatTemplate(model, _style("default", None))
+    if name in _CHATS:
+        return ChatTemplate(model, _style("default", None), bare=name == _CHATS[1])
     return _style(name, model) if name in _styles() else _from_file(name, model)
 
 

@@ -14,7 +14,8 @@ from jinja2 import StrictUndefined, nodes, pass_context
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment, safe_range
 
-from talm_sim.agent.templates.values import json_text, python_text
+from talm_sim.agent.templates.values import tojson
+from talm_sim.models.formats import python_text
 
 __all__ = ["MOST_TEXT", "MOST_TURNS", "bounded", "environment"]
 
@@ -137,7 +138,7 @@ def environment() -> ImmutableSandboxedEnvironment:
     made = _Bounded(
         autoescape=False, undefined=StrictUndefined, keep_trailing_newline=True, trim_blocks=True, lstrip_blocks=True, finalize=_written
     )
-    made.filters |= {"tojson": json_text, "python": python_text, "each turn": _each_turn}
+    made.filters |= {"tojson": tojson, "python": python_text, "each turn": _each_turn}
     made.globals["range"] = _range
     del made.globals["lipsum"]
     return made

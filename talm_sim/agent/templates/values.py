@@ -1,41 +1,32 @@
-"""What template macros are given: tools and calls that are text to the letter and fields at once, and the filters that write values."""
+"""What template macros are given: tools and calls that are text to the letter and fields at once, and the filter that writes tools as JSON."""
 
 from __future__ import annotations
 
 import json
-import re
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 from talm_sim.errors import PrerequisiteError
+from talm_sim.models.formats import Call, json_text
 from talm_sim.types import JsonObject
 
-__all__ = ["Call", "ShownTool", "json_text", "python_text"]
-
-_SURROGATES = re.compile("[\ud800-\udfff]")
+__all__ = ["ShownTool", "read_call", "tojson"]
 
 
-class Call(NamedTuple):
-    """A tool call as the data writes it."""
+def read_call(text: str) -> Call:
+    """Read `{"name": ..., "arguments": {...}}`; `parameters` is known in place of `arguments`.
 
-    name: str
-    arguments: JsonObject
-    text: str
-
-    @classmethod
-    def read(cls, text: str) -> Call:
-        """Read `{"name": ..., "arguments": {...}}`; `parameters` is known in place of `arguments`.
-
-        Raises:
-            PrerequisiteError: The text has another form.
-        """
-        value = _object(text)
-        if value is not None:
-            name, arguments = value.get("name"), value.get("arguments", value.get("parameters"))
-            if isinstance(name, str) and name and isinstance(arguments, dict):
-                return cls(name, arguments, text)
-        raise PrerequisiteError(
-            f'tool-call option {_shortened(text)}: is not JSON like {{"name": ..., "arguments": {{...}}}}; mend the scenario\'s options.'
-        )
+    Raises:
+        PrerequisiteError: The text has another form.
+    """
+    value = _object(text)
+    if value is not None:
+        name, arguments = value.get("name"), value.get("arguments", value.get("parameters"))
+        if isinstance(name, str) and name and isinstance(arguments, dict):
+            return Call(name, arguments, text)
+    raise PrerequisiteError(
+        f'tool-call option {_shortened(text)}: is not JSON like {{"name": ..., "arguments": {{...}}}}; mend the scenario\'s options.'
+    )
 
 
 class ShownTool:
@@ -70,32 +61,14 @@ class ShownTool:
         return self.data[key]
 
 
-def json_text(
-    value: Any, ensure_ascii: bool = False, indent: int | None = None, separators: tuple[str, str] | None = None, sort_keys: bool = False
-) -> str:
-    r"""Write JSON as chat templates expect of `tojson`: neither HTML nor, unless asked, ASCII escapes.
-
-    >>> json_text({"city": "Zürich", "sign": "<"})
-    '{"city": "Zürich", "sign": "<"}'
-    """
-    text = json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys, default=_plain)
-    # Half a surrogate pair has no UTF-8 form: no tokenizer takes it.
-    return _SURROGATES.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
-
-
-def python_text(value: Any) -> str:
-    """Write a Python literal; a string stands in double quotes.
-
-    >>> python_text("x"), python_text(True), python_text(["a", None])
-    ('"x"', 'True', "['a', None]")
-    """
-    return json_text(value) if isinstance(value, str) else repr(value)
-
-
 def _plain(value: Any) -> Any:
     if isinstance(value, ShownTool):
         return value.data
     raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+tojson = partial(json_text, default=_plain)
+"""`json_text`, of shown tools as well."""
 
 
 def _object(text: str) -> JsonObject | None:

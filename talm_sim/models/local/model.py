@@ -21,8 +21,8 @@ from talm_sim.models.answers import likeliest
 from talm_sim.models.base import Continuation, GenerationSettings
 from talm_sim.models.chat import Completion
 from talm_sim.models.constrained import ANSWER_CHARS, ConstrainedModel
+from talm_sim.models.formats import Written, read_calls
 from talm_sim.models.local.prompting import Rendering, chat_template_of, render, tell_unread_form, template_messages
-from talm_sim.models.local.tool_text import read_tool_calls
 from talm_sim.models.messages import model_turns_in, openai_tools
 from talm_sim.models.parsing import clean, split_reasoning
 from talm_sim.types import JsonObject, ModelTurn, Precision, TokenLogprob, ToolSpec, Usage
@@ -115,14 +115,15 @@ class LocalModel(ABC):
             tell_unread_form(self.tokenizer, self.name, self._rendering)
         written = await self.write(prompt, settings)
         rest, thought = split_reasoning(written.text)
-        text, calls, broken = read_tool_calls(rest, model_turns_in(messages)) if tools else (rest, (), ())
-        called = bool(calls or broken) and written.stop == "stop"
+        shown = [{"name": tool.name, "parameters": tool.parameters} for tool in tools]
+        read = read_calls(rest, shown, model_turns_in(messages)) if tools else Written(rest)
+        called = bool(read.calls or read.unparsable) and written.stop == "stop"
         return ModelTurn(
             raw_text=written.text,
-            text=text,
+            text=read.text,
             reasoning=thought,
-            tool_calls=calls,
-            unparsable_calls=broken,
+            tool_calls=read.calls,
+            unparsable_calls=read.unparsable,
             first_tokens=written.first,
             stop="tool_calls" if called else written.stop,
             usage=written.usage,

@@ -15,7 +15,7 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.models.local.tool_text import read_tool_calls
+from talm_sim.models.formats import read_calls
 from talm_sim.models.messages import openai_messages
 from talm_sim.models.parsing import split_reasoning
 
@@ -186,8 +186,8 @@ def unread_form(tokenizer: Any, name: str, rendering: Rendering | None = None) -
     if "look_up" not in written or "mango" not in written:
         return ""
     written, _ = split_reasoning(written)
-    _, calls, _ = read_tool_calls(written, 0)
-    good = [(call.name, call.arguments) for call in calls] == [("look_up", {"word": "mango"})]
+    read = read_calls(written, [tool["function"] for tool in tools])
+    good = [(call.name, call.arguments) for call in read.calls] == [("look_up", {"word": "mango"})]
     return "" if good else " ".join(written.split())[:80]
 
 

@@ -1,0 +1,249 @@
+from __future__ import annotations
+
+import json
+from time import process_time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from talm_sim.models.formats import read_calls
+from talm_sim.types import ToolCall, UnparsableCall
+
+
+def parts(written: str, turn: int) -> tuple[str, tuple[ToolCall, ...], tuple[UnparsableCall, ...]]:
+    read = read_calls(written, (), turn)
+    return read.text, read.calls, read.unparsable
+
+
+CALL = '{"name": "get_fare", "arguments": {"to": "Bern", "seats": 2}}'
+LLAMA = '{"name": "get_fare", "parameters": {"to": "Bern", "seats": 2}}'
+ARGUMENTS = {"to": "Bern", "seats": 2}
+
+
+@pytest.mark.parametrize(
+    ("written", "text"),
+    [
+        (f"<tool_call>\n{CALL}\n</tool_call>", ""),
+        (f"Let me look.\n<tool_call>{CALL}</tool_call>", "Let me look."),
+        (f"<tool_call>{CALL}", ""),
+        (f"<tool_call>[{CALL}]</tool_call>", ""),
+        ('<tool_call><function=get_fare>{"to": "Bern", "seats": 2}</function></tool_call>', ""),
+        ('<function=get_fare>{"to": "Bern", "seats": 2}</function>', ""),
+        ('I see. <function=get_fare>{"to": "Bern", "seats": 2}', "I see."),
+        (CALL, ""),
+        (LLAMA, ""),
+        (f"[{CALL}]", ""),
+        (f"```json\n[{CALL}]\n```", ""),
+        (f"<|python_tag|>{LLAMA}<|eom_id|>", ""),
+        (f"[TOOL_CALLS] [{CALL}]</s>", ""),
+        (f"<TOOLCALL>[{CALL}]</TOOLCALL>", ""),
+        ('{"tool_calls": [' + CALL + "]}", ""),
+        ('{"type": "function", "function": ' + CALL + "}", ""),
+        ('{"name": "get_fare", "arguments": "{\\"to\\": \\"Bern\\", \\"seats\\": 2}"}', ""),
+        ("[get_fare(to='Bern', seats=2)]", ""),
+        ('<|python_tag|>[get_fare(to="Bern",seats=2)]', ""),
+        ('<|python_tag|>get_fare(to="Bern", seats=2)<|eom_id|>', ""),
+        ("get_fare(to='Bern', seats=2)", ""),
+        ("```python\nget_fare(to='Bern', seats=2)\n```", ""),
+        ("```tool_code\nprint(get_fare(to='Bern', seats=2))\n```", ""),
+        ("[ get_fare ( to = 'Bern' , seats = 2, ) ]", ""),
+        ("I'll see.\n[get_fare(to='Bern', seats=2)] is the call.", "I'll see.\n is the call."),
+        (f"I will look.\n```json\n{CALL}\n```\nOne moment.", "I will look.\n\nOne moment."),
+        ("{'name': 'get_fare', 'arguments': {'to': 'Bern', 'seats': 2,},}", ""),
+        ('{"arguments": {"to": "Bern", "seats": 2}, "name": "get_fare"}', ""),
+        ('functools[{"name": "get_fare", "arguments": {"to": "Bern", "seats": 2}}]', ""),
+        ('>>>get_fare\n{"to": "Bern", "seats": 2}', ""),
+        ('[TOOL_CALLS]get_fare[CALL_ID]abc[ARGS]{"to": "Bern", "seats": 2}', ""),
+        (f"<|tool_call|>[{CALL}]<|/tool_call|>", ""),
+        ("<tool_call>\n[get_fare(to='Bern', seats=2)]\n</tool_call>", ""),
+        (f"<tool_call>\n```json\n{CALL}\n```\n</tool_call>", ""),
+    ],
+)
+def test_every_familys_way_of_calling_is_read(written: str, text: str) -> None:
+    rest, calls, broken = parts(written, 3)
+    assert [(call.id, call.name, call.arguments) for call in calls] == [("call-3-0", "get_fare", ARGUMENTS)]
+    assert (rest, broken) == (text, ())
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        f"<tool_call>{CALL}</tool_call>\n<tool_call>{LLAMA}</tool_call>",
+        f"{CALL}; {LLAMA}",
+        f"{CALL}\n{LLAMA}",
+        f"[{CALL}, {LLAMA}]",
+        "[get_fare(to='Bern', seats=2), get_fare(seats=2, to='Bern')]",
+    ],
+)
+def test_calls_in_parallel_have_ids_of_their_own(written: str) -> None:
+    _, calls, broken = parts(written, 0)
+    assert [call.id for call in calls] == ["call-0-0", "call-0-1"]
+    assert [call.arguments for call in calls] == [ARGUMENTS, ARGUMENTS]
+    assert broken == ()
+
+
+def test_a_dotted_name_and_a_call_without_arguments() -> None:
+    _, calls, _ = parts("[travel.rail.list_stations()]", 0)
+    assert [(call.name, call.arguments) for call in calls] == [("travel.rail.list_stations", {})]
+    _, calls, _ = parts('<tool_call>{"name": "now"}</tool_call>', 0)
+    assert [(call.name, call.arguments) for call in calls] == [("now", {})]
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ('<tool_call>{"name": "get_fare", "arguments": {"to": </tool_call>', "get_fare"),
+        ("<tool_call>get the fare</tool_call>", "unknown"),
+        ('{"name": "get_fare", "arguments": {"to": "Be', "get_fare"),
+        ('[{"name": "get_fare", "parameters": {"to": "Be', "get_fare"),
+        ("[get_fare('Bern')]", "get_fare"),
+        ("[get_fare(to=", "get_fare"),
+        ("[get_fare(n=" + "9" * 9000, "get_fare"),
+        ("[get_weather(city='Michigan'", "get_weather"),
+        ("get_weather(city='Michigan'", "get_weather"),
+        ("```json\n{'name': 'get_fare', 'arguments': {'to': 'Be", "get_fare"),
+        ("<tool_call>get_fare\n<arg_key>to</arg_key>\n<arg_value>Be", "get_fare"),
+        ("<tool_call>\n<function=get_fare>\n<parameter=to>\nBe", "get_fare"),
+        ('[TOOL_CALLS]get_fare[ARGS]{"to": "Be', "get_fare"),
+        ("<|tool_call_start|>[get_fare(to='Be<|tool_call_end|>", "get_fare"),
+        ("```tool_code\nget_fare(to=", "get_fare"),
+        ('<tool_call>{"name": "get_fare", "arguments": {"to": "Bern"}}}</tool_call>', "get_fare"),
+        ('<function=get_fare>{"to": NaN}</function>', "get_fare"),
+        ('{"name": "get_fare", "arguments": [1]}', "get_fare"),
+    ],
+)
+def test_what_was_meant_as_a_call_is_kept_as_a_broken_one(written: str, name: str) -> None:
+    _, calls, broken = parts(written, 1)
+    assert calls == ()
+    assert [(call.id, call.name) for call in broken] == [("call-1-0", name)]
+    assert broken[0].raw in written
+    assert broken[0].reason
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "The fare is 12 francs.",
+        '{"name": "Bern"}',
+        '{"fare": 12}',
+        "[1, 2]",
+        "[Bern](https://example.org) is nice.",
+        "```json\n{}\n```",
+        "",
+        "[]",
+        "Call get_fare(to='Bern').",
+        "get_fare(to='Bern') gives the fare.",
+        '{"tool_calls": []}',
+        '{"name": "get_fare", "description": "Gives the fare.", "parameters": {"type": "object", "properties": {}}}',
+        '{"name": "get_fare", "parameters": {"type": "object", "properties": {}}}',
+        '{"name": "Ada", "age": 36, ',
+        "A call stands between `<tool_call>` and `</tool_call>`.",
+        "[see(1)] is a footnote.",
+    ],
+)
+def test_anything_else_is_text(written: str) -> None:
+    assert parts(written, 0) == (written, (), ())
+
+
+_PIECES = st.sampled_from(
+    [
+        "<tool_call>",
+        "</tool_call>",
+        "<function=f>",
+        "</function>",
+        "[",
+        "]",
+        "{",
+        "}",
+        '"name"',
+        ":",
+        '"arguments"',
+        '"f"',
+        "f(",
+        "a=1",
+        ")",
+        ",",
+        "\ud800",
+        "\x00",
+        "```",
+        "\n",
+        "<|python_tag|>",
+        CALL,
+        "[f(a='x')]",
+        "\\",
+    ]
+)
+
+
+@settings(deadline=None)
+@given(st.lists(_PIECES | st.text(max_size=5), max_size=12).map("".join))
+def test_nothing_a_model_writes_makes_it_raise(written: str) -> None:
+    text, calls, broken = parts(written, 0)
+    if not calls and not broken:
+        assert text == written
+    assert len({call.id for call in calls} | {call.id for call in broken}) == len(calls) + len(broken)
+    shown = [call.model_dump() for call in calls] + [call.model_dump() for call in broken]
+    json.dumps(shown, ensure_ascii=False).encode("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ("g(b=1)", "g(b=1)"),
+        ("open('/etc/passwd').read()", "open('/etc/passwd').read()"),
+        ("San Francisco", "San Francisco"),
+        ("5 / 100", "5 / 100"),
+        ("lambda x: [x, 1]", "lambda x: [x, 1]"),
+        ("{'x': [1, (2, 3)]}", {"x": [1, [2, 3]]}),
+        ("true", True),
+        ("None", None),
+        ("(1)", 1),
+        ("'''a\nb'''", "a\nb"),
+        (r"'\d+ \u00e9 \ud83d\ude00'", "\\d+ é \U0001f600"),
+    ],
+)
+def test_in_python_what_is_no_literal_is_its_own_text(written: str, value: object) -> None:
+    _, calls, broken = parts(f"[f(a={written}, b=2)]", 0)
+    assert [call.arguments for call in calls] == [{"a": value, "b": 2}]
+    assert broken == ()
+
+
+def test_a_call_inside_a_call_is_its_arguments_value() -> None:
+    _, calls, _ = parts('{"name": "f", "arguments": {"a": {"name": "g", "arguments": {"b": 1}}}}', 0)
+    assert [(call.name, call.arguments) for call in calls] == [("f", {"a": {"name": "g", "arguments": {"b": 1}}})]
+
+
+HOSTILE = (
+    "<tool_call>",
+    "<tool_call>{",
+    "<function=f><parameter=a>",
+    "<tool_call>f<arg_key>a</arg_key><arg_value>",
+    "<tool_call>[f(a=b b ",
+    "[f(a=",
+    "\n[f(a=",
+    "[TOOL_CALLS][f(a=b ",
+    "[",
+    '{"name": "f", "arguments": {"a": ',
+    '{"a":',
+    "[f(a='",
+    "```tool_code\nf(a=",
+    "[TOOL_CALLS]f[ARGS]{",
+    ">>>f\n{",
+    "</parameter> ",
+    "\\",
+    " ",
+    '["<tool_call>[", ',
+)
+
+
+def seconds(text: str) -> float:
+    started = process_time()
+    read_calls(text, [{"name": "f", "parameters": {}}])
+    return process_time() - started
+
+
+@pytest.mark.parametrize("unit", HOSTILE)
+def test_hostile_text_is_read_in_linear_time(unit: str) -> None:
+    small, large = (unit * (size // len(unit)) for size in (62_500, 1_000_000))
+    assert seconds(large) < max(40 * seconds(small), 1.0)
