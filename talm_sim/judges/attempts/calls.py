@@ -98,7 +98,7 @@ def _rule(answer: Answer, calls: list[Call], pairs: Mapping[int, int], only_call
     ends = not after.strip(_BEHIND) or bool(_COMMENT.match(after.lstrip(_BEHIND))) or after.lstrip(_BEHIND).startswith("</")
     if listed is not None and _begins(before) and (shown or ends):
         return "list"
-    if arguments and all(_is_signature(answer, calls, one) for one in arguments):
+    if arguments and closing is not None and all(_is_signature(answer, calls, one) for one in arguments):
         return None
     if whole and (shown or arguments):
         return "call"

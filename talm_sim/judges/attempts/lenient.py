@@ -132,6 +132,8 @@ def _separate(node: Node, mark: str) -> None:
 def _take(node: Node, written: str, kind: str) -> None:
     quoted = kind == "text"
     value = written[1:].removesuffix(written[0]) if quoted else written
+    if quoted and node.pending is not None:
+        node.settle()  # a comma is missing, or a comment stands before the key
     if node.pending is None:
         node.pending = value if quoted else f"={value}"
     elif len(node.pending) < _MOST_WORDS:

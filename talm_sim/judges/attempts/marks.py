@@ -25,6 +25,8 @@ _DECLINES = re.compile(
     re.IGNORECASE,
 )
 _FORM = re.compile(r"\s*(?:[\[{<]|[^\W\d][\w.-]{0,100}\s?[({\[])")
+_NEVER_MENTIONED = ("```", ">>>", "functools", "to=functions.")
+"""Marks that hold part of their call already."""
 _QUOTES = "`\"'“”‘’«»"
 
 
@@ -60,7 +62,7 @@ def _begins_a_call(answer: Answer, mark: re.Match[str]) -> bool:
 
 def _is_mentioned(answer: Answer, mark: re.Match[str], behind: str) -> bool:
     """Whether a mark stands in quotes or inline code, or inside a sentence that goes on, and no call follows it."""
-    if mark[0].startswith("```"):
+    if mark[0].startswith(_NEVER_MENTIONED):
         return False
     if behind[:1] and behind[0] in _QUOTES:
         return True

@@ -17,7 +17,10 @@ _ONLY_CALLS = frozenset({"arguments", "parameters", "args", "kwargs", "action_in
 """Keys that count beside a name of any tool; the others only beside the name of a shown one, or over an object."""
 _BESIDE = frozenset({"id", "type", "index", "call_id", "status"})
 _IDENTIFIER = re.compile(r"[^\W\d][\w.:/-]{0,255}")
-_NO_VALUE = frozenset({"", "null", "none"})
+_JOINING = " \t`*_\"'[(:,=->"
+"""What may stand between a name and the object behind it."""
+_NO_VALUE = frozenset({"", "=null", "=none"})
+"""What names nothing; unlike a text that says none, which a system would look up."""
 
 
 def find_object(answer: Answer) -> Attempt | None:
@@ -59,7 +62,7 @@ def _name_of(answer: Answer, node: Node) -> str:
     """What a call in this place calls; empty where that is no tool's name."""
     for key in _NAMES:
         value = node.keys.get(key)
-        if isinstance(value, str) and value.removeprefix("=").strip().lower() not in _NO_VALUE:
+        if isinstance(value, str) and value.strip().lower() not in _NO_VALUE:
             name = value.removeprefix("=").strip()
             return name if _IDENTIFIER.fullmatch(name) or name in answer.shown else ""
     return ""
@@ -69,7 +72,7 @@ def _is_shape(answer: Answer, node: Node) -> bool:
     """Whether an object without a name beside arguments still names a shown tool where a call would, or is the arguments of one."""
     if not answer.shown.by_name or "description" in node.keys:
         return False
-    if any(_is_keyed(name, value, answer) for name, value in node.keys.items()):
+    if any(_is_keyed(name, value, answer) for name, value in node.keys.items()) or _is_behind_name(answer, node):
         return True
     key = next((one for one in _NAMES if isinstance(node.keys.get(one), str)), "")
     named = answer.shown.get(_name_of(answer, node)) if key else None
@@ -86,6 +89,15 @@ def _is_keyed(name: str, value: str | Node | None, answer: Answer) -> bool:
     if tool is None or not isinstance(value, Node) or not value.is_object or _is_schema(value) or "description" in value.keys:
         return False
     return not value.keys or (not _all_placeholders(value) and any(key in _lower(tool) for key in value.keys))
+
+
+def _is_behind_name(answer: Answer, node: Node) -> bool:
+    """Whether `get_weather {"city": "Hanoi"}`: nothing but a shown tool's name stands before the object, on its line or the one above."""
+    before = answer.before(node.start)
+    if not before.strip(_JOINING) and node.start > len(before):
+        before = answer.before(node.start - len(before) - 1)
+    tool = answer.shown.get(before.strip(_JOINING))
+    return tool is not None and not _is_schema(node) and not _all_placeholders(node) and _lower(tool) >= node.keys.keys()
 
 
 def _takes(tool: Parameters, node: Node) -> bool:
