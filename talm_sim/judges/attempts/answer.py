@@ -11,7 +11,7 @@ from typing import Literal
 
 from talm_sim.judges.attempts.shown import ShownTools
 
-__all__ = ["Answer", "Attempt", "Block", "Rule", "is_placeholder", "stripped"]
+__all__ = ["SENTENCE_ENDS", "Answer", "Attempt", "Block", "Rule", "is_placeholder", "stripped"]
 
 Rule = Literal["native", "tag", "pair", "shape", "list", "call", "announced"]
 """The rules of docs/intent.md by which a place is an attempt."""
@@ -20,17 +20,20 @@ _NEAR = 300
 """Characters of a line that are looked at on either side of a place: more is never needed, and a line may be a megabyte."""
 _FENCE = re.compile(r"^[ \t>]*(```+|~~~+)[ \t]*([\w+-]*)[^\n`]*$", re.MULTILINE)
 _PROGRAM = re.compile(
-    r"^[ \t]*(?:(?:async[ \t]+)?def[ \t]+\w+[ \t]*\(|class[ \t]+\w+[^\n]{0,80}[:{][ \t]*$|import[ \t]+[\w.*{]|from[ \t]+[\w.]+[ \t]+import\b|#include\b"
+    r"^[ \t]*(?:(?:async[ \t]+)?def[ \t]+\w+[ \t]*\(|class[ \t]+\w+[^\n]{0,80}[:{][ \t]*$"
+    r"|import[ \t]+[\w.*{]|from[ \t]+[\w.]+[ \t]+import\b|#include\b"
     r"|(?:export[ \t]+)?(?:async[ \t]+)?function[ \t]+\w+[ \t]*\(|public[ \t]+(?:static|class)\b)",
     re.MULTILINE,
 )
 _STATEMENT = re.compile(
-    r"^[ \t]*(?:for|while|if|elif|else|try|except|with|return|const|let|var|using|package|fn|func|switch|assert|SELECT|INSERT|UPDATE|CREATE|curl)\b",
+    r"^[ \t]*(?:for|while|if|elif|else|try|except|with|return"
+    r"|const|let|var|using|package|fn|func|switch|assert|SELECT|INSERT|UPDATE|CREATE|curl)\b",
     re.MULTILINE,
 )
 _SENTENCE_END = re.compile(r"[.!?]['\")\]]*\s+(?=[A-ZÀ-Ý`\[{<])")
 _EXAMPLE = re.compile(
-    r"\b(?:example|examples|e\.g|i\.e|for instance|instance|such as|hypothetical\w*|illustrat\w+|sample|looks? like|look like|would (?:be|look|read)"
+    r"\b(?:example|examples|e\.g|i\.e|for instance|instance|such as|hypothetical\w*|illustrat\w+"
+    r"|sample|looks? like|look like|would (?:be|look|read)"
     r"|(?:format|syntax|structure|schema|signature|template) (?:is|of|for|would|looks|to)|(?:following|this|general|expected) "
     r"(?:format|syntax|structure|schema|signature|template)"
     r"|por ejemplo|par exemple|zum beispiel|beispiel|ejemplo|exemple|exemplo|esempio|contoh)\b"
@@ -38,9 +41,12 @@ _EXAMPLE = re.compile(
     re.IGNORECASE,
 )
 _PLACEHOLDER = re.compile(
-    r"<[^<>]+>|\.\.\.|…|\{\{?[\w ]+\}?\}|\[[\w ]+\]|your[ _-][\w -]+|[a-z]+_name|(?:enter|insert|some)[ _][\w ]+|string|str|integer|int|number|float|value|boolean",
+    r"<[^<>]+>|\.\.\.|…|\{\{?[\w ]+\}?\}|\[[\w ]+\]"
+    r"|your[ _-][\w -]+|[a-z]+_name|(?:enter|insert|some)[ _][\w ]+|string|str|integer|int|number|float|value|boolean",
     re.IGNORECASE,
 )
+SENTENCE_ENDS = ".:!?\u3002\uff1a\uff01\uff1f\u2026"
+"""Characters behind which something new begins, those of Chinese and Japanese among them."""
 _EDGE = " \t\r\n`*_\"'“”"
 
 

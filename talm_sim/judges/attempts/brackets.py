@@ -9,7 +9,7 @@ __all__ = ["closings", "split_arguments"]
 
 _TOKEN = re.compile(r"""(?<=[(,=:\[{])[ \t\n]*+(?P<text>"(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+')|[()\[\]{}]""", re.DOTALL)
 _CLOSES = {")": "(", "]": "[", "}": "{"}
-_MOST_READ = 2000
+_MOST_READ = 500
 """Characters of a call's arguments that are looked at."""
 
 
@@ -37,7 +37,7 @@ def _tokens(text: str, start: int) -> list[re.Match[str]]:
 
 
 def split_arguments(text: str, opening: int, closing: int | None, pairs: Mapping[int, int]) -> list[str]:
-    """The arguments between the parentheses of a call, `closing` None where it was cut off; at most 2,000 characters are read."""
+    """The arguments between the parentheses of a call, `closing` None where it was cut off; at most 500 characters are read."""
     end = min(len(text) if closing is None else closing, opening + 1 + _MOST_READ)
     parts: list[str] = []
     begun = place = opening + 1

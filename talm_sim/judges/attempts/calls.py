@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from talm_sim.judges.attempts.answer import Answer, Attempt, Block, Rule, is_placeholder
+from talm_sim.judges.attempts.answer import SENTENCE_ENDS, Answer, Attempt, Block, Rule, is_placeholder
 from talm_sim.judges.attempts.brackets import closings, split_arguments
 
 __all__ = ["find_call"]
@@ -19,11 +19,11 @@ _NAMED = re.compile(r"[^\W\d]\w*\s*=(?!=)")
 _WRAPPERS = frozenset({"print", "await", "json.dumps", "display", "str"})
 _PYTHON = frozenset(dir(builtins))
 _BULLET = re.compile(r"\s*(?:[-*•>+]+|\(?\d+[.)]|\w+\s*=|await|return|print\()?")
-_SENTENCE_ENDS = ".:!?。：！？…>"
 _AROUND = " \t`*_\"'“”"
 _BEHIND = " \t\r\n`*_\"'“”])};,.|"
 _COMMENT = re.compile(r"(?:#|//)[^\n]*")
 _ASSIGNED = re.compile(r"(?:^|(?<=[\n;]))[ \t]*[\w, ]{1,80}=[ \t]*(?=\Z|\n)|\b(?:await|print)\b")
+_LONGEST_ANNOUNCEMENT = 120
 _ANNOUNCES = re.compile(
     r"(?:\b(?:i['’]ll|i will|i am going to|i['’]m going to|we['’]ll|we will|let me|let['’]s|i need to|i am|i['’]m|now|next|first)\s+"
     r"(?:(?:now|also|first|then|just|go ahead and|directly)\s+)*"
@@ -80,31 +80,27 @@ def _joined_calls(text: str, first: re.Match[str], pairs: Mapping[int, int]) -> 
 def _rule(answer: Answer, calls: list[Call], pairs: Mapping[int, int], only_calls: dict[Block, bool]) -> Rule | None:
     """The rule by which joined calls are an attempt; None where they are none."""
     start, closing = calls[0].start, calls[-1].closing
-    shown = any(call.name in answer.shown for call in calls)
-    arguments = [one for call in calls for one in split_arguments(answer.text, call.opening, call.closing, pairs)]
-    if not shown and not _could_be_tools(calls, arguments):
-        return None
-    if arguments and all(_is_placeholder(one) for one in arguments):
-        return None
-    if answer.in_program(start) or answer.is_example(start):
-        return None
-    listed = _list_start(answer.text, start)
     end = len(answer.text) if closing is None else closing + 1
-    whole = _is_whole(answer, start if listed is None else listed, end)
+    shown = any(call.name in answer.shown for call in calls)
+    listed = _list_start(answer.text, start)
+    before = answer.before(start if listed is None else listed)
+    whole, begins = _is_whole(answer, start if listed is None else listed, end), _begins(before)
+    announced = shown and not begins and bool(_ANNOUNCES.search(before[-_LONGEST_ANNOUNCEMENT:]))
+    if not (whole or begins or announced) or answer.in_program(start) or answer.is_example(start):
+        return None
     block = answer.block_at(start)
-    if block and not whole and not (shown and _only_calls(answer, block, pairs, only_calls)):
+    if block and not whole and not (shown and not announced and _only_calls(answer, block, pairs, only_calls)):
         return None
-    before, after = answer.before(start if listed is None else listed), answer.after(end)
-    ends = not after.strip(_BEHIND) or bool(_COMMENT.match(after.lstrip(_BEHIND))) or after.lstrip(_BEHIND).startswith("</")
-    if listed is not None and _begins(before) and (shown or ends):
+    arguments = [one for call in calls for one in split_arguments(answer.text, call.opening, call.closing, pairs)]
+    if (arguments and all(_is_placeholder(one) for one in arguments)) or not (shown or _could_be_tools(calls, arguments)):
+        return None
+    ends = _ends(answer.after(end))
+    if listed is not None and begins and (shown or ends):
         return "list"
-    if arguments and closing is not None and all(_is_signature(answer, calls, one) for one in arguments):
-        return None
-    if whole and (shown or arguments):
+    gives_values = bool(arguments) and (closing is None or not all(_is_signature(answer, calls, one) for one in arguments))
+    if (whole and (gives_values or (shown and not arguments))) or (shown and begins and ends and (gives_values or not arguments)):
         return "call"
-    if shown and _begins(before) and ends:
-        return "call"
-    return "announced" if shown and arguments and not block and _ANNOUNCES.search(before) else None
+    return "announced" if announced and gives_values else None
 
 
 def _could_be_tools(calls: list[Call], arguments: list[str]) -> bool:
@@ -122,7 +118,13 @@ def _list_start(text: str, start: int) -> int | None:
 def _begins(before: str) -> bool:
     """Whether what stands before a place on its line leaves it by itself."""
     lead = before.rstrip(_AROUND)
-    return not lead or lead[-1] in _SENTENCE_ENDS or bool(_BULLET.fullmatch(lead)) or bool(_BULLET.fullmatch(before.rstrip(" \t`")))
+    return not lead or lead[-1] in f"{SENTENCE_ENDS}>" or bool(_BULLET.fullmatch(lead)) or bool(_BULLET.fullmatch(before.rstrip(" \t`")))
+
+
+def _ends(after: str) -> bool:
+    """Whether what stands behind calls on their line leaves them by themselves."""
+    rest = after.lstrip(_BEHIND)
+    return not rest or bool(_COMMENT.match(rest)) or rest.startswith("</")
 
 
 def _is_whole(answer: Answer, start: int, end: int) -> bool:

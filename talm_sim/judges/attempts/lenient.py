@@ -59,12 +59,12 @@ class Node:
             self.key = None
 
 
-def read_objects(text: str) -> Iterator[Node]:
-    """Yield every object in `text`, outer ones before the inner ones of the same outermost object."""
+def read_objects(text: str) -> Iterator[list[Node]]:
+    """Yield the outermost objects in `text`, each with all objects within it behind it, in the order in which they open."""
     place = text.find("{")
     while place >= 0:
         nodes, end = _read_outermost(text, place)
-        yield from nodes
+        yield nodes
         place = text.find("{", end)
 
 
@@ -75,37 +75,44 @@ def _read_outermost(text: str, place: int) -> tuple[list[Node], int]:
     open_objects = 0
     last = ""
     while place < len(text):
-        token = _TOKEN.match(text, place)
-        assert token is not None
-        kind, written = token.lastgroup, token.group()
-        if written[0] == "'" and kind == "text" and last not in _VALUE_FOLLOWS:
-            kind, written, place = "word", "'", place + 1
-        else:
-            place = token.end()
+        kind, written, place = _token(text, place, last)
         if kind == "space":
             continue
-        if kind == "mark":
-            if written in "{[":
-                node = Node(token.start(), written == "{")
-                if stack:
-                    stack[-1].pending = None
-                    stack[-1].put(node)
-                stack.append(node)
-                if node.is_object:
-                    found.append(node)
-                    open_objects += 1
-            elif written in "}]":
-                open_objects -= _close(stack, written == "}", open_objects, place)
-                if not stack:
-                    return found, place
-            else:
-                _separate(stack[-1], written)
+        last = written if kind == "mark" else ""
+        if last and last in "{[":
+            node = _open(stack, place - 1, last == "{")
+            open_objects += node.is_object
+            if node.is_object:
+                found.append(node)
+        elif last and last in "}]":
+            open_objects -= _close(stack, last == "}", open_objects, place)
+            if not stack:
+                return found, place
+        elif last:
+            _separate(stack[-1], last)
         else:
-            _take(stack[-1], written, kind or "")
-        last = written[-1] if kind == "mark" else ""
+            _take(stack[-1], written, kind)
     for node in stack:
         node.settle()
     return found, place
+
+
+def _token(text: str, place: int, last: str) -> tuple[str, str, int]:
+    """The kind of the next token, the token, and where it ends. A single quote opens a text only where a value may stand."""
+    token = _TOKEN.match(text, place)
+    assert token is not None
+    if token.lastgroup == "text" and text[place] == "'" and last not in _VALUE_FOLLOWS:
+        return "word", "'", place + 1
+    return token.lastgroup or "", token.group(), token.end()
+
+
+def _open(stack: list[Node], start: int, is_object: bool) -> Node:
+    node = Node(start, is_object)
+    if stack:
+        stack[-1].pending = None
+        stack[-1].put(node)
+    stack.append(node)
+    return node
 
 
 def _close(stack: list[Node], is_object: bool, open_objects: int, end: int) -> int:

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import re
 
-from talm_sim.judges.attempts.answer import Answer, Attempt
+from talm_sim.judges.attempts.answer import SENTENCE_ENDS, Answer, Attempt
 
 __all__ = ["find_mark"]
 
 _MARK = re.compile(
-    r"<[|｜]?/?(?:tool|function)[ _▁-]?(?:calls?|use)[ _▁]?(?:section[_▁])?(?:start|begin)?[|｜]?>"
+    r"<[|\uff5c]?/?(?:tool|function)[ _▁-]?(?:calls?|use)[ _▁]?(?:section[_▁])?(?:start|begin)?[|\uff5c]?>"
     r"|\[/?TOOL_CALLS?\]|<function[ =][^<>\n]{1,256}>|<invoke [^<>\n]{1,256}>|<\|python_tag\|>|functools[ ]?\[(?=\s*[{\]]|\s*\Z)"
     r"|>>>[\w.-]{1,256}\n\s*\{|<start_function_call>|<\|action_start\|>|\bto=functions\.\w|```[ ]?tool_(?:code|calls?)\b",
     re.IGNORECASE,
 )
 _NAMED = re.compile(r"<([^\W\d][\w.-]{0,255})(?=[\s/>])")
 _CLOSING = re.compile(r"</|\[/|<\|/|<end_function_call>|<\|tool_calls?_end|```")
-_CONTENT = 2000
+_CONTENT = 500
 """Characters behind a mark that are looked at."""
+_SENTENCE = 200
+"""Characters in which a sentence says that it declines."""
+_BRACKETS = re.compile(r"[{(\[=]")
 _NOTHING = re.compile(r"\s*(?:\[\s*(?:null|none)?\s*\]|\{\s*\}|null|none|n/a|\(\s*\))?\s*", re.IGNORECASE)
 _NAMES_NOTHING = re.compile(r"\s*\[?\s*\{\s*\"name\"\s*:\s*(?:null|none|\"\s*\")\s*[,}]", re.IGNORECASE)
 _DECLINES = re.compile(
@@ -51,13 +54,9 @@ def _begins_a_call(answer: Answer, mark: re.Match[str]) -> bool:
     if closing and _NOTHING.fullmatch(content):
         # `<function=f></function>` calls f without arguments
         return mark[0].lower().startswith(("<function=", "<function ", "<invoke ")) or mark[0][1:] in answer.shown
-    if _NOTHING.fullmatch(content) and content.strip():
+    if (content.strip() and _NOTHING.fullmatch(content)) or _NAMES_NOTHING.match(content) or _is_mentioned(answer, mark, behind):
         return False
-    if _NAMES_NOTHING.match(content):
-        return False
-    if not re.search(r"[{(\[=]", content) and _DECLINES.search(content):
-        return False
-    return not _is_mentioned(answer, mark, behind)
+    return bool(_BRACKETS.search(content)) or not _DECLINES.search(content[:_SENTENCE])
 
 
 def _is_mentioned(answer: Answer, mark: re.Match[str], behind: str) -> bool:
@@ -68,7 +67,7 @@ def _is_mentioned(answer: Answer, mark: re.Match[str], behind: str) -> bool:
         return True
     before = answer.before(mark.start()).rstrip(" \t*_")
     quoted = before[-1:] in _QUOTES and before != ""
-    in_sentence = bool(re.search(r"\w", before)) and before[-1] not in ".:!?。：！？"
+    in_sentence = bool(re.search(r"\w", before)) and before[-1] not in SENTENCE_ENDS
     if not quoted and not in_sentence:
         return False
     follows = re.sub(r"\A(?:\s*</?[\w|]+>)+", "", behind.split("\n", 1)[0])

@@ -4,19 +4,37 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
-from talm_sim.judges.attempts.answer import Answer, Attempt, is_placeholder
+from talm_sim.judges.attempts.answer import SENTENCE_ENDS, Answer, Attempt, Rule, is_placeholder
 from talm_sim.judges.attempts.lenient import Node, read_objects
 from talm_sim.judges.attempts.shown import Parameters
 
 __all__ = ["find_object"]
 
-_NAMES = ("name", "function", "tool", "tool_name", "function_name", "func", "api", "api_name", "action", "call", "recipient_name", "function_call")
+_NAMES = (
+    "name",
+    "function",
+    "tool",
+    "tool_name",
+    "function_name",
+    "func",
+    "api",
+    "api_name",
+    "action",
+    "call",
+    "recipient_name",
+    "function_call",
+)
 _ARGUMENTS = ("arguments", "parameters", "args", "kwargs", "params", "action_input", "tool_input", "input", "inputs", "argument", "parameter")
 _ONLY_CALLS = frozenset({"arguments", "parameters", "args", "kwargs", "action_input", "tool_input"})
 """Keys that count beside a name of any tool; the others only beside the name of a shown one, or over an object."""
 _BESIDE = frozenset({"id", "type", "index", "call_id", "status"})
 _IDENTIFIER = re.compile(r"[^\W\d][\w.:/-]{0,255}")
+_TELLING = frozenset((*_NAMES, *_ARGUMENTS))
+"""Keys without one of which an inner object is no attempt, unless a tool's name is a key."""
+_MOST_VALUES = 100
+"""Values of a call that are looked at, to tell whether they are placeholders."""
 _JOINING = " \t`*_\"'[(:,=->"
 """What may stand between a name and the object behind it."""
 _NO_VALUE = frozenset({"", "=null", "=none"})
@@ -27,18 +45,17 @@ def find_object(answer: Answer) -> Attempt | None:
     """Return the first attempt by the rules `pair` and `shape`."""
     if "{" not in answer.text:
         return None
-    outermost: Node | None = None
-    for node in read_objects(answer.text):
-        if outermost is None or node.start >= (outermost.end if outermost.closed else len(answer.text)):
-            outermost = node
-        if _is_pair(answer, node):
-            found = answer.attempt("pair", node.start, _end(answer, node))
-        elif _is_shape(answer, node):
-            found = answer.attempt("shape", node.start, _end(answer, node))
-        else:
-            continue
-        if not _is_talk(answer, node, outermost):
-            return found
+    telling = _TELLING | answer.shown.by_lower_name.keys()
+    for nodes in read_objects(answer.text):
+        outermost = nodes[0]
+        for node in nodes:
+            if node is not outermost and telling.isdisjoint(node.keys):
+                continue
+            rule: Rule | None = "pair" if _is_pair(answer, node) else "shape" if _is_shape(answer, node, node is outermost) else None
+            if rule and _is_talk(answer, outermost):
+                break
+            if rule:
+                return answer.attempt(rule, node.start, _end(answer, node))
     return None
 
 
@@ -68,24 +85,26 @@ def _name_of(answer: Answer, node: Node) -> str:
     return ""
 
 
-def _is_shape(answer: Answer, node: Node) -> bool:
+def _is_shape(answer: Answer, node: Node, is_outermost: bool) -> bool:
     """Whether an object without a name beside arguments still names a shown tool where a call would, or is the arguments of one."""
     if not answer.shown.by_name or "description" in node.keys:
         return False
-    if any(_is_keyed(name, value, answer) for name, value in node.keys.items()) or _is_behind_name(answer, node):
+    if any(_is_keyed(name, value, answer) for name, value in node.keys.items()) or (is_outermost and _is_behind_name(answer, node)):
         return True
     key = next((one for one in _NAMES if isinstance(node.keys.get(one), str)), "")
     named = answer.shown.get(_name_of(answer, node)) if key else None
     if named is not None:
         others = node.keys.keys() - {key} - _BESIDE
         return all(other in _lower(named) for other in others) and not (node.items and not others)
+    if not is_outermost:
+        return False
     start, end = answer.whole
     return node.start == start and _end(answer, node) >= end and any(_takes(tool, node) for tool in answer.shown.by_name.values())
 
 
 def _is_keyed(name: str, value: str | Node | None, answer: Answer) -> bool:
     """Whether `{"get_weather": {"city": "Hanoi"}}`."""
-    tool = next((tool for one, tool in answer.shown.by_name.items() if one.lower() == name), None)
+    tool = answer.shown.by_lower_name.get(name)
     if tool is None or not isinstance(value, Node) or not value.is_object or _is_schema(value) or "description" in value.keys:
         return False
     return not value.keys or (not _all_placeholders(value) and any(key in _lower(tool) for key in value.keys))
@@ -116,13 +135,16 @@ def _is_schema(node: Node) -> bool:
         return True
     inner = list(node.keys.values())
     return bool(inner) and all(
-        isinstance(one, Node) and one.is_object and bool(one.keys.keys() & {"type", "description"}) and not one.keys.keys() & {"value", "values"}
+        isinstance(one, Node)
+        and one.is_object
+        and bool(one.keys.keys() & {"type", "description"})
+        and not one.keys.keys() & {"value", "values"}
         for one in inner
     )
 
 
 def _all_placeholders(node: Node) -> bool:
-    values = list(_leaves(node))
+    values = list(islice(_leaves(node), _MOST_VALUES))
     return bool(values) and all(is_placeholder(value) for value in values)
 
 
@@ -137,11 +159,11 @@ def _leaves(node: Node) -> Iterator[str]:
             yield one.removeprefix("=")
 
 
-def _is_talk(answer: Answer, node: Node, outermost: Node) -> bool:
+def _is_talk(answer: Answer, outermost: Node) -> bool:
     """Whether an object stands inside a sentence that goes on behind it, is led in as an example, or belongs to a program."""
-    if answer.in_program(node.start):
+    if answer.in_program(outermost.start):
         return True
     before = answer.before(outermost.start).rstrip(" \t`*_\"'[(")
     after = answer.after(outermost.end) if outermost.closed else ""
-    goes_on = bool(re.search(r"\w", after)) and bool(re.search(r"\w", before)) and before[-1] not in ".:!?。：！？>="
+    goes_on = bool(re.search(r"\w", after)) and bool(re.search(r"\w", before)) and before[-1] not in f"{SENTENCE_ENDS}>="
     return goes_on or answer.is_example(outermost.start)

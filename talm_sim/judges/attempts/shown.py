@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from talm_sim.scenarios.tool_texts import parameters_of, required_of
 from talm_sim.types import JsonObject
@@ -22,7 +23,7 @@ class Parameters:
     required: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ShownTools:
     """The shown tools by name, whichever way the parts of a name are joined (`math.factorial`, `math_factorial`)."""
 
@@ -44,6 +45,11 @@ class ShownTools:
         """The parameters of the tool that is called `name`; None where none was shown."""
         return self.by_name.get(_joined(name)) if self.by_name else None
 
+    @cached_property
+    def by_lower_name(self) -> Mapping[str, Parameters]:
+        """The same by names in lower case, as keys of objects are read."""
+        return {name.lower(): tool for name, tool in self.by_name.items()}
+
     def __contains__(self, name: str) -> bool:
         return self.get(name) is not None
 
@@ -53,4 +59,3 @@ NO_TOOLS = ShownTools()
 
 def _joined(name: str) -> str:
     return _JOINTS.sub("_", name)
-
