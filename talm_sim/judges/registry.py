@@ -26,6 +26,8 @@ JUDGES: Registry[type[Judge]] = Registry(
         "behaviour": "talm_sim.judges.behaviour:BehaviourJudge",
         "behaviour-llm": "talm_sim.judges.behaviour_llm:BehaviourLlmJudge",
         "explanation": "talm_sim.judges.explanation:ExplanationJudge",
+        "calls": "talm_sim.judges.call_checks.judge:CallsJudge",
+        "bfcl-official": "talm_sim.judges.call_checks.official:BfclOfficialJudge",
     },
 )
 
