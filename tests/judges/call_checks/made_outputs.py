@@ -218,7 +218,7 @@ def _respelt(value: Any, rng: random.Random) -> Any:
     return value
 
 
-def _other_value(value: Any, rng: random.Random) -> Any:  # noqa: C901, PLR0911
+def _other_value(value: Any, rng: random.Random) -> Any:
     if isinstance(value, bool):
         return not value
     if isinstance(value, int | float):
