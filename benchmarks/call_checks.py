@@ -2,9 +2,10 @@
 
     python -m benchmarks.call_checks [--rounds N] [--subset S ...]
 
-Answers are made from BFCL's ground truths as for the tests: right ones, and ones with a fault of each kind, in Python's syntax. Measured are the
-checks of calls already read, and the whole way from the raw text to the verdict; theirs reads it with its own decoder, which evaluates sums in
-it. Needs scripts/bfcl.sh. Exit status 1 when a verdict differs; rates are no gate, as what else a machine does is not the change's fault.
+Answers are made from BFCL's ground truths as for the tests: right ones, and ones with a fault of each kind, in Python's syntax. Measured are
+the checks of calls already read, and the whole way from the raw text to the verdict; theirs reads it with its own decoder, which evaluates
+sums in it. Needs scripts/bfcl.sh. Exit status 1 when a verdict differs; rates are no gate, as what else a machine does is not the change's
+fault.
 """
 
 from __future__ import annotations
@@ -87,9 +88,8 @@ def report(made: list[Output], official: Any, decode: Callable[[str], Any], roun
     for name, (own, other) in ways.items():
         (own_rate, own_said), (other_rate, other_said) = rate(own, rounds), rate(other, rounds)
         different += sum(one != two for one, two in zip(own_said, other_said, strict=True))
-        print(
-            f"{name}, {len(made):,} answers: talm-sim {own_rate:,.0f}/s, {official.version} {other_rate:,.0f}/s, ratio {own_rate / other_rate:.2f}"
-        )
+        rates = f"talm-sim {own_rate:,.0f}/s, {official.version} {other_rate:,.0f}/s, ratio {own_rate / other_rate:.2f}"
+        print(f"{name}, {len(made):,} answers: {rates}")
         if own_rate < TARGET:
             print(f"below the target of {TARGET:,}/s on this machine", file=sys.stderr)
     print(f"verdicts that differ: {different}")

@@ -81,7 +81,7 @@ class BfclOfficialJudge(Judge):
     """
 
     name = "bfcl-official"
-    measure = Measured(name="bfcl-official", head="BFCL", about="BFCL's own checker, as installed, passes the calls")
+    measure = Measured(name="bfcl_official", head="BFCL", about="BFCL's own checker, as installed, passes the calls")
 
     def __init__(self, context: JudgeContext) -> None:
         super().__init__(context)
