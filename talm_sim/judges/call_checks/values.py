@@ -52,7 +52,7 @@ def _type_of(accepted: Sequence[Any]) -> type | None:
     return next((type(one) for one in accepted if one != ""), None)
 
 
-def _items_typed(items: list[Any], declared: type, accepted: Any) -> bool:
+def _items_typed(items: Any, declared: type, accepted: Any) -> bool:
     """Whether all items are of the declared type, or of that of an accepted list's items; anything is where that is no list."""
     if not isinstance(accepted, list):
         return True
