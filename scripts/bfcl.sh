@@ -1,0 +1,14 @@
+#!/bin/sh
+# Install into .venv what the comparison with BFCL's own checker needs: bfcl-eval and its parsers of Java and JavaScript.
+#
+#     sh scripts/bfcl.sh [VENV]             default VENV: .venv
+#     VENV/bin/python -m pytest tests/judges/call_checks
+#
+# Without dependencies, as bfcl-eval asks for every provider it knows, and the checker needs none of them.
+set -eu
+cd "$(dirname "$0")/.."
+venv=${1:-.venv}
+[ "$venv" != .venv ] || sh scripts/setup.sh
+wanted=$("$venv/bin/python" -c 'from talm_sim.judges.call_checks.official import BFCL_REQUIREMENTS as wanted; print(*wanted)')
+# shellcheck disable=SC2086
+"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps $wanted
