@@ -80,7 +80,8 @@ def scenario_of(line: Line, answer: Line | None, subset: Subset, name: str, lang
     functions = _functions(line)
     if not functions and subset.expected != "none":
         raise line.fault(f"function: is empty, and a row of {subset.name} needs a function to call; add it, or take the row out.")
-    accepted, known = (), ""
+    accepted: tuple[AcceptedCall, ...] = ()
+    known = ""
     if subset.expected == "calls":
         if answer is None:
             raise line.fault(f"id: '{line.row['id']}' has no ground truth, and a row of {subset.name} needs one; add it, or take the row out.")
