@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from jinja2.exceptions import TemplateRuntimeError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
@@ -20,6 +20,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from talm_sim.agent.templates import list_templates, load_template, pick
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import Continuation, GenerationSettings, TextModel
+from talm_sim.models.formats import read_calls
 from talm_sim.types import Behaviour, JsonObject, ModelTurn, Option
 
 STYLES = ("default", "functionary", "hermes", "llama3.2", "nemotron", "qwen2.5", "xlam")
@@ -363,6 +364,29 @@ def test_chat_writes_a_call_as_the_chat_template_does(source: str, text: str) ->
     template = load_template("chat", FakeModel(source + "{{ messages[-1].content }}"))
     assert template.option(option(SMALL)) == text
     assert template.option(option("I cannot.", Behaviour.CANNOT_ANSWER)) == "I cannot."
+
+
+def test_chat_bare_gives_the_same_prompt_and_writes_a_call_without_tags(caplog: pytest.LogCaptureFixture) -> None:
+    chat, bare = (load_template(name, FakeModel(QWEN_LIKE)) for name in ("chat", "chat-bare"))
+    assert (bare.name, bare.source) == ("chat-bare", chat.source)
+    assert bare.prompt(QUESTION, [WEATHER]) == chat.prompt(QUESTION, [WEATHER])
+    assert (bare.option(option(SMALL)), chat.option(option(SMALL))) == (SMALL, f"<tool_call>\n{SMALL}\n</tool_call>")
+    load_template("chat-bare", FakeModel("{{ tools }}{{ messages[-1].content }}"))
+    assert not caplog.records, "nothing is told of a form that was not asked for"
+
+
+def test_the_default_style_says_nothing_on_when_to_ask_or_decline() -> None:
+    prompt = load_template("default", None).prompt("QUESTION", [])
+    assert not re.search(r"\b(?:ask|decline|unable|cannot|missing|required|not given|no tool)\b", prompt)
+
+
+@settings(deadline=None, max_examples=50)
+@given(name=names, arguments=st.dictionaries(names, values, max_size=4), which=st.sampled_from(STYLES))
+def test_what_a_style_writes_is_what_an_agent_and_a_judge_read(name: str, arguments: dict[str, Any], which: str) -> None:
+    text = TEMPLATES[which].option(option(json.dumps({"name": name, "arguments": arguments})))
+    written = read_calls(text)
+    assert [(call.name, call.arguments) for call in written.calls] == [(name, arguments)]
+    assert (written.text, written.unparsable) == ("", ())
 
 
 def test_xlam_writes_the_users_message_of_a_chat() -> None:
