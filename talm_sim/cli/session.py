@@ -127,6 +127,8 @@ def run_controls(stored: StoredRun) -> list[StoredRun]:
     job = job.having(models=None, tool_format="auto", model_options={}, judge=(), judge_model=None)
     found = []
     for model in CONTROLS:
+        if model == stored.job.config.model:
+            continue
         name = control_name(stored.id, model)
         before = stored.path.parent / name
         # A second session of the run finds the controls of the first.

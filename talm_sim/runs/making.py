@@ -96,8 +96,9 @@ def _sources(maker: Maker[Any, Any, Any]) -> Sequence[Any]:
     sources = maker.load()[start:stop]
     if not sources:
         lost = maker.dropped
+        within = f" within --limit {options.limit}" if options.limit else ""
         why = f" (the first of {len(lost)} dropped: {lost[0].id}, {lost[0].reason})" if lost else ""
-        raise PrerequisiteError(f"{options.file or 'the packaged scenarios'}: no {maker.noun} within --limit {options.limit}{why}.")
+        raise PrerequisiteError(f"{options.file or 'the packaged scenarios'}: no {maker.noun}{within}{why}.")
     return sources
 
 

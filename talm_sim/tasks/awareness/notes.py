@@ -25,6 +25,8 @@ def notes(summaries: Sequence[Summary], run: RunView) -> Iterator[str]:
     if options.protocol in _ASKED:
         yield _ASKED[options.protocol].format(seed=run.job.config.seed)
     own = [summary for summary in summaries if not summary.derived]
+    if any(summary.group == "all" for summary in summaries):
+        yield "all: every original once, beside all that was made of them: no balanced set"
     if any(summary.facts["with_p_yes"] for summary in own):
         where = f"among the {ALTERNATIVES} likeliest first tokens" if options.probability == "first-tokens" else "as the whole answer, scored"
         without = sum(summary.n - summary.facts["with_p_yes"] for summary in own)
