@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -72,4 +73,24 @@ def bench_data() -> Path:
     folder = os.environ.get("TALM_SIM_BENCH_DATA")
     if not folder or not Path(folder).is_dir():
         pytest.skip("TALM_SIM_BENCH_DATA names no directory")
+    return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def bfcl_v4() -> Path:
+    """Folder into which BFCL's data of version 4 were installed: TALM_SIM_BFCL_V4, or the installed package; skipped where neither is there."""
+    return _bfcl("TALM_SIM_BFCL_V4")
+
+
+@pytest.fixture(scope="session")
+def bfcl_v3() -> Path:
+    """Folder into which BFCL's data of version 3 (bfcl-eval==2025.6.16) were installed: TALM_SIM_BFCL_V3; skipped where it is not set."""
+    return _bfcl("TALM_SIM_BFCL_V3")
+
+
+def _bfcl(name: str) -> Path:
+    found = find_spec("bfcl_eval") if name.endswith("V4") else None
+    folder = os.environ.get(name) or (str(Path(found.origin).parent.parent) if found and found.origin else "")
+    if not folder or not Path(folder, "bfcl_eval", "data").is_dir():
+        pytest.skip(f"{name} names no folder that bfcl-eval was installed into (pip install --no-deps --target FOLDER bfcl-eval)")
     return Path(folder)

@@ -178,6 +178,9 @@ class Missing(Record):
     """A natural answer of a person asked for it; None where no person could help."""
 
 
+_CALLS: TypeAdapter[tuple[ToolCall, ...]] = TypeAdapter(tuple[ToolCall, ...])
+
+
 class Turn(Record):
     """What the user says at once, and what follows it up to the next time. A single query is one turn, a dialogue several."""
 
@@ -197,7 +200,7 @@ class Turn(Record):
                     raise ValueError(f"message {number}: `{key}` is no text")
             if not isinstance(message.get("tool_call_id", ""), str):
                 raise ValueError(f"message {number}: `tool_call_id` is no text")
-            TypeAdapter(tuple[ToolCall, ...]).validate_python(message.get("tool_calls", ()))
+            _CALLS.validate_python(message.get("tool_calls", ()))
         return value
 
 

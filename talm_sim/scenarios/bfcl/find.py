@@ -12,7 +12,7 @@ from talm_sim.scenarios.bfcl.subsets import V3_NAMES, Subset, Version
 __all__ = ["bfcl_folder", "data_version", "installed_data", "subset_file"]
 
 _VERSION = re.compile(r"BFCL_v(\d+)_.+\.json")
-_HOW = "pip install --no-deps bfcl-eval, or give the folder that has them with --bfcl-data"
+_HOW = "pip install --no-deps bfcl-eval, or give the folder that has them with --bfcl"
 
 
 def installed_data() -> Path:

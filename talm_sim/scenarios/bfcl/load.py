@@ -66,7 +66,7 @@ def _own_files(folder: Path, subsets: Sequence[Subset], languages: Sequence[str]
     version = data_version(folder)
     for language in languages:
         if language != "en":
-            raise PrerequisiteError(f"{folder}: BFCL's own rows are English, not '{language}'; give a translation's JSONL with --bfcl-data.")
+            raise PrerequisiteError(f"{folder}: BFCL's own rows are English, not '{language}'; give a translation's JSONL with --bfcl.")
     source = Source(name=f"BFCL {version}", licence="Apache-2.0", url=_URL)
     scenarios: list[Scenario] = []
     notes: list[str] = []

@@ -56,8 +56,8 @@ REPEATED_IDS = frozenset({"live_relevance_3-3-0"})
 """Ids that two different rows of v3 bear; the second row's gets `_2` here."""
 
 KNOWN_FAULTS: Mapping[str, str] = {
-    "simple_363": "names find_closest where the function is restaurant_search.find_closest; its checker takes the function's name, and so does this",
-    "javascript_41": "names queue where the function is queue_1; its checker takes the function's name, and so does this",
+    "simple_363": "names find_closest where the function is restaurant_search.find_closest, whose name is taken, as by BFCL's checker",
+    "javascript_41": "names queue where the function is queue_1, whose name is taken, as by BFCL's checker",
     "parallel_multiple_12": "has a parameter permeability that its function has not; it may be left out, so the row can be passed",
     "parallel_multiple_26": "has a parameter type that its function has not; it may be left out, so the row can be passed",
     "live_parallel_9-5-0": "has a parameter operating_system0 that its function has not; it may be left out, so the row can be passed",

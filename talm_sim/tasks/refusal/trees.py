@@ -1,0 +1,178 @@
+"""BFCL's overall scores from the pass rates of its subsets: a tree for each version of the leaderboard, and the study's own sums.
+
+What the leaderboards compute (v3 and v4: generate_leaderboard_csv of bfcl-eval 2025.6.16 and 2026.3.23; v2: that of August 2024):
+
+    v4  overall = 10 % non_live + 10 % live + 10 % irrelevance + 30 % multi_turn + 40 % agentic
+        non_live = mean of simple, multiple, parallel, parallel_multiple; simple = mean of Python, Java and JavaScript
+        live = the four live subsets with ground truths, weighted by their rows; live_relevance is shown, and counts nowhere
+        irrelevance = mean of irrelevance and live_irrelevance
+        multi_turn = mean of its four subsets; agentic = mean of web_search (mean of 2) and memory (mean of 3)
+    v3  overall = mean of non_live, live and multi_turn
+        non_live = as in v4, with irrelevance as a fifth; live = all six live subsets, weighted by their rows
+    v2  overall = mean of ten: simple, multiple, parallel, parallel_multiple, each the mean of its non-live and its live half; the same four
+        executed; irrelevance as in v4; live_relevance
+
+Both packages put 0 where a subset was not run, and so print an overall score for any part of the benchmark. Here a node whose subsets were not
+all run has no value. The subsets that call for several turns, agents or execution are not run by this task, so no overall score comes of it
+alone; v2's executed subsets are in no data of v3 or v4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import fsum
+from typing import Literal
+
+from talm_sim.judges.stats import wilson
+from talm_sim.types import Rate, Record
+
+__all__ = ["STUDY", "TREES", "Node", "Shape", "TreeVersion", "evaluate", "score_tree"]
+
+TreeVersion = Literal["v2", "v3", "v4"]
+Rule = Literal["subset", "mean", "rows", "weights"]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a score is computed from.
+
+    Attributes:
+        name: Its own; a subset's where it has no parts.
+        rule: `subset`: what was measured; `mean`: every part counts the same; `rows`: every row counts the same; `weights`: by `weights`.
+        parts: The scores it is computed from.
+        weights: Of each part, in percent.
+    """
+
+    name: str
+    rule: Rule = "subset"
+    parts: tuple[Shape, ...] = ()
+    weights: tuple[int, ...] = ()
+
+
+class Node(Record):
+    """A score of the tree."""
+
+    name: str
+    rule: Rule
+    value: float | None
+    """Share from 0 to 1; None where a subset it needs was not run."""
+    rate: Rate | None = None
+    """The rows behind it with their interval; None where rows do not count the same, or none were run."""
+    missing: tuple[str, ...] = ()
+    """The subsets it needs that were not run."""
+    weight: int | None = None
+    """Percent it has in the node above; None where that has no weights."""
+    parts: tuple[Node, ...] = ()
+
+    @property
+    def state(self) -> Literal["scored", "incomplete", "not run"]:
+        """Whether it has a value, and whether any of the subsets it needs was run where it has none."""
+        if not self.missing:
+            return "scored"
+        return "not run" if all(part.state == "not run" for part in self.parts) else "incomplete"
+
+
+def evaluate(shape: Shape, rates: Mapping[str, Rate], weight: int | None = None) -> Node:
+    """Compute a score and all beneath it.
+
+    Args:
+        shape: What it is computed from.
+        rates: The pass rate of each subset that was run, by name; one without rows counts as not run.
+        weight: Percent it has in the node above.
+    """
+    if shape.rule == "subset":
+        rate = rates.get(shape.name)
+        run = rate is not None and rate.n > 0
+        return Node(
+            name=shape.name,
+            rule="subset",
+            value=rate.value if rate and run else None,
+            rate=rate if run else None,
+            missing=() if run else (shape.name,),
+            weight=weight,
+        )
+    weights: tuple[int | None, ...] = shape.weights or (None,) * len(shape.parts)
+    parts = tuple(evaluate(part, rates, share) for part, share in zip(shape.parts, weights, strict=True))
+    missing = tuple(dict.fromkeys(name for part in parts for name in part.missing))
+    rate = None
+    if shape.rule == "rows" and not missing:
+        counted = [part.rate for part in parts if part.rate is not None]
+        rate = wilson(sum(one.k for one in counted), sum(one.n for one in counted))
+    value = None if missing else rate.value if rate else _mean(parts)
+    return Node(name=shape.name, rule=shape.rule, value=value, rate=rate, missing=missing, weight=weight, parts=parts)
+
+
+def score_tree(version: TreeVersion, rates: Mapping[str, Rate]) -> Node:
+    """Compute the overall score of a version of the leaderboard, and all beneath it; arguments as of `evaluate`."""
+    return evaluate(TREES[version], rates)
+
+
+def _mean(parts: tuple[Node, ...]) -> float:
+    """The mean of parts that all have values, by their weights where they have any."""
+    weights = [1 if part.weight is None else part.weight for part in parts]
+    return fsum((part.value or 0.0) * weight for part, weight in zip(parts, weights, strict=True)) / sum(weights)
+
+
+def _mean_of(name: str, *parts: Shape | str) -> Shape:
+    return Shape(name, "mean", tuple(Shape(part) if isinstance(part, str) else part for part in parts))
+
+
+def _rows_of(name: str, *subsets: str) -> Shape:
+    return Shape(name, "rows", tuple(map(Shape, subsets)))
+
+
+_LIVE_AST = ("live_simple", "live_multiple", "live_parallel", "live_parallel_multiple")
+_SIMPLE = _mean_of("simple", "simple_python", "simple_java", "simple_javascript")
+_IRRELEVANCE = _mean_of("total_irrelevance", "irrelevance", "live_irrelevance")
+_MULTI_TURN = _mean_of("multi_turn", "multi_turn_base", "multi_turn_miss_func", "multi_turn_miss_param", "multi_turn_long_context")
+_AGENTIC = _mean_of(
+    "agentic",
+    _mean_of("web_search", "web_search_base", "web_search_no_snippet"),
+    _mean_of("memory", "memory_kv", "memory_vector", "memory_rec_sum"),
+)
+
+TREES: Mapping[TreeVersion, Shape] = {
+    "v2": _mean_of(
+        "overall",
+        _mean_of("total_simple", _SIMPLE, "live_simple"),
+        _mean_of("total_multiple", "multiple", "live_multiple"),
+        _mean_of("total_parallel", "parallel", "live_parallel"),
+        _mean_of("total_parallel_multiple", "parallel_multiple", "live_parallel_multiple"),
+        _mean_of("simple_executed", "exec_simple", "rest"),
+        "exec_multiple",
+        "exec_parallel",
+        "exec_parallel_multiple",
+        _IRRELEVANCE,
+        "live_relevance",
+    ),
+    "v3": _mean_of(
+        "overall",
+        _mean_of("non_live", _SIMPLE, "multiple", "parallel", "parallel_multiple", "irrelevance"),
+        _rows_of("live", *_LIVE_AST, "live_irrelevance", "live_relevance"),
+        _MULTI_TURN,
+    ),
+    "v4": Shape(
+        "overall",
+        "weights",
+        (
+            _mean_of("non_live", _SIMPLE, "multiple", "parallel", "parallel_multiple"),
+            _rows_of("live", *_LIVE_AST),
+            _IRRELEVANCE,
+            _MULTI_TURN,
+            _AGENTIC,
+        ),
+        (10, 10, 10, 30, 40),
+    ),
+}
+"""The leaderboards' overall scores."""
+
+STUDY: tuple[Shape, ...] = (
+    _rows_of("ast", "simple_python", "simple_java", "simple_javascript", "multiple", "parallel", "parallel_multiple", *_LIVE_AST),
+    _rows_of("live_ast", *_LIVE_AST),
+    _rows_of("live_hallucination", "live_irrelevance", "live_relevance"),
+)
+"""The study's sums. `live_hallucination` is its set of 900, each row by its own subset's rule: no call is right in live_irrelevance, any call is
+in live_relevance. (Its percentages are of whole rows, such as 625 of 900, so rows count the same; which rule it has for the few relevance rows
+it does not say.) `live_ast` are the 1,351 rows without live_relevance. `ast` counts the 2,501 rows with ground truths the same: how the study
+sums its one figure for AST it does not say either."""
