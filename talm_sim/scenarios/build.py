@@ -11,7 +11,7 @@ from jsonpointer import JsonPointerException, resolve_pointer
 
 from talm_sim.errors import PrerequisiteError, ToolError
 from talm_sim.scenarios.seeds import Seed, load_seeds
-from talm_sim.types import Fact, Facts, GoldCall, Missing, MissingKind, Scenario, Source, ToolSpec, Turn
+from talm_sim.types import Calls, Fact, Facts, GoldCall, Missing, MissingKind, Scenario, Source, ToolSpec, Turn
 
 __all__ = ["GROUPS", "LICENCE", "CallTool", "build_scenarios", "write_scenarios"]
 
@@ -61,7 +61,7 @@ def write_scenarios(groups: Mapping[str, list[Scenario]], directory: Path) -> No
 def _short(scenario: Scenario) -> dict[str, Any]:
     """The scenario without the fields that hold their default; the target keeps the type it is recognized by."""
     short = scenario.model_dump(mode="json", exclude_defaults=True)
-    if isinstance(scenario.target, Facts):
+    if isinstance(scenario.target, Facts | Calls):
         short["target"] = {"type": scenario.target.type, **short["target"]}
     return short
 

@@ -172,7 +172,7 @@ STUDY: tuple[Shape, ...] = (
     _rows_of("live_ast", *_LIVE_AST),
     _rows_of("live_hallucination", "live_irrelevance", "live_relevance"),
 )
-"""The study's sums. `live_hallucination` is its set of 900, each row by its own subset's rule: no call is right in live_irrelevance, any call is
-in live_relevance. (Its percentages are of whole rows, such as 625 of 900, so rows count the same; which rule it has for the few relevance rows
-it does not say.) `live_ast` are the 1,351 rows without live_relevance. `ast` counts the 2,501 rows with ground truths the same: how the study
-sums its one figure for AST it does not say either."""
+"""The study's sums. `live_hallucination` is its set of 900, each row by its own subset's rule: no call is right in live_irrelevance, any call
+is in live_relevance. (Its percentages are of whole rows, such as 625 of 900, so rows count the same; which rule it has for the few relevance
+rows it does not say.) `live_ast` are the 1,351 rows without live_relevance. `ast` counts the 2,501 rows with ground truths the same: how the
+study sums its one figure for AST it does not say either."""
