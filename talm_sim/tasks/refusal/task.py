@@ -11,11 +11,12 @@ from talm_sim.config import GEN, SCO, Names, option
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tasks.base import Job, Opened, Task
 from talm_sim.tasks.options import PromptOptions
-from talm_sim.tasks.refusal import data, measures
-from talm_sim.types import Scenario
+from talm_sim.tasks.refusal import data, measures, notes, paper, sections
+from talm_sim.types import Calls, Scenario
 
 if TYPE_CHECKING:
     from talm_sim.agent.context import EpisodeContext
+    from talm_sim.models.base import Model
     from talm_sim.tasks.recorded import Recorded
     from talm_sim.tasks.shared import Shared
     from talm_sim.types import ModelTurn
@@ -45,17 +46,32 @@ class RefusalTask(Task[RefusalOptions]):
         "unrelated": ("unrelated",),
         "all": ("fitting", "removed", "unrelated"),
     }
+    own_judges = (measures.FORMAT, measures.INTENT)
     named_by = ("template",)
+    listed: ClassVar = {"gold": "Right", "found": "Found", "language": "Lang"}
     load = staticmethod(data.load)
     read_line = staticmethod(data.read_case)
     rows = staticmethod(measures.rows)
     summarize = staticmethod(measures.summarize)
+    sections = staticmethod(sections.sections)
+    notes = staticmethod(notes.notes)
+    beside = staticmethod(paper.beside)
 
     def settle(self, job: Job[RefusalOptions], recorded: Recorded) -> Job[RefusalOptions]:
         """Calls are free text or a provider's own, of weak models too: whether they can be read is part of the result."""
         if job.config.tool_format == "constrained":
             raise PrerequisiteError("--tool-format constrained: is for agents; task refusal shows tools by --template, so leave it out.")
         return super().settle(job, recorded).having(tool_format="native")
+
+    def judges(self, job: Job[RefusalOptions]) -> tuple[str, ...]:
+        """The calls that can be read, and the attempts at one."""
+        return self.own_judges
+
+    def control(self, name: str, scenario: Scenario) -> Model | None:
+        """Calls or words, as the control always answers; None of a scenario that says nothing of calls."""
+        from talm_sim.tasks.refusal.controls import CallPolicy
+
+        return CallPolicy(name.partition("/")[2], scenario, scenario.target) if isinstance(scenario.target, Calls) else None
 
     @asynccontextmanager
     async def open(self, job: Job[RefusalOptions], shared: Shared) -> AsyncIterator[Opened]:
