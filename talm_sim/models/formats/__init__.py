@@ -1,0 +1,14 @@
+"""Formats of tool calls: every family of models writes them in its own way. One table writes them, one reader reads them all.
+
+`FORMATS` are the families by name; `read_calls` reads what a model wrote, whichever it is. What is written with a format is read back as it was,
+given the shown tools: of formats that drop a value's type (`qwen3-coder`, `glm`) the schema decides it.
+"""
+
+from __future__ import annotations
+
+from talm_sim.models.formats.base import Call, Format
+from talm_sim.models.formats.literals import json_text, python_text
+from talm_sim.models.formats.reader import Written, read_calls
+from talm_sim.models.formats.table import FORMATS, format_of_template
+
+__all__ = ["FORMATS", "Call", "Format", "Written", "format_of_template", "json_text", "python_text", "read_calls"]

@@ -1,0 +1,64 @@
+"""What a format is: a family's way to write tool calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from talm_sim.models.formats.literals import json_text
+from talm_sim.types import JsonObject
+
+__all__ = ["Call", "Format", "Found", "Piece"]
+
+
+class Call(NamedTuple):
+    """A call to be written."""
+
+    name: str
+    arguments: JsonObject
+    text: str = ""
+    """Its JSON object to the letter, where there is one; families that write such an object keep it."""
+
+    @property
+    def json(self) -> str:
+        """Its JSON object, with `name` and `arguments`."""
+        return self.text or self.plain
+
+    @property
+    def plain(self) -> str:
+        """The same in this project's spelling."""
+        return json_text({"name": self.name, "arguments": self.arguments})
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A family's way to write calls.
+
+    Attributes:
+        name: What it is called here, and in `Written.form`.
+        write: Writes one call or several.
+        mark: What stands in the source of a chat template whose model writes this way; empty where nothing tells it.
+    """
+
+    name: str
+    write: Callable[[Sequence[Call]], str]
+    mark: str = ""
+
+
+class Found(NamedTuple):
+    """A call as it was found in a text: `raw` of one that cannot be read is not empty."""
+
+    name: str
+    arguments: Any = None
+    """An object, or JSON text still to be read."""
+    raw: str = ""
+
+
+class Piece(NamedTuple):
+    """A part of a text that is calls; none in it, where it is plain text that need not be looked at again."""
+
+    start: int
+    end: int
+    found: tuple[Found, ...]
+    form: str

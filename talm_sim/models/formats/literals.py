@@ -1,0 +1,232 @@
+"""Values as JSON and Python write them: written to the letter, and read without ever being evaluated.
+
+Reading is lenient about what models mix up: `true` and `True`, quotes of both kinds, commas at the end, raw line breaks in a string. It is one
+pass over the text, whatever the text holds.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+from talm_sim.models.parsing import MOST_DEEP
+
+__all__ = ["BrokenError", "json_text", "python_text", "read_expression", "read_json", "read_whole", "skip_space"]
+
+_SURROGATES = re.compile("[\ud800-\udfff]")
+_SPACE = re.compile(r"\s*+")
+_STRING = re.compile(
+    r'"""(?:[^"\\]|\\.|"(?!""))*+"""' r"|'''(?:[^'\\]|\\.|'(?!''))*+'''" r'|"(?:[^"\\]|\\.)*+"' r"|'(?:[^'\\]|\\.)*+'", re.DOTALL
+)
+_NUMBER = re.compile(r"[+-]?(?:\d(?:_?\d)*+(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?(?![\w.])")
+_WORD = re.compile(r"[A-Za-z_]\w*+")
+_WORDS = {"true": True, "True": True, "false": False, "False": False, "null": None, "None": None}
+_NONFINITE = {"NaN": float("nan"), "Infinity": float("inf")}
+_ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-7]{1,3}|.)", re.DOTALL)
+_ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "a": "\a", "v": "\v", "\n": "", "/": "/", "\\": "\\", '"': '"', "'": "'"}
+_PLAIN = re.compile(r"""[^\[\](){}"',]++""")
+_CLOSING = {"[": "]", "(": ")", "{": "}"}
+_LONGEST_NUMBER = 400
+"""Digits; longer ones are no number a tool takes, and Python refuses to print the longest."""
+_DECODER = json.JSONDecoder(strict=False)
+
+
+class BrokenError(ValueError):
+    """The text is no such value; `at` is how far it was read, its length where it ends too early."""
+
+    def __init__(self, at: int) -> None:
+        super().__init__(f"cannot be read at character {at}")
+        self.at = at
+
+
+def json_text(
+    value: Any,
+    ensure_ascii: bool = False,
+    indent: int | None = None,
+    separators: tuple[str, str] | None = None,
+    sort_keys: bool = False,
+    default: Callable[[Any], Any] | None = None,
+) -> str:
+    r"""Write JSON as chat templates expect of `tojson`: neither HTML nor, unless asked, ASCII escapes.
+
+    >>> json_text({"city": "Zürich", "sign": "<"})
+    '{"city": "Zürich", "sign": "<"}'
+    """
+    text = json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys, default=default)
+    # Half a surrogate pair has no UTF-8 form: no tokenizer takes it.
+    return _SURROGATES.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def python_text(value: Any) -> str:
+    """Write a Python literal; a string stands in double quotes.
+
+    >>> python_text("x"), python_text(True), python_text(["a", None])
+    ('"x"', 'True', "['a', None]")
+    """
+    return json_text(value) if isinstance(value, str) else repr(value)
+
+
+def read_json(text: str, at: int) -> tuple[Any, int]:
+    """Read the JSON value that begins at `at`, or one in Python's spelling.
+
+    Returns:
+        The value, and where it ends.
+
+    Raises:
+        BrokenError: There is none.
+    """
+    try:
+        return _DECODER.raw_decode(text, at)
+    except RecursionError:
+        raise BrokenError(len(text)) from None
+    except ValueError:
+        return _literal(text, at, MOST_DEEP + 2)
+
+
+def read_whole(text: str) -> Any:
+    """Read a text that is one value and nothing else.
+
+    Raises:
+        BrokenError: It is something else.
+    """
+    value, end = read_json(text, skip_space(text, 0))
+    if skip_space(text, end) != len(text):
+        raise BrokenError(end)
+    return value
+
+
+def read_expression(text: str, at: int) -> tuple[Any, int]:
+    """Read an argument's value in Python's syntax up to the comma or bracket behind it.
+
+    What is no literal is its own text: a bare word, a sum, and a call as well.
+
+    Raises:
+        BrokenError: The text ends within it, or there is none.
+    """
+    try:
+        value, end = _literal(text, at, MOST_DEEP + 2)
+        if text[(ahead := skip_space(text, end)) : ahead + 1] in (",", ")", "]", "}"):
+            return value, ahead
+    except BrokenError as err:
+        if err.at >= len(text):
+            raise
+    end = _expression_end(text, at)
+    source = text[at:end].strip()
+    if not source:
+        raise BrokenError(end)
+    return source, end
+
+
+def skip_space(text: str, at: int) -> int:
+    """The place of the next character that is no white space."""
+    found = _SPACE.match(text, at)
+    return found.end() if found else at
+
+
+def _literal(text: str, at: int, deep: int) -> tuple[Any, int]:
+    if not deep or at >= len(text):
+        raise BrokenError(len(text))
+    first = text[at]
+    if first in "\"'":
+        found = _STRING.match(text, at)
+        if found is None:
+            raise BrokenError(len(text))
+        return _unescaped(found[0]), found.end()
+    if first in _CLOSING:
+        return (_mapping if first == "{" else _sequence)(text, at, deep - 1)
+    found = _NUMBER.match(text, at)
+    if found:
+        return _number(found[0], at), found.end()
+    found = _WORD.match(text, at)
+    if found and found[0] in _WORDS:
+        return _WORDS[found[0]], found.end()
+    if found and found[0] in _NONFINITE:
+        return _NONFINITE[found[0]], found.end()
+    raise BrokenError(found.end() if found else at)
+
+
+def _number(digits: str, at: int) -> float:
+    if len(digits) > _LONGEST_NUMBER:
+        raise BrokenError(at + len(digits))
+    return float(digits) if any(mark in digits for mark in ".eE") else int(digits)
+
+
+def _sequence(text: str, at: int, deep: int) -> tuple[Any, int]:
+    """A list, a tuple (read as a list), or a value in parentheses."""
+    closing, values, commas = _CLOSING[text[at]], [], 0
+    at = skip_space(text, at + 1)
+    while text[at : at + 1] != closing:
+        value, at = _literal(text, at, deep)
+        values.append(value)
+        at, more = _behind(text, at, closing)
+        commas += more
+    alone = closing == ")" and len(values) == 1 and not commas
+    return (values[0] if alone else values), at + 1
+
+
+def _mapping(text: str, at: int, deep: int) -> tuple[dict[str, Any], int]:
+    values: dict[str, Any] = {}
+    at = skip_space(text, at + 1)
+    while text[at : at + 1] != "}":
+        key, at = _literal(text, at, deep)
+        at = skip_space(text, at)
+        if isinstance(key, dict | list) or text[at : at + 1] != ":":
+            raise BrokenError(at)
+        values[key if isinstance(key, str) else json.dumps(key)], at = _literal(text, skip_space(text, at + 1), deep)
+        at, _ = _behind(text, at, "}")
+    return values, at + 1
+
+
+def _behind(text: str, at: int, closing: str) -> tuple[int, bool]:
+    """The place behind a value's comma, or of the closing bracket; and whether there was a comma."""
+    at = skip_space(text, at)
+    comma = text[at : at + 1] == ","
+    at = skip_space(text, at + 1) if comma else at
+    if at >= len(text) or not (comma or text[at] == closing):
+        raise BrokenError(at)
+    return at, comma
+
+
+def _unescaped(written: str) -> str:
+    size = 3 if len(written) >= 6 and written[:3] == written[0] * 3 else 1
+    body = written[size:-size]
+    if "\\" not in body:
+        return body
+    text = _ESCAPE.sub(lambda found: _character(found[1]), body)
+    # Two halves of a pair that were escaped one by one are one character.
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass") if _SURROGATES.search(text) else text
+
+
+def _character(escape: str) -> str:
+    if escape[0] in "xuU" and len(escape) > 1:
+        number = int(escape[1:], 16)
+        return chr(number) if number < 0x110000 else "\\" + escape
+    if escape[0] in "01234567":
+        return chr(int(escape, 8))
+    return _ESCAPED.get(escape, "\\" + escape)
+
+
+def _expression_end(text: str, at: int) -> int:
+    """Where a source text ends that stands before a comma or a bracket that it did not open."""
+    opened: list[str] = []
+    while at < len(text):
+        mark = text[at]
+        found = _PLAIN.match(text, at) or (_STRING.match(text, at) if mark in "\"'" else None)
+        if found:
+            at = found.end()
+            continue
+        if mark in _CLOSING:
+            opened.append(_CLOSING[mark])
+        elif mark == "," and not opened:
+            return at
+        elif mark in ")]}":
+            if not opened:
+                return at
+            if opened.pop() != mark:
+                raise BrokenError(at)
+        elif mark != ",":
+            raise BrokenError(len(text))
+        at += 1
+    raise BrokenError(len(text))

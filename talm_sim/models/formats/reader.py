@@ -1,0 +1,83 @@
+"""What a model wrote, parted into calls and text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from talm_sim.models.formats.base import Found
+from talm_sim.models.formats.readers import CLOSING, pieces_of, read_alone
+from talm_sim.models.formats.shown import Shown
+from talm_sim.models.parsing import MOST_LONG, MOST_NAMED, clean, parse_call
+from talm_sim.types import JsonObject, ToolCall, UnparsableCall
+
+__all__ = ["Written", "read_calls"]
+
+_SPECIAL = re.compile(r"(?:\s*+(?:<\|[a-z_]++\|>|</s>))++\s*+\Z")
+_EMPTY_FENCE = re.compile(r"```\w*+\s*+```")
+_SEPARATORS = re.compile(r"[\s,;]*+\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a model wrote.
+
+    Attributes:
+        text: Without its calls; to the letter where there is none.
+        calls: In their order.
+        unparsable: What is meant as a call and cannot be read.
+        form: The format of the first of them, a name of `FORMATS`; empty where there is none.
+    """
+
+    text: str
+    calls: tuple[ToolCall, ...] = ()
+    unparsable: tuple[UnparsableCall, ...] = ()
+    form: str = ""
+
+
+def read_calls(text: str, tools: Sequence[JsonObject] = (), turn: int = 0) -> Written:
+    """Read the calls in what a model wrote, in whichever format; it never raises, and nothing is evaluated.
+
+    Calls with a mark of their own (a tag, a token) and JSON objects with a name and arguments are read wherever they stand, lists of calls in
+    Python's syntax where they begin a line, and calls in Python's syntax without brackets where the text is nothing else. A call as an
+    argument's value is that value, its text in Python's syntax and its object in JSON, and no call of its own.
+
+    Args:
+        text: Without reasoning (`split_reasoning`).
+        tools: Specifications of the tools that were shown: they tell the types of values that a format writes without quotes.
+        turn: How many turns the model had before; part of the calls' ids.
+
+    >>> written = read_calls('<tool_call>{"name": "f", "arguments": {"a": 1}}</tool_call>')
+    >>> written.calls[0].name, written.calls[0].arguments, written.form
+    ('f', {'a': 1}, 'hermes')
+    """
+    pieces = pieces_of(text, Shown(tools))
+    if not pieces:
+        alone = read_alone(text)
+        pieces = [alone] if alone is not None else []
+    if not pieces:
+        return Written(text)
+    found = [one for piece in pieces for one in piece.found]
+    read = [_read(f"call-{turn}-{number}", one) for number, one in enumerate(found)]
+    starts, ends = [piece.start for piece in pieces], [0, *(piece.end for piece in pieces)]
+    rest = "".join(text[end:start] for end, start in zip(ends, [*starts, len(text)], strict=True))
+    return Written(
+        text=_tidied(rest),
+        calls=tuple(call for call in read if isinstance(call, ToolCall)),
+        unparsable=tuple(call for call in read if isinstance(call, UnparsableCall)),
+        form=pieces[0].form,
+    )
+
+
+def _read(call_id: str, found: Found) -> ToolCall | UnparsableCall:
+    if not found.raw:
+        return parse_call(call_id, found.name, found.arguments)
+    raw, reason = clean(found.raw[:MOST_LONG]), "not a call: it needs a name and an object of arguments"
+    return UnparsableCall(id=call_id, name=clean(found.name[:MOST_NAMED]), raw=raw, reason=reason)
+
+
+def _tidied(rest: str) -> str:
+    """The text without what only framed the calls."""
+    rest = _EMPTY_FENCE.sub("", CLOSING.sub("", _SPECIAL.sub("", rest)))
+    return "" if _SEPARATORS.match(rest) else rest.strip()

@@ -1,0 +1,282 @@
+"""Readers of calls, one for each way in which they begin; a text may hold several, one behind the other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from talm_sim.models.formats.base import Found, Piece
+from talm_sim.models.formats.json_calls import JSON_CALL, MEANT, calls_of, form_of
+from talm_sim.models.formats.literals import BrokenError, read_json, skip_space
+from talm_sim.models.formats.python_calls import BARE_CALL, CALL_LIST, read_bare, read_list
+from talm_sim.models.formats.shown import Shown
+
+__all__ = ["CLOSING", "pieces_of", "read_alone"]
+
+_TAG_FORMS = {
+    "<|tool_call|>": "phi",
+    "<TOOLCALL>": "nemotron",
+    "<toolcall>": "nemotron4",
+    "<|tool_call_start|>": "lfm2",
+    "<functioncall>": "hermes",
+}
+_TAG = r"<\|?(?i:tool_?calls?)(?:_start|_begin)?+\|?>|<functioncall>"
+CLOSING = re.compile(r"</(?i:tool_?calls?|functioncall|function)>|<\|/tool_?calls?\|>|<\|tool_?calls?_end\|>")
+"""Tags that end calls."""
+_TAG_STOP = re.compile(rf"{CLOSING.pattern}|{_TAG}")
+_FUNCTION = re.compile(r"<function=(?P<name>[^<>\s]++)>")
+_FUNCTION_STOP = re.compile(r"</function>|</tool_call>|<tool_call>|<function=")
+_PARAMETER = re.compile(r"\s*+<parameter=(?P<key>[^<>\n]++)>")
+_PARAMETER_END = re.compile(r"</parameter>(?=\s*+(?:<parameter=|</function>|</tool_call>|\Z))|<parameter=|</function>|</tool_call>")
+_PARAMETERS_END = re.compile(r"\s*+(?:</function>|(?=</tool_call>))")
+_PAIRS = re.compile(r"\s*+(?P<name>[^\s<>{}\[\]()\"']++)\s*+(?=<arg_key>|</tool_call>)")
+_PAIR = re.compile(r"\s*+<arg_key>(?P<key>[^<>]*+)</arg_key>\s*+<arg_value>")
+_PAIR_END = re.compile(r"</arg_value>(?=\s*+(?:<arg_key>|</tool_call>|\Z))|<arg_key>|</tool_call>")
+_PAIRS_END = re.compile(r"\s*+</tool_call>")
+_FENCE = re.compile(r"\s*+```\w*+\s*+")
+_FENCE_END = re.compile(r"\s*+```")
+_ENDS = re.compile(r"\s*+(?:```\s*+)?+(?:\Z|</s>|<\||\[TOOL_CALLS\]|```)")
+_MISTRAL = re.compile(r"\s*+(?P<name>[^\s\[\]{}\"]++)\s*+(?:\[CALL_ID\][^\[\]]*+)?+(?:\[ARGS\])?+\s*+(?=\{)")
+_LED_STOP = re.compile(r"```|\[TOOL_CALLS\]|<\|python_tag\|>")
+_NAMED = re.compile(r"[\"']name[\"']\s*+:\s*+[\"']([^\"']*+)[\"']")
+_KEYWORD = re.compile(r"\s*+[\w$@][\w.$@-]*+\s*+=(?!=)")
+_FENCED_BEFORE = re.compile(r"```\w*+\s*+\Z")
+_FENCE_CHARS = 20
+
+
+def _tag(match: re.Match[str], shown: Shown) -> Piece:
+    """`<tool_call>` and its kin, with JSON, Python, `<function=...>` or `<arg_key>` inside."""
+    text, at = match.string, match.end()
+    function = _FUNCTION.match(text, skip_space(text, at))
+    if function:
+        return _function(function, shown)._replace(start=match.start())
+    pairs = _PAIRS.match(text, at)
+    if pairs:
+        return _pairs(match, pairs, shown)
+    form = _TAG_FORMS.get(match[0], "hermes")
+    try:
+        found, end = _body(text, at)
+        stop = _TAG_STOP.match(text, skip_space(text, end))
+        if stop or _ENDS.match(text, end):
+            return Piece(match.start(), end, tuple(found), form)
+    except BrokenError:
+        pass
+    return _broken(match, _TAG_STOP, form)
+
+
+def _function(match: re.Match[str], shown: Shown) -> Piece:
+    """`<function=NAME>` with a JSON object, or with `<parameter=KEY>` blocks, inside."""
+    text, at, name = match.string, match.end(), match["name"]
+    try:
+        if text[(inside := skip_space(text, at)) : inside + 1] == "{":
+            arguments, end = read_json(text, inside)
+            if not (_FUNCTION_STOP.match(text, skip_space(text, end)) or _ENDS.match(text, end)):
+                raise BrokenError(end)
+            return Piece(match.start(), end, (Found(name, arguments),), "functionary")
+        found, end = _parameters(text, at, name, shown)
+        return Piece(match.start(), end, (found,), "qwen3-coder" if found.arguments else "functionary")
+    except BrokenError:
+        stop = _FUNCTION_STOP.search(text, at)
+        end = stop.start() if stop else len(text)
+        return Piece(match.start(), end, (Found(name, raw=text[match.start() : end].strip()),), "functionary")
+
+
+def _parameters(text: str, at: int, name: str, shown: Shown) -> tuple[Found, int]:
+    arguments = {}
+    while parameter := _PARAMETER.match(text, at):
+        end = _PARAMETER_END.search(text, parameter.end())
+        if end is None:
+            raise BrokenError(len(text))
+        written = text[parameter.end() : end.start()]
+        arguments[parameter["key"]] = shown.typed(name, parameter["key"], written.removeprefix("\n").removesuffix("\n"))
+        at = end.end() if end[0] == "</parameter>" else end.start()
+    closed = _PARAMETERS_END.match(text, at)
+    if closed is None:
+        raise BrokenError(at)
+    return Found(name, arguments), closed.end()
+
+
+def _pairs(match: re.Match[str], named: re.Match[str], shown: Shown) -> Piece:
+    """A name, then `<arg_key>` and `<arg_value>` by turns."""
+    text, at, name = match.string, named.end(), named["name"]
+    arguments = {}
+    while pair := _PAIR.match(text, at):
+        end = _PAIR_END.search(text, pair.end())
+        if end is None:
+            break
+        arguments[pair["key"]] = shown.typed(name, pair["key"], text[pair.end() : end.start()])
+        at = end.end() if end[0] == "</arg_value>" else end.start()
+    closed = _PAIRS_END.match(text, at)
+    if closed is None:
+        return _broken(match, _TAG_STOP, "glm", name)
+    return Piece(match.start(), closed.end(), (Found(name, arguments),), "glm")
+
+
+def _led(form: str) -> Callable[[re.Match[str], Shown], Piece]:
+    """Of calls that only a mark in front tells."""
+
+    def read(match: re.Match[str], _: Shown) -> Piece:
+        try:
+            found, end = _body(match.string, match.end())
+        except BrokenError:
+            return _broken(match, _LED_STOP, form)
+        fence = _FENCE_END.match(match.string, end) if match[0].startswith("```") else None
+        return Piece(match.start(), fence.end() if fence else end, tuple(found), form)
+
+    return read
+
+
+def _mistral(match: re.Match[str], shown: Shown) -> Piece:
+    """`[TOOL_CALLS]` with a list of JSON objects, or with a name and `[ARGS]`."""
+    text = match.string
+    named = _MISTRAL.match(text, match.end())
+    if named is None:
+        spaced = text[match.end() : match.end() + 1] == " "
+        return _led("mistral" if spaced else "mistral-v3")(match, shown)
+    try:
+        arguments, end = read_json(text, named.end())
+    except BrokenError:
+        return _broken(match, _LED_STOP, "mistral-args", named["name"])
+    return Piece(match.start(), end, (Found(named["name"], arguments),), "mistral-args")
+
+
+def _arrows(match: re.Match[str], _: Shown) -> Piece:
+    """`>>>NAME`, a line break, and a JSON object."""
+    name = match[0].removeprefix(">>>").strip()
+    try:
+        arguments, end = read_json(match.string, match.end())
+    except BrokenError as err:
+        end = err.at
+        return Piece(match.start(), end, (Found(name, raw=match.string[match.start() : end].strip()),), "functionary")
+    return Piece(match.start(), end, (Found(name, arguments),), "functionary")
+
+
+def _json(match: re.Match[str], _: Shown) -> Piece:
+    """A JSON value without a mark; what is no call is text."""
+    text, start = match.string, match.start()
+    try:
+        value, end = read_json(text, start)
+    except BrokenError as err:
+        cut_alone = err.at >= len(text) and not text[:start].strip() and "name" in match[0]
+        if MEANT.match(text, start) or cut_alone:
+            following = _OPENING.search(text, max(err.at, match.end()))
+            end = following.start() if following else len(text)
+            return Piece(start, end, (_unreadable(text[start:end]),), "json")
+        return Piece(start, max(err.at, match.end()), (), "")
+    found = calls_of(value, tagged=False)
+    if not found:
+        return Piece(start, end, (), "")
+    form = form_of(value)
+    fenced = _FENCED_BEFORE.search(text[max(0, start - _FENCE_CHARS) : start])
+    return Piece(start, end, tuple(found), "json-fenced" if form == "json" and fenced else form)
+
+
+def _python(match: re.Match[str], _: Shown) -> Piece:
+    """A list of calls in Python's syntax that begins a line."""
+    text = match.string
+    start = text.index("[", match.start())
+    opened = CALL_LIST.match(text, start)
+    meant = opened is not None and _KEYWORD.match(text, opened.end()) is not None
+    try:
+        found, end = read_list(text, start)
+    except BrokenError as err:
+        whole = not text[:start].strip() and text.rstrip().endswith(")]")
+        if not meant and not whole and err.at < len(text):
+            return Piece(start, max(err.at, match.end()), (), "")
+        following = _OPENING.search(text, max(err.at, match.end()))
+        end = following.start() if following else len(text)
+        return Piece(start, end, (_unreadable(text[start:end]),), "pythonic")
+    on_its_own = re.compile(r"[ \t]*+(?:$|```|<\||</)", re.MULTILINE).match(text, end)
+    return Piece(start, end, tuple(found) if meant or on_its_own else (), "pythonic")
+
+
+def read_alone(text: str) -> Piece | None:
+    """Read a text that is nothing but calls in Python's syntax without brackets, perhaps in a fence; None where it is something else."""
+    fence = _FENCE.match(text)
+    start = fence.end() if fence else skip_space(text, 0)
+    opened = BARE_CALL.match(text, start)
+    if opened is None:
+        return None
+    try:
+        found, end = read_bare(text, start)
+    except BrokenError as err:
+        if err.at < len(text) or not _KEYWORD.match(text, opened.end()):
+            return None
+        return Piece(start, len(text), (_unreadable(text[start:]),), "pythonic")
+    return Piece(start, end, tuple(found), "pythonic") if _ENDS.match(text, end) else None
+
+
+def _body(text: str, at: int) -> tuple[list[Found], int]:
+    """Calls behind a mark, as JSON or in Python's syntax, perhaps in a fence.
+
+    Raises:
+        BrokenError: They cannot be read.
+    """
+    fence = _FENCE.match(text, at)
+    at = fence.end() if fence else skip_space(text, at)
+    if CALL_LIST.match(text, at):
+        return read_list(text, at)
+    if text[at : at + 1] not in ("{", "["):
+        return read_bare(text, at)
+    found: list[Found] = []
+    while True:
+        value, end = read_json(text, at)
+        calls = calls_of(value, tagged=True)
+        if not calls:
+            raise BrokenError(end)
+        found += calls
+        at = skip_space(text, end)
+        while text[at : at + 1] in (",", ";"):
+            at = skip_space(text, at + 1)
+        if text[at : at + 1] != "{":
+            return found, end
+
+
+def _broken(match: re.Match[str], stop: re.Pattern[str], form: str, name: str = "") -> Piece:
+    """A call that its mark tells and that cannot be read, up to where it ends or another begins."""
+    text, at = match.string, match.end()
+    found = stop.search(text, at)
+    end = found.start() if found else len(text)
+    return Piece(match.start(), end, (_unreadable(text[at:end], name),), form)
+
+
+def _unreadable(body: str, name: str = "") -> Found:
+    raw = body.strip()
+    called = CALL_LIST.match(raw) or BARE_CALL.match(raw)
+    named = _NAMED.search(raw)
+    return Found(name or (called["name"] if called else named[1] if named else "") or "unknown", raw=raw or "(empty)")
+
+
+_QUOTED = r"(?<![^`]`)"
+"""What stands in single backticks is spoken of, not called."""
+_OPENINGS: tuple[tuple[str, Callable[[re.Match[str], Shown], Piece]], ...] = (
+    (f"{_QUOTED}(?:{_TAG})", _tag),
+    (_QUOTED + r"<function=[^<>\s]++>", lambda match, shown: _function(_again(_FUNCTION, match), shown)),
+    (_QUOTED + r"\[TOOL_CALLS\]", _mistral),
+    (_QUOTED + r"<\|python_tag\|>", _led("llama-json")),
+    (r"functools\s*+(?=\[)", _led("phi")),
+    (r"```tool_(?:code|call)\b", _led("gemma")),
+    (r"(?m:^)>>>[\w.-]++\n\s*+(?=\{)", _arrows),
+    (rf"(?m:^)[ \t]*+{CALL_LIST.pattern.replace('?P<name>', '?:')}", _python),
+    (JSON_CALL, _json),
+)
+_OPENING = re.compile("|".join(f"(?P<o{number}>{pattern})" for number, (pattern, _) in enumerate(_OPENINGS)))
+
+
+def _again(pattern: re.Pattern[str], match: re.Match[str]) -> re.Match[str]:
+    found = pattern.match(match.string, match.start())
+    assert found is not None
+    return found
+
+
+def pieces_of(text: str, shown: Shown) -> list[Piece]:
+    """The calls in a text, in its order; every character is looked at a bounded number of times."""
+    pieces = []
+    at = 0
+    while match := _OPENING.search(text, at):
+        read = _OPENINGS[int((match.lastgroup or "o0")[1:])][1]
+        piece = read(match, shown)
+        if piece.found:
+            pieces.append(piece)
+        at = max(piece.end, match.end())
+    return pieces

@@ -1,0 +1,80 @@
+"""The formats by name, each as its family's chat template writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from talm_sim.models.formats.base import Call, Format
+from talm_sim.models.formats.literals import json_text, python_text
+
+__all__ = ["FORMATS", "format_of_template"]
+
+
+def _each(write: Callable[[Call], str], between: str = "\n") -> Callable[[Sequence[Call]], str]:
+    return lambda calls: between.join(map(write, calls))
+
+
+def _list(calls: Sequence[Call]) -> str:
+    return f"[{', '.join(call.plain for call in calls)}]"
+
+
+def _python(call: Call) -> str:
+    return f"{call.name}({', '.join(f'{name}={python_text(value)}' for name, value in call.arguments.items())})"
+
+
+def _python_list(calls: Sequence[Call]) -> str:
+    return f"[{', '.join(map(_python, calls))}]"
+
+
+def _parameters(call: Call) -> str:
+    blocks = "".join(f"<parameter={name}>\n{_bare(value)}\n</parameter>\n" for name, value in call.arguments.items())
+    return f"<tool_call>\n<function={call.name}>\n{blocks}</function>\n</tool_call>"
+
+
+def _pairs(call: Call) -> str:
+    pairs = "".join(f"<arg_key>{name}</arg_key>\n<arg_value>{_bare(value)}</arg_value>\n" for name, value in call.arguments.items())
+    return f"<tool_call>{call.name}\n{pairs}</tool_call>"
+
+
+def _bare(value: Any) -> str:
+    return value if isinstance(value, str) else json_text(value)
+
+
+def _arguments(call: Call) -> str:
+    return json_text(call.arguments)
+
+
+_ALL = (
+    Format("qwen3-coder", _each(_parameters), "<parameter="),
+    Format("functionary", _each(lambda call: f"<function={call.name}>{_arguments(call)}</function>", ""), "<function="),
+    Format("glm", _each(_pairs), "<arg_key>"),
+    Format("hermes", _each(lambda call: f"<tool_call>\n{call.json}\n</tool_call>"), "<tool_call>"),
+    Format("nemotron4", _each(lambda call: f"<toolcall> {call.json} </toolcall>"), "<toolcall>"),
+    Format("nemotron", lambda calls: f"<TOOLCALL>{_list(calls)}</TOOLCALL>", "<TOOLCALL>"),
+    Format("mistral-args", _each(lambda call: f"[TOOL_CALLS]{call.name}[ARGS]{_arguments(call)}", ""), "[ARGS]"),
+    Format("mistral", lambda calls: f"[TOOL_CALLS] {_list(calls)}", "[TOOL_CALLS] ["),
+    Format("mistral-v3", lambda calls: f"[TOOL_CALLS]{_list(calls)}", "[TOOL_CALLS]"),
+    Format("phi", lambda calls: f"<|tool_call|>{_list(calls)}<|/tool_call|>", "<|tool_call|>"),
+    Format(
+        "llama-json",
+        _each(lambda call: json_text({"name": call.name, "parameters": call.arguments}), "; "),
+        '"name": function name, "parameters"',
+    ),
+    Format("pythonic", _python_list, "[func_name1("),
+    Format("lfm2", lambda calls: f"<|tool_call_start|>{_python_list(calls)}<|tool_call_end|>", "<|tool_call_start|>["),
+    Format("gemma", lambda calls: f"```tool_code\n{chr(10).join(map(_python, calls))}\n```"),
+    Format("xlam", _list, '[{"name": "tool_call_name"'),
+    Format("xlam-tool-calls", lambda calls: f'{{"tool_calls": {_list(calls)}}}', '"tool_calls": ['),
+    Format("json", _each(lambda call: call.json)),
+    Format("json-fenced", lambda calls: f"```json\n{chr(10).join(call.json for call in calls)}\n```"),
+)
+"""In the order in which marks in a chat template's source are looked for: Qwen 3 Coder, Functionary, GLM 4, Hermes and Qwen, Nemotron 4 and
+later, Mistral (three generations), Phi 4, Llama 3 (JSON; in Python, also the form BFCL prompts for), LFM 2, Gemma, xLAM 2 and 1, and no family's."""
+FORMATS: Mapping[str, Format] = MappingProxyType({one.name: one for one in _ALL})
+
+
+def format_of_template(source: str) -> Format | None:
+    """How a chat template writes calls, by the first mark that stands in its source; None where none does."""
+    return next((one for one in _ALL if one.mark and one.mark in source), None)
