@@ -10,7 +10,7 @@ True values, by intent and by format alike:
 | asker    | 0   | 0   | 1             |
 
 The eager one calls the first tool where no call is right, and `a_function` where none is shown. AST is 1 over ground truths that some call
-passes; four published ones let none pass.
+passes; seven published ones let none pass, or only what nobody would write.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from talm_sim.models.base import GenerationSettings
+from talm_sim.scenarios.tool_texts import parameters_of, required_of, spec_of
+from talm_sim.tasks.refusal.source import source_of
 from talm_sim.tasks.refusal.tools import functions
 from talm_sim.types import AcceptedCall, Calls, ModelTurn, Scenario, ToolSpec
 
@@ -59,23 +61,35 @@ class CallPolicy:
 def _text(control: str, scenario: Scenario, target: Calls) -> str:
     if control in {"cautious", "asker"} or (control == "oracle" and target.expected == "none"):
         return _SAYS.get(control, _DECLINES)
-    calls = [_right_call(one) for one in target.accepted] or [{"name": _first_tool(scenario), "arguments": {}}]
+    calls = [_right_call(one, scenario, target.syntax) for one in target.accepted] or [{"name": _first_tool(scenario), "arguments": {}}]
     return "\n".join(f"<tool_call>\n{json.dumps(call, ensure_ascii=False)}\n</tool_call>" for call in calls)
 
 
-def _right_call(accepted: AcceptedCall) -> dict[str, Any]:
-    """A call with the first accepted value of each argument; one that may be left out is."""
-    given = {name: values[0] for name, values in accepted.arguments.items() if values and _LEFT_OUT not in values}
-    return {"name": accepted.name, "arguments": {name: _first(value) for name, value in given.items()}}
+def _right_call(accepted: AcceptedCall, scenario: Scenario, syntax: str) -> dict[str, Any]:
+    """A call with an accepted value of each argument that may not be left out."""
+    spec = next((one for tool in scenario.shown_tools if (one := spec_of(tool)).get("name") == accepted.name), {})
+    schemas, required = parameters_of(spec), required_of(spec)
+    arguments = {}
+    for name, values in accepted.arguments.items():
+        if values and (_LEFT_OUT not in values or name in required):
+            value = _given(values)
+            arguments[name] = value if syntax == "python" else source_of(value, schemas.get(name, {}), syntax)
+    return {"name": accepted.name, "arguments": arguments}
 
 
-def _first(value: Any) -> Any:
-    """An accepted value as one to give: an object's keys hold lists of accepted values, as a call's arguments do."""
+def _given(values: Sequence[Any]) -> Any:
+    """One of some accepted values; an object's keys hold accepted values themselves."""
+    value = next((one for one in values if one != _LEFT_OUT), values[0])
+    return _plain(value)
+
+
+def _plain(value: Any) -> Any:
     if isinstance(value, list):
-        return [_first(one) for one in value]
+        return [_plain(one) for one in value]
     if not isinstance(value, dict):
         return value
-    return {key: _first(values[0]) if isinstance(values, list) and values else values for key, values in value.items() if values != [_LEFT_OUT]}
+    given = {key: one if isinstance(one, list) and one else [one] for key, one in value.items()}
+    return {key: _given(one) for key, one in given.items() if _LEFT_OUT not in one}
 
 
 def _first_tool(scenario: Scenario) -> str:

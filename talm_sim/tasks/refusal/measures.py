@@ -36,7 +36,7 @@ _NOTES = {
     "gap": "H-S less H-I: malformed attempts",
 }
 _HEADS = {"ast": "AST", "relevance": "Rel", "irr": "Irr", "h_i": "H-I", "h_s": "H-S", "gap": "Gap"}
-_FAULT_HEADS = {"wrong_function": "function", "unexpected": "unexpect.", "wrong_type": "type", "wrong_value": "value"}
+_FAULT_HEADS = {"wrong_function": "name", "missing": "absent", "unexpected": "extra", "wrong_type": "type", "wrong_value": "value"}
 
 
 def rows(run: RunView) -> Iterator[Row]:

@@ -35,7 +35,7 @@ def _lines(node: Node, title: str, key: str, depth: int) -> Iterator[Measure]:
         note=f"{weight}{_made_of(node)}",
         **limits,
     )
-    for part in node.parts:
+    for part in node.parts if node.state != "not run" else ():
         yield from _lines(part, title, key, depth + 1)
 
 
