@@ -26,6 +26,7 @@ JUDGES: Registry[type[Judge]] = Registry(
         "behaviour": "talm_sim.judges.behaviour:BehaviourJudge",
         "behaviour-llm": "talm_sim.judges.behaviour_llm:BehaviourLlmJudge",
         "explanation": "talm_sim.judges.explanation:ExplanationJudge",
+        "intent": "talm_sim.judges.intent:IntentJudge",
     },
 )
 

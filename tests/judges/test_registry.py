@@ -14,7 +14,7 @@ from talm_sim.types import Episode, Measured, Scenario, Termination, Turn, Verdi
 from tests.judges.scripted import scripted
 
 MODEL = "openai/gpt-4o"
-BUILT_IN = ("reference", "llm", "preference", "behaviour", "behaviour-llm", "explanation")
+BUILT_IN = ("reference", "llm", "preference", "behaviour", "behaviour-llm", "explanation", "intent")
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,61 @@
+"""The tools a model was shown, as far as an attempt at calling one depends on them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from talm_sim.scenarios.tool_texts import parameters_of, required_of
+from talm_sim.types import JsonObject
+
+__all__ = ["NO_TOOLS", "Parameters", "ShownTools"]
+
+_JOINTS = re.compile(r"[.\-/ ]")
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """Names of a tool's parameters."""
+
+    all: frozenset[str]
+    required: frozenset[str]
+
+
+@dataclass(frozen=True)
+class ShownTools:
+    """The shown tools by name, whichever way the parts of a name are joined (`math.factorial`, `math_factorial`)."""
+
+    by_name: Mapping[str, Parameters] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, tools: Sequence[JsonObject]) -> ShownTools:
+        """Read specifications, bare or in `{"type": "function", "function": {...}}`; what is no specification is passed over."""
+        by_name: dict[str, Parameters] = {}
+        for tool in tools:
+            inner = tool.get("function")
+            spec = inner if isinstance(inner, dict) else tool
+            name = spec.get("name")
+            if isinstance(name, str) and name:
+                by_name[_joined(name)] = Parameters(frozenset(parameters_of(spec)), frozenset(required_of(spec)))
+        return cls(by_name)
+
+    def get(self, name: str) -> Parameters | None:
+        """The parameters of the tool that is called `name`; None where none was shown."""
+        return self.by_name.get(_joined(name)) if self.by_name else None
+
+    @cached_property
+    def by_lower_name(self) -> Mapping[str, Parameters]:
+        """The same by names in lower case, as keys of objects are read."""
+        return {name.lower(): tool for name, tool in self.by_name.items()}
+
+    def __contains__(self, name: str) -> bool:
+        return self.get(name) is not None
+
+
+NO_TOOLS = ShownTools()
+
+
+def _joined(name: str) -> str:
+    return _JOINTS.sub("_", name)
