@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
+from talm_sim.errors import PrerequisiteError
 from talm_sim.toml_files import packaged_toml, read_toml, texts_of
 
 __all__ = ["TOLD", "load_wording", "with_tools"]
@@ -22,9 +23,12 @@ def load_wording(file: Path | None = None) -> dict[str, str]:
         file: TOML file with a table `[refusal]`.
 
     Raises:
-        PrerequisiteError: The file is missing, is not TOML, or has an unknown key there.
+        PrerequisiteError: The file is missing, is not TOML, or has an unknown key there or a text without a place for the tools.
     """
     own = {} if file is None else texts_of(read_toml(file, "--prompts"), _TASK, TOLD, str(file))
+    for key, text in own.items():
+        if _PLACE not in text:
+            raise PrerequisiteError(f"{file}: '{_TASK}.{key}' has no place for the tools: write {_PLACE} where they stand.")
     return {**_built_in(), **own}
 
 
