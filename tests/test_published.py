@@ -213,7 +213,10 @@ def holds(line: str, figures: list[float | None]) -> bool:
 def lines_of(table: PublishedTable) -> Iterator[Line]:
     """The lines of a paper's text that a table was read from, in their order."""
     rows, paper = list(table.rows), table.paper
-    if paper == "fail-talms" and table.table in {"1", "2"}:
+    if (paper, table.table) == ("when-not-to-call", "main"):  # one line a model and language, the variants beside each other
+        for model, language, _ in (row.keys for row in rows if row.keys[2] == "Baseline"):
+            yield f"{model} {language}", [value for row in rows if row.keys[:2] == (model, language) for value in row.values.values()]
+    elif paper == "fail-talms" and table.table in {"1", "2"}:
         models = list(dict.fromkeys(row.keys[0] for row in rows))
         for three in (models[:3], models[3:]):
             for setting in dict.fromkeys(row.keys[1] for row in rows):
