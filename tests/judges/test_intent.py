@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from talm_sim.judges.base import JudgeContext
 from talm_sim.judges.intent import IntentJudge, find_attempt
-from talm_sim.types import Calls, Choice, Episode, ModelTurn, Scenario, Target, Termination, ToolCall, Turn, UnparsableCall
+from talm_sim.types import Calls, Episode, ModelTurn, Scenario, Target, Termination, ToolCall, Turn, UnparsableCall
 
 LABELLED = Path(__file__).parent / "intent"
 TOOLS: list[dict[str, Any]] = json.loads((LABELLED / "tools.json").read_text(encoding="utf-8"))
@@ -162,4 +162,3 @@ async def test_what_says_nothing_of_calls_gets_no_verdict() -> None:
     for target in (None, {"type": "unknown"}):
         verdict = await judge(episode(turn), row(target))
         assert verdict.value is None and verdict.explanation.startswith("not applicable")
-    assert not isinstance(NONE, Choice)
