@@ -27,6 +27,8 @@ JUDGES: Registry[type[Judge]] = Registry(
         "behaviour-llm": "talm_sim.judges.behaviour_llm:BehaviourLlmJudge",
         "explanation": "talm_sim.judges.explanation:ExplanationJudge",
         "intent": "talm_sim.judges.intent:IntentJudge",
+        "calls": "talm_sim.judges.call_checks.judge:CallsJudge",
+        "bfcl-official": "talm_sim.judges.call_checks.official:BfclOfficialJudge",
     },
 )
 

@@ -1,0 +1,52 @@
+"""What Java and JavaScript values have in common, where they are read out of source text.
+
+Nothing is executed. What cannot be read as its type stays the text it is. Each reading passes over the text a fixed number of times.
+"""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["between", "int_or_text", "number_or_text"]
+
+
+def int_or_text(digits: str, text: str) -> int | str:
+    """The integer that `digits` are; `text` where they are too many for Python to read."""
+    try:
+        return int(digits)
+    except ValueError:
+        return text
+
+
+def number_or_text(text: str) -> int | float | str:
+    """A number in any notation that Python has as well; else the text."""
+    for number in (int, float):
+        try:
+            return number(text)
+        except ValueError:
+            continue
+    return text
+
+
+def between(head: re.Pattern[str], close: str, text: str, least: int = 0) -> str | None:
+    """What stands after the first `head` that is followed by `close` in the same line, up to there.
+
+    Args:
+        head: What stands in front.
+        close: What ends it.
+        text: Where to look.
+        least: Characters there must be between the two.
+    """
+    end = broken = -1
+    for found in head.finditer(text):
+        start = found.end()
+        if start <= broken:
+            continue  # the line end that kept the head before from its close stands between these two as well
+        if end < start + least:
+            end = text.find(close, start + least)
+        if end < 0:
+            return None
+        broken = text.find("\n", start, end)
+        if broken < 0:
+            return text[start:end]
+    return None
