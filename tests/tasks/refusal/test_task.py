@@ -35,7 +35,15 @@ NEVER_PASSED = {"simple_java_36", "simple_java_64", "simple_java_65"} | {
 
 def row(name: str, language: str, subset: str = "irrelevance", **more: Any) -> dict[str, Any]:
     question = [[{"role": "user", "content": "ที่ไหน"}]]
-    return {"id": name, "subset": subset, "language": language, "question": question, "function": [json.loads(CLOCK)], "ground_truth": [], **more}
+    return {
+        "id": name,
+        "subset": subset,
+        "language": language,
+        "question": question,
+        "function": [json.loads(CLOCK)],
+        "ground_truth": [],
+        **more,
+    }
 
 
 def lines(path: Path, *found: dict[str, Any]) -> Path:
@@ -47,7 +55,7 @@ def load(**options: Any) -> list[Scenario]:
     return TASK.load(job("refusal", **options))
 
 
-# --- data --------------------------------------------------------------------------------------------------------------------------------------
+# --- data -----------------------------------------------------------------------------------------------------------------------------------
 
 
 def test_without_an_option_our_own_scenarios_are_run() -> None:
@@ -60,12 +68,8 @@ def test_without_an_option_our_own_scenarios_are_run() -> None:
 
 def test_a_translations_file_is_read_whole_or_in_part(tmp_path: Path) -> None:
     file = lines(tmp_path / "rows.jsonl", row("a_th", "th"), row("b_vi", "vi"), row("c_vi", "vi", "live_irrelevance"))
-    for option in ("scenarios", "bfcl"):
-        assert [(one.group, one.language) for one in load(**{option: file})] == [
-            ("irrelevance", "th"),
-            ("irrelevance", "vi"),
-            ("live_irrelevance", "vi"),
-        ] or option == "bfcl"
+    with pytest.raises(PrerequisiteError, match="has no row of subset live_irrelevance in language th"):
+        load(scenarios=file)
     assert [one.id for one in load(scenarios=file, language="vi", subset="irrelevance")] == ["b_vi"]
 
 
@@ -127,7 +131,7 @@ def test_wordings_are_replaced_by_the_users(tmp_path: Path) -> None:
         load_wording(file)
 
 
-# --- controls ----------------------------------------------------------------------------------------------------------------------------------
+# --- controls -------------------------------------------------------------------------------------------------------------------------------
 
 
 async def passes(control: str, scenario: Scenario) -> bool:
@@ -167,7 +171,7 @@ def test_values_are_written_as_source_code(value: Any, schema: dict[str, Any], s
     assert source_of(value, schema, syntax) == source
 
 
-# --- a run -------------------------------------------------------------------------------------------------------------------------------------
+# --- a run ----------------------------------------------------------------------------------------------------------------------------------
 
 
 def test_a_run_is_stored_judged_and_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -178,7 +182,9 @@ def test_a_run_is_stored_judged_and_shown(tmp_path: Path, capsys: pytest.Capture
     episode = next(iter(stored.episodes()))
     assert episode.model_turns[0].raw_prompt and episode.model_turns[0].raw_text
     capsys.readouterr()
-    assert main(["show", str(tmp_path / "r"), "--episode", "calendar-01.fitting"]) in {0, 2}
     assert main(["judge", str(tmp_path / "r")]) == 0
     printed = capsys.readouterr().out
     assert "fitting, en" in printed and "H-I" in printed
+    assert main(["show", f"{tmp_path / 'r'}:calendar-01.removed"]) == 0
+    page = capsys.readouterr().out
+    assert "no call: no function shown serves" in page and "convert_units()" in page
