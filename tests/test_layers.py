@@ -141,10 +141,10 @@ HOMONYMS = {
     "talm_sim.agent.prompts": {"awareness"},
     "talm_sim.agent.graph": {"awareness"},
     "talm_sim.agent.episode": {"awareness"},
-    **dict.fromkeys(("talm_sim.types.episodes", "talm_sim.models.chat", "talm_sim.models.openai_chat"), {"refusal"}),
-    **dict.fromkeys(("talm_sim.models.anthropic_messages", "talm_sim.models.langchain_chat"), {"refusal"}),
-    **dict.fromkeys(("talm_sim.types.scenarios", "talm_sim.tools_env.environment"), {"calls"}),
-    **dict.fromkeys(("talm_sim.scenarios.bfcl.load", "talm_sim.scenarios.bfcl.rows", "talm_sim.scenarios.bfcl.subsets"), {"calls"}),
+    **{key: {"refusal"} for key in ("talm_sim.types.episodes", "talm_sim.models.chat", "talm_sim.models.openai_chat")},
+    **{key: {"refusal"} for key in ("talm_sim.models.anthropic_messages", "talm_sim.models.langchain_chat")},
+    **{key: {"calls"} for key in ("talm_sim.types.scenarios", "talm_sim.tools_env.environment")},
+    **{key: {"calls"} for key in ("talm_sim.scenarios.bfcl.load", "talm_sim.scenarios.bfcl.rows", "talm_sim.scenarios.bfcl.subsets")},
     "talm_sim.scenarios.awareness.manipulation": {"calls"},
 }
 """Words that name something else there: a form training rows are written in, a kind of training row, what an agent says before it acts, why a
