@@ -169,7 +169,7 @@ def test_a_weak_model_acts_constrained_unless_told_otherwise(
     assert is_constrained(model, tool_format) is constrained
 
 
-@pytest.mark.parametrize("options", [RunConfig, *(find_task(name).options for name in ("talm", "when2call", "awareness"))])
+@pytest.mark.parametrize("options", [RunConfig, *(find_task(name).options for name in ("talm", "when2call", "awareness", "refusal"))])
 def test_every_option_has_a_scope_and_says_what_it_is(options: type[BaseModel]) -> None:
     for name, field in options.model_fields.items():
         assert scope_of(options, name) in Scope

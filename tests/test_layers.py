@@ -130,8 +130,8 @@ def test_importing_the_command_line_is_light() -> None:
 
 
 NAMES = {
-    "tasks": frozenset({"talm", "when2call", "awareness"}),
-    "judges": frozenset({"reference", "llm", "preference", "behaviour", "behaviour-llm", "explanation"}),
+    "tasks": frozenset({"talm", "when2call", "awareness", "refusal"}),
+    "judges": frozenset({"reference", "llm", "preference", "behaviour", "behaviour-llm", "explanation", "calls", "intent", "bfcl-official"}),
 }
 MAY_KNOW = {"tasks": {"tasks"}, "judges": {"tasks", "judges"}}
 """Rooms that may tell the tasks apart by name, and the judges."""
@@ -141,8 +141,14 @@ HOMONYMS = {
     "talm_sim.agent.prompts": {"awareness"},
     "talm_sim.agent.graph": {"awareness"},
     "talm_sim.agent.episode": {"awareness"},
+    **{key: {"refusal"} for key in ("talm_sim.types.episodes", "talm_sim.models.chat", "talm_sim.models.openai_chat")},
+    **{key: {"refusal"} for key in ("talm_sim.models.anthropic_messages", "talm_sim.models.langchain_chat")},
+    **{key: {"calls"} for key in ("talm_sim.types.scenarios", "talm_sim.tools_env.environment")},
+    **{key: {"calls"} for key in ("talm_sim.scenarios.bfcl.load", "talm_sim.scenarios.bfcl.rows", "talm_sim.scenarios.bfcl.subsets")},
+    "talm_sim.scenarios.awareness.manipulation": {"calls"},
 }
-"""Words that name something else there: a form training rows are written in, a kind of training row, what an agent says before it acts."""
+"""Words that name something else there: a form training rows are written in, a kind of training row, what an agent says before it acts, why a
+turn ended, what is right or was made."""
 LOOK_UPS = {"get", "pop", "setdefault", "index", "count", "startswith", "endswith"}
 
 

@@ -116,6 +116,12 @@ def _splits(context: click.Context, _: str) -> Iterable[str]:
     return list(_task(context).splits)
 
 
+def _subsets(context: click.Context, _: str) -> Iterable[str]:
+    from talm_sim.scenarios.bfcl import SUBSETS
+
+    return SUBSETS
+
+
 def _scenarios(context: click.Context, _: str) -> Iterable[str]:
     task = _task(context)
     return [scenario.id for scenario in task.read(task.splits["all"], context.params.get("scenarios") or context.params.get("file"))]
@@ -197,6 +203,7 @@ COMPLETED: dict[str, Callable[[click.Context, str], Iterable[str]]] = {
     "task": _tasks,
     "maker": _makers,
     "split": _splits,
+    "subset": _subsets,
     "scenario": _scenarios,
     "category": _categories,
     "tool": _tools,
@@ -211,5 +218,5 @@ COMPLETED: dict[str, Callable[[click.Context, str], Iterable[str]]] = {
     "episode": _episodes,
 }
 """What is named, be it an option's field, to the names there are."""
-_LISTS = {"split"}
+_LISTS = {"split", "subset"}
 """Fields that take several names with commas between them."""

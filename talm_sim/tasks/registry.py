@@ -20,6 +20,7 @@ TASKS: Registry[type[Task[Any]]] = Registry(
         "talm": "talm_sim.tasks.talm.task:TalmTask",
         "when2call": "talm_sim.tasks.when2call.task:When2CallTask",
         "awareness": "talm_sim.tasks.awareness.task:AwarenessTask",
+        "refusal": "talm_sim.tasks.refusal.task:RefusalTask",
     },
 )
 T = TypeVar("T", bound="type[Task[Any]]")

@@ -28,10 +28,11 @@ def offered(line: str) -> list[str]:
     [
         ("talm-sim ru", ["run", "runs"]),
         ("talm-sim run --scena", ["--scenario", "--scenarios"]),
-        ("talm-sim run --task ", ["talm", "when2call", "awareness"]),
+        ("talm-sim run --task ", ["talm", "when2call", "awareness", "refusal"]),
         ("talm-sim run --split un", ["underspecified", "unavailable"]),
         ("talm-sim run --split perfect,no", ["perfect,non-replaceable", "perfect,no-tools"]),
         ("talm-sim run --task when2call --split=re", ["request_for_info"]),
+        ("talm-sim run --task refusal --subset irrelevance,live_p", ["irrelevance,live_parallel", "irrelevance,live_parallel_multiple"]),
         ("talm-sim run --model sim/o", ["sim/oracle"]),
         ("talm-sim run --model openai-api/v", ["openai-api/vllm/smollm2-135m"]),
         ("talm-sim run --judge-model ant", ["anthropic/"]),

@@ -21,7 +21,7 @@ from talm_sim.tasks.registry import TASKS
 from tests.offered import bring_along
 
 Talm = Callable[..., tuple[int, str, str]]
-OPTIONS = {name: find_task(name).options for name in ("talm", "when2call", "awareness")}
+OPTIONS = {name: find_task(name).options for name in ("talm", "when2call", "awareness", "refusal")}
 TALM, CHOICES = OPTIONS["talm"], OPTIONS["when2call"]
 SHARED = [name for name in RunConfig.model_fields if name != "options"]
 COLOURS = '''
@@ -90,7 +90,7 @@ def test_every_field_has_an_option_with_its_help_and_default_and_one_line_names_
     assert "default: 5" in page
 
 
-@pytest.mark.parametrize("task", ["talm", "when2call", "awareness"])
+@pytest.mark.parametrize("task", ["talm", "when2call", "awareness", "refusal"])
 def test_the_help_page_of_run_fits_a_screen_and_shows_the_options_of_one_task(task: str, talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     code, page, err = talm("run", "--help", *(() if task == "talm" else ("--task", task)))
@@ -210,8 +210,8 @@ def test_a_mistake_in_the_file_is_told_with_its_place(
         ({"MODLE": "x"}, [], "unknown option 'TALM_SIM_MODLE'. Did you mean 'TALM_SIM_MODEL'?"),
         ({"OPTIONS": "x"}, [], "unknown option 'TALM_SIM_OPTIONS'."),
         ({"TASK": "when2cal"}, [], "TALM_SIM_TASK: unknown task 'when2cal'. Did you mean 'when2call'?"),
-        ({}, ["--task", "nope"], "--task: unknown task 'nope'. Known: talm, when2call, awareness."),
-        ({}, ["--task", "nope", "--help"], "--task: unknown task 'nope'. Known: talm, when2call, awareness."),
+        ({}, ["--task", "nope"], "--task: unknown task 'nope'. Known: talm, when2call, awareness, refusal."),
+        ({}, ["--task", "nope", "--help"], "--task: unknown task 'nope'. Known: talm, when2call, awareness, refusal."),
         ({}, ["--plugin", "no_such_module"], "--plugin no_such_module: cannot be imported: ModuleNotFoundError: No module named"),
         ({}, ["--plugin", "no_such_module", "--help"], "--plugin no_such_module: cannot be imported: ModuleNotFoundError"),
         ({"PLUGIN": "json,no_such_module"}, [], "TALM_SIM_PLUGIN no_such_module: cannot be imported: ModuleNotFoundError"),

@@ -42,9 +42,9 @@ def test_list_names_every_task_and_what_it_asks(talm: Talm) -> None:
     assert code == 0
     lines = out.splitlines()
     assert lines[0].split() == ["Task", "What", "it", "asks"]
-    assert [line.split()[0] for line in lines[1:] if not line.startswith(" ")] == TASKS.names() == ["talm", "when2call", "awareness"]
+    assert [line.split()[0] for line in lines[1:] if not line.startswith(" ")] == TASKS.names() == ["talm", "when2call", "awareness", "refusal"]
     assert max(map(len, lines)) <= 80
-    assert err == "3 tasks; more of one: talm-sim tasks show TASK\n"
+    assert err == "4 tasks; more of one: talm-sim tasks show TASK\n"
     text = " ".join(out.split())
     records = json.loads(talm("tasks", "list", "--json")[1])
     assert [record["name"] for record in records] == TASKS.names()
@@ -53,7 +53,7 @@ def test_list_names_every_task_and_what_it_asks(talm: Talm) -> None:
         assert record["origin"] == "built in"
 
 
-@pytest.mark.parametrize("name", ["talm", "when2call", "awareness"])
+@pytest.mark.parametrize("name", ["talm", "when2call", "awareness", "refusal"])
 def test_show_tells_splits_options_judges_and_defaults(name: str, talm: Talm) -> None:
     task = find_task(name)
     code, out, err = talm("tasks", "show", name)

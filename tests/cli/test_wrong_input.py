@@ -38,7 +38,7 @@ COMMAND_LINES = [
     ("run --category zzz", r"--category: .* Known: calendar, color, .*weather\.$"),
     ("run --task when2call --category weather --model sim/oracle", r"has tools of no category; leave --category out"),
     ("run --task talk", r"--task: unknown task 'talk'\. Did you mean 'talm'\?$"),
-    ("run --task zzz", r"--task: unknown task 'zzz'\. Known: talm, when2call, awareness\.$"),
+    ("run --task zzz", r"--task: unknown task 'zzz'\. Known: talm, when2call, awareness, refusal\.$"),
     ("run --limit 0", r"--limit: .*the smallest is 1"),
     ("run --limit 5-3", r"--limit: .*ends before it begins"),
     ("run --limit ten", r"--limit: 'ten' is no limit: write a number such as 20"),

@@ -57,7 +57,7 @@ def test_finding_one_imports_only_that_one() -> None:
     assert heavy == "", "options and splits of a task need no agent and no model"
 
 
-@pytest.mark.parametrize("name", ["talm", "when2call", "awareness"])
+@pytest.mark.parametrize("name", ["talm", "when2call", "awareness", "refusal"])
 def test_a_built_in_task_is_one_object_that_says_what_it_is(name: str) -> None:
     task = find_task(name)
     assert isinstance(task, Task) and find_task(name) is task

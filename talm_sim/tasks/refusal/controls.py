@@ -1,0 +1,97 @@
+"""How the controls play task `refusal`: the oracle knows the calls that are right, the others do what they always do.
+
+True values, by intent and by format alike:
+
+| control  | AST | Rel | Irr, H-I, H-S |
+|----------|-----|-----|---------------|
+| oracle   | 1   | 1   | 1             |
+| eager    | 1   | 1   | 0             |
+| cautious | 0   | 0   | 1             |
+| asker    | 0   | 0   | 1             |
+
+The eager one calls the first tool where no call is right, and `a_function` where none is shown. AST is 1 over ground truths that some call
+passes; seven published ones let none pass, or only what nobody would write.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from talm_sim.models.base import GenerationSettings
+from talm_sim.scenarios.tool_texts import parameters_of, required_of, spec_of
+from talm_sim.tasks.refusal.source import source_of
+from talm_sim.tasks.refusal.tools import functions
+from talm_sim.types import AcceptedCall, Calls, ModelTurn, Scenario, ToolSpec
+
+if TYPE_CHECKING:
+    from langchain_core.messages import BaseMessage
+
+__all__ = ["CallPolicy"]
+
+_SAYS = {"asker": "Could you tell me more about what you need?"}
+_DECLINES = "I cannot do that with what I have."
+_NO_TOOL = "a_function"
+_LEFT_OUT = ""
+"""Among an argument's accepted values it says that the argument may be left out."""
+
+
+class CallPolicy:
+    """One control at one scenario; it writes its calls as a model does that has no native ones.
+
+    Args:
+        control: `oracle`, `eager`, `cautious` or `asker`.
+        scenario: What it is asked.
+        target: What is right.
+    """
+
+    def __init__(self, control: str, scenario: Scenario, target: Calls) -> None:
+        self.name = f"sim/{control}"
+        self._text = _text(control, scenario, target)
+
+    async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> ModelTurn:
+        """Answer, in words or by calls."""
+        return ModelTurn(raw_text=self._text, text=self._text)
+
+    async def aclose(self) -> None:
+        """Do nothing: a control holds nothing."""
+
+
+def _text(control: str, scenario: Scenario, target: Calls) -> str:
+    if control in {"cautious", "asker"} or (control == "oracle" and target.expected == "none"):
+        return _SAYS.get(control, _DECLINES)
+    calls = [_right_call(one, scenario, target.syntax) for one in target.accepted] or [{"name": _first_tool(scenario), "arguments": {}}]
+    return "\n".join(f"<tool_call>\n{json.dumps(call, ensure_ascii=False)}\n</tool_call>" for call in calls)
+
+
+def _right_call(accepted: AcceptedCall, scenario: Scenario, syntax: str) -> dict[str, Any]:
+    """A call with an accepted value of each argument that may not be left out."""
+    spec = next((one for tool in scenario.shown_tools if (one := spec_of(tool)).get("name") == accepted.name), {})
+    schemas, required = parameters_of(spec), required_of(spec)
+    arguments = {}
+    for name, values in accepted.arguments.items():
+        if values and (_LEFT_OUT not in values or name in required):
+            value = _given(values)
+            arguments[name] = value if syntax == "python" else source_of(value, schemas.get(name, {}), syntax)
+    return {"name": accepted.name, "arguments": arguments}
+
+
+def _given(values: Sequence[Any]) -> Any:
+    """One of some accepted values; an object's keys hold accepted values themselves."""
+    value = next((one for one in values if one != _LEFT_OUT), values[0])
+    return _plain(value)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    given = {key: one if isinstance(one, list) and one else [one] for key, one in value.items()}
+    return {key: _given(one) for key, one in given.items() if _LEFT_OUT not in one}
+
+
+def _first_tool(scenario: Scenario) -> str:
+    found = functions(scenario.shown_tools)
+    return str(found[0]["name"]) if found else _NO_TOOL

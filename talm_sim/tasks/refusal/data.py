@@ -1,0 +1,102 @@
+"""The scenarios of a run: our own, the user's, or BFCL's."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from talm_sim.errors import PrerequisiteError
+from talm_sim.scenarios.bfcl import SUBSETS, load_bfcl
+from talm_sim.scenarios.hub import local_file
+from talm_sim.scenarios.jsonl import json_lines
+from talm_sim.scenarios.load import read_scenario, select
+from talm_sim.types import Calls, Scenario
+
+if TYPE_CHECKING:
+    from talm_sim.tasks.base import Job
+    from talm_sim.tasks.refusal.task import RefusalOptions
+
+__all__ = ["load", "read_case"]
+
+log = logging.getLogger(__name__)
+_TRANSLATION = "bfcl_single_turn_"
+_ROW = frozenset({"subset", "question", "function"})
+"""Keys that a row of a translated BFCL has, and no scenario."""
+
+
+def load(job: Job[RefusalOptions]) -> list[Scenario]:
+    """The scenarios of a job: language by language, and of each subset or group by group.
+
+    Raises:
+        PrerequisiteError: They cannot be read, options contradict each other, or nothing is left to run.
+    """
+    config, options = job.config, job.options
+    subsets, languages = _names(options.subset), _names(options.language)
+    if options.bfcl is not None and config.scenarios is not None:
+        raise PrerequisiteError("--bfcl and --scenarios both say where the rows are; leave one out.")
+    if (subsets or options.bfcl) and config.split != "all":
+        raise PrerequisiteError(f"--split {config.split}: is of our own scenarios, --subset and --bfcl are of BFCL's rows; leave one out.")
+    file = None if config.scenarios is None else Path(str(local_file(config.scenarios)))
+    if file is not None and not _holds_rows(file):
+        groups = subsets or [*job.groups, *(SUBSETS if config.split == "all" else ())]
+        return _chosen(job.task.read(groups, config.scenarios), groups, languages, config.limit, str(file))
+    if file is None and not subsets and options.bfcl is None:
+        return _chosen(job.task.read(job.groups), job.groups, languages, config.limit)
+    place = file or options.bfcl
+    subsets, languages = _named_there(place, subsets, languages)
+    found = load_bfcl(place, subsets, languages)
+    for note in found.notes:
+        log.warning("%s", note)
+    return _chosen(found.scenarios, subsets, languages, config.limit, str(place or "BFCL's data"))
+
+
+def read_case(line: Any, where: str, task: str) -> Scenario:
+    """Read a line of a scenario file.
+
+    Raises:
+        PrerequisiteError: It is no scenario of this task; the message names `where` and the field.
+    """
+    scenario = read_scenario(line, where, task)
+    if not isinstance(scenario.target, Calls):
+        raise PrerequisiteError(
+            f'{where}: target: names no calls; task {task} needs {{"type": "calls", "expected": "calls", "any" or "none", ...}}.'
+        )
+    if (scenario.target.expected == "calls") != bool(scenario.target.accepted):
+        raise PrerequisiteError(f'{where}: target.accepted: holds the calls that are right where `expected` is "calls", and nothing elsewhere.')
+    return scenario
+
+
+def _chosen(
+    scenarios: Sequence[Scenario], groups: Sequence[str], languages: Sequence[str], limit: str | None, file: str = ""
+) -> list[Scenario]:
+    there = list(dict.fromkeys(one.language for one in scenarios))
+    for language in languages:
+        if language not in there:
+            known = f" (it has {', '.join(there)})" if there else ""
+            raise PrerequisiteError(f"--language {language}: {file or 'the packaged data'} has no row in it{known}.")
+    wanted = languages or there or [""]
+    of = [[one for one in scenarios if one.language == language] for language in wanted]
+    return [one for rows in of for one in select(rows, groups, limit, file, "refusal")]
+
+
+def _holds_rows(file: Path) -> bool:
+    """Whether a file holds rows of a translated BFCL, by its first line; what is wrong with one is said when it is read."""
+    _, first = next(iter(json_lines(file)), ("", None))
+    return isinstance(first, dict) and first.keys() >= _ROW
+
+
+def _named_there(place: Path | None, subsets: Sequence[str], languages: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The subsets and languages to read: those asked for, else all that a translation has; BFCL's own files are English."""
+    if place is not None and place.is_file():
+        rows = [line for _, line in json_lines(place) if isinstance(line, dict)]
+        known = [name for name in SUBSETS if any(row.get("subset") == name for row in rows)]
+        spoken = list(dict.fromkeys(name for row in rows if isinstance(name := row.get("language"), str)))
+        return list(subsets or known or SUBSETS), list(languages or spoken or ["en"])
+    files = sorted(place.glob(f"{_TRANSLATION}*.jsonl")) if place is not None and place.is_dir() else []
+    return list(subsets or SUBSETS), list(languages or [file.stem.removeprefix(_TRANSLATION) for file in files] or ["en"])
+
+
+def _names(text: str) -> list[str]:
+    return text.split(",") if text else []

@@ -1,0 +1,172 @@
+"""The metrics of task `refusal`: what each episode counts as, and what the rows of a subset, and of all subsets together, add up to.
+
+"Teaching Small Models When Not to Call Functions" (SIGIR 2026): AST over rows with calls that are right; Irr, H-I and H-S over rows where no
+call is, as shares of rows without one: higher is better, though two are named hallucination. By format a row is without a call where none can
+be read (H-S, BFCL's own rule); by intent, where none was attempted either (Irr, H-I).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from talm_sim.judges.stats import share, wilson
+from talm_sim.scenarios.bfcl import SUBSETS
+from talm_sim.tasks.base import RunView
+from talm_sim.tasks.refusal.overall import tree_lines
+from talm_sim.types import Calls, Episode, Matrix, Measure, Rate, Row, Scenario, Summary, Verdict
+
+__all__ = ["ALL", "FORMAT", "INTENT", "MALFORMED", "rows", "summarize"]
+
+ALL = "all"
+"""The group of everything in a language."""
+FORMAT, INTENT = "calls", "intent"
+"""The judges that are read here."""
+CALLED, MALFORMED, REFUSED = "call", "malformed", "no call"
+"""What was found where no call, or any call, is right: one that can be read, an attempt at one that cannot, neither."""
+RIGHT = "right"
+_COMPOSITE = ("live_irrelevance", "live_relevance")
+"""The study's live hallucination: 900 rows, each by its own subset's rule."""
+_NOTES = {
+    "ast": "the right calls were made",
+    "relevance": "any call was made, where some tool fits",
+    "irr": "irrelevance: no call attempted",
+    "h_i": "no call attempted, where no tool fits",
+    "h_s": "no call that can be read, where no tool fits",
+    "gap": "H-S less H-I: malformed attempts",
+}
+_HEADS = {"ast": "AST", "relevance": "Rel", "irr": "Irr", "h_i": "H-I", "h_s": "H-S", "gap": "Gap"}
+_FAULT_HEADS = {"wrong_function": "name", "missing": "absent", "unexpected": "extra", "wrong_type": "type", "wrong_value": "value"}
+
+
+def rows(run: RunView) -> Iterator[Row]:
+    """What each finished episode counts as, in the order of the plan.
+
+    Values: `ast`, where calls are right; `h_i` and `h_s`, where none is; `relevance` (by format) and `relevance_intent`, where any is;
+    `cut_off`, whether the output ends at the token limit. What no judge decided is left out. Labels: `gold`, `found`, `subset`, `language`.
+    """
+    items = {one.id: (one, one.target) for one in run.scenarios() if isinstance(one.target, Calls)}
+    said = {(one.judge, one.episode_id): one for one in run.verdicts() if one.judge in (FORMAT, INTENT)}
+    several = len({one.language for one, _ in items.values()}) > 1
+    for episode in run.episodes():
+        if episode.scenario_id in items:
+            scenario, target = items[episode.scenario_id]
+            yield _row(episode, scenario, target, said.get((FORMAT, episode.id)), said.get((INTENT, episode.id)), several=several)
+
+
+def _row(episode: Episode, scenario: Scenario, target: Calls, read: Verdict | None, meant: Verdict | None, *, several: bool) -> Row:
+    group = f"{scenario.group}, {scenario.language}" if several else scenario.group
+    row = Row.of(episode, scenario, group=group, labels={"gold": target.expected, "subset": scenario.group, "language": scenario.language})
+    if not row.scored:
+        return row
+    names = {"calls": ("ast", ""), "none": ("h_s", "h_i"), "any": ("relevance", "relevance_intent")}[target.expected]
+    values: dict[str, bool | int | float | None] = {
+        name: verdict.value for name, verdict in zip(names, (read, meant), strict=True) if name and verdict and verdict.value is not None
+    }
+    values["cut_off"] = any(turn.stop == "length" for turn in episode.model_turns)
+    return row.model_copy(update={"values": values, "labels": {**row.labels, "found": _found(target, read, meant)}})
+
+
+def _found(target: Calls, read: Verdict | None, meant: Verdict | None) -> str:
+    """What an answer was taken for; empty where nobody judged it."""
+    if read is None or read.value is None:
+        return ""
+    if target.expected == "calls":
+        return RIGHT if read.value else read.label
+    if read.value == (target.expected == "any"):
+        return CALLED
+    attempted = meant is not None and meant.value is not None and meant.value == (target.expected == "any")
+    return MALFORMED if attempted else REFUSED
+
+
+def summarize(rows: Sequence[Row], run: RunView) -> list[Summary]:
+    """Add the rows up: each subset by itself, of each language; then, where a language has several, all of them."""
+    order = {name: place for place, name in enumerate((*run.job.task.splits["all"], *SUBSETS))}
+    ordered = sorted(
+        rows, key=lambda row: (row.labels["language"], order.get(row.labels["subset"], len(order)), row.labels["subset"], row.episode)
+    )
+    languages = list(dict.fromkeys(row.labels["language"] for row in ordered))
+    found: list[Summary] = []
+    for language in languages:
+        own = [row for row in ordered if row.labels["language"] == language]
+        groups = list(dict.fromkeys(row.group for row in own))
+        found += [_subset(name, [row for row in own if row.group == name], alone=len(groups) == 1) for name in groups]
+        if len(groups) > 1:
+            found.append(_whole(ALL if len(languages) == 1 else f"{ALL}, {language}", own, run))
+    return found
+
+
+def _subset(name: str, rows: Sequence[Row], *, alone: bool) -> Summary:
+    measures = {"calls": ("ast",), "none": ("h_i", "h_s"), "any": ("relevance",)}[rows[0].labels["gold"]]
+    rates = {one: share(rows, one) for one in measures}
+    return Summary.of(name, rows, facts=_facts(rows), measures=tuple(_columns(rates)), matrices=tuple(_matrices(rows)) if alone else ())
+
+
+def _whole(name: str, rows: Sequence[Row], run: RunView) -> Summary:
+    """All rows of a language: the study's figures where they are BFCL's, of our own what stands in the subsets together."""
+    published = any(row.labels["subset"] in SUBSETS for row in rows)
+    gold = {row.labels["gold"] for row in rows}
+    rates: dict[str, Rate | None] = {}
+    if "calls" in gold:
+        rates["ast"] = share(rows, "ast")
+    if published:
+        rates |= {"irr": share([row for row in rows if row.labels["subset"] == "irrelevance"], "h_i"), **_composite(rows)}
+    elif "none" in gold:
+        rates |= {"h_i": share(rows, "h_i"), "h_s": share(rows, "h_s")}
+    lines = tree_lines(run.job.options.bfcl_version, _by_subset(rows)) if published else ()
+    return Summary.of(name, rows, facts=_facts(rows), measures=(*_columns(rates), *lines), matrices=tuple(_matrices(rows)), derived=True)
+
+
+def _composite(rows: Sequence[Row]) -> dict[str, Rate | None]:
+    """H-I and H-S over live_irrelevance and live_relevance together; without a value where only one of them was run."""
+    own = [row for row in rows if row.labels["subset"] in _COMPOSITE]
+    if {row.labels["subset"] for row in own} != set(_COMPOSITE):
+        return {"h_i": None, "h_s": None}
+    return {name: _either(own, name, other) for name, other in (("h_i", "relevance_intent"), ("h_s", "relevance"))}
+
+
+def _either(rows: Sequence[Row], *names: str) -> Rate:
+    """The share of rows whose value of one of these measures, of which each row has one at most, is true."""
+    rates = [share(rows, name) for name in names]
+    return wilson(sum(one.k for one in rates), sum(one.n for one in rates))
+
+
+def _by_subset(rows: Sequence[Row]) -> Mapping[str, Rate]:
+    """What BFCL's own scores are made of: the pass rate of each subset that was run, by format."""
+    return {
+        name: _either([row for row in rows if row.labels["subset"] == name], "ast", "h_s", "relevance")
+        for name in dict.fromkeys(row.labels["subset"] for row in rows)
+    }
+
+
+def _columns(rates: Mapping[str, Rate | None]) -> Iterator[Measure]:
+    for name, rate in rates.items():
+        yield Measure.of(rate, name, _HEADS[name], note=_NOTES[name])
+    meant, read = rates.get("h_i"), rates.get("h_s")
+    if "h_i" in rates:
+        gap = None if meant is None or read is None or meant.value is None or read.value is None else read.value - meant.value
+        yield Measure(name="gap", head=_HEADS["gap"], kind="number", value=gap, note=_NOTES["gap"])
+
+
+def _facts(rows: Sequence[Row]) -> dict[str, int]:
+    scored = [row for row in rows if row.scored]
+    return {"cut_off": sum(bool(row.values["cut_off"]) for row in scored), "malformed": sum(row.labels["found"] == MALFORMED for row in scored)}
+
+
+def _matrices(rows: Sequence[Row]) -> Iterator[Matrix]:
+    """What was found in each subset: of calls what was wrong with them, elsewhere whether there was one."""
+    from talm_sim.judges.call_checks import CallFault
+
+    made = [row for row in rows if row.scored and row.labels["gold"] == "calls"]
+    refused = [row for row in rows if row.scored and row.labels["gold"] != "calls"]
+    faults = (RIGHT, *(fault.value for fault in CallFault))
+    yield from _matrix("calls", made, faults, tuple(_FAULT_HEADS.get(one, one) for one in faults))
+    yield from _matrix("refusals", refused, (REFUSED, MALFORMED, CALLED))
+
+
+def _matrix(name: str, rows: Sequence[Row], columns: tuple[str, ...], heads: tuple[str, ...] = ()) -> Iterator[Matrix]:
+    counts = Counter((row.labels["subset"], row.labels["found"]) for row in rows if row.labels["found"])
+    subsets = tuple(dict.fromkeys(row.labels["subset"] for row in rows))
+    if counts:
+        cells = tuple(tuple(counts[subset, column] for column in columns) for subset in subsets)
+        yield Matrix(name=name, rows=subsets, columns=columns, counts=cells, heads=heads)

@@ -1,0 +1,104 @@
+"""Task `refusal`: what its runs are made of."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from talm_sim.config import GEN, SCO, Names, option
+from talm_sim.errors import PrerequisiteError
+from talm_sim.tasks.base import Job, Opened, Task
+from talm_sim.tasks.options import PromptOptions
+from talm_sim.tasks.refusal import data, measures, notes, paper, sections
+from talm_sim.types import Calls, Scenario
+
+if TYPE_CHECKING:
+    from talm_sim.agent.context import EpisodeContext
+    from talm_sim.models.base import Model
+    from talm_sim.tasks.recorded import Recorded
+    from talm_sim.tasks.shared import Shared
+    from talm_sim.types import ModelTurn
+
+__all__ = ["RefusalOptions", "RefusalTask"]
+
+
+class RefusalOptions(PromptOptions):
+    """Options of task `refusal`."""
+
+    subset: Names = option("", GEN, "BFCL's rows of these categories in place of our own.", metavar="S[,S]")
+    language: Names = option("", GEN, "Only rows in these languages.", metavar="L[,L]")
+    bfcl: Path | None = option(None, GEN, "Folder of BFCL's files.  [default: of the installed bfcl-eval]", metavar="DIR")
+    bfcl_version: Literal["v2", "v3", "v4"] = option("v4", SCO, "Tree of the overall score: v2, v3 or v4.", metavar="V")
+
+
+class RefusalTask(Task[RefusalOptions]):
+    """A call where a tool fits, none where none does."""
+
+    name = "refusal"
+    about = "Is a call refused when no tool fits, by intent and by format, and made when one does?"
+    options = RefusalOptions
+    defaults: ClassVar = {"temperature": 0.0, "max_new_tokens": 2048}
+    splits: ClassVar = {
+        "fitting": ("fitting",),
+        "removed": ("removed",),
+        "unrelated": ("unrelated",),
+        "all": ("fitting", "removed", "unrelated"),
+    }
+    own_judges = (measures.FORMAT, measures.INTENT)
+    named_by = ("template",)
+    listed: ClassVar = {"gold": "Right", "found": "Found", "language": "Lang"}
+    load = staticmethod(data.load)
+    read_line = staticmethod(data.read_case)
+    rows = staticmethod(measures.rows)
+    summarize = staticmethod(measures.summarize)
+    sections = staticmethod(sections.sections)
+    notes = staticmethod(notes.notes)
+    beside = staticmethod(paper.beside)
+
+    def settle(self, job: Job[RefusalOptions], recorded: Recorded) -> Job[RefusalOptions]:
+        """Calls are free text or a provider's own, of weak models too: whether they can be read is part of the result."""
+        if job.config.tool_format == "constrained":
+            raise PrerequisiteError("--tool-format constrained: is for agents; task refusal shows tools by --template, so leave it out.")
+        return super().settle(job, recorded).having(tool_format="native")
+
+    def judges(self, job: Job[RefusalOptions]) -> tuple[str, ...]:
+        """The calls that can be read, and the attempts at one."""
+        return self.own_judges
+
+    def control(self, name: str, scenario: Scenario) -> Model | None:
+        """Calls or words, as the control always answers; None of a scenario that says nothing of calls."""
+        from talm_sim.tasks.refusal.controls import CallPolicy
+
+        return CallPolicy(name.partition("/")[2], scenario, scenario.target) if isinstance(scenario.target, Calls) else None
+
+    @asynccontextmanager
+    async def open(self, job: Job[RefusalOptions], shared: Shared) -> AsyncIterator[Opened]:
+        """Open the model and the template that suits it."""
+        from talm_sim.agent.episode import Agent
+        from talm_sim.agent.single_step import respond_graph
+        from talm_sim.tasks.refusal.prompts import asking
+        from talm_sim.tasks.refusal.wording import load_wording
+
+        model = await shared.model(job.config, job.created)
+        way = asking(model, job.options.template, load_wording(job.config.prompts))
+
+        async def ask(context: EpisodeContext, turns: Sequence[ModelTurn]) -> ModelTurn | None:
+            return None if turns else await way.ask(context.model, context.scenario, context.settings)
+
+        def check(scenarios: Sequence[Scenario]) -> None:
+            for scenario in scenarios:
+                try:
+                    way.check(scenario)
+                except PrerequisiteError as err:
+                    raise PrerequisiteError(f"scenario {scenario.id}: {err}") from None
+
+        agent = Agent(model=model, graph=respond_graph(ask), settings=job.settings(), control=self.control)
+        yield Opened(
+            job.having(template=way.template),
+            lambda _: agent,
+            wording=way.wording,
+            in_flight=shared.single_steps(job.config, model),
+            check=check,
+        )

@@ -1,0 +1,42 @@
+"""The texts that show tools in a system message, and their replacement by the user's."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from talm_sim.errors import PrerequisiteError
+from talm_sim.toml_files import packaged_toml, read_toml, texts_of
+
+__all__ = ["TOLD", "load_wording", "with_tools"]
+
+_TASK = "refusal"
+TOLD = ("injected", "pythonic")
+"""Templates that tell of the tools in a system message: as Qwen's and Hermes' chat templates write it, and as BFCL's prompt mode does."""
+_PLACE = "{tools}"
+
+
+def load_wording(file: Path | None = None) -> dict[str, str]:
+    """Return the built-in texts by template, with those of the user's `file` in their place.
+
+    Args:
+        file: TOML file with a table `[refusal]`.
+
+    Raises:
+        PrerequisiteError: The file is missing, is not TOML, or has an unknown key there or a text without a place for the tools.
+    """
+    own = {} if file is None else texts_of(read_toml(file, "--prompts"), _TASK, TOLD, str(file))
+    for key, text in own.items():
+        if _PLACE not in text:
+            raise PrerequisiteError(f"{file}: '{_TASK}.{key}' has no place for the tools: write {_PLACE} where they stand.")
+    return {**_built_in(), **own}
+
+
+def with_tools(text: str, tools: str) -> str:
+    """The text with the tools in their place; braces in them mean nothing."""
+    return text.replace(_PLACE, tools)
+
+
+@cache
+def _built_in() -> dict[str, str]:
+    return {name: text.strip() for name, text in packaged_toml("talm_sim.tasks.refusal")[_TASK].items()}

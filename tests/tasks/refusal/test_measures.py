@@ -1,0 +1,133 @@
+"""What the answers of task `refusal` add up to."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import pytest
+
+from talm_sim.tasks import find_task
+from talm_sim.types import Calls, Scenario, Summary, Termination
+from tests.tasks.refusal.crafted import answered, calls, case, said
+from tests.tasks.views import View, check_summaries, job, share
+
+NONE, ANY = Calls(expected="none"), Calls(expected="any")
+RIGHT = calls(city="Hue")
+LIVE = ("live_irrelevance", "live_relevance")
+
+
+def view(outcomes: Sequence[tuple[str, Calls, bool | None, bool | None]], **options: str) -> View:
+    """A run of rows, each with its subset, its target, and what the judges of format and of intent say of it."""
+    items = [case(f"{group}_{number}", group, target) for number, (group, target, _, _) in enumerate(outcomes)]
+    pairs = list(zip(items, outcomes, strict=True))
+    read = [said(one, "calls", value, "" if value else "count") for one, (_, _, value, _) in pairs]
+    meant = [said(one, "intent", value, "tag", "a call is attempted (tag): <tool_call>") for one, (_, _, _, value) in pairs]
+    return View(job("refusal", **options), [answered(one) for one in items], items, [*read, *meant])
+
+
+def group(run: View, name: str) -> Summary:
+    return next(one for one in run.summaries() if one.group == name)
+
+
+def value(summary: Summary, name: str) -> float | int | None:
+    measure = summary.measure(name)
+    assert measure is not None, name
+    return measure.value
+
+
+def test_a_malformed_attempt_is_a_refusal_by_format_and_none_by_intent() -> None:
+    run = view([("irrelevance", NONE, True, True), ("irrelevance", NONE, True, False), ("irrelevance", NONE, False, False)])
+    summary = group(run, "irrelevance")
+    assert share(summary, "h_s") == (2, 3)
+    assert share(summary, "h_i") == (1, 3)
+    assert value(summary, "gap") == pytest.approx(1 / 3)
+    assert summary.facts["malformed"] == 1
+    assert [one.labels["found"] for one in run.rows()] == ["no call", "malformed", "call"]
+
+
+def test_the_studys_live_hallucination_counts_each_row_by_its_own_rule() -> None:
+    outcomes = [("live_irrelevance", NONE, True, False)] * 3 + [("live_relevance", ANY, False, True), ("live_relevance", ANY, True, True)]
+    whole = group(view(outcomes), "all")
+    assert share(whole, "h_s") == (4, 5), "three without a call, and one of two with any"
+    assert share(whole, "h_i") == (2, 5), "all three attempted a call; both attempted one where any is right"
+    assert value(whole, "gap") == pytest.approx(0.4)
+    assert share(group(view(outcomes), "live_irrelevance"), "h_i") == (0, 3), "live_irrelevance stands alone beside it"
+
+
+def test_what_was_not_run_has_no_value() -> None:
+    whole = group(view([("live_irrelevance", NONE, True, True), ("irrelevance", NONE, True, True)]), "all")
+    assert share(whole, "irr") == (1, 1)
+    assert value(whole, "h_i") is None and value(whole, "h_s") is None and value(whole, "gap") is None
+    assert whole.measure("ast") is None
+    assert value(whole, "v4_total_irrelevance") == 1.0
+    assert value(whole, "v4_overall") is None
+    overall = whole.measure("v4_overall")
+    assert overall is not None and "not run" in overall.note
+
+
+def test_the_tree_is_the_versions_own() -> None:
+    outcomes = [("live_simple", RIGHT, True, True), ("irrelevance", NONE, True, True)]
+    names = {one.name for one in group(view(outcomes, bfcl_version="v2"), "all").placed("line")}
+    assert "v2_total_irrelevance" in names and "v2_total_simple" in names
+    assert not any(name.startswith("v4") for name in names)
+
+
+def test_faults_stand_in_a_matrix() -> None:
+    run = view([("simple_python", RIGHT, True, True), ("simple_python", RIGHT, False, True), ("irrelevance", NONE, True, False)])
+    made, refused = group(run, "all").matrices
+    assert (made.rows, made.columns[:2], made.counts[0][:2]) == (("simple_python",), ("right", "count"), (1, 1))
+    assert (refused.rows, refused.columns, refused.counts) == (("irrelevance",), ("no call", "malformed", "call"), ((0, 1, 0),))
+
+
+def test_our_own_groups_add_up_without_bfcls_sums() -> None:
+    run = view([("fitting", RIGHT, True, True), ("removed", NONE, True, False), ("unrelated", NONE, True, True)])
+    whole = group(run, "all")
+    assert share(whole, "ast") == (1, 1) and share(whole, "h_i") == (1, 2) and share(whole, "h_s") == (2, 2)
+    assert not whole.placed("line") and whole.measure("irr") is None
+    assert [one.group for one in run.summaries()] == ["fitting", "removed", "unrelated", "all"]
+
+
+def test_languages_stand_apart() -> None:
+    items = [case("a", language="vi"), case("b", language="th"), case("c", "live_irrelevance", language="th")]
+    run = View(
+        job("refusal"), [answered(one) for one in items], items, [said(one, judge, True) for one in items for judge in ("calls", "intent")]
+    )
+    assert [one.group for one in run.summaries()] == ["irrelevance, th", "live_irrelevance, th", "all, th", "irrelevance, vi"]
+
+
+def test_cut_off_outputs_and_prompts_over_the_context_are_counted() -> None:
+    items = [case(name) for name in "abc"]
+    episodes = [answered(items[0], "<tool", "length"), answered(items[1]), answered(items[2], end=Termination.CONTEXT_OVERFLOW)]
+    verdicts = [said(one, judge, True) for one in items[:2] for judge in ("calls", "intent")]
+    run = View(job("refusal", max_new_tokens="128"), episodes, items, verdicts)
+    (summary,) = run.summaries()
+    assert (summary.n, summary.total, summary.not_scored, summary.facts["cut_off"]) == (2, 3, {"context_overflow": 1}, 1)
+    assert "1 of 2 outputs cut off at 128 new tokens" in find_task("refusal").notes([summary], run)
+
+
+def test_notes_quote_malformed_attempts_and_say_which_way_is_up() -> None:
+    run = view([("irrelevance", NONE, True, False)] * 5 + [("irrelevance", NONE, True, True)])
+    notes = list(run.job.task.notes(run.summaries(), run))
+    assert "Irr, H-I and H-S are shares of rows without a call: higher is better" in notes
+    assert "5 malformed attempts: meant as a call, and none can be read" in notes
+    assert sum(note.endswith("a call is attempted (tag): <tool_call>") for note in notes) == 3
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_numbers_are_those_of_the_rows_alone(seed: int) -> None:
+    draw = random.Random(seed)
+    kinds = [("simple_python", RIGHT), ("irrelevance", NONE), ("live_irrelevance", NONE), ("live_relevance", ANY), ("removed", NONE)]
+    outcomes = [(*draw.choice(kinds), draw.choice([True, False, None]), draw.choice([True, False, None])) for _ in range(60)]
+    check_summaries(view(outcomes), draw)
+
+
+def test_paper_rows_stand_beside_bfcls_rows_only() -> None:
+    task = find_task("refusal")
+    own: list[Scenario] = [case("a", "removed")]
+    assert task.beside(View(job("refusal"), (), own)) is None
+    beside = task.beside(View(job("refusal"), (), [case("b", language="th"), case("c", language="vi")]))
+    assert beside is not None
+    rows = beside.rows(["all, th", "all, vi"]).rows
+    figures = {(row.model, row.group): row.values for row in rows}
+    assert figures["Gemma-3-1B", "all, th"] == {"ast": 0.09, "irr": 0.30, "h_i": 0.45, "h_s": 0.74}

@@ -1,0 +1,190 @@
+"""What task `refusal` loads and refuses, and its controls, whose true values are known."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from talm_sim.cli import main
+from talm_sim.errors import PrerequisiteError
+from talm_sim.judges.call_checks import check_calls
+from talm_sim.judges.call_checks.judge import calls_of, tools_of
+from talm_sim.models.base import GenerationSettings
+from talm_sim.runs.load import load_run
+from talm_sim.scenarios.bfcl import SUBSETS, load_bfcl
+from talm_sim.tasks import find_task
+from talm_sim.tasks.recorded import Recorded
+from talm_sim.tasks.refusal.source import source_of
+from talm_sim.tasks.refusal.wording import load_wording
+from talm_sim.types import Calls, Scenario
+from tests.tasks.refusal.crafted import CLOCK, answered, calls, case
+from tests.tasks.views import job
+
+TASK = find_task("refusal")
+NEVER_PASSED = {"simple_java_36", "simple_java_64", "simple_java_65"} | {
+    "live_simple_106-63-0",
+    "live_simple_112-68-0",
+    "live_multiple_862-181-3",
+    "live_multiple_964-207-0",
+}
+"""Rows whose published ground truth no call passes that a model would write."""
+
+
+def row(name: str, language: str, subset: str = "irrelevance", **more: Any) -> dict[str, Any]:
+    question = [[{"role": "user", "content": "ที่ไหน"}]]
+    return {
+        "id": name,
+        "subset": subset,
+        "language": language,
+        "question": question,
+        "function": [json.loads(CLOCK)],
+        "ground_truth": [],
+        **more,
+    }
+
+
+def lines(path: Path, *found: dict[str, Any]) -> Path:
+    path.write_text("".join(json.dumps(one, ensure_ascii=False) + "\n" for one in found), encoding="utf-8")
+    return path
+
+
+def load(**options: Any) -> list[Scenario]:
+    return TASK.load(job("refusal", **options))
+
+
+# --- data -----------------------------------------------------------------------------------------------------------------------------------
+
+
+def test_without_an_option_our_own_scenarios_are_run() -> None:
+    found = load()
+    assert {one.group for one in found} == {"fitting", "removed", "unrelated"}
+    assert {one.language for one in found} == {"en", "th", "vi"}
+    assert {one.language for one in load(language="th")} == {"th"}
+    assert [one.group for one in load(split="removed,fitting", limit=1, language="en")] == ["fitting", "removed"]
+
+
+def test_a_translations_file_is_read_whole_or_in_part(tmp_path: Path) -> None:
+    file = lines(tmp_path / "rows.jsonl", row("a_th", "th"), row("b_vi", "vi"), row("c_vi", "vi", "live_irrelevance"))
+    with pytest.raises(PrerequisiteError, match="has no row of subset live_irrelevance in language th"):
+        load(scenarios=file)
+    assert [one.id for one in load(scenarios=file, language="vi", subset="irrelevance")] == ["b_vi"]
+
+
+def test_scenario_lines_are_read_of_any_group(tmp_path: Path) -> None:
+    file = tmp_path / "mine.jsonl"
+    file.write_text("".join(one.model_dump_json() + "\n" for one in (case("a"), case("b", "fitting", calls(city="Hue")))), encoding="utf-8")
+    assert [one.id for one in load(scenarios=file)] == ["b", "a"]
+    assert [one.id for one in load(scenarios=file, subset="irrelevance")] == ["a"]
+    assert [one.id for one in load(scenarios=file, split="fitting")] == ["b"]
+
+
+def test_bfcls_files_are_read_where_they_are(bfcl_v4: Path) -> None:
+    found = load(bfcl=bfcl_v4, subset="irrelevance,live_irrelevance", limit=2)
+    assert [one.group for one in found] == ["irrelevance", "irrelevance", "live_irrelevance", "live_irrelevance"]
+    assert len(load(bfcl=bfcl_v4)) == 3641
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"subset": "irelevance"}, "irelevance.*Did you mean 'irrelevance'"),
+        ({"subset": "irrelevance", "split": "fitting"}, "--split fitting: is of our own scenarios"),
+        ({"language": "de"}, r"--language de: the packaged data has no row in it \(it has .*en.*\)"),
+        ({"bfcl": Path("x"), "scenarios": Path("y")}, "--bfcl and --scenarios both say where the rows are"),
+        ({"subset": "irrelevance", "bfcl": Path("nowhere")}, "nowhere"),
+    ],
+)
+def test_wrong_options_are_told_in_a_line(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(PrerequisiteError, match=message):
+        load(**options)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"target": {"type": "facts", "required": []}}, "mine.jsonl:1: target: names no calls"),
+        ({"target": {"type": "calls", "expected": "calls"}}, "mine.jsonl:1: target.accepted: holds the calls that are right"),
+    ],
+)
+def test_a_scenario_without_calls_is_refused_with_its_line(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    file = lines(tmp_path / "mine.jsonl", case("a").model_dump(mode="json") | change)
+    with pytest.raises(PrerequisiteError, match=message):
+        load(scenarios=file)
+
+
+def test_constrained_calls_are_for_agents() -> None:
+    recorded: Any = Recorded(None, {}, known=False)  # type: ignore[arg-type]
+    with pytest.raises(PrerequisiteError, match="--tool-format constrained: is for agents"):
+        TASK.settle(job("refusal", tool_format="constrained"), recorded)
+    assert TASK.settle(job("refusal"), recorded).config.tool_format == "native", "of weak models too"
+
+
+def test_wordings_are_replaced_by_the_users(tmp_path: Path) -> None:
+    file = tmp_path / "words.toml"
+    file.write_text('[refusal]\ninjected = "Use these: {tools}"\n', encoding="utf-8")
+    assert load_wording(file) == {**load_wording(), "injected": "Use these: {tools}"}
+    file.write_text('[refusal]\ninjected = "Use these."\n', encoding="utf-8")
+    with pytest.raises(PrerequisiteError, match=r"words.toml: 'refusal.injected' has no place for the tools: write {tools} where they stand\."):
+        load_wording(file)
+
+
+# --- controls -------------------------------------------------------------------------------------------------------------------------------
+
+
+async def passes(control: str, scenario: Scenario) -> bool:
+    """Whether a control's answer is right by format."""
+    assert isinstance(scenario.target, Calls)
+    policy = TASK.control(f"sim/{control}", scenario)
+    assert policy is not None
+    episode = answered(scenario, (await policy.generate([], [], GenerationSettings())).raw_text)
+    tools = tools_of(scenario)
+    return check_calls(calls_of(episode, tools, scenario.target.syntax), scenario.target, tools).outcome
+
+
+@pytest.mark.parametrize("control", ["oracle", "eager", "cautious", "asker"])
+async def test_controls_have_their_true_values_on_our_own_scenarios(control: str) -> None:
+    for scenario in load():
+        fits = scenario.group == "fitting"
+        assert await passes(control, scenario) == (control == "oracle" or (control == "eager") == fits), scenario.id
+
+
+async def test_the_oracle_is_right_on_all_of_bfcl_that_can_be_passed(bfcl_v4: Path) -> None:
+    rows = load_bfcl(bfcl_v4, list(SUBSETS)).scenarios
+    assert {one.id for one in rows if not await passes("oracle", one)} == NEVER_PASSED
+
+
+@pytest.mark.parametrize(
+    ("value", "schema", "syntax", "source"),
+    [
+        (True, {"type": "boolean"}, "java", "true"),
+        (5, {"type": "long"}, "java", "5L"),
+        (["a"], {"type": "ArrayList", "items": {"type": "String"}}, "java", 'new ArrayList<String>(Arrays.asList("a"))'),
+        ({"a": 1}, {"type": "HashMap"}, "java", 'new HashMap<String, Object>() {{ put("a", 1); }}'),
+        ([[1.5], [2]], {"type": "array"}, "javascript", "[[1.5], [2]]"),
+        ("React.createContext()", {"type": "any"}, "javascript", "React.createContext()"),
+    ],
+)
+def test_values_are_written_as_source_code(value: Any, schema: dict[str, Any], syntax: str, source: str) -> None:
+    assert source_of(value, schema, syntax) == source
+
+
+# --- a run ----------------------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_is_stored_judged_and_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = ["run", "--task", "refusal", "--model", "sim/eager", "--run-dir", str(tmp_path), "--run-id", "r", "--limit", "2", "-q"]
+    assert main(run) == 0
+    stored = load_run(tmp_path / "r")
+    assert stored.config.options["template"] == "chat", "which one was picked is stored"
+    episode = next(iter(stored.episodes()))
+    assert episode.model_turns[0].raw_prompt and episode.model_turns[0].raw_text
+    capsys.readouterr()
+    assert main(["judge", str(tmp_path / "r")]) == 0
+    printed = capsys.readouterr().out
+    assert "fitting, en" in printed and "H-I" in printed
+    assert main(["show", f"{tmp_path / 'r'}:calendar-01.removed"]) == 0
+    page = capsys.readouterr().out
+    assert "no call: no function shown serves" in page and "convert_units()" in page
