@@ -69,7 +69,7 @@ def test_a_built_in_task_is_one_object_that_says_what_it_is(name: str) -> None:
 
 
 def test_an_unknown_task_is_met_with_a_hint() -> None:
-    assert list_tasks()[:3] == ["talm", "when2call", "awareness"]
+    assert list_tasks()[:4] == ["talm", "when2call", "awareness", "refusal"]
     with pytest.raises(PrerequisiteError, match=r"^unknown task 'when2cal'\. Did you mean 'when2call'\?$"):
         find_task("when2cal")
 
@@ -79,7 +79,7 @@ def test_a_task_of_ones_own_is_one_class(entry: str, tmp_path: Path, monkeypatch
     with bring_along(monkeypatch, tmp_path, TASKS, TOY, entry=entry) as load:
         if not entry:
             load()
-        assert list_tasks() == ["talm", "when2call", "awareness", "toy"]
+        assert list_tasks() == ["talm", "when2call", "awareness", "refusal", "toy"]
         assert ("brought_along" in sys.modules) is not bool(entry)
         task = find_task("toy")
         assert (task.name, task is find_task("toy"), task.own_judges, task.about) == ("toy", True, (), "")

@@ -32,6 +32,10 @@ _LONGEST_NUMBER = 400
 """Digits; longer ones are no number a tool takes, and Python refuses to print the longest."""
 _LONGEST_EXPRESSION = 500
 """Characters; a longer bare word, sum or call as an argument's value is none that was meant as one."""
+_WINDOW = 4096
+"""Characters that are decoded at first: an error counts the lines before it, which in a long text with many errors would take for ever."""
+_TOKEN = 20
+"""Characters within which an error may come from where a part was cut off."""
 _DECODER = json.JSONDecoder(strict=False)
 
 
@@ -79,12 +83,21 @@ def read_json(text: str, at: int) -> tuple[Any, int]:
     Raises:
         BrokenError: There is none.
     """
-    try:
-        return _DECODER.raw_decode(text, at)
-    except RecursionError:
-        raise BrokenError(len(text)) from None
-    except ValueError:
-        return _literal(text, at, MOST_DEEP + 2)
+    size = _WINDOW
+    while True:
+        part, last = text[at : at + size], at + size >= len(text)
+        try:
+            value, end = _DECODER.raw_decode(part)
+            if last or end < len(part):
+                return value, at + end
+        except RecursionError:
+            raise BrokenError(len(text)) from None
+        except json.JSONDecodeError as err:
+            if last or not (err.msg.startswith("Unterminated") or err.pos > len(part) - _TOKEN):
+                return _literal(text, at, MOST_DEEP + 2)
+        except ValueError:  # a number of too many digits
+            return _literal(text, at, MOST_DEEP + 2)
+        size *= 8
 
 
 def read_whole(text: str) -> Any:
