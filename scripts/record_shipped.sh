@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Make the recording that is shipped in cassettes/: SmolLM2-135M-Instruct (weights: Apache-2.0) acting in every packaged scenario, once alone and
 # once with a human who gives the scenario's own `missing` answer; the control models' tool traffic, so that they can be replayed beside it; and
-# the same model asked whether it can serve, in every packaged scenario of task awareness.
+# the same model in every packaged scenario of tasks awareness and refusal.
 #
 #   scripts/record_shipped.sh [RECORDINGS]      default: recordings/
 #
@@ -19,7 +19,7 @@ run() { "$bin/talm-sim" run --split all --cassettes "$recordings" --run-dir "$re
 for control in oracle eager cautious asker; do run --model "sim/$control" --human none --tools record; done
 run --model sim/asker --human simulated --tools record
 for human in none simulated; do run --model "$model" --human "$human" --record --max-episodes 16; done
-run --task awareness --model "$model" --record --max-episodes 16
+for task in awareness refusal; do run --task "$task" --model "$model" --record --max-episodes 16; done
 
 "$bin/python" -m talm_sim.recordings "$recordings" cassettes --command "scripts/record_shipped.sh" \
     --licence "Apache-2.0 (scenarios, model, its output); tool answers: see talm_sim/scenarios/data/talm/LICENCE.md" \

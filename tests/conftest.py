@@ -78,7 +78,7 @@ def bench_data() -> Path:
 
 @pytest.fixture(scope="session")
 def bfcl_v4() -> Path:
-    """Folder into which BFCL's data of version 4 were installed: TALM_TEST_BFCL_V4, or the installed package; skipped where neither is there."""
+    """Folder into which BFCL's data of version 4 were installed: TALM_TEST_BFCL_V4, or the package; skipped where neither is."""
     return _bfcl("TALM_TEST_BFCL_V4")
 
 

@@ -174,7 +174,9 @@ def unread_form(tokenizer: Any, name: str, rendering: Rendering | None = None) -
     asked: list[dict[str, Any]] = [{"role": "user", "content": "Hello?"}]
     called = {"id": "call00001", "type": "function", "function": {"name": "look_up", "arguments": {"word": "mango"}}}
     schema = {"type": "object", "properties": {"word": {"type": "string", "description": ""}}, "required": ["word"]}
-    tools: list[dict[str, Any]] = [{"type": "function", "function": {"name": "look_up", "description": "Look a word up.", "parameters": schema}}]
+    tools: list[dict[str, Any]] = [
+        {"type": "function", "function": {"name": "look_up", "description": "Look a word up.", "parameters": schema}}
+    ]
     answered = [*asked, {"role": "assistant", "content": "", "tool_calls": [called]}]
     try:
         before = _rendered(tokenizer, asked, tools, name, rendering)

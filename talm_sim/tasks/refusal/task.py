@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 __all__ = ["RefusalOptions", "RefusalTask"]
 
 
+_OWN_TOKENS = 256
+
+
 class RefusalOptions(PromptOptions):
     """Options of task `refusal`."""
 
@@ -58,10 +61,15 @@ class RefusalTask(Task[RefusalOptions]):
     beside = staticmethod(paper.beside)
 
     def settle(self, job: Job[RefusalOptions], recorded: Recorded) -> Job[RefusalOptions]:
-        """Calls are free text or a provider's own, of weak models too: whether they can be read is part of the result."""
+        """Calls are free text or a provider's own, of weak models too: whether they can be read is part of the result.
+
+        Our own rows, of which none needs more than two short calls, take fewer tokens than BFCL's where the user names no number.
+        """
         if job.config.tool_format == "constrained":
             raise PrerequisiteError("--tool-format constrained: is for agents; task refusal shows tools by --template, so leave it out.")
-        return super().settle(job, recorded).having(tool_format="native")
+        job = super().settle(job, recorded).having(tool_format="native")
+        own = not job.options.subset and job.config.scenarios is None
+        return job.having(max_new_tokens=_OWN_TOKENS) if own and job.config.max_new_tokens is None else job
 
     def judges(self, job: Job[RefusalOptions]) -> tuple[str, ...]:
         """The calls that can be read, and the attempts at one."""

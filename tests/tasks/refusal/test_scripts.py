@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from rich.cells import cell_len
@@ -23,7 +24,7 @@ def columns(line: str) -> int:
 
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
 @pytest.mark.parametrize("width", [20, 33, 77])
-def test_no_line_is_too_wide_and_none_begins_with_a_mark(width: int, form: str) -> None:
+def test_no_line_is_too_wide_and_none_begins_with_a_mark(width: int, form: Literal["NFC", "NFD"]) -> None:
     for query in QUERIES:
         text = unicodedata.normalize(form, query)
         lines = list(wrapped(text, width, "  ", "    "))
