@@ -9,31 +9,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from talm_sim.models.formats.shown import TYPE_NAMES
 from talm_sim.scenarios.jsonl import parse
 from talm_sim.types import JsonObject
 
 __all__ = ["json_schema", "parameters_of", "required_of", "spec_of"]
 
-_TYPES = {
-    "dict": "object",
-    "object": "object",
-    "float": "number",
-    "double": "number",
-    "number": "number",
-    "int": "integer",
-    "integer": "integer",
-    "long": "integer",
-    "str": "string",
-    "string": "string",
-    "bool": "boolean",
-    "boolean": "boolean",
-    "list": "array",
-    "array": "array",
-    "tuple": "array",
-    "set": "array",
-    "null": "null",
-}
-"""Type names of the data, most of them Python's, and JSON Schema's."""
 _WORD = re.compile(r"\s*([a-z]+)")
 
 
@@ -92,4 +73,4 @@ def _json_type(value: Any) -> str | list[str]:
     if isinstance(value, list):
         return [name for name in map(_json_type, value) if isinstance(name, str) and name]
     word = _WORD.match(value.lower()) if isinstance(value, str) else None
-    return _TYPES.get(word[1], "") if word else ""
+    return TYPE_NAMES.get(word[1], "") if word else ""
