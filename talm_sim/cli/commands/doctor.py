@@ -26,6 +26,7 @@ _OPTIONAL = {
     "pandas": "load_run(...).to_pandas()",
     "langchain-openai": "langchain/ models over OpenAI",
     "wordllama": "scenarios generate --task awareness",
+    "bfcl-eval": "run --task refusal --subset",
 }
 
 
