@@ -50,4 +50,4 @@ class PairedOptions(TaskOptions):
 class PromptOptions(TaskOptions):
     """Options of a task that writes its requests as text."""
 
-    template: str = option("auto", GEN, "How tools and calls are written: a style, or a file.", metavar="NAME|FILE")
+    template: str = option("auto", GEN, "Style of tools and calls, or a file.", metavar="NAME|FILE")

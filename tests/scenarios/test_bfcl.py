@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -140,6 +141,8 @@ def test_the_installed_package_is_found_without_importing_it(tmp_path: Path, mon
     own(package / "data", [row("simple_python_0")], [{"id": "simple_python_0", "ground_truth": TRUTH}])
     (package / "__init__.py").write_text("raise RuntimeError('it was imported')\n", encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "bfcl_eval"]:
+        monkeypatch.delitem(sys.modules, name)
     (scenario,) = load_bfcl(None, ["simple_python"]).scenarios
     assert calls(scenario).accepted[0].arguments == {"city": ("Huế", "Hue"), "day": ("today", "")}
 

@@ -32,8 +32,8 @@ class RefusalOptions(PromptOptions):
 
     subset: Names = option("", GEN, "BFCL's rows of these categories in place of our own.", metavar="S[,S]")
     language: Names = option("", GEN, "Only rows in these languages.", metavar="L[,L]")
-    bfcl: Path | None = option(None, GEN, "Folder of BFCL's files.  [default: of the installed bfcl-eval]", metavar="DIR")
-    bfcl_version: Literal["v2", "v3", "v4"] = option("v4", SCO, "Tree of the overall score: v2, v3 or v4.", metavar="V")
+    bfcl: Path | None = option(None, GEN, "BFCL's files.  [default: those of bfcl-eval]", metavar="DIR")
+    bfcl_version: Literal["v2", "v3", "v4"] = option("v4", SCO, "Overall score: v2, v3 or v4.", metavar="V")
 
 
 class RefusalTask(Task[RefusalOptions]):
