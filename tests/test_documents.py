@@ -117,7 +117,7 @@ def follow(document: Path, directory: Path, *, local: bool) -> None:
 
 def has_bfcl() -> bool:
     """Whether the program under test finds BFCL's data; one in another environment brings none."""
-    return "TALM_TEST_PROGRAM" not in os.environ and find_spec("bfcl_eval") is not None
+    return not PROGRAM and find_spec("bfcl_eval") is not None
 
 
 def lay_out(directory: Path) -> bool:
