@@ -69,7 +69,6 @@ _TYPES = {
     "OBJECT": "object",
 }
 """The release's types and JSON Schema's; whatever names a list is an array, all others are strings."""
-_PATH_VARIABLE = re.compile(r":([A-Za-z_]\w*)")
 _LICENCE = "MIT (stated by the authors; no licence text is in their repository)"
 _URL = "https://github.com/EduardoTrevino/Fail-TaLMs"
 
@@ -345,9 +344,6 @@ def _tool_spec(name: str, function: dict[str, Any]) -> ToolSpec:
         category=function["category"],
         description=str(function.get("description") or ""),
         parameters={"type": "object", "properties": properties, "required": required},
-        # The release has GET, POST and once "GET or POST".
-        method="POST" if function.get("method") == "POST" else "GET",
-        path=_path(str(function.get("url") or "")),
     )
 
 
@@ -362,8 +358,3 @@ def _schema(parameter: dict[str, Any]) -> dict[str, Any]:
     if parameter.get("default") is not None:
         schema["default"] = parameter["default"]
     return schema
-
-
-def _path(url: str) -> str:
-    """The path of a URL, with `:name` written as `{name}`."""
-    return _PATH_VARIABLE.sub(r"{\1}", re.sub(r"^https?://[^/]*", "", url))

@@ -67,4 +67,4 @@ def built_in_specs() -> dict[str, ToolSpec]:
     """Specs of the built-in tools."""
     from talm_sim.tools_env.service import app  # not at the top: a help page needs no service
 
-    return app.built_in_specs()
+    return dict(app.built_in_tools().specs)
