@@ -13,7 +13,7 @@ from talm_sim.recordings import HttpResponse, Player
 from talm_sim.tools_env.routes import build_request
 from talm_sim.tools_env.sources.base import NotTaken, ToolSource
 from talm_sim.tools_env.sources.registry import BUILT_IN, open_source
-from talm_sim.types import Origin, Route, ToolSpec
+from talm_sim.types import JsonObject, Origin, Route, ToolSpec
 
 __all__ = ["Tools", "open_tools"]
 
@@ -74,6 +74,11 @@ class Tools:
     def source_of(self, tool: str) -> str:
         """Name of the source a tool comes from."""
         return (self._reached[tool].source.name or BUILT_IN) if tool in self._reached else ""
+
+    def response_schema(self, tool: str) -> JsonObject:
+        """JSON Schema of what a tool gives back; empty where its source does not say."""
+        reached = self._reached.get(tool)
+        return reached.source.responses.get(reached.name, {}) if reached else {}
 
     async def call(
         self, tool: str, arguments: Mapping[str, object], episode: str = "", player: Player | None = None

@@ -81,7 +81,7 @@ def _parsed(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         pass
-    import yaml  # not at the top: most documents are JSON, and replays read none
+    import yaml  # type: ignore[import-untyped]  # not at the top: most documents are JSON, and replays read none
 
     class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
         """Without aliases: a few lines of them can stand for any amount."""

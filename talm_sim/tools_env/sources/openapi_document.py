@@ -148,7 +148,7 @@ def _response(document: _Document, operation: Mapping[str, Any]) -> JsonObject:
     """Schema of what an operation answers when all is well; its references are read within the document."""
     try:
         named = operation.get("responses", {})
-        told = next((named[code] for code in named if str(code).startswith("2")), {})
+        told: Mapping[str, Any] = next((named[code] for code in named if str(code).startswith("2")), {})
         schema = dict(_of_json(_resolve(document, told).get("content", {})))
     except (AttributeError, KeyError, TypeError, PrerequisiteError):
         return {}

@@ -128,11 +128,11 @@ def _as_tool(one: Any) -> BaseTool:
     if isinstance(one, BaseTool):
         return one
     if not callable(one) or isinstance(one, type):
-        raise PrerequisiteError(f"is a {type(one).__name__}; give functions or LangChain tools.")
+        raise PrerequisiteError(f"is an object of type {type(one).__name__}; give functions or LangChain tools.")
     _check_signature(one)
-    works: dict[str, Callable[..., Any]] = {"coroutine" if inspect.iscoroutinefunction(one) else "func": one}
+    func, coroutine = (None, one) if inspect.iscoroutinefunction(one) else (one, None)
     try:
-        return StructuredTool.from_function(**works, parse_docstring=True, error_on_invalid_docstring=False)
+        return StructuredTool.from_function(func, coroutine, parse_docstring=True, error_on_invalid_docstring=False)
     except Exception as err:  # hints may be anything
         raise PrerequisiteError(f"its signature cannot be read ({type(err).__name__}: {' '.join(str(err).split())[:200]}).") from None
 

@@ -41,9 +41,7 @@ class SpecList:
         Raises:
             ProviderError: Always.
         """
-        raise ProviderError(
-            f"Tool '{tool}' of source '{self.name}' is only described: nothing executes it; mask it, or replay it."
-        )
+        raise ProviderError(f"Tool '{tool}' of source '{self.name}' is only described: nothing executes it; mask it, or replay it.")
 
     async def aclose(self) -> None:
         """Nothing was started."""

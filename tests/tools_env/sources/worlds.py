@@ -66,7 +66,7 @@ class Doubling(BaseHTTPRequestHandler):
         length = int(self.headers.get("content-length") or 0)
         type(self).seen.append((self.path, dict(self.headers), self.rfile.read(length)))
         if self.path == "/openapi.json":
-            status, answer = 200, DOCUMENT
+            status, answer = 200, dict[str, Any](DOCUMENT)
         elif self.path.startswith("/double/13"):
             status, answer = 400, {"detail": "13 is no number to double"}
         elif self.path.startswith("/elsewhere"):
@@ -107,15 +107,16 @@ def doubling_service() -> Iterator[str]:
 
 MCP_SERVER = textwrap.dedent(
     '''
-    from mcp.server.fastmcp import FastMCP
+    from mcp.server.mcpserver import MCPServer
+    from mcp.server.mcpserver.exceptions import ToolError
 
-    server = FastMCP("doubling", log_level="ERROR")
+    server = MCPServer("doubling", log_level="ERROR")
 
     @server.tool()
     def double(n: int) -> dict[str, int]:
         """Double a number."""
         if n == 13:
-            raise ValueError("13 is no number to double")
+            raise ToolError("13 is no number to double")
         return {"twice": 2 * n}
 
     server.run()
