@@ -136,7 +136,7 @@ FOLDER = {
             {
                 "name": "double",
                 "description": "Double a number.",
-                "required_parameters": [{"name": "n", "type": "NUMBER", "description": "The number."}],
+                "required_parameters": [{"name": "n", "type": "INTEGER", "description": "The number."}],
                 "optional_parameters": [],
             }
         ],
