@@ -30,12 +30,12 @@ class AgentOptions(TaskOptions):
     turn_limit: int = option(5, GEN, "Model turns an episode may take.", metavar="N", ge=1)
     token_limit: int | None = option(None, GEN, "Tokens an episode may use.", metavar="N", ge=1)
 
-    tools_from: tuple[str, ...] = option((), OPE, "Tools of yours in place of the built-in; repeatable.", metavar="SOURCE")
+    tools_from: tuple[str, ...] = option((), OPE, "Tools of yours, KIND:PLACE; repeatable.", metavar="SOURCE")
     """Where the tools come from, each `[NAME=]KIND:PLACE`; see `talm_sim.tools_env.sources.registry`.
 
     A run goes on with those it began with, which the user names anew: nothing that a stored run names is started by itself.
     """
-    trust: bool = option(False, OPE, "Run code that comes with a tool folder, in a sandbox.")
+    trust: bool = option(False, OPE, "Run a tool folder's code, in a sandbox.")
 
     def check(self) -> None:
         """Look up the responder and the kinds of tool sources."""
