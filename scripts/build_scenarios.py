@@ -8,8 +8,7 @@ from pathlib import Path
 from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.build import build_scenarios, write_scenarios
 from talm_sim.scenarios.check import check_scenarios
-from talm_sim.tools_env.service.caller import ToolCaller
-from talm_sim.tools_env.service.process import ToolService
+from talm_sim.tools_env.caller import ToolCaller
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -18,11 +17,9 @@ def main() -> int:
     """Build, check, write; nothing is written when a scenario is wrong."""
     target = ROOT / "talm_sim" / "scenarios" / "data" / "talm"
     try:
-        with ToolService() as service:
-            specs = service.specs()
-            with ToolCaller(service.base_url, specs) as call:
-                groups = build_scenarios(ROOT / "seeds", specs, call)
-                problems = check_scenarios([scenario for scenarios in groups.values() for scenario in scenarios], specs, call, packaged=True)
+        with ToolCaller() as call:
+            groups = build_scenarios(ROOT / "seeds", call.specs, call)
+            problems = check_scenarios([scenario for scenarios in groups.values() for scenario in scenarios], call.specs, call, packaged=True)
     except PrerequisiteError as err:
         print(err, file=sys.stderr)
         return 2

@@ -17,8 +17,7 @@ from typing import Any
 from talm_sim.errors import PrerequisiteError, ToolError
 from talm_sim.scenarios.build import write_scenarios
 from talm_sim.scenarios.load import load_scenarios
-from talm_sim.tools_env.service.caller import ToolCaller
-from talm_sim.tools_env.service.process import ToolService
+from talm_sim.tools_env.caller import ToolCaller
 from talm_sim.types import AcceptedCall, Calls, Facts, GoldCall, Missing, MissingKind, Scenario, Source, ToolSpec, Turn
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -29,11 +28,9 @@ Call = Callable[[str, Mapping[str, Any]], Any]
 def main() -> int:
     """Build, check, write; nothing is written when a value is wrong."""
     try:
-        with ToolService() as service:
-            specs = service.specs()
-            scenarios = make(load_scenarios(["perfect"]), read_seeds(), specs)
-            with ToolCaller(service.base_url, specs) as call:
-                problems = check(load_scenarios(["perfect"]), read_seeds(), specs, call)
+        with ToolCaller() as call:
+            scenarios = make(load_scenarios(["perfect"]), read_seeds(), call.specs)
+            problems = check(load_scenarios(["perfect"]), read_seeds(), call.specs, call)
     except PrerequisiteError as err:
         print(err, file=sys.stderr)
         return 2

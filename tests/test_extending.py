@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 
 from talm_sim.tools_env.service import app, routers
-from talm_sim.tools_env.service.specs import specs_from_openapi
+from talm_sim.tools_env.sources.openapi_document import tools_from_openapi
 
 ROOT = Path(__file__).parents[1]
 FILES = dict(re.findall(r"<!-- file: (\S+) -->\n```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.DOTALL))
@@ -258,7 +258,7 @@ def test_a_provider_opens_models(beside: Beside) -> None:
 def test_a_tool_category_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "dice.py").write_text(FILES["dice.py"])
     monkeypatch.setattr(routers, "__path__", [*routers.__path__, str(tmp_path)])
-    spec = specs_from_openapi(app.create_app().openapi())["list_faces"]
+    spec = tools_from_openapi(app.create_app().openapi()).specs["list_faces"]
     assert (spec.category, spec.path, spec.required) == ("dice", "/dice/faces", ("sides",))
     sys.modules.pop(f"{routers.__name__}.dice", None)
     importlib.invalidate_caches()

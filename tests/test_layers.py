@@ -18,7 +18,7 @@ PACKAGE = Path(talm_sim.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 LAYERS = (
     ("agreement", "credentials", "errors", "types", "digests", "schemas"),
-    ("plugins", "toml_files", "processes"),
+    ("plugins", "toml_files", "processes", "tool_files"),
     ("published",),
     ("config",),
     ("models",),

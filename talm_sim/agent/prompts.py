@@ -48,7 +48,7 @@ class Prompts:
         """The Ask-and-Help tool."""
         question = {"type": "string", "description": self.ask_human_question}
         schema = {"type": "object", "properties": {"question": question}, "required": ["question"], "additionalProperties": False}
-        return ToolSpec(name=ASK_HUMAN, category="human", description=self.ask_human, parameters=schema, method="POST")
+        return ToolSpec(name=ASK_HUMAN, category="human", description=self.ask_human, parameters=schema)
 
 
 def load_prompts(file: Path | None = None, task: str = "", others: Collection[str] = ()) -> Prompts:

@@ -35,4 +35,4 @@ def _spec(text: str) -> ToolSpec:
     schema = json_schema(tool.get("parameters"))
     properties = schema.get("properties", {})
     schema |= {"type": "object", "properties": properties, "required": [one for one in required_of(tool) if one in properties]}
-    return ToolSpec(name=name, description=str(tool.get("description") or ""), parameters=schema, method="POST")
+    return ToolSpec(name=name, description=str(tool.get("description") or ""), parameters=schema)

@@ -36,7 +36,9 @@ __all__ = [
     "run_argument",
     "run_dir_option",
     "short_name",
+    "sources_option",
     "tell_unclosed",
+    "trust_option",
 ]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -82,6 +84,12 @@ plugin_option: Callable[..., Any] = click.option(
 )
 """Modules that register tasks, judges, perturbations, responders or models."""
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+sources_option = click.option(
+    "--tools-from", multiple=True, metavar="SOURCE", help="Tools of yours, [NAME=]KIND:PLACE, in place of the built-in; repeatable."
+)
+trust_option = click.option("--trust", is_flag=True, help="Run code that comes with a tool folder, in a sandbox.")
 
 
 def short_name(path: Path) -> str:

@@ -36,7 +36,7 @@ SECTIONS = {
 }
 _TRAFFIC_FLAGS = {Traffic.LIVE.value: ("--live|--replay|--record", "Both --tools and --models."), "replay": None, "record": None}
 """The flags of both kinds of traffic at once, on one line of the help page."""
-_EVERYWHERE = "Each that takes a value is also TALM_SIM_<NAME> in the environment and a key of --config."
+_EVERYWHERE = "Each that takes a value is also TALM_SIM_<NAME> and a key of --config."
 
 
 class ConfigOption(click.Option):

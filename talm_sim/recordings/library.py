@@ -28,12 +28,12 @@ from talm_sim.config import Traffic
 from talm_sim.digests import digest
 from talm_sim.errors import PrerequisiteError
 from talm_sim.recordings.archive import Archive, open_archive
-from talm_sim.recordings.files import read_text, write_atomically
+from talm_sim.recordings.files import exclusively, read_text, write_atomically
 from talm_sim.recordings.packing import SETTINGS, SPECS, TOOLS
 from talm_sim.recordings.player import Player
 from talm_sim.recordings.redaction import Redactor
 from talm_sim.recordings.tape import Tape
-from talm_sim.types import ToolSpec
+from talm_sim.types import Route, ToolSpec
 
 __all__ = ["CassetteLibrary", "RecordedAnswer", "Recording", "model_folder", "shipped_cassettes"]
 
@@ -165,24 +165,34 @@ class CassetteLibrary:
         if not path.is_file():
             write_atomically(path, (json.dumps(settings, indent=1, ensure_ascii=False) + "\n").encode())
 
-    def tool_specs(self) -> dict[str, ToolSpec]:
-        """The tools as they were when recorded; empty where none are.
+    def tools(self) -> dict[str, tuple[ToolSpec, Route]]:
+        """The tools as they were when recorded, and how their calls are written down; empty where none are.
 
         Raises:
             PrerequisiteError: The file cannot be read.
         """
-        specs: dict[str, ToolSpec] = {}
+        found: dict[str, tuple[ToolSpec, Route]] = {}
         for name, text in self._spec_files():
             try:
-                specs |= {spec["name"]: ToolSpec.model_validate(spec) for spec in json.loads(text)}
-            except (ValueError, LookupError, TypeError, RecursionError):
+                for entry in json.loads(text):
+                    route = {key: value for key, value in entry.items() if key in Route.model_fields}
+                    found[entry["name"]] = ToolSpec.model_validate(entry), Route.model_validate(route)
+            except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
                 raise PrerequisiteError(f"{name}: not a readable list of tools; delete it and record again, or restore it.") from None
-        return specs
+        return found
 
-    def save_tool_specs(self, specs: Mapping[str, ToolSpec]) -> None:
-        """Write the tools down beside their recordings, their parameters in the order in which models are shown them."""
-        dumped = [spec.model_dump(mode="json") for _, spec in sorted(specs.items())]
-        write_atomically(self.root / TOOLS / SPECS, (json.dumps(dumped, indent=1) + "\n").encode())
+    def tool_specs(self) -> dict[str, ToolSpec]:
+        """What the tools were shown as when recorded; see `tools`."""
+        return {name: spec for name, (spec, _) in self.tools().items()}
+
+    def save_tools(self, specs: Mapping[str, ToolSpec], routes: Mapping[str, Route]) -> None:
+        """Write the tools down beside their recordings, with those that are there; their parameters in the order in which models see them."""
+        loose = self.root / TOOLS / SPECS
+        with exclusively(loose.parent):
+            known = self.tools() if loose.is_file() else {}
+            known |= {name: (spec, routes[name]) for name, spec in specs.items()}
+            dumped = [_entry(spec, route) for _, (spec, route) in sorted(known.items())]
+            write_atomically(loose, (json.dumps(dumped, indent=1) + "\n").encode())
 
     def human_answers(self, model: str, scenario_id: str, group: str, epoch: int, digest: str) -> list[RecordedAnswer]:
         """The human answers of one recorded conversation, in the order of the questions.
@@ -266,6 +276,14 @@ def _safe(name: str) -> str:
     safe = quote(name, safe="@")
     safe = "%2E" + safe[1:] if safe.startswith(".") else safe or "%"
     return safe if len(safe) <= _LONGEST_NAME else f"{safe[:_LONGEST_NAME]}%{digest(name)}"
+
+
+def _entry(spec: ToolSpec, route: Route) -> dict[str, Any]:
+    """A tool as it is written down: what is shown of it and how it is reached, in one object."""
+    shown = spec.model_dump(mode="json")
+    replaceable = shown.pop("human_replaceable")
+    reached = route.model_dump(mode="json", exclude=set() if route.header else {"header"})
+    return {**shown, **reached, "human_replaceable": replaceable}
 
 
 def _decode(name: str, data: bytes) -> str:

@@ -26,6 +26,7 @@ from talm_sim.runs.records import BLIND
 from talm_sim.runs.resolve import configure, overridden
 from talm_sim.runs.store import RunStore
 from talm_sim.runs.tables import first_measure
+from talm_sim.runs.tool_sources import check_sources, with_tools
 from talm_sim.tasks import Job
 from talm_sim.tasks.shared import Shared
 from talm_sim.types import Scenario, Termination
@@ -195,6 +196,8 @@ async def resume_with(
         raise PrerequisiteError(f"resume: {stored.path} was imported; there is nothing to run.")
     load_plugins(overrides.get("plugin") or ())
     check_brought(stored.manifest.brought, str(stored.path))
+    overrides = with_tools(overrides)
+    check_sources(stored.job, overrides.get("tools_from"), str(stored.path))
     job = overridden(stored.job, overrides, {Scope.OPERATIONAL}, verb="resume", otherwise="start a new run with `talm-sim run` instead.")
     check_judges(job)
     answered = any(end.completed for end in stored.terminations)

@@ -8,11 +8,12 @@ from typing import Any
 from talm_sim.errors import PrerequisiteError
 from talm_sim.plugins import Registry
 from talm_sim.tasks import TASKS, AgentOptions, Job
+from talm_sim.tools_env.sources.registry import TOOL_SOURCES, read_source
 from talm_sim.types import Scenario
 
 __all__ = ["KINDS", "brought", "check_brought", "installed"]
 
-KINDS = ("task", "judge", "provider", "perturbation", "responder")
+KINDS = ("task", "judge", "provider", "perturbation", "responder", "tool_source")
 """What a user may bring along."""
 
 
@@ -26,6 +27,7 @@ def brought(job: Job[Any], scenarios: Sequence[Scenario], judges: Iterable[str])
     if isinstance(job.options, AgentOptions):
         written = {text for scenario in scenarios for text in scenario.perturbations} | set(job.options.perturb)
         used |= {"perturbation": sorted({text.partition(":")[0] for text in written}), "responder": [job.options.human]}
+        used["tool_source"] = sorted({read_source(text)[0] for text in job.options.tools_from})
     return {f"{kind} {name}": origin for kind, names in used.items() for name in names if (origin := _registry(kind).origin(name))}
 
 
@@ -73,6 +75,8 @@ def _registry(kind: str) -> Registry[Any]:
         from talm_sim.tools_env.perturbations import PERTURBATIONS
 
         return PERTURBATIONS
+    if kind == "tool_source":
+        return TOOL_SOURCES
     if kind == "responder":
         from talm_sim.agent.responders import RESPONDERS
 

@@ -14,6 +14,7 @@ from talm_sim.config import ENV_PREFIX, RunConfig, Scope, Traffic
 from talm_sim.errors import OptionError, PrerequisiteError, did_you_mean
 from talm_sim.models.registry import in_process
 from talm_sim.plugins import load_plugins
+from talm_sim.runs.tool_sources import with_tools
 from talm_sim.tasks import Job, Recorded, Task, find_task, job_of, list_tasks
 from talm_sim.tasks.job import belongs_to, owner_of_option
 from talm_sim.toml_files import read_toml
@@ -113,6 +114,7 @@ def configure(config: RunConfig | None, options: Mapping[str, Any], *, look_up: 
         raise PrerequisiteError(f"{config!r} is no RunConfig; name the option, as in split={config!r}.")
     given = {} if config is None else {name: getattr(config, name) for name in config.model_fields_set if name != "options"}
     own = {} if config is None else config.options
+    options = with_tools(options)
     load_plugins(options.get("plugin", given.get("plugin", ())))
     before = given.get("task", RunConfig.model_fields["task"].default)
     try:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from talm_sim.errors import PrerequisiteError
+from talm_sim.tool_files import spec_of_function
 from talm_sim.types import (
     AwarenessAnswer,
     AwarenessKind,
@@ -56,20 +57,6 @@ _GROUPS = {
     "no-tools": "no-tools",
 }
 _NAME = re.compile(r"(?P<model>.+?)(?:_(?P<grading>auto|human)_eval)?(?P<help>_qaq|_aah)?")
-_TYPES = {
-    "INT": "integer",
-    "INTEGER": "integer",
-    "LONG": "integer",
-    "NUMBER": "number",
-    "FLOAT": "number",
-    "DOUBLE": "number",
-    "DECIMAL": "number",
-    "BOOLEAN": "boolean",
-    "DICT": "object",
-    "OBJECT": "object",
-}
-"""The release's types and JSON Schema's; whatever names a list is an array, all others are strings."""
-_PATH_VARIABLE = re.compile(r":([A-Za-z_]\w*)")
 _LICENCE = "MIT (stated by the authors; no licence text is in their repository)"
 _URL = "https://github.com/EduardoTrevino/Fail-TaLMs"
 
@@ -166,7 +153,7 @@ def read_tools(directory: Path) -> list[ToolSpec]:
         raise PrerequisiteError(f"{directory}: no such directory.")
     functions = dict(_functions(directory))
     names = _names(functions)
-    return [_tool_spec(names[key], function) for key, function in functions.items()]
+    return [spec_of_function(names[key], function) for key, function in functions.items()]
 
 
 def coinciding_grades(runs: Sequence[PublishedRun]) -> list[CoincidingGrades]:
@@ -327,43 +314,3 @@ def _names(keys: Iterable[_ToolKey]) -> dict[_ToolKey, str]:
     known = dict.fromkeys(keys)
     count = Counter(function for *_, function in known)
     return {key: key[2] if count[key[2]] == 1 else re.sub(r"\W", "_", f"{key[1]}_{key[2]}") for key in known}
-
-
-def _tool_spec(name: str, function: dict[str, Any]) -> ToolSpec:
-    properties: dict[str, Any] = {}
-    required: list[str] = []
-    for field_name in ("required_parameters", "optional_parameters"):
-        for parameter in function.get(field_name) or ():
-            # One tool lists bare names.
-            described = parameter if isinstance(parameter, dict) else {"name": parameter}
-            title = str(described.get("name"))
-            properties[title] = _schema(described)
-            if field_name == "required_parameters":
-                required.append(title)
-    return ToolSpec(
-        name=name,
-        category=function["category"],
-        description=str(function.get("description") or ""),
-        parameters={"type": "object", "properties": properties, "required": required},
-        # The release has GET, POST and once "GET or POST".
-        method="POST" if function.get("method") == "POST" else "GET",
-        path=_path(str(function.get("url") or "")),
-    )
-
-
-def _schema(parameter: dict[str, Any]) -> dict[str, Any]:
-    said = str(parameter.get("type") or "STRING").upper()
-    if "LIST" in said or said == "ARRAY":
-        schema: dict[str, Any] = {"type": "array", "items": {"type": "integer" if "INTEGER" in said else "string"}}
-    else:
-        schema = {"type": _TYPES.get(said, "string")}
-    if parameter.get("description"):
-        schema["description"] = str(parameter["description"])
-    if parameter.get("default") is not None:
-        schema["default"] = parameter["default"]
-    return schema
-
-
-def _path(url: str) -> str:
-    """The path of a URL, with `:name` written as `{name}`."""
-    return _PATH_VARIABLE.sub(r"{\1}", re.sub(r"^https?://[^/]*", "", url))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from talm_sim.config import GEN, SCO, OptionsModel, option
+from talm_sim.config import GEN, OPE, SCO, OptionsModel, option
 from talm_sim.errors import PrerequisiteError
 
 __all__ = ["AgentOptions", "PairedOptions", "PromptOptions", "TaskOptions"]
@@ -30,8 +30,22 @@ class AgentOptions(TaskOptions):
     turn_limit: int = option(5, GEN, "Model turns an episode may take.", metavar="N", ge=1)
     token_limit: int | None = option(None, GEN, "Tokens an episode may use.", metavar="N", ge=1)
 
+    tools_from: tuple[str, ...] = option((), OPE, "Tools of yours, KIND:PLACE; repeatable.", metavar="SOURCE")
+    """Where the tools come from, each `[NAME=]KIND:PLACE`; see `talm_sim.tools_env.sources.registry`.
+
+    A run goes on with those it began with, which the user names anew: nothing that a stored run names is started by itself.
+    """
+    trust: bool = option(False, OPE, "Run a tool folder's code, in a sandbox.")
+
     def check(self) -> None:
-        """Look up the responder."""
+        """Look up the responder and the kinds of tool sources."""
+        from talm_sim.tools_env.sources.registry import read_source
+
+        for text in self.tools_from:
+            try:
+                read_source(text)
+            except PrerequisiteError as err:
+                raise PrerequisiteError(f"tools_from: {str(err).removeprefix('--tools-from ')}") from None
         if self.human not in {"auto", "none"}:
             from talm_sim.agent.responders import responder_kind  # not at the top: a help page needs no agent
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -14,24 +13,12 @@ from talm_sim.config import RunConfig, Traffic
 from talm_sim.digests import canonical_json
 from talm_sim.models.registry import in_process, open_model
 from talm_sim.recordings import CassetteLibrary, RecordingTransport
-from talm_sim.tools_env.client import ToolClient
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from talm_sim.models.base import Model
-    from talm_sim.tools_env.service.process import ToolService
-    from talm_sim.types import ToolSpec
+    from talm_sim.tools_env.toolbox import Tools
 
-__all__ = ["Shared", "Tools"]
-
-
-@dataclass(frozen=True, slots=True)
-class Tools:
-    """The tools there are, and what reaches them."""
-
-    specs: Mapping[str, ToolSpec]
-    client: ToolClient
+__all__ = ["Shared"]
 
 
 class Shared:
@@ -86,35 +73,29 @@ class Shared:
         found: Model = self._opened[key]
         return found
 
-    async def tools(self, config: RunConfig) -> Tools:
-        """The tools of a configuration whose traffic is decided; a live tool service is started once.
+    async def tools(self, config: RunConfig, sources: tuple[str, ...] = (), *, trusted: bool = False) -> Tools:
+        """The tools of a configuration whose traffic is decided; a live source is started once.
+
+        Args:
+            config: The configuration.
+            sources: Where live tools come from, as written on the command line; none for the built-in ones.
+            trusted: Whether code that came with data may run.
 
         Raises:
-            PrerequisiteError: The recorded tools cannot be read, or no port is free.
+            PrerequisiteError: The recorded tools cannot be read, or a source cannot be opened.
         """
-        live = config.tools is not Traffic.REPLAY
-        key = f"tools {config.tools} {config.max_episodes} {config.cassettes}"
-        async with self._opening_tools:  # a service takes a while to start, and another run may ask meanwhile
+        from talm_sim.tools_env.toolbox import Tools, open_tools  # not at the top: a model alone needs no tools
+
+        library = self.library(config.cassettes)
+        key = f"tools of {config.cassettes}" if config.tools is Traffic.REPLAY else f"tools {sources} {trusted}"
+        async with self._opening_tools:  # a source takes a while to start, and another run may ask meanwhile
             if key not in self._opened:
-                if live:
-                    service, specs = await self._service()
-                    client = ToolClient(service.base_url, connections=config.max_episodes, recover=service.recover)
-                else:
-                    specs, client = self.library(config.cassettes).tool_specs(), ToolClient()
-                if config.tools is Traffic.RECORD:
-                    self.library(config.cassettes).save_tool_specs(specs)
-                self._stack.callback(client.close)
-                self._opened[key] = Tools(specs, client)
+                replayed = config.tools is Traffic.REPLAY
+                self._opened[key] = Tools(recorded=library.tools()) if replayed else await open_tools(sources, trusted=trusted)
+                self._stack.push_async_callback(self._opened[key].aclose)
         found: Tools = self._opened[key]
-        return found
-
-    async def _service(self) -> tuple[ToolService, Mapping[str, ToolSpec]]:
-        from talm_sim.tools_env.service.process import ToolService  # not at the top: a replay imports no tool service
-
-        if "service" not in self._opened:
-            service = await self._stack.enter_async_context(ToolService())
-            self._opened["service"] = service, await asyncio.to_thread(service.specs)
-        found: tuple[ToolService, Mapping[str, ToolSpec]] = self._opened["service"]
+        if config.tools is Traffic.RECORD:
+            library.save_tools(found.specs, found.routes)
         return found
 
     @staticmethod

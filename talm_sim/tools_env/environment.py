@@ -1,6 +1,6 @@
 """The environment: the tools one episode can reach, with perturbations and recording.
 
-A call passes validate -> perturbation.before -> HTTP or cassette -> perturbation.after -> result. Recordings lie below the perturbations, so
+A call passes validate -> perturbation.before -> source or cassette -> perturbation.after -> result. Recordings lie below the perturbations, so
 one recording serves every ablation.
 """
 
@@ -14,15 +14,14 @@ from functools import lru_cache
 from typing import Any
 
 import jsonschema
-import requests
 
 from talm_sim.digests import canonical_json
-from talm_sim.errors import PrerequisiteError, ToolError, did_you_mean
+from talm_sim.errors import PrerequisiteError, ToolError
 from talm_sim.recordings import Player
 from talm_sim.schemas import validator_of
-from talm_sim.tools_env.client import ToolClient, build_request
 from talm_sim.tools_env.clock import Clock, RealClock, VirtualClock
 from talm_sim.tools_env.perturbations import Call, Outcome, Perturbation, open_perturbations
+from talm_sim.tools_env.toolbox import Tools
 from talm_sim.types import Event, Origin, PerturbationLog, Scenario, ToolCall, ToolEvent, ToolSpec, UnparsableCall
 
 __all__ = ["Environment", "EpisodeTools", "validate_arguments"]
@@ -37,8 +36,7 @@ class Environment:
     """The tools of a run.
 
     Args:
-        specs: Every tool there is, by name.
-        client: Sends the calls.
+        tools: Every tool there is.
         perturb: Perturbations of the whole run, as written on the command line; a scenario's own come first.
         seed: Seed of the perturbations' chances.
         clock: Makes what waits, in one call, for slow and stuck tools.
@@ -46,22 +44,25 @@ class Environment:
 
     def __init__(
         self,
-        specs: Mapping[str, ToolSpec],
-        client: ToolClient,
+        tools: Tools,
         *,
         perturb: tuple[str, ...] = (),
         seed: int = 0,
         clock: Callable[[], Clock] = RealClock,
     ) -> None:
-        self.specs = specs
-        self.client = client
+        self.tools = tools
         self.perturb = perturb
         self.seed = seed
         self.clock = clock
         for perturbation in open_perturbations(perturb, seed=seed, episode=""):
             tool = perturbation.options.tool
-            if tool and tool not in specs:
-                raise PrerequisiteError(f"--perturb {perturbation.spec}: no tool '{tool}'.{did_you_mean(tool, specs)}")
+            if tool and tool not in self.specs:
+                raise PrerequisiteError(f"--perturb {perturbation.spec}: {self.tools.unknown(tool)}")
+
+    @property
+    def specs(self) -> Mapping[str, ToolSpec]:
+        """The tools, by name."""
+        return self.tools.specs
 
     def open(self, scenario: Scenario, *, epoch: int = 1, player: Player | None = None, state: Mapping[str, Any] | None = None) -> EpisodeTools:
         """Open the tools of one episode.
@@ -77,7 +78,7 @@ class Environment:
         """
         unknown = [name for name in scenario.tools if name not in self.specs]
         if unknown:
-            raise PrerequisiteError(f"scenario {scenario.id}: no tool '{unknown[0]}'.{did_you_mean(unknown[0], self.specs)}")
+            raise PrerequisiteError(f"scenario {scenario.id}: {self.tools.unknown(unknown[0])}")
         episode = f"{scenario.id}@{epoch}"
         perturbations = open_perturbations(scenario.perturbations + self.perturb, seed=self.seed, episode=episode)
         tools = [self.specs[name] for name in scenario.tools]
@@ -182,8 +183,8 @@ class EpisodeTools:
             if not one.answers:
                 hits.fires(one)
         try:
-            response, origin = await self._environment.client.send(build_request(call.spec, call.arguments), self._player)
-        except requests.Timeout:
+            response, origin = await self._environment.tools.call(call.spec.name, call.arguments, self._episode, self._player)
+        except TimeoutError:
             return Outcome(None, error="timeout"), Origin.LIVE, hits.logs([])
         outcome, seen = await hits.damage(Outcome(response.status, response.body))
         return outcome, origin, hits.logs(seen)

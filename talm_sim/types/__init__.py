@@ -53,6 +53,7 @@ from talm_sim.types.scenarios import (
 )
 from talm_sim.types.tools import (
     GoldCall,
+    Route,
     ToolCall,
     ToolSpec,
     UnparsableCall,
@@ -94,6 +95,7 @@ __all__ = [
     "Precision",
     "Rate",
     "Record",
+    "Route",
     "Row",
     "Scenario",
     "Section",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from talm_sim.types.base import JsonObject, Record
 
-__all__ = ["GoldCall", "ToolCall", "ToolSpec", "UnparsableCall"]
+__all__ = ["GoldCall", "Route", "ToolCall", "ToolSpec", "UnparsableCall"]
 
 
 class ToolSpec(Record):
@@ -20,18 +20,31 @@ class ToolSpec(Record):
     description: str = ""
     parameters: JsonObject = Field(default_factory=lambda: {"type": "object", "properties": {}})
     """JSON Schema of the arguments, always of type object."""
-    method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"] = "GET"
-    path: str = ""
-    """Path below the tools' base address; `{name}` parts are filled from the arguments."""
-    query: tuple[str, ...] = ()
-    """Arguments that travel in the query string; what is neither there nor in the path is the JSON body's."""
     human_replaceable: bool = False
     """Whether a person can stand in for the tool with minimal effort (Fail-TaLMs, section 3.2)."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_route(cls, values: Any) -> Any:
+        # Where tools are recorded, and in runs of before, how a tool is reached stands beside what is shown of it.
+        return {key: value for key, value in values.items() if key not in Route.model_fields} if isinstance(values, dict) else values
 
     @property
     def required(self) -> tuple[str, ...]:
         """Names of the arguments that must be given."""
         return tuple(self.parameters.get("required", ()))
+
+
+class Route(Record):
+    """How a tool's calls are written down as HTTP requests; of a tool that is reached over HTTP, also how they are sent."""
+
+    method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"] = "GET"
+    path: str = ""
+    """Path below the tools' base address; `{name}` parts are filled from the arguments."""
+    query: tuple[str, ...] = ()
+    """Arguments that travel in the query string; what is neither there, in the path nor a header is the JSON body's."""
+    header: tuple[str, ...] = ()
+    """Arguments that travel as headers. They are written down in the query string: recordings are not told apart by headers."""
 
 
 class ToolCall(Record):

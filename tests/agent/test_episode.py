@@ -15,10 +15,11 @@ from talm_sim.agent.humans import HumanReply, RecordedResponder, SimulatedRespon
 from talm_sim.agent.prompts import load_prompts
 from talm_sim.errors import CassetteMissError, ContextOverflowError, ProviderError
 from talm_sim.models.base import GenerationSettings
-from talm_sim.recordings import HttpRequest, HttpResponse, Player, RecordedAnswer
+from talm_sim.recordings import HttpResponse, Player, RecordedAnswer
 from talm_sim.tasks.talm.groups import GROUPS
-from talm_sim.tools_env.client import ToolClient
 from talm_sim.tools_env.environment import Environment
+from talm_sim.tools_env.routes import build_request
+from talm_sim.tools_env.toolbox import Tools
 from talm_sim.types import (
     Episode,
     GoldCall,
@@ -27,6 +28,7 @@ from talm_sim.types import (
     ModelTurn,
     Origin,
     PerturbationLog,
+    Route,
     Scenario,
     Termination,
     ToolCall,
@@ -39,7 +41,6 @@ from talm_sim.types import (
 SPEC = ToolSpec(
     name="airport_info",
     category="t",
-    path="/t/{code}",
     parameters={
         "type": "object",
         "properties": {"code": {"type": "string", "description": "Code of the airport."}},
@@ -61,11 +62,17 @@ SCENARIO = Scenario(
 )
 
 
-class Client(ToolClient):
+class Client(Tools):
     """Answers every call from memory."""
 
-    async def send(self, request: HttpRequest, player: Player | None) -> tuple[HttpResponse, Origin]:
-        return HttpResponse(200, "OK", (), json.dumps({"path": request.url}).encode()), Origin.RECORDED
+    def __init__(self) -> None:
+        super().__init__(recorded={SPEC.name: (SPEC, Route(path="/t/{code}"))})
+
+    async def call(
+        self, tool: str, arguments: Mapping[str, object], episode: str = "", player: Player | None = None
+    ) -> tuple[HttpResponse, Origin]:
+        url = build_request(self.routes[tool], arguments).url
+        return HttpResponse(200, "OK", (), json.dumps({"path": url}).encode()), Origin.RECORDED
 
 
 class Script:
@@ -120,7 +127,7 @@ def _agent(
     return Agent(
         model=model,
         graph=talm_graph(rules, more.get("saver")),
-        environment=Environment({"airport_info": SPEC}, Client(), perturb=perturb),
+        environment=Environment(Client(), perturb=perturb),
         human=human,
         human_tool=None if human == "none" else PROMPTS.human_tool(),
         most_steps=2 * turn_limit + 5,

@@ -9,7 +9,7 @@ import pytest
 from talm_sim.config import Traffic
 from talm_sim.errors import CassetteMissError, PrerequisiteError
 from talm_sim.recordings import CassetteLibrary, RecordedAnswer, library, model_folder, pack, shipped_cassettes
-from talm_sim.types import ToolSpec
+from talm_sim.types import Route, ToolSpec
 from tests.recordings.exchanges import answer, get
 
 MODEL = "openai-api/vllm/tiny"
@@ -24,7 +24,7 @@ def recorded(tmp_path: Path) -> Path:
     for player in (tree.open_tools("s-1", "perfect", Traffic.RECORD), tree.open_model(MODEL, "s-1", "perfect", 1, 0, "abc", Traffic.RECORD)):
         player.record(get(), ANSWER)
         player.save()
-    tree.save_tool_specs({"a": ToolSpec(name="a", path="/a")})
+    tree.save_tools({"a": ToolSpec(name="a")}, {"a": Route(path="/a")})
     tree.save_human_answers(MODEL, "s-1", "perfect", 1, "abc", [HUMAN])
     return tmp_path / "tree"
 
@@ -42,7 +42,7 @@ def test_packed_and_unpacked_recordings_read_the_same(form: str, request: pytest
     assert found.open_model(MODEL, "s-1", "perfect", 1, 0, "abc", Traffic.REPLAY).lookup(get()) == ANSWER
     assert found.human_answers(MODEL, "s-1", "perfect", 1, "abc") == [HUMAN]
     assert found.human_answers(MODEL, "s-2", "perfect", 1, "abc") == []
-    assert found.tool_specs() == {"a": ToolSpec(name="a", path="/a")}
+    assert found.tools() == {"a": (ToolSpec(name="a"), Route(path="/a"))}
     assert found.has_tools(["perfect"])
     assert found.has_model(MODEL, ["perfect"])
     assert not found.has_model(MODEL, ["perfect", "no-tools"])
@@ -182,5 +182,5 @@ def test_the_shipped_recordings_are_found_beside_a_checkout_and_inside_a_wheel(t
 
 def test_parameters_keep_the_order_in_which_models_are_shown_them(tmp_path: Path) -> None:
     schema = {"type": "object", "properties": {"zone": {"type": "string"}, "area": {"type": "string"}}}
-    CassetteLibrary(tmp_path).save_tool_specs({"a": ToolSpec(name="a", parameters=schema)})
+    CassetteLibrary(tmp_path).save_tools({"a": ToolSpec(name="a", parameters=schema)}, {"a": Route()})
     assert list(CassetteLibrary(tmp_path).tool_specs()["a"].parameters["properties"]) == ["zone", "area"]

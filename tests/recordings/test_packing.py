@@ -11,7 +11,7 @@ from talm_sim.config import Traffic
 from talm_sim.errors import PrerequisiteError
 from talm_sim.recordings import CassetteLibrary, RecordedAnswer, export, pack
 from talm_sim.recordings.__main__ import main
-from talm_sim.types import ToolSpec
+from talm_sim.types import Route, ToolSpec
 from tests.recordings.exchanges import answer, get
 
 MODEL = "openai-api/vllm/tiny"
@@ -28,7 +28,7 @@ def tree(tmp_path: Path) -> Path:
         ):
             player.record(get(), answer(group))
             player.save()
-    library.save_tool_specs({"a": ToolSpec(name="a", path="/a")})
+    library.save_tools({"a": ToolSpec(name="a")}, {"a": Route(path="/a")})
     given = RecordedAnswer(ask=1, question_digest="d", question="Which?", answer="Hanoi", responder="simulated")
     library.save_human_answers(MODEL, "s-1", "perfect", 1, "abc", [given])
     return tmp_path / "tree"

@@ -8,8 +8,8 @@ from typing import Any
 
 from talm_sim.config import Traffic
 from talm_sim.recordings import CassetteLibrary, HttpRequest, HttpResponse
-from talm_sim.tools_env.client import build_request
-from talm_sim.types import Fact, Facts, GoldCall, Missing, MissingKind, Scenario, Source, ToolSpec, Turn
+from talm_sim.tools_env.routes import build_request
+from talm_sim.types import Fact, Facts, GoldCall, Missing, MissingKind, Route, Scenario, Source, ToolSpec, Turn
 
 TOWNS = {"oslo": 59, "rome": 41, "lima": -12, "cairo": 30}
 LATITUDE = ToolSpec(
@@ -17,21 +17,21 @@ LATITUDE = ToolSpec(
     category="towns",
     description="Latitude of a town in whole degrees.",
     parameters={"type": "object", "properties": {"town": {"type": "string", "description": "Name of the town."}}, "required": ["town"]},
-    path="/towns/latitude",
 )
+ROUTE = Route(path="/towns/latitude")
 
 
 def make_world(directory: Path) -> dict[str, Any]:
     """Write the world and return the options of a run in it."""
     library = CassetteLibrary(directory / "cassettes")
-    library.save_tool_specs({LATITUDE.name: LATITUDE})
+    library.save_tools({LATITUDE.name: LATITUDE}, {LATITUDE.name: ROUTE})
     scenarios = [*(_scenario(town) for town in TOWNS), *(_underspecified(town) for town in TOWNS)]
     for scenario in scenarios:
         player = library.open_tools(scenario.id, scenario.group, Traffic.RECORD)
         for call in scenario.gold_calls:
             body = json.dumps({"latitude": TOWNS[call.arguments["town"]]}).encode()
             answer = HttpResponse(200, "OK", (("content-type", "application/json"),), body)
-            player.record(build_request(LATITUDE, call.arguments), answer)
+            player.record(build_request(ROUTE, call.arguments), answer)
         player.save()
     file = directory / "scenarios.jsonl"
     file.write_text("".join(scenario.model_dump_json() + "\n" for scenario in scenarios), encoding="utf-8")

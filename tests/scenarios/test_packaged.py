@@ -12,8 +12,7 @@ from talm_sim.judges.facts import AnswerText
 from talm_sim.scenarios.build import GROUPS, build_scenarios
 from talm_sim.scenarios.check import check_scenarios
 from talm_sim.scenarios.load import load_scenarios, packaged_data
-from talm_sim.tools_env.service.caller import ToolCaller
-from talm_sim.tools_env.service.process import ToolService
+from talm_sim.tools_env.caller import ToolCaller
 from talm_sim.types import Facts
 
 SEEDS = Path(__file__).resolve().parents[2] / "seeds"
@@ -22,11 +21,9 @@ SEEDS = Path(__file__).resolve().parents[2] / "seeds"
 @pytest.mark.live
 def test_every_packaged_scenario_passes_the_check_and_is_what_the_seeds_give() -> None:
     packaged = load_scenarios(GROUPS)
-    with ToolService() as service:
-        specs = service.specs()
-        with ToolCaller(service.base_url, specs) as call:
-            assert [str(problem) for problem in check_scenarios(packaged, specs, call, packaged=True)] == []
-            built = build_scenarios(SEEDS, specs, call)
+    with ToolCaller() as call:
+        assert [str(problem) for problem in check_scenarios(packaged, call.specs, call, packaged=True)] == []
+        built = build_scenarios(SEEDS, call.specs, call)
     assert [scenario for group in GROUPS for scenario in built[group]] == packaged
 
 

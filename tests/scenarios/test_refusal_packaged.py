@@ -11,8 +11,7 @@ from types import ModuleType
 import pytest
 
 from talm_sim.scenarios.load import load_scenarios
-from talm_sim.tools_env.service.caller import ToolCaller
-from talm_sim.tools_env.service.process import ToolService
+from talm_sim.tools_env.caller import ToolCaller
 from talm_sim.types import Calls, Scenario, ToolSpec
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,10 +47,8 @@ def test_the_script_makes_them(packaged: list[Scenario], maker: ModuleType, spec
 
 @pytest.mark.live
 def test_every_accepted_value_gives_the_facts_asked_for(maker: ModuleType) -> None:
-    with ToolService() as service:
-        specs = service.specs()
-        with ToolCaller(service.base_url, specs) as call:
-            assert maker.check(load_scenarios(["perfect"]), maker.read_seeds(), specs, call) == []
+    with ToolCaller() as call:
+        assert maker.check(load_scenarios(["perfect"]), maker.read_seeds(), call.specs, call) == []
 
 
 def names(scenario: Scenario) -> list[str]:

@@ -22,7 +22,6 @@ SPECS = {
         category="toys",
         description="Get how high an airport lies.",
         parameters=_schema(code={"type": "string", "description": "Code of the airport.", "maxLength": 3}),
-        path="/toys/height",
         human_replaceable=True,
     ),
     "add_up": ToolSpec(
@@ -30,7 +29,6 @@ SPECS = {
         category="toys",
         description="Add two numbers.",
         parameters=_schema(first={"type": "integer", "description": "One number."}, second={"type": "integer", "description": "The other."}),
-        path="/toys/sum",
     ),
 }
 

@@ -120,7 +120,7 @@ async def test_recordings_and_recorded_tools_are_read_once(tmp_path: Path) -> No
         assert shared.library(tmp_path) is shared.library(tmp_path)
         replayed = await shared.tools(config(tools=Traffic.REPLAY))
         assert replayed.specs and await shared.tools(config("noting/b", tools=Traffic.REPLAY, seed=2)) is replayed
-        assert await shared.tools(config(tools=Traffic.REPLAY, max_episodes=3)) is not replayed, "another number of connections"
+        assert await shared.tools(config(tools=Traffic.REPLAY, max_episodes=3)) is replayed
         assert (await shared.tools(config(tools=Traffic.REPLAY, cassettes=tmp_path))).specs == {}
 
 

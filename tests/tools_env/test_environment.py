@@ -16,18 +16,19 @@ from hypothesis import strategies as st
 from talm_sim.config import Traffic
 from talm_sim.errors import CassetteMissError, PrerequisiteError, ProviderError, ToolError
 from talm_sim.recordings import HttpRequest, HttpResponse, Player, Tape
-from talm_sim.tools_env.client import ToolClient, build_request
 from talm_sim.tools_env.clock import VirtualClock
 from talm_sim.tools_env.environment import Environment, validate_arguments
 from talm_sim.tools_env.perturbations import PERTURBATIONS
-from talm_sim.types import Origin, PerturbationLog, Scenario, ToolCall, ToolEvent, ToolSpec, Turn, UnparsableCall
+from talm_sim.tools_env.routes import build_request
+from talm_sim.tools_env.sources.http import HttpSource, HttpTools
+from talm_sim.tools_env.toolbox import Tools
+from talm_sim.types import Origin, PerturbationLog, Route, Scenario, ToolCall, ToolEvent, ToolSpec, Turn, UnparsableCall
 from tests.offered import bring_along
 
 PLACE = {"type": "string"}
 SPEC = ToolSpec(
     name="t",
     category="c",
-    path="/c/{place}",
     parameters={
         "type": "object",
         "properties": {"place": PLACE, "n": {"type": "integer"}, "deep": {"type": "boolean"}},
@@ -35,7 +36,9 @@ SPEC = ToolSpec(
         "additionalProperties": False,
     },
 )
-OTHER = SPEC.model_copy(update={"name": "u", "path": "/c/u/{place}"})
+OTHER = SPEC.model_copy(update={"name": "u"})
+ROUTE, OTHER_ROUTE = Route(path="/c/{place}"), Route(path="/c/u/{place}")
+BOTH = HttpTools({"t": SPEC, "u": OTHER}, {"t": ROUTE, "u": OTHER_ROUTE})
 SCENARIO = Scenario(id="s", group="perfect", turns=(Turn(messages=({"role": "user", "content": "q"},)),), tools=("t", "u"))
 
 
@@ -71,18 +74,26 @@ def url() -> Iterator[str]:
 
 
 @pytest.fixture
-def client(url: str) -> Iterator[ToolClient]:
-    client = ToolClient(url, timeout=0.5)
+def client(url: str) -> Iterator[Tools]:
+    client = reached(url)
     yield client
-    client.close()
+    asyncio.run(client.aclose())
 
 
-def _call(client: ToolClient, *perturb: str, place: str = "x", player: Player | None = None, name: str = "t") -> ToolEvent:
-    tools = Environment({"t": SPEC, "u": OTHER}, client, perturb=perturb, clock=VirtualClock).open(SCENARIO, player=player)
+def reached(url: str) -> Tools:
+    return Tools([HttpSource(url, BOTH, timeout=0.5)])
+
+
+def absent() -> Tools:
+    return Tools(recorded={"t": (SPEC, ROUTE), "u": (OTHER, OTHER_ROUTE)})
+
+
+def _call(client: Tools, *perturb: str, place: str = "x", player: Player | None = None, name: str = "t") -> ToolEvent:
+    tools = Environment(client, perturb=perturb, clock=VirtualClock).open(SCENARIO, player=player)
     return asyncio.run(tools.call(ToolCall(id="1", name=name, arguments={"place": place}), 0))
 
 
-def test_a_live_call_is_real_http(client: ToolClient) -> None:
+def test_a_live_call_is_real_http(client: Tools) -> None:
     event = _call(client, place="Hà Nội/ö")
     assert (event.ok, event.status, event.origin) == (True, 200, Origin.LIVE)
     assert json.loads(event.result) == {"path": "/c/H%C3%A0%20N%E1%BB%99i%2F%C3%B6"}
@@ -90,28 +101,28 @@ def test_a_live_call_is_real_http(client: ToolClient) -> None:
 
 def test_a_credential_that_a_tool_says_does_not_come_in(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WEATHER_API_KEY", "key-of-the-tool-1")
-    client = ToolClient(url)
+    client = reached(url)
     said = json.loads(_call(client, place="key-of-the-tool-1 z9x8c7v6b5n4m3q2w1").result)
     assert said == {"path": "/c/REDACTED%20z9x8c7v6b5n4m3q2w1"}
-    client.close()
+    asyncio.run(client.aclose())
 
 
-def test_a_tools_own_error_is_shown_to_the_model(client: ToolClient) -> None:
+def test_a_tools_own_error_is_shown_to_the_model(client: Tools) -> None:
     event = _call(client, place="gone")
     assert (event.ok, event.status, event.error) == (False, 404, "http_404")
     assert json.loads(event.result) == {"error": "HTTP 404: no such place."}
 
 
-def test_a_tool_that_does_not_answer_times_out(client: ToolClient) -> None:
+def test_a_tool_that_does_not_answer_times_out(client: Tools) -> None:
     event = _call(client, place="slow")
     assert (event.ok, event.status, event.error, event.origin) == (False, None, "timeout", Origin.LIVE)
 
 
 def test_an_absent_service_is_no_tools_failure() -> None:
-    client = ToolClient("http://127.0.0.1:9", timeout=0.5)
+    client = reached("http://127.0.0.1:9")
     with pytest.raises(ProviderError, match="does not answer"):
         _call(client)
-    client.close()
+    asyncio.run(client.aclose())
 
 
 @pytest.mark.parametrize(
@@ -127,7 +138,7 @@ def test_an_absent_service_is_no_tools_failure() -> None:
         ("empty-result", "", 200, Origin.LIVE),
     ],
 )
-def test_a_perturbation_shows_in_the_event(client: ToolClient, perturb: str, error: str, status: int | None, origin: Origin) -> None:
+def test_a_perturbation_shows_in_the_event(client: Tools, perturb: str, error: str, status: int | None, origin: Origin) -> None:
     event = _call(client, perturb)
     assert (event.error, event.status, event.origin) == (error, status, origin)
     assert event.perturbations == (PerturbationLog(name=perturb, armed=1, fired=1, seen=1),)
@@ -147,19 +158,19 @@ def test_a_perturbation_shows_in_the_event(client: ToolClient, perturb: str, err
         (("http-500:tool=u", "timeout"), {"http-500:tool=u": 0, "timeout": 1}),
     ],
 )
-def test_only_what_lands_counts_as_fired(client: ToolClient, perturb: tuple[str, ...], fired: dict[str, int]) -> None:
-    tools = Environment({"t": SPEC, "u": OTHER}, client, perturb=perturb, clock=VirtualClock).open(SCENARIO)
+def test_only_what_lands_counts_as_fired(client: Tools, perturb: tuple[str, ...], fired: dict[str, int]) -> None:
+    tools = Environment(client, perturb=perturb, clock=VirtualClock).open(SCENARIO)
     event = asyncio.run(tools.call(ToolCall(id="1", name="t", arguments={"place": "x"}), 0))
     assert {log.name: log.fired for log in tools.logs()} == fired
     assert {log.name: log.fired for log in event.perturbations}.items() <= fired.items()
     assert [log.name for log in event.perturbations if log.seen] == [name for name, hits in fired.items() if hits]
 
 
-def _logs(client: ToolClient, *perturb: str) -> list[tuple[str, int, int, int]]:
+def _logs(client: Tools, *perturb: str) -> list[tuple[str, int, int, int]]:
     return [(log.name, log.armed, log.fired, log.seen) for log in _call(client, *perturb).perturbations]
 
 
-def test_composed_perturbations_are_each_logged(client: ToolClient) -> None:
+def test_composed_perturbations_are_each_logged(client: Tools) -> None:
     """The model reads a body cut in half: the log must not say that it was an empty one."""
     event = _call(client, "empty-result", "malformed-body")
     assert event.error == "malformed_body"
@@ -178,13 +189,13 @@ def test_composed_perturbations_are_each_logged(client: ToolClient) -> None:
     ],
 )
 def test_the_log_of_a_call_says_what_watched_it_hit_it_and_was_seen(
-    client: ToolClient, perturb: tuple[str, ...], logs: list[tuple[str, int, int, int]]
+    client: Tools, perturb: tuple[str, ...], logs: list[tuple[str, int, int, int]]
 ) -> None:
     assert _logs(client, *perturb) == logs
 
 
-def test_the_log_of_a_call_is_of_that_call_alone(client: ToolClient) -> None:
-    tools = Environment({"t": SPEC, "u": OTHER}, client, perturb=("malformed-body:times=2",)).open(SCENARIO)
+def test_the_log_of_a_call_is_of_that_call_alone(client: Tools) -> None:
+    tools = Environment(client, perturb=("malformed-body:times=2",)).open(SCENARIO)
     calls = [ToolCall(id=str(n), name="t", arguments={"place": "x"}) for n in range(3)]
     events = [asyncio.run(tools.call(call, 0)) for call in calls]
     assert [[(log.armed, log.fired, log.seen) for log in event.perturbations] for event in events] == [[(1, 1, 1)], [(1, 1, 1)], [(1, 0, 0)]]
@@ -221,12 +232,12 @@ class Nosy(Perturbation):
 """
 
 
-def test_a_perturbation_of_ones_own_sees_the_whole_call(client: ToolClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_perturbation_of_ones_own_sees_the_whole_call(client: Tools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with bring_along(monkeypatch, tmp_path, PERTURBATIONS, SLOW_AND_NOSY) as load:
         load()
         only_t = SCENARIO.model_copy(update={"tools": ("t",)})
         perturb = (r"nosy:banner=Look\, here",)
-        environment = Environment({"t": SPEC, "u": OTHER}, client, perturb=perturb, clock=VirtualClock)
+        environment = Environment(client, perturb=perturb, clock=VirtualClock)
         tools = environment.open(only_t, epoch=2)
         assert [tool.name for tool in tools.tools] == ["t", "u"]
         asyncio.run(tools.call(ToolCall(id="0", name="t", arguments={"place": 3}), 0))
@@ -239,9 +250,9 @@ def test_a_perturbation_of_ones_own_sees_the_whole_call(client: ToolClient, tmp_
         assert (tools.slept, again.slept) == (4, 4)
 
 
-async def test_pretended_waits_are_in_the_elapsed_time_and_those_of_one_turn_pass_together(client: ToolClient) -> None:
+async def test_pretended_waits_are_in_the_elapsed_time_and_those_of_one_turn_pass_together(client: Tools) -> None:
     perturb = ("timeout:seconds=7,tool=t", "timeout:seconds=3,tool=u")
-    tools = Environment({"t": SPEC, "u": OTHER}, client, perturb=perturb, clock=VirtualClock).open(SCENARIO)
+    tools = Environment(client, perturb=perturb, clock=VirtualClock).open(SCENARIO)
     calls = [ToolCall(id=name, name=name, arguments={"place": "x"}) for name in ("t", "u")]
     began = time.monotonic()
     together = await asyncio.gather(*(tools.call(call, 0) for call in calls))
@@ -251,7 +262,7 @@ async def test_pretended_waits_are_in_the_elapsed_time_and_those_of_one_turn_pas
     assert tools.slept == 7 + 3
 
 
-def test_who_only_waits_lets_others_land_and_is_not_seen(client: ToolClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_only_waits_lets_others_land_and_is_not_seen(client: Tools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     slow = SLOW_AND_NOSY.partition("    async def after")[0]
     with bring_along(monkeypatch, tmp_path, PERTURBATIONS, slow) as load:
         load()
@@ -259,33 +270,33 @@ def test_who_only_waits_lets_others_land_and_is_not_seen(client: ToolClient, tmp
         assert _logs(client, "nosy", "http-500") == [("nosy", 1, 1, 0), ("http-500", 1, 1, 1)]
 
 
-def test_a_perturbation_of_another_tool_stays_out(client: ToolClient) -> None:
+def test_a_perturbation_of_another_tool_stays_out(client: Tools) -> None:
     assert _call(client, "http-500:tool=u").ok
     assert not _call(client, "http-500:tool=u", name="u").ok
 
 
-def test_recordings_lie_below_the_perturbations(client: ToolClient) -> None:
+def test_recordings_lie_below_the_perturbations(client: Tools) -> None:
     tape = Tape("t")
     assert _call(client, player=Player(tape, Traffic.RECORD)).origin is Origin.LIVE
-    absent = ToolClient()
-    assert _call(absent, player=Player(tape, Traffic.REPLAY)).origin is Origin.RECORDED
-    damaged = _call(absent, "malformed-body", player=Player(tape, Traffic.REPLAY))
+    gone = absent()
+    assert _call(gone, player=Player(tape, Traffic.REPLAY)).origin is Origin.RECORDED
+    damaged = _call(gone, "malformed-body", player=Player(tape, Traffic.REPLAY))
     assert (damaged.error, damaged.origin) == ("malformed_body", Origin.RECORDED)
     with pytest.raises(CassetteMissError):
-        _call(absent, place="y", player=Player(tape, Traffic.REPLAY))
+        _call(gone, place="y", player=Player(tape, Traffic.REPLAY))
 
 
-def test_a_masked_tool_is_out_of_sight_and_out_of_reach(client: ToolClient) -> None:
+def test_a_masked_tool_is_out_of_sight_and_out_of_reach(client: Tools) -> None:
     masked = SCENARIO.model_copy(update={"perturbations": ("mask:tool=u",)})
-    tools = Environment({"t": SPEC, "u": OTHER}, client).open(masked)
+    tools = Environment(client).open(masked)
     assert [tool.name for tool in tools.tools] == ["t"]
     assert [(log.name, log.armed, log.fired) for log in tools.logs()] == [("mask:tool=u", 1, 1)]
     event = asyncio.run(tools.call(ToolCall(id="1", name="u", arguments={"place": "x"}), 0))
     assert event.error == "unknown_tool"
 
 
-def test_counts_carry_a_paused_episode_over(client: ToolClient) -> None:
-    environment = Environment({"t": SPEC, "u": OTHER}, client, perturb=("http-500:times=1",))
+def test_counts_carry_a_paused_episode_over(client: Tools) -> None:
+    environment = Environment(client, perturb=("http-500:times=1",))
     before = environment.open(SCENARIO)
     assert not asyncio.run(before.call(ToolCall(id="1", name="t", arguments={"place": "x"}), 0)).ok
     after = environment.open(SCENARIO, state=json.loads(json.dumps(before.state())))
@@ -293,7 +304,7 @@ def test_counts_carry_a_paused_episode_over(client: ToolClient) -> None:
 
 
 def test_unparsable_and_invalid_arguments_never_reach_the_wire() -> None:
-    tools = Environment({"t": SPEC, "u": OTHER}, ToolClient()).open(SCENARIO)
+    tools = Environment(absent()).open(SCENARIO)
     broken = asyncio.run(tools.call(UnparsableCall(id="1", name="t", raw="{", reason="malformed JSON"), 0))
     wrong = asyncio.run(tools.call(ToolCall(id="2", name="t", arguments={"place": 3}), 0))
     assert (broken.error, wrong.error) == ("unparsable_arguments", "invalid_arguments")
@@ -309,43 +320,43 @@ def test_unparsable_and_invalid_arguments_never_reach_the_wire() -> None:
 )
 def test_names_that_fit_no_tool_are_one_line(scenario: Scenario, perturb: tuple[str, ...], message: str) -> None:
     with pytest.raises(PrerequisiteError, match=message):
-        Environment({"t": SPEC, "u": OTHER}, ToolClient(), perturb=perturb).open(scenario)
+        Environment(absent(), perturb=perturb).open(scenario)
 
 
 def test_requests_have_one_form() -> None:
-    request = build_request(SPEC, {"n": 3, "place": "a b", "deep": True})
+    request = build_request(ROUTE, {"n": 3, "place": "a b", "deep": True})
     assert request == HttpRequest("GET", "http://tools.invalid/c/a%20b?deep=true&n=3", {}, None)
-    posted = build_request(SPEC.model_copy(update={"method": "POST"}), {"n": 3, "place": "x"})
+    posted = build_request(ROUTE.model_copy(update={"method": "POST"}), {"n": 3, "place": "x"})
     assert (posted.url, posted.body) == ("http://tools.invalid/c/x", b'{"n": 3}')
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH"])
 def test_query_arguments_of_a_method_with_a_body_stay_out_of_the_body(method: str) -> None:
-    spec = SPEC.model_copy(update={"method": method, "query": ("deep", "tags")})
-    request = build_request(spec, {"n": 3, "place": "x", "tags": ["a", "b c"], "deep": True})
+    route = ROUTE.model_copy(update={"method": method, "query": ("deep", "tags")})
+    request = build_request(route, {"n": 3, "place": "x", "tags": ["a", "b c"], "deep": True})
     assert request.url == "http://tools.invalid/c/x?deep=true&tags=a&tags=b+c"
     assert (request.body, request.headers) == (b'{"n": 3}', {"Content-Type": "application/json"})
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
 def test_a_method_without_a_body_has_everything_in_the_query(method: str) -> None:
-    request = build_request(SPEC.model_copy(update={"method": method, "query": ("deep",)}), {"n": 3, "place": "x", "deep": False})
+    request = build_request(ROUTE.model_copy(update={"method": method, "query": ("deep",)}), {"n": 3, "place": "x", "deep": False})
     assert request == HttpRequest(method, "http://tools.invalid/c/x?deep=false&n=3", {}, None)
 
 
 @given(st.text(min_size=1))
 def test_no_argument_leaves_its_path_segment(place: str) -> None:
-    url = build_request(SPEC, {"place": place}).url
+    url = build_request(ROUTE, {"place": place}).url
     assert url.startswith("http://tools.invalid/c/")
     assert not set("/?#") & set(url.removeprefix("http://tools.invalid/c/"))
 
 
 def test_a_long_result_is_cut() -> None:
-    class Long(ToolClient):
-        async def send(self, request: HttpRequest, player: Player | None) -> tuple[HttpResponse, Origin]:
-            return HttpResponse(200, "OK", (), json.dumps("x" * 10_000).encode()), Origin.LIVE
+    class Long(HttpSource):
+        async def send(self, request: HttpRequest) -> HttpResponse:
+            return HttpResponse(200, "OK", (), json.dumps("x" * 10_000).encode())
 
-    event = _call(Long())
+    event = _call(Tools([Long("", BOTH)]))
     assert len(event.result) < 8_100
     assert event.result.endswith("characters cut]")
 

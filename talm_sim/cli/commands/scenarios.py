@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from talm_sim.cli.arguments import completed, json_option, plugin_option, print_json, print_list
+from talm_sim.cli.arguments import completed, json_option, plugin_option, print_json, print_list, sources_option, trust_option
 from talm_sim.cli.meant import last_of
 from talm_sim.cli.options import OptionsCommand, given_options
 from talm_sim.cli.text import count, one_line
@@ -107,23 +107,22 @@ def stats(task: str, file: Path | None, as_json: bool) -> None:
 
 @command.command("check")
 @file_option
+@sources_option
+@trust_option
 @json_option
-def check(file: Path | None, as_json: bool) -> int:
+def check(file: Path | None, tools_from: tuple[str, ...], trust: bool, as_json: bool) -> int:
     """Prove every scenario against the live tools.
 
     Gold calls run and give the required facts, what was removed cannot be read from the query, masked tools are exactly the missing ones, no
     query occurs twice. Exit code 1 if something is wrong.
     """
     from talm_sim.scenarios.check import check_scenarios
-    from talm_sim.tools_env.service.caller import ToolCaller
-    from talm_sim.tools_env.service.process import ToolService
+    from talm_sim.tools_env.caller import ToolCaller
 
     task = find_task(DEFAULT_TASK)
     scenarios = task.read(task.splits["all"], file)
-    with ToolService() as service:
-        specs = service.specs()
-        with ToolCaller(service.base_url, specs) as call:
-            problems = check_scenarios(scenarios, specs, call, packaged=file is None)
+    with ToolCaller(tools_from, trusted=trust) as call:
+        problems = check_scenarios(scenarios, call.specs, call, packaged=file is None)
     if as_json:
         print_json([{"scenario": problem.scenario, "what": problem.what, "mend": problem.mend} for problem in problems])
     else:

@@ -101,7 +101,8 @@ class TalmTask(Task[TalmOptions]):
         tools = job.config.tools
         if tools is None:
             toolless = (name for name, group in groups.GROUPS.items() if not group.has_tools)
-            tools = Traffic.REPLAY if recorded.tools(without=toolless) else Traffic.LIVE
+            theirs = bool(job.options.tools_from) and job.config.cassettes is None
+            tools = Traffic.REPLAY if not theirs and recorded.tools(without=toolless) else Traffic.LIVE
         human = job.options.human
         if human == "auto":
             human = "recorded" if job.config.models is Traffic.REPLAY and _asked(job, recorded) else "none"
@@ -130,10 +131,10 @@ class TalmTask(Task[TalmOptions]):
         config, options = job.config, job.options
         prompts = load_prompts(config.prompts, self.name, list_tasks())
         kind = None if options.human == "none" else responder_kind(options.human)
-        tools = await shared.tools(config)
+        tools = await shared.tools(config, options.tools_from, trusted=options.trust)
         scripted = config.model.startswith("sim/") or Traffic.REPLAY in (config.models, config.tools)
         clock = VirtualClock if scripted else RealClock
-        environment = Environment(tools.specs, tools.client, perturb=options.perturb, seed=config.seed, clock=clock)
+        environment = Environment(tools, perturb=options.perturb, seed=config.seed, clock=clock)
         model = await shared.model(config, job.created)
         rules = TalmRules(prompts, {name: group.asked for name, group in groups.GROUPS.items()}, options.turn_limit, options.token_limit)
 
@@ -240,10 +241,10 @@ def _asked(job: Job[TalmOptions], recorded: Recorded) -> bool:
 
 def _specs_of(named: Iterable[Sequence[str]], recorded: Recorded) -> Mapping[str, ToolSpec]:
     """The tools as they were recorded; where that lacks a named one, those of the service, which need not run to be described."""
-    from talm_sim.tools_env.service.app import built_in_specs
+    from talm_sim.tools_env.service.app import built_in_tools
 
     specs: Mapping[str, ToolSpec] = recorded.library.tool_specs()
-    return specs if all(name in specs for names in named for name in names) else built_in_specs()
+    return specs if all(name in specs for names in named for name in names) else built_in_tools().specs
 
 
 def _check(scenarios: Sequence[Scenario], environment: Environment, job: Job[TalmOptions]) -> None:

@@ -8,10 +8,10 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 
 from talm_sim.tools_env.service import HEALTH_PATH, routers
-from talm_sim.tools_env.service.specs import specs_from_openapi
-from talm_sim.types import ToolSpec
+from talm_sim.tools_env.sources.http import HttpTools
+from talm_sim.tools_env.sources.openapi_document import tools_from_openapi
 
-__all__ = ["built_in_specs", "create_app"]
+__all__ = ["built_in_tools", "create_app"]
 
 
 def create_app() -> FastAPI:
@@ -49,6 +49,6 @@ async def _explain_overflow(_request: Request, _error: Exception) -> JSONRespons
     return JSONResponse({"detail": "a date or number is too near the end of what can be computed; give one further from it"}, status_code=422)
 
 
-def built_in_specs() -> dict[str, ToolSpec]:
-    """Specs of the built-in tools, from the application itself: no server is needed to describe it."""
-    return specs_from_openapi(create_app().openapi())
+def built_in_tools() -> HttpTools:
+    """The built-in tools, from the application itself: no server is needed to describe it."""
+    return tools_from_openapi(create_app().openapi())

@@ -20,8 +20,8 @@ import requests
 from talm_sim.errors import PrerequisiteError, ToolsGoneError
 from talm_sim.tools_env.restarts import Recovered
 from talm_sim.tools_env.service import HEALTH_PATH
-from talm_sim.tools_env.service.specs import specs_from_openapi
-from talm_sim.types import ToolSpec
+from talm_sim.tools_env.sources.http import HttpTools
+from talm_sim.tools_env.sources.openapi_document import tools_from_openapi
 
 __all__ = ["ToolService"]
 
@@ -147,8 +147,8 @@ class ToolService:
             self._errors.close()
             self._errors = None
 
-    def specs(self) -> dict[str, ToolSpec]:
-        """Specs of every tool, read from the running service's OpenAPI document.
+    def tools(self) -> HttpTools:
+        """Every tool, read from the running service's OpenAPI document.
 
         Raises:
             PrerequisiteError: It does not answer.
@@ -158,7 +158,7 @@ class ToolService:
                 session.trust_env = False
                 answer = session.get(f"{self.base_url}/openapi.json", timeout=START_TIMEOUT_S)
                 answer.raise_for_status()
-                return specs_from_openapi(answer.json())
+                return tools_from_openapi(answer.json())
         except requests.RequestException as err:
             raise PrerequisiteError(f"the tool service started, but then did not answer: {type(err).__name__}; try again.") from None
 

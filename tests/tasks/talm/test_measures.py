@@ -184,7 +184,6 @@ def test_a_question_is_told_relevant_by_what_the_tool_specification_says() -> No
     spec = ToolSpec(
         name="look_up",
         category="t",
-        path="/t/{q}",
         parameters={"type": "object", "properties": {"q": {"type": "string", "description": "Airport to look up."}}},
     )
     plain, told = (View(JOB, run.episodes, [scenario], specs=specs) for specs in ({}, {"look_up": spec}))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
 import requests
 
-from talm_sim.tools_env.client import LOGICAL_HOST, build_request
+from talm_sim.tools_env.routes import LOGICAL_HOST, build_request
 from talm_sim.tools_env.service.process import ToolService
+from talm_sim.tools_env.sources.http import HttpTools
 from talm_sim.types import ToolSpec
 
 Ask = Callable[..., Any]
@@ -22,18 +23,23 @@ def service() -> Iterator[ToolService]:
 
 
 @pytest.fixture(scope="session")
-def specs(service: ToolService) -> dict[str, ToolSpec]:
-    return service.specs()
+def tools(service: ToolService) -> HttpTools:
+    return service.tools()
 
 
 @pytest.fixture(scope="session")
-def ask(service: ToolService, specs: dict[str, ToolSpec]) -> Iterator[Ask]:
+def specs(tools: HttpTools) -> Mapping[str, ToolSpec]:
+    return tools.specs
+
+
+@pytest.fixture(scope="session")
+def ask(service: ToolService, tools: HttpTools) -> Iterator[Ask]:
     """Call a tool over HTTP: `ask("get_plural", noun="ox")` gives its result, `status=404` the detail of that refusal."""
     with requests.Session() as session:
         session.trust_env = False
 
         def call(tool: str, /, status: int = 200, **arguments: Any) -> Any:
-            request = build_request(specs[tool], arguments)
+            request = build_request(tools.routes[tool], arguments)
             answer = session.get(request.url.replace(LOGICAL_HOST, service.base_url), timeout=30)
             assert answer.status_code == status, answer.text
             assert len(answer.content) < 1500

@@ -41,7 +41,7 @@ def test_serves_within_the_block_and_not_after() -> None:
         base_url, pid = service.base_url, service.pid
         assert base_url.startswith("http://127.0.0.1:") and pid is not None
         assert _answers(base_url)
-        assert len(service.specs()) >= 40
+        assert len(service.tools().specs) >= 40
     assert not _answers(base_url)
     assert service.pid is None
     with pytest.raises(ProcessLookupError):

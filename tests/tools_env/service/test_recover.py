@@ -12,10 +12,11 @@ import pytest
 
 from talm_sim.errors import PrerequisiteError, ProviderError, ToolsGoneError
 from talm_sim.recordings import HttpRequest
-from talm_sim.tools_env.client import LOGICAL_HOST, ToolClient
 from talm_sim.tools_env.restarts import Recovered, on_restart
+from talm_sim.tools_env.routes import LOGICAL_HOST
 from talm_sim.tools_env.service import process
 from talm_sim.tools_env.service.process import ToolService
+from talm_sim.tools_env.sources.http import HttpSource, HttpTools
 
 pytestmark = pytest.mark.live
 CALL = HttpRequest("GET", f"{LOGICAL_HOST}/color/convert?color=red&to=hsl", {}, None)
@@ -33,13 +34,13 @@ def kill(service: ToolService, sign: signal.Signals = signal.SIGKILL) -> None:
     os.kill(service.pid, sign)
 
 
-async def calls(client: ToolClient, number: int, request: HttpRequest = CALL) -> list[int]:
-    return [response.status for response, _ in await asyncio.gather(*(client.send(request, None) for _ in range(number)))]
+async def calls(client: HttpSource, number: int, request: HttpRequest = CALL) -> list[int]:
+    return [response.status for response in await asyncio.gather(*(client.send(request) for _ in range(number)))]
 
 
 async def test_calls_in_flight_are_sent_again_and_a_second_death_ends_it(service: ToolService) -> None:
     first, told = service.base_url, list[str]()
-    clients = [ToolClient(first, connections=8, recover=service.recover) for _ in range(2)]
+    clients = [HttpSource(first, HttpTools({}, {}), connections=8, recover=service.recover) for _ in range(2)]
     known = await calls(clients[0], 1)
     token = on_restart.set(told.append)
     # A stopped process takes requests and answers none: whatever the machine's speed, they are in flight when it dies.
@@ -54,18 +55,18 @@ async def test_calls_in_flight_are_sent_again_and_a_second_death_ends_it(service
     for client in clients:
         with pytest.raises(ToolsGoneError, match=r"^the tool service died twice, the second time killed by SIGKILL: "):
             await calls(client, 3)
-        client.close()
+        await client.aclose()
     on_restart.reset(token)
     assert told == ["killed by SIGKILL"]
 
 
 async def test_a_call_that_writes_is_not_sent_twice(service: ToolService) -> None:
-    client = ToolClient(service.base_url, recover=service.recover)
+    client = HttpSource(service.base_url, HttpTools({}, {}), recover=service.recover)
     kill(service)
     with pytest.raises(ProviderError, match="broke the connection"):
         await calls(client, 1, HttpRequest("POST", CALL.url, {}, b"{}"))
     assert await calls(client, 1), "the next one finds the service alive"
-    client.close()
+    await client.aclose()
 
 
 async def test_one_that_lives_is_left_alone_be_it_stopped(service: ToolService, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,23 +74,23 @@ async def test_one_that_lives_is_left_alone_be_it_stopped(service: ToolService, 
     pid, address = service.pid, service.base_url
     kill(service, signal.SIGSTOP)
     assert service.recover(address) == Recovered(address)
-    client = ToolClient(address, recover=service.recover)
+    client = HttpSource(address, HttpTools({}, {}), recover=service.recover)
     waiting = asyncio.create_task(calls(client, 3))
     await asyncio.sleep(0.5)
     assert not waiting.done()
     kill(service, signal.SIGCONT)
     assert len(await waiting) == 3
     assert (service.pid, service.base_url) == (pid, address)
-    client.close()
+    await client.aclose()
 
 
 async def test_one_that_is_told_to_end_closes_its_doors_before_it_is_gone(service: ToolService) -> None:
-    client = ToolClient(service.base_url, recover=service.recover)
+    client = HttpSource(service.base_url, HttpTools({}, {}), recover=service.recover)
     kill(service, signal.SIGTERM)
     known = await calls(client, 1)
     while client.base_url != service.base_url or service._deaths == 0:
         assert await calls(client, 1) == known
-    client.close()
+    await client.aclose()
 
 
 def test_one_that_was_stopped_is_not_brought_back(service: ToolService) -> None:
@@ -113,4 +114,4 @@ def test_one_that_does_not_start_again_is_told_in_one_line(service: ToolService,
 def test_one_that_dies_while_it_is_asked_for_its_tools_is_told_in_one_line(service: ToolService) -> None:
     kill(service)
     with pytest.raises(PrerequisiteError, match=r"^the tool service started, but then did not answer: ConnectionError; try again\.$"):
-        service.specs()
+        service.tools()

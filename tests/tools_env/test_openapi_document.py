@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tools_env.service.app import create_app
-from talm_sim.tools_env.service.specs import specs_from_openapi
+from talm_sim.tools_env.sources.openapi_document import tools_from_openapi
+from talm_sim.types import Route
 
 
 def _document(paths: dict[str, Any], **components: Any) -> dict[str, Any]:
@@ -17,16 +18,16 @@ def _document(paths: dict[str, Any], **components: Any) -> dict[str, Any]:
 
 
 def _only(operation: dict[str, Any], *, method: str = "get", path: str = "/pets", **components: Any) -> Any:
-    (spec,) = specs_from_openapi(_document({path: {method: operation}}, **components)).values()
+    (spec,) = tools_from_openapi(_document({path: {method: operation}}, **components)).specs.values()
     return spec
 
 
 def test_our_own_document() -> None:
-    specs = specs_from_openapi(create_app().openapi())
-    spec = specs["get_flight_distance"]
-    assert (spec.method, spec.path, spec.category, spec.human_replaceable) == ("GET", "/transportation/distance", "transportation", False)
+    tools = tools_from_openapi(create_app().openapi())
+    spec = tools.specs["get_flight_distance"]
+    assert (spec.category, spec.human_replaceable) == ("transportation", False)
     assert spec.description == "Compute the great-circle flight distance between two airports."
-    assert spec.query == ("origin", "destination")
+    assert tools.routes["get_flight_distance"] == Route(path="/transportation/distance", query=("origin", "destination"))
     assert spec.parameters == {
         "type": "object",
         "properties": {
@@ -45,13 +46,13 @@ def test_our_own_document() -> None:
 
 
 def test_an_optional_argument_is_neither_nullable_nor_required() -> None:
-    spec = specs_from_openapi(create_app().openapi())["find_city_airports"]
+    spec = tools_from_openapi(create_app().openapi()).specs["find_city_airports"]
     assert spec.parameters["properties"]["country_code"]["type"] == "string"
     assert spec.required == ("city",)
 
 
 def test_every_schema_of_ours_is_valid_and_without_titles() -> None:
-    for spec in specs_from_openapi(create_app().openapi()).values():
+    for spec in tools_from_openapi(create_app().openapi()).specs.values():
         jsonschema.Draft202012Validator.check_schema(spec.parameters)
         assert "title" not in str(spec.parameters)
 
@@ -78,7 +79,7 @@ def test_path_query_and_body_are_flattened_into_one_object() -> None:
         Pet=pet,
         Tag={"type": "string", "enum": ["cat", "dog"]},
     )
-    assert (spec.name, spec.category, spec.query) == ("update_pet", "pets", ("notify",))
+    assert (spec.name, spec.category) == ("update_pet", "pets")
     assert spec.parameters == {
         "type": "object",
         "properties": {
@@ -106,7 +107,7 @@ def test_parameters_of_the_path_item_hold_for_all_its_operations_and_are_overrid
         "get": {"parameters": [{"name": "page", "in": "query", "required": True, "schema": {"type": "integer", "maximum": 9}}]},
         "delete": {},
     }
-    get, delete = specs_from_openapi(_document({"/pets/{id}": item})).values()
+    get, delete = tools_from_openapi(_document({"/pets/{id}": item})).specs.values()
     assert get.required == ("id", "page") and get.parameters["properties"]["page"]["maximum"] == 9
     assert delete.required == ("id",) and (get.name, delete.name) == ("get_pets_id", "delete_pets_id")
 
@@ -174,7 +175,6 @@ def test_a_schema_that_holds_itself_ends() -> None:
         ({}, "not an OpenAPI 3 document"),
         ({"openapi": "3.1.0"}, "not an OpenAPI 3 document"),
         ({"swagger": "2.0", "paths": {}}, "not an OpenAPI 3 document"),
-        (_document({"/a": {"get": {"operationId": "x"}}, "/b": {"get": {"operationId": "x"}}}), "GET /b: another operation is called 'x'"),
         (
             _document(
                 {
@@ -200,15 +200,59 @@ def test_a_schema_that_holds_itself_ends() -> None:
 )
 def test_what_cannot_be_a_tool_is_refused_in_one_line(document: dict[str, Any], message: str) -> None:
     with pytest.raises(PrerequisiteError, match=message) as caught:
-        specs_from_openapi(document)
+        tools_from_openapi(document)
     assert "\n" not in str(caught.value)
+
+
+def test_what_cannot_be_a_tool_is_left_out_with_its_reason_where_others_can() -> None:
+    deep: dict[str, Any] = {"type": "string"}
+    for _ in range(16):
+        deep = {"type": "object", "properties": {"a": deep, "b": deep}}
+    tools = tools_from_openapi(
+        _document(
+            {
+                "/a": {"get": {"operationId": "x"}, "post": {"operationId": "x"}},
+                "/b": {"get": {"parameters": [{"$ref": "#/nowhere"}]}, "post": {"parameters": "none"}},
+                "/c": {"put": {"requestBody": {"required": True, "content": {"multipart/form-data": {}}}}},
+                "/d/{y}": {"get": {}},
+                "/e": {"get": {"parameters": [{"name": "q", "in": "query", "style": "deepObject", "schema": {"type": "object"}}]}},
+                "/f": {"get": {"parameters": [{"name": "q", "in": "query", "schema": deep}]}},
+                "/g": "nothing",
+            }
+        )
+    )
+    assert list(tools.specs) == ["x"]
+    assert [tuple(one) for one in tools.not_taken] == [
+        ("POST /a", "another operation is called 'x' too; tool names must be unique."),
+        ("GET /b", "cannot resolve $ref '#/nowhere': the document has no such part."),
+        ("POST /b", "it is not written as OpenAPI says."),
+        ("PUT /c", "it takes a body that is no JSON (multipart/form-data)."),
+        ("GET /d/{y}", "its path has 'y', which is no path parameter."),
+        ("GET /e", "parameter 'q' is written in a style that is not known here (deepObject)."),
+        ("GET /f", "its schemas hold more than 20,000 parts."),
+    ]
+
+
+def test_headers_are_arguments_and_credentials_are_not() -> None:
+    names = ("X-Unit", "X-Api-Key", "Accept")
+    headers = [{"name": name, "in": "header", "required": True, "schema": {"type": "string"}} for name in names]
+    tools = tools_from_openapi(_document({"/a": {"get": {"operationId": "x", "parameters": headers}}}), "shop")
+    assert tools.specs["x"].required == ("X-Unit",)
+    assert tools.routes["x"] == Route(path="/shop/a", header=("X-Unit",))
+
+
+def test_five_thousand_operations_are_one_line_and_one_tag_can_be_taken() -> None:
+    document = _document({f"/{number}": {"get": {"tags": [f"t{number % 100}"]}} for number in range(5_000)})
+    with pytest.raises(PrerequisiteError, match=r"^it has 5,000 operations, more than 1,000; take one tag of them: ,only=TAG\.$"):
+        tools_from_openapi(document)
+    assert len(tools_from_openapi(document, only="t7").specs) == 50
 
 
 def test_references_in_a_circle_are_refused() -> None:
     document = _document({"/a": {"get": {"parameters": [{"name": "x", "in": "query", "schema": {"$ref": "#/components/schemas/A"}}]}}})
     document["components"]["schemas"] = {"A": {"$ref": "#/components/schemas/B"}, "B": {"$ref": "#/components/schemas/A"}}
     with pytest.raises(PrerequisiteError, match="without circles"):
-        specs_from_openapi(document)
+        tools_from_openapi(document)
 
 
 _names = st.from_regex(r"[a-z][a-z0-9_]{0,8}", fullmatch=True)

@@ -1,0 +1,54 @@
+"""The sources of a run's tools: tools that are handed over in Python, and what a run that goes on needs to be told again."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from talm_sim.config import Traffic
+from talm_sim.errors import PrerequisiteError
+from talm_sim.tasks import AgentOptions, Job
+
+__all__ = ["check_sources", "with_tools"]
+
+
+def with_tools(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options as they are written, where some are tools themselves: `tools=[...]` in place of their traffic, or among `tools_from`.
+
+    Raises:
+        PrerequisiteError: One of the tools cannot be one; the message names it.
+    """
+    options = dict(options)
+    tools, sources = options.get("tools"), options.get("tools_from") or ()
+    given = [] if tools is None or isinstance(tools, str) else options.pop("tools")
+    given = list(given) if isinstance(given, list | tuple) else [given]
+    sources = list(sources) if isinstance(sources, list | tuple) else [sources]
+    texts = [one for one in sources if isinstance(one, str)]
+    given += [one for one in sources if not isinstance(one, str)]
+    if given:
+        from talm_sim.tools_env.sources.python import hand_over  # not at the top: it imports LangChain
+
+        options["tools_from"] = (*texts, hand_over(given))
+    return options
+
+
+def check_sources(job: Job[Any], named: Sequence[str] | None, run: str) -> None:
+    """See that the tools' sources of a run that goes on are named by the user again: nothing that a run names is started or imported by itself.
+
+    Args:
+        job: The stored one.
+        named: What the user names.
+        run: What messages call the run.
+
+    Raises:
+        PrerequisiteError: They are not, or they are others.
+    """
+    if not isinstance(job.options, AgentOptions):
+        return
+    begun = job.options.tools_from
+    if named is None and (not begun or job.config.tools is Traffic.REPLAY):
+        return
+    if tuple(named or ()) != begun:
+        words = " ".join(f"--tools-from {shlex.quote(text)}" for text in begun) or "no --tools-from"
+        raise PrerequisiteError(f"{run}: its tools came from elsewhere, and nothing that a run names is started by itself; give it {words}.")

@@ -1,0 +1,72 @@
+"""Single tool calls, outside any episode: for making and checking scenarios."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from talm_sim.errors import ProviderError, ToolError, did_you_mean
+from talm_sim.tools_env.toolbox import Tools, open_tools
+from talm_sim.types import ToolSpec
+
+__all__ = ["ToolCaller"]
+
+
+class ToolCaller:
+    """Executes tools by name. Use it in a `with` block, which holds their sources open.
+
+    Args:
+        sources: As written on the command line; none for the built-in tools.
+        trusted: Whether code that came with data may run.
+
+    Raises:
+        PrerequisiteError: A source cannot be opened; raised when the block begins.
+    """
+
+    def __init__(
+        self,
+        sources: tuple[str, ...] = (),
+        *,
+        trusted: bool = False,
+    ) -> None:
+        self._sources = sources
+        self._trusted = trusted
+
+    @property
+    def specs(self) -> Mapping[str, ToolSpec]:
+        """The tools, by name."""
+        return self.tools.specs
+
+    def __call__(self, tool: str, arguments: Mapping[str, Any]) -> Any:
+        """Execute one tool and return its parsed result.
+
+        Raises:
+            ToolError: There is no such tool, or it does not answer with JSON and a 2xx status.
+        """
+        if tool not in self.specs:
+            raise ToolError(f"There is no tool '{tool}'.{did_you_mean(tool, self.specs)}", "unknown_tool")
+        try:
+            response, _ = self._runner.run(self.tools.call(tool, arguments))
+        except (ProviderError, TimeoutError) as err:
+            raise ToolError(f"{tool} did not answer: {str(err) or 'it took too long.'}", "no_answer") from None
+        text = response.body.decode(errors="replace")
+        if not 200 <= response.status < 300:
+            raise ToolError(f"{tool} answered HTTP {response.status}: {text[:300]}", f"http_{response.status}")
+        try:
+            return json.loads(text)
+        except ValueError:
+            raise ToolError(f"{tool} did not answer with JSON: {text[:300]}", "malformed_body") from None
+
+    def __enter__(self) -> Self:
+        self._runner = asyncio.Runner()
+        try:
+            self.tools: Tools = self._runner.run(open_tools(self._sources, trusted=self._trusted))
+        except BaseException:
+            self._runner.close()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._runner.run(self.tools.aclose())
+        self._runner.close()

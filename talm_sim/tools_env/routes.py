@@ -1,0 +1,74 @@
+"""How a tool's call is written as an HTTP request on the logical host: recordings of every source are made of such requests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from pydantic_core import to_json
+
+from talm_sim.recordings import HttpRequest, HttpResponse
+from talm_sim.types import Route
+
+__all__ = ["LOGICAL_HOST", "answer", "build_request", "failure", "posted"]
+
+LOGICAL_HOST = "http://tools.invalid"
+"""Stands for whatever base address the tools have, so recordings fit every port."""
+_JSON = (("content-type", "application/json"),)
+
+
+def build_request(route: Route, arguments: Mapping[str, Any], *, headers_apart: bool = False) -> HttpRequest:
+    """Turn a tool call into its HTTP request on the logical host.
+
+    Arguments fill the `{name}` parts of the path first. Those that `route.query` and `route.header` name go to the query string; the others
+    to a JSON body where the method takes one, else to the query string as well.
+
+    Args:
+        route: How the tool is reached.
+        arguments: What it is called with.
+        headers_apart: Whether arguments that travel as headers do so, as on the wire; in a recording they stand in the query string.
+    """
+    path, rest = route.path, dict(arguments)
+    for name in list(rest):
+        if "{" + name + "}" in path:
+            path = path.replace("{" + name + "}", quote(_text(rest.pop(name)), safe=""))
+    headers = {name: _header(rest.pop(name)) for name in route.header if headers_apart and name in rest}
+    has_body = route.method in {"POST", "PUT", "PATCH"}
+    query = {name: rest.pop(name) for name in sorted(rest) if not has_body or name in (*route.query, *route.header)}
+    pairs = [(name, _text(item)) for name, value in query.items() for item in (value if isinstance(value, list) else [value])]
+    url = LOGICAL_HOST + path + ("?" + urlencode(pairs) if query else "")
+    if not has_body:
+        return HttpRequest(route.method, url, headers, None)
+    return HttpRequest(route.method, url, {"Content-Type": "application/json", **headers}, json.dumps(rest, sort_keys=True).encode())
+
+
+def posted(source: str, tools: Iterable[str]) -> dict[str, Route]:
+    """Routes of tools that are not reached over HTTP: each call is written down as one POST to `/<source>/<tool>`."""
+    return {tool: Route(method="POST", path=f"/{quote(source, safe='')}/{quote(tool, safe='')}") for tool in tools}
+
+
+def answer(value: Any) -> HttpResponse:
+    """What a tool that is not reached over HTTP gave back, as the answer it is written down as; what is no JSON is given as its text.
+
+    Raises:
+        ValueError: It holds itself, or cannot be written down otherwise.
+    """
+    return HttpResponse(200, "OK", _JSON, to_json(value, fallback=str))
+
+
+def failure(status: int, message: str) -> HttpResponse:
+    """The same for a tool that failed."""
+    return HttpResponse(status, "Error", _JSON, json.dumps({"detail": message}, ensure_ascii=False).encode())
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _header(value: Any) -> str:
+    # A line break would end the header, and what follows it be another one.
+    return " ".join(_text(value).split())

@@ -1,0 +1,72 @@
+"""What a source of tools is: it says what its tools are, how their calls are written down, and makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from talm_sim.recordings import HttpResponse
+from talm_sim.types import JsonObject, Route, ToolSpec
+
+__all__ = ["NotTaken", "SourceRequest", "ToolSource"]
+
+
+class NotTaken(NamedTuple):
+    """A tool that could not be taken, and why."""
+
+    tool: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRequest:
+    """A source that is to be opened.
+
+    Attributes:
+        name: What it is called: part of its recordings, and of names that two sources have.
+        place: Where it is: a module and an object, a file, a folder, an address, a command.
+        options: Its own options, as `server` and `auth` of an OpenAPI document.
+        trusted: Whether the user said that code that came with data may run.
+    """
+
+    name: str
+    place: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    trusted: bool = False
+
+
+class ToolSource(Protocol):
+    """A source of tools, opened. What it has left open is closed by `aclose`.
+
+    Attributes:
+        name: What it is called.
+        specs: What is shown of each of its tools, by the name the source has for it.
+        routes: How each tool's calls are written down; `routes.posted` makes those of a source without HTTP.
+        responses: JSON Schema of what a tool gives back, where the source says it.
+        not_taken: Tools that could not be taken.
+    """
+
+    name: str
+    specs: Mapping[str, ToolSpec]
+    routes: Mapping[str, Route]
+    responses: Mapping[str, JsonObject]
+    not_taken: Sequence[NotTaken]
+
+    async def call(self, tool: str, arguments: Mapping[str, object], episode: str) -> HttpResponse:
+        """Make a call whose arguments fit the tool's schema. A tool's own failure is an answer with a status of 400 or more.
+
+        Args:
+            tool: The source's name for it.
+            arguments: What it is called with.
+            episode: `<scenario>@<epoch>`; empty outside of any.
+
+        Raises:
+            TimeoutError: No answer came in time.
+            ProviderError: The source cannot be reached.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """End what was started for it."""
+        ...

@@ -1,0 +1,136 @@
+"""A tool folder in the form of Fail-TaLMs and ToolBench: JSON files that describe tools, and beside them the code (`api.py`) of them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+
+from talm_sim.errors import PrerequisiteError, ProviderError
+from talm_sim.recordings import HttpResponse
+from talm_sim.tool_files import spec_of_function
+from talm_sim.tools_env.routes import posted
+from talm_sim.tools_env.sources.base import NotTaken, SourceRequest
+from talm_sim.tools_env.sources.sandbox import call_in_sandbox, check_sandbox
+from talm_sim.types import JsonObject, ToolSpec
+
+__all__ = ["ToolFolder", "open_fail_talms"]
+
+CODE = "api.py"
+
+
+class _Function(NamedTuple):
+    """One entry of a file's `api_list`."""
+
+    file: Path
+    tool: str
+    name: str
+    described: Mapping[str, Any]
+
+    @property
+    def code(self) -> Path | None:
+        """The code beside the file, or in the folder of its name."""
+        places = (self.file.with_suffix("") / CODE, self.file.parent / CODE)
+        return next((place for place in places if place.is_file()), None)
+
+
+class ToolFolder:
+    """The tools of a folder; attributes as of `ToolSource`. One without code is described and not executed.
+
+    Args:
+        name: The source's.
+        folder: The folder, which is all that the code can write to.
+
+    Raises:
+        PrerequisiteError: It holds no tools.
+    """
+
+    def __init__(self, name: str, folder: Path) -> None:
+        self.name = name
+        self.specs: dict[str, ToolSpec] = {}
+        self.responses: dict[str, JsonObject] = {}
+        self.not_taken: list[NotTaken] = []
+        self._folder = folder
+        self._functions: dict[str, _Function] = {}
+        functions = list(self._read())
+        times = Counter(function.name for function in functions)
+        for function in functions:
+            self._take(function, alone=times[function.name] == 1)
+        if not self.specs:
+            why = f"; {self.not_taken[0].tool}: {self.not_taken[0].reason}" if self.not_taken else ""
+            raise PrerequisiteError(f"holds no file of tools (JSON with an 'api_list'){why}")
+        self.routes = posted(name, self.specs)
+
+    @property
+    def has_code(self) -> bool:
+        """Whether there is code that could be run."""
+        return any(function.code for function in self._functions.values())
+
+    async def call(self, tool: str, arguments: Mapping[str, object], episode: str) -> HttpResponse:
+        """Make a call, in a sandbox.
+
+        Raises:
+            ProviderError: There is no code for it.
+        """
+        function = self._functions[tool]
+        if function.code is None:
+            raise ProviderError(f"Tool '{tool}' of source '{self.name}' is only described: nothing executes it; mask it, or replay it.")
+        return await call_in_sandbox(function.code, self._folder, function.name, arguments)
+
+    async def aclose(self) -> None:
+        """Nothing was started."""
+
+    def _read(self) -> Iterator[_Function]:
+        for file in sorted(self._folder.rglob("*.json")):
+            place = str(file.relative_to(self._folder))
+            try:
+                tool = json.loads(file.read_text(encoding="utf-8"))
+            except (OSError, ValueError, RecursionError) as err:
+                self.not_taken.append(NotTaken(place, f"not valid JSON ({type(err).__name__})."))
+                continue
+            listed = tool.get("api_list") if isinstance(tool, dict) else None
+            if not isinstance(listed, list):
+                self.not_taken.append(NotTaken(place, "no 'api_list'."))
+                continue
+            for number, function in enumerate(listed, start=1):
+                if isinstance(function, dict) and isinstance(function.get("name"), str):
+                    yield _Function(file, str(tool.get("tool_name", file.stem)), function["name"], function)
+                else:
+                    self.not_taken.append(NotTaken(f"{place}, entry {number}", "no name."))
+
+    def _take(self, function: _Function, *, alone: bool) -> None:
+        """Take a function; where several tools have one of its name, it is called after its tool as well."""
+        name = re.sub(r"\W", "_", function.name if alone else f"{function.tool}_{function.name}", flags=re.ASCII)
+        place = f"{function.file.relative_to(self._folder)}, {function.name}"
+        if name in self.specs:
+            self.not_taken.append(NotTaken(place, f"the name '{name}' is taken twice."))
+            return
+        category = function.file.parent.name if function.file.parent != self._folder else self.name
+        try:
+            self.specs[name] = spec_of_function(name, category, function.described)
+        except (ValidationError, TypeError, AttributeError):
+            self.not_taken.append(NotTaken(place, "it is not described as Fail-TaLMs does."))
+        else:
+            self._functions[name] = function
+
+
+async def open_fail_talms(request: SourceRequest) -> ToolFolder:
+    """Read a folder.
+
+    Raises:
+        PrerequisiteError: It holds no tools; or it holds code that the user does not trust, or that cannot be shut in here.
+    """
+    folder = Path(request.place).resolve()
+    if not folder.is_dir():
+        raise PrerequisiteError("there is no such folder.")
+    tools = ToolFolder(request.name, folder)
+    if tools.has_code:
+        if not request.trusted:
+            raise PrerequisiteError(f"holds code ({CODE}); add --trust to run it in a sandbox: no network, 1 GiB, 10 s a call.")
+        check_sandbox()
+    return tools

@@ -1,0 +1,83 @@
+"""A file of ToolSpecs, as `talm-sim import --tools-to` writes it: what tools are shown as; nobody but a person or a recording executes them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from talm_sim.config import fault_of
+from talm_sim.errors import PrerequisiteError, ProviderError
+from talm_sim.recordings import HttpResponse
+from talm_sim.tools_env.routes import posted
+from talm_sim.tools_env.sources.base import NotTaken, SourceRequest
+from talm_sim.types import JsonObject, ToolSpec
+
+__all__ = ["SpecList", "open_spec_file", "open_spec_list"]
+
+
+class SpecList:
+    """Tools that are shown and not executed; attributes as of `ToolSource`.
+
+    Args:
+        name: The source's.
+        specs: The tools.
+        not_taken: Those that could not be taken.
+    """
+
+    def __init__(self, name: str, specs: Mapping[str, ToolSpec], not_taken: Sequence[NotTaken] = ()) -> None:
+        self.name = name
+        self.specs = specs
+        self.routes = posted(name, specs)
+        self.responses: dict[str, JsonObject] = {}
+        self.not_taken = not_taken
+
+    async def call(self, tool: str, arguments: Mapping[str, object], episode: str) -> HttpResponse:
+        """Refuse: there is nothing to execute.
+
+        Raises:
+            ProviderError: Always.
+        """
+        raise ProviderError(f"Tool '{tool}' of source '{self.name}' is only described: nothing executes it; mask it, or replay it.")
+
+    async def aclose(self) -> None:
+        """Nothing was started."""
+
+
+async def open_spec_file(request: SourceRequest) -> SpecList:
+    """Read the file.
+
+    Raises:
+        PrerequisiteError: It cannot be read, or is no list of tools.
+    """
+    try:
+        tools = json.loads(Path(request.place).read_text(encoding="utf-8"))
+    except OSError as err:
+        raise PrerequisiteError(f"cannot be read: {err.strerror}.") from None
+    except (ValueError, RecursionError):
+        raise PrerequisiteError("no JSON text; give the file that `talm-sim import --tools-to` writes.") from None
+    return open_spec_list(request.name, tools)
+
+
+def open_spec_list(name: str, tools: Any) -> SpecList:
+    """A source of the tools in a list.
+
+    Raises:
+        PrerequisiteError: It is no list of tools; the message names the place of the first fault.
+    """
+    if not isinstance(tools, list) or not tools:
+        raise PrerequisiteError("no list of tools; give the file that `talm-sim import --tools-to` writes.")
+    specs: dict[str, ToolSpec] = {}
+    for number, entry in enumerate(tools, start=1):
+        try:
+            spec = ToolSpec.model_validate(entry)
+        except ValidationError as err:
+            first = err.errors()[0]
+            raise PrerequisiteError(f"tool {number}: {'.'.join(map(str, first['loc']))}: {fault_of(first)}") from None
+        if spec.name in specs:
+            raise PrerequisiteError(f"tool {number}: the name '{spec.name}' is taken twice; rename one.")
+        specs[spec.name] = spec
+    return SpecList(name, specs)

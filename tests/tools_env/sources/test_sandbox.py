@@ -1,0 +1,133 @@
+"""Code that came with data runs into the kernel's walls, each with a line the model and the user see."""
+
+from __future__ import annotations
+
+import json
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from talm_sim.errors import PrerequisiteError, ProviderError
+from talm_sim.tools_env.sources import sandbox
+from talm_sim.tools_env.sources.base import SourceRequest
+from talm_sim.tools_env.sources.fail_talms import ToolFolder, open_fail_talms
+from talm_sim.tools_env.sources.sandbox import call_in_sandbox, sandbox_works
+from tests.tools_env.sources.worlds import write_folder
+
+walled = pytest.mark.skipif(not sandbox_works(), reason="this system has no namespaces")
+
+CODE = """
+import os
+import socket
+
+def endless():
+    while True:
+        pass
+
+def greedy():
+    return len(bytearray(10 << 30))
+
+def environment():
+    return dict(os.environ)
+
+def write(place):
+    with open(place, "w") as file:
+        file.write("x")
+    return "written"
+
+def read(place):
+    with open(place) as file:
+        return file.read()
+
+def reach(port):
+    socket.create_connection(("127.0.0.1", port), 3)
+    return "reached"
+
+def break_out():
+    os.mkdir("inner")
+    os.chroot("inner")
+
+def end():
+    os._exit(0)
+
+def long():
+    return "x" * (5 << 20)
+"""
+
+
+async def _called(folder: Path, function: str, **arguments: Any) -> Any:
+    (folder / "api.py").write_text(CODE, encoding="utf-8")
+    response = await call_in_sandbox(folder / "api.py", folder, function, arguments, seconds=4 if function == "endless" else 30)
+    said = json.loads(response.body)
+    return said if response.status == 200 else said["detail"]
+
+
+@walled
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        ("endless", "it was stopped: it ran longer than 4 s"),
+        ("greedy", "MemoryError: it wanted more than 1,024 MiB"),
+        ("end", "it was stopped: it ran into a limit of memory, time or processes, or ended itself"),
+        ("long", "it was stopped: its answer is longer than 1,024 KiB"),
+        ("break_out", "PermissionError: [Errno 1] Operation not permitted: 'inner'"),
+        ("nothing", "KeyError: 'nothing'"),
+    ],
+)
+async def test_what_the_walls_stop_is_said_in_a_line(function: str, said: str, tmp_path: Path) -> None:
+    assert await _called(tmp_path, function) == said
+
+
+@walled
+async def test_it_sees_no_secret_and_writes_nowhere_but_to_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOP_API_KEY", "key-of-the-shop-1")
+    folder = tmp_path / "tools"
+    folder.mkdir()
+    (tmp_path / "private").write_text("x", encoding="utf-8")
+    assert set(await _called(folder, "environment")) == {"PATH", "LANG", "PYTHONDONTWRITEBYTECODE"}
+    assert await _called(folder, "write", place="inside") == "written" and (folder / "inside").is_file()
+    for place in (tmp_path / "outside", "/usr/outside", "/outside"):
+        assert "Read-only file system" in await _called(folder, "write", place=str(place))
+    for place in (tmp_path / "private", "/etc/passwd", "/proc/self/environ", "/proc/1/environ"):
+        assert "No such file" in await _called(folder, "read", place=str(place))
+
+
+@walled
+async def test_it_reaches_no_network(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        assert "Network is unreachable" in await _called(tmp_path, "reach", port=server.getsockname()[1])
+
+
+async def test_code_runs_only_where_it_is_trusted_and_shut_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    request = SourceRequest("numbers", str(write_folder(tmp_path)))
+    with pytest.raises(PrerequisiteError, match=r"^holds code \(api\.py\); add --trust to run it in a sandbox"):
+        await open_fail_talms(request)
+    monkeypatch.setattr(sandbox, "_missing", lambda: "it takes Linux and the program `unshare`")
+    with pytest.raises(
+        PrerequisiteError, match=r"^its code cannot be shut in here \(it takes Linux .*\), and is not run"
+    ):
+        await open_fail_talms(SourceRequest("numbers", str(tmp_path), trusted=True))
+
+
+async def test_a_folder_without_code_is_described_and_not_executed(tmp_path: Path) -> None:
+    write_folder(tmp_path)
+    (tmp_path / "api.py").unlink()
+    (tmp_path / "more.json").write_text(json.dumps({"tool_name": "more", "api_list": [{"name": "double"}, {}]}), encoding="utf-8")
+    (tmp_path / "broken.json").write_text("{", encoding="utf-8")
+    (tmp_path / "other.json").write_text("[]", encoding="utf-8")
+    source = await open_fail_talms(SourceRequest("numbers", str(tmp_path)))
+    assert sorted(source.specs) == ["more_double", "numbers_double"]
+    assert [tuple(one) for one in source.not_taken] == [
+        ("broken.json", "not valid JSON (JSONDecodeError)."),
+        ("more.json, entry 2", "no name."),
+        ("other.json", "no 'api_list'."),
+    ]
+    with pytest.raises(ProviderError, match="is only described"):
+        await source.call("more_double", {}, "")
+
+
+def test_a_folder_without_tools_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(PrerequisiteError, match=r"^holds no file of tools"):
+        ToolFolder("x", tmp_path)

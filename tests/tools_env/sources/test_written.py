@@ -1,0 +1,165 @@
+"""How sources are written, what is wrong with them in one line, and sources of other packages."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from talm_sim.errors import PrerequisiteError, ProviderError
+from talm_sim.runs.resolve import configure
+from talm_sim.tools_env.sources.python import PythonSource, hand_over
+from talm_sim.tools_env.sources.registry import TOOL_SOURCES, SourceRequest, open_source, read_source, register_tool_source
+from talm_sim.tools_env.sources.spec_file import open_spec_list
+from talm_sim.tools_env.toolbox import Tools, open_tools
+from talm_sim.types import ToolSpec
+from tests.tools_env.sources.worlds import as_langchain_tool, double
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "name", "place", "options"),
+    [
+        ("built-in", "built-in", "", "built-in", {}),
+        ("shop.tools:all", "python", "tools", "shop.tools:all", {}),
+        ("crm=python:shop:tools", "python", "crm", "shop:tools", {}),
+        ("https://api.example.com/openapi.json", "openapi", "api_example_com", "https://api.example.com/openapi.json", {}),
+        ("openapi:a/pets.yaml,server=http://h:1,auth=X", "openapi", "pets", "a/pets.yaml", {"server": "http://h:1", "auth": "X"}),
+        ("mcp:npx -y @scope/weather-server --stdio", "mcp", "weather_server", "npx -y @scope/weather-server --stdio", {}),
+        ("mcp:http://127.0.0.1:8000/mcp", "mcp", "127_0_0_1", "http://127.0.0.1:8000/mcp", {}),
+        ("mcp:a b\\,c,env=X+Y", "mcp", "b_c", "a b,c", {"env": "X+Y"}),
+        ("tools.json", "openapi", "tools", "tools.json", {}),
+    ],
+)
+def test_a_source_is_read_as_it_is_written(text: str, kind: str, name: str, place: str, options: dict[str, str]) -> None:
+    assert read_source(text) == (kind, SourceRequest(name, place, options))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("nonsense", "no such file, folder or kind of source; write one of built-in, fail-talms:"),
+        ("python:", "what of? Write python:PLACE"),
+        ("mcp:server --api-key=abc", "holds '--api-key', which would be written into the run"),
+        ("python:no_such_module:f", "module no_such_module: cannot be imported: ModuleNotFoundError"),
+        ("python:json", "name an object of the module as well"),
+        ("python:json:dumbs", "module 'json' has no 'dumbs'. Did you mean 'dumps'?"),
+        ("python:json:decoder", "decoder: is an object of type module; give functions or LangChain tools"),
+        ("mcp:no-such-program-here", "there is no such program"),
+        ("fail-talms:/no/such/folder", "there is no such folder"),
+        ("given:abc", "hand them over again"),
+    ],
+)
+async def test_what_is_wrong_is_one_line(text: str, message: str) -> None:
+    if text.startswith("mcp:no"):
+        pytest.importorskip("mcp")
+    with pytest.raises(PrerequisiteError) as caught:
+        await open_source(text)
+    assert message in str(caught.value) and str(caught.value).startswith("--tools-from") and "\n" not in str(caught.value)
+
+
+def _bare(a) -> int:  # type: ignore[no-untyped-def]
+    """Without a hint."""
+    return 1
+
+
+def _many(*names: str) -> int:
+    """With any number."""
+    return 1
+
+
+def _mute(a: int) -> int:
+    return 1
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        (_bare, "its parameter 'a' has no type hint; write one, as in a: str."),
+        (_many, "its parameter 'names' has no name that a model could give; write it out as a keyword."),
+        (_mute, "has no docstring; write what it does, which is what a model is told."),
+        (3, "is an object of type int; give functions or LangChain tools."),
+    ],
+)
+def test_what_is_no_tool_is_left_out_with_its_reason(function: Any, reason: str) -> None:
+    assert PythonSource("x", [double, function]).not_taken[0].reason == reason
+    with pytest.raises(PrerequisiteError, match="^tools: "):
+        hand_over([double, function])
+    tools = Tools([PythonSource("x", [double, function])])
+    if callable(function):
+        assert tools.unknown(function.__name__) == f"tool '{function.__name__}' of source 'x' could not be taken: {reason}"
+
+
+def test_a_name_taken_twice_is_one_line() -> None:
+    with pytest.raises(PrerequisiteError, match="two tools are called 'double'; rename one"):
+        PythonSource("x", [double, as_langchain_tool])
+    with pytest.raises(PrerequisiteError, match="two sources are called 'x'; name one otherwise"):
+        Tools([PythonSource("x", [double]), PythonSource("x", [double])])
+
+
+def test_tools_are_handed_over_in_python_and_written_as_text() -> None:
+    job = configure(None, {"tools": [double], "tools_from": "python:json:dumps"})
+    first, second = job.options.tools_from
+    assert first == "python:json:dumps" and second.startswith("tools=given:") and job.config.tools is None
+    assert configure(None, {"tools_from": [double], "tools": "record"}).options.tools_from == (second,), "equal tools, equal text"
+    with pytest.raises(PrerequisiteError, match="3: is an object of type int"):
+        configure(None, {"tools": [3]})
+
+
+async def test_a_list_of_tools_is_shown_and_not_executed(tmp_path: Path) -> None:
+    file = tmp_path / "specs.json"
+    file.write_text(json.dumps([ToolSpec(name="a").model_dump(mode="json")]), encoding="utf-8")
+    for text in (f"specs:{file}", str(file)):
+        tools = await open_tools([text])
+        assert list(tools.specs) == ["a"]
+        with pytest.raises(ProviderError, match="Tool 'a' of source 'specs' is only described"):
+            await tools.call("a", {})
+    for wrong, message in (([], "no list of tools"), ([{}], "tool 1: name: is missing"), ([{"name": "a"}] * 2, "taken twice")):
+        with pytest.raises(PrerequisiteError, match=message):
+            open_spec_list("x", wrong)
+
+
+async def test_a_kind_of_ones_own_is_one_decorator(monkeypatch: pytest.MonkeyPatch) -> None:
+    for store in ("_registered", "_modules"):
+        monkeypatch.setattr(TOOL_SOURCES, store, dict(getattr(TOOL_SOURCES, store)))
+
+    @register_tool_source("counting")
+    async def open_counting(request: SourceRequest) -> PythonSource:
+        return PythonSource(request.name, [double] * int(request.place))
+
+    tools = await open_tools(["counting:1"])
+    assert (list(tools.specs), tools.source_of("double")) == (["double"], "1")
+    assert TOOL_SOURCES.group == "talm_sim.tool_sources"
+
+
+async def test_an_mcp_server_that_dies_is_told_with_its_last_words(tmp_path: Path, fresh: Callable[[str], str]) -> None:
+    pytest.importorskip("mcp")
+    with pytest.raises(PrerequisiteError, match=r"could not be asked for its tools \(.*\); it said: no licence found\.$"):
+        await open_source(fresh("import sys; print('no licence found', file=sys.stderr)"))
+
+
+async def test_an_mcp_server_that_never_answers_is_ended(monkeypatch: pytest.MonkeyPatch, fresh: Callable[[str], str], tmp_path: Path) -> None:
+    pytest.importorskip("mcp")
+    from talm_sim.tools_env.sources import mcp
+
+    monkeypatch.setattr(mcp, "START_S", 3.0)
+    code = f"import os, time; open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid())); time.sleep(600)"
+    with pytest.raises(PrerequisiteError, match="the MCP server did not answer within 3 s"):
+        await open_source(fresh(code))
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Callable[[str], str]:
+    """Write a program; how an MCP server of it is written."""
+
+    def write(code: str) -> str:
+        (tmp_path / "server.py").write_text(code, encoding="utf-8")
+        return f"mcp:{sys.executable} {tmp_path / 'server.py'}"
+
+    return write
