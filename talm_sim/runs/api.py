@@ -310,7 +310,7 @@ def _terminations(names: Collection[str]) -> list[Termination]:
 
 def _started(stored: StoredRun, built: Built, store: RunStore, again: int) -> RunStarted:
     config = built.job.config
-    models = "on this machine" if in_process(config.model) else str(config.models)
+    models = "on this machine" if in_process(config.model) else str(config.models or "its own")
     return RunStarted(
         run_id=stored.id,
         path=str(stored.path),

@@ -42,7 +42,7 @@ class RunStarted:
     """Episodes that wait for a person."""
     model: str
     models: str
-    """Model traffic: live, replay, record, or on this machine."""
+    """Model traffic: live, replay, record, or on this machine; or the agent's own."""
     tools: str
     """Tool traffic: live, replay or record."""
     human: str
