@@ -48,6 +48,8 @@ class RunStarted:
     human: str
     again: int = 0
     """Episodes that failed before and are tried again; they are not among the finished ones."""
+    notices: tuple[str, ...] = ()
+    """What its user should know before the first episode, a line each."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,6 +137,7 @@ class Opened:
         waits: Whether a question may stay open, so that a paused episode must survive the process.
         check: Sees, before the run exists, that every scenario can be played.
         tools_of: The tools some scenarios name, kept with the run.
+        notices: What the user should know before the first episode, a line each.
     """
 
     job: Job[Any]
@@ -147,6 +148,7 @@ class Opened:
     waits: bool = False
     check: Callable[[Sequence[Scenario]], None] = _fits
     tools_of: Callable[[Sequence[Scenario]], list[ToolSpec]] = _no_tools
+    notices: tuple[str, ...] = ()
 
 
 class Task(ABC, Generic[OptionsT]):

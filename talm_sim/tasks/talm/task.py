@@ -202,6 +202,7 @@ class TalmTask(Task[TalmOptions]):
                 waits=kind is not None and kind.waits,
                 check=lambda scenarios: _check(scenarios, environment, job),
                 tools_of=lambda scenarios: _tools_of(scenarios, environment),
+                notices=_notices(own, job, waits=kind is not None and kind.waits),
             )
 
     def _responder(self, job: Job[TalmOptions], shared: Shared, environment: Environment) -> Callable[[Scenario, int], Responder]:
@@ -294,6 +295,17 @@ def _with_own_agent(job: Job[TalmOptions]) -> Job[TalmOptions]:
     if named not in (DEFAULT_MODEL, name):
         raise PrerequisiteError(f"--model {named}: agent {own.name} takes no model; leave it out, or give its function a parameter 'model'.")
     return job.having(model=name, models=None)
+
+
+def _notices(own: OwnAgent | None, job: Job[TalmOptions], *, waits: bool) -> tuple[str, ...]:
+    """What the user of an agent of their own should know."""
+    if own is None:
+        return ()
+    traffic = {Traffic.REPLAY: "only its tools are replayed", Traffic.RECORD: "only its tools are recorded"}.get(job.config.tools or Traffic.LIVE)
+    said = [f"agent {own.name} brings its own model, which is live{f': {traffic}' if traffic else ''}"] if not own.takes_model else []
+    if waits:
+        said.append(f"agent {own.name}: an episode that still waits when this command ends starts again on resume; answers are kept")
+    return tuple(said)
 
 
 def _asked(job: Job[TalmOptions], recorded: Recorded) -> bool:
