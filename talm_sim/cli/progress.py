@@ -74,7 +74,7 @@ class Display:
     def announce_live(self, event: RunStarted) -> None:
         """Say that requests go to a provider, before the first one does."""
         for line in self.live_notice(event):
-            self.console.print(line, style="bold yellow")
+            self.console.print(line, style="bold yellow", soft_wrap=True)
 
     def live_notice(self, event: RunStarted) -> list[str]:
         """The lines that say that requests leave, and what else is to be known; none where there is nothing."""

@@ -125,7 +125,11 @@ class HandedModel(BaseChatModel):
         )
 
     async def _agenerate(
-        self, messages: list[BaseMessage], stop: list[str] | None = None, run_manager: AsyncCallbackManagerForLLMRun | None = None, **kwargs: Any
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
     ) -> ChatResult:
         turn = await self._session.generate(messages, kwargs.get("tools", ()))
         message = as_message(turn)

@@ -29,8 +29,8 @@ _TOGETHER_S = 0.005
 """What an agent asks at once is put at once: so long is waited for a question's neighbours."""
 
 
-class AgentStopped(BaseException):  # noqa: N818 - no error, and no `except Exception` of the agent's may hold it up
-    """The episode has ended: whatever the agent still does is nobody's affair."""
+class AgentStopped(BaseException):
+    """The episode has ended: whatever the agent still does is nobody's affair. No `except Exception` of the agent's may hold it up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +227,8 @@ class Session:
         """The call with its id and the turn it is of; a call that no seen turn made is one by itself."""
         done = {(event.turn, event.call_id) for event in self.events}
         for place in range(len(self.turns) - 1, -1, -1):
-            for made in (*self.turns[place].tool_calls, *self.turns[place].unparsable_calls):
+            calls: tuple[ToolCall | UnparsableCall, ...] = self.turns[place].tool_calls + self.turns[place].unparsable_calls
+            for made in calls:
                 same = made.id == call.id if call.id else _alike(made, call)
                 if same and (place, made.id) not in done:
                     return call.model_copy(update={"id": made.id}), place

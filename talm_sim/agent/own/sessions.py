@@ -26,7 +26,7 @@ from talm_sim.agent.own.session import CURRENT, AgentStopped, Limits, Session
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import GenerationSettings
 from talm_sim.models.messages import text_of
-from talm_sim.types import ModelTurn, Termination, ToolSpec
+from talm_sim.types import Termination, ToolSpec
 
 __all__ = ["OwnModel", "Sessions"]
 
@@ -75,12 +75,12 @@ class Sessions:
             context: Of this stretch.
         """
         thread = config["configurable"]["thread_id"]
-        replies = step.resume if isinstance(step, Command) else {}
+        replies: Any = step.resume if isinstance(step, Command) else {}
         if thread not in self._under_way:
             session = Session(thread, self._limits)
             session.context = context
             self._under_way[thread] = session, asyncio.create_task(self._play(session))
-        session, task = self._under_way[thread]
+        session, _ = self._under_way[thread]
         try:
             state = await session.stretch(context, replies)
         except BaseException:
@@ -127,7 +127,7 @@ class Sessions:
 async def _output(agent: OwnAgent, session: Session) -> Any:
     """What the agent returns."""
     context = session.context
-    handed = {
+    handed: dict[str, Any] = {
         "messages": [HumanMessage(context.scenario.query)],
         "tools": [HandedTool(spec, session) for spec in context.offered],
         "model": HandedModel(session) if agent.takes_model else None,
@@ -202,7 +202,7 @@ def _answer_in(output: Any) -> str:
     if isinstance(output, str):
         return output
     found = output.get("messages") if isinstance(output, dict) and "role" not in output else output
-    listed = found if isinstance(found, list | tuple) else [found]
+    listed: Any = found if isinstance(found, list | tuple) else [found]
     try:
         messages = convert_to_messages(listed)
     except (TypeError, ValueError, NotImplementedError):

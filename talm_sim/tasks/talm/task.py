@@ -301,7 +301,9 @@ def _notices(own: OwnAgent | None, job: Job[TalmOptions], *, waits: bool) -> tup
     """What the user of an agent of their own should know."""
     if own is None:
         return ()
-    traffic = {Traffic.REPLAY: "only its tools are replayed", Traffic.RECORD: "only its tools are recorded"}.get(job.config.tools or Traffic.LIVE)
+    traffic = {Traffic.REPLAY: "only its tools are replayed", Traffic.RECORD: "only its tools are recorded"}.get(
+        job.config.tools or Traffic.LIVE
+    )
     said = [f"agent {own.name} brings its own model, which is live{f': {traffic}' if traffic else ''}"] if not own.takes_model else []
     if waits:
         said.append(f"agent {own.name}: an episode that still waits when this command ends starts again on resume; answers are kept")

@@ -29,7 +29,21 @@ from talm_sim.models.base import Model
 from talm_sim.recordings import HttpRequest, HttpResponse, Player
 from talm_sim.tools_env.client import ToolClient
 from talm_sim.tools_env.environment import Environment
-from talm_sim.types import Episode, GoldCall, HumanEvent, Missing, MissingKind, ModelTurn, Origin, Scenario, Termination, ToolCall, ToolSpec, Turn, Usage
+from talm_sim.types import (
+    Episode,
+    GoldCall,
+    HumanEvent,
+    Missing,
+    MissingKind,
+    ModelTurn,
+    Origin,
+    Scenario,
+    Termination,
+    ToolCall,
+    ToolSpec,
+    Turn,
+    Usage,
+)
 
 SPEC = ToolSpec(
     name="airport_info",
@@ -281,7 +295,7 @@ async def test_an_agent_waits_for_a_person_where_it_is_and_starts_again_in_anoth
         nonlocal begun
         begun += 1
         by_name = {one.name: one for one in tools}
-        asked, found = await asyncio.gather(
+        asked, _ = await asyncio.gather(
             by_name["ask_human"].ainvoke({"question": "Which?"}), by_name["airport_info"].ainvoke({"code": "HAN"})
         )
         return f"{asked} {await by_name['airport_info'].ainvoke({'code': 'SGN'})}"
