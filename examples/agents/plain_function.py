@@ -1,5 +1,7 @@
 """An agent that is a plain function, here with no model at all: it converts a date, which it asks a person for.
 
+What may pass (a server's error, no answer) it tries three times; what failed, it says. test_plain_function.py holds it to that.
+
 talm-sim run --agent plain_function:act --scenario calendar-01.underspecified --human simulated
 """
 
@@ -22,8 +24,10 @@ def act(messages: Sequence[AnyMessage], tools: Sequence[BaseTool]) -> list[AnyMe
     date = re.search(r"\d{4}-\d\d-\d\d", text)
     if date is None or "convert_to_hijri" not in by_name:
         return [*messages, AIMessage("I cannot tell: I know no date, or have no calendar.")]
-    result = by_name["convert_to_hijri"].invoke({"date": date[0]})
-    found = json.loads(result)
-    if "error" in found:
-        return [*messages, AIMessage(f"I could not look it up: {found['error']}")]
-    return [*messages, AIMessage(f"{date[0]} is in {found['month_name']} {found['year']}.")]
+    for _ in range(3):
+        found = json.loads(by_name["convert_to_hijri"].invoke({"date": date[0]}))
+        if "error" not in found:
+            return [*messages, AIMessage(f"{date[0]} is in {found['month_name']} {found['year']}.")]
+        if re.search("HTTP 4", found["error"]):
+            break
+    return [*messages, AIMessage(f"I could not look it up: {found['error']}")]
