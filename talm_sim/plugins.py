@@ -17,7 +17,7 @@ from talm_sim.errors import PrerequisiteError, did_you_mean, nearest
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-__all__ = ["Registry", "load_object", "load_plugins", "was_named"]
+__all__ = ["Registry", "load_object", "load_plugins"]
 
 T = TypeVar("T")
 
@@ -101,10 +101,6 @@ class Registry(Generic[T]):
         return found
 
 
-_named: set[str] = set()
-"""Modules the user named in this process, so that what they hold may be used."""
-
-
 def load_plugins(modules: Sequence[str], place: str = "--plugin") -> None:
     """Import modules of the user's; the working directory is looked in first.
 
@@ -141,23 +137,16 @@ def load_object(text: str, place: str) -> Any:
     return found
 
 
-def was_named(module: str) -> bool:
-    """Whether the user named a module in this process; what a run directory names is never imported for that alone."""
-    return module in _named
-
-
 def _import(name: str, place: str) -> Any:
     if "" not in sys.path:
         sys.path.insert(0, "")
     try:
-        module = import_module(name)
+        return import_module(name)
     except ModuleNotFoundError as err:
         mend = "; install it, or run where it can be imported" if err.name and (name == err.name or name.startswith(f"{err.name}.")) else ""
         raise PrerequisiteError(f"{place}: cannot be imported: {_told(err)}{mend}.") from err
     except (Exception, SystemExit) as err:  # the user's module may fail in any way
         raise PrerequisiteError(f"{place}: cannot be imported: {_told(err)}.") from err
-    _named.add(name)
-    return module
 
 
 def _told(err: BaseException) -> str:

@@ -63,10 +63,11 @@ def test_an_agent_at_the_command_line(tmp_path: Path, monkeypatch: pytest.Monkey
     assert main(["answer", "r", "--text", "She was born on 1994-03-11."]) == 0
     sys.modules.pop("plain_function", None)
     monkeypatch.setattr("talm_sim.agent.own.agents._agents", {})
-    monkeypatch.setattr("talm_sim.plugins._named", set())
     assert main(["resume", "r"]) == 2
-    assert "agent 'plain_function:act' is not known here; add --plugin plain_function." in capsys.readouterr().err
-    assert main(["resume", "r", "--plugin", "plain_function", "--display", "plain"]) == 0
+    assert "nothing that a run names is imported by itself; add --agent plain_function:act." in capsys.readouterr().err
+    assert main(["resume", "r", "--agent", "asking_graph:graph"]) == 2
+    assert "--agent would change from 'plain_function:act'" in capsys.readouterr().err
+    assert main(["resume", "r", "--agent", "plain_function:act", "--display", "plain"]) == 0
     out = capsys.readouterr().out
     assert "agent/plain_function:act, Ask-and-Help (terminal human)" in out and "the agent's own, not recorded" in out
     assert main(["run", "--agent", "plain_function:act", "--model", "openai/gpt-4o"]) == 2

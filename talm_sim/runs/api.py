@@ -18,7 +18,7 @@ from talm_sim.plugins import load_plugins
 from talm_sim.runs.batch import Ask, BatchCounts, run_batch
 from talm_sim.runs.build import Built, build, open_runner, plan
 from talm_sim.runs.events import OnEvent, RunFinished, RunStarted, ignore_events, listening, telling_troubles
-from talm_sim.runs.extensions import brought, check_brought
+from talm_sim.runs.extensions import brought, check_brought, take_up
 from talm_sim.runs.judging import Grader, check_judges, judge_names, judge_run, open_grader
 from talm_sim.runs.load import StoredRun, load_run
 from talm_sim.runs.manifest import create_run, fresh_run_id
@@ -196,6 +196,7 @@ async def resume_with(
     load_plugins(overrides.get("plugin") or ())
     check_brought(stored.manifest.brought, str(stored.path))
     job = overridden(stored.job, overrides, {Scope.OPERATIONAL}, verb="resume", otherwise="start a new run with `talm-sim run` instead.")
+    take_up(overrides)
     check_judges(job)
     answered = any(end.completed for end in stored.terminations)
     async with build(job, list(stored.scenarios()), shared, begun_with=stored.manifest.wording, answered=answered) as built:

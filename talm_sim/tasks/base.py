@@ -69,7 +69,7 @@ class Job(Generic[OptionsT]):
     def values(self, *scopes: Scope) -> dict[str, Any]:
         """JSON values of the shared options and of the task's own that are of one of `scopes`."""
         models: tuple[BaseModel, ...] = (self.config, self.options)
-        dumped = {name: value for model in models for name, value in model.model_dump(mode="json").items() if name != "options"}
+        dumped = {name: value for model in models for name, value in model.model_dump(mode="json", exclude={"options"}).items()}
         return {name: value for name, value in dumped.items() if self.scope_of(name) in scopes}
 
     def scope_of(self, name: str) -> Scope:

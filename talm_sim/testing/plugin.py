@@ -25,7 +25,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("talm-sim", "tests of agents (fixture talm)")
     group.addoption("--talm-record", action="store_true", help="record the tools and models that tests of agents use, where not recorded yet")
     parser.addini(_CASSETTES, "directory of the recordings that tests of agents use [default: talm_cassettes, where it is there]", default="")
-    parser.addini("talm_judge_model", "model, PROVIDER/NAME, asked live whether an answer tells of a failure, where its words do not", default="")
+    parser.addini(
+        "talm_judge_model", "model, PROVIDER/NAME, asked live whether an answer tells of a failure, where its words do not", default=""
+    )
 
 
 @pytest.fixture
@@ -52,7 +54,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     """Say in one line what the user must mend."""
     report = yield
     error = call.excinfo.value if call.excinfo is not None else None
-    if type(error).__module__ == "talm_sim.errors":
+    if report is not None and type(error).__module__ == "talm_sim.errors":
         report.longrepr = f"talm-sim: {error}"
     return report
 

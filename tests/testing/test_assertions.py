@@ -33,7 +33,7 @@ def play(tmp_path: Path) -> Callable[..., Played]:
 @pytest.fixture
 def act(monkeypatch: pytest.MonkeyPatch) -> Act:
     monkeypatch.syspath_prepend(str(EXAMPLES))
-    import plain_function  # type: ignore[import-not-found]
+    import plain_function
 
     monkeypatch.delitem(sys.modules, "plain_function")
     good: Act = plain_function.act

@@ -14,7 +14,7 @@ from langgraph.prebuilt import ToolNode
 from langgraph.pregel import Pregel
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.plugins import load_object, was_named
+from talm_sim.plugins import load_object
 
 __all__ = ["OwnAgent", "check_graph", "find_agent", "hand_over", "load_agent", "tool_nodes"]
 
@@ -80,16 +80,16 @@ def load_agent(name: str) -> OwnAgent:
 
 
 def find_agent(name: str) -> OwnAgent:
-    """An agent that was handed over or imported, or whose module the user named: nothing is imported because a run directory names it.
+    """An agent that was handed over or imported in this process: nothing is imported because a run directory names it.
 
     Raises:
-        PrerequisiteError: It is not at hand.
+        PrerequisiteError: It was not.
     """
-    module = name.partition(":")[0]
-    if name not in _agents and not was_named(module):
-        mend = f"hand it over again: resume(..., agent={name.partition(':')[2]})" if module == "python" else f"add --plugin {module}"
-        raise PrerequisiteError(f"agent '{name}' is not known here; {mend}.")
-    return load_agent(name)
+    if name not in _agents:
+        module, _, path = name.partition(":")
+        mend = f"hand it over again: resume(..., agent={path})" if module == "python" else f"add --agent {name}"
+        raise PrerequisiteError(f"agent '{name}' is the user's own, and nothing that a run names is imported by itself; {mend}.")
+    return _agents[name]
 
 
 def check_graph(name: str, graph: Any) -> None:

@@ -295,9 +295,7 @@ async def test_an_agent_waits_for_a_person_where_it_is_and_starts_again_in_anoth
         nonlocal begun
         begun += 1
         by_name = {one.name: one for one in tools}
-        asked, _ = await asyncio.gather(
-            by_name["ask_human"].ainvoke({"question": "Which?"}), by_name["airport_info"].ainvoke({"code": "HAN"})
-        )
+        asked, _ = await asyncio.gather(by_name["ask_human"].ainvoke({"question": "Which?"}), by_name["airport_info"].ainvoke({"code": "HAN"}))
         return f"{asked} {await by_name['airport_info'].ainvoke({'code': 'SGN'})}"
 
     agent = agent_of(act, human="terminal", perturb=("http-500:times=1",))
@@ -358,7 +356,7 @@ def test_agents_are_imported_only_where_the_user_names_them(tmp_path: Any, monke
     (tmp_path / "my_own_agents.py").write_text("def act(messages, tools): ...\n")
     (tmp_path / "my_broken_agents.py").write_text("1 / 0\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    with pytest.raises(PrerequisiteError, match=r"'my_own_agents:act' is not known here; add --plugin my_own_agents\."):
+    with pytest.raises(PrerequisiteError, match=r"nothing that a run names is imported by itself; add --agent my_own_agents:act\."):
         find_agent("my_own_agents:act")
     assert load_agent("my_own_agents:act").takes == ("messages", "tools")
     assert find_agent("my_own_agents:act").name == "my_own_agents:act"
