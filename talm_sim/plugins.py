@@ -12,12 +12,12 @@ from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.errors import PrerequisiteError, did_you_mean, nearest
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-__all__ = ["Registry", "load_plugins"]
+__all__ = ["Registry", "load_object", "load_plugins"]
 
 T = TypeVar("T")
 
@@ -112,15 +112,44 @@ def load_plugins(modules: Sequence[str], place: str = "--plugin") -> None:
         PrerequisiteError: A module cannot be imported; the message names it.
     """
     for name in filter(None, (modules,) if isinstance(modules, str) else modules):
-        if "" not in sys.path:
-            sys.path.insert(0, "")
-        try:
-            import_module(name)
-        except Exception as err:  # the user's module may fail in any way
-            raise PrerequisiteError(f"{place} {name}: cannot be imported: {_told(err)}.") from err
+        _import(name, f"{place} {name}")
 
 
-def _told(err: Exception) -> str:
+def load_object(text: str, place: str) -> Any:
+    """Import `MODULE:OBJECT` of the user's; the working directory is looked in first.
+
+    Args:
+        text: What was given; OBJECT may be dotted.
+        place: What a message begins with, such as `--agent my_agents:build`.
+
+    Raises:
+        PrerequisiteError: It is not written so, or the module cannot be imported, or has no such object.
+    """
+    module, colon, path = text.partition(":")
+    if not (module and colon and path):
+        raise PrerequisiteError(f"{place}: write MODULE:OBJECT, such as my_module:my_object.")
+    found = _import(module, place)
+    for name in path.split("."):
+        if not hasattr(found, name):
+            public = [one for one in vars(found) if not one.startswith("_")] if hasattr(found, "__dict__") else []
+            raise PrerequisiteError(f"{place}: {module} has no '{path}'.{nearest(name, public)}")
+        found = getattr(found, name)
+    return found
+
+
+def _import(name: str, place: str) -> Any:
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as err:
+        mend = "; install it, or run where it can be imported" if err.name and (name == err.name or name.startswith(f"{err.name}.")) else ""
+        raise PrerequisiteError(f"{place}: cannot be imported: {_told(err)}{mend}.") from err
+    except (Exception, SystemExit) as err:  # the user's module may fail in any way
+        raise PrerequisiteError(f"{place}: cannot be imported: {_told(err)}.") from err
+
+
+def _told(err: BaseException) -> str:
     """The error on one line."""
     return ": ".join(filter(None, (type(err).__name__, " ".join(str(err).split()))))
 

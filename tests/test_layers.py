@@ -28,6 +28,7 @@ LAYERS = (
     ("tasks",),
     ("runs",),
     ("cli",),
+    ("testing",),
 )
 """From the lowest up; rooms of one layer do not know each other."""
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}

@@ -38,7 +38,7 @@ from talm_sim.types import (
     Usage,
 )
 
-__all__ = ["State", "TalmRules", "talm_graph"]
+__all__ = ["State", "TalmRules", "added_text", "as_message", "talm_graph"]
 
 T = TypeVar("T")
 
@@ -125,9 +125,9 @@ class _Nodes:
 
     async def _generate(self, state: State, context: EpisodeContext) -> State:
         turn = await context.model.generate(state["messages"], context.offered, context.settings)
-        turn = turn.model_copy(update={"raw_prompt": turn.raw_prompt or _added(state["messages"])})
+        turn = turn.model_copy(update={"raw_prompt": turn.raw_prompt or added_text(state["messages"])})
         turns = [*state.get("model_turns", []), turn]
-        update: State = {"model_turns": [turn], "messages": [_as_message(turn)]}
+        update: State = {"model_turns": [turn], "messages": [as_message(turn)]}
         if not (turn.tool_calls or turn.unparsable_calls):
             return update | {"answer": turn.text, "termination": Termination.ANSWERED}
         if len(turns) >= self._rules.turn_limit:
@@ -181,7 +181,8 @@ def talm_graph(rules: TalmRules, checkpointer: BaseCheckpointSaver[Any] | None =
     return graph.compile(checkpointer=checkpointer)
 
 
-def _as_message(turn: ModelTurn) -> AIMessage:
+def as_message(turn: ModelTurn) -> AIMessage:
+    """A turn as a message of the conversation."""
     return AIMessage(
         turn.text,
         tool_calls=[{"id": call.id, "name": call.name, "args": call.arguments, "type": "tool_call"} for call in turn.tool_calls],
@@ -192,8 +193,8 @@ def _as_message(turn: ModelTurn) -> AIMessage:
     )
 
 
-def _added(messages: Sequence[AnyMessage]) -> str:
-    """The messages after the model's last one, as text: what this turn added to the prompt."""
+def added_text(messages: Sequence[AnyMessage]) -> str:
+    """The messages after the model's last one, as text: what a turn added to the prompt."""
     added: list[str] = []
     for message in reversed(messages):
         if isinstance(message, AIMessage):

@@ -21,6 +21,7 @@ _ON_THIS_MACHINE = {
     "sim": "a script in this process, no language model",
     "hf": "transformers in this process",
     "vllm": "vLLM on this machine",
+    "agent": "the agent's own, not recorded",
 }
 _REASONS = {"context_overflow": "context_overflow (prompt too long for the model)"}
 

@@ -36,7 +36,7 @@ SECTIONS = {
 }
 _TRAFFIC_FLAGS = {Traffic.LIVE.value: ("--live|--replay|--record", "Both --tools and --models."), "replay": None, "record": None}
 """The flags of both kinds of traffic at once, on one line of the help page."""
-_EVERYWHERE = "Each that takes a value is also TALM_SIM_<NAME> and a key of --config."
+_EVERYWHERE = "Each value may stand in TALM_SIM_<NAME>, or under its name in --config."
 
 
 class ConfigOption(click.Option):
@@ -94,14 +94,22 @@ class ConfigCommand(click.Command):
         scopes: Scopes whose fields become options.
         without: Fields the command does not take.
         stored: Whether it is about a stored run: its task is the run's, nothing is taken from defaults, and there is no `--config`.
+        anew: Fields of other scopes that the user gives again as they were, since nothing that a stored run names is imported by itself.
         **kwargs: As of `click.Command`.
     """
 
     def __init__(
-        self, *args: Any, scopes: Collection[Scope] = tuple(Scope), without: Collection[str] = (), stored: bool = False, **kwargs: Any
+        self,
+        *args: Any,
+        scopes: Collection[Scope] = tuple(Scope),
+        without: Collection[str] = (),
+        stored: bool = False,
+        anew: Collection[str] = (),
+        **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
         self._scopes = scopes
+        self._anew = anew
         self._stored = stored
         how = SECTIONS[Scope.OPERATIONAL]
         for name, field in RunConfig.model_fields.items():
@@ -148,7 +156,7 @@ class ConfigCommand(click.Command):
         own = [
             option_of(task.options, name, stored=self._stored, section=title)
             for name in task.options.model_fields
-            if scope_of(task.options, name) in self._scopes
+            if scope_of(task.options, name) in self._scopes or name in self._anew
         ]
         return [*shared, *own]
 

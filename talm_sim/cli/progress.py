@@ -74,13 +74,13 @@ class Display:
     def announce_live(self, event: RunStarted) -> None:
         """Say that requests go to a provider, before the first one does."""
         for line in self.live_notice(event):
-            self.console.print(line, style="bold yellow")
+            self.console.print(line, style="bold yellow", soft_wrap=True)
 
     def live_notice(self, event: RunStarted) -> list[str]:
-        """The line that says that requests leave; none where none do."""
+        """The lines that say that requests leave, and what else is to be known; none where there is nothing."""
         recorded = ", recorded" if event.models == "record" else ""
         line = f"live: {one_line(event.model.split('/', 1)[0])} (model {one_line(event.model)}{recorded})"
-        return [line] if event.models in _LIVE else []
+        return [*([line] if event.models in _LIVE else []), *map(one_line, event.notices)]
 
     @contextmanager
     def paused(self) -> Iterator[None]:

@@ -26,7 +26,7 @@ from talm_sim.models.parsing import clean, parse_calls, split_reasoning
 from talm_sim.models.request import ModelRequest
 from talm_sim.types import ModelTurn, ToolSpec, Usage
 
-__all__ = ["LangChainModel", "open_langchain"]
+__all__ = ["LangChainModel", "open_langchain", "turn_of"]
 
 CLIENT_ARGUMENT = "http_async_client"
 """A factory with this parameter is handed the HTTP client that records and replays."""
@@ -68,7 +68,7 @@ class LangChainModel:
         except Exception as err:
             failure: Exception = _as_failure(self.name, err, self._hide)
         else:
-            return read(self.name, message, lambda answer: _turn(self.name, answer, model_turns_in(messages), self._hide))
+            return read(self.name, message, lambda answer: turn_of(self.name, answer, model_turns_in(messages), self._hide))
         raise failure
 
     async def aclose(self) -> None:
@@ -146,7 +146,15 @@ def _as_failure(name: str, error: Exception, hide: Hider) -> Exception:
     return provider_failure(name, error, hide)
 
 
-def _turn(name: str, message: AIMessage, turn: int, hide: Hider) -> ModelTurn:
+def turn_of(name: str, message: AIMessage, turn: int, hide: Hider) -> ModelTurn:
+    """What a chat model's message says, as a turn.
+
+    Args:
+        name: The model's, for messages.
+        message: What it wrote.
+        turn: How many turns it had before.
+        hide: Takes keys out.
+    """
     raw_text = clean(hide.text(text_of(message)))
     text, thought = split_reasoning(raw_text)
     # Arguments go through the strict reader: LangChain's own lets NaN pass.

@@ -18,7 +18,7 @@ from talm_sim.plugins import load_plugins
 from talm_sim.runs.batch import Ask, BatchCounts, run_batch
 from talm_sim.runs.build import Built, build, open_runner, plan
 from talm_sim.runs.events import OnEvent, RunFinished, RunStarted, ignore_events, listening, telling_troubles
-from talm_sim.runs.extensions import brought, check_brought
+from talm_sim.runs.extensions import brought, check_brought, take_up
 from talm_sim.runs.judging import Grader, check_judges, judge_names, judge_run, open_grader
 from talm_sim.runs.load import StoredRun, load_run
 from talm_sim.runs.manifest import create_run, fresh_run_id
@@ -199,6 +199,7 @@ async def resume_with(
     overrides = with_tools(overrides)
     check_sources(stored.job, overrides.get("tools_from"), str(stored.path))
     job = overridden(stored.job, overrides, {Scope.OPERATIONAL}, verb="resume", otherwise="start a new run with `talm-sim run` instead.")
+    take_up(overrides)
     check_judges(job)
     answered = any(end.completed for end in stored.terminations)
     async with build(job, list(stored.scenarios()), shared, begun_with=stored.manifest.wording, answered=answered) as built:
@@ -313,7 +314,7 @@ def _terminations(names: Collection[str]) -> list[Termination]:
 
 def _started(stored: StoredRun, built: Built, store: RunStore, again: int) -> RunStarted:
     config = built.job.config
-    models = "on this machine" if in_process(config.model) else str(config.models)
+    models = "on this machine" if in_process(config.model) else str(config.models or "its own")
     return RunStarted(
         run_id=stored.id,
         path=str(stored.path),
@@ -325,6 +326,7 @@ def _started(stored: StoredRun, built: Built, store: RunStore, again: int) -> Ru
         tools=str(config.tools or "none"),
         human=built.opened.human,
         again=again,
+        notices=built.opened.notices,
     )
 
 

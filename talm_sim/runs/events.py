@@ -42,12 +42,14 @@ class RunStarted:
     """Episodes that wait for a person."""
     model: str
     models: str
-    """Model traffic: live, replay, record, or on this machine."""
+    """Model traffic: live, replay, record, or on this machine; or the agent's own."""
     tools: str
     """Tool traffic: live, replay or record."""
     human: str
     again: int = 0
     """Episodes that failed before and are tried again; they are not among the finished ones."""
+    notices: tuple[str, ...] = ()
+    """What its user should know before the first episode, a line each."""
 
 
 @dataclass(frozen=True, slots=True)

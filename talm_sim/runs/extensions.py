@@ -11,7 +11,7 @@ from talm_sim.tasks import TASKS, AgentOptions, Job
 from talm_sim.tools_env.sources.registry import TOOL_SOURCES, read_source
 from talm_sim.types import Scenario
 
-__all__ = ["KINDS", "brought", "check_brought", "installed"]
+__all__ = ["KINDS", "brought", "check_brought", "installed", "take_up"]
 
 KINDS = ("task", "judge", "provider", "perturbation", "responder", "tool_source")
 """What a user may bring along."""
@@ -42,6 +42,18 @@ def check_brought(noted: Mapping[str, str], where: str, kinds: Sequence[str] = K
         if kind in kinds and name not in _registry(kind):
             mend = f"add {origin}" if origin.startswith("--plugin") else f"install {origin}"
             raise PrerequisiteError(f"{where}: {kind} '{name}' is not known here; {mend}.")
+
+
+def take_up(given: Mapping[str, Any]) -> None:
+    """Import what the user names again of a stored run, which by itself imports nothing: its agent.
+
+    Raises:
+        PrerequisiteError: It cannot be imported.
+    """
+    if given.get("agent"):
+        from talm_sim.agent.own.agents import hand_over, load_agent
+
+        load_agent(hand_over(given["agent"]) or "")
 
 
 def installed() -> list[dict[str, str]]:

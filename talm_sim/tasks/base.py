@@ -69,7 +69,7 @@ class Job(Generic[OptionsT]):
     def values(self, *scopes: Scope) -> dict[str, Any]:
         """JSON values of the shared options and of the task's own that are of one of `scopes`."""
         models: tuple[BaseModel, ...] = (self.config, self.options)
-        dumped = {name: value for model in models for name, value in model.model_dump(mode="json").items() if name != "options"}
+        dumped = {name: value for model in models for name, value in model.model_dump(mode="json", exclude={"options"}).items()}
         return {name: value for name, value in dumped.items() if self.scope_of(name) in scopes}
 
     def scope_of(self, name: str) -> Scope:
@@ -137,6 +137,7 @@ class Opened:
         waits: Whether a question may stay open, so that a paused episode must survive the process.
         check: Sees, before the run exists, that every scenario can be played.
         tools_of: The tools some scenarios name, kept with the run.
+        notices: What the user should know before the first episode, a line each.
     """
 
     job: Job[Any]
@@ -147,6 +148,7 @@ class Opened:
     waits: bool = False
     check: Callable[[Sequence[Scenario]], None] = _fits
     tools_of: Callable[[Sequence[Scenario]], list[ToolSpec]] = _no_tools
+    notices: tuple[str, ...] = ()
 
 
 class Task(ABC, Generic[OptionsT]):

@@ -83,7 +83,7 @@ def test_every_field_has_an_option_with_its_help_and_default_and_one_line_names_
         assert f"--{'no-' if field.default is True else ''}{name.replace('_', '-')}" in page
         assert field.description
         assert " ".join(field.description.split()) in page
-    assert "Each that takes a value is also TALM_SIM_<NAME> and a key of --config." in page
+    assert "Each value may stand in TALM_SIM_<NAME>, or under its name in --config." in page
     assert "--options" not in page
     assert "default: recorded one" in page
     assert parse().model == DEFAULT_MODEL

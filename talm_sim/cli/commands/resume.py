@@ -16,7 +16,7 @@ from talm_sim.runs.load import load_run
 __all__ = ["command"]
 
 
-@click.command(cls=ConfigCommand, scopes=[Scope.OPERATIONAL], without=("run_dir", "run_id"), stored=True)
+@click.command(cls=ConfigCommand, scopes=[Scope.OPERATIONAL], without=("run_dir", "run_id"), stored=True, anew=("agent",))
 @one_run_argument
 @run_dir_option
 @click.option("--failed", default="infrastructure_error", metavar="KIND,...", help="Ends to try again, or none.", show_default=True)

@@ -145,7 +145,7 @@ def _values(
     if group.aware and asked:
         values["awareness"] = one.awareness in group.aware
     values["unexpected"] = _unexpected(one, group, passed, partner, asked=asked)
-    if group.has_tools:
+    if group.has_tools and (asked or group.question is None):
         values["skip"] = one.skipped
     if with_human and not one.skipped:
         values["interaction"] = one.asked
@@ -162,7 +162,7 @@ def _unexpected(one: _Seen, group: Group, passed: bool | None, partner: _Partner
     if passed is None:
         return None
     if group.unexpected == "success":
-        return passed and one.awareness is AwarenessValue.YES
+        return passed and one.awareness is AwarenessValue.YES if asked else None
     with_tools = partner(one) if group.unexpected == "unaided" else None
     return None if with_tools is None else passed and not with_tools
 
@@ -196,7 +196,7 @@ def _summary(name: str, group: Sequence[Row]) -> Summary:
         "pass_rate": share(scored, "pass_rate") if judge else None,
         "awareness": _if_any(share(scored, "awareness")),
         "unexpected": _if_any(share(scored, "unexpected")),
-        "skip": share(scored, "skip") if GROUPS.get(name, _UNKNOWN).has_tools else None,
+        "skip": share(scored, "skip") if _skips(name, scored) else None,
         "interaction": share(scored, "interaction") if with_human else None,
     }
     return Summary.of(
@@ -206,6 +206,11 @@ def _summary(name: str, group: Sequence[Row]) -> Summary:
         measures=_measures(rates, judge if scored else ""),
         notes=tuple(notes),
     )
+
+
+def _skips(group: str, scored: Sequence[Row]) -> bool:
+    """Whether an episode of a group can be skipped: with tools, and with a question that may be answered with No."""
+    return GROUPS.get(group, _UNKNOWN).has_tools and (not scored or any("skip" in row.values for row in scored))
 
 
 def _measures(rates: Mapping[str, Rate | None], judge: str | None) -> tuple[Measure, ...]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, ClassVar
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from talm_sim.config import Traffic
+from pydantic import BeforeValidator
+
+from talm_sim.config import DEFAULT_MODEL, GEN, Traffic, option
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.tasks.base import Job, Opened, RunView, Task
 from talm_sim.tasks.beside import Beside
@@ -25,14 +27,44 @@ if TYPE_CHECKING:
 
     from talm_sim.agent.episode import Agent
     from talm_sim.agent.humans import Responder
+    from talm_sim.agent.own.agents import OwnAgent
+    from talm_sim.models.base import Model
     from talm_sim.tasks.shared import Shared
     from talm_sim.tools_env.environment import Environment
 
 __all__ = ["TalmOptions", "TalmTask"]
 
 
+def _named(value: Any) -> Any:
+    if value is None or isinstance(value, str):
+        return value
+    from talm_sim.agent.own.agents import hand_over  # not at the top: a help page needs no agent
+
+    return _of_agent(hand_over, value)
+
+
+def _of_agent(look_up: Callable[[Any], Any], agent: Any) -> Any:
+    try:
+        return look_up(agent)
+    except PrerequisiteError as err:
+        raise PrerequisiteError(f"agent: {err}") from None
+
+
 class TalmOptions(AgentOptions, PairedOptions):
     """Options of task `talm`."""
+
+    agent: Annotated[str | None, BeforeValidator(_named)] = option(None, GEN, "Your agent, in place of ours.", metavar="MODULE:OBJECT")
+    """In Python also the object itself: a compiled graph, or a function; see docs/agents.md."""
+    agent_timeout: float = option(600.0, GEN, "Seconds your agent may take.", metavar="S", gt=0)
+    """For an episode, without what a person takes to answer."""
+
+    def check(self) -> None:
+        """Look up the responder and the agent."""
+        super().check()
+        if self.agent is not None:
+            from talm_sim.agent.own.agents import load_agent
+
+            _of_agent(load_agent, self.agent)
 
 
 class TalmTask(Task[TalmOptions]):
@@ -106,11 +138,12 @@ class TalmTask(Task[TalmOptions]):
         human = job.options.human
         if human == "auto":
             human = "recorded" if job.config.models is Traffic.REPLAY and _asked(job, recorded) else "none"
-        return job.having(tools=tools, human=human)
+        return _with_own_agent(job.having(tools=tools, human=human))
 
     def key(self, job: Job[TalmOptions]) -> Mapping[str, Any]:
         """Damage, and whether there is somebody to ask: what was answered stands in the recorded conversation itself."""
-        return {"human": job.options.human != "none", "perturb": job.options.perturb}
+        own = {"agent": job.options.agent} if job.options.agent else {}
+        return {"human": job.options.human != "none", "perturb": job.options.perturb, **own}
 
     def judges(self, job: Job[TalmOptions]) -> tuple[str, ...]:
         """The facts; with a judge model its word, and for no-tools the comparison with the answer given with tools."""
@@ -123,6 +156,8 @@ class TalmTask(Task[TalmOptions]):
         """Open model and tools."""
         from talm_sim.agent.episode import Agent
         from talm_sim.agent.graph import TalmRules, talm_graph
+        from talm_sim.agent.own.session import Limits
+        from talm_sim.agent.own.sessions import OwnModel, Sessions
         from talm_sim.agent.prompts import load_prompts
         from talm_sim.agent.responders import responder_kind
         from talm_sim.tools_env.clock import RealClock, VirtualClock
@@ -135,13 +170,20 @@ class TalmTask(Task[TalmOptions]):
         scripted = config.model.startswith("sim/") or Traffic.REPLAY in (config.models, config.tools)
         clock = VirtualClock if scripted else RealClock
         environment = Environment(tools, perturb=options.perturb, seed=config.seed, clock=clock)
-        model = await shared.model(config, job.created)
+        own = _own_agent(job)
+        model: Model = OwnModel(config.model) if own and not own.takes_model else await shared.model(config, job.created)
         rules = TalmRules(prompts, {name: group.asked for name, group in groups.GROUPS.items()}, options.turn_limit, options.token_limit)
+        limits = Limits(options.turn_limit, options.token_limit, options.agent_timeout)
+        stack = AsyncExitStack()
 
         def agent(saver: BaseCheckpointSaver[Any] | None) -> Agent:
+            graph: Any = talm_graph(rules, saver)
+            if own is not None:
+                graph, saver = Sessions(own, limits), None
+                stack.push_async_callback(graph.aclose)
             return Agent(
                 model=model,
-                graph=talm_graph(rules, saver),
+                graph=graph,
                 settings=job.settings(),
                 environment=environment,
                 human=options.human,
@@ -151,16 +193,18 @@ class TalmTask(Task[TalmOptions]):
                 most_steps=2 * options.turn_limit + 5,
             )
 
-        yield Opened(
-            job,
-            agent,
-            wording=prompts.texts(),
-            in_flight=config.max_episodes,
-            human=options.human,
-            waits=kind is not None and kind.waits,
-            check=lambda scenarios: _check(scenarios, environment, job),
-            tools_of=lambda scenarios: _tools_of(scenarios, environment),
-        )
+        async with stack:
+            yield Opened(
+                job,
+                agent,
+                wording=prompts.texts(),
+                in_flight=config.max_episodes,
+                human=options.human,
+                waits=kind is not None and kind.waits,
+                check=lambda scenarios: _check(scenarios, environment, job),
+                tools_of=lambda scenarios: _tools_of(scenarios, environment),
+                notices=_notices(own, job, waits=kind is not None and kind.waits),
+            )
 
     def _responder(self, job: Job[TalmOptions], shared: Shared, environment: Environment) -> Callable[[Scenario, int], Responder]:
         from talm_sim.agent.responders import ResponderContext, responder_kind
@@ -178,8 +222,8 @@ class TalmTask(Task[TalmOptions]):
         return responder
 
     def for_control(self, job: Job[TalmOptions]) -> Job[TalmOptions]:
-        """A control asks the simulated person where the real model has anybody to ask."""
-        return job.having(human="none" if job.options.human == "none" else "simulated")
+        """A control asks the simulated person where the real model has anybody to ask, and plays our graph."""
+        return job.having(human="none" if job.options.human == "none" else "simulated", agent=None)
 
     def pair(self, run: RunView) -> Callable[[Episode, Scenario], Episode | None]:
         """The `perfect` episode of the same query, of this run or of the one named."""
@@ -190,11 +234,12 @@ class TalmTask(Task[TalmOptions]):
         return lambda episode, scenario: perfect.of(scenario.base, episode.epoch)
 
     def label(self, run: RunView) -> str:
-        """Who could be asked, and what was damaged."""
+        """Whose agent it is, who could be asked, and what was damaged."""
         options = run.job.options
         asked = "Ask-and-Help" if run.imported else f"Ask-and-Help ({options.human} human)"
         damage = f", perturbed: {', '.join(options.perturb)}" if options.perturb else ""
-        return ("standalone" if options.human == "none" else asked) + damage
+        own = f"agent {options.agent}, " if options.agent and not run.job.config.model.endswith(options.agent) else ""
+        return own + ("standalone" if options.human == "none" else asked) + damage
 
     def beside(self, run: RunView) -> Beside:
         """The paper's table without a person to ask, or with one."""
@@ -227,6 +272,43 @@ _PUBLISHED = {
     "published-preference": "the win rates that came with the outputs",
 }
 """What the judges of imported runs say."""
+
+
+def _own_agent(job: Job[TalmOptions]) -> OwnAgent | None:
+    """The user's own agent; None where ours plays."""
+    if job.options.agent is None:
+        return None
+    from talm_sim.agent.own.agents import find_agent
+
+    return find_agent(job.options.agent)
+
+
+def _with_own_agent(job: Job[TalmOptions]) -> Job[TalmOptions]:
+    """The job, without a model where the agent brings its own.
+
+    Raises:
+        PrerequisiteError: A model was named that the agent does not take.
+    """
+    own = _own_agent(job)
+    if own is None or own.takes_model:
+        return job
+    name, named = f"agent/{own.name}", job.config.model
+    if named not in (DEFAULT_MODEL, name):
+        raise PrerequisiteError(f"--model {named}: agent {own.name} takes no model; leave it out, or give its function a parameter 'model'.")
+    return job.having(model=name, models=None)
+
+
+def _notices(own: OwnAgent | None, job: Job[TalmOptions], *, waits: bool) -> tuple[str, ...]:
+    """What the user of an agent of their own should know."""
+    if own is None:
+        return ()
+    traffic = {Traffic.REPLAY: "only its tools are replayed", Traffic.RECORD: "only its tools are recorded"}.get(
+        job.config.tools or Traffic.LIVE
+    )
+    said = [f"agent {own.name} brings its own model, which is live{f': {traffic}' if traffic else ''}"] if not own.takes_model else []
+    if waits:
+        said.append(f"agent {own.name}: an episode that still waits when this command ends starts again on resume; answers are kept")
+    return tuple(said)
 
 
 def _asked(job: Job[TalmOptions], recorded: Recorded) -> bool:

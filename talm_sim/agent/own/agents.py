@@ -1,0 +1,156 @@
+"""Agents of the user's own, by name: what each is, what it takes, and where it was brought from."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.prebuilt import ToolNode
+from langgraph.pregel import Pregel
+
+from talm_sim.errors import PrerequisiteError
+from talm_sim.plugins import load_object
+
+__all__ = ["OwnAgent", "check_graph", "find_agent", "hand_over", "load_agent", "tool_nodes"]
+
+_HANDED = ("messages", "tools", "model")
+"""What a function may take, by the names of its parameters."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnAgent:
+    """An agent of the user's own.
+
+    Attributes:
+        name: `MODULE:OBJECT`, or `python:NAME` for an object that has no such place.
+        thing: A compiled graph; or a function, whose parameters say what it is handed.
+        takes: The names of `_HANDED` that the function takes; none for a graph.
+    """
+
+    name: str
+    thing: Any
+    takes: tuple[str, ...]
+
+    @property
+    def builds(self) -> bool:
+        """Whether it is a function that builds the agent of an episode, in place of playing it."""
+        return bool(self.takes) and "messages" not in self.takes
+
+    @property
+    def takes_model(self) -> bool:
+        """Whether it lets itself be handed the model, so that its turns can be recorded and replayed."""
+        return "model" in self.takes
+
+
+_agents: dict[str, OwnAgent] = {}
+
+
+def hand_over(value: Any) -> str | None:
+    """The name of an agent that may be an object: a text names one already, an object is kept under its own.
+
+    Raises:
+        PrerequisiteError: It is no agent.
+    """
+    if value is None or isinstance(value, str):
+        return value
+    name = _name_of(value)
+    known = _agents.get(name)
+    if known is None or known.thing is not value:
+        _agents[name] = _read(name, value)
+    return name
+
+
+def load_agent(name: str) -> OwnAgent:
+    """Import an agent that the user names.
+
+    Args:
+        name: `MODULE:OBJECT`; or what `hand_over` said.
+
+    Raises:
+        PrerequisiteError: There is no such module or object, or it is no agent.
+    """
+    if name not in _agents:
+        _agents[name] = _read(name, load_object(name, name))
+    return _agents[name]
+
+
+def find_agent(name: str) -> OwnAgent:
+    """An agent that was handed over or imported in this process: nothing is imported because a run directory names it.
+
+    Raises:
+        PrerequisiteError: It was not.
+    """
+    if name not in _agents:
+        module, _, path = name.partition(":")
+        mend = f"hand it over again: resume(..., agent={path})" if module == "python" else f"add --agent {name}"
+        raise PrerequisiteError(f"agent '{name}' is the user's own, and nothing that a run names is imported by itself; {mend}.")
+    return _agents[name]
+
+
+def check_graph(name: str, graph: Any) -> None:
+    """See that a graph holds a conversation.
+
+    Raises:
+        PrerequisiteError: Its state has no `messages`.
+    """
+    if "messages" not in graph.channels:
+        keys = [key for key in graph.channels if not key.startswith("__") and ":" not in key]
+        raise PrerequisiteError(f"{name}: is a graph whose state has no 'messages' (it has: {', '.join(keys)}); an agent's state has.")
+
+
+def tool_nodes(graph: Pregel[Any, Any, Any, Any]) -> Iterator[ToolNode]:
+    """The nodes of a graph, and of those within it, that execute tools."""
+    for node in graph.nodes.values():
+        if isinstance(node.bound, ToolNode):
+            yield node.bound
+        for inner in node.subgraphs or ():
+            if isinstance(inner, Pregel):
+                yield from tool_nodes(inner)
+
+
+def _read(name: str, thing: Any) -> OwnAgent:
+    """What an object is.
+
+    Raises:
+        PrerequisiteError: It is no agent; the message says what one is.
+    """
+    if isinstance(thing, CompiledStateGraph):
+        check_graph(name, thing)
+        if not any(tool_nodes(thing)):
+            raise PrerequisiteError(f"{name}: is a graph without a ToolNode, so its tools cannot be ours; give a function (tools) -> graph.")
+        return OwnAgent(name, thing, ())
+    if hasattr(thing, "compile") and hasattr(thing, "add_node"):
+        raise PrerequisiteError(f"{name}: is a graph that is not compiled; give what its compile() returns.")
+    if isinstance(thing, type) or not callable(thing):
+        kind = f"the class {thing.__name__}" if isinstance(thing, type) else f"a {type(thing).__name__}"
+        raise PrerequisiteError(f"{name}: is {kind}, but an agent is a compiled LangGraph graph or a function (messages, tools).")
+    return OwnAgent(name, thing, _taken(name, thing))
+
+
+def _taken(name: str, function: Callable[..., Any]) -> tuple[str, ...]:
+    try:
+        parameters: Mapping[str, inspect.Parameter] = inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        parameters = {}
+    needed = [one.name for one in parameters.values() if one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]
+    taken = tuple(one for one in _HANDED if one in parameters and parameters[one].kind is not inspect.Parameter.POSITIONAL_ONLY)
+    if "tools" not in taken or set(needed) - set(taken):
+        raise PrerequisiteError(
+            f"{name}: takes ({', '.join(parameters)}), but an agent takes (messages, tools), and a function that builds one takes (tools); "
+            f"either may take model as well."
+        )
+    return taken
+
+
+def _name_of(value: Any) -> str:
+    """Where an object stands, if another process finds it there too; else a name that says that it came from Python."""
+    module, path = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
+    if isinstance(module, str) and isinstance(path, str) and module != "__main__" and getattr(sys.modules.get(module), path, None) is value:
+        return f"{module}:{path}"
+    given = path or getattr(value, "name", None) or type(value).__name__
+    return "python:" + re.sub(r"\W+", "_", str(given)).strip("_")

@@ -1,0 +1,252 @@
+"""One episode of an agent of the user's own: what it does comes by here, so that it is recorded, held within its limits, and can wait."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Coroutine, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from langchain_core.messages import BaseMessage
+from langgraph.types import Interrupt
+
+from talm_sim.agent.context import FORESEEN, EpisodeContext, failed
+from talm_sim.agent.graph import added_text
+from talm_sim.credentials import Hider, credentials_in_environment
+from talm_sim.digests import digest
+from talm_sim.models.base import ASK_HUMAN
+from talm_sim.recordings import current_player
+from talm_sim.types import Event, HumanEvent, ModelTurn, Termination, ToolCall, ToolEvent, ToolSpec, UnparsableCall, Usage
+
+__all__ = ["CURRENT", "AgentStopped", "Limits", "Session"]
+
+T = TypeVar("T")
+_TOGETHER_S = 0.005
+"""What an agent asks at once is put at once: so long is waited for a question's neighbours."""
+
+
+class AgentStopped(BaseException):
+    """The episode has ended: whatever the agent still does is nobody's affair. No `except Exception` of the agent's may hold it up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What an agent of the user's own may take.
+
+    Attributes:
+        turns: Model turns.
+        tokens: Tokens, as far as they are counted; None for no limit.
+        seconds: Time, without what a person takes to answer.
+    """
+
+    turns: int
+    tokens: int | None
+    seconds: float
+
+
+class Session:
+    """What an agent did so far, and what it may still do.
+
+    Between two stretches, while a person is awaited, the agent's work stays where it is, and whatever it begins waits at the gate.
+    """
+
+    def __init__(self, name: str, limits: Limits) -> None:
+        self.turns: list[ModelTurn] = []
+        self.events: list[Event] = []
+        self.ended: dict[str, Any] | None = None
+        self.fatal: Exception | None = None
+        self.hide = Hider.knowing(credentials_in_environment())
+        self.loop = asyncio.get_running_loop()
+        self.thread = threading.get_ident()
+        self.context: EpisodeContext
+        self._player: Any = None
+        self._name = name
+        self._limits = limits
+        self._used = 0.0
+        self._busy = 0
+        self._asked = 0
+        self._open: dict[str, tuple[str, asyncio.Future[Mapping[str, Any]]]] = {}
+        self._gate, self._changed = asyncio.Event(), asyncio.Event()
+
+    # --- the run's side ---------------------------------------------------------------------------------------------------------------
+
+    async def stretch(self, context: EpisodeContext, replies: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+        """Let the agent go on until it ends or waits for a person; return the state of the episode."""
+        self.context, self._player = context, current_player.get()
+        for name, reply in replies.items():
+            if name in self._open:
+                self._open.pop(name)[1].set_result(reply)
+        self._gate.set()
+        started = time.monotonic()
+        try:
+            await asyncio.wait_for(self._pause_or_end(), max(self._limits.seconds - self._used, 0.0))
+        except TimeoutError:
+            self.stop(Termination.AGENT_ERROR, f"the agent took more than {self._limits.seconds:g} s (--agent-timeout)")
+        self._gate.clear()
+        self._used += time.monotonic() - started
+        if self.fatal is not None:
+            raise self.fatal
+        state = {"model_turns": list(self.turns), "events": list(self.events)}
+        if self.ended is not None:
+            self._gate.set()  # whatever waits there must learn that it has ended
+            return {**state, **self.ended}
+        return {**state, "__interrupt__": [Interrupt(question, id=name) for name, (question, _) in self._open.items()]}
+
+    async def _pause_or_end(self) -> None:
+        while not (self.ended or self.fatal):
+            self._changed.clear()
+            if self._open and not self._busy:
+                await asyncio.sleep(_TOGETHER_S)
+                if self._open and not self._busy:
+                    return
+            elif not (self.ended or self.fatal):
+                await self._changed.wait()
+
+    def stop(self, end: Termination, error: str = "") -> None:
+        """End the episode; the first end stands."""
+        if self.ended is None:
+            self.ended = {"termination": end, "error": self.hide.text(error)}
+        self._tell()
+
+    def finish(self, answer: str) -> None:
+        """End it with the agent's answer."""
+        answer = self.hide.text(answer)
+        if self.ended is None:
+            if not self.turns or self.turns[-1].tool_calls:
+                self.note(ModelTurn(raw_text=answer, text=answer, usage=Usage(uncounted=1)))
+            self.ended = self.ended or {"termination": Termination.ANSWERED, "answer": answer}
+        self._tell()
+
+    def break_off(self, error: Exception) -> None:
+        """End the run with what the user must mend, or with a bug."""
+        self.fatal = self.fatal or error
+        self._tell()
+
+    # --- the agent's side -------------------------------------------------------------------------------------------------------------
+
+    def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do what is asked for by a thread that knows no event loop."""
+        if threading.get_ident() == self.thread:
+            work.close()
+            raise RuntimeError("called without await on the event loop; use ainvoke there")
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result()
+
+    async def call(self, name: str, arguments: Any, call_id: str | None) -> ToolEvent | HumanEvent:
+        """Execute a tool call, or put a question to the person."""
+        await self._enter()
+        call = self._read(name, arguments, call_id)
+        call, turn = self._placed(call)
+        if isinstance(call, ToolCall) and name == ASK_HUMAN and self.context.human and str(call.arguments.get("question", "")).strip():
+            return await self.ask(str(call.arguments["question"]), call.id, turn)
+        assert self.context.tools is not None
+        event = await self._doing(self.context.tools.call(call, turn))
+        self.events.append(event)
+        return event
+
+    async def ask(self, question: str, call_id: str, turn: int) -> HumanEvent:
+        """Put a question to the person, and wait for the answer."""
+        await self._enter()
+        question = self.hide.text(question)
+        self._asked += 1
+        name = digest([self._name, self._asked])[:32]
+        answered: asyncio.Future[Mapping[str, Any]] = self.loop.create_future()
+        self._open[name] = question, answered
+        self._tell()
+        event = HumanEvent(turn=turn, call_id=call_id, question=question, **await answered)
+        self.events.append(event)
+        return event
+
+    async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec]) -> ModelTurn:
+        """Let the model that was handed over take a turn."""
+        await self._enter()
+        context = self.context
+        token = current_player.set(self._player)
+        try:
+            turn = await self._doing(context.model.generate(messages, tools, context.settings))
+        finally:
+            current_player.reset(token)
+        turn = turn.model_copy(update={"raw_prompt": turn.raw_prompt or added_text(list(messages))})  # type: ignore[arg-type]
+        self.note(turn)
+        return turn
+
+    def note(self, turn: ModelTurn) -> None:
+        """Take down a model turn; one that calls tools beyond a limit is the last."""
+        self.turns.append(turn)
+        if not (turn.tool_calls or turn.unparsable_calls):
+            return
+        used = sum((one.usage for one in self.turns), Usage())
+        if len(self.turns) >= self._limits.turns:
+            self.stop(Termination.TURN_LIMIT)
+        elif self._limits.tokens is not None and used.input_tokens + used.output_tokens >= self._limits.tokens:
+            self.stop(Termination.TOKEN_LIMIT)
+
+    def check(self) -> None:
+        """See, before a model is asked, that the agent may still take a turn."""
+        if self.ended is None and self.fatal is None and len(self.turns) >= self._limits.turns:
+            self.stop(Termination.TURN_LIMIT)
+        if self.ended or self.fatal:
+            raise AgentStopped
+
+    async def _enter(self) -> None:
+        await self._gate.wait()
+        if self.ended or self.fatal:
+            raise AgentStopped
+
+    async def _doing(self, work: Coroutine[Any, Any, T]) -> T:
+        self._busy += 1
+        try:
+            done = await work
+        except FORESEEN as err:
+            ends = failed(err)
+            self.stop(ends["termination"], ends["error"])
+        except Exception as err:  # ours, not the agent's: it must not be swallowed as data
+            self.break_off(err)
+        finally:
+            self._busy -= 1
+            self._tell()
+        if self.ended or self.fatal:
+            raise AgentStopped
+        return done
+
+    def _read(self, name: str, arguments: Any, call_id: str | None) -> ToolCall | UnparsableCall:
+        """What the agent calls; arguments that are no JSON object are its mistake."""
+        call_id = call_id or ""
+        try:
+            read = self.hide.value(json.loads(json.dumps(arguments, allow_nan=False)))
+        except (TypeError, ValueError, RecursionError) as err:
+            return UnparsableCall(id=call_id, name=name, raw=self.hide.text(repr(arguments))[:2000], reason=f"{type(err).__name__}: {err}")
+        if not isinstance(read, dict):
+            return UnparsableCall(id=call_id, name=name, raw=json.dumps(read)[:2000], reason="they are no object")
+        return ToolCall(id=call_id, name=name, arguments=read)
+
+    def _placed(self, call: ToolCall | UnparsableCall) -> tuple[ToolCall | UnparsableCall, int]:
+        """The call with its id and the turn it is of; a call that no seen turn made is one by itself."""
+        done = {(event.turn, event.call_id) for event in self.events}
+        for place in range(len(self.turns) - 1, -1, -1):
+            calls: tuple[ToolCall | UnparsableCall, ...] = self.turns[place].tool_calls + self.turns[place].unparsable_calls
+            for made in calls:
+                same = made.id == call.id if call.id else _alike(made, call)
+                if same and (place, made.id) not in done:
+                    return call.model_copy(update={"id": made.id}), place
+        call = call.model_copy(update={"id": call.id or f"call-{len(self.events) + 1}"})
+        prompt = "" if self.turns else f"[human] {self.context.scenario.query}"
+        known = {"tool_calls": (call,)} if isinstance(call, ToolCall) else {"unparsable_calls": (call,)}
+        self.note(ModelTurn(raw_prompt=prompt, stop="tool_calls", usage=Usage(uncounted=1), **known))
+        if self.ended:
+            raise AgentStopped
+        return call, len(self.turns) - 1
+
+    def _tell(self) -> None:
+        self.loop.call_soon_threadsafe(self._changed.set)
+
+
+def _alike(made: ToolCall | UnparsableCall, call: ToolCall | UnparsableCall) -> bool:
+    return made.name == call.name and getattr(made, "arguments", None) == getattr(call, "arguments", None)
+
+
+CURRENT: ContextVar[Session | None] = ContextVar("talm_sim_agent_session", default=None)
+"""The episode that what runs belongs to."""

@@ -1,0 +1,219 @@
+"""Plays agents of the user's own as `run_episode` plays our graph: a stretch at a time, until the end or a question."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+import json
+import threading
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from types import SimpleNamespace
+from typing import Any, NoReturn
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, convert_to_messages
+from langchain_core.tracers.context import register_configure_hook
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import Command
+
+from talm_sim.agent.context import EpisodeContext
+from talm_sim.agent.own.agents import OwnAgent, check_graph, tool_nodes
+from talm_sim.agent.own.handed import HandedModel, HandedTool, TurnWatcher, put_in_place
+from talm_sim.agent.own.session import CURRENT, AgentStopped, Limits, Session
+from talm_sim.errors import PrerequisiteError
+from talm_sim.models.base import GenerationSettings
+from talm_sim.models.messages import text_of
+from talm_sim.types import Termination, ToolSpec
+
+__all__ = ["OwnModel", "Sessions"]
+
+_STEPS = 1_000
+"""Steps a graph of the user's may take; its turns and its time have limits of their own."""
+_watcher: contextvars.ContextVar[TurnWatcher | None] = contextvars.ContextVar("talm_sim_turn_watcher", default=None)
+register_configure_hook(_watcher, inheritable=True)
+
+
+class OwnModel:
+    """Stands where a run has its model, for an agent that brings its own."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> NoReturn:
+        """Refuse: the agent asks its own model."""
+        raise PrerequisiteError(f"{self.name}: the agent brings its own model; there is none to hand over.")
+
+    async def aclose(self) -> None:
+        """Do nothing: it holds nothing."""
+
+
+class Sessions:
+    """The episodes of one agent that are under way, in this process; one that waits when it ends starts again.
+
+    Args:
+        agent: Plays.
+        limits: Of each episode.
+    """
+
+    def __init__(self, agent: OwnAgent, limits: Limits) -> None:
+        self._agent = agent
+        self._limits = limits
+        self._under_way: dict[str, tuple[Session, asyncio.Task[None]]] = {}
+        if isinstance(agent.thing, CompiledStateGraph):
+            for node in tool_nodes(agent.thing):
+                put_in_place(node)
+
+    async def ainvoke(self, step: Any, *, config: Mapping[str, Any], context: EpisodeContext) -> dict[str, Any]:
+        """Play to the end or to a question, as a graph does.
+
+        Args:
+            step: What an episode begins with, or a `Command` with the answers it goes on with.
+            config: Holds the episode's `thread_id`.
+            context: Of this stretch.
+        """
+        thread = config["configurable"]["thread_id"]
+        replies: Any = step.resume if isinstance(step, Command) else {}
+        if thread not in self._under_way:
+            session = Session(thread, self._limits)
+            session.context = context
+            self._under_way[thread] = session, asyncio.create_task(self._play(session))
+        session, _ = self._under_way[thread]
+        try:
+            state = await session.stretch(context, replies)
+        except BaseException:
+            await self._drop(thread)
+            raise
+        if "__interrupt__" not in state:
+            await self._drop(thread)
+        return state
+
+    async def aget_state(self, config: Mapping[str, Any]) -> Any:
+        """What an episode under way has done so far."""
+        found = self._under_way.get(config["configurable"]["thread_id"])
+        return SimpleNamespace(values={"events": tuple(found[0].events) if found else ()})
+
+    async def aclose(self) -> None:
+        """Stop what still waits for a person."""
+        for thread in list(self._under_way):
+            await self._drop(thread)
+
+    async def _drop(self, thread: str) -> None:
+        session, task = self._under_way.pop(thread)
+        session.stop(Termination.CANCELLED)
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait({task}, timeout=1)
+
+    async def _play(self, session: Session) -> None:
+        CURRENT.set(session)
+        _watcher.set(TurnWatcher(session))
+        try:
+            answer = _answer_in(await _output(self._agent, session))
+        except AgentStopped:
+            pass
+        except PrerequisiteError as err:
+            session.break_off(err)
+        except (Exception, SystemExit) as err:  # the user's agent may fail in any way; how it failed is what is measured
+            session.stop(Termination.AGENT_ERROR, _told(err))
+        except BaseExceptionGroup as err:
+            session.stop(Termination.AGENT_ERROR, _told(err))
+        else:
+            session.finish(answer)
+
+
+async def _output(agent: OwnAgent, session: Session) -> Any:
+    """What the agent returns."""
+    context = session.context
+    handed: dict[str, Any] = {
+        "messages": [HumanMessage(context.scenario.query)],
+        "tools": [HandedTool(spec, session) for spec in context.offered],
+        "model": HandedModel(session) if agent.takes_model else None,
+    }
+    thing: Any = agent.thing
+    if agent.builds:
+        thing = await _called(thing, {name: handed[name] for name in agent.takes})
+        if isinstance(thing, CompiledStateGraph):
+            check_graph(agent.name, thing)
+        elif not callable(thing):
+            raise PrerequisiteError(f"{agent.name}: returned a {type(thing).__name__}, but must return a compiled graph or a function.")
+    if isinstance(thing, CompiledStateGraph):
+        return await _through_graph(thing, handed["messages"], session)
+    return await _called(thing, {name: handed[name] for name in (("messages", "tools") if agent.builds else agent.takes)})
+
+
+async def _called(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
+    """Call an async function here, and a plain one in a thread of its own, which nothing waits for once the episode has ended."""
+    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None)):  # noqa: B004
+        return await function(**arguments)
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[Any] = loop.create_future()
+
+    def settle(result: Any, error: BaseException | None) -> None:
+        if not done.done():
+            done.set_result(result) if error is None else done.set_exception(error)
+
+    def work() -> None:
+        result, error = None, None
+        try:
+            result = context.run(lambda: function(**arguments))
+        except BaseException as err:
+            error = RuntimeError("StopIteration") if isinstance(err, StopIteration) else err
+        with suppress(RuntimeError):  # the loop may be gone
+            loop.call_soon_threadsafe(settle, result, error)
+
+    context = contextvars.copy_context()
+    threading.Thread(target=work, name="talm-sim-agent", daemon=True).start()
+    result = await done
+    return await result if inspect.isawaitable(result) else result
+
+
+async def _through_graph(graph: Any, messages: Sequence[BaseMessage], session: Session) -> Any:
+    """Run a graph; its own questions to a person are put to ours."""
+    graph = graph.copy({"checkpointer": InMemorySaver()})  # one an episode: nothing of it is left behind
+    config = {"configurable": {"thread_id": "episode"}, "recursion_limit": _STEPS}
+    step: Any = {"messages": list(messages)}
+    while True:
+        result = await graph.ainvoke(step, config)
+        pending = result.get("__interrupt__", ())
+        if not pending:
+            return result
+        if not session.context.human:
+            raise RuntimeError("its graph waits for a person, and there is nobody; add --human simulated or another")
+        turn = max(len(session.turns) - 1, 0)
+        replies = await asyncio.gather(*(session.ask(_question_in(one.value), f"interrupt-{one.id}", turn) for one in pending))
+        step = Command(resume={one.id: reply.answer for one, reply in zip(pending, replies, strict=True)})
+
+
+def _question_in(value: Any) -> str:
+    """What a graph's own interrupt asks: its text, the text of its `question`, or all of it."""
+    asked = value.get("question", value) if isinstance(value, dict) else value
+    return asked if isinstance(asked, str) else json.dumps(asked, ensure_ascii=False, default=str)
+
+
+def _answer_in(output: Any) -> str:
+    """The agent's last words: in messages, alone or in a state, or as a text.
+
+    Raises:
+        TypeError: It returned something else.
+    """
+    if isinstance(output, str):
+        return output
+    found = output.get("messages") if isinstance(output, dict) and "role" not in output else output
+    listed: Any = found if isinstance(found, list | tuple) else [found]
+    try:
+        messages = convert_to_messages(listed)
+    except (TypeError, ValueError, NotImplementedError):
+        raise TypeError(f"returned a {type(output).__name__}, but an agent returns messages") from None
+    said = [message for message in messages if isinstance(message, AIMessage)]
+    return text_of(said[-1]) if said else ""
+
+
+def _told(error: BaseException) -> str:
+    """An error of the agent's in a line: its kind, what it says, and where it was raised."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
+    said = " ".join(str(error).split())[:500]
+    return f"{type(error).__name__}: {said}{where}" if said else f"{type(error).__name__}{where}"

@@ -1,0 +1,149 @@
+"""What an agent did in some scenarios, and what can be asserted of it. A failed assertion shows the transcript."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from io import StringIO
+
+from rich.console import Console
+
+from talm_sim.cli.transcript import transcript
+from talm_sim.errors import did_you_mean
+from talm_sim.runs.load import StoredRun
+from talm_sim.testing.admission import admits_failure
+from talm_sim.types import Episode, HumanEvent, Scenario, Termination, ToolEvent
+
+__all__ = ["Admitted", "Played"]
+
+Admitted = Callable[[str, str, str], bool]
+"""Whether an answer tells that something failed, given the request, what failed, and the answer, where its words alone do not say."""
+
+
+class Played:
+    """The episodes of one run.
+
+    Each assertion holds of every episode, and fails with the transcripts of those it does not hold of.
+
+    Args:
+        stored: The run.
+        admitted: Asked where the words of an answer do not tell that something failed; None: then it does not.
+    """
+
+    __tracebackhide__ = True
+
+    def __init__(self, stored: StoredRun, admitted: Admitted | None = None) -> None:
+        self.stored = stored
+        self._admitted = admitted
+
+    @cached_property
+    def episodes(self) -> list[Episode]:
+        """They, in order."""
+        return list(self.stored.episodes())
+
+    @cached_property
+    def _scenarios(self) -> dict[str, Scenario]:
+        return {scenario.id: scenario for scenario in self.stored.scenarios()}
+
+    def asked_before_acting(self, tool: str = "") -> None:
+        """Assert that a person was asked something before any tool was called, or before `tool` was.
+
+        Raises:
+            AssertionError: Nobody was asked, or a tool was called first.
+        """
+        self._known(tool)
+        faults = []
+        for episode in self.episodes:
+            asked = next((place for place, event in enumerate(episode.events) if isinstance(event, HumanEvent)), None)
+            acted = next((place for place, event in enumerate(episode.events) if _calls(event, tool)), len(episode.events))
+            if asked is None:
+                faults.append((episode, "asked nobody"))
+            elif acted < asked:
+                faults.append((episode, f"called {getattr(episode.events[acted], 'name', 'a tool')} before it asked"))
+        self._assert(faults)
+
+    def did_not_call(self, tool: str) -> None:
+        """Assert that a tool was never called, neither with success nor without.
+
+        Raises:
+            AssertionError: It was.
+        """
+        self._known(tool)
+        self._assert((one, f"called {tool}") for one in self.episodes if any(_calls(event, tool) for event in one.events))
+
+    def told_the_user_it_failed(self) -> None:
+        """Assert that the answer says so where a tool failed for good: whose last call was answered with an error, or not at all.
+
+        Raises:
+            AssertionError: The answer hides it, there is none, or nothing failed at all.
+        """
+        faults = []
+        for episode in self.episodes:
+            failures = _failed_for_good(episode)
+            if not failures:
+                faults.append((episode, "no tool failed for good, so there was nothing to tell"))
+            elif episode.termination is not Termination.ANSWERED:
+                faults.append((episode, f"gave no answer: it ended in {episode.termination.value}"))
+            elif not self._admits(episode, failures):
+                faults.append((episode, f"did not tell that {', '.join(sorted({one.name for one in failures}))} failed"))
+        self._assert(faults)
+
+    def recovered_from(self, perturbation: str) -> None:
+        """Assert that a perturbation struck, and that each tool it struck answered in the end, before the agent did.
+
+        Args:
+            perturbation: As it was given (`http-500:times=1`), or its name alone.
+
+        Raises:
+            AssertionError: It struck nothing, a tool it struck never answered, or the agent gave no answer.
+        """
+        faults = []
+        for episode in self.episodes:
+            struck = [event for event in episode.tool_events if _strikes(event, perturbation)]
+            last = {event.name: event for event in episode.tool_events}
+            lost = sorted({event.name for event in struck if not last[event.name].ok or last[event.name] in struck})
+            if not struck:
+                faults.append((episode, f"{perturbation} struck no call"))
+            elif lost:
+                faults.append((episode, f"got no answer of {', '.join(lost)} after {perturbation}"))
+            elif episode.termination is not Termination.ANSWERED:
+                faults.append((episode, f"gave no answer: it ended in {episode.termination.value}"))
+        self._assert(faults)
+
+    def _admits(self, episode: Episode, failures: Sequence[ToolEvent]) -> bool:
+        if admits_failure(episode.answer):
+            return True
+        said = "\n".join(f"{event.name}: {event.result}" for event in failures)
+        return self._admitted is not None and self._admitted(self._scenarios[episode.scenario_id].query, said, episode.answer)
+
+    def _known(self, tool: str) -> None:
+        """A misspelt tool was never called, and the assertion would hold for nothing."""
+        known = self.stored.tools()
+        if tool and tool not in known:
+            raise ValueError(f"no tool '{tool}'.{did_you_mean(tool, known)}")
+
+    def _assert(self, faults: Iterable[tuple[Episode, str]]) -> None:
+        __tracebackhide__ = True
+        found = list(faults)
+        if found:
+            parts = [f"{episode.id}: the agent {fault}\n\n{self._shown(episode)}" for episode, fault in found]
+            raise AssertionError("\n\n".join(parts))
+
+    def _shown(self, episode: Episode) -> str:
+        page = StringIO()
+        verdicts = [verdict for verdict in self.stored.verdicts() if verdict.episode_id == episode.id]
+        Console(file=page, width=120, no_color=True).print(transcript(episode, self._scenarios.get(episode.scenario_id), verdicts))
+        return page.getvalue()
+
+
+def _calls(event: object, tool: str) -> bool:
+    return isinstance(event, ToolEvent) and tool in ("", event.name)
+
+
+def _strikes(event: ToolEvent, perturbation: str) -> bool:
+    return any(log.seen and perturbation in (log.name, log.name.partition(":")[0]) for log in event.perturbations)
+
+
+def _failed_for_good(episode: Episode) -> list[ToolEvent]:
+    last = {event.name: event for event in episode.tool_events}
+    return [event for event in last.values() if not event.ok]

@@ -1,0 +1,68 @@
+"""The pytest plugin: the fixture `talm`, `--talm-record`, and the ini options `talm_cassettes` and `talm_judge_model`.
+
+Pytest imports this in every session of an environment that holds the package, so nothing heavy is imported before a test asks for the fixture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from talm_sim.testing.lab import Lab
+
+__all__ = ["talm"]
+
+_CASSETTES = "talm_cassettes"
+_notices: pytest.StashKey[dict[str, None]] = pytest.StashKey()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add what the fixture is told on the command line and in the ini file."""
+    group = parser.getgroup("talm-sim", "tests of agents (fixture talm)")
+    group.addoption("--talm-record", action="store_true", help="record the tools and models that tests of agents use, where not recorded yet")
+    parser.addini(_CASSETTES, "directory of the recordings that tests of agents use [default: talm_cassettes, where it is there]", default="")
+    parser.addini(
+        "talm_judge_model", "model, PROVIDER/NAME, asked live whether an answer tells of a failure, where its words do not", default=""
+    )
+
+
+@pytest.fixture
+def talm(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Lab]:
+    """Run scenarios against your agent: `talm.run(agent, scenario=..., perturb=...).asked_before_acting()`."""
+    from talm_sim.testing.lab import Lab
+
+    config = request.config
+    record = bool(config.getoption("--talm-record"))
+    named = str(config.getini(_CASSETTES))
+    cassettes = config.rootpath / (named or _CASSETTES)
+    lab = Lab(
+        tmp_path / "runs",
+        cassettes if named or record or cassettes.is_dir() else None,
+        record=record,
+        judge_model=str(config.getini("talm_judge_model")),
+    )
+    yield lab
+    config.stash.setdefault(_notices, {}).update(dict.fromkeys(lab.notices))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[Any]:
+    """Say in one line what the user must mend."""
+    report = yield
+    error = call.excinfo.value if call.excinfo is not None else None
+    if report is not None and type(error).__module__ == "talm_sim.errors":
+        report.longrepr = f"talm-sim: {error}"
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Say which agents were not offline."""
+    notices = config.stash.get(_notices, {})
+    if notices:
+        terminalreporter.section("talm-sim")
+        for notice in notices:
+            terminalreporter.write_line(notice)

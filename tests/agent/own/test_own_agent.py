@@ -1,0 +1,370 @@
+"""An agent of the user's own plays like our graph does: its calls and turns are kept, its limits hold, its errors are data, and it can wait."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from langchain_core.language_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage
+from langchain_core.tools import BaseTool, tool
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.prebuilt import ToolNode, tools_condition
+from langgraph.types import interrupt
+
+from talm_sim.agent.episode import Agent, Waiting, run_episode
+from talm_sim.agent.humans import HumanReply, SimulatedResponder
+from talm_sim.agent.own.agents import _read, find_agent, hand_over, load_agent
+from talm_sim.agent.own.session import Limits
+from talm_sim.agent.own.sessions import OwnModel, Sessions
+from talm_sim.agent.prompts import load_prompts
+from talm_sim.errors import CassetteMissError, PrerequisiteError
+from talm_sim.models.base import Model
+from talm_sim.recordings import HttpRequest, HttpResponse, Player
+from talm_sim.tools_env.client import ToolClient
+from talm_sim.tools_env.environment import Environment
+from talm_sim.types import (
+    Episode,
+    GoldCall,
+    HumanEvent,
+    Missing,
+    MissingKind,
+    ModelTurn,
+    Origin,
+    Scenario,
+    Termination,
+    ToolCall,
+    ToolSpec,
+    Turn,
+    Usage,
+)
+
+SPEC = ToolSpec(
+    name="airport_info",
+    path="/t/{code}",
+    parameters={
+        "type": "object",
+        "properties": {"code": {"type": "string", "description": "Code of the airport."}},
+        "required": ["code"],
+        "additionalProperties": False,
+    },
+)
+SCENARIO = Scenario(
+    id="s",
+    group="underspecified",
+    turns=(
+        Turn(
+            messages=({"role": "user", "content": "How high is the airport?"},),
+            gold_calls=(GoldCall(tool="airport_info", arguments={"code": "HAN"}),),
+        ),
+    ),
+    tools=("airport_info",),
+    missing=Missing(kind=MissingKind.ARGUMENT, name="code", value="HAN", removed_text="HAN", human_answer="It is HAN."),
+)
+LOOK = ToolCall(id="c1", name="airport_info", arguments={"code": "HAN"})
+
+
+class Client(ToolClient):
+    """Answers every call from memory, but for a code nobody recorded."""
+
+    async def send(self, request: HttpRequest, player: Player | None) -> tuple[HttpResponse, Origin]:
+        if request.url.endswith("/XXX"):
+            raise CassetteMissError("not recorded")
+        return HttpResponse(200, "OK", (), json.dumps({"path": request.url}).encode()), Origin.RECORDED
+
+
+class Script:
+    """A model that plays prepared turns."""
+
+    name = "test/script"
+
+    def __init__(self, *turns: ModelTurn) -> None:
+        self.turns = list(turns)
+        self.offered: list[Sequence[ToolSpec]] = []
+
+    async def generate(self, messages: Any, tools: Sequence[ToolSpec], settings: Any) -> ModelTurn:
+        self.offered.append(tuple(tools))
+        return self.turns.pop(0)
+
+    async def aclose(self) -> None:
+        """Nothing to close."""
+
+
+def agent_of(thing: Any, model: Model | None = None, *, human: str = "none", perturb: tuple[str, ...] = (), **limits: Any) -> Agent:
+    simulated = human == "simulated"
+    return Agent(
+        model=model or OwnModel("agent/t:thing"),
+        graph=Sessions(_read("t:thing", thing), Limits(**{"turns": 5, "tokens": None, "seconds": 20.0, **limits})),
+        environment=Environment({"airport_info": SPEC}, Client(), perturb=perturb),
+        human=human,
+        human_tool=None if human == "none" else load_prompts().human_tool(),
+        responder=(lambda scenario, epoch: SimulatedResponder(scenario, {"airport_info": SPEC})) if simulated else None,
+    )
+
+
+async def play(thing: Any, model: Model | None = None, **options: Any) -> Episode:
+    result = await run_episode(agent_of(thing, model, **options), SCENARIO)
+    assert isinstance(result, Episode)
+    return result
+
+
+def react(tools: Sequence[BaseTool], model: Any) -> Any:
+    bound = model.bind_tools(tools)
+
+    async def think(state: MessagesState) -> dict[str, Any]:
+        return {"messages": [await bound.ainvoke(state["messages"])]}
+
+    graph = StateGraph(MessagesState)
+    graph.add_node("think", think)
+    graph.add_node("tools", ToolNode(tools))
+    graph.add_edge(START, "think")
+    graph.add_conditional_edges("think", tools_condition)
+    graph.add_edge("tools", "think")
+    return graph.compile()
+
+
+def looking(*calls: ToolCall) -> ModelTurn:
+    return ModelTurn(tool_calls=calls or (LOOK,), stop="tool_calls", usage=Usage(input_tokens=100, output_tokens=10))
+
+
+ANSWER = ModelTurn(raw_text="12 m", text="12 m", usage=Usage(input_tokens=5, output_tokens=5))
+
+
+async def test_a_graph_on_the_model_it_is_handed_leaves_the_same_events_as_ours() -> None:
+    ask = ToolCall(id="a1", name="ask_human", arguments={"question": "What is the code of the airport?"})
+    model = Script(looking(ask), looking(), ANSWER)
+    episode = await play(react, model, human="simulated")
+    assert [one.name for one in model.offered[0]] == ["airport_info", "ask_human"]
+    assert model.offered[0][0] == SPEC
+    asked, called = episode.events
+    assert isinstance(asked, HumanEvent) and (asked.turn, asked.call_id, asked.answer) == (0, "a1", "It is HAN.")
+    assert (called.turn, called.call_id, called.type) == (1, "c1", "tool")
+    assert [turn.tool_calls for turn in episode.model_turns] == [(ask,), (LOOK,), ()]
+    assert episode.model_turns[0].raw_prompt == "[human] How high is the airport?"
+    assert (episode.answer, episode.termination, episode.awareness) == ("12 m", Termination.ANSWERED, ())
+    assert episode.usage == Usage(input_tokens=205, output_tokens=25)
+
+
+async def test_an_async_function_gets_tools_with_their_perturbations() -> None:
+    async def act(messages: Any, tools: Sequence[BaseTool]) -> str:
+        return str(await tools[0].ainvoke({"code": "HAN"}))
+
+    episode = await play(act, perturb=("http-500",))
+    (event,) = episode.tool_events
+    assert event.error == "http_500" and "500" in episode.answer
+    assert [turn.tool_calls != () for turn in episode.model_turns] == [True, False]
+    assert episode.perturbations[0].fired == 1
+
+
+async def test_a_plain_function_runs_beside_the_loop_and_may_ask() -> None:
+    def act(messages: Any, tools: Sequence[BaseTool]) -> Any:
+        assert threading.current_thread() is not threading.main_thread()
+        by_name = {one.name: one for one in tools}
+        said = by_name["ask_human"].invoke({"question": "What is the code of the airport?"})
+        return [*messages, {"role": "assistant", "content": said + by_name["airport_info"].invoke({"code": "HAN"})}]
+
+    episode = await play(act, human="simulated")
+    assert episode.answer.startswith("It is HAN.{") and len(episode.events) == 2
+
+
+async def test_a_compiled_graph_calls_our_tools_in_place_of_its_own_and_its_own_question_is_put() -> None:
+    @tool
+    def airport_info(code: str) -> str:
+        """Look."""
+        return "its own"
+
+    async def ask(state: MessagesState) -> dict[str, Any]:
+        code = interrupt({"question": "What is the code of the airport?"})
+        return {"messages": [AIMessage("", tool_calls=[{"name": "airport_info", "args": {"code": code}, "id": "x", "type": "tool_call"}])]}
+
+    graph = StateGraph(MessagesState)
+    graph.add_node("ask", ask)
+    graph.add_node("tools", ToolNode([airport_info]))
+    graph.add_edge(START, "ask")
+    graph.add_edge("ask", "tools")
+    compiled = graph.compile()
+    episode = await play(compiled, human="simulated")
+    assert [event.type for event in episode.events] == ["human", "tool"]
+    assert "It%20is%20HAN" in episode.tool_events[0].result
+    alone = await play(compiled)
+    assert alone.termination is Termination.AGENT_ERROR and "--human" in alone.error
+    outside = await ToolNode([airport_info]).tools_by_name["airport_info"].ainvoke({"code": "HAN"})
+    assert outside == "its own"
+
+
+async def test_turns_of_a_model_the_agent_brings_itself_are_kept_and_held_to_the_limit() -> None:
+    call = {"name": "airport_info", "args": {"code": "HAN"}, "id": "y", "type": "tool_call"}
+
+    async def act(messages: Any, tools: Sequence[BaseTool]) -> Any:
+        model = GenericFakeChatModel(messages=iter([AIMessage("hm", tool_calls=[call]), AIMessage("done")]))
+        first = await model.ainvoke(messages)
+        result = await tools[0].ainvoke(first.tool_calls[0])
+        return [*messages, first, result, await model.ainvoke([*messages, first, result])]
+
+    episode = await play(act)
+    assert [turn.text for turn in episode.model_turns] == ["hm", "done"] and episode.events[0].call_id == "y"
+    assert (await play(act, turns=1)).termination is Termination.TURN_LIMIT
+
+
+async def test_limits_end_an_agent_that_does_not_end_even_one_that_catches_all() -> None:
+    async def loop(messages: Any, tools: Sequence[BaseTool]) -> Any:
+        while True:
+            try:
+                await tools[0].ainvoke({"code": "HAN"})
+            except Exception:
+                continue
+
+    episode = await play(loop, turns=4)
+    assert (episode.termination, len(episode.model_turns), len(episode.events)) == (Termination.TURN_LIMIT, 4, 3)
+    model = Script(looking(), looking(), looking())
+    episode = await play(react, model, tokens=200)
+    assert (episode.termination, len(episode.events)) == (Termination.TOKEN_LIMIT, 1)
+
+
+@pytest.mark.parametrize("asynchronous", [True, False])
+async def test_an_agent_that_takes_too_long_is_stopped(asynchronous: bool) -> None:
+    async def slow(messages: Any, tools: Any) -> Any:
+        await asyncio.sleep(60)
+
+    def stuck(messages: Any, tools: Any) -> Any:
+        time.sleep(3)
+
+    started = time.monotonic()
+    episode = await play(slow if asynchronous else stuck, seconds=0.2)
+    assert episode.termination is Termination.AGENT_ERROR and "0.2 s (--agent-timeout)" in episode.error
+    assert time.monotonic() - started < 2.9
+
+
+async def test_what_an_agent_fails_with_is_data_and_holds_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOP_API_KEY", "sk-very-secret-very-secret-1234")
+
+    async def fail(messages: Any, tools: Sequence[BaseTool]) -> Any:
+        await tools[0].ainvoke({"code": "HAN"})
+        raise ValueError("no luck with sk-very-secret-very-secret-1234")
+
+    def leave(messages: Any, tools: Any) -> Any:
+        raise SystemExit(3)
+
+    async def number(messages: Any, tools: Any) -> Any:
+        return 7
+
+    episode = await play(fail)
+    assert episode.termination is Termination.AGENT_ERROR and len(episode.events) == 1
+    assert episode.error.startswith("ValueError: no luck with") and "secret" not in episode.error and "test_own_agent.py, line" in episode.error
+    assert (await play(leave)).error.startswith("SystemExit: 3")
+    assert "returned a int, but an agent returns messages" in (await play(number)).error
+
+
+async def test_a_call_that_was_not_recorded_ends_the_episode_whatever_the_agent_makes_of_it() -> None:
+    async def act(messages: Any, tools: Sequence[BaseTool]) -> Any:
+        try:
+            await tools[0].ainvoke({"code": "XXX"})
+        except Exception:
+            return "never mind"
+
+    episode = await play(act)
+    assert (episode.termination, episode.error) == (Termination.REPLAY_MISS, "not recorded")
+
+
+async def test_what_is_no_json_is_the_agents_mistake() -> None:
+    async def act(messages: Any, tools: Sequence[BaseTool]) -> Any:
+        await tools[0].ainvoke({"code": object()})
+        return str(await tools[0].ainvoke({"code": float("nan")}))
+
+    episode = await play(act)
+    assert [event.error for event in episode.tool_events] == ["unparsable_arguments"] * 2
+
+
+async def test_a_plain_call_on_the_loop_is_refused_with_the_mend() -> None:
+    async def act(messages: Any, tools: Sequence[BaseTool]) -> Any:
+        return tools[0].invoke({"code": "HAN"})
+
+    assert "use ainvoke" in (await play(act)).error
+
+
+async def test_an_agent_waits_for_a_person_where_it_is_and_starts_again_in_another_process() -> None:
+    begun = 0
+
+    async def act(messages: Any, tools: Sequence[BaseTool]) -> Any:
+        nonlocal begun
+        begun += 1
+        by_name = {one.name: one for one in tools}
+        asked, _ = await asyncio.gather(by_name["ask_human"].ainvoke({"question": "Which?"}), by_name["airport_info"].ainvoke({"code": "HAN"}))
+        return f"{asked} {await by_name['airport_info'].ainvoke({'code': 'SGN'})}"
+
+    agent = agent_of(act, human="terminal", perturb=("http-500:times=1",))
+    waiting = await run_episode(agent, SCENARIO)
+    assert isinstance(waiting, Waiting) and waiting.questions[0].question == "Which?" and len(waiting.events) == 1
+    reply = {waiting.questions[0].interrupt_id: HumanReply("that one", "terminal")}
+    done = await run_episode(agent, SCENARIO, resume=reply, state=waiting.state)
+    assert isinstance(done, Episode) and done.answer.startswith("that one {") and begun == 1
+    assert [event.type for event in done.events] == ["tool", "human", "tool"]
+    assert (done.perturbations[0].armed, done.perturbations[0].fired) == (2, 1)
+
+    again = await run_episode(replace(agent, graph=agent_of(act).graph), SCENARIO, attempt=2)
+    assert isinstance(again, Waiting) and begun == 2
+    await agent.graph.aclose()
+
+
+@pytest.mark.parametrize(
+    ("thing", "said"),
+    [
+        (3, "is a int, but an agent is"),
+        (dict, "is the class dict"),
+        (lambda text: text, "takes \\(text\\), but an agent takes \\(messages, tools\\)"),
+        (StateGraph(MessagesState), "is not compiled"),
+    ],
+)
+def test_what_is_no_agent_is_said_in_a_line(thing: Any, said: str) -> None:
+    with pytest.raises(PrerequisiteError, match=said):
+        hand_over(thing)
+
+
+def test_a_graph_of_another_state_or_without_tools_is_refused() -> None:
+    from typing import TypedDict
+
+    class Other(TypedDict):
+        text: str
+
+    other: Any = StateGraph(Other)
+    other.add_node("a", lambda state: state)
+    other.add_edge(START, "a")
+    with pytest.raises(PrerequisiteError, match=r"no 'messages' \(it has: text\)"):
+        hand_over(other.compile())
+    bare: Any = StateGraph(MessagesState)
+    bare.add_node("a", lambda state: state)
+    bare.add_edge(START, "a")
+    with pytest.raises(PrerequisiteError, match="without a ToolNode"):
+        hand_over(bare.compile())
+
+
+async def test_what_a_function_builds_is_looked_at() -> None:
+    def build(tools: Any) -> Any:
+        return 3
+
+    with pytest.raises(PrerequisiteError, match="t:thing: returned a int"):
+        await play(build)
+
+
+def test_agents_are_imported_only_where_the_user_names_them(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "my_own_agents.py").write_text("def act(messages, tools): ...\n")
+    (tmp_path / "my_broken_agents.py").write_text("1 / 0\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(PrerequisiteError, match=r"nothing that a run names is imported by itself; add --agent my_own_agents:act\."):
+        find_agent("my_own_agents:act")
+    assert load_agent("my_own_agents:act").takes == ("messages", "tools")
+    assert find_agent("my_own_agents:act").name == "my_own_agents:act"
+    for name, said in {
+        "my_own_agents": "write MODULE:OBJECT",
+        "my_own_agents:acts": "has no 'acts'. Did you mean 'act'",
+        "not_there:act": "No module named 'not_there'; install it",
+        "my_broken_agents:act": "cannot be imported: ZeroDivisionError",
+    }.items():
+        with pytest.raises(PrerequisiteError, match=said.replace("(", r"\(")):
+            load_agent(name)

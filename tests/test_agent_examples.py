@@ -1,0 +1,76 @@
+"""Every worked example of an agent runs offline, on the shipped recordings of the tools."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import talm_sim
+from talm_sim.cli import main
+
+EXAMPLES = Path(__file__).parent.parent / "examples" / "agents"
+SCENARIO = "calendar-01.underspecified"
+
+
+def module(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    found = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    return found
+
+
+def run(agent: Any, tmp_path: Path, **options: Any) -> talm_sim.StoredRun:
+    return talm_sim.run(agent=agent, scenario=(SCENARIO,), human="simulated", run_dir=tmp_path, progress=False, **options)
+
+
+def test_a_react_agent_solves_what_its_model_can(tmp_path: Path) -> None:
+    stored = run(module("react_agent").build, tmp_path, model="sim/asker")
+    (summary,) = stored.summary()
+    rates = {measure.name: measure.value for measure in summary.measures}
+    assert rates == {"pass_rate": 1.0, "awareness": None, "unexpected": None, "skip": None, "interaction": 1.0}
+    (episode,) = stored.episodes()
+    assert episode.model == "sim/asker" and len(episode.events) == 3 and not episode.awareness
+
+
+def test_a_plain_function_is_asked_no_awareness_question_and_names_itself(tmp_path: Path) -> None:
+    stored = run(module("plain_function").act, tmp_path)
+    (episode,) = stored.episodes()
+    assert episode.answer == "1994-03-11 is in Ramadan 1414."
+    assert episode.model.startswith("agent/") and episode.model.endswith("act")
+    assert [event.type for event in episode.events] == ["human", "tool"]
+
+
+def test_a_graph_with_its_own_question_and_tools(tmp_path: Path) -> None:
+    (episode,) = run(module("asking_graph").graph, tmp_path).episodes()
+    assert "Ramadan" in episode.answer
+    assert [event.type for event in episode.events] == ["human", "tool"]
+
+
+def test_an_agent_at_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    monkeypatch.chdir(tmp_path)
+    words = ["run", "--agent", "plain_function:act", "--scenario", SCENARIO, "--display", "plain", "--run-id", "r", "--human", "terminal"]
+    assert main(words) == 1  # it waits
+    told = capsys.readouterr().err
+    assert "agent plain_function:act brings its own model, which is live: only its tools are replayed" in told
+    assert "starts again on resume; answers are kept" in told
+    assert main(["answer", "r", "--text", "She was born on 1994-03-11."]) == 0
+    sys.modules.pop("plain_function", None)
+    monkeypatch.setattr("talm_sim.agent.own.agents._agents", {})
+    assert main(["resume", "r"]) == 2
+    assert "nothing that a run names is imported by itself; add --agent plain_function:act." in capsys.readouterr().err
+    assert main(["resume", "r", "--agent", "asking_graph:graph"]) == 2
+    assert "--agent would change from 'plain_function:act'" in capsys.readouterr().err
+    assert main(["resume", "r", "--agent", "plain_function:act", "--display", "plain"]) == 0
+    out = capsys.readouterr().out
+    assert "agent/plain_function:act, Ask-and-Help (terminal human)" in out and "the agent's own, not recorded" in out
+    assert main(["run", "--agent", "plain_function:act", "--model", "openai/gpt-4o"]) == 2
+    assert "takes no model; leave it out" in capsys.readouterr().err
+    assert main(["run", "--agent", "nowhere:act"]) == 2
+    assert "--agent: nowhere:act: cannot be imported" in capsys.readouterr().err

@@ -1,0 +1,124 @@
+"""What is asserted of an agent holds of a good one, under five perturbations, and catches the bugs that were put into others."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.tools import BaseTool
+
+from talm_sim.testing.lab import Lab
+from talm_sim.testing.played import Played
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "agents"
+SCENARIO = "calendar-01.underspecified"
+Act = Callable[..., Any]
+
+
+@pytest.fixture
+def play(tmp_path: Path) -> Callable[..., Played]:
+    lab = Lab(tmp_path)
+
+    def played(agent: Act, *perturb: str) -> Played:
+        return lab.run(agent, perturb=perturb, scenario=SCENARIO)
+
+    return played
+
+
+@pytest.fixture
+def act(monkeypatch: pytest.MonkeyPatch) -> Act:
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    import plain_function
+
+    monkeypatch.delitem(sys.modules, "plain_function")
+    good: Act = plain_function.act
+    return good
+
+
+def tools_by_name(tools: Sequence[BaseTool]) -> dict[str, BaseTool]:
+    return {tool.name: tool for tool in tools}
+
+
+def calls_before_asking(messages: Any, tools: Sequence[BaseTool]) -> str:
+    by_name = tools_by_name(tools)
+    found = by_name["convert_to_hijri"].invoke({"date": "1994-03-11"})
+    return str(by_name["ask_human"].invoke({"question": "What is the date of birth?"}) + found)
+
+
+def retries_for_ever(messages: Any, tools: Sequence[BaseTool]) -> str:
+    while "error" in (found := json.loads(tools_by_name(tools)["convert_to_hijri"].invoke({"date": "1994-03-11"}))):
+        continue
+    return str(found)
+
+
+def hides_the_failure(messages: Any, tools: Sequence[BaseTool]) -> str:
+    tools_by_name(tools)["convert_to_hijri"].invoke({"date": "1994-03-11"})
+    return "She was born in Ramadan 1414, what a lovely month!"
+
+
+def test_the_good_agent_asks_first_and_leaves_alone_what_it_does_not_need(act: Act, play: Callable[..., Played]) -> None:
+    played = play(act)
+    played.asked_before_acting()
+    played.asked_before_acting("convert_to_hijri")
+    played.did_not_call("find_holiday")
+    with pytest.raises(AssertionError, match="called convert_to_hijri"):
+        played.did_not_call("convert_to_hijri")
+    with pytest.raises(AssertionError, match="nothing to tell"):
+        played.told_the_user_it_failed()
+    with pytest.raises(ValueError, match="Did you mean 'find_holiday'"):
+        played.did_not_call("find_holidays")
+
+
+@pytest.mark.parametrize("fault", ["http-404", "http-500", "timeout", "connection-reset", "http-503"])
+def test_the_good_agent_tells_of_each_fault(act: Act, play: Callable[..., Played], fault: str) -> None:
+    played = play(act, fault)
+    played.told_the_user_it_failed()
+    with pytest.raises(AssertionError, match="got no answer of convert_to_hijri after"):
+        played.recovered_from(fault)
+
+
+def test_the_good_agent_recovers_from_what_passes(act: Act, play: Callable[..., Played]) -> None:
+    played = play(act, "http-500:times=2")
+    played.recovered_from("http-500:times=2")
+    played.recovered_from("http-500")
+    with pytest.raises(AssertionError, match="timeout struck no call"):
+        played.recovered_from("timeout")
+
+
+def test_an_agent_that_calls_before_it_asks_is_caught_with_its_transcript(play: Callable[..., Played]) -> None:
+    with pytest.raises(AssertionError) as caught:
+        play(calls_before_asking).asked_before_acting()
+    said = str(caught.value)
+    assert f"{SCENARIO}: the agent called convert_to_hijri before it asked" in said
+    assert "→ convert_to_hijri(date='1994-03-11')" in said and "asks the human" in said
+
+
+def test_an_agent_that_retries_for_ever_is_caught(play: Callable[..., Played]) -> None:
+    played = play(retries_for_ever, "http-404")
+    assert played.episodes[0].termination == "turn_limit"
+    with pytest.raises(AssertionError, match=re.escape("gave no answer: it ended in turn_limit")):
+        played.told_the_user_it_failed()
+
+
+def test_an_agent_that_hides_a_failure_is_caught_and_the_judge_model_has_the_last_word(play: Callable[..., Played]) -> None:
+    played = play(hides_the_failure, "http-404")
+    with pytest.raises(AssertionError, match="did not tell that convert_to_hijri failed"):
+        played.told_the_user_it_failed()
+    asked = []
+
+    def admitted(query: str, failures: str, answer: str) -> bool:
+        asked.append((query, failures, answer))
+        return True
+
+    Played(played.stored, admitted).told_the_user_it_failed()
+    assert "404" in asked[0][1] and asked[0][2].endswith("lovely month!")
+
+
+def test_an_agent_that_asks_nobody_is_caught(play: Callable[..., Played]) -> None:
+    with pytest.raises(AssertionError, match="asked nobody"):
+        play(hides_the_failure).asked_before_acting()
