@@ -36,11 +36,16 @@ def read_text(path: Path) -> str:
         raise PrerequisiteError(f"{path}: not a readable recording (no UTF-8); delete it and record again, or restore it.") from None
 
 
-def write_atomically(path: Path, data: bytes) -> None:
+def write_atomically(path: Path, data: bytes, *, replace: bool = True) -> None:
     """Write a file whole or not at all.
 
+    Args:
+        path: The file; folders above it are made.
+        data: What it holds.
+        replace: Whether one that is there already is replaced.
+
     Raises:
-        PrerequisiteError: It cannot be written.
+        PrerequisiteError: It cannot be written, or is there already.
     """
     # Not of the file's own name: with what is added, that could be longer than a name may be.
     temporary = path.with_name(own_name("", ".tmp"))
@@ -52,7 +57,10 @@ def write_atomically(path: Path, data: bytes) -> None:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(temporary, path)
+            if replace:
+                os.replace(temporary, path)
+            else:
+                os.link(temporary, path)
         finally:
             temporary.unlink(missing_ok=True)
     except OSError as err:

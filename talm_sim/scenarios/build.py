@@ -13,7 +13,7 @@ from talm_sim.errors import PrerequisiteError, ToolError
 from talm_sim.scenarios.seeds import Seed, load_seeds
 from talm_sim.types import Calls, Fact, Facts, GoldCall, Missing, MissingKind, Scenario, Source, ToolSpec, Turn
 
-__all__ = ["GROUPS", "LICENCE", "CallTool", "build_scenarios", "write_scenarios"]
+__all__ = ["GROUPS", "LICENCE", "CallTool", "build_scenarios", "short_form", "write_scenarios"]
 
 GROUPS = ("perfect", "underspecified", "replaceable", "non-replaceable", "no-tools")
 LICENCE = "Apache-2.0"
@@ -54,11 +54,11 @@ def write_scenarios(groups: Mapping[str, list[Scenario]], directory: Path) -> No
     """Write one `<group>.jsonl` a group; equal scenarios give equal bytes."""
     directory.mkdir(parents=True, exist_ok=True)
     for group, scenarios in groups.items():
-        text = "".join(json.dumps(_short(scenario), ensure_ascii=False) + "\n" for scenario in scenarios)
+        text = "".join(json.dumps(short_form(scenario), ensure_ascii=False) + "\n" for scenario in scenarios)
         (directory / f"{group}.jsonl").write_text(text, encoding="utf-8")
 
 
-def _short(scenario: Scenario) -> dict[str, Any]:
+def short_form(scenario: Scenario) -> dict[str, Any]:
     """The scenario without the fields that hold their default; the target keeps the type it is recognized by."""
     short = scenario.model_dump(mode="json", exclude_defaults=True)
     if isinstance(scenario.target, Facts | Calls):

@@ -17,12 +17,12 @@ from talm_sim.scenarios.leaks import find_leak, mentions, tokens
 from talm_sim.schemas import validator_of
 from talm_sim.types import Fact, Facts, GoldCall, MissingKind, Scenario, ToolSpec
 
-__all__ = ["Problem", "check_scenarios"]
+__all__ = ["LOOKS_SECRET", "Problem", "check_scenarios"]
 
 MOST_REWORDED = 6
 """Words an under-specified query may add to the original, and drop from it beyond the removed text, so that it reads naturally."""
 MASK = "mask:tool="
-_SECRET = re.compile(
+LOOKS_SECRET = re.compile(
     r"-----BEGIN [A-Z ]*PRIVATE KEY|\bAKIA[0-9A-Z]{16}\b|\b(?:sk|pk|rk)-[\w-]{16,}|\bgh[pousr]_\w{20,}|\bxox[abprs]-[\w-]{10,}"
     r"|\beyJ[\w-]{10,}\.[\w-]{10,}|\b[0-9a-f]{40,}\b|(?i:(?:api[_-]?key|password|secret|token)\s*[=:]\s*\S{8,})"
 )
@@ -99,7 +99,7 @@ class _Proof:
             yield "another scenario of its group asks the same", "reword one of them or drop it"
         if self._packaged and not scenario.source.licence:
             yield "it names no licence", "set source.licence"
-        secret = _SECRET.search(scenario.model_dump_json())
+        secret = LOOKS_SECRET.search(scenario.model_dump_json())
         if secret:
             yield f"it holds what looks like a secret ('{secret[0][:8]}...')", "take it out"
 
@@ -112,7 +112,8 @@ class _Proof:
             if name not in self._specs:
                 yield f"there is no tool '{name}'", "correct the name or add the tool"
         needed = len({one.tool for one in scenario.gold_calls})
-        if not needed:
+        # Where the one tool that is needed is masked, no call is left.
+        if not needed and (self._packaged or scenario.group in {"perfect", "underspecified"}):
             yield "it has no gold call", "say which calls solve it"
         if self._packaged and needed < 2 and scenario.group in {"perfect", "underspecified"}:
             yield "its gold calls use too few tools", "a scenario pairs two tools of one category"

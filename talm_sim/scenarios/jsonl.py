@@ -1,4 +1,4 @@
-"""JSON Lines as people hand them over: every broken line is named, with what mends it."""
+"""JSON Lines as people hand them over: lines that begin with `//` are comments, and every broken line is named, with what mends it."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ from typing import Any
 
 from talm_sim.errors import PrerequisiteError
 
-__all__ = ["json_lines", "numbered_lines", "parse"]
+__all__ = ["COMMENT", "json_lines", "numbered_lines", "parse"]
+
+COMMENT = "//"
+"""Begins a line that people alone read: no JSON does."""
 
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 
 
 def json_lines(source: Traversable) -> Iterator[tuple[str, Any]]:
-    """Read a file's JSON values, each with `<file>:<line>`; blank lines are passed over.
+    """Read a file's JSON values, each with `<file>:<line>`; blank lines and comments are passed over.
 
     Raises:
         PrerequisiteError: The file cannot be read or is no UTF-8, or a line is not JSON.
@@ -30,7 +33,7 @@ def json_lines(source: Traversable) -> Iterator[tuple[str, Any]]:
 
 
 def numbered_lines(source: Traversable) -> Iterator[tuple[str, str]]:
-    """Read a file's lines as they stand, each with `<file>:<line>`; blank ones are passed over.
+    """Read a file's lines as they stand, each with `<file>:<line>`; blank ones and comments are passed over.
 
     Raises:
         PrerequisiteError: The file cannot be read or is no UTF-8.
@@ -43,7 +46,8 @@ def numbered_lines(source: Traversable) -> Iterator[tuple[str, str]]:
         place = err.object.count(10, 0, err.start) + 1  # line feeds before it
         raise PrerequisiteError(f"{source}:{place}: is not UTF-8 text; save the file as UTF-8.") from None
     # Not splitlines(): JSON strings may hold line separators such as U+2028 unescaped.
-    yield from ((f"{source}:{number}", line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
+    lines = enumerate(text.split("\n"), 1)
+    yield from ((f"{source}:{number}", line) for number, line in lines if line.strip() and not line.lstrip().startswith(COMMENT))
 
 
 def parse(text: str) -> Any:

@@ -1,54 +1,178 @@
-"""Arguments to try a tool with: what its description gives as examples, and where it gives none, the plainest that fit."""
+"""Arguments to try a tool with: what the user gives, else what its description gives as examples, else the plainest that fit."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.schemas import validator_of
 from talm_sim.types import JsonObject, ToolSpec
 
-__all__ = ["example_arguments"]
+__all__ = ["Example", "example_arguments", "read_arguments"]
 
-_PLAIN: Mapping[str, Any] = {"string": "example", "boolean": False, "null": None}
+_TEXTS = ("example", "sample", "specimen", "instance")
+"""Told apart, so that one of two arguments can be left out of a request without the other one giving it away."""
+_FORMATS = {
+    "date": "2025-01-15",
+    "date-time": "2025-01-15T12:00:00Z",
+    "time": "12:00:00Z",
+    "duration": "P1D",
+    "email": "person@example.com",
+    "hostname": "example.com",
+    "ipv4": "192.0.2.1",
+    "ipv6": "2001:db8::1",
+    "uri": "https://example.com/",
+    "url": "https://example.com/",
+    "uuid": "123e4567-e89b-42d3-a456-426614174000",
+}
+_WRITTEN = (("YYYY-MM-DD", "2025-01-15"), ("HH:MM:SS", "12:00:00"), ("HH:MM", "12:00"), ("YYYY", "2025"))
+"""Forms that descriptions spell out."""
+_TRIED = ("A", "AB", "ABC", "ABCD", "a", "ab", "abc", "1", "12", "123", "1234", "12345", "A1", "a-1", "1.0", "+1", "#000000")
+"""Short texts for patterns."""
+_QUOTED = re.compile(
+    r"(?:\be\.?g\.?|\bfor example|\bsuch as|\blike|\bexamples?:)[\s,:(]*(?:'([^'\n]{1,80})'|\"([^\"\n]{1,80})\"|`([^`\n]{1,80})`)", re.I
+)
+_BARE = re.compile(r"(?:\be\.?g\.|\bexamples?:)[\s,:(]*([\w./:+#@-]*[A-Z0-9][\w./:+#@-]*)")
 
 
-def example_arguments(spec: ToolSpec) -> tuple[JsonObject, bool]:
-    """Required arguments for a tool, and whether its description gives all of them.
+@dataclass(frozen=True, slots=True)
+class Example:
+    """Arguments for one call.
+
+    Attributes:
+        arguments: All that the tool requires, and what else the user gave.
+        made_up: Names of those that neither the user nor the tool's description gave.
+    """
+
+    arguments: JsonObject
+    made_up: tuple[str, ...] = ()
+
+
+def example_arguments(spec: ToolSpec, given: Mapping[str, Any] | None = None) -> Example:
+    """Arguments for a tool.
+
+    Args:
+        spec: The tool.
+        given: The user's own, which go before all others.
 
     >>> example_arguments(ToolSpec(name="t", parameters={"properties": {"n": {"type": "integer", "minimum": 3}}, "required": ["n"]}))
-    ({'n': 3}, False)
+    Example(arguments={'n': 3}, made_up=('n',))
     """
     properties = spec.parameters.get("properties", {})
-    needed = {name: properties.get(name, {}) for name in spec.required}
-    return {name: _value(schema) for name, schema in needed.items()}, all(map(_is_given, needed.values()))
+    whole = next((one for one in spec.parameters.get("examples") or () if isinstance(one, dict)), {})
+    arguments = {**whole, **(given or {})}
+    made_up = []
+    for name in spec.required:
+        schema = properties.get(name, {})
+        if name in arguments:
+            continue
+        told = next((value for value in _told(schema) if _fits(schema, value)), None)
+        if told is None:
+            made_up.append(name)
+        arguments[name] = _plain(schema, len(made_up) - 1) if told is None else told
+    return Example(arguments, tuple(made_up))
 
 
-def _is_given(schema: Mapping[str, Any]) -> bool:
-    return bool(schema.get("examples") or schema.get("enum")) or "default" in schema or "const" in schema
+def read_arguments(file: Path, tools: Mapping[str, ToolSpec]) -> dict[str, JsonObject]:
+    """Read the user's own arguments: a JSON object of tools' names to their arguments.
+
+    Raises:
+        PrerequisiteError: It cannot be read, is something else, or names a tool or argument that is not there.
+    """
+    mend = '; write {"TOOL": {"ARGUMENT": VALUE}}'
+    try:
+        read = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as err:
+        raise PrerequisiteError(f"--arguments {file}: cannot be read: {err.strerror}{mend}.") from None
+    except (ValueError, RecursionError) as err:
+        raise PrerequisiteError(f"--arguments {file}: is not JSON ({err}){mend}.") from None
+    if not isinstance(read, dict):
+        raise PrerequisiteError(f"--arguments {file}: is no JSON object{mend}.")
+    for tool, arguments in read.items():
+        if tool not in tools:
+            raise PrerequisiteError(f"--arguments {file}: there is no tool '{tool}'.{did_you_mean(tool, tools)}")
+        if not isinstance(arguments, dict):
+            raise PrerequisiteError(f"--arguments {file}: {tool}: is no JSON object{mend}.")
+        known = tools[tool].parameters.get("properties", {})
+        unknown = next((name for name in arguments if name not in known), None)
+        if unknown is not None and tools[tool].parameters.get("additionalProperties", False) is False:
+            raise PrerequisiteError(f"--arguments {file}: {tool} has no argument '{unknown}'.{did_you_mean(unknown, known)}")
+        wrong = next((error for name in arguments if name in known for error in validator_of(known[name]).iter_errors(arguments[name])), None)
+        if wrong is not None:
+            raise PrerequisiteError(f"--arguments {file}: {tool}: {wrong.message[:300]}; correct it.")
+    return read
 
 
-def _value(schema: Mapping[str, Any]) -> Any:
-    for key in ("const", "default"):
-        if key in schema:
-            return schema[key]
+def _told(schema: Mapping[str, Any]) -> Iterator[Any]:
+    """What a schema gives as a value, in its keywords or in the words that describe it."""
+    yield from (schema[key] for key in ("const", "default") if key in schema)
     for key in ("examples", "enum"):
-        if schema.get(key):
-            return schema[key][0]
+        yield from (schema.get(key) or ())[:1]
+    for part in (one for key in ("anyOf", "oneOf") for one in schema.get(key) or ()):
+        yield from _told(part)
+    described = str(schema.get("description", ""))
+    for found in (*_QUOTED.finditer(described), *_BARE.finditer(described)):
+        text = next(filter(None, found.groups())).rstrip(".,;:")
+        yield text
+        try:
+            yield json.loads(text)
+        except ValueError:
+            continue
+    yield from (value for form, value in _WRITTEN if form in described)
+
+
+def _fits(schema: Mapping[str, Any], value: Any) -> bool:
+    return value is not None and bool(validator_of(schema).is_valid(value))
+
+
+def _plain(schema: Mapping[str, Any], place: int = 0) -> Any:
+    """A value that fits, the plainest there is; one that does not where none is found.
+
+    Args:
+        schema: Of the value.
+        place: How many values were made up before it.
+    """
+    candidates = [*_candidates(schema, place)]
+    return next((value for value in candidates if _fits(schema, value)), candidates[0])
+
+
+def _candidates(schema: Mapping[str, Any], place: int) -> Iterator[Any]:
+    yield from (value for value in _told(schema) if value is not None)
     for key in ("anyOf", "oneOf"):
-        if schema.get(key):
-            return _value(schema[key][0])
-    kind = schema.get("type", "string")
-    return _plain(kind[0] if isinstance(kind, list) else kind, schema)
-
-
-def _plain(kind: str, schema: Mapping[str, Any]) -> Any:
+        yield from (_plain(part, place) for part in schema.get(key) or ())
+    kind = schema.get("type", "object" if "properties" in schema else "string")
+    kind = kind[0] if isinstance(kind, list) else kind
     if kind in {"integer", "number"}:
-        low = schema.get("minimum", schema.get("exclusiveMinimum"))
-        value = 1 if low is None or low <= 1 <= schema.get("maximum", 1) else low
-        return value + 1 if value == schema.get("exclusiveMinimum") else value
-    if kind == "array":
-        return [_value(schema.get("items", {}))] * max(1, schema.get("minItems", 1))
-    if kind == "object":
-        return {name: _value(schema.get("properties", {}).get(name, {})) for name in schema.get("required", ())}
-    text = _PLAIN.get(kind, "example")
-    return text[: schema.get("maxLength", len(text))].ljust(schema.get("minLength", 0), "e") if isinstance(text, str) else text
+        yield from _numbers(schema, place)
+    elif kind == "array":
+        yield [_plain(schema.get("items") or {}, number) for number in range(max(1, schema.get("minItems", 1)))]
+    elif kind == "object":
+        properties = schema.get("properties", {})
+        yield {name: _plain(properties.get(name, {}), number) for number, name in enumerate(schema.get("required", ()))}
+    elif kind == "boolean":
+        yield False
+    else:
+        yield from _texts(schema, place)
+
+
+def _numbers(schema: Mapping[str, Any], place: int) -> Iterator[Any]:
+    step = schema.get("multipleOf", 1)
+    bounds = [schema[key] for key in ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum") if key in schema]
+    yield 1 + place
+    for bound in bounds:
+        nearest = round(bound / step) * step
+        yield from (bound, nearest, nearest + step, nearest - step)
+    yield from (sum(bounds) / max(1, len(bounds)), step, 0)
+
+
+def _texts(schema: Mapping[str, Any], place: int) -> Iterator[str]:
+    if schema.get("format") in _FORMATS:
+        yield _FORMATS[schema["format"]]
+    text = _TEXTS[place % len(_TEXTS)]
+    yield text[: schema.get("maxLength", len(text))].ljust(schema.get("minLength", 0), "e")
+    yield from (*_TEXTS, *_FORMATS.values(), *_TRIED)

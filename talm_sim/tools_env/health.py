@@ -1,25 +1,19 @@
-"""Whether tools are up: each is called some times, and what it answers is held against what it says it answers."""
+"""Whether tools are up, how fast they answer, and whether an answer is what its source says it is."""
 
 from __future__ import annotations
 
-import asyncio
-import json
-import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from talm_sim.errors import ProviderError, ToolError, ToolsGoneError
-from talm_sim.recordings import HttpResponse
 from talm_sim.schemas import validator_of
-from talm_sim.tools_env.environment import validate_arguments
-from talm_sim.tools_env.examples import example_arguments
-from talm_sim.tools_env.toolbox import Tools
+from talm_sim.tools_env.trials import Answered, Trial
 from talm_sim.types import JsonObject
 
-__all__ = ["ToolHealth", "check_tools"]
+__all__ = ["ToolHealth", "health_of"]
 
-_AT_ONCE = 8
+_UNAUTHORISED = frozenset({401, 403, 407})
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,80 +23,82 @@ class ToolHealth:
     Attributes:
         tool: Its name.
         source: Where it comes from.
-        up: Whether it answers; None where it was not called.
-        status: What it answers with, or why it does not.
+        up: Whether every call was answered; None where it was not called, or failed by arguments that were made up.
+        status: What it answered, or why it did not.
+        calls: How often it was called.
+        failed: How many of these calls failed.
         median_ms: Milliseconds a call takes; None where none was answered.
-        p95_ms: Milliseconds that 95 of 100 calls stay within.
-        matches: Whether the answer fits the source's schema of it; None where there is none, or nothing to compare.
+        p95_ms: Milliseconds that 95 of 100 calls stay within; of fewer than 20 calls, the longest.
+        matches: Whether every answer fits the source's schema of it; None where there is none, or nothing to compare.
         arguments: What it was called with.
+        made_up: The names of those arguments that neither the user nor the tool's description gave.
     """
 
     tool: str
     source: str
     up: bool | None
     status: str
+    calls: int = 0
+    failed: int = 0
     median_ms: float | None = None
     p95_ms: float | None = None
     matches: bool | None = None
     arguments: JsonObject | None = None
+    made_up: tuple[str, ...] = ()
 
 
-async def check_tools(
-    tools: Tools, *, times: int = 3, writing: bool = False, on_checked: Callable[[ToolHealth], None] = lambda health: None
-) -> list[ToolHealth]:
-    """Call every tool, several at once.
+def health_of(trial: Trial, response_schema: JsonObject) -> ToolHealth:
+    """Judge a tool by its calls.
 
     Args:
-        tools: They are live.
-        times: Calls of each.
-        writing: Whether to call those that may change something, too: all that are not read with GET.
-        on_checked: Told of each when it is done.
-
-    Returns:
-        One entry a tool, in order.
+        trial: The calls.
+        response_schema: What its source says of its answers; empty where it says nothing.
     """
-    gate = asyncio.Semaphore(_AT_ONCE)
-
-    async def check(tool: str) -> ToolHealth:
-        async with gate:
-            health = await _check(tools, tool, times, writing=writing)
-        on_checked(health)
-        return health
-
-    return list(await asyncio.gather(*map(check, tools.specs)))
-
-
-async def _check(tools: Tools, tool: str, times: int, *, writing: bool) -> ToolHealth:
-    source = tools.source_of(tool)
-    if not writing and tools.routes[tool].method != "GET":
-        return ToolHealth(tool, source, None, "not called: may change something")
-    arguments, given = example_arguments(tools.specs[tool])
-    try:
-        validate_arguments(tools.specs[tool], arguments)
-    except ToolError:
-        return ToolHealth(tool, source, None, "not called: no arguments known")
-    took: list[float] = []
-    for _ in range(times):
-        started = time.perf_counter()
-        try:
-            response, _ = await tools.call(tool, arguments)
-        except TimeoutError:
-            return ToolHealth(tool, source, False, "timeout", arguments=arguments)
-        except (ProviderError, ToolsGoneError) as err:
-            return ToolHealth(tool, source, False, str(err), arguments=arguments)
-        took.append((time.perf_counter() - started) * 1e3)
-    # Who refuses arguments that were made up is up.
-    up = response.status < 400 or (response.status < 500 and not given)
-    matches = _matches(tools.response_schema(tool), response)
-    return ToolHealth(tool, source, up, f"HTTP {response.status}", median(took), _p95(took), matches, arguments)
+    if trial.not_called:
+        return ToolHealth(trial.tool, trial.source, None, f"not called: {trial.not_called}")
+    made_up = trial.example.made_up
+    states = [_state(one, made_up=bool(made_up)) for one in trial.answers]
+    took = [one.took_ms for one in trial.answers if one.response is not None]
+    return ToolHealth(
+        trial.tool,
+        trial.source,
+        False if False in states else None if None in states else True,
+        _status(trial.answers) + (" (to made-up arguments)" if made_up and not all(one.ok for one in trial.answers) else ""),
+        len(trial.answers),
+        states.count(False),
+        median(took) if took else None,
+        _p95(took) if took else None,
+        _matches(response_schema, trial.answers),
+        trial.example.arguments,
+        made_up,
+    )
 
 
-def _matches(schema: JsonObject, response: HttpResponse) -> bool | None:
-    if not schema or not 200 <= response.status < 300:
+def _state(answered: Answered, *, made_up: bool) -> bool | None:
+    """Whether a call shows the tool to be up. Who refuses what was made up is up; whose code fails on it may be."""
+    if answered.response is None:
+        return False
+    status = answered.response.status
+    if status < 400:
+        return True
+    if not made_up or status in _UNAUTHORISED or status > 500:
+        return False
+    return None if status == 500 else True
+
+
+def _status(answers: Sequence[Answered]) -> str:
+    """What was answered, each kind once with its number."""
+    said = Counter(one.said or f"HTTP {one.response.status if one.response else ''}" for one in answers)
+    return "; ".join(what if len(said) == 1 else f"{number} x {what}" for what, number in said.items())
+
+
+def _matches(schema: JsonObject, answers: Sequence[Answered]) -> bool | None:
+    found = [one for one in answers if one.ok]
+    if not schema or not found:
         return None
     try:
-        return bool(validator_of(schema).is_valid(json.loads(response.body)))
-    except Exception:  # a schema of anybody's may lead nowhere
+        return all(validator_of(schema).is_valid(one.value()) for one in found)
+    except Exception:  # a schema of anybody's may lead nowhere, and an answer be no JSON
         return False
 
 

@@ -75,6 +75,11 @@ class Tools:
         """Name of the source a tool comes from."""
         return (self._reached[tool].source.name or BUILT_IN) if tool in self._reached else ""
 
+    def only_reads(self, tool: str) -> bool:
+        """Whether its source says that a call of it changes nothing."""
+        reached = self._reached.get(tool)
+        return self.routes[tool].method == "GET" or (reached is not None and reached.name in getattr(reached.source, "reading", ()))
+
     def response_schema(self, tool: str) -> JsonObject:
         """JSON Schema of what a tool gives back; empty where its source does not say."""
         reached = self._reached.get(tool)

@@ -1,4 +1,4 @@
-"""`talm-sim scenarios list|show|stats|check|generate|review`."""
+"""`talm-sim scenarios list|show|stats|init|check|generate|review`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from talm_sim.cli.arguments import completed, json_option, plugin_option, print_
 from talm_sim.cli.meant import last_of
 from talm_sim.cli.options import OptionsCommand, given_options
 from talm_sim.cli.text import count, one_line
+from talm_sim.cli.trying import arguments_option, writing_option
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError, nearest
 from talm_sim.tasks.registry import find_task
@@ -34,7 +35,7 @@ task_option = click.option(
 
 @click.group()
 def command() -> None:
-    """The scenarios: list, show, count, check, generate, review."""
+    """The scenarios: list, show, count, begin, check, generate, review."""
 
 
 @command.command("list")
@@ -105,10 +106,32 @@ def stats(task: str, file: Path | None, as_json: bool) -> None:
     print_list(rows, {**heads, "source": "Source"}, empty="no scenario")
 
 
+@command.command("init")
+@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", required=True, help="File to write.")
+@sources_option
+@trust_option
+@plugin_option
+@arguments_option
+@writing_option
+@click.option("--force", is_flag=True, help="Replace FILE if it is there.")
+@json_option
+def init(out: Path, tools_from: tuple[str, ...], trust: bool, arguments: Path | None, writing: bool, force: bool, as_json: bool) -> None:
+    """Write first scenarios for your tools, from real calls of each.
+
+    A call becomes a request, and something its answer says the fact to find. In a variant a required argument is left out of it, in another one
+    the tool is masked. Arguments are those of --arguments, else what the tool's description gives as examples, else made up. What cannot be
+    called, or asked for, is named with its reason. The wording is for you to mend.
+    """
+    from talm_sim.cli.drafting import drafting_session
+
+    drafting_session(out, tools_from, trust, arguments=arguments, writing=writing, force=force, as_records=as_json)
+
+
 @command.command("check")
 @file_option
 @sources_option
 @trust_option
+@plugin_option
 @json_option
 def check(file: Path | None, tools_from: tuple[str, ...], trust: bool, as_json: bool) -> int:
     """Prove every scenario against the live tools.

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from talm_sim.cli.arguments import completed, json_option, plugin_option, print_json, print_list, sources_option, trust_option
-from talm_sim.cli.text import clean, count, one_line
+from talm_sim.cli.text import count, one_line
+from talm_sim.cli.trying import arguments_option, opened, try_all, writing_option
 from talm_sim.errors import PrerequisiteError, did_you_mean
 
 if TYPE_CHECKING:
     from talm_sim.tools_env.health import ToolHealth
-    from talm_sim.tools_env.toolbox import Tools
     from talm_sim.types import ToolSpec
 
 __all__ = ["built_in_specs", "command"]
@@ -77,33 +77,67 @@ def show(name: str, tools_from: tuple[str, ...], trust: bool) -> None:
 @sources_option
 @trust_option
 @plugin_option
+@arguments_option
+@writing_option
 @click.option("--times", type=click.IntRange(1, 1000), default=3, show_default=True, metavar="N", help="Calls of each tool.")
-@click.option("--writing", is_flag=True, help="Call tools that may change something as well: all that are not read with GET.")
 @json_option
-def check(tools_from: tuple[str, ...], trust: bool, times: int, writing: bool, as_json: bool) -> int:
-    """Call every tool with example arguments: is it up, how fast, does its answer fit its own schema? Exit code 1 if one is down."""
-    found = asyncio.run(_checked(tools_from, trust, times, writing))
+def check(tools_from: tuple[str, ...], trust: bool, arguments: Path | None, writing: bool, times: int, as_json: bool) -> int:
+    """Call every tool with example arguments: is it up, how fast, does its answer fit its source's schema? Exit code 1 if one is down."""
+    from talm_sim.tools_env.health import health_of
+    from talm_sim.tools_env.trials import AT_ONCE
+
+    tools, tried = try_all(tools_from, trust, times=times, writing=writing, arguments=arguments)
+    found = [health_of(trial, tools.response_schema(trial.tool)) for trial in tried]
     if as_json:
         print_json([asdict(health) for health in found])
     else:
-        rows = [
-            {
-                "tool": one.tool,
-                "source": one.source,
-                "up": {True: "up", False: "DOWN", None: "–"}[one.up],
-                "median": "–" if one.median_ms is None else f"{one.median_ms:.1f} ms",
-                "p95": "–" if one.p95_ms is None else f"{one.p95_ms:.1f} ms",
-                "schema": {True: "fits", False: "differs", None: "–"}[one.matches],
-                "status": one_line(one.status, 160),
-            }
-            for one in found
-        ]
-        heads = {"tool": "Tool", "source": "Source", "up": "Up", "median": "Median", "p95": "p95", "schema": "Schema", "status": "Answer"}
-        print_list(rows, heads, empty="no tool")
-    down, idle = (sum(one.up is state for one in found) for state in (False, None))
-    more = f", {idle} not called{'' if writing else ' (--writing calls what may change something)'}" if idle else ""
-    click.echo(f"{count(len(found), 'tool')}: {len(found) - down - idle} up, {down} down{more}", err=True)
+        _print_health(found)
+    down, idle, unknown = (sum(test(one) for one in found) for test in (_is_down, _is_idle, _is_unknown))
+    said = [f"{len(found) - down - idle - unknown} up", f"{down} down"]
+    said += [f"{unknown} failed on made-up arguments (give real ones: --arguments FILE)"] if unknown else []
+    said += [f"{idle} not called{'' if writing else ' (--writing calls what may change something)'}"] if idle else []
+    click.echo(f"{count(len(found), 'tool')}: {', '.join(said)}; {count(times, 'call')} of each, {AT_ONCE} tools at once", err=True)
     return 1 if down else 0
+
+
+def _is_down(health: ToolHealth) -> bool:
+    return health.up is False
+
+
+def _is_idle(health: ToolHealth) -> bool:
+    return not health.calls
+
+
+def _is_unknown(health: ToolHealth) -> bool:
+    return health.up is None and health.calls > 0
+
+
+def _print_health(found: Sequence[ToolHealth]) -> None:
+    rows = [
+        {
+            "tool": one.tool,
+            "source": one.source,
+            "up": _how_up(one),
+            "median": _milliseconds(one.median_ms),
+            "p95": _milliseconds(one.p95_ms),
+            "schema": {True: "fits", False: "differs", None: "–"}[one.matches],
+            "status": one_line(one.status, 160),
+        }
+        for one in found
+    ]
+    source = {"source": "Source"} if len({one.source for one in found}) > 1 else {}
+    heads = {"tool": "Tool", **source, "up": "Up", "median": "Median", "p95": "p95", "schema": "Schema", "status": "Answer"}
+    print_list(rows, heads, empty="no tool")
+
+
+def _milliseconds(value: float | None) -> str:
+    return "–" if value is None else f"{value:,.{1 if value < 10 else 0}f} ms"
+
+
+def _how_up(health: ToolHealth) -> str:
+    if 0 < health.failed < health.calls:
+        return f"{health.calls - health.failed} of {health.calls}"
+    return "?" if _is_unknown(health) else {True: "up", False: "DOWN", None: "–"}[health.up]
 
 
 @command.command("serve")
@@ -130,38 +164,5 @@ def _described(sources: tuple[str, ...], trusted: bool) -> tuple[dict[str, ToolS
     """Tools by name, and what says where one comes from; the built-in ones need not run to be described."""
     if not sources:
         return built_in_specs(), lambda name: "built-in"
-
-    async def described() -> Tools:
-        from talm_sim.tools_env.toolbox import open_tools
-
-        tools = await open_tools(sources, trusted=trusted)
-        await tools.aclose()
-        return tools
-
-    tools = asyncio.run(described())
-    _tell_not_taken(tools)
+    tools = opened(sources, trusted)
     return tools.specs, tools.source_of
-
-
-async def _checked(sources: tuple[str, ...], trusted: bool, times: int, writing: bool) -> Sequence[ToolHealth]:
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    from talm_sim.cli.console import stderr
-    from talm_sim.tools_env.health import check_tools
-    from talm_sim.tools_env.toolbox import open_tools
-
-    tools = await open_tools(sources, trusted=trusted)
-    try:
-        _tell_not_taken(tools)
-        columns: Any = (TextColumn("tools"), BarColumn(), MofNCompleteColumn())
-        with Progress(*columns, console=stderr(), transient=True) as bar:
-            task = bar.add_task("tools", total=len(tools.specs))
-            return await check_tools(tools, times=times, writing=writing, on_checked=lambda _: bar.advance(task))
-    finally:
-        await tools.aclose()
-
-
-def _tell_not_taken(tools: Tools) -> None:
-    for source, left in tools.not_taken().items():
-        for one in left:
-            click.echo(clean(one_line(f"{source}: not taken: {one.tool}: {one.reason}", 400)), err=True)

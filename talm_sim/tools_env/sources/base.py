@@ -45,6 +45,8 @@ class ToolSource(Protocol):
         routes: How each tool's calls are written down; `routes.posted` makes those of a source without HTTP.
         responses: JSON Schema of what a tool gives back, where the source says it.
         not_taken: Tools that could not be taken.
+
+    A source may have `reading` besides: names of tools that are not reached with GET, and of which it says that they change nothing.
     """
 
     name: str

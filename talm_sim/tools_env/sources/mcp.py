@@ -46,6 +46,7 @@ class McpSource:
         self.specs: dict[str, ToolSpec] = {}
         self.responses: dict[str, JsonObject] = {}
         self.not_taken: list[NotTaken] = []
+        self.reading: set[str] = set()
         self._request = request
         self._given = _given(request.options)
         self._hide = Hider.knowing(credentials_in_environment(), tuple(self._given.values()))
@@ -173,6 +174,8 @@ class McpSource:
         description = " ".join((tool.description or tool.title or "").split())
         self.specs[name] = ToolSpec(name=name, category=self.name, description=description, parameters=parameters)
         self._theirs[name] = tool.name
+        if tool.annotations and tool.annotations.read_only_hint:
+            self.reading.add(name)
         if tool.output_schema:
             self.responses[name] = tool.output_schema
 

@@ -1,0 +1,248 @@
+"""First scenarios for tools of anybody's: a call that was made becomes a request, and something its answer says the fact to find.
+
+Everything is mechanical: the facts are true because the tool answered them twice, the wording is for a person to mend.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+
+from talm_sim.scenarios.check import LOOKS_SECRET, MASK, check_scenarios
+from talm_sim.scenarios.leaks import find_leak, mentions, tokens
+from talm_sim.types import Fact, Facts, GoldCall, JsonObject, Missing, MissingKind, Scenario, Source, ToolSpec, Turn
+
+__all__ = ["Draft", "Tried", "draft_scenarios"]
+
+MOST_OFFERED = 8
+"""Tools that a scenario offers: the one it needs, and those that follow it."""
+LONGEST_FACT = 200
+_LONGEST_LEAD = 240
+_SENTENCE = re.compile(r"(.+?[.!?])(?=\s|$)", re.DOTALL)
+_AT_THE_TOP = " at the top of the list"
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_\W]+")
+_MOMENT = re.compile(r"(\d{4})-(\d\d)-(\d\d)")
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A tool that was called.
+
+    Attributes:
+        spec: The tool.
+        arguments: What it was called with.
+        answers: What it answered, each time the same call.
+    """
+
+    spec: ToolSpec
+    arguments: JsonObject
+    answers: Sequence[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What became of a tool.
+
+    Attributes:
+        tool: Its name.
+        scenarios: The perfect one and its variants; none where nothing can be asked of it.
+        left_out: Why a scenario, or a variant of it, is not there.
+    """
+
+    tool: str
+    scenarios: tuple[Scenario, ...]
+    left_out: tuple[str, ...]
+
+
+class _Leaf(NamedTuple):
+    """A value in an answer."""
+
+    keys: tuple[str | int, ...]
+    value: Any
+
+    @property
+    def pointer(self) -> str:
+        return "".join(f"/{str(key).replace('~', '~0').replace('/', '~1')}" for key in self.keys)
+
+    @property
+    def words(self) -> str:
+        names = [_words(key) for key in self.keys if isinstance(key, str)]
+        return (" ".join(names) or "result") + (_AT_THE_TOP if len(names) < len(self.keys) else "")
+
+    @property
+    def question(self) -> str:
+        return f"What is the {self.words}?"
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """What a user says, sentence by sentence: what is to be done, a sentence an argument, and the question."""
+
+    lead: str
+    said: Mapping[str, str]
+    leaf: _Leaf
+
+    def query(self, without: str = "") -> str:
+        return " ".join([self.lead, *(text for name, text in self.said.items() if name != without), self.leaf.question])
+
+
+def draft_scenarios(tried: Sequence[Tried], specs: Mapping[str, ToolSpec], now: datetime | None = None) -> list[Draft]:
+    """Make scenarios of tools that were called; what `check_scenarios` finds fault with is left out, with the reason.
+
+    Args:
+        tried: The tools.
+        specs: Every tool there is.
+        now: The time; facts that are a matter of it are not asked for.
+
+    Returns:
+        One entry a tool, in order.
+    """
+    now = now or datetime.now(UTC)
+    names = [one.spec.name for one in tried]
+    drafts, asked = [], set[tuple[str, ...]]()
+    for number, one in enumerate(tried):
+        window = (names[number:] + names[:number])[:MOST_OFFERED]
+        # In their own order: the one that is needed must not be told by its place.
+        offered = tuple(name for name in names if name in window)
+        drafts.append(_draft(one, offered, now, asked))
+    answers = {one.spec.name: one.answers[0] for one in tried}
+    scenarios = [scenario for draft in drafts for scenario in draft.scenarios]
+    problems = {problem.scenario: problem.what for problem in check_scenarios(scenarios, specs, lambda tool, _: answers[tool])}
+    return [_proved(draft, problems) for draft in drafts]
+
+
+def _proved(draft: Draft, problems: Mapping[str, str]) -> Draft:
+    wrong = [scenario for scenario in draft.scenarios if scenario.id in problems]
+    base_is_wrong = any(not scenario.source.base for scenario in wrong)
+    kept = () if base_is_wrong else tuple(scenario for scenario in draft.scenarios if scenario not in wrong)
+    told = [scenario for scenario in wrong if not base_is_wrong or not scenario.source.base]
+    return Draft(draft.tool, kept, (*draft.left_out, *(f"{scenario.group}: {problems[scenario.id]}" for scenario in told)))
+
+
+def _draft(tried: Tried, offered: tuple[str, ...], now: datetime, asked: set[tuple[str, ...]]) -> Draft:
+    spec = tried.spec
+    request = next((one for one in _requests(tried, now) if tuple(tokens(one.query())) not in asked), None)
+    if request is None:
+        return Draft(spec.name, (), ("its answer holds nothing that a question could ask for and that stays the same",))
+    asked.add(tuple(tokens(request.query())))
+    leaf = request.leaf
+    fact = Fact(name="_".join(tokens(leaf.words.removesuffix(_AT_THE_TOP))), value=leaf.value, call=0, pointer=leaf.pointer)
+    perfect = Scenario(
+        id=spec.name,
+        group="perfect",
+        turns=_turns(request.query(), GoldCall(tool=spec.name, arguments=tried.arguments)),
+        tools=offered,
+        target=Facts(required=(fact,)),
+        source=Source(name="talm-sim scenarios init"),
+    )
+    less = _underspecified(perfect, tried, request)
+    left_out = () if less else ("underspecified: no required argument can be left out of the request without being given away",)
+    return Draft(spec.name, (perfect, *([less] if less else []), _unavailable(perfect, spec, fact, leaf)), left_out)
+
+
+def _requests(tried: Tried, now: datetime) -> Iterator[_Request]:
+    """What a user could ask for by the call: led in by what the tool is said to do, or by its name."""
+    said = {name: f"The {_words(name)} is {_text(value)}." for name, value in tried.arguments.items()}
+    for lead in (_lead(tried.spec), f"{_words(tried.spec.name).capitalize()}."):
+        leaf = _fact(tried.answers, [lead, *said.values()], now)
+        if leaf is not None:
+            yield _Request(lead, said, leaf)
+
+
+def _underspecified(perfect: Scenario, tried: Tried, request: _Request) -> Scenario | None:
+    """The request without the first required argument whose value is then gone; None where there is none."""
+    properties = tried.spec.parameters.get("properties", {})
+    for name in tried.spec.required:
+        value = tried.arguments[name]
+        if isinstance(value, bool) or not isinstance(value, str | int | float) or not tokens(str(value)):
+            continue
+        query, said = request.query(without=name), request.said[name]
+        described = [tried.spec.description, name.replace("_", " "), str(properties.get(name, {}).get("description", ""))]
+        if find_leak(query, value, said, described):
+            continue
+        missing = Missing(kind=MissingKind.ARGUMENT, name=name, value=value, removed_text=said, human_answer=said)
+        return _variant(perfect, "underspecified", turns=_turns(query, *perfect.gold_calls), missing=missing)
+    return None
+
+
+def _unavailable(perfect: Scenario, spec: ToolSpec, fact: Fact, leaf: _Leaf) -> Scenario:
+    """The same request with the tool masked; a person knows the fact where one can stand in for the tool."""
+    answer = f"The {leaf.words} is {_text(fact.value)}." if spec.human_replaceable else None
+    return _variant(
+        perfect,
+        "replaceable" if spec.human_replaceable else "non-replaceable",
+        turns=_turns(perfect.query),
+        target=Facts(required=(fact.model_copy(update={"call": None, "pointer": ""}),)),
+        missing=Missing(kind=MissingKind.TOOL, name=spec.name, human_answer=answer),
+        perturbations=(f"{MASK}{spec.name}",),
+    )
+
+
+def _variant(perfect: Scenario, group: str, **fields: Any) -> Scenario:
+    source = perfect.source.model_copy(update={"base": perfect.id})
+    return perfect.model_copy(update={"id": f"{perfect.id}.{group}", "group": group, "source": source, **fields})
+
+
+def _turns(query: str, *gold: GoldCall) -> tuple[Turn, ...]:
+    return (Turn(messages=({"role": "user", "content": query},), gold_calls=gold),)
+
+
+def _lead(spec: ToolSpec) -> str:
+    """The first sentence of what the tool is said to do; its name where nothing is said."""
+    text = " ".join(spec.description.strip().partition("\n\n")[0].split())
+    found = _SENTENCE.match(text)
+    first = found[1] if found else text
+    if not tokens(first) or len(first) > _LONGEST_LEAD:
+        return f"{_words(spec.name).capitalize()}."
+    return first if first[-1] in ".!?" else f"{first}."
+
+
+def _words(name: str) -> str:
+    return " ".join(part.lower() for part in _HUMP.split(name) if part) or name
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) and "\n" not in value else json.dumps(value, ensure_ascii=False)
+
+
+def _fact(answers: Sequence[Any], said: Sequence[str], now: datetime) -> _Leaf | None:
+    """The plainest value that is the same in all answers, and that the request does not hold: near the top, in no list, no tiny number."""
+    leaves = [*_leaves(answers[0])]
+    others = [{leaf.keys: leaf.value for leaf in _leaves(answer)} for answer in answers[1:]]
+    fit = [leaf for leaf in leaves if all(other.get(leaf.keys) == leaf.value for other in others) and not _is_of_now(leaf.value, now)]
+    fit = [leaf for leaf in fit if not mentions(" ".join([*said, leaf.question]), leaf.value)]
+    return min(fit, key=_obscurity, default=None)
+
+
+def _obscurity(leaf: _Leaf) -> tuple[bool, bool, int, int]:
+    listed = sum(isinstance(key, int) for key in leaf.keys)
+    return len(str(leaf.value)) < 2, listed > 0, len(leaf.keys), len(str(leaf.value)) // 60
+
+
+def _leaves(value: Any, keys: tuple[str | int, ...] = ()) -> Iterator[_Leaf]:
+    """Texts and numbers that an answer could state; of a list, its first element's."""
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield from _leaves(part, (*keys, key))
+    elif isinstance(value, list):
+        yield from _leaves(value[0], (*keys, 0)) if value else ()
+    elif isinstance(value, str | int | float) and not isinstance(value, bool) and _could_be_stated(str(value)):
+        yield _Leaf(keys, value)
+
+
+def _could_be_stated(text: str) -> bool:
+    return len(text) <= LONGEST_FACT and bool(tokens(text)) and not LOOKS_SECRET.search(text)
+
+
+def _is_of_now(value: Any, now: datetime) -> bool:
+    """Whether a value says what time it is: tomorrow it will be another one."""
+    days = [now + timedelta(days=shift) for shift in (-1, 0, 1)]
+    if isinstance(value, int | float):
+        return any(abs(value - now.timestamp() * unit) < 2 * 86400 * unit for unit in (1, 1e3, 1e6, 1e9))
+    if any("-".join(found) == f"{day:%Y-%m-%d}" for found in _MOMENT.findall(value) for day in days):
+        return True
+    return value.casefold() in {f"{day:{form}}".casefold() for day in days for form in ("%A", "%a", "%B", "%b", "%Y")}

@@ -1,0 +1,147 @@
+"""Every tool tried with example arguments, several tools at once: what each answered, and why some were not called."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from talm_sim.errors import ProviderError, ToolError, ToolsGoneError
+from talm_sim.recordings import HttpResponse
+from talm_sim.tools_env.environment import validate_arguments
+from talm_sim.tools_env.examples import Example, example_arguments
+from talm_sim.tools_env.toolbox import Tools
+from talm_sim.types import JsonObject
+
+__all__ = ["AT_ONCE", "Answered", "Trial", "try_tools"]
+
+AT_ONCE = 8
+"""Tools that are called at the same time; the calls of one tool follow each other."""
+_LONGEST = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What became of one call.
+
+    Attributes:
+        response: What the tool answered; None where no answer came.
+        failure: Why none came.
+        took_ms: Milliseconds until then.
+    """
+
+    response: HttpResponse | None
+    failure: str
+    took_ms: float
+
+    @property
+    def ok(self) -> bool:
+        """Whether it is an answer of success."""
+        return self.response is not None and 200 <= self.response.status < 300
+
+    @property
+    def said(self) -> str:
+        """How it failed, in a line; empty where it did not."""
+        if self.response is None or self.ok:
+            return self.failure
+        text = self.response.body.decode(errors="replace")
+        try:
+            read = json.loads(text)
+        except (ValueError, RecursionError):
+            read = text
+        detail = read.get("detail", read) if isinstance(read, dict) else read
+        told = " ".join((detail if isinstance(detail, str) else json.dumps(detail, ensure_ascii=False)).split())[:_LONGEST]
+        return f"HTTP {self.response.status}{': ' + told if told else ''}"
+
+    def value(self) -> Any:
+        """The answer of success.
+
+        Raises:
+            ValueError: It is not JSON.
+        """
+        assert self.response is not None
+        return json.loads(self.response.body)
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A tool and what became of its calls.
+
+    Attributes:
+        tool: Its name.
+        source: Where it comes from.
+        example: What it was called with, or would have been.
+        answers: Of its calls, in order; one without an answer is the last.
+        not_called: Why it was not called; empty where it was.
+    """
+
+    tool: str
+    source: str
+    example: Example
+    answers: tuple[Answered, ...] = ()
+    not_called: str = ""
+
+
+async def try_tools(
+    tools: Tools,
+    *,
+    times: int,
+    writing: bool = False,
+    given: Mapping[str, JsonObject] | None = None,
+    on_tried: Callable[[Trial], None] = lambda trial: None,
+) -> list[Trial]:
+    """Call every tool.
+
+    Args:
+        tools: They are live.
+        times: Calls of each.
+        writing: Whether to call those, too, of which nobody says that they only read.
+        given: The user's own arguments by tool; a tool that has some is called in any case.
+        on_tried: Told of each when it is done.
+
+    Returns:
+        One entry a tool, in order.
+    """
+    gate = asyncio.Semaphore(AT_ONCE)
+
+    async def attempt(tool: str) -> Trial:
+        async with gate:
+            trial = await _try(tools, tool, times, (given or {}).get(tool), writing=writing)
+        on_tried(trial)
+        return trial
+
+    return list(await asyncio.gather(*map(attempt, tools.specs)))
+
+
+async def _try(tools: Tools, tool: str, times: int, given: JsonObject | None, *, writing: bool) -> Trial:
+    example = example_arguments(tools.specs[tool], given)
+    trial = Trial(tool, tools.source_of(tool), example)
+    if given is None and not writing and not tools.only_reads(tool):
+        return _idle(trial, "may change something")
+    try:
+        validate_arguments(tools.specs[tool], example.arguments)
+    except ToolError as err:
+        return _idle(trial, f"no arguments are known that fit ({' '.join(str(err).split())[:_LONGEST]})")
+    answers: list[Answered] = []
+    while len(answers) < times and (not answers or answers[-1].response is not None):
+        answers.append(await _call(tools, tool, example.arguments))
+    return Trial(tool, trial.source, example, tuple(answers))
+
+
+def _idle(trial: Trial, why: str) -> Trial:
+    return Trial(trial.tool, trial.source, trial.example, not_called=why)
+
+
+async def _call(tools: Tools, tool: str, arguments: JsonObject) -> Answered:
+    started = time.perf_counter()
+    response, failure = None, ""
+    try:
+        response, _ = await tools.call(tool, arguments)
+    except TimeoutError:
+        failure = "no answer in time"
+    except (ProviderError, ToolsGoneError) as err:
+        failure = str(err)
+    return Answered(response, failure, (time.perf_counter() - started) * 1e3)
