@@ -24,6 +24,12 @@ LONGEST_FACT = 200
 _LONGEST_LEAD = 240
 _SENTENCE = re.compile(r"(.+?[.!?])(?=\s|$)", re.DOTALL)
 _AT_THE_TOP = " at the top of the list"
+_INSTANCE = re.compile(
+    r"[\s,;(]*(?:\be\.?g\.?|\bfor example|\bsuch as|\blike|\bexamples?:)[\s,:(]*"
+    r"(['\"`])[^\n]*?\1(?:(?:,|\s+or|\s+and)\s*(['\"`])[^\n]*?\2)*\)?",
+    re.IGNORECASE,
+)
+"""An example in a description: whoever reads it knows an argument."""
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_\W]+")
 _MOMENT = re.compile(r"(\d{4})-(\d\d)-(\d\d)")
 
@@ -125,9 +131,10 @@ def _proved(draft: Draft, problems: Mapping[str, str]) -> Draft:
 
 def _draft(tried: Tried, offered: tuple[str, ...], now: datetime, asked: set[tuple[str, ...]]) -> Draft:
     spec = tried.spec
-    request = next((one for one in _requests(tried, now) if tuple(tokens(one.query())) not in asked), None)
-    if request is None:
+    requests = [one for one in _requests(tried, now) if tuple(tokens(one.query())) not in asked]
+    if not requests:
         return Draft(spec.name, (), ("its answer holds nothing that a question could ask for and that stays the same",))
+    request = next((one for one in requests if _left_out(tried, one)), requests[0])
     asked.add(tuple(tokens(request.query())))
     leaf = request.leaf
     fact = Fact(name="_".join(tokens(leaf.words.removesuffix(_AT_THE_TOP))), value=leaf.value, call=0, pointer=leaf.pointer)
@@ -139,9 +146,10 @@ def _draft(tried: Tried, offered: tuple[str, ...], now: datetime, asked: set[tup
         target=Facts(required=(fact,)),
         source=Source(name="talm-sim scenarios init"),
     )
-    less = _underspecified(perfect, tried, request)
+    name = _left_out(tried, request)
+    less = [_underspecified(perfect, name, tried, request)] if name else []
     left_out = () if less else ("underspecified: no required argument can be left out of the request without being given away",)
-    return Draft(spec.name, (perfect, *([less] if less else []), _unavailable(perfect, spec, fact, leaf)), left_out)
+    return Draft(spec.name, (perfect, *less, _unavailable(perfect, spec, fact, leaf)), left_out)
 
 
 def _requests(tried: Tried, now: datetime) -> Iterator[_Request]:
@@ -153,20 +161,23 @@ def _requests(tried: Tried, now: datetime) -> Iterator[_Request]:
             yield _Request(lead, said, leaf)
 
 
-def _underspecified(perfect: Scenario, tried: Tried, request: _Request) -> Scenario | None:
-    """The request without the first required argument whose value is then gone; None where there is none."""
+def _left_out(tried: Tried, request: _Request) -> str:
+    """The first required argument whose value is gone from the request without its sentence; empty where there is none."""
     properties = tried.spec.parameters.get("properties", {})
     for name in tried.spec.required:
         value = tried.arguments[name]
         if isinstance(value, bool) or not isinstance(value, str | int | float) or not tokens(str(value)):
             continue
-        query, said = request.query(without=name), request.said[name]
         described = [tried.spec.description, name.replace("_", " "), str(properties.get(name, {}).get("description", ""))]
-        if find_leak(query, value, said, described):
-            continue
-        missing = Missing(kind=MissingKind.ARGUMENT, name=name, value=value, removed_text=said, human_answer=said)
-        return _variant(perfect, "underspecified", turns=_turns(query, *perfect.gold_calls), missing=missing)
-    return None
+        if not find_leak(request.query(without=name), value, request.said[name], described):
+            return name
+    return ""
+
+
+def _underspecified(perfect: Scenario, name: str, tried: Tried, request: _Request) -> Scenario:
+    said = request.said[name]
+    missing = Missing(kind=MissingKind.ARGUMENT, name=name, value=tried.arguments[name], removed_text=said, human_answer=said)
+    return _variant(perfect, "underspecified", turns=_turns(request.query(without=name), *perfect.gold_calls), missing=missing)
 
 
 def _unavailable(perfect: Scenario, spec: ToolSpec, fact: Fact, leaf: _Leaf) -> Scenario:
@@ -193,7 +204,7 @@ def _turns(query: str, *gold: GoldCall) -> tuple[Turn, ...]:
 
 def _lead(spec: ToolSpec) -> str:
     """The first sentence of what the tool is said to do; its name where nothing is said."""
-    text = " ".join(spec.description.strip().partition("\n\n")[0].split())
+    text = _INSTANCE.sub("", " ".join(spec.description.strip().partition("\n\n")[0].split()))
     found = _SENTENCE.match(text)
     first = found[1] if found else text
     if not tokens(first) or len(first) > _LONGEST_LEAD:

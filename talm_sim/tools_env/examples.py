@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -66,16 +67,31 @@ def example_arguments(spec: ToolSpec, given: Mapping[str, Any] | None = None) ->
     properties = spec.parameters.get("properties", {})
     whole = next((one for one in spec.parameters.get("examples") or () if isinstance(one, dict)), {})
     arguments = {**whole, **(given or {})}
-    made_up = []
+    open_ones: dict[str, Mapping[str, Any]] = {}
     for name in spec.required:
         schema = properties.get(name, {})
-        if name in arguments:
-            continue
-        told = next((value for value in _told(schema) if _fits(schema, value)), None)
-        if told is None:
+        if name not in arguments:
+            arguments[name] = next((value for value in _told(schema) if _fits(schema, value)), None)
+            if arguments[name] is None:
+                open_ones[name] = schema
+    return Example(arguments, _fill(arguments, open_ones, [*_in_words(spec.description)]))
+
+
+def _fill(arguments: JsonObject, open_ones: Mapping[str, Mapping[str, Any]], said: list[Any]) -> tuple[str, ...]:
+    """Fill what nothing is told of, with what the tool's own description gives as examples where it fits; return what is made up.
+
+    An example in there may be of any argument; where it fits one alone, it is taken to be of that.
+    """
+    fitting = [name for name, schema in open_ones.items() if any(_fits(schema, value) for value in said)]
+    made_up = []
+    for name, schema in open_ones.items():
+        if fitting != [name]:
             made_up.append(name)
-        arguments[name] = _plain(schema, len(made_up) - 1) if told is None else told
-    return Example(arguments, tuple(made_up))
+        value = next((value for value in said if _fits(schema, value)), None)
+        if value is not None:
+            said.remove(value)
+        arguments[name] = _plain(schema, len(made_up) - 1) if value is None else value
+    return tuple(made_up)
 
 
 def read_arguments(file: Path, tools: Mapping[str, ToolSpec]) -> dict[str, JsonObject]:
@@ -116,14 +132,17 @@ def _told(schema: Mapping[str, Any]) -> Iterator[Any]:
     for part in (one for key in ("anyOf", "oneOf") for one in schema.get(key) or ()):
         yield from _told(part)
     described = str(schema.get("description", ""))
+    yield from _in_words(described)
+    yield from (value for form, value in _WRITTEN if form in described)
+
+
+def _in_words(described: str) -> Iterator[Any]:
+    """Examples that a description gives, as the texts they are, and as JSON where they are that."""
     for found in (*_QUOTED.finditer(described), *_BARE.finditer(described)):
         text = next(filter(None, found.groups())).rstrip(".,;:")
         yield text
-        try:
+        with contextlib.suppress(ValueError):
             yield json.loads(text)
-        except ValueError:
-            continue
-    yield from (value for form, value in _WRITTEN if form in described)
 
 
 def _fits(schema: Mapping[str, Any], value: Any) -> bool:
