@@ -1,4 +1,4 @@
-"""A shop's agent and its three tools: all that talm-sim needs of yours. sh five_minutes.sh shows it at work."""
+"""A shop's agent and its three tools: all that talm-sim needs of yours. scripts/five_minutes.sh shows it at work."""
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool

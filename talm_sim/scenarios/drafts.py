@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
+from talm_sim.credentials import REDACTED
 from talm_sim.scenarios.check import LOOKS_SECRET, MASK, check_scenarios
 from talm_sim.scenarios.leaks import find_leak, mentions, tokens
 from talm_sim.types import Fact, Facts, GoldCall, JsonObject, Missing, MissingKind, Scenario, Source, ToolSpec, Turn
@@ -246,7 +247,7 @@ def _leaves(value: Any, keys: tuple[str | int, ...] = ()) -> Iterator[_Leaf]:
 
 
 def _could_be_stated(text: str) -> bool:
-    return len(text) <= LONGEST_FACT and bool(tokens(text)) and not LOOKS_SECRET.search(text)
+    return len(text) <= LONGEST_FACT and bool(tokens(text)) and REDACTED not in text and not LOOKS_SECRET.search(text)
 
 
 def _is_of_now(value: Any, now: datetime) -> bool:

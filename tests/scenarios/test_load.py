@@ -171,3 +171,16 @@ def test_whatever_stands_in_a_line_it_is_read_or_named(tmp_path: Path, place: tu
         return
     assert (scenario.query, scenario.base, scenario.gold_calls, what_the_user_knows(scenario)) is not None
     assert Scenario.model_validate_json(scenario.model_dump_json()).id == scenario.id
+
+
+def test_lines_that_begin_with_two_slashes_are_comments(tmp_path: Path) -> None:
+    line = (packaged_data() / "perfect.jsonl").read_text(encoding="utf-8").split("\n")[0]
+    file = tmp_path / "mine.jsonl"
+    file.write_text(f"// mine: {{\n\n{line}\n  // more\n", encoding="utf-8")
+    assert [one.id for one in load_scenarios(["perfect"], file)] == [json.loads(line)["id"]]
+    file.write_text("// one\n# two\n", encoding="utf-8")
+    with pytest.raises(PrerequisiteError, match=r"mine\.jsonl:2: not JSON"):
+        load_scenarios(["perfect"], file)
+    file.write_text("// nothing else\n", encoding="utf-8")
+    with pytest.raises(PrerequisiteError, match="is empty; write one scenario a line"):
+        load_scenarios(["perfect"], file)

@@ -1,0 +1,137 @@
+"""First scenarios: what is asked for is in the answer and stays there, what is left out is gone, and all of it is proved."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from talm_sim.scenarios.check import check_scenarios
+from talm_sim.scenarios.drafts import MOST_OFFERED, Draft, Tried, draft_scenarios
+from talm_sim.types import Facts, Missing, Scenario, ToolSpec
+
+NOW = datetime(2025, 3, 12, 12, tzinfo=UTC)  # a Wednesday
+
+
+def tool(
+    name: str = "find_item", description: str = "Find an item of the shop.", human_replaceable: bool = False, **properties: Any
+) -> ToolSpec:
+    properties = properties or {"item_name": {"type": "string"}}
+    parameters = {"type": "object", "properties": properties, "required": list(properties)}
+    return ToolSpec(name=name, description=description, parameters=parameters, human_replaceable=human_replaceable)
+
+
+def draft(spec: ToolSpec, arguments: dict[str, Any], *answers: Any) -> Draft:
+    (found,) = draft_scenarios([Tried(spec, arguments, answers)], {spec.name: spec}, NOW)
+    assert check_scenarios(found.scenarios, {spec.name: spec}, lambda tool, arguments: answers[0]) == []
+    return found
+
+
+def fact(found: Draft) -> tuple[str, Any, str] | None:
+    if not found.scenarios:
+        return None
+    target = found.scenarios[0].target
+    assert isinstance(target, Facts)
+    (one,) = target.required
+    return one.name, one.value, one.pointer
+
+
+def missing(scenario: Scenario) -> Missing:
+    assert scenario.missing is not None
+    return scenario.missing
+
+
+def test_a_call_becomes_a_request_with_two_variants() -> None:
+    perfect, less, masked = draft(tool(), {"item_name": "lamp"}, {"item_name": "lamp", "price": 12.5}).scenarios
+    assert [one.id for one in (perfect, less, masked)] == ["find_item", "find_item.underspecified", "find_item.non-replaceable"]
+    assert perfect.query == masked.query == "Find an item of the shop. The item name is lamp. What is the price?"
+    assert less.query == "Find an item of the shop. What is the price?"
+    assert (missing(less).name, missing(less).value) == ("item_name", "lamp")
+    assert missing(less).removed_text == missing(less).human_answer == "The item name is lamp."
+    assert missing(masked).human_answer is None and masked.perturbations == ("mask:tool=find_item",)
+
+
+def test_a_person_who_can_stand_in_knows_the_fact() -> None:
+    masked = draft(tool(human_replaceable=True), {"item_name": "lamp"}, {"price": 12.5}).scenarios[2]
+    assert masked.group == "replaceable" and missing(masked).human_answer == "The price is 12.5."
+
+
+@pytest.mark.parametrize(
+    ("answers", "found"),
+    [
+        (["a grey lamp"], ("result", "a grey lamp", "")),
+        ([17], ("result", 17, "")),
+        ([[{"colour": "grey"}, {"colour": "red"}]], ("colour", "grey", "/0/colour")),
+        ([{"deep": {"er": "grey"}, "list": ["red"], "top": "blue"}], ("top", "blue", "/top")),
+        ([{"a/b~c": {"d": "grey"}}], ("a_b_c_d", "grey", "/a~1b~0c/d")),
+        ([{"few": 3, "price": 12.5}], ("price", 12.5, "/price")),
+        ([{"id": "x1", "price": 12.5}, {"id": "x2", "price": 12.5}], ("price", 12.5, "/price")),
+        ([{"asked": "lamp", "price": 12.5}], ("price", 12.5, "/price")),
+        ([{"at": "2025-03-12T08:00:00+09:00", "price": 12.5}], ("price", 12.5, "/price")),
+        ([{"at": NOW.timestamp() + 60, "price": 12.5}], ("price", 12.5, "/price")),
+        ([{"at": 1e3 * NOW.timestamp(), "day": "Thursday", "month": "Mar", "price": 12.5}], ("price", 12.5, "/price")),
+        ([{"at": "2024-03-12T08:00:00+09:00"}], ("at", "2024-03-12T08:00:00+09:00", "/at")),
+        ([{"key": "sk-abcdefghijklmnop1234", "price": 12.5}], ("price", 12.5, "/price")),
+        ([{"key": "REDACTED", "price": 12.5}], ("price", 12.5, "/price")),
+        ([{"yes": True, "none": None, "empty": "", "dots": "...", "list": []}], None),
+        ([{"text": "long " * 100}], None),
+        ([{"n": 1}, {"n": 2}], None),
+        ([[], []], None),
+    ],
+)
+def test_the_fact_is_something_an_answer_could_state_and_that_stays(answers: list[Any], found: tuple[str, Any, str] | None) -> None:
+    made = draft(tool(), {"item_name": "lamp"}, *answers)
+    assert fact(made) == found
+    if found is None:
+        assert made.left_out == ("its answer holds nothing that a question could ask for and that stays the same",)
+
+
+@pytest.mark.parametrize(
+    ("description", "lead"),
+    [
+        ("Find an item. By its name.", "Find an item."),
+        ("Find an item of the shop\n\nArgs:\n    item_name: ...", "Find an item of the shop."),
+        ("Find an item, such as 'lamp' or 'chair', by name.", "Find an item, by name."),
+        ("Find an item (e.g. 'lamp').", "Find an item."),
+        ("", "Find item."),
+        ("!!!", "Find item."),
+        ("word " * 200, "Find item."),
+    ],
+)
+def test_what_leads_in_gives_no_example_away(description: str, lead: str) -> None:
+    perfect, less, _ = draft(tool(description=description), {"item_name": "lamp"}, {"price": 12.5}).scenarios
+    assert perfect.query == f"{lead} The item name is lamp. What is the price?"
+    assert less.query == f"{lead} What is the price?"
+
+
+def test_an_argument_that_the_rest_gives_away_is_not_left_out() -> None:
+    spec = tool(description="Find a lamp.", item_name={"type": "string"}, count={"type": "integer"})
+    found = draft(spec, {"item_name": "lamp", "count": 4}, {"price": 12.5})
+    assert missing(found.scenarios[1]).name == "count" and "lamp" in found.scenarios[1].query
+    same = draft(tool(a={"type": "string"}, b={"type": "string"}), {"a": "lamp", "b": "lamp"}, {"price": 12.5})
+    assert [one.group for one in same.scenarios] == ["perfect", "non-replaceable"]
+    assert same.left_out == ("underspecified: no required argument can be left out of the request without being given away",)
+
+
+def test_two_tools_of_one_description_are_not_asked_the_same() -> None:
+    specs = [tool("find_item"), tool("look_up")]
+    drafts = draft_scenarios([Tried(one, {"item_name": "lamp"}, [{"price": 12.5}]) for one in specs], {one.name: one for one in specs}, NOW)
+    assert [one.scenarios[0].query for one in drafts] == [
+        "Find an item of the shop. The item name is lamp. What is the price?",
+        "Look up. The item name is lamp. What is the price?",
+    ]
+
+
+def test_a_scenario_offers_its_neighbours_in_their_order() -> None:
+    specs = {f"t{number}": tool(f"t{number}", f"Do {number}00.") for number in range(12)}
+    drafts = draft_scenarios([Tried(one, {"item_name": "lamp"}, [{"price": 12.5}]) for one in specs.values()], specs, NOW)
+    for one in drafts:
+        assert one.tool in one.scenarios[0].tools and len(one.scenarios[0].tools) == MOST_OFFERED
+        assert list(one.scenarios[0].tools) == [name for name in specs if name in one.scenarios[0].tools]
+
+
+def test_what_cannot_be_proved_is_left_out_with_the_reason() -> None:
+    spec = tool(item_name={"type": "string"})
+    (found,) = draft_scenarios([Tried(spec, {"item_name": "lamp"}, [{"price": 12.5}])], {}, NOW)
+    assert found.scenarios == () and found.left_out == ("perfect: there is no tool 'find_item'",)
