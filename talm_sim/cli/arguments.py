@@ -87,7 +87,11 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 
 
 sources_option = click.option(
-    "--tools-from", multiple=True, metavar="SOURCE", help="Tools of yours, [NAME=]KIND:PLACE, in place of the built-in; repeatable."
+    "--tools-from",
+    multiple=True,
+    metavar="SOURCE",
+    shell_complete=completed("tools_from"),
+    help="Tools of yours, [NAME=]KIND:PLACE, in place of the built-in; repeatable.",
 )
 trust_option = click.option("--trust", is_flag=True, help="Run code that comes with a tool folder, in a sandbox.")
 

@@ -169,6 +169,15 @@ def _perturbations(context: click.Context, word: str) -> Iterable[str]:
     return [f"{name}:{before}={tool}" for tool in _tools(context, "")] if before == "tool" and equals else [f"{name}:tool="]
 
 
+def _sources(context: click.Context, word: str) -> Iterable[str]:
+    """The kinds of sources, also behind the name that one is given."""
+    from talm_sim.tools_env.sources.registry import BUILT_IN, TOOL_SOURCES
+
+    name, equals, _ = word.rpartition("=")
+    handed_over = {"given"}
+    return [f"{name}{equals}{kind}{'' if kind == BUILT_IN else ':'}" for kind in TOOL_SOURCES.names() if kind not in handed_over]
+
+
 def _judges(context: click.Context, _: str) -> Iterable[str]:
     from talm_sim.judges.registry import JUDGES
 
@@ -211,6 +220,7 @@ COMPLETED: dict[str, Callable[[click.Context, str], Iterable[str]]] = {
     "judge_model": _models,
     "provider": _providers,
     "perturb": _perturbations,
+    "tools_from": _sources,
     "judge": _judges,
     "human": _responders,
     "run": _runs,
