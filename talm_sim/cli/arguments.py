@@ -127,20 +127,24 @@ def print_csv(records: Sequence[Mapping[str, Any]]) -> None:
     click.echo(text.getvalue(), nl=False)
 
 
-def print_list(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], *, empty: str) -> None:
+def print_list(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], *, empty: str, broadest: int = 0) -> None:
     """Print rows as a plain table; nothing but a line of talk where there are none.
 
     Args:
         rows: One mapping a line.
         columns: Key in the rows to head of the column; the last column takes the rest of the line.
         empty: What to say where there is no row.
+        broadest: Characters after which a name in the first column is broken; 0: it never is.
     """
     if not rows:
         click.echo(empty, err=True)
         return
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for number, head in enumerate(columns.values(), start=1):
-        table.add_column(Text(clean(head)), overflow="fold", no_wrap=number == 1, ratio=1 if number == len(columns) else None)
+        last = number == len(columns)
+        table.add_column(Text(clean(head)), overflow="fold", no_wrap=number == 1 and not broadest, ratio=1 if last else None)
+    if broadest:
+        table.columns[0].width = min(broadest, max(len(clean(str(row[key]))) for row in rows for key in [*columns][:1]))
     for row in rows:
         table.add_row(*(Text(clean(str(row[key]))) for key in columns))
     print_page(table)

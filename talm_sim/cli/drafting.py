@@ -107,7 +107,9 @@ def _why_none(draft: Draft) -> str:
 
 
 def _mend(outcomes: Sequence[_Outcome]) -> str:
-    if all("may change something" in one.trial.not_called for one in outcomes):
+    from talm_sim.tools_env.trials import MAY_CHANGE
+
+    if all(one.trial.not_called == MAY_CHANGE for one in outcomes):
         return f"Nobody says of {'these tools that they' if len(outcomes) > 1 else 'this tool that it'} only read; to call them: --writing."
     return "Give arguments they can be called with: --arguments FILE."
 
@@ -130,7 +132,7 @@ def _tell(outcomes: Sequence[_Outcome]) -> None:
         for one in outcomes
         if one.groups
     ]
-    print_list(rows, {"tool": "Tool", "arguments": "Called with", "groups": "Scenarios"}, empty="no scenario")
+    print_list(rows, {"tool": "Tool", "arguments": "Called with", "groups": "Scenarios"}, empty="no scenario", broadest=30)
     for one in outcomes:
         for reason in [one.why] if one.why else one.draft.left_out if one.draft else ():
             click.echo(one_line(f"{'left out' if one.groups else 'not written'}: {one.trial.tool}: {reason}", 400), err=True)

@@ -63,7 +63,9 @@ def required_variable(request: ModelRequest, variable: str) -> str:
     """
     value = request.environ.get(variable, "").strip()
     if not value:
-        raise PrerequisiteError(f"{request.name}: the environment variable {variable} is not set; set it, or replay a recording with --replay.")
+        raise PrerequisiteError(
+            f"{request.name}: the environment variable {variable} is not set; set it, name another --model, or replay with --replay."
+        )
     return value
 
 

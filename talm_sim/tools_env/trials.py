@@ -16,10 +16,12 @@ from talm_sim.tools_env.examples import Example, example_arguments
 from talm_sim.tools_env.toolbox import Tools
 from talm_sim.types import JsonObject
 
-__all__ = ["AT_ONCE", "Answered", "Trial", "try_tools"]
+__all__ = ["AT_ONCE", "MAY_CHANGE", "Answered", "Trial", "try_tools"]
 
 AT_ONCE = 8
 """Tools that are called at the same time; the calls of one tool follow each other."""
+MAY_CHANGE = "may change something"
+"""Why a tool is not called unasked."""
 _LONGEST = 200
 
 
@@ -120,7 +122,7 @@ async def _try(tools: Tools, tool: str, times: int, given: JsonObject | None, *,
     example = example_arguments(tools.specs[tool], given)
     trial = Trial(tool, tools.source_of(tool), example)
     if given is None and not writing and not tools.only_reads(tool):
-        return _idle(trial, "may change something")
+        return _idle(trial, MAY_CHANGE)
     try:
         validate_arguments(tools.specs[tool], example.arguments)
     except ToolError as err:

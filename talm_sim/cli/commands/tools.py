@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["built_in_specs", "command"]
 
+_BROADEST = 30
+"""Characters of a name on a line: other people's may have 64, and the columns beside it need room."""
+
 
 @click.group()
 def command() -> None:
@@ -49,12 +52,12 @@ def list_(category: str | None, tools_from: tuple[str, ...], trust: bool, as_jso
             "category": spec.category,
             "parameters": ", ".join(name if name in spec.required else f"[{name}]" for name in spec.parameters.get("properties", {})) or "–",
             "person": "yes" if spec.human_replaceable else "–",
-            "what": one_line(spec.description.split("\n")[0], 160),
+            "what": one_line(spec.description.split("\n")[0], 120),
         }
         for spec in chosen
     ]
     heads = {"name": "Tool", **({"source": "Source"} if tools_from else {"category": "Category"})}
-    print_list(rows, {**heads, "parameters": "Parameters", "person": "Person can", "what": "What it does"}, empty="no tool")
+    print_list(rows, {**heads, "parameters": "Parameters", "person": "Person", "what": "What it does"}, empty="no tool", broadest=_BROADEST)
     categories = len({spec.category for spec in chosen})
     click.echo(f"{count(len(rows), 'tool')} in {categories} {'category' if categories == 1 else 'categories'}", err=True)
 
@@ -121,13 +124,18 @@ def _print_health(found: Sequence[ToolHealth]) -> None:
             "median": _milliseconds(one.median_ms),
             "p95": _milliseconds(one.p95_ms),
             "schema": {True: "fits", False: "differs", None: "–"}[one.matches],
-            "status": one_line(one.status, 160),
+            "status": one_line(one.status.partition(":")[0], 60),
         }
         for one in found
     ]
+    from talm_sim.tools_env.trials import MAY_CHANGE
+
     source = {"source": "Source"} if len({one.source for one in found}) > 1 else {}
     heads = {"tool": "Tool", **source, "up": "Up", "median": "Median", "p95": "p95", "schema": "Schema", "status": "Answer"}
-    print_list(rows, heads, empty="no tool")
+    print_list(rows, heads, empty="no tool", broadest=_BROADEST)
+    for one in found:
+        if one.up is False or _is_unknown(one) or (_is_idle(one) and MAY_CHANGE not in one.status):
+            click.echo(one_line(f"{one.tool}: {one.status}", 400))
 
 
 def _milliseconds(value: float | None) -> str:
