@@ -1,6 +1,6 @@
 # `make help` lists the targets: each says after two hashes what it does.
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint types scenarios test-local test-browser bench campaign build
+.PHONY: help setup run test lint types scenarios test-local test-browser test-mcp bench campaign build
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -33,6 +33,9 @@ test-local: ## Run the real-model tests (after scripts/local_vllm.sh, `talm-sim 
 
 test-browser: ## Look at the report page in a real browser (the browser comes with scripts/browser.sh)
 	@scripts/browser.sh && .venv-browser/bin/python -m pytest --quiet -m browser
+
+test-mcp: ## Test tools of MCP servers, one of PyPI among them (they come with scripts/mcp.sh)
+	@scripts/mcp.sh && .venv-mcp/bin/python -m pytest --quiet tests/tools_env/sources tests/tools_env/test_health.py tests/test_five_minutes.py
 
 bench: setup ## Measure what the machinery costs an episode
 	@$(BIN)/python benchmarks/overhead.py

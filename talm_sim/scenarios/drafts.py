@@ -149,7 +149,8 @@ def _draft(tried: Tried, offered: tuple[str, ...], now: datetime, asked: set[tup
     )
     name = _left_out(tried, request)
     less = [_underspecified(perfect, name, tried, request)] if name else []
-    left_out = () if less else ("underspecified: no required argument can be left out of the request without being given away",)
+    why = "no required argument can be left out of the request without being given away" if spec.required else "it requires no argument"
+    left_out = () if less else (f"underspecified: {why}",)
     return Draft(spec.name, (perfect, *less, _unavailable(perfect, spec, fact, leaf)), left_out)
 
 

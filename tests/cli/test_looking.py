@@ -60,7 +60,7 @@ def test_tools_list_and_show(talm: Talm) -> None:
     assert code == 0
     assert first["name"] in out
     assert "1 category" in err
-    assert json.loads(talm("tools", "show", first["name"])[1]) == first
+    assert {**json.loads(talm("tools", "show", first["name"])[1]), "source": "built-in"} == first
 
 
 def test_scenarios_list_and_show(talm: Talm) -> None:

@@ -112,6 +112,8 @@ def test_an_argument_that_the_rest_gives_away_is_not_left_out() -> None:
     same = draft(tool(a={"type": "string"}, b={"type": "string"}), {"a": "lamp", "b": "lamp"}, {"price": 12.5})
     assert [one.group for one in same.scenarios] == ["perfect", "non-replaceable"]
     assert same.left_out == ("underspecified: no required argument can be left out of the request without being given away",)
+    nothing = ToolSpec(name="find_best", description="Find the best item.")
+    assert draft(nothing, {}, {"price": 12.5}).left_out == ("underspecified: it requires no argument",)
 
 
 def test_two_tools_of_one_description_are_not_asked_the_same() -> None:
