@@ -258,8 +258,9 @@ def test_a_provider_opens_models(beside: Beside) -> None:
 def test_a_tool_category_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "dice.py").write_text(FILES["dice.py"])
     monkeypatch.setattr(routers, "__path__", [*routers.__path__, str(tmp_path)])
-    spec = tools_from_openapi(app.create_app().openapi()).specs["list_faces"]
-    assert (spec.category, spec.path, spec.required) == ("dice", "/dice/faces", ("sides",))
+    tools = tools_from_openapi(app.create_app().openapi())
+    spec = tools.specs["list_faces"]
+    assert (spec.category, tools.routes["list_faces"].path, spec.required) == ("dice", "/dice/faces", ("sides",))
     sys.modules.pop(f"{routers.__name__}.dice", None)
     importlib.invalidate_caches()
 

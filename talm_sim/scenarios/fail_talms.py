@@ -153,7 +153,7 @@ def read_tools(directory: Path) -> list[ToolSpec]:
         raise PrerequisiteError(f"{directory}: no such directory.")
     functions = dict(_functions(directory))
     names = _names(functions)
-    return [spec_of_function(names[key], function) for key, function in functions.items()]
+    return [spec_of_function(names[key], function["category"], function) for key, function in functions.items()]
 
 
 def coinciding_grades(runs: Sequence[PublishedRun]) -> list[CoincidingGrades]:

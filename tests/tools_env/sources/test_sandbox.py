@@ -105,9 +105,7 @@ async def test_code_runs_only_where_it_is_trusted_and_shut_in(tmp_path: Path, mo
     with pytest.raises(PrerequisiteError, match=r"^holds code \(api\.py\); add --trust to run it in a sandbox"):
         await open_fail_talms(request)
     monkeypatch.setattr(sandbox, "_missing", lambda: "it takes Linux and the program `unshare`")
-    with pytest.raises(
-        PrerequisiteError, match=r"^its code cannot be shut in here \(it takes Linux .*\), and is not run"
-    ):
+    with pytest.raises(PrerequisiteError, match=r"^its code cannot be shut in here \(it takes Linux .*\), and is not run"):
         await open_fail_talms(SourceRequest("numbers", str(tmp_path), trusted=True))
 
 

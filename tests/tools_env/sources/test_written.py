@@ -13,8 +13,9 @@ import pytest
 
 from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.runs.resolve import configure
+from talm_sim.tools_env.sources.base import SourceRequest
 from talm_sim.tools_env.sources.python import PythonSource, hand_over
-from talm_sim.tools_env.sources.registry import TOOL_SOURCES, SourceRequest, open_source, read_source, register_tool_source
+from talm_sim.tools_env.sources.registry import TOOL_SOURCES, open_source, read_source, register_tool_source
 from talm_sim.tools_env.sources.spec_file import open_spec_list
 from talm_sim.tools_env.toolbox import Tools, open_tools
 from talm_sim.types import ToolSpec
@@ -87,7 +88,7 @@ def _mute(a: int) -> int:
 )
 def test_what_is_no_tool_is_left_out_with_its_reason(function: Any, reason: str) -> None:
     assert PythonSource("x", [double, function]).not_taken[0].reason == reason
-    with pytest.raises(PrerequisiteError, match="^tools: "):
+    with pytest.raises(PrerequisiteError, match=r"^tools: "):
         hand_over([double, function])
     tools = Tools([PythonSource("x", [double, function])])
     if callable(function):
