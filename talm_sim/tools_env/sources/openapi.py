@@ -83,20 +83,28 @@ def _parsed(text: str) -> Any:
         pass
     import yaml  # type: ignore[import-untyped]  # not at the top: most documents are JSON, and replays read none
 
-    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-        """Without aliases: a few lines of them can stand for any amount."""
-
-        def compose_node(self, parent: Any, index: Any) -> Any:
-            if self.check_event(yaml.AliasEvent):
-                raise yaml.YAMLError("aliases are not read")
-            return super().compose_node(parent, index)
-
     try:
-        return yaml.load(text, Loader)
+        found = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except (yaml.YAMLError, ValueError, RecursionError) as err:
         where = getattr(getattr(err, "problem_mark", None), "line", None)
         line = "" if where is None else f" at line {where + 1}"
         raise PrerequisiteError(f"neither JSON nor YAML{line}.") from None
+    _refuse_aliases(found)
+    # As JSON has it: a status is a text, and so is a date.
+    return json.loads(json.dumps(found, default=str))
+
+
+def _refuse_aliases(found: Any) -> None:
+    """A few lines of YAML's aliases can stand for any amount, or for themselves."""
+    seen, left = set[int](), [found]
+    while left:
+        one = left.pop()
+        if not isinstance(one, dict | list):
+            continue
+        if id(one) in seen:
+            raise PrerequisiteError("it uses YAML aliases (*name), which are not read; write out what they stand for.")
+        seen.add(id(one))
+        left += one.values() if isinstance(one, dict) else one
 
 
 def _server(document: Mapping[str, Any], origin: str, named: str) -> str:

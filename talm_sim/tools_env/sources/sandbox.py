@@ -92,7 +92,7 @@ def _order(root: str, folder: Path, **what: Any) -> dict[str, Any]:
 
 
 def _command() -> list[str]:
-    return [*_UNSHARE, sys.executable, "-I", str(_CHILD)]
+    return [str(shutil.which(_UNSHARE[0])), *_UNSHARE[1:], sys.executable, "-I", str(_CHILD)]
 
 
 async def _exchange(process: asyncio.subprocess.Process, order: bytes) -> bytes:

@@ -91,6 +91,27 @@ async def test_yaml_is_read_without_aliases(tmp_path: Path) -> None:
     tools = await open_tools([str(file)])
     assert list(tools.specs) == ["double"] and tools.source_of("double") == "numbers"
     await tools.aclose()
-    file.write_text("a: &x [1]\nb: [*x, *x]\n", encoding="utf-8")
-    with pytest.raises(PrerequisiteError, match="neither JSON nor YAML"):
-        await open_tools([str(file)])
+    for text, message in (
+        ("a: &x [1]\nb: [*x, *x]\n", "it uses YAML aliases"),
+        ("a: &x [*x]\n", "it uses YAML aliases"),
+        ("a: [1\n", "neither JSON nor YAML at line 2"),
+        ("just words", "it holds no object"),
+        ("- a\n- b\n", "tool 1: "),
+    ):
+        file.write_text(text, encoding="utf-8")
+        with pytest.raises(PrerequisiteError, match=message) as caught:
+            await open_tools([str(file)])
+        assert "\n" not in str(caught.value)
+
+
+async def test_a_date_and_a_status_of_yaml_are_texts(tmp_path: Path) -> None:
+    file = tmp_path / "dates.yaml"
+    parameter = "{name: d, in: query, schema: {type: string}, example: 2024-01-02}"
+    answer = "{200: {content: {application/json: {schema: {type: integer}}}}}"
+    file.write_text(
+        f"openapi: 3.0.3\nservers: [{{url: 'http://127.0.0.1:9'}}]\npaths: {{/a: {{get: {{parameters: [{parameter}], responses: {answer}}}}}}}\n"
+    )
+    tools = await open_tools([str(file)])
+    assert tools.specs["get_a"].parameters["properties"]["d"]["examples"] == ["2024-01-02"]
+    assert tools.response_schema("get_a")["type"] == "integer"
+    await tools.aclose()

@@ -25,7 +25,7 @@ from tests.tools_env.sources.worlds import as_langchain_tool, double
 @pytest.mark.parametrize(
     ("text", "kind", "name", "place", "options"),
     [
-        ("built-in", "built-in", "", "built-in", {}),
+        ("built-in", "built-in", "", "", {}),
         ("shop.tools:all", "python", "tools", "shop.tools:all", {}),
         ("crm=python:shop:tools", "python", "crm", "shop:tools", {}),
         ("https://api.example.com/openapi.json", "openapi", "api_example_com", "https://api.example.com/openapi.json", {}),
