@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from talm_sim.errors import PrerequisiteError, ProviderError
+from talm_sim.scenarios.fail_talms import read_tools
 from talm_sim.tools_env.sources import sandbox
 from talm_sim.tools_env.sources.base import SourceRequest
 from talm_sim.tools_env.sources.fail_talms import ToolFolder, open_fail_talms
@@ -177,3 +178,14 @@ async def test_a_folder_without_code_is_described_and_not_executed(tmp_path: Pat
 def test_a_folder_without_tools_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(PrerequisiteError, match=r"^holds no file of tools"):
         ToolFolder("x", tmp_path)
+
+
+@pytest.mark.bench_data
+async def test_the_published_schemas_load_under_the_names_that_the_published_queries_use(bench_data: Path) -> None:
+    folder = bench_data / "failtalms" / "tools"
+    source = await open_fail_talms(SourceRequest("release", str(folder)))
+    assert len(list(folder.rglob("*.json"))) == 159
+    assert source.specs == {spec.name: spec for spec in read_tools(folder)} and len(source.specs) == 858
+    twice = ("get_cards", "get_sets", "get_card_by_id")
+    left = [(f"Games/pokemontcg.json, {name}", f"the name '{name}' is taken twice.") for name in twice]
+    assert [tuple(one) for one in source.not_taken] == left
