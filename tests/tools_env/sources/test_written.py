@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -135,32 +132,3 @@ async def test_a_kind_of_ones_own_is_one_decorator(monkeypatch: pytest.MonkeyPat
     tools = await open_tools(["counting:1"])
     assert (list(tools.specs), tools.source_of("double")) == (["double"], "1")
     assert TOOL_SOURCES.group == "talm_sim.tool_sources"
-
-
-async def test_an_mcp_server_that_dies_is_told_with_its_last_words(tmp_path: Path, fresh: Callable[[str], str]) -> None:
-    pytest.importorskip("mcp")
-    with pytest.raises(PrerequisiteError, match=r"could not be asked for its tools \(.*\); it said: no licence found\.$"):
-        await open_source(fresh("import sys; print('no licence found', file=sys.stderr)"))
-
-
-async def test_an_mcp_server_that_never_answers_is_ended(monkeypatch: pytest.MonkeyPatch, fresh: Callable[[str], str], tmp_path: Path) -> None:
-    pytest.importorskip("mcp")
-    from talm_sim.tools_env.sources import mcp
-
-    monkeypatch.setattr(mcp, "START_S", 3.0)
-    code = f"import os, time; open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid())); time.sleep(600)"
-    with pytest.raises(PrerequisiteError, match="the MCP server did not answer within 3 s"):
-        await open_source(fresh(code))
-    with pytest.raises(ProcessLookupError):
-        os.kill(int((tmp_path / "pid").read_text()), 0)
-
-
-@pytest.fixture
-def fresh(tmp_path: Path) -> Callable[[str], str]:
-    """Write a program; how an MCP server of it is written."""
-
-    def write(code: str) -> str:
-        (tmp_path / "server.py").write_text(code, encoding="utf-8")
-        return f"mcp:{sys.executable} {tmp_path / 'server.py'}"
-
-    return write
