@@ -40,6 +40,8 @@ def test_a_source_is_read_as_it_is_written(text: str, kind: str, name: str, plac
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("", "names no source; write [NAME=]KIND:PLACE"),
+        ("built-in:x", "is in no place; write built-in"),
         ("nonsense", "no such file, folder or kind of source; write one of built-in, fail-talms:"),
         ("python:", "what of? Write python:PLACE"),
         ("mcp:server --api-key=abc", "holds '--api-key', which would be written into the run"),
@@ -116,7 +118,12 @@ async def test_a_list_of_tools_is_shown_and_not_executed(tmp_path: Path) -> None
         assert list(tools.specs) == ["a"]
         with pytest.raises(ProviderError, match="Tool 'a' of source 'specs' is only described"):
             await tools.call("a", {})
-    for wrong, message in (([], "no list of tools"), ([{}], "tool 1: name: is missing"), ([{"name": "a"}] * 2, "taken twice")):
+    for wrong, message in (
+        ([], "no list of tools"),
+        ([{}], "tool 1: name: is missing"),
+        ([{"name": "a"}] * 2, "taken twice"),
+        ([{"name": "a", "parameters": {"type": 1}}], "tool 1: a: its schema"),
+    ):
         with pytest.raises(PrerequisiteError, match=message):
             open_spec_list("x", wrong)
 
