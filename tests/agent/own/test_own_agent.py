@@ -6,7 +6,7 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,9 +26,10 @@ from talm_sim.agent.own.sessions import OwnModel, Sessions
 from talm_sim.agent.prompts import load_prompts
 from talm_sim.errors import CassetteMissError, PrerequisiteError
 from talm_sim.models.base import Model
-from talm_sim.recordings import HttpRequest, HttpResponse, Player
-from talm_sim.tools_env.client import ToolClient
+from talm_sim.recordings import HttpResponse, Player
 from talm_sim.tools_env.environment import Environment
+from talm_sim.tools_env.routes import build_request
+from talm_sim.tools_env.toolbox import Tools
 from talm_sim.types import (
     Episode,
     GoldCall,
@@ -37,6 +38,7 @@ from talm_sim.types import (
     MissingKind,
     ModelTurn,
     Origin,
+    Route,
     Scenario,
     Termination,
     ToolCall,
@@ -47,7 +49,6 @@ from talm_sim.types import (
 
 SPEC = ToolSpec(
     name="airport_info",
-    path="/t/{code}",
     parameters={
         "type": "object",
         "properties": {"code": {"type": "string", "description": "Code of the airport."}},
@@ -70,10 +71,16 @@ SCENARIO = Scenario(
 LOOK = ToolCall(id="c1", name="airport_info", arguments={"code": "HAN"})
 
 
-class Client(ToolClient):
+class Client(Tools):
     """Answers every call from memory, but for a code nobody recorded."""
 
-    async def send(self, request: HttpRequest, player: Player | None) -> tuple[HttpResponse, Origin]:
+    def __init__(self) -> None:
+        super().__init__(recorded={SPEC.name: (SPEC, Route(path="/t/{code}"))})
+
+    async def call(
+        self, tool: str, arguments: Mapping[str, object], episode: str = "", player: Player | None = None
+    ) -> tuple[HttpResponse, Origin]:
+        request = build_request(self.routes[tool], arguments)
         if request.url.endswith("/XXX"):
             raise CassetteMissError("not recorded")
         return HttpResponse(200, "OK", (), json.dumps({"path": request.url}).encode()), Origin.RECORDED
@@ -101,7 +108,7 @@ def agent_of(thing: Any, model: Model | None = None, *, human: str = "none", per
     return Agent(
         model=model or OwnModel("agent/t:thing"),
         graph=Sessions(_read("t:thing", thing), Limits(**{"turns": 5, "tokens": None, "seconds": 20.0, **limits})),
-        environment=Environment({"airport_info": SPEC}, Client(), perturb=perturb),
+        environment=Environment(Client(), perturb=perturb),
         human=human,
         human_tool=None if human == "none" else load_prompts().human_tool(),
         responder=(lambda scenario, epoch: SimulatedResponder(scenario, {"airport_info": SPEC})) if simulated else None,
