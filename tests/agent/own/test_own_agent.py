@@ -255,17 +255,45 @@ async def test_what_an_agent_fails_with_is_data_and_holds_no_secret(monkeypatch:
         await tools[0].ainvoke({"code": "HAN"})
         raise ValueError("no luck with sk-very-secret-very-secret-1234")
 
-    def leave(messages: Any, tools: Any) -> Any:
-        raise SystemExit(3)
-
-    async def number(messages: Any, tools: Any) -> Any:
-        return 7
-
     episode = await play(fail)
     assert episode.termination is Termination.AGENT_ERROR and len(episode.events) == 1
     assert episode.error.startswith("ValueError: no luck with") and "secret" not in episode.error and "test_own_agent.py, line" in episode.error
-    assert (await play(leave)).error.startswith("SystemExit: 3")
-    assert "returned a int, but an agent returns messages" in (await play(number)).error
+
+
+def raising(error: BaseException) -> Any:
+    def act(messages: Any, tools: Any) -> Any:
+        raise error
+
+    return act
+
+
+def again(messages: Any, tools: Any) -> Any:
+    return again(messages, tools)
+
+
+@pytest.mark.parametrize(
+    ("act", "said"),
+    [
+        (raising(SystemExit(3)), "SystemExit: 3 "),
+        (raising(KeyboardInterrupt()), "KeyboardInterrupt "),
+        (raising(asyncio.CancelledError()), "CancelledError "),
+        (raising(StopIteration()), "StopIteration"),
+        (raising(BaseExceptionGroup("two", [KeyboardInterrupt()])), "BaseExceptionGroup: two "),
+        (again, "RecursionError: maximum recursion depth exceeded"),
+        (lambda messages, tools: 7, "TypeError: returned what is of type int, but an agent returns messages"),
+        (lambda messages, tools: None, "TypeError: returned what is of type NoneType"),
+        (lambda messages, tools: [1, 2], "TypeError: returned what is of type list"),
+        (lambda messages, tools: messages, "TypeError: returned no message of its own"),
+    ],
+)
+@pytest.mark.parametrize("asynchronous", [True, False])
+async def test_whatever_an_agent_fails_with_ends_its_episode_and_nothing_else(act: Any, said: str, asynchronous: bool) -> None:
+    async def on_the_loop(messages: Any, tools: Any) -> Any:
+        return act(messages, tools)
+
+    episode = await play(on_the_loop if asynchronous else act)
+    assert episode.termination is Termination.AGENT_ERROR
+    assert said in episode.error and "sessions.py" not in episode.error
 
 
 async def test_a_call_that_was_not_recorded_ends_the_episode_whatever_the_agent_makes_of_it() -> None:
@@ -322,7 +350,7 @@ async def test_an_agent_waits_for_a_person_where_it_is_and_starts_again_in_anoth
 @pytest.mark.parametrize(
     ("thing", "said"),
     [
-        (3, "is a int, but an agent is"),
+        (3, "is of type int, but an agent is"),
         (dict, "is the class dict"),
         (lambda text: text, "takes \\(text\\), but an agent takes \\(messages, tools\\)"),
         (StateGraph(MessagesState), "is not compiled"),
@@ -355,7 +383,7 @@ async def test_what_a_function_builds_is_looked_at() -> None:
     def build(tools: Any) -> Any:
         return 3
 
-    with pytest.raises(PrerequisiteError, match="t:thing: returned a int"):
+    with pytest.raises(PrerequisiteError, match="t:thing: returned what is of type int"):
         await play(build)
 
 
