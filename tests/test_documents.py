@@ -87,7 +87,7 @@ def test_with_a_local_model_the_rest_runs_too(document: Path, tmp_path: Path) ->
 def test_only_set_up_and_talm_sim_are_typed() -> None:
     assert len(COMMANDS) > 25
     for line in COMMANDS:
-        assert line.startswith(("talm-sim", *SET_UP)), line
+        assert line.startswith(("talm-sim", "pytest", *SET_UP)), line
 
 
 def test_what_is_to_be_installed_is_declared() -> None:
@@ -113,6 +113,8 @@ def follow(document: Path, directory: Path, *, local: bool) -> None:
                 for line in lines(block):
                     if line.startswith("talm-sim") and (local or not LOCAL.search(line)):
                         type_in(line, directory, environ)
+                    elif line.startswith("pytest") and not PROGRAM:
+                        run_tests(line, directory, environ)
 
 
 def has_bfcl() -> bool:
@@ -138,6 +140,13 @@ def type_in(line: str, directory: Path, environ: Mapping[str, str]) -> None:
     assert "Traceback" not in done.stderr
     if target:
         (directory / target).write_text(done.stdout, encoding="utf-8")
+
+
+def run_tests(line: str, directory: Path, environ: Mapping[str, str]) -> None:
+    """Let pytest take our plugin from this checkout, whichever is installed."""
+    plugin = ["-p", "no:cacheprovider", "-p", "no:talm_sim", "-p", "talm_sim.testing.plugin"]
+    done = perform([PYTHON, "-m", *shlex.split(line), *plugin], directory, {**environ, "PYTEST_ADDOPTS": "", "PYTHONPATH": f"{ROOT}{os.pathsep}."})
+    assert done.returncode == 0, f"$ {line}\n{done.stdout}\n{done.stderr}"
 
 
 def perform(command: list[str], directory: Path, environ: Mapping[str, str], typed: str = "") -> subprocess.CompletedProcess[str]:

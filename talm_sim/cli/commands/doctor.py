@@ -24,6 +24,7 @@ __all__ = ["command"]
 _REQUIRED = ("langgraph", "langgraph-checkpoint-sqlite", "langchain-core", "openai", "anthropic", "httpx2", "requests", "vcrpy", "fastapi")
 _OPTIONAL = {
     "pandas": "load_run(...).to_pandas()",
+    "pytest": "tests of your agent, with the fixture talm",
     "langchain-openai": "langchain/ models over OpenAI",
     "wordllama": "scenarios generate --task awareness",
     "bfcl-eval": "run --task refusal --subset",
