@@ -16,7 +16,7 @@ import pytest
 
 import talm_sim
 from talm_sim.runs.load import StoredRun
-from talm_sim.tools_env.sources.sandbox import sandbox_works
+from talm_sim.tools_env.sources.sandbox import why_no_sandbox
 from talm_sim.types import Origin
 from tests.tools_env.sources.worlds import source_of
 
@@ -26,7 +26,7 @@ KINDS = [
     "given",
     "openapi",
     pytest.param("mcp", marks=needs_mcp),
-    pytest.param("fail-talms", marks=pytest.mark.skipif(not sandbox_works(), reason="this system has no namespaces")),
+    pytest.param("fail-talms", marks=pytest.mark.skipif(bool(why_no_sandbox()), reason="this system has no namespaces")),
 ]
 
 

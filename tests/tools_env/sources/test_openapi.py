@@ -33,7 +33,11 @@ def _takes(schema: dict[str, Any], **schemas: Any) -> dict[str, Any]:
     return {"paths": {"/a": {"get": {"parameters": parameters}}}, "components": {"schemas": schemas}}
 
 
-_WIDE = {f"S{n}": {"type": "object", "properties": {f"p{m}": {"$ref": f"#/components/schemas/S{n + 1}"} for m in range(10)}} for n in range(9)} | {"S9": {}}
+def _of(part: str) -> dict[str, Any]:
+    return {"type": "object", "properties": {f"p{n}": {"$ref": f"#/components/schemas/{part}"} for n in range(10)}}
+
+
+_WIDE = {f"S{n}": _of(f"S{n + 1}") for n in range(9)} | {"S9": {}}
 """Short to write; written out, a thousand million parts."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -45,9 +46,9 @@ def test_a_source_is_read_as_it_is_written(text: str, kind: str, name: str, plac
         ("nonsense", "no such file, folder or kind of source; write one of built-in, fail-talms:"),
         ("python:", "what of? Write python:PLACE"),
         ("mcp:server --api-key=abc", "holds '--api-key', which would be written into the run"),
-        ("python:no_such_module:f", "module no_such_module: cannot be imported: ModuleNotFoundError"),
-        ("python:json", "name an object of the module as well"),
-        ("python:json:dumbs", "module 'json' has no 'dumbs'. Did you mean 'dumps'?"),
+        ("python:no_such_module:f", "python: cannot be imported: ModuleNotFoundError: No module named 'no_such_module'; install it"),
+        ("python:json", "write MODULE:OBJECT, such as my_module:my_object"),
+        ("python:json:dumbs", "json has no 'dumbs'. Did you mean 'dumps'?"),
         ("python:json:decoder", "decoder: is an object of type module; give functions or LangChain tools"),
         ("mcp:no-such-program-here", "there is no such program"),
         ("fail-talms:/no/such/folder", "there is no such folder"),
@@ -108,6 +109,16 @@ def test_tools_are_handed_over_in_python_and_written_as_text() -> None:
     assert configure(None, {"tools_from": [double], "tools": "record"}).options.tools_from == (second,), "equal tools, equal text"
     with pytest.raises(PrerequisiteError, match="3: is an object of type int"):
         configure(None, {"tools": [3]})
+
+
+async def test_a_tool_that_exits_has_failed() -> None:
+    def leave(code: int) -> int:
+        """Leave."""
+        sys.exit(code)
+
+    source = PythonSource("x", [leave])
+    response = await source.call("leave", {"code": 3}, "")
+    assert (response.status, json.loads(response.body)) == (500, {"detail": "SystemExit: 3"})
 
 
 async def test_a_list_of_tools_is_shown_and_not_executed(tmp_path: Path) -> None:
