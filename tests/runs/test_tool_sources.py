@@ -15,7 +15,10 @@ from typing import Any
 import pytest
 
 import talm_sim
+from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.load import StoredRun
+from talm_sim.runs.resolve import configure
+from talm_sim.runs.tool_sources import check_sources
 from talm_sim.tools_env.sources.sandbox import why_no_sandbox
 from talm_sim.types import Origin
 from tests.tools_env.sources.worlds import source_of
@@ -126,3 +129,25 @@ def _lives(pid: int) -> bool:
         return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
     except OSError:
         return False
+
+
+def test_a_run_that_goes_on_is_told_its_sources_again() -> None:
+    text = "numbers=python:numbers_of_mine:double"
+    job = configure(None, {"tools_from": text, "tools": "live", "model": "sim/oracle"})
+    for named in (None, (), ("python:os:system",), (text, text)):
+        with pytest.raises(PrerequisiteError) as caught:
+            check_sources(job, named, "runs/a")
+        mend = "nothing that a run names is started by itself; give it --tools-from numbers=python:numbers_of_mine:double."
+        assert str(caught.value) == f"runs/a: its tools came from elsewhere, and {mend}"
+    check_sources(job, (text,), "runs/a")
+    check_sources(configure(None, {"tools_from": text, "tools": "replay", "model": "sim/oracle"}), None, "runs/a")
+    with pytest.raises(PrerequisiteError, match=r"give it no --tools-from\.$"):
+        check_sources(configure(None, {"model": "sim/oracle"}), (text,), "runs/a")
+
+
+def test_a_dry_run_starts_no_source(tmp_path: Path) -> None:
+    source = f"mcp:touch {tmp_path / 'started'}"
+    words = ["run", "--dry-run", "--scenarios", str(write_scenarios(tmp_path, 4)), "--model", "openai/any", "--live", "--tools-from", source]
+    done = subprocess.run([sys.executable, "-m", "talm_sim", *words], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert not (tmp_path / "started").exists(), done
+    assert "Traceback" not in done.stderr
