@@ -77,6 +77,7 @@ class McpSource:
     async def call(self, tool: str, arguments: Mapping[str, object], episode: str) -> HttpResponse:
         """Make a call; see `ToolSource`."""
         from mcp import MCPError
+        from mcp.types import CONNECTION_CLOSED
 
         gone = f"The MCP server '{self.name}' has ended"
         if self._client is None or self._task is None or self._task.done():
@@ -87,7 +88,7 @@ class McpSource:
         except TimeoutError:
             raise
         except MCPError as err:
-            if "closed" in str(err).lower():
+            if err.error.code == CONNECTION_CLOSED:
                 raise ProviderError(f"{gone}{self._last_words()}.") from None
             return failure(400, self._hide.text(err.error.message))
         except Exception as err:  # the client's own failures: a result that does not fit, a broken stream

@@ -70,6 +70,12 @@ async def wait(n: int) -> int:
     await anyio.sleep_forever()
 
 @server.tool()
+def refuse(n: int) -> int:
+    "Refuse."
+    from mcp import MCPError
+    raise MCPError(code=-32602, message="the shop is closed")
+
+@server.tool()
 def tell(n: int) -> str:
     "Tell the environment."
     return " ".join(sorted(os.environ))
@@ -143,6 +149,15 @@ async def test_over_stdio_it_is_given_no_variable_but_those_named(fresh: Callabl
         await open_source(fresh(FAILING) + ",env=NOT_SET")
 
 
+async def test_what_a_tool_refuses_is_its_answer(fresh: Callable[[str], str]) -> None:
+    tools = await open_tools([fresh(FAILING)])
+    try:
+        response, _ = await tools.call("refuse", {"n": 1})
+    finally:
+        await tools.aclose()
+    assert response.status >= 400 and "the shop is closed" in response.body.decode()
+
+
 async def test_one_that_dies_in_a_call_is_told_with_its_last_words(fresh: Callable[[str], str]) -> None:
     tools = await open_tools([fresh(FAILING)])
     try:
@@ -161,6 +176,16 @@ async def test_a_call_that_is_never_answered_runs_out_of_time(fresh: Callable[[s
             await tools.call("wait", {"n": 1})
         monkeypatch.setattr(mcp, "CALL_S", 60.0)
         assert json.loads((await tools.call("tell", {"n": 1}))[0].body)
+    finally:
+        await tools.aclose()
+
+
+async def test_an_address_that_answers_no_more_is_told(tmp_path: Path) -> None:
+    with over_http(tmp_path, MANY) as url:
+        tools = await open_tools([f"w=mcp:{url}"])
+    try:
+        with pytest.raises(ProviderError, match=r"^The MCP server 'w' has ended\.$"):
+            await tools.call("whoami", {})
     finally:
         await tools.aclose()
 
