@@ -61,7 +61,7 @@ def act(messages, tools):
     return "done"
 
 def build(tools, model):
-    raise KeyboardInterrupt("no luck\\nat all")
+    raise ValueError("no luck\\nat all")
 """
 
 
@@ -79,7 +79,7 @@ def test_what_an_agent_prints_is_talk_and_how_it_fails_is_told(
     assert main([*words, "--agent", "talking_agents:build", "--model", "sim/asker", "--display", "plain"]) == 0
     told = capsys.readouterr()
     place = f"({tmp_path / 'talking_agents.py'}, line 9)"
-    assert f"the agent failed in 1 episode, such as {SCENARIO}: KeyboardInterrupt: no luck at all {place}" in told.err
+    assert f"the agent failed in 1 episode, such as {SCENARIO}: ValueError: no luck at all {place}" in told.err
     assert main(["show", f"latest:{SCENARIO}"]) == 0
     assert "agent talking_agents:build, model sim/asker, human simulated" in capsys.readouterr().out
 

@@ -275,7 +275,6 @@ def again(messages: Any, tools: Any) -> Any:
     ("act", "said"),
     [
         (raising(SystemExit(3)), "SystemExit: 3 "),
-        (raising(KeyboardInterrupt()), "KeyboardInterrupt "),
         (raising(asyncio.CancelledError()), "CancelledError "),
         (raising(StopIteration()), "StopIteration"),
         (raising(BaseExceptionGroup("two", [KeyboardInterrupt()])), "BaseExceptionGroup: two "),
@@ -294,6 +293,12 @@ async def test_whatever_an_agent_fails_with_ends_its_episode_and_nothing_else(ac
     episode = await play(on_the_loop if asynchronous else act)
     assert episode.termination is Termination.AGENT_ERROR
     assert said in episode.error and "sessions.py" not in episode.error
+
+
+async def test_a_plain_function_cannot_interrupt_the_run() -> None:
+    episode = await play(raising(KeyboardInterrupt()))
+    assert episode.termination is Termination.AGENT_ERROR
+    assert episode.error.startswith("RuntimeError: KeyboardInterrupt (") and "test_own_agent.py, line" in episode.error
 
 
 async def test_a_call_that_was_not_recorded_ends_the_episode_whatever_the_agent_makes_of_it() -> None:
