@@ -23,6 +23,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from talm_sim.tools_env.sources.sandbox import why_no_sandbox
+
 ROOT = Path(__file__).parents[1]
 PROGRAM = os.environ.get("TALM_TEST_PROGRAM", "")
 PYTHON = str(Path(PROGRAM).with_name("python")) if PROGRAM else sys.executable
@@ -104,8 +106,12 @@ def follow(document: Path, directory: Path, *, local: bool) -> None:
         for block in blocks(document):
             if (block.comment == "published data" and not published) or (block.comment == "BFCL's data" and not has_bfcl()):
                 continue
+            if (block.comment == "extra mcp" and (PROGRAM or find_spec("mcp") is None)) or (block.comment == "namespaces" and why_no_sandbox()):
+                continue
             if block.comment.startswith("file: "):
-                (directory / block.comment.removeprefix("file: ")).write_text(block.text, encoding="utf-8")
+                file = directory / block.comment.removeprefix("file: ")
+                file.parent.mkdir(exist_ok=True)
+                file.write_text(block.text, encoding="utf-8")
             elif block.language == "python":
                 done = perform([PYTHON, "-c", block.text], directory, environ)
                 assert done.returncode == 0, f"{block.text}\n{done.stderr}"
@@ -160,7 +166,8 @@ def surroundings(address: str) -> dict[str, str]:
     keys = {f"{name}_API_KEY": "sk-none-needed" for name in ("OPENAI", "ANTHROPIC", "VLLM")}
     places = {"OPENAI_BASE_URL": f"{address}/v1", "VLLM_BASE_URL": f"{address}/v1", "ANTHROPIC_BASE_URL": address}
     here = {} if PROGRAM else {"PYTHONPATH": str(ROOT)}
-    return {**kept, **keys, **places, **here, "COLUMNS": "80"}
+    path = {"PATH": os.pathsep.join([str(Path(PYTHON).parent), os.environ["PATH"]])}  # `python3` is the one that has this package
+    return {**kept, **keys, **places, **here, **path, "COLUMNS": "80"}
 
 
 @contextmanager

@@ -13,7 +13,7 @@ _AT = "talm_sim.cli.commands."
 
 SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     "Run": {
-        "run": (_AT + "run:command", "Run episodes and print the table."),
+        "run": (_AT + "run:command", "Run episodes, print the table; without options, replay a recording: no key."),
         "resume": (_AT + "resume:command", "Continue a stored run."),
         "answer": (_AT + "answer:command", "Answer the questions a run waits for."),
         "judge": (_AT + "judge:command", "Score a stored run again, offline."),
@@ -27,7 +27,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Look around": {
         "tasks": (_AT + "tasks:command", "The tasks: list, show."),
-        "tools": (_AT + "tools:command", "The tools: list, show, serve."),
+        "tools": (_AT + "tools:command", "The tools: list, show, check, serve."),
         "perturbations": (_AT + "perturbations:command", "The perturbations: list, show."),
         "scenarios": (_AT + "scenarios:command", "The scenarios: list, show, count, check, generate, review."),
         "models": (_AT + "models:command", "The model providers and local models: list, get."),

@@ -102,6 +102,8 @@ class McpSource:
         """End the server."""
         self._end.set()
         if self._task is not None:
+            if self._client is None:
+                self._task.cancel()  # it does not answer, and would not hear of the end either
             done, _ = await asyncio.wait([self._task], timeout=STOP_S)
             if not done:
                 self._task.cancel()
