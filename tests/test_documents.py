@@ -151,7 +151,8 @@ def type_in(line: str, directory: Path, environ: Mapping[str, str]) -> None:
 def run_tests(line: str, directory: Path, environ: Mapping[str, str]) -> None:
     """Let pytest take our plugin from this checkout, whichever is installed."""
     plugin = ["-p", "no:cacheprovider", "-p", "no:talm_sim", "-p", "talm_sim.testing.plugin"]
-    done = perform([PYTHON, "-m", *shlex.split(line), *plugin], directory, {**environ, "PYTEST_ADDOPTS": "", "PYTHONPATH": f"{ROOT}{os.pathsep}."})
+    environ = {**environ, "PYTEST_ADDOPTS": "", "PYTHONPATH": f"{ROOT}{os.pathsep}."}
+    done = perform([PYTHON, "-m", *shlex.split(line), *plugin], directory, environ)
     assert done.returncode == 0, f"$ {line}\n{done.stdout}\n{done.stderr}"
 
 

@@ -5,7 +5,7 @@ Pytest imports this in every session of an environment that holds the package, s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,11 +53,11 @@ def talm(request: pytest.FixtureRequest, tmp_path: Path) -> Lab:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[Any]:
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Say in one line what the user must mend."""
     report = yield
     error = call.excinfo.value if call.excinfo is not None else None
-    if item.stash.get(_used, False) and type(error).__module__ == "talm_sim.errors":
+    if report.failed and item.stash.get(_used, False) and type(error).__module__ == "talm_sim.errors":
         report.longrepr = f"talm-sim: {error}"
     return report
 

@@ -118,9 +118,11 @@ class Sessions:
             pass
         except PrerequisiteError as err:
             session.break_off(err)
+        except KeyboardInterrupt:  # of Ctrl-C, or of an agent on the loop: they cannot be told apart
+            raise
         except BaseException as err:
-            # The agent may fail in any way, even as if it were interrupted; how it failed is what is measured. Where it is this task that is
-            # cancelled, the episode has an end already, and the first end stands; Ctrl-C cancels the run's task, and comes here by `_drop`.
+            # The agent may fail in any way; how it failed is what is measured. Where it is this task that is cancelled, the episode has an end
+            # already, and the first end stands.
             session.stop(Termination.AGENT_ERROR, _told(err))
         else:
             session.finish(answer)
@@ -160,11 +162,14 @@ async def _called(function: Callable[..., Any], arguments: Mapping[str, Any]) ->
             done.set_result(result) if error is None else done.set_exception(error)
 
     def work() -> None:
-        result, error = None, None
+        result: Any = None
+        error: BaseException | None = None
         try:
             result = context.run(lambda: function(**arguments))
+        except (KeyboardInterrupt, StopIteration) as err:  # Ctrl-C comes to no thread but the first, and no coroutine may raise the other
+            error = RuntimeError(type(err).__name__).with_traceback(err.__traceback__)
         except BaseException as err:
-            error = RuntimeError("StopIteration") if isinstance(err, StopIteration) else err
+            error = err
         with suppress(RuntimeError):  # the loop may be gone
             loop.call_soon_threadsafe(settle, result, error)
 
