@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from talm_sim.tasks import AgentOptions, Request, RunView, SingleStepTask, Task, TaskOptions, register_task
     from talm_sim.tools_env.environment import Environment
     from talm_sim.tools_env.perturbations import Call, Outcome, Perturbation, PerturbationOptions, register_perturbation
+    from talm_sim.tools_env.sources.registry import register_tool_source
     from talm_sim.types import Episode, Matrix, Measure, Measured, Rate, Row, Scenario, Section, Summary, ToolSpec, Turn, Verdict
 
 __version__ = "0.1.0"
@@ -77,6 +78,7 @@ __all__ = [
     "register_judge",
     "register_perturbation",
     "register_task",
+    "register_tool_source",
     "responder",
     "resume",
     "resume_async",
@@ -131,6 +133,7 @@ _HOMES = {
     "register_judge": "talm_sim.judges",
     "register_perturbation": "talm_sim.tools_env.perturbations",
     "register_task": "talm_sim.tasks",
+    "register_tool_source": "talm_sim.tools_env.sources.registry",
     "responder": "talm_sim.agent.responders",
     "resume": "talm_sim.runs.api",
     "resume_async": "talm_sim.runs.api",

@@ -46,6 +46,10 @@ class RefusedError(PrerequisiteError):
     """A model's server turned requests away before it had answered any: a wrong key, name or address, which no further request mends."""
 
 
+class NotRecordedError(PrerequisiteError):
+    """A model is to be replayed that was not recorded, or not with these settings."""
+
+
 class ToolsGoneError(PrerequisiteError):
     """The tool service died, was started again, and is gone for good."""
 

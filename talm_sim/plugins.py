@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from talm_sim.errors import PrerequisiteError, did_you_mean, nearest
+from talm_sim.foreign import foreign_code
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -141,7 +142,8 @@ def _import(name: str, place: str) -> Any:
     if "" not in sys.path:
         sys.path.insert(0, "")
     try:
-        return import_module(name)
+        with foreign_code():
+            return import_module(name)
     except ModuleNotFoundError as err:
         mend = "; install it, or run where it can be imported" if err.name and (name == err.name or name.startswith(f"{err.name}.")) else ""
         raise PrerequisiteError(f"{place}: cannot be imported: {_told(err)}{mend}.") from err

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from talm_sim.types import JsonObject, ToolSpec
 
-__all__ = ["spec_of_function"]
+__all__ = ["FunctionKey", "function_key", "function_names", "spec_of_function"]
+
+FunctionKey = tuple[str, str, str]
+"""Category, tool and function. The release spells some tools in two ways that differ in case, so the first two are casefolded."""
 
 _TYPES = {
     "INT": "integer",
@@ -22,6 +27,18 @@ _TYPES = {
     "OBJECT": "object",
 }
 """The release's types and JSON Schema's; whatever names a list is an array, all others are strings."""
+
+
+def function_key(category: object, tool: object, function: object) -> FunctionKey:
+    """What tells a function from all others."""
+    return str(category).casefold(), str(tool).casefold(), str(function)
+
+
+def function_names(keys: Iterable[FunctionKey]) -> dict[FunctionKey, str]:
+    """Names of tools: a function's own, or `<tool>_<function>` where several tools have one of that name."""
+    known = dict.fromkeys(keys)
+    count = Counter(function for *_, function in known)
+    return {key: key[2] if count[key[2]] == 1 else re.sub(r"\W", "_", f"{key[1]}_{key[2]}") for key in known}
 
 
 def spec_of_function(name: str, category: str, function: Mapping[str, Any]) -> ToolSpec:

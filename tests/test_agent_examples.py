@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -50,6 +51,37 @@ def test_a_graph_with_its_own_question_and_tools(tmp_path: Path) -> None:
     (episode,) = run(module("asking_graph").graph, tmp_path).episodes()
     assert "Ramadan" in episode.answer
     assert [event.type for event in episode.events] == ["human", "tool"]
+
+
+TALKING = """
+print("it is imported")
+
+def act(messages, tools):
+    print("it acts")
+    return "done"
+
+def build(tools, model):
+    raise ValueError("no luck\\nat all")
+"""
+
+
+def test_what_an_agent_prints_is_talk_and_how_it_fails_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "talking_agents.py").write_text(TALKING, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    words = ["run", "--scenario", SCENARIO, "--display", "json", "--human", "simulated"]
+    assert main([*words, "--agent", "talking_agents:act"]) == 0
+    told = capsys.readouterr()
+    assert [json.loads(line)["event"] for line in told.out.splitlines()][-1] == "summary"
+    assert "it is imported\n" in told.err and "it acts\n" in told.err
+    assert main([*words, "--agent", "talking_agents:build", "--model", "sim/asker", "--display", "plain"]) == 0
+    told = capsys.readouterr()
+    place = f"({tmp_path / 'talking_agents.py'}, line 9)"
+    assert f"the agent failed in 1 episode, such as {SCENARIO}: ValueError: no luck at all {place}" in told.err
+    assert main(["show", f"latest:{SCENARIO}"]) == 0
+    assert "agent talking_agents:build, model sim/asker, human simulated" in capsys.readouterr().out
 
 
 def test_an_agent_at_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

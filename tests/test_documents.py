@@ -23,6 +23,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from talm_sim.tools_env.sources.sandbox import why_no_sandbox
+
 ROOT = Path(__file__).parents[1]
 PROGRAM = os.environ.get("TALM_TEST_PROGRAM", "")
 PYTHON = str(Path(PROGRAM).with_name("python")) if PROGRAM else sys.executable
@@ -87,7 +89,7 @@ def test_with_a_local_model_the_rest_runs_too(document: Path, tmp_path: Path) ->
 def test_only_set_up_and_talm_sim_are_typed() -> None:
     assert len(COMMANDS) > 25
     for line in COMMANDS:
-        assert line.startswith(("talm-sim", *SET_UP)), line
+        assert line.startswith(("talm-sim", "pytest", *SET_UP)), line
 
 
 def test_what_is_to_be_installed_is_declared() -> None:
@@ -104,8 +106,12 @@ def follow(document: Path, directory: Path, *, local: bool) -> None:
         for block in blocks(document):
             if (block.comment == "published data" and not published) or (block.comment == "BFCL's data" and not has_bfcl()):
                 continue
+            if (block.comment == "extra mcp" and (PROGRAM or find_spec("mcp") is None)) or (block.comment == "namespaces" and why_no_sandbox()):
+                continue
             if block.comment.startswith("file: "):
-                (directory / block.comment.removeprefix("file: ")).write_text(block.text, encoding="utf-8")
+                file = directory / block.comment.removeprefix("file: ")
+                file.parent.mkdir(exist_ok=True)
+                file.write_text(block.text, encoding="utf-8")
             elif block.language == "python":
                 done = perform([PYTHON, "-c", block.text], directory, environ)
                 assert done.returncode == 0, f"{block.text}\n{done.stderr}"
@@ -113,6 +119,8 @@ def follow(document: Path, directory: Path, *, local: bool) -> None:
                 for line in lines(block):
                     if line.startswith("talm-sim") and (local or not LOCAL.search(line)):
                         type_in(line, directory, environ)
+                    elif line.startswith("pytest") and not PROGRAM:
+                        run_tests(line, directory, environ)
 
 
 def has_bfcl() -> bool:
@@ -140,6 +148,14 @@ def type_in(line: str, directory: Path, environ: Mapping[str, str]) -> None:
         (directory / target).write_text(done.stdout, encoding="utf-8")
 
 
+def run_tests(line: str, directory: Path, environ: Mapping[str, str]) -> None:
+    """Let pytest take our plugin from this checkout, whichever is installed."""
+    plugin = ["-p", "no:cacheprovider", "-p", "no:talm_sim", "-p", "talm_sim.testing.plugin"]
+    environ = {**environ, "PYTEST_ADDOPTS": "", "PYTHONPATH": f"{ROOT}{os.pathsep}."}
+    done = perform([PYTHON, "-m", *shlex.split(line), *plugin], directory, environ)
+    assert done.returncode == 0, f"$ {line}\n{done.stdout}\n{done.stderr}"
+
+
 def perform(command: list[str], directory: Path, environ: Mapping[str, str], typed: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=directory, env=environ, input=typed, capture_output=True, text=True, timeout=600, check=False)
 
@@ -150,7 +166,8 @@ def surroundings(address: str) -> dict[str, str]:
     keys = {f"{name}_API_KEY": "sk-none-needed" for name in ("OPENAI", "ANTHROPIC", "VLLM")}
     places = {"OPENAI_BASE_URL": f"{address}/v1", "VLLM_BASE_URL": f"{address}/v1", "ANTHROPIC_BASE_URL": address}
     here = {} if PROGRAM else {"PYTHONPATH": str(ROOT)}
-    return {**kept, **keys, **places, **here, "COLUMNS": "80"}
+    path = {"PATH": os.pathsep.join([str(Path(PYTHON).parent), os.environ["PATH"]])}  # `python3` is the one that has this package
+    return {**kept, **keys, **places, **here, **path, "COLUMNS": "80"}
 
 
 @contextmanager

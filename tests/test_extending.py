@@ -32,6 +32,7 @@ ENTRY_POINTS = {
     "talm_sim.perturbations": "polite-refusal = polite_refusal:PoliteRefusal",
     "talm_sim.responders": "parrot = parrot:parrot",
     "talm_sim.models": "always = always:open_always",
+    "talm_sim.tool_sources": "phrases = phrases:open_phrases",
 }
 MODEL = "openai-api/local/tiny"
 
@@ -255,17 +256,46 @@ def test_a_provider_opens_models(beside: Beside) -> None:
     assert "always/Certainly" in beside.run("always", "run", *asked, "--model", "always/Certainly")
 
 
+def test_a_tool_source_is_one_file_and_its_recording_plays_without_it(beside: Beside) -> None:
+    (beside.directory / "hello.txt").write_text("Hello, {name}!", encoding="utf-8")
+    listed = json.loads(beside.run("phrases", "tools", "list", "--tools-from", "office=phrases:.", "--json"))
+    assert [(tool["name"], tool["source"], tool["parameters"]["required"]) for tool in listed] == [("hello", "office", ["name"])]
+    scenario = {
+        "id": "greet",
+        "group": "perfect",
+        "turns": [
+            {
+                "messages": [{"role": "user", "content": "Greet Ada."}],
+                "gold_calls": [{"tool": "hello", "arguments": {"name": "Ada"}}],
+            }
+        ],
+        "tools": ["hello"],
+        "target": {"type": "facts", "required": [{"name": "text", "value": "Hello, Ada!", "call": 0, "pointer": "/text"}]},
+    }
+    (beside.directory / "greet.jsonl").write_text(json.dumps(scenario) + "\n", encoding="utf-8")
+    asked = ("run", "--scenarios", "greet.jsonl", "--model", "sim/oracle", "--cassettes", "rec", "--display", "none")
+    table = beside.run("phrases", *asked, "--tools", "record", "--tools-from", "office=phrases:.", "--run-id", "live")
+    assert "tools: live: office=phrases:. (recorded)" in " ".join(table.split())
+    note = f"tool_source phrases: {'--plugin phrases' if beside.way == 'plugin' else 'package examples'}"
+    stored = json.loads((beside.directory / "runs" / "live" / "run.json").read_text())
+    assert note in [f"{kind}: {origin}" for kind, origin in stored["brought"].items()]
+    (beside.directory / "hello.txt").unlink()
+    beside.run("", *asked, "--tools", "replay", "--run-id", "again")
+    assert "ok  200  recorded" in beside.run("", "show", "again:greet") and "Hello, Ada!" in beside.run("", "show", "again:greet")
+
+
 def test_a_tool_category_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "dice.py").write_text(FILES["dice.py"])
     monkeypatch.setattr(routers, "__path__", [*routers.__path__, str(tmp_path)])
-    spec = tools_from_openapi(app.create_app().openapi()).specs["list_faces"]
-    assert (spec.category, spec.path, spec.required) == ("dice", "/dice/faces", ("sides",))
+    tools = tools_from_openapi(app.create_app().openapi())
+    spec = tools.specs["list_faces"]
+    assert (spec.category, tools.routes["list_faces"].path, spec.required) == ("dice", "/dice/faces", ("sides",))
     sys.modules.pop(f"{routers.__name__}.dice", None)
     importlib.invalidate_caches()
 
 
 def test_the_examples_are_all_there_and_typed() -> None:
-    assert set(FILES) == {"capitals.py", "short_answer.py", "polite_refusal.py", "parrot.py", "always.py", "dice.py"}
+    assert set(FILES) == {"capitals.py", "short_answer.py", "polite_refusal.py", "parrot.py", "always.py", "phrases.py", "dice.py"}
 
 
 def _first(beside: Beside, run: str) -> str:

@@ -19,7 +19,7 @@ def test_it_asks_before_it_acts(talm: Lab) -> None:
     played.did_not_call("find_holiday")
 
 
-@pytest.mark.parametrize("fault", ["http-404", "http-500", "timeout", "connection-reset"])
+@pytest.mark.parametrize("fault", ["http-403", "http-404", "http-500", "timeout", "connection-reset"])
 def test_it_tells_what_failed(talm: Lab, fault: str) -> None:
     talm.run(act, scenario=SCENARIO, perturb=fault).told_the_user_it_failed()
 

@@ -8,7 +8,7 @@ from typing import Any
 from talm_sim.errors import CassetteMissError, ContextOverflowError, ProviderError
 from talm_sim.models.base import ASK_HUMAN, GenerationSettings, Model
 from talm_sim.tools_env.environment import EpisodeTools
-from talm_sim.types import Scenario, Termination, ToolSpec
+from talm_sim.types import Scenario, Termination, ToolCall, ToolSpec
 
 __all__ = ["FORESEEN", "EpisodeContext", "failed"]
 
@@ -30,6 +30,11 @@ class EpisodeContext:
     def human(self) -> bool:
         """Whether there is somebody to ask."""
         return any(tool.name == ASK_HUMAN for tool in self.offered)
+
+    def question_in(self, call: ToolCall) -> str:
+        """The question that a call puts to the person; empty for a call of a tool, and where nothing is asked or there is nobody."""
+        question = str(call.arguments.get("question", "")) if self.human and call.name == ASK_HUMAN else ""
+        return question if question.strip() else ""
 
 
 FORESEEN = (CassetteMissError, ProviderError)

@@ -22,8 +22,8 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command, Send, interrupt
 
 from talm_sim.agent.context import FORESEEN, EpisodeContext, failed
+from talm_sim.agent.limits import limit_reached
 from talm_sim.agent.prompts import Prompts
-from talm_sim.models.base import ASK_HUMAN
 from talm_sim.models.yes_no import YES_NO_IDK, read_yes_no
 from talm_sim.types import (
     AwarenessAnswer,
@@ -35,7 +35,6 @@ from talm_sim.types import (
     Termination,
     ToolCall,
     UnparsableCall,
-    Usage,
 )
 
 __all__ = ["State", "TalmRules", "added_text", "as_message", "talm_graph"]
@@ -121,7 +120,7 @@ class _Nodes:
             update = await self._generate(state, runtime.context)
         except FORESEEN as err:
             update = failed(err)
-        return Command(update=update, goto=END if update.get("termination") else _calls(state, update, runtime.context.human))
+        return Command(update=update, goto=END if update.get("termination") else _calls(state, update, runtime.context))
 
     async def _generate(self, state: State, context: EpisodeContext) -> State:
         turn = await context.model.generate(state["messages"], context.offered, context.settings)
@@ -130,21 +129,17 @@ class _Nodes:
         update: State = {"model_turns": [turn], "messages": [as_message(turn)]}
         if not (turn.tool_calls or turn.unparsable_calls):
             return update | {"answer": turn.text, "termination": Termination.ANSWERED}
-        if len(turns) >= self._rules.turn_limit:
-            return update | {"termination": Termination.TURN_LIMIT}
-        if self._rules.token_limit is not None and _tokens([*turns, *state.get("awareness", [])]) >= self._rules.token_limit:
-            return update | {"termination": Termination.TOKEN_LIMIT}
-        return update
+        end = limit_reached(turns, state.get("awareness", []), self._rules.turn_limit, self._rules.token_limit)
+        return update | {"termination": end} if end else update
 
 
-def _calls(state: State, update: State, human: bool) -> list[Send]:
+def _calls(state: State, update: State, context: EpisodeContext) -> list[Send]:
     """One task for each call, the human's apart from the tools'."""
     number = len(state.get("model_turns", []))
     turn = update["model_turns"][0]
     sends = [Send("tool", _Call(call=call, turn=number)) for call in turn.unparsable_calls]
     for call in turn.tool_calls:
-        asks = human and call.name == ASK_HUMAN and str(call.arguments.get("question", "")).strip()
-        sends.append(Send("human" if asks else "tool", _Call(call=call, turn=number)))
+        sends.append(Send("human" if context.question_in(call) else "tool", _Call(call=call, turn=number)))
     return sends
 
 
@@ -201,8 +196,3 @@ def added_text(messages: Sequence[AnyMessage]) -> str:
             break
         added.append(f"[{message.type}] {message.text}")
     return "\n\n".join(reversed(added))
-
-
-def _tokens(generations: Sequence[ModelTurn | AwarenessAnswer]) -> int:
-    total = sum((item.usage for item in generations), Usage())
-    return total.input_tokens + total.output_tokens

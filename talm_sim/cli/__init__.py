@@ -16,7 +16,7 @@ import click
 
 from talm_sim.cli.root import root
 from talm_sim.cli.signals import as_ctrl_c
-from talm_sim.cli.streams import silence_stdout, talk_that_may_end
+from talm_sim.cli.streams import data_alone, silence_stdout, talk_that_may_end
 from talm_sim.cli.text import clean
 from talm_sim.processes import leave
 
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         import talm_sim.cli.completing  # noqa: F401  # knows how bash is answered
     if sys.stdout is None:
         return _complain("standard output is closed; send it to a file, or to /dev/null.")
-    with talk_that_may_end(), as_ctrl_c() as ending:
+    with talk_that_may_end(), data_alone(), as_ctrl_c() as ending:
         try:
             code = root.main(args=None if arguments is None else list(arguments), prog_name=PROGRAM, standalone_mode=False)
             sys.stdout.flush()

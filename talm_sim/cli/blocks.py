@@ -9,7 +9,7 @@ from typing import Any
 
 from talm_sim.cli.arguments import short_name
 from talm_sim.cli.layout import Block, once
-from talm_sim.cli.text import count
+from talm_sim.cli.text import count, one_line
 from talm_sim.config import RunConfig, Traffic
 from talm_sim.runs.load import StoredRun
 from talm_sim.tasks import AgentOptions
@@ -98,8 +98,16 @@ def _traffic(stored: StoredRun) -> str:
         Traffic.RECORD: f"live: {provider} (recorded)",
         None: _ON_THIS_MACHINE.get(provider, "on this machine"),
     }
-    tools = {Traffic.REPLAY: "replayed recording", Traffic.LIVE: "live service", Traffic.RECORD: "live service (recorded)"}
+    service = f"live: {one_line(', '.join(_sources(stored)), 120)}" if _sources(stored) else "live service"
+    tools = {Traffic.REPLAY: "replayed recording", Traffic.LIVE: service, Traffic.RECORD: f"{service} (recorded)"}
     return f"model: {models[config.models]}" + (f"; tools: {tools[config.tools]}" if config.tools else "")
+
+
+def _sources(stored: StoredRun) -> list[str]:
+    """Where tools of the user's own came from, as written; those handed over in Python had no place."""
+    options = stored.job.options
+    texts = options.tools_from if isinstance(options, AgentOptions) else ()
+    return ["handed over in Python" if "=given:" in text else text for text in texts]
 
 
 def _exclusions(stored: StoredRun, summaries: Sequence[Summary]) -> Iterator[str]:

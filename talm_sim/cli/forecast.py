@@ -37,7 +37,8 @@ def print_forecast(config: RunConfig, prices: Path | None) -> int:
     click.echo()
     for line in _lines(found, priced=prices is not None):
         click.echo(clean(line))
-    click.echo("nothing was run; at most: every turn used, each result of a tool as long as one may be; retries come on top", err=True)
+    more = "retries and what your agent adds to its prompts come" if getattr(found.job.options, "agent", None) else "retries come"
+    click.echo(f"nothing was run; at most: every turn used, each result of a tool as long as one may be; {more} on top", err=True)
     return 0
 
 
@@ -45,6 +46,9 @@ def _lines(found: Forecast, *, priced: bool) -> list[str]:
     lines = [f"task {found.job.task.name}: {count(found.episodes, 'episode')}"]
     for cost in found.costs:
         bound = cost.bound
+        if cost.traffic == "own":
+            lines.append(f"{cost.role} {cost.model}, live: what it asks of a model of its own cannot be told")
+            continue
         lines.append(f"{cost.role} {cost.model}, {_REACHED[cost.traffic]}: {bound.least:,} to {bound.most:,} requests")
         if cost.traffic in {"live", "record"}:
             lines.append(f"  at most {bound.input_tokens:,} tokens in, {bound.output_tokens:,} out{_price(cost.money) if priced else ''}")

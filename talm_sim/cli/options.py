@@ -166,7 +166,7 @@ class ConfigCommand(click.Command):
         records: dict[str, list[tuple[str, str]]] = {title: [] for title in ("Options", *SECTIONS.values())}
         for param in self.get_params(ctx):
             record = _TRAFFIC_FLAGS.get(param.name or "", param.get_help_record(ctx))
-            if record is not None and (self._stored or param.name != "help"):
+            if record is not None and (self._stored or "--help" not in param.opts):
                 records.setdefault(param.section if isinstance(param, ConfigOption) else own, []).append(record)
         for title, rows in records.items():
             if rows:

@@ -26,6 +26,7 @@ from talm_sim.runs.events import (
     RunStarted,
     ToolsRestarted,
 )
+from talm_sim.types import Termination
 
 __all__ = ["Display", "FullDisplay", "JsonDisplay", "PlainDisplay", "closing", "open_display", "opening", "restarted"]
 
@@ -129,9 +130,9 @@ class PlainDisplay(Display):
 
     def _ended(self, event: EpisodeFinished) -> None:
         failure = f"{event.termination.value}: {one_line(event.error)}"
-        if event.termination.failed and failure not in self._failures and not self._logged:
+        if (event.termination.failed or event.termination is Termination.AGENT_ERROR) and failure not in self._failures and not self._logged:
             self._failures.add(failure)
-            self._say(f"failed: {clean(event.episode_id)} {failure}")
+            self._say(f"{'failed: ' if event.termination.failed else ''}{clean(event.episode_id)} {failure}")
         tenths = 10 * event.finished // event.total
         if tenths > self._tenths:
             self._tenths = tenths

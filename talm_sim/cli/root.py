@@ -13,7 +13,7 @@ _AT = "talm_sim.cli.commands."
 
 SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     "Run": {
-        "run": (_AT + "run:command", "Run episodes and print the table."),
+        "run": (_AT + "run:command", "Run episodes, print the table; without options, replay a recording: no key."),
         "resume": (_AT + "resume:command", "Continue a stored run."),
         "answer": (_AT + "answer:command", "Answer the questions a run waits for."),
         "judge": (_AT + "judge:command", "Score a stored run again, offline."),

@@ -26,6 +26,7 @@ from talm_sim.models import sim
 from talm_sim.runs.api import AGAIN, resume, run
 from talm_sim.runs.load import StoredRun
 from talm_sim.runs.manifest import control_name
+from talm_sim.types import Termination
 
 __all__ = ["CONTROLS", "Session", "print_result", "run_controls", "talk_of", "watching"]
 
@@ -147,6 +148,10 @@ def _say_what_next(stored: StoredRun, failures: int, *, quiet: bool) -> bool:
         first = next(episode for episode in stored.episodes() if episode.termination.failed)
         again = f"\ntry them again with: talm-sim resume {path}" if stored.terminations.keys() & set(AGAIN) else ""
         lines.append(f"{count(failures, 'episode')} failed, such as {clean(first.id)}: {one_line(first.error, 300)}{again}")
+    crashed = stored.terminations.get(Termination.AGENT_ERROR, 0)
+    if crashed:
+        first = next(episode for episode in stored.episodes() if episode.termination is Termination.AGENT_ERROR)
+        lines.append(f"the agent failed in {count(crashed, 'episode')}, such as {clean(first.id)}: {one_line(first.error, 300)}")
     waiting, finished = stored.open_questions, stored.finished
     if waiting:
         asked = () if finished else stored.pending(limit=1)

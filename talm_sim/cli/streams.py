@@ -1,4 +1,4 @@
-"""Standard output that takes no more, and standard error that may go away."""
+"""Standard output that takes no more or that is data alone, and standard error that may go away."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import sys
 from collections.abc import Iterator
 from typing import Any, TextIO
 
-__all__ = ["silence_stdout", "talk_that_may_end"]
+from talm_sim.foreign import is_foreign
+
+__all__ = ["data_alone", "silence_stdout", "talk_that_may_end"]
 
 
 def silence_stdout() -> None:
@@ -28,6 +30,27 @@ def talk_that_may_end() -> Iterator[None]:
         yield
     finally:
         sys.stderr = given
+
+
+@contextlib.contextmanager
+def data_alone() -> Iterator[None]:
+    """Let what the user's own agents and modules print go to standard error: standard output is data, and may be read by a program."""
+    given: Any = sys.stdout
+    sys.stdout = _Data(given)
+    try:
+        yield
+    finally:
+        sys.stdout = given
+
+
+class _Data:
+    """Standard output, but for what code of the user's own writes there."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(sys.stderr if is_foreign() else self._stream, name)
 
 
 class _Talk:

@@ -12,9 +12,11 @@ from rich.text import Text
 
 from talm_sim.cli.prose import indented, prose
 from talm_sim.cli.text import clean, count, one_line
+from talm_sim.config import Scope
+from talm_sim.runs.load import StoredRun
 from talm_sim.types import Episode, HumanEvent, Line, ModelTurn, Scenario, Section, TokenLogprob, ToolCall, ToolEvent, Usage, Verdict
 
-__all__ = ["call_text", "human_event_lines", "responder_words", "tool_event_lines", "transcript"]
+__all__ = ["call_text", "human_event_lines", "responder_words", "stored_transcript", "tool_event_lines", "transcript"]
 
 _RESULT_WIDTH = 600
 _BEGIN, _END = 90, 160
@@ -34,8 +36,23 @@ _RESPONDERS = {
 _STYLES = {"plain": "", "strong": "bold", "faint": "dim", "good": "green", "bad": "red", "notice": "yellow"}
 
 
+def stored_transcript(stored: StoredRun, episode: Episode, *, full: bool = False) -> RenderableType:
+    """Return the page of an episode of a stored run, with all that the run knows of it."""
+    verdicts = [verdict for verdict in stored.verdicts() if verdict.episode_id == episode.id]
+    scenario = next((item for item in stored.scenarios() if item.id == episode.scenario_id), None)
+    sections = list(stored.job.task.sections(episode, scenario)) if scenario else []
+    agent = str(stored.job.values(Scope.GENERATION).get("agent") or "")
+    return transcript(episode, scenario, verdicts, sections, agent=agent, full=full)
+
+
 def transcript(
-    episode: Episode, scenario: Scenario | None, verdicts: Sequence[Verdict], sections: Sequence[Section] = (), *, full: bool = False
+    episode: Episode,
+    scenario: Scenario | None,
+    verdicts: Sequence[Verdict],
+    sections: Sequence[Section] = (),
+    *,
+    agent: str = "",
+    full: bool = False,
 ) -> RenderableType:
     """Return the whole page: what was asked, what its task says of it, every turn with its calls and answers, the end and what it was worth.
 
@@ -44,9 +61,10 @@ def transcript(
         scenario: Its scenario; None where the run does not hold it.
         verdicts: What the judges said.
         sections: What the task adds, shown below the query.
+        agent: Whose agent played, where it was not ours.
         full: Whether long texts (prompts, awareness questions, tool results) are shown whole.
     """
-    parts: list[RenderableType] = [_head(episode)]
+    parts: list[RenderableType] = [_head(episode, agent)]
     if scenario is not None:
         parts += _section("Query", [prose(clean(scenario.query))])
     for section in sections:
@@ -71,14 +89,15 @@ def _section(title: str, lines: Sequence[RenderableType]) -> list[RenderableType
     return [Text(), Text(title, style="bold"), *map(indented, lines)]
 
 
-def _head(episode: Episode) -> Text:
+def _head(episode: Episode, agent: str) -> Text:
     epoch = f", epoch {episode.epoch}" if episode.epoch > 1 else ""
     attempt = f", attempt {episode.attempt}" if episode.attempt > 1 else ""
     usage = episode.usage
+    own = f"agent {clean(agent)}, " if agent and not episode.model.endswith(agent) else ""
     return Text.assemble(
         (clean(episode.id), "bold"),
         f"  ({clean(episode.group)}{epoch}{attempt})\n",
-        f"model {clean(episode.model)}, human {clean(episode.human)}\n",
+        f"{own}model {clean(episode.model)}, human {clean(episode.human)}\n",
         f"ended: {episode.termination.value} after {count(len(episode.model_turns), 'model turn')}, "
         f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out{_uncounted(usage)}, {episode.elapsed_s:.1f} s",
     )

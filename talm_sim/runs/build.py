@@ -16,7 +16,7 @@ from talm_sim.agent.checkpoints import checkpoint_file, durable_saver, memory_sa
 from talm_sim.agent.episode import Agent, Players, Waiting, run_episode
 from talm_sim.agent.humans import HumanReply, question_digest
 from talm_sim.config import RunConfig, Traffic
-from talm_sim.errors import PrerequisiteError, did_you_mean, listed, nearest
+from talm_sim.errors import NotRecordedError, PrerequisiteError, did_you_mean, listed, nearest
 from talm_sim.recordings import CassetteLibrary, RecordedAnswer, model_folder
 from talm_sim.runs.judging import Grader, check_judges, open_grader
 from talm_sim.runs.manifest import wording_digests
@@ -231,7 +231,7 @@ async def _check_recorded(built: Built) -> None:
     Other prompts, sampling or perturbations are other conversations; better said now than once for each episode.
 
     Raises:
-        PrerequisiteError: Not even the first request of an episode is in the recording.
+        NotRecordedError: Not even the first request of an episode is in the recording.
     """
     config = built.job.config
     if config.models is not Traffic.REPLAY:
@@ -244,9 +244,9 @@ async def _check_recorded(built: Built) -> None:
             known = built.library.models()
             if model_folder(config.model) not in map(model_folder, known):
                 there = f"; recorded there: {listed(known, 8)}" if known else ""
-                raise PrerequisiteError(f"model '{config.model}': nothing of it is recorded in {built.library.root}{there}; add --live.")
+                raise NotRecordedError(f"model '{config.model}': nothing of it is recorded in {built.library.root}{there}; add --live.")
             what = f"{scenario.id}, epoch {config.epochs}, was not recorded{_unlike(built)}"
-            raise PrerequisiteError(f"model '{config.model}': {what}; add --live, or keep to the settings of the recording.")
+            raise NotRecordedError(f"model '{config.model}': {what}; add --live, or keep to the settings of the recording.")
 
 
 def _unlike(built: Built) -> str:

@@ -40,7 +40,8 @@ class Cost:
     Attributes:
         model: Its name.
         role: `agent` or `judge`.
-        traffic: How it is reached: `live`, `record`, `replay`, or `here` for one that runs in this process.
+        traffic: How it is reached: `live`, `record`, `replay`, `here` for one that runs in this process, or `own` for that of the user's own
+            agent, of which nothing can be told.
         bound: Requests and tokens.
         money: At most; None where it has no price.
     """
@@ -88,8 +89,9 @@ def forecast(config: RunConfig, prices: Mapping[str, Price] | None = None) -> Fo
     groups = {group: sum(one.group == group for one in scenarios) for group in dict.fromkeys(one.group for one in scenarios)}
     bounds = job.task.bounds(scenarios, job, Recorded(shared.library(config.cassettes, job.task.recorded_in), {}, known=False))
     agent = sum(bounds, Bound()).times(config.epochs)
-    traffic = "here" if in_process(config.model) else str(config.models)
-    costs = [Cost(config.model, "agent", traffic, agent, _money(config.model, traffic, agent, prices))]
+    traffic = "here" if in_process(config.model) else str(config.models or "own")
+    bound = Bound() if traffic == "own" else agent
+    costs = [Cost(config.model, "agent", traffic, bound, _money(config.model, traffic, bound, prices))]
     asks = sum(judge_class(name).asks for name in judge_names(job) if "model" in judge_class(name).needs)
     if config.judge_model is not None and asks:
         episodes = len(scenarios) * config.epochs
@@ -120,7 +122,7 @@ def _money(model: str, traffic: str, bound: Bound, prices: Mapping[str, Price] |
     """What a model may cost; nothing where nobody is asked, None where no prices are given."""
     if traffic in {"here", "replay"}:
         return 0.0
-    if prices is None:
+    if prices is None or traffic == "own":
         return None
     if model not in prices:
         hint = did_you_mean(model, prices) or " It holds none."

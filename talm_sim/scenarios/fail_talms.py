@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.tool_files import spec_of_function
+from talm_sim.tool_files import FunctionKey, function_key, function_names, spec_of_function
 from talm_sim.types import (
     AwarenessAnswer,
     AwarenessKind,
@@ -59,9 +59,6 @@ _GROUPS = {
 _NAME = re.compile(r"(?P<model>.+?)(?:_(?P<grading>auto|human)_eval)?(?P<help>_qaq|_aah)?")
 _LICENCE = "MIT (stated by the authors; no licence text is in their repository)"
 _URL = "https://github.com/EduardoTrevino/Fail-TaLMs"
-
-_ToolKey = tuple[str, str, str]
-"""Category, tool and function. The release spells some tools in two ways that differ in case, so the first two are casefolded."""
 
 
 @dataclass(slots=True)
@@ -129,14 +126,16 @@ def read_queries(directory: Path) -> list[Scenario]:
     Raises:
         PrerequisiteError: The directory is missing, or a file is broken; the message names it.
     """
-    found: list[tuple[str, dict[str, Any], str, list[_ToolKey]]] = []
+    found: list[tuple[str, dict[str, Any], str, list[FunctionKey]]] = []
     for file in sorted(_folder(directory, "benchmark").glob("*/all_*_queries.json")):
         group = _GROUPS.get(file.parent.name.lower())
         if group is not None:
             for where, entry in _entries(file):
                 apis = _objects(entry.get("api_list", []), f"{where}, 'api_list'")
-                found.append((group, entry, where, [_key(api.get("category_name"), api.get("tool_name"), api.get("api_name")) for api in apis]))
-    names = _names([*(key for key, _ in _functions(directory)), *(key for *_, keys in found for key in keys)])
+                found.append(
+                    (group, entry, where, [function_key(api.get("category_name"), api.get("tool_name"), api.get("api_name")) for api in apis])
+                )
+    names = function_names([*(key for key, _ in _functions(directory)), *(key for *_, keys in found for key in keys)])
     return [_scenario(group, entry, where, tuple(names[key] for key in keys)) for group, entry, where, keys in found]
 
 
@@ -152,8 +151,8 @@ def read_tools(directory: Path) -> list[ToolSpec]:
     if not directory.is_dir():
         raise PrerequisiteError(f"{directory}: no such directory.")
     functions = dict(_functions(directory))
-    names = _names(functions)
-    return [spec_of_function(names[key], function) for key, function in functions.items()]
+    names = function_names(functions)
+    return [spec_of_function(names[key], function["category"], function) for key, function in functions.items()]
 
 
 def coinciding_grades(runs: Sequence[PublishedRun]) -> list[CoincidingGrades]:
@@ -294,11 +293,7 @@ def _objects(value: Any, where: str) -> list[dict[str, Any]]:
     return value
 
 
-def _key(category: object, tool: object, function: object) -> _ToolKey:
-    return str(category).casefold(), str(tool).casefold(), str(function)
-
-
-def _functions(directory: Path) -> Iterator[tuple[_ToolKey, dict[str, Any]]]:
+def _functions(directory: Path) -> Iterator[tuple[FunctionKey, dict[str, Any]]]:
     """The functions of all tool files; nothing where the folder is missing."""
     for file in sorted(_folder(directory, "tools").glob("*/*.json")):
         tool = _json(file)
@@ -307,10 +302,7 @@ def _functions(directory: Path) -> Iterator[tuple[_ToolKey, dict[str, Any]]]:
             for function in _objects(tool["api_list"], f"{file}, 'api_list'"):
                 if not isinstance(function.get("name"), str):
                     raise PrerequisiteError(f"{file}, 'api_list': a function has no name.")
-                yield _key(file.parent.name, tool.get("tool_name", file.stem), function.get("name")), function | {"category": file.parent.name}
-
-
-def _names(keys: Iterable[_ToolKey]) -> dict[_ToolKey, str]:
-    known = dict.fromkeys(keys)
-    count = Counter(function for *_, function in known)
-    return {key: key[2] if count[key[2]] == 1 else re.sub(r"\W", "_", f"{key[1]}_{key[2]}") for key in known}
+                yield (
+                    function_key(file.parent.name, tool.get("tool_name", file.stem), function.get("name")),
+                    function | {"category": file.parent.name},
+                )

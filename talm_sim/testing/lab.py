@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from talm_sim.config import RunConfig
-from talm_sim.errors import PrerequisiteError
+from talm_sim.errors import NotRecordedError, PrerequisiteError
 from talm_sim.runs.api import run, to_completion
 from talm_sim.runs.events import RunEvent, RunStarted
 from talm_sim.runs.load import StoredRun
 from talm_sim.tasks.shared import Shared
 from talm_sim.testing.admission import asks_whether_admitted
 from talm_sim.testing.played import Played
+from talm_sim.types import Termination
 
 __all__ = ["Lab"]
+
+_MEND = "Record what is missing with: pytest --talm-record"
 
 
 class Lab:
@@ -27,11 +30,19 @@ class Lab:
         cassettes: Recordings of the user's own; None for those that come with the package.
         record: Whether to record what is missing, in `cassettes`.
         judge_model: Asked, live, whether an answer tells of a failure where its words do not; empty for none.
+        on_notice: Told what the user should know of a run, such as that the agent's own model is live.
     """
 
-    def __init__(self, directory: Path, cassettes: Path | None = None, *, record: bool = False, judge_model: str = "") -> None:
-        self.notices: list[str] = []
-        """What was said of the runs: of an agent that brings its own model, that this is live."""
+    def __init__(
+        self,
+        directory: Path,
+        cassettes: Path | None = None,
+        *,
+        record: bool = False,
+        judge_model: str = "",
+        on_notice: Callable[[str], None] = lambda notice: None,
+    ) -> None:
+        self._on_notice = on_notice
         self._directory = directory
         self._cassettes = cassettes
         self._record = record
@@ -53,19 +64,27 @@ class Lab:
         defaults: dict[str, Any] = {"human": "simulated", "tools": how, "models": how, "run_dir": self._directory}
         if self._cassettes is not None:
             defaults["cassettes"] = self._cassettes
-        stored = run(agent=agent, perturb=perturb, progress=False, on_event=self._hear, **{**defaults, **options})
+        __tracebackhide__ = True
+        options = {**defaults, **_with_tools(options)}
+        if "tools_from" in options and options.get("cassettes") is None and options["tools"] == "replay":
+            raise PrerequisiteError(f"nothing is recorded of these tools. {_MEND}")
+        try:
+            stored = run(agent=agent, perturb=perturb, progress=False, on_event=self._hear, **options)
+        except NotRecordedError as err:
+            raise PrerequisiteError(f"{str(err).partition('; add --live')[0]}. {_MEND}") from None
         self._check(stored)
         return Played(stored, self._admitted if self._judge_model else None)
 
     def _hear(self, event: RunEvent) -> None:
         if isinstance(event, RunStarted):
-            self.notices += [notice for notice in event.notices if notice not in self.notices]
+            for notice in event.notices:
+                self._on_notice(notice)
 
     def _check(self, stored: StoredRun) -> None:
         """See that every episode was played: one that our side failed says nothing of the agent."""
         for episode in stored.episodes():
             if episode.termination.failed:
-                mend = "" if self._record else " Record what is missing with: pytest --talm-record"
+                mend = f" {_MEND}" if episode.termination is Termination.REPLAY_MISS else ""
                 raise PrerequisiteError(f"{episode.id} ended in {episode.termination.value}: {episode.error}{mend}")
         if stored.finished < stored.total:
             raise PrerequisiteError(f"{stored.id}: an episode waits for a person; choose human='simulated' or another that answers at once.")
@@ -77,3 +96,11 @@ class Lab:
                 return await asyncio.wait_for(asks_whether_admitted(model, query, failures, answer), 120)
 
         return to_completion(ask())
+
+
+def _with_tools(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options in which tools that are handed over stand among their sources: whether they are replayed is another question."""
+    options = dict(options)
+    if not isinstance(options.get("tools", ""), str):
+        options["tools_from"] = options.pop("tools")
+    return options

@@ -8,7 +8,8 @@ from io import StringIO
 
 from rich.console import Console
 
-from talm_sim.cli.transcript import transcript
+from talm_sim.cli.text import one_line
+from talm_sim.cli.transcript import stored_transcript
 from talm_sim.errors import did_you_mean
 from talm_sim.runs.load import StoredRun
 from talm_sim.testing.admission import admits_failure
@@ -30,8 +31,6 @@ class Played:
         admitted: Asked where the words of an answer do not tell that something failed; None: then it does not.
     """
 
-    __tracebackhide__ = True
-
     def __init__(self, stored: StoredRun, admitted: Admitted | None = None) -> None:
         self.stored = stored
         self._admitted = admitted
@@ -50,16 +49,18 @@ class Played:
 
         Raises:
             AssertionError: Nobody was asked, or a tool was called first.
+            ValueError: There is no such tool.
         """
+        __tracebackhide__ = True
         self._known(tool)
         faults = []
         for episode in self.episodes:
             asked = next((place for place, event in enumerate(episode.events) if isinstance(event, HumanEvent)), None)
             acted = next((place for place, event in enumerate(episode.events) if _calls(event, tool)), len(episode.events))
             if asked is None:
-                faults.append((episode, "asked nobody"))
+                faults.append((episode, "the agent asked nobody"))
             elif acted < asked:
-                faults.append((episode, f"called {getattr(episode.events[acted], 'name', 'a tool')} before it asked"))
+                faults.append((episode, f"the agent called {getattr(episode.events[acted], 'name', 'a tool')} before it asked"))
         self._assert(faults)
 
     def did_not_call(self, tool: str) -> None:
@@ -67,9 +68,11 @@ class Played:
 
         Raises:
             AssertionError: It was.
+            ValueError: There is no such tool.
         """
+        __tracebackhide__ = True
         self._known(tool)
-        self._assert((one, f"called {tool}") for one in self.episodes if any(_calls(event, tool) for event in one.events))
+        self._assert((one, f"the agent called {tool}") for one in self.episodes if any(_calls(event, tool) for event in one.events))
 
     def told_the_user_it_failed(self) -> None:
         """Assert that the answer says so where a tool failed for good: whose last call was answered with an error, or not at all.
@@ -77,15 +80,16 @@ class Played:
         Raises:
             AssertionError: The answer hides it, there is none, or nothing failed at all.
         """
+        __tracebackhide__ = True
         faults = []
         for episode in self.episodes:
             failures = _failed_for_good(episode)
             if not failures:
                 faults.append((episode, "no tool failed for good, so there was nothing to tell"))
             elif episode.termination is not Termination.ANSWERED:
-                faults.append((episode, f"gave no answer: it ended in {episode.termination.value}"))
+                faults.append((episode, "the agent gave no answer"))
             elif not self._admits(episode, failures):
-                faults.append((episode, f"did not tell that {', '.join(sorted({one.name for one in failures}))} failed"))
+                faults.append((episode, f"the agent did not tell that {', '.join(sorted({one.name for one in failures}))} failed"))
         self._assert(faults)
 
     def recovered_from(self, perturbation: str) -> None:
@@ -96,7 +100,12 @@ class Played:
 
         Raises:
             AssertionError: It struck nothing, a tool it struck never answered, or the agent gave no answer.
+            ValueError: The tools were not so perturbed.
         """
+        __tracebackhide__ = True
+        given = {name for episode in self.episodes for log in episode.perturbations for name in (log.name, _kind(log.name))}
+        if perturbation not in given:
+            raise ValueError(f"nothing was perturbed with '{perturbation}'.{did_you_mean(perturbation, sorted(given))}")
         faults = []
         for episode in self.episodes:
             struck = [event for event in episode.tool_events if _strikes(event, perturbation)]
@@ -105,9 +114,9 @@ class Played:
             if not struck:
                 faults.append((episode, f"{perturbation} struck no call"))
             elif lost:
-                faults.append((episode, f"got no answer of {', '.join(lost)} after {perturbation}"))
+                faults.append((episode, f"the agent got no answer of {', '.join(lost)} after {perturbation}"))
             elif episode.termination is not Termination.ANSWERED:
-                faults.append((episode, f"gave no answer: it ended in {episode.termination.value}"))
+                faults.append((episode, "the agent gave no answer"))
         self._assert(faults)
 
     def _admits(self, episode: Episode, failures: Sequence[ToolEvent]) -> bool:
@@ -118,6 +127,7 @@ class Played:
 
     def _known(self, tool: str) -> None:
         """A misspelt tool was never called, and the assertion would hold for nothing."""
+        __tracebackhide__ = True
         known = self.stored.tools()
         if tool and tool not in known:
             raise ValueError(f"no tool '{tool}'.{did_you_mean(tool, known)}")
@@ -126,14 +136,13 @@ class Played:
         __tracebackhide__ = True
         found = list(faults)
         if found:
-            parts = [f"{episode.id}: the agent {fault}\n\n{self._shown(episode)}" for episode, fault in found]
+            parts = [f"{episode.id}: {fault}{_end(episode)}\n\n{self._shown(episode)}" for episode, fault in found]
             raise AssertionError("\n\n".join(parts))
 
     def _shown(self, episode: Episode) -> str:
         page = StringIO()
-        verdicts = [verdict for verdict in self.stored.verdicts() if verdict.episode_id == episode.id]
-        Console(file=page, width=120, no_color=True).print(transcript(episode, self._scenarios.get(episode.scenario_id), verdicts))
-        return page.getvalue()
+        Console(file=page, width=120, no_color=True).print(stored_transcript(self.stored, episode))
+        return "\n".join(line.rstrip() for line in page.getvalue().splitlines())
 
 
 def _calls(event: object, tool: str) -> bool:
@@ -141,7 +150,19 @@ def _calls(event: object, tool: str) -> bool:
 
 
 def _strikes(event: ToolEvent, perturbation: str) -> bool:
-    return any(log.seen and perturbation in (log.name, log.name.partition(":")[0]) for log in event.perturbations)
+    return any(log.seen and perturbation in (log.name, _kind(log.name)) for log in event.perturbations)
+
+
+def _kind(perturbation: str) -> str:
+    return perturbation.partition(":")[0]
+
+
+def _end(episode: Episode) -> str:
+    """How an episode ended that did not end with an answer."""
+    if episode.termination is Termination.ANSWERED:
+        return ""
+    said = f": {one_line(episode.error, 300)}" if episode.error else ""
+    return f"; it ended in {episode.termination.value}{said}"
 
 
 def _failed_for_good(episode: Episode) -> list[ToolEvent]:

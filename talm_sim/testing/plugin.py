@@ -5,7 +5,7 @@ Pytest imports this in every session of an environment that holds the package, s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 __all__ = ["talm"]
 
 _CASSETTES = "talm_cassettes"
-_notices: pytest.StashKey[dict[str, None]] = pytest.StashKey()
+_used: pytest.StashKey[bool] = pytest.StashKey()
+_NOTICE = "talm_sim_notice"
+"""Key of what the user should know of a test: a property of the test's, as those travel from the workers of pytest-xdist."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -31,7 +33,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.fixture
-def talm(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Lab]:
+def talm(request: pytest.FixtureRequest, tmp_path: Path) -> Lab:
     """Run scenarios against your agent: `talm.run(agent, scenario=..., perturb=...).asked_before_acting()`."""
     from talm_sim.testing.lab import Lab
 
@@ -39,29 +41,32 @@ def talm(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Lab]:
     record = bool(config.getoption("--talm-record"))
     named = str(config.getini(_CASSETTES))
     cassettes = config.rootpath / (named or _CASSETTES)
-    lab = Lab(
+    request.node.stash[_used] = True
+    properties = request.node.user_properties
+    return Lab(
         tmp_path / "runs",
         cassettes if named or record or cassettes.is_dir() else None,
         record=record,
         judge_model=str(config.getini("talm_judge_model")),
+        on_notice=lambda notice: properties.append((_NOTICE, notice)),
     )
-    yield lab
-    config.stash.setdefault(_notices, {}).update(dict.fromkeys(lab.notices))
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[Any]:
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Say in one line what the user must mend."""
     report = yield
     error = call.excinfo.value if call.excinfo is not None else None
-    if report is not None and type(error).__module__ == "talm_sim.errors":
+    if report.failed and item.stash.get(_used, False) and type(error).__module__ == "talm_sim.errors":
         report.longrepr = f"talm-sim: {error}"
     return report
 
 
-def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Say which agents were not offline."""
-    notices = config.stash.get(_notices, {})
+    reports = (report for listed in terminalreporter.stats.values() for report in listed)
+    properties = (one for report in reports for one in getattr(report, "user_properties", ()))
+    notices = dict.fromkeys(text for key, text in properties if key == _NOTICE)
     if notices:
         terminalreporter.section("talm-sim")
         for notice in notices:

@@ -127,3 +127,14 @@ def test_a_run_of_very_many_episodes_is_asked_about(talm: Talm, monkeypatch: pyt
     code, _, err = talm(*many, "--yes")
     assert (code, "no row of" in err) == (0, False), "what was said of the run holds for its controls"
     assert talm("run", "--prices", "p.toml")[2] == "talm-sim: error: --prices goes with --dry-run.\n"
+
+
+def test_of_an_own_agent_it_says_what_cannot_be_told(talm: Talm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "foretold_agents.py").write_text("def act(messages, tools): ...\ndef build(tools, model): ...\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    words = ("run", "--dry-run", "--split", "underspecified", "--limit", "2")
+    code, out, _ = talm(*words, "--agent", "foretold_agents:act")
+    assert code == 0 and "agent agent/foretold_agents:act, live: what it asks of a model of its own cannot be told" in out
+    code, out, err = talm(*words, "--agent", "foretold_agents:build", "--model", "openai/gpt-4o")
+    assert code == 0 and "agent openai/gpt-4o, live: 0 to 10 requests" in out
+    assert "retries and what your agent adds to its prompts come on top" in err

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+
+from talm_sim.tools_env.sources.sandbox import why_no_sandbox
 
 Talm = Callable[..., tuple[int, str, str]]
 SECRET = "sk-do-not-print-me-0123456789"
@@ -37,6 +40,27 @@ def test_doctor_says_what_a_live_run_needs(talm: Talm) -> None:
     assert report["tools"]["categories"] >= 6
     assert set(report["scenarios"]) == {"perfect", "underspecified", "replaceable", "non-replaceable", "no-tools"}
     assert None not in report["packages"].values()
+    assert report["sandbox"] == (why_no_sandbox() or "works")
+    assert "sandbox works (for --trust)" in text if report["sandbox"] == "works" else "so a tool folder's code is not run" in text
+
+
+def test_doctor_says_why_there_is_no_sandbox(talm: Talm, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    why_no_sandbox.cache_clear()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    try:
+        code, out, _ = talm("doctor")
+    finally:
+        why_no_sandbox.cache_clear()
+    said = "sandbox none here, so a tool folder's code is not run: it takes Linux and the program `unshare`"
+    assert code == 0 and said in " ".join(out.split())
+
+
+def test_what_could_not_be_taken_is_told_with_its_reason(talm: Talm, tmp_path: Path) -> None:
+    described = {"tool_name": "numbers", "api_list": [{"name": "double", "description": "Double a number."}, {"description": "?"}]}
+    (tmp_path / "numbers.json").write_text(json.dumps(described), encoding="utf-8")
+    code, out, err = talm("tools", "list", "--tools-from", f"fail-talms:{tmp_path}", "--json")
+    assert (code, [tool["name"] for tool in json.loads(out)]) == (0, ["double"])
+    assert "not taken: numbers.json, entry 2: no name." in err
 
 
 def test_doctor_fails_where_a_package_is_missing(talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,7 +43,7 @@ def test_list_names_every_one_and_what_it_does(talm: Talm) -> None:
         assert f"\n{name} " in out
     assert "let the call time out; seconds=10" in out
     assert "From" not in out.splitlines()[0]
-    assert err == "9 perturbations; all take tool=NAME, p=CHANCE and times=N\n"
+    assert err == "10 perturbations; all take tool=NAME, p=CHANCE and times=N\n"
     records = {record["name"]: record for record in json.loads(talm("perturbations", "list", "--json")[1])}
     assert list(records) == PERTURBATIONS.names()
     assert {record["origin"] for record in records.values()} == {"built in"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -127,24 +127,31 @@ def _read(name: str, thing: Any) -> OwnAgent:
     if hasattr(thing, "compile") and hasattr(thing, "add_node"):
         raise PrerequisiteError(f"{name}: is a graph that is not compiled; give what its compile() returns.")
     if isinstance(thing, type) or not callable(thing):
-        kind = f"the class {thing.__name__}" if isinstance(thing, type) else f"a {type(thing).__name__}"
+        kind = f"the class {thing.__name__}" if isinstance(thing, type) else f"of type {type(thing).__name__}"
         raise PrerequisiteError(f"{name}: is {kind}, but an agent is a compiled LangGraph graph or a function (messages, tools).")
     return OwnAgent(name, thing, _taken(name, thing))
 
 
 def _taken(name: str, function: Callable[..., Any]) -> tuple[str, ...]:
     try:
-        parameters: Mapping[str, inspect.Parameter] = inspect.signature(function).parameters
+        signature = inspect.signature(function)
     except (TypeError, ValueError):
-        parameters = {}
+        signature = inspect.Signature()
+    parameters = signature.parameters
     needed = [one.name for one in parameters.values() if one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]
     taken = tuple(one for one in _HANDED if one in parameters and parameters[one].kind is not inspect.Parameter.POSITIONAL_ONLY)
     if "tools" not in taken or set(needed) - set(taken):
         raise PrerequisiteError(
-            f"{name}: takes ({', '.join(parameters)}), but an agent takes (messages, tools), and a function that builds one takes (tools); "
-            f"either may take model as well."
+            f"{name}: takes {_by_name(signature)}, but an agent takes (messages, tools), and a function that builds one takes (tools); "
+            f"either may take model as well; all by name."
         )
     return taken
+
+
+def _by_name(signature: inspect.Signature) -> str:
+    """The parameters as they are written, without their types and defaults."""
+    bare = [one.replace(annotation=one.empty, default=one.empty) for one in signature.parameters.values()]
+    return str(inspect.Signature(bare))
 
 
 def _name_of(value: Any) -> str:

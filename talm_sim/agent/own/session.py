@@ -16,9 +16,9 @@ from langgraph.types import Interrupt
 
 from talm_sim.agent.context import FORESEEN, EpisodeContext, failed
 from talm_sim.agent.graph import added_text
+from talm_sim.agent.limits import limit_reached
 from talm_sim.credentials import Hider, credentials_in_environment
 from talm_sim.digests import digest
-from talm_sim.models.base import ASK_HUMAN
 from talm_sim.recordings import current_player
 from talm_sim.types import Event, HumanEvent, ModelTurn, Termination, ToolCall, ToolEvent, ToolSpec, UnparsableCall, Usage
 
@@ -140,8 +140,9 @@ class Session:
         await self._enter()
         call = self._read(name, arguments, call_id)
         call, turn = self._placed(call)
-        if isinstance(call, ToolCall) and name == ASK_HUMAN and self.context.human and str(call.arguments.get("question", "")).strip():
-            return await self.ask(str(call.arguments["question"]), call.id, turn)
+        question = self.context.question_in(call) if isinstance(call, ToolCall) else ""
+        if question:
+            return await self.ask(question, call.id, turn)
         assert self.context.tools is not None
         event = await self._doing(self.context.tools.call(call, turn))
         self.events.append(event)
@@ -176,13 +177,10 @@ class Session:
     def note(self, turn: ModelTurn) -> None:
         """Take down a model turn; one that calls tools beyond a limit is the last."""
         self.turns.append(turn)
-        if not (turn.tool_calls or turn.unparsable_calls):
-            return
-        used = sum((one.usage for one in self.turns), Usage())
-        if len(self.turns) >= self._limits.turns:
-            self.stop(Termination.TURN_LIMIT)
-        elif self._limits.tokens is not None and used.input_tokens + used.output_tokens >= self._limits.tokens:
-            self.stop(Termination.TOKEN_LIMIT)
+        if turn.tool_calls or turn.unparsable_calls:
+            end = limit_reached(self.turns, (), self._limits.turns, self._limits.tokens)
+            if end:
+                self.stop(end)
 
     def check(self) -> None:
         """See, before a model is asked, that the agent may still take a turn."""

@@ -24,6 +24,7 @@ from talm_sim.agent.own.agents import OwnAgent, check_graph, tool_nodes
 from talm_sim.agent.own.handed import HandedModel, HandedTool, TurnWatcher, put_in_place
 from talm_sim.agent.own.session import CURRENT, AgentStopped, Limits, Session
 from talm_sim.errors import PrerequisiteError
+from talm_sim.foreign import foreign_code
 from talm_sim.models.base import GenerationSettings
 from talm_sim.models.messages import text_of
 from talm_sim.types import Termination, ToolSpec
@@ -111,14 +112,17 @@ class Sessions:
         CURRENT.set(session)
         _watcher.set(TurnWatcher(session))
         try:
-            answer = _answer_in(await _output(self._agent, session))
+            with foreign_code():
+                answer = _answer_in(await _output(self._agent, session))
         except AgentStopped:
             pass
         except PrerequisiteError as err:
             session.break_off(err)
-        except (Exception, SystemExit) as err:  # the user's agent may fail in any way; how it failed is what is measured
-            session.stop(Termination.AGENT_ERROR, _told(err))
-        except BaseExceptionGroup as err:
+        except KeyboardInterrupt:  # of Ctrl-C, or of an agent on the loop: they cannot be told apart
+            raise
+        except BaseException as err:
+            # The agent may fail in any way; how it failed is what is measured. Where it is this task that is cancelled, the episode has an end
+            # already, and the first end stands.
             session.stop(Termination.AGENT_ERROR, _told(err))
         else:
             session.finish(answer)
@@ -138,7 +142,9 @@ async def _output(agent: OwnAgent, session: Session) -> Any:
         if isinstance(thing, CompiledStateGraph):
             check_graph(agent.name, thing)
         elif not callable(thing):
-            raise PrerequisiteError(f"{agent.name}: returned a {type(thing).__name__}, but must return a compiled graph or a function.")
+            raise PrerequisiteError(
+                f"{agent.name}: returned what is of type {type(thing).__name__}, but must return a compiled graph or a function."
+            )
     if isinstance(thing, CompiledStateGraph):
         return await _through_graph(thing, handed["messages"], session)
     return await _called(thing, {name: handed[name] for name in (("messages", "tools") if agent.builds else agent.takes)})
@@ -156,11 +162,14 @@ async def _called(function: Callable[..., Any], arguments: Mapping[str, Any]) ->
             done.set_result(result) if error is None else done.set_exception(error)
 
     def work() -> None:
-        result, error = None, None
+        result: Any = None
+        error: BaseException | None = None
         try:
             result = context.run(lambda: function(**arguments))
+        except (KeyboardInterrupt, StopIteration) as err:  # Ctrl-C comes to no thread but the first, and no coroutine may raise the other
+            error = RuntimeError(type(err).__name__).with_traceback(err.__traceback__)
         except BaseException as err:
-            error = RuntimeError("StopIteration") if isinstance(err, StopIteration) else err
+            error = err
         with suppress(RuntimeError):  # the loop may be gone
             loop.call_soon_threadsafe(settle, result, error)
 
@@ -197,7 +206,7 @@ def _answer_in(output: Any) -> str:
     """The agent's last words: in messages, alone or in a state, or as a text.
 
     Raises:
-        TypeError: It returned something else.
+        TypeError: It returned something else, or said nothing.
     """
     if isinstance(output, str):
         return output
@@ -206,14 +215,16 @@ def _answer_in(output: Any) -> str:
     try:
         messages = convert_to_messages(listed)
     except (TypeError, ValueError, NotImplementedError):
-        raise TypeError(f"returned a {type(output).__name__}, but an agent returns messages") from None
+        raise TypeError(f"returned what is of type {type(output).__name__}, but an agent returns messages") from None
     said = [message for message in messages if isinstance(message, AIMessage)]
-    return text_of(said[-1]) if said else ""
+    if not said:
+        raise TypeError("returned no message of its own; its answer is the last AI message")
+    return text_of(said[-1])
 
 
 def _told(error: BaseException) -> str:
     """An error of the agent's in a line: its kind, what it says, and where it was raised."""
-    frames = traceback.extract_tb(error.__traceback__)
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__]
     where = f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
     said = " ".join(str(error).split())[:500]
     return f"{type(error).__name__}: {said}{where}" if said else f"{type(error).__name__}{where}"

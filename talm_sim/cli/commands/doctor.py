@@ -18,6 +18,7 @@ from talm_sim.cli.console import print_page
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.extensions import installed
 from talm_sim.tasks.registry import list_tasks
+from talm_sim.tools_env.sources.sandbox import why_no_sandbox
 
 __all__ = ["command"]
 
@@ -25,6 +26,7 @@ _REQUIRED = ("langgraph", "langgraph-checkpoint-sqlite", "langchain-core", "open
 _OPTIONAL = {
     "pandas": "load_run(...).to_pandas()",
     "mcp": "--tools-from mcp:PROGRAM",
+    "pytest": "tests of your agent, with the fixture talm",
     "langchain-openai": "langchain/ models over OpenAI",
     "wordllama": "scenarios generate --task awareness",
     "bfcl-eval": "run --task refusal --subset",
@@ -66,6 +68,7 @@ def examine() -> dict[str, Any]:
         "packages": packages,
         "optional": {name: _version(name) for name in _OPTIONAL},
         "tools": tools,
+        "sandbox": why_no_sandbox() or "works",
         "scenarios": scenarios,
         "recordings": recordings or [],
         "tasks": list_tasks(),
@@ -119,6 +122,8 @@ def _print(report: dict[str, Any]) -> None:
     optional = (f"{name} {found or 'not installed'} (for {_OPTIONAL[name]})" for name, found in report["optional"].items())
     facts.add_row("optional", "\n".join(optional))
     facts.add_row("tools", f"{report['tools']['tools']} in {report['tools']['categories']} categories")
+    sandbox = report["sandbox"]
+    facts.add_row("sandbox", "works (for --trust)" if sandbox == "works" else f"none here, so a tool folder's code is not run: {sandbox}")
     facts.add_row("scenarios", ", ".join(f"{number} {group}" for group, number in report["scenarios"].items()))
     facts.add_row("tasks", ", ".join(report["tasks"]))
     brought = [f"{one['kind']} {one['name']} ({one['origin']})" for one in report["extensions"]]

@@ -17,10 +17,7 @@ __all__ = ["command"]
 @click.option("--prices", type=click.Path(path_type=Path), metavar="F.toml", help="Prices for --dry-run.")
 @click.option("--yes", is_flag=True, hidden=True, help="Begin a very large run without asking.")
 def command(*, dry_run: bool, prices: Path | None, yes: bool, **options: Any) -> int:
-    """Run episodes and print the table.
-
-    Without options: replays a small real model's recording; no key, no network.
-    """
+    """Run episodes, print the table; without options, replay a recording: no key."""
     config = given_config(options)
     if prices is not None and not dry_run:
         raise click.UsageError("--prices goes with --dry-run.")

@@ -10,7 +10,7 @@ import click
 from talm_sim.cli.arguments import completed, json_option, plugin_option, print_json, print_list, run_dir_option, tell_unclosed
 from talm_sim.cli.console import print_page
 from talm_sim.cli.text import one_line
-from talm_sim.cli.transcript import transcript
+from talm_sim.cli.transcript import stored_transcript
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.load import StoredRun, load_run
 from talm_sim.types import Verdict
@@ -39,14 +39,13 @@ def command(episode: str, run_dir: Path, as_json: bool, full: bool) -> None:
         _print_episodes(stored, as_json)
         return
     found = stored.episode(episode_id)
-    verdicts = [verdict for verdict in stored.verdicts() if verdict.episode_id == found.id]
-    scenario = next((item for item in stored.scenarios() if item.id == found.scenario_id), None)
     if as_json:
+        scenario = next((item for item in stored.scenarios() if item.id == found.scenario_id), None)
+        verdicts = [verdict for verdict in stored.verdicts() if verdict.episode_id == found.id]
         said = [verdict.model_dump(mode="json") for verdict in verdicts]
         print_json({"episode": found.model_dump(mode="json"), "verdicts": said, "query": scenario.query if scenario else None})
         return
-    sections = list(stored.job.task.sections(found, scenario)) if scenario else []
-    print_page(transcript(found, scenario, verdicts, sections, full=full), paged=True)
+    print_page(stored_transcript(stored, found, full=full), paged=True)
 
 
 def _find(text: str, run_dir: Path) -> tuple[StoredRun, str]:

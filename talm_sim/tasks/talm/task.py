@@ -120,13 +120,14 @@ class TalmTask(Task[TalmOptions]):
         rules = prompts.system_for(person) + (prompts.human_tool().model_dump_json() if person else "")
         for scenario in scenarios:
             group = groups.GROUPS.get(scenario.group)
-            kinds = group.asked if group else ()
+            kinds = group.asked if group and job.options.agent is None else ()
             tools = [specs[name] for name in scenario.tools if name in specs]
             shown = [tool.model_dump_json() for tool in tools]
             asked = sum(most_tokens(prompts.awareness_system, prompts.awareness_question(kind, scenario.query, tools)) for kind in kinds)
             first, more = most_tokens(rules, scenario.query, *shown), written + RESULT_TOKENS
             spent = turns * first + more * turns * (turns - 1) // 2
-            yield Bound(len(kinds) or 1, len(kinds) + turns, asked + spent, (len(kinds) + turns) * written, last=first + turns * more)
+            least = len(kinds) or int(job.options.agent is None)
+            yield Bound(least, len(kinds) + turns, asked + spent, (len(kinds) + turns) * written, last=first + turns * more)
 
     def settle(self, job: Job[TalmOptions], recorded: Recorded) -> Job[TalmOptions]:
         """Replay the tools where they were recorded; with a replayed model, ask whom the recording asked, and of two the person."""

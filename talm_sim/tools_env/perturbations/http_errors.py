@@ -11,7 +11,7 @@ from pydantic import Field
 from talm_sim.tools_env.perturbations.base import Call, Outcome, Perturbation
 from talm_sim.tools_env.perturbations.options import PerturbationOptions
 
-__all__ = ["Http404", "Http429", "Http500", "Http503"]
+__all__ = ["Http403", "Http404", "Http429", "Http500", "Http503"]
 
 
 class _HttpError(Perturbation):
@@ -22,6 +22,12 @@ class _HttpError(Perturbation):
     async def before(self, call: Call) -> Outcome | None:
         """Return the error."""
         return Outcome(self.status.value, json.dumps({"detail": self.status.phrase}).encode())
+
+
+class Http403(_HttpError):
+    """The caller may not; another try will not help."""
+
+    name, summary, status = "http-403", "answer 403 Forbidden", HTTPStatus.FORBIDDEN
 
 
 class Http404(_HttpError):

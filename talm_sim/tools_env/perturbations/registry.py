@@ -19,6 +19,7 @@ PERTURBATIONS: Registry[type[Perturbation]] = Registry(
     {
         "connection-reset": _AT + "no_answer:ConnectionReset",
         "empty-result": _AT + "bodies:EmptyResult",
+        "http-403": _AT + "http_errors:Http403",
         "http-404": _AT + "http_errors:Http404",
         "http-429": _AT + "http_errors:Http429",
         "http-500": _AT + "http_errors:Http500",

@@ -37,23 +37,30 @@ class SourceRequest:
 
 
 class ToolSource(Protocol):
-    """A source of tools, opened. What it has left open is closed by `aclose`.
+    """A source of tools, opened. What it has left open is closed by `aclose`. Its attributes are only read, so plain ones do.
 
-    Attributes:
-        name: What it is called.
-        specs: What is shown of each of its tools, by the name the source has for it.
-        routes: How each tool's calls are written down; `routes.posted` makes those of a source without HTTP.
-        responses: JSON Schema of what a tool gives back, where the source says it.
-        not_taken: Tools that could not be taken.
-
-    A source may have `reading` besides: names of tools that are not reached with GET, and of which it says that they change nothing.
+    It may have `reading` besides: names of tools that are not reached with GET, and of which it says that they change nothing.
     """
 
-    name: str
-    specs: Mapping[str, ToolSpec]
-    routes: Mapping[str, Route]
-    responses: Mapping[str, JsonObject]
-    not_taken: Sequence[NotTaken]
+    @property
+    def name(self) -> str:
+        """What it is called."""
+
+    @property
+    def specs(self) -> Mapping[str, ToolSpec]:
+        """What is shown of each of its tools, by the name the source has for it."""
+
+    @property
+    def routes(self) -> Mapping[str, Route]:
+        """How each tool's calls are written down; `routes.posted` makes those of a source without HTTP."""
+
+    @property
+    def responses(self) -> Mapping[str, JsonObject]:
+        """JSON Schema of what a tool gives back, where the source says it."""
+
+    @property
+    def not_taken(self) -> Sequence[NotTaken]:
+        """Tools that could not be taken."""
 
     async def call(self, tool: str, arguments: Mapping[str, object], episode: str) -> HttpResponse:
         """Make a call whose arguments fit the tool's schema. A tool's own failure is an answer with a status of 400 or more.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +12,7 @@ from pydantic import ValidationError
 
 from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.recordings import HttpResponse
-from talm_sim.tool_files import spec_of_function
+from talm_sim.tool_files import FunctionKey, function_key, function_names, spec_of_function
 from talm_sim.tools_env.routes import posted
 from talm_sim.tools_env.sources.base import NotTaken, SourceRequest
 from talm_sim.tools_env.sources.sandbox import call_in_sandbox, check_sandbox
@@ -31,6 +30,11 @@ class _Function(NamedTuple):
     tool: str
     name: str
     described: Mapping[str, Any]
+
+    @property
+    def key(self) -> FunctionKey:
+        """What tells it from all others."""
+        return function_key(self.file.parent.name, self.tool, self.name)
 
     @property
     def code(self) -> Path | None:
@@ -58,9 +62,9 @@ class ToolFolder:
         self._folder = folder
         self._functions: dict[str, _Function] = {}
         functions = list(self._read())
-        times = Counter(function.name for function in functions)
+        names = function_names(function.key for function in functions)
         for function in functions:
-            self._take(function, alone=times[function.name] == 1)
+            self._take(function, re.sub(r"\W", "_", names[function.key], flags=re.ASCII))
         if not self.specs:
             why = f"; {self.not_taken[0].tool}: {self.not_taken[0].reason}" if self.not_taken else ""
             raise PrerequisiteError(f"holds no file of tools (JSON with an 'api_list'){why}")
@@ -103,9 +107,7 @@ class ToolFolder:
                 else:
                     self.not_taken.append(NotTaken(f"{place}, entry {number}", "no name."))
 
-    def _take(self, function: _Function, *, alone: bool) -> None:
-        """Take a function; where several tools have one of its name, it is called after its tool as well."""
-        name = re.sub(r"\W", "_", function.name if alone else f"{function.tool}_{function.name}", flags=re.ASCII)
+    def _take(self, function: _Function, name: str) -> None:
         place = f"{function.file.relative_to(self._folder)}, {function.name}"
         if name in self.specs:
             self.not_taken.append(NotTaken(place, f"the name '{name}' is taken twice."))

@@ -78,6 +78,7 @@ class McpSource:
     async def call(self, tool: str, arguments: Mapping[str, object], episode: str) -> HttpResponse:
         """Make a call; see `ToolSource`."""
         from mcp import MCPError
+        from mcp.types import CONNECTION_CLOSED
 
         gone = f"The MCP server '{self.name}' has ended"
         if self._client is None or self._task is None or self._task.done():
@@ -88,7 +89,7 @@ class McpSource:
         except TimeoutError:
             raise
         except MCPError as err:
-            if "closed" in str(err).lower():
+            if err.error.code == CONNECTION_CLOSED:
                 raise ProviderError(f"{gone}{self._last_words()}.") from None
             return failure(400, self._hide.text(err.error.message))
         except Exception as err:  # the client's own failures: a result that does not fit, a broken stream
@@ -103,6 +104,8 @@ class McpSource:
         """End the server."""
         self._end.set()
         if self._task is not None:
+            if self._client is None:
+                self._task.cancel()  # it does not answer, and would not hear of the end either
             done, _ = await asyncio.wait([self._task], timeout=STOP_S)
             if not done:
                 self._task.cancel()

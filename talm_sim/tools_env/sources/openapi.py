@@ -24,6 +24,9 @@ __all__ = ["open_openapi"]
 
 _LARGEST = 32 * 2**20
 _FETCH_S = 30.0
+_DEEPEST = 200
+_NO_ADDRESS = "the address of its service is none; name it: ,server=http://HOST"
+_TOO_DEEP = "nested too deeply to be an OpenAPI document."
 
 
 async def open_openapi(request: SourceRequest) -> Any:
@@ -38,7 +41,7 @@ async def open_openapi(request: SourceRequest) -> Any:
     is_url = request.place.startswith(("http://", "https://"))
     text = await asyncio.to_thread(_fetched if is_url else _read, request.place)
     document = _parsed(text)
-    if isinstance(document, list):
+    if isinstance(document, list) and all(isinstance(one, Mapping) for one in document):
         return open_spec_list(request.name, document)
     if not isinstance(document, Mapping):
         raise PrerequisiteError("not an OpenAPI 3 document: it holds no object.")
@@ -78,25 +81,37 @@ def _fetched(url: str) -> str:
 
 def _parsed(text: str) -> Any:
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        pass
+        return json.loads(text, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise PrerequisiteError(_TOO_DEEP) from None
+    except ValueError:
+        return _of_yaml(text)
+
+
+def _of_yaml(text: str) -> Any:
     import yaml  # type: ignore[import-untyped]  # not at the top: most documents are JSON, and replays read none
 
-    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-        """Without aliases: a few lines of them can stand for any amount."""
-
-        def compose_node(self, parent: Any, index: Any) -> Any:
-            if self.check_event(yaml.AliasEvent):
-                raise yaml.YAMLError("aliases are not read")
-            return super().compose_node(parent, index)
-
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    depth = 0
     try:
-        return yaml.load(text, Loader)
+        for event in yaml.parse(text, loader):
+            # A few lines of aliases can stand for any amount, or for themselves; and the loader's stack has an end.
+            if isinstance(event, yaml.AliasEvent):
+                raise PrerequisiteError("it uses YAML aliases (*name), which are not read; write out what they stand for.")
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > _DEEPEST:
+                raise PrerequisiteError(_TOO_DEEP)
+        found = yaml.load(text, loader)
     except (yaml.YAMLError, ValueError, RecursionError) as err:
         where = getattr(getattr(err, "problem_mark", None), "line", None)
         line = "" if where is None else f" at line {where + 1}"
         raise PrerequisiteError(f"neither JSON nor YAML{line}.") from None
+    # As JSON has it: a status is a text, and so is a date.
+    return json.loads(json.dumps(found, default=str), parse_constant=_refuse_constant)
+
+
+def _refuse_constant(name: str) -> Any:
+    raise PrerequisiteError(f"holds {name}, which is no JSON; write a number.")
 
 
 def _server(document: Mapping[str, Any], origin: str, named: str) -> str:
@@ -112,7 +127,10 @@ def _server(document: Mapping[str, Any], origin: str, named: str) -> str:
     variables = first.get("variables")
     for name, one in variables.items() if isinstance(variables, Mapping) else ():
         told = told.replace("{" + str(name) + "}", str(one.get("default", "")) if isinstance(one, Mapping) else "")
-    address = urljoin(origin, told) if origin else told
+    try:
+        address = urljoin(origin, told) if origin else told
+    except ValueError:
+        raise PrerequisiteError(_NO_ADDRESS) from None
     if not address.startswith(("http://", "https://")):
         raise PrerequisiteError("it does not say where its service is; name it: ,server=http://HOST")
     _without_user(address)
@@ -126,7 +144,7 @@ def _host(address: str) -> tuple[str, str | None, int | None] | None:
         parts = urlsplit(address)
         return (parts.scheme, parts.hostname, parts.port) if parts.hostname else ("", None, None)
     except ValueError:
-        raise PrerequisiteError("the address of its service is none.") from None
+        raise PrerequisiteError(_NO_ADDRESS) from None
 
 
 def _is_here(address: str) -> bool:
@@ -138,7 +156,11 @@ def _is_here(address: str) -> bool:
 
 
 def _without_user(address: str) -> None:
-    if "@" in urlsplit(address).netloc:
+    try:
+        place = urlsplit(address).netloc
+    except ValueError:
+        raise PrerequisiteError(f"{address[:200]}: is no address.") from None
+    if "@" in place:
         raise PrerequisiteError("an address with a user or password would be written into the run; name a variable: ,auth=VARIABLE.")
 
 
@@ -146,12 +168,16 @@ def _proof(document: Mapping[str, Any], tools: HttpTools, request: SourceRequest
     """What proves the sender, by the document's first security scheme; without the credential, what wants one is not taken."""
     variable = request.options.get("auth") or f"{request.name.upper().replace('-', '_')}_API_KEY"
     secret = os.environ.get(variable, "").strip()
-    schemes = (document.get("components") or {}).get("securitySchemes") or {}
+    schemes = _mapping(_mapping(document.get("components")).get("securitySchemes"))
     if secret:
         return _sent(schemes, secret), tools
     if "auth" in request.options:
         raise PrerequisiteError(f"the environment variable {variable} is not set.")
     return Proof(), _without_secured(document, tools, f"wants a credential: set {variable}.") if schemes else tools
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _sent(schemes: Mapping[str, Any], secret: str) -> Proof:
@@ -175,7 +201,7 @@ def _without_secured(document: Mapping[str, Any], tools: HttpTools, reason: str)
         path = "/" + route.path.split("/", 2)[2] if route.path.count("/") > 1 else "/"
         operation = document["paths"].get(path, {}).get(route.method.lower(), {})
         needs = operation.get("security", document.get("security"))
-        if needs and {} not in needs:
+        if needs and not (isinstance(needs, list) and {} in needs):
             secured.add(name)
     if len(secured) == len(tools.specs):
         raise PrerequisiteError(f"its service {reason}")

@@ -4,13 +4,15 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
+import jsonschema
+
 from talm_sim.credentials import names_credential
-from talm_sim.errors import PrerequisiteError
+from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.tools_env.sources.base import NotTaken
 from talm_sim.tools_env.sources.http import HttpTools
 from talm_sim.types import JsonObject, Route, ToolSpec
 
-__all__ = ["REPLACEABLE_KEY", "simple_schema", "tools_from_openapi"]
+__all__ = ["MOST_TOOLS", "REPLACEABLE_KEY", "check_schema", "simple_schema", "tools_from_openapi"]
 
 REPLACEABLE_KEY = "x-human-replaceable"
 """Operation extension that becomes `ToolSpec.human_replaceable`."""
@@ -99,7 +101,7 @@ def tools_from_openapi(document: Mapping[str, Any], source: str = "", *, only: s
         place = f"{method} {path}"
         reading.left = _MOST_PARTS
         try:
-            name = _identifier(operation.get("operationId") or f"{method.lower()}{path}")
+            name = _identifier(str(operation.get("operationId") or "")) or _identifier(f"{method.lower()}{path}")
             if name in specs:
                 raise PrerequisiteError(f"another operation is called '{name}' too; tool names must be unique.")
             specs[name], routes[name] = _tool(reading, name, method, path, item, operation, source)
@@ -111,8 +113,10 @@ def tools_from_openapi(document: Mapping[str, Any], source: str = "", *, only: s
             schema = _response(reading, operation)
             if schema:
                 responses[name] = schema
-    if not_taken and not specs:
-        raise PrerequisiteError(f"{not_taken[0].tool}: {not_taken[0].reason}")
+    if not specs:
+        tags = sorted({str(tag) for *_, operation in _operations(document, "") for tag in operation.get("tags") or ()}) if only else []
+        nothing = f"has no operation{f' with the tag {only}' if only else ''}.{did_you_mean(only, tags) if only else ''}"
+        raise PrerequisiteError(f"{not_taken[0].tool}: {not_taken[0].reason}" if not_taken else nothing)
     return HttpTools(specs, routes, responses, not_taken)
 
 
@@ -141,6 +145,8 @@ def _tool(
     at = {place: tuple(argument.name for argument in arguments if argument.place == place) for place in ("path", "query", "header")}
     if undeclared := set(re.findall(r"\{([^}]*)\}", path)) - set(at["path"]):
         raise PrerequisiteError(f"its path has '{min(undeclared)}', which is no path parameter.")
+    if source:
+        check_schema(spec.parameters)
     return spec, Route(method=method, path=(f"/{source}" if source else "") + path, query=at["query"], header=at["header"])
 
 
@@ -254,9 +260,25 @@ def simple_schema(schema: Mapping[str, Any]) -> JsonObject:
         PrerequisiteError: A reference leads nowhere or out of it, or it is too large.
     """
     try:
-        return _simplify(_Document(schema), schema)
+        short = _simplify(_Document(schema), schema)
     except (AttributeError, KeyError, TypeError, RecursionError):
         raise PrerequisiteError("its schema is no JSON Schema.") from None
+    check_schema(short)
+    return short
+
+
+def check_schema(schema: JsonObject) -> None:
+    """See that arguments can be checked against a schema.
+
+    Raises:
+        PrerequisiteError: It is no JSON Schema; the message says where and why.
+    """
+    kind = jsonschema.Draft202012Validator
+    try:
+        kind.check_schema(schema, format_checker=kind.FORMAT_CHECKER)
+    except jsonschema.SchemaError as err:
+        where = "/".join(str(part) for part in err.absolute_path)
+        raise PrerequisiteError(f"its schema is no JSON Schema{f' at {where}' if where else ''}: {err.message[:200]}.") from None
 
 
 def _simplify(document: _Document, schema: Mapping[str, Any], seen: tuple[str, ...] = ()) -> JsonObject:

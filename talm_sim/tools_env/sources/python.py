@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import inspect
 import re
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from talm_sim.digests import canonical_json, digest
-from talm_sim.errors import PrerequisiteError, did_you_mean
-from talm_sim.plugins import load_plugins
+from talm_sim.errors import PrerequisiteError
+from talm_sim.foreign import foreign_code
+from talm_sim.plugins import load_object
 from talm_sim.recordings import HttpResponse
 from talm_sim.tools_env.routes import answer, failure, posted
 from talm_sim.tools_env.sources.base import NotTaken, SourceRequest
@@ -69,10 +69,12 @@ class PythonSource:
         """Make a call; what the tool raises is its failure."""
         try:
             async with asyncio.timeout(self._timeout):
-                return answer(await self._tools[tool].ainvoke(dict(arguments)))
+                with foreign_code():
+                    found = await self._tools[tool].ainvoke(dict(arguments))
+                return answer(found)
         except TimeoutError:
             raise
-        except Exception as err:  # a user's function may fail in any way
+        except (Exception, SystemExit) as err:  # a user's function may fail in any way
             return failure(500, f"{type(err).__name__}: {' '.join(str(err).split())}"[:_LONGEST_MESSAGE])
 
     async def aclose(self) -> None:
@@ -85,15 +87,7 @@ async def open_python(request: SourceRequest) -> PythonSource:
     Raises:
         PrerequisiteError: There is no such module or object, or it holds no tool.
     """
-    module, _, path = request.place.partition(":")
-    if not path:
-        raise PrerequisiteError(f"name an object of the module as well: python:{module}:OBJECT.")
-    load_plugins((module,), "module")
-    found: Any = sys.modules[module]
-    for part in path.split("."):
-        if not hasattr(found, part):
-            raise PrerequisiteError(f"module '{module}' has no '{path}'.{did_you_mean(part, [one for one in vars(found) if one[0] != '_'])}")
-        found = getattr(found, part)
+    found = load_object(request.place, "python")
     return PythonSource(request.name, found if isinstance(found, list | tuple) else [found])
 
 

@@ -61,6 +61,8 @@ def read_source(text: str, *, trusted: bool = False) -> tuple[str, SourceRequest
         PrerequisiteError: It is none of these.
     """
     _refuse_secrets(text)
+    if not text.strip():
+        raise PrerequisiteError("--tools-from: names no source; write [NAME=]KIND:PLACE.")
     named = _NAMED.fullmatch(text)
     name, rest = (named[1], named[2]) if named else ("", text)
     options: dict[str, str] = {}
@@ -71,8 +73,8 @@ def read_source(text: str, *, trusted: bool = False) -> tuple[str, SourceRequest
     kind, colon, place = rest.partition(":")
     if kind not in TOOL_SOURCES or not (colon or kind == BUILT_IN):
         kind, place = _kind_of(rest, text), rest
-    if not place and kind != BUILT_IN:
-        raise PrerequisiteError(f"--tools-from {text}: what of? Write {kind}:PLACE.")
+    if bool(place) == (kind == BUILT_IN):
+        raise PrerequisiteError(f"--tools-from {text}: " + ("is in no place; write built-in." if place else f"what of? Write {kind}:PLACE."))
     return kind, SourceRequest(name or _name_of(kind, place), place, options, trusted)
 
 
@@ -108,7 +110,8 @@ def _kind_of(rest: str, text: str) -> str:
         return "openapi"
     if _OBJECT.fullmatch(rest):
         return "python"
-    known = ", ".join(f"{kind}:..." if kind != BUILT_IN else kind for kind in TOOL_SOURCES.names())
+    # `given` is written by `tools=[...]` alone.
+    known = ", ".join(f"{kind}:..." if kind != BUILT_IN else kind for kind in TOOL_SOURCES.names() if kind != "given")
     raise PrerequisiteError(f"--tools-from {text}: no such file, folder or kind of source; write one of {known}.")
 
 
@@ -119,7 +122,7 @@ def _name_of(kind: str, place: str) -> str:
     if kind == "python":
         stem = place.partition(":")[0].rpartition(".")[2]
     elif place.startswith(("http://", "https://")):
-        stem = place.split("/")[2].partition(":")[0]
+        stem = place.split("/")[2].partition(":")[0].removeprefix("[")
     else:
         words = place.split()
         # Of a program that runs another one (`npx -y server`, `python server.py`), the other one's name says more.

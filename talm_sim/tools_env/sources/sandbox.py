@@ -19,7 +19,7 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.recordings import HttpResponse
 from talm_sim.tools_env.routes import answer, failure
 
-__all__ = ["MEMORY", "SECONDS", "call_in_sandbox", "check_sandbox", "sandbox_works"]
+__all__ = ["MEMORY", "SECONDS", "call_in_sandbox", "check_sandbox", "why_no_sandbox"]
 
 SECONDS = 10
 MEMORY = 1 << 30
@@ -37,14 +37,28 @@ def check_sandbox() -> None:
     Raises:
         PrerequisiteError: It cannot, and says why; nothing is run without it.
     """
-    why = _missing()
+    why = why_no_sandbox()
     if why:
         raise PrerequisiteError(f"its code cannot be shut in here ({why}), and is not run without that; replay a recording instead.")
 
 
-def sandbox_works() -> bool:
-    """Whether the kernel can shut code in here."""
-    return not _missing()
+@lru_cache(maxsize=1)
+def why_no_sandbox() -> str:
+    """Why code cannot be shut in here; empty where it can. The walls are put up once to see."""
+    if sys.platform != "linux" or shutil.which(_UNSHARE[0]) is None:
+        return "it takes Linux and the program `unshare`"
+    with tempfile.TemporaryDirectory(prefix="talm-sim-root-") as root, tempfile.TemporaryDirectory(prefix="talm-sim-try-") as folder:
+        code = Path(folder, "api.py")
+        code.write_text("def works():\n    return True\n", encoding="utf-8")
+        order = _order(root, Path(folder), code=str(code), function="works", arguments={})
+        try:
+            done = subprocess.run(_command(), input=json.dumps(order).encode(), capture_output=True, env=_ENVIRONMENT, timeout=60, check=False)
+            found = json.loads(done.stdout or b"{}")
+        except (OSError, ValueError, subprocess.TimeoutExpired) as err:
+            return type(err).__name__
+    if found.get("value") is True:
+        return ""
+    return str(found.get("walls") or found.get("error") or done.stderr.decode(errors="replace").strip()[:200] or "no namespaces")
 
 
 async def call_in_sandbox(
@@ -92,7 +106,7 @@ def _order(root: str, folder: Path, **what: Any) -> dict[str, Any]:
 
 
 def _command() -> list[str]:
-    return [*_UNSHARE, sys.executable, "-I", str(_CHILD)]
+    return [str(shutil.which(_UNSHARE[0])), *_UNSHARE[1:], sys.executable, "-I", str(_CHILD)]
 
 
 async def _exchange(process: asyncio.subprocess.Process, order: bytes) -> bytes:
@@ -117,22 +131,3 @@ def _read(said: bytes) -> HttpResponse:
     if "walls" in found:
         return failure(500, f"its code could not be shut in: {found['walls']}")
     return answer(found["value"]) if "value" in found else failure(500, str(found["error"]))
-
-
-@lru_cache(maxsize=1)
-def _missing() -> str:
-    """Why code cannot be shut in here; empty where it can. The walls are put up once to see."""
-    if sys.platform != "linux" or shutil.which(_UNSHARE[0]) is None:
-        return "it takes Linux and the program `unshare`"
-    with tempfile.TemporaryDirectory(prefix="talm-sim-root-") as root, tempfile.TemporaryDirectory(prefix="talm-sim-try-") as folder:
-        code = Path(folder, "api.py")
-        code.write_text("def works():\n    return True\n", encoding="utf-8")
-        order = _order(root, Path(folder), code=str(code), function="works", arguments={})
-        try:
-            done = subprocess.run(_command(), input=json.dumps(order).encode(), capture_output=True, env=_ENVIRONMENT, timeout=60, check=False)
-            found = json.loads(done.stdout or b"{}")
-        except (OSError, ValueError, subprocess.TimeoutExpired) as err:
-            return type(err).__name__
-    if found.get("value") is True:
-        return ""
-    return str(found.get("walls") or found.get("error") or done.stderr.decode(errors="replace").strip()[:200] or "no namespaces")

@@ -1,7 +1,8 @@
 """What runs inside the sandbox, as the first process of its namespaces: it shuts itself in, then makes one call of a tool's code.
 
 It is run as a script and imports nothing of this package. The walls are the kernel's: a root of its own that holds the interpreter, read-only,
-and the tool's folder; no network; no other process in sight; limits; no capability left. Only when they stand is the code read.
+and the tool's folder; no network; no other process in sight, and none to be started; limits; no capability left. Only when they stand is the
+code read.
 """
 
 from __future__ import annotations
@@ -22,6 +23,15 @@ _MOUNT_SETATTR = 442
 _AT_FDCWD, _AT_RECURSIVE = -100, 0x8000
 _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS = 24, 38
 _CAPABILITY_V3 = 0x20080522
+_PR_SET_SECCOMP, _SECCOMP_FILTER, _CLONE_THREAD = 22, 2, 0x10000
+_EPERM, _ENOSYS = 1, 38
+_SYSTEM_CALLS = {
+    "x86_64": (0xC000003E, 56, (57, 58, 29, 319)),
+    "aarch64": (0xC00000B7, 220, (194, 279)),
+}
+"""By processor: its number, that of `clone`, and those of `fork`, `vfork`, `shmget` and `memfd_create`, where it has them."""
+_CLONE3 = 435
+"""Its flags lie in memory, where no filter can look; who is told that it does not exist uses `clone`."""
 
 
 def main() -> None:
@@ -70,6 +80,7 @@ def _shut_in(order: dict[str, Any]) -> None:
     resource.setrlimit(resource.RLIMIT_NPROC, (order["processes"], order["processes"]))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _drop_capabilities()
+    _stay_one_process()
 
 
 def _mount(source: str, target: str, kind: str, flags: int, data: str = "") -> None:
@@ -87,6 +98,23 @@ def _drop_capabilities() -> None:
         if _LIBC.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0):
             break  # there are no more
     _check(_LIBC.capset(struct.pack("Ii", _CAPABILITY_V3, 0), struct.pack("6I", *[0] * 6)), "")
+
+
+def _stay_one_process() -> None:
+    """Allow threads and nothing else to be started, and no memory that belongs to no process: limits hold for one process each."""
+    if os.uname().machine not in _SYSTEM_CALLS:
+        raise OSError(_ENOSYS, f"no filter of system calls is known for {os.uname().machine}")
+    processor, clone, others = _SYSTEM_CALLS[os.uname().machine]
+    load, equal, at_least, any_of, end = 0x20, 0x15, 0x35, 0x45, 0x06
+    allow, kill, refuse, unknown = 0x7FFF0000, 0x80000000, 0x00050000 | _EPERM, 0x00050000 | _ENOSYS
+    steps = [(load, 0, 0, 4), (equal, 1, 0, processor), (end, 0, 0, kill), (load, 0, 0, 0)]
+    steps += [(at_least, 0, 1, 0x40000000), (end, 0, 0, kill), (equal, 0, 1, _CLONE3), (end, 0, 0, unknown)]
+    for call in others:
+        steps += [(equal, 0, 1, call), (end, 0, 0, refuse)]
+    steps += [(equal, 0, 3, clone), (load, 0, 0, 16), (any_of, 1, 0, _CLONE_THREAD), (end, 0, 0, refuse), (end, 0, 0, allow)]
+    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
+    program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(steps), ctypes.addressof(code)))
+    _check(_LIBC.prctl(_PR_SET_SECCOMP, _SECCOMP_FILTER, program, 0, 0), "filter of system calls")
 
 
 def _check(result: int, place: str) -> None:

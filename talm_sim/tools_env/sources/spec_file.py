@@ -14,6 +14,7 @@ from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.recordings import HttpResponse
 from talm_sim.tools_env.routes import posted
 from talm_sim.tools_env.sources.base import NotTaken, SourceRequest
+from talm_sim.tools_env.sources.openapi_document import check_schema
 from talm_sim.types import JsonObject, ToolSpec
 
 __all__ = ["SpecList", "open_spec_file", "open_spec_list"]
@@ -77,6 +78,10 @@ def open_spec_list(name: str, tools: Any) -> SpecList:
         except ValidationError as err:
             first = err.errors()[0]
             raise PrerequisiteError(f"tool {number}: {'.'.join(map(str, first['loc']))}: {fault_of(first)}") from None
+        try:
+            check_schema(spec.parameters)
+        except PrerequisiteError as err:
+            raise PrerequisiteError(f"tool {number}: {spec.name}: {err}") from None
         if spec.name in specs:
             raise PrerequisiteError(f"tool {number}: the name '{spec.name}' is taken twice; rename one.")
         specs[spec.name] = spec

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,9 +25,10 @@ from talm_sim.agent.own.sessions import OwnModel, Sessions
 from talm_sim.agent.prompts import load_prompts
 from talm_sim.errors import CassetteMissError, PrerequisiteError
 from talm_sim.models.base import Model
-from talm_sim.recordings import HttpRequest, HttpResponse, Player
-from talm_sim.tools_env.client import ToolClient
+from talm_sim.recordings import HttpResponse, Player
 from talm_sim.tools_env.environment import Environment
+from talm_sim.tools_env.routes import build_request
+from talm_sim.tools_env.toolbox import Tools
 from talm_sim.types import (
     Episode,
     GoldCall,
@@ -37,6 +37,7 @@ from talm_sim.types import (
     MissingKind,
     ModelTurn,
     Origin,
+    Route,
     Scenario,
     Termination,
     ToolCall,
@@ -47,7 +48,6 @@ from talm_sim.types import (
 
 SPEC = ToolSpec(
     name="airport_info",
-    path="/t/{code}",
     parameters={
         "type": "object",
         "properties": {"code": {"type": "string", "description": "Code of the airport."}},
@@ -70,10 +70,16 @@ SCENARIO = Scenario(
 LOOK = ToolCall(id="c1", name="airport_info", arguments={"code": "HAN"})
 
 
-class Client(ToolClient):
+class Client(Tools):
     """Answers every call from memory, but for a code nobody recorded."""
 
-    async def send(self, request: HttpRequest, player: Player | None) -> tuple[HttpResponse, Origin]:
+    def __init__(self) -> None:
+        super().__init__(recorded={SPEC.name: (SPEC, Route(path="/t/{code}"))})
+
+    async def call(
+        self, tool: str, arguments: Mapping[str, object], episode: str = "", player: Player | None = None
+    ) -> tuple[HttpResponse, Origin]:
+        request = build_request(self.routes[tool], arguments)
         if request.url.endswith("/XXX"):
             raise CassetteMissError("not recorded")
         return HttpResponse(200, "OK", (), json.dumps({"path": request.url}).encode()), Origin.RECORDED
@@ -101,7 +107,7 @@ def agent_of(thing: Any, model: Model | None = None, *, human: str = "none", per
     return Agent(
         model=model or OwnModel("agent/t:thing"),
         graph=Sessions(_read("t:thing", thing), Limits(**{"turns": 5, "tokens": None, "seconds": 20.0, **limits})),
-        environment=Environment({"airport_info": SPEC}, Client(), perturb=perturb),
+        environment=Environment(Client(), perturb=perturb),
         human=human,
         human_tool=None if human == "none" else load_prompts().human_tool(),
         responder=(lambda scenario, epoch: SimulatedResponder(scenario, {"airport_info": SPEC})) if simulated else None,
@@ -229,16 +235,17 @@ async def test_limits_end_an_agent_that_does_not_end_even_one_that_catches_all()
 
 @pytest.mark.parametrize("asynchronous", [True, False])
 async def test_an_agent_that_takes_too_long_is_stopped(asynchronous: bool) -> None:
+    released = threading.Event()
+
     async def slow(messages: Any, tools: Any) -> Any:
-        await asyncio.sleep(60)
+        await asyncio.Event().wait()
 
     def stuck(messages: Any, tools: Any) -> Any:
-        time.sleep(3)
+        released.wait()
 
-    started = time.monotonic()
     episode = await play(slow if asynchronous else stuck, seconds=0.2)
     assert episode.termination is Termination.AGENT_ERROR and "0.2 s (--agent-timeout)" in episode.error
-    assert time.monotonic() - started < 2.9
+    released.set()
 
 
 async def test_what_an_agent_fails_with_is_data_and_holds_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -248,17 +255,50 @@ async def test_what_an_agent_fails_with_is_data_and_holds_no_secret(monkeypatch:
         await tools[0].ainvoke({"code": "HAN"})
         raise ValueError("no luck with sk-very-secret-very-secret-1234")
 
-    def leave(messages: Any, tools: Any) -> Any:
-        raise SystemExit(3)
-
-    async def number(messages: Any, tools: Any) -> Any:
-        return 7
-
     episode = await play(fail)
     assert episode.termination is Termination.AGENT_ERROR and len(episode.events) == 1
     assert episode.error.startswith("ValueError: no luck with") and "secret" not in episode.error and "test_own_agent.py, line" in episode.error
-    assert (await play(leave)).error.startswith("SystemExit: 3")
-    assert "returned a int, but an agent returns messages" in (await play(number)).error
+
+
+def raising(error: BaseException) -> Any:
+    def act(messages: Any, tools: Any) -> Any:
+        raise error
+
+    return act
+
+
+def again(messages: Any, tools: Any) -> Any:
+    return again(messages, tools)
+
+
+@pytest.mark.parametrize(
+    ("act", "said"),
+    [
+        (raising(SystemExit(3)), "SystemExit: 3 "),
+        (raising(asyncio.CancelledError()), "CancelledError "),
+        (raising(StopIteration()), "StopIteration"),
+        (raising(BaseExceptionGroup("two", [KeyboardInterrupt()])), "BaseExceptionGroup: two "),
+        (again, "RecursionError: maximum recursion depth exceeded"),
+        (lambda messages, tools: 7, "TypeError: returned what is of type int, but an agent returns messages"),
+        (lambda messages, tools: None, "TypeError: returned what is of type NoneType"),
+        (lambda messages, tools: [1, 2], "TypeError: returned what is of type list"),
+        (lambda messages, tools: messages, "TypeError: returned no message of its own"),
+    ],
+)
+@pytest.mark.parametrize("asynchronous", [True, False])
+async def test_whatever_an_agent_fails_with_ends_its_episode_and_nothing_else(act: Any, said: str, asynchronous: bool) -> None:
+    async def on_the_loop(messages: Any, tools: Any) -> Any:
+        return act(messages, tools)
+
+    episode = await play(on_the_loop if asynchronous else act)
+    assert episode.termination is Termination.AGENT_ERROR
+    assert said in episode.error and "sessions.py" not in episode.error
+
+
+async def test_a_plain_function_cannot_interrupt_the_run() -> None:
+    episode = await play(raising(KeyboardInterrupt()))
+    assert episode.termination is Termination.AGENT_ERROR
+    assert episode.error.startswith("RuntimeError: KeyboardInterrupt (") and "test_own_agent.py, line" in episode.error
 
 
 async def test_a_call_that_was_not_recorded_ends_the_episode_whatever_the_agent_makes_of_it() -> None:
@@ -315,7 +355,7 @@ async def test_an_agent_waits_for_a_person_where_it_is_and_starts_again_in_anoth
 @pytest.mark.parametrize(
     ("thing", "said"),
     [
-        (3, "is a int, but an agent is"),
+        (3, "is of type int, but an agent is"),
         (dict, "is the class dict"),
         (lambda text: text, "takes \\(text\\), but an agent takes \\(messages, tools\\)"),
         (StateGraph(MessagesState), "is not compiled"),
@@ -348,7 +388,7 @@ async def test_what_a_function_builds_is_looked_at() -> None:
     def build(tools: Any) -> Any:
         return 3
 
-    with pytest.raises(PrerequisiteError, match="t:thing: returned a int"):
+    with pytest.raises(PrerequisiteError, match="t:thing: returned what is of type int"):
         await play(build)
 
 

@@ -24,6 +24,7 @@ def _open(text: str, seed: int = 0, episode: str = "e") -> list[bool]:
 def test_the_first_set_is_there() -> None:
     assert set(PERTURBATIONS.names()) >= {
         "mask",
+        "http-403",
         "http-404",
         "http-429",
         "http-500",
@@ -78,7 +79,7 @@ def test_log_says_how_often_it_fired() -> None:
     assert perturbation.log().model_dump() == {"name": "http-500:times=1", "armed": 3, "fired": 1, "seen": 0}
 
 
-@pytest.mark.parametrize(("name", "status"), [("http-404", 404), ("http-500", 500), ("http-503", 503), ("http-429", 429)])
+@pytest.mark.parametrize(("name", "status"), [("http-403", 403), ("http-404", 404), ("http-500", 500), ("http-503", 503), ("http-429", 429)])
 async def test_http_errors_answer_in_the_tools_place(name: str, status: int) -> None:
     (perturbation,) = open_perturbations((name,), seed=0, episode="e")
     outcome = await perturbation.before(CALL)

@@ -14,7 +14,7 @@ from talm_sim.recordings import CassetteLibrary, Player
 from talm_sim.tools_env.clock import VirtualClock
 from talm_sim.tools_env.environment import Environment
 from talm_sim.tools_env.perturbations import PERTURBATIONS
-from talm_sim.tools_env.sources.sandbox import sandbox_works
+from talm_sim.tools_env.sources.sandbox import why_no_sandbox
 from talm_sim.tools_env.toolbox import Tools, open_tools
 from talm_sim.types import Origin, Scenario, ToolCall, ToolEvent, Turn
 from tests.tools_env.sources.worlds import source_of
@@ -25,7 +25,7 @@ KINDS = [
     "given",
     "openapi",
     pytest.param("mcp", marks=pytest.mark.skipif(importlib.util.find_spec("mcp") is None, reason="needs the extra mcp")),
-    pytest.param("fail-talms", marks=pytest.mark.skipif(not sandbox_works(), reason="this system has no namespaces")),
+    pytest.param("fail-talms", marks=pytest.mark.skipif(bool(why_no_sandbox()), reason="this system has no namespaces")),
 ]
 SHOWN = {"mask"}
 """Perturbations of what is shown: they fire when an episode opens, not on a call."""

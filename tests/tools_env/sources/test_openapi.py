@@ -27,6 +27,20 @@ def _document(server: str = "", **more: Any) -> dict[str, Any]:
     return {"openapi": "3.1.0", "paths": paths, **({"servers": [{"url": server}]} if server else {}), **more}
 
 
+def _takes(schema: dict[str, Any], **schemas: Any) -> dict[str, Any]:
+    """What makes a document's one operation take an argument of a schema."""
+    parameters = [{"name": "q", "in": "query", "schema": schema}]
+    return {"paths": {"/a": {"get": {"parameters": parameters}}}, "components": {"schemas": schemas}}
+
+
+def _of(part: str) -> dict[str, Any]:
+    return {"type": "object", "properties": {f"p{n}": {"$ref": f"#/components/schemas/{part}"} for n in range(10)}}
+
+
+_WIDE = {f"S{n}": _of(f"S{n + 1}") for n in range(9)} | {"S9": {}}
+"""Short to write; written out, a thousand million parts."""
+
+
 def _write(directory: Path, document: dict[str, Any]) -> str:
     file = directory / "api.json"
     file.write_text(json.dumps(document), encoding="utf-8")
@@ -75,6 +89,23 @@ async def test_only_a_host_that_was_named_is_called(tmp_path: Path) -> None:
             "its service wants a credential: set SHOP_API_KEY",
         ),
         ("", {"openapi": "2.0"}, "not an OpenAPI 3 document"),
+        ("", {"paths": [1]}, "not an OpenAPI 3 document: it needs"),
+        ("", {"paths": {"/a": "x", "/b": {"get": "y"}}}, "has no operation"),
+        (",only=pets", {}, "has no operation with the tag pets"),
+        (
+            "",
+            {"paths": {f"/{n}": {"get": {}} for n in range(5_000)}},
+            "it has 5,000 operations, more than 1,000; take one tag of them: ,only=TAG",
+        ),
+        ("", _takes({"$ref": "#/components/schemas/Gone"}), "cannot resolve \\$ref '#/components/schemas/Gone': the document has no such part"),
+        ("", _takes({"$ref": "other.json#/A"}), "cannot resolve \\$ref 'other.json#/A': only references within the document"),
+        ("", _takes({"$ref": "#/components/schemas/A"}, A={"$ref": "#/components/schemas/B"}, B={"$ref": "#/components/schemas/A"}), "circles"),
+        ("", _takes({"$ref": "#/components/schemas/S0"}, **_WIDE), "its schemas hold more than 20,000 parts"),
+        ("", _takes({"type": "nonsense"}), "its schema is no JSON Schema at properties/q/type: 'nonsense' is not valid"),
+        ("", _takes({"type": "string", "pattern": "("}), "its schema is no JSON Schema at properties/q/pattern: .* is not a 'regex'"),
+        ("", _takes({"type": "number", "default": float("nan")}), "holds NaN, which is no JSON"),
+        ("", {"servers": [{"url": "http://[bad"}]}, "is no address"),
+        ("", {"components": [1], "servers": "x"}, "it does not say where its service is"),
     ],
 )
 async def test_what_is_wrong_is_one_line(options: str, document: dict[str, Any], message: str, tmp_path: Path) -> None:
@@ -91,6 +122,52 @@ async def test_yaml_is_read_without_aliases(tmp_path: Path) -> None:
     tools = await open_tools([str(file)])
     assert list(tools.specs) == ["double"] and tools.source_of("double") == "numbers"
     await tools.aclose()
-    file.write_text("a: &x [1]\nb: [*x, *x]\n", encoding="utf-8")
-    with pytest.raises(PrerequisiteError, match="neither JSON nor YAML"):
-        await open_tools([str(file)])
+    for text, message in (
+        ("a: &x [1]\nb: [*x, *x]\n", "it uses YAML aliases"),
+        ("a: &x [*x]\n", "it uses YAML aliases"),
+        ("a: [1\n", "neither JSON nor YAML at line 2"),
+        ("just words", "it holds no object"),
+        ("- a\n- b\n", "it holds no object"),
+    ):
+        file.write_text(text, encoding="utf-8")
+        with pytest.raises(PrerequisiteError, match=message) as caught:
+            await open_tools([str(file)])
+        assert "\n" not in str(caught.value)
+
+
+async def test_a_date_and_a_status_of_yaml_are_texts(tmp_path: Path) -> None:
+    file = tmp_path / "dates.yaml"
+    parameter = "{name: d, in: query, schema: {type: string}, example: 2024-01-02}"
+    answer = "{200: {content: {application/json: {schema: {type: integer}}}}}"
+    operation = f"{{parameters: [{parameter}], responses: {answer}}}"
+    file.write_text(f"openapi: 3.0.3\nservers: [{{url: 'http://127.0.0.1:9'}}]\npaths: {{/a: {{get: {operation}}}}}\n", encoding="utf-8")
+    tools = await open_tools([str(file)])
+    assert tools.specs["get_a"].parameters["properties"]["d"]["examples"] == ["2024-01-02"]
+    assert tools.response_schema("get_a")["type"] == "integer"
+    await tools.aclose()
+
+
+async def test_a_document_of_any_size_or_depth_is_one_line(tmp_path: Path) -> None:
+    file = tmp_path / "large.json"
+    for text, message in (
+        ("{" + " " * (50 << 20) + "}", "larger than 32 MiB; cut it down"),
+        ("[" * 100_000, "nested too deeply"),
+        ("a: " + "[" * 100_000, "nested too deeply"),
+        ("!!python/object/apply:os.system ['true']", "neither JSON nor YAML at line 1"),
+    ):
+        file.write_text(text, encoding="utf-8")
+        with pytest.raises(PrerequisiteError, match=message):
+            await open_tools([str(file)])
+
+
+async def test_a_schema_that_holds_itself_is_cut_and_a_name_taken_twice_is_left_out(tmp_path: Path) -> None:
+    node = {"type": "object", "properties": {"next": {"$ref": "#/components/schemas/Node"}}}
+    document = _document("http://127.0.0.1:9", **_takes({"$ref": "#/components/schemas/Node"}, Node=node))
+    document["paths"] |= {"/b": {"get": {"operationId": "get_a"}}, "/c": {"get": {"operationId": "日本"}}}
+    tools = await open_tools([_write(tmp_path, document)])
+    assert list(tools.specs) == ["get_a", "get_c"]
+    assert tools.specs["get_a"].parameters["properties"]["q"]["properties"]["next"] == {"type": "object"}
+    assert [tuple(one) for one in tools.not_taken()["shop"]] == [
+        ("GET /b", "another operation is called 'get_a' too; tool names must be unique.")
+    ]
+    await tools.aclose()

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from talm_sim.errors import PrerequisiteError, ProviderError
-from talm_sim.tools_env.sources import sandbox
+from talm_sim.scenarios.fail_talms import read_tools
 from talm_sim.tools_env.sources.base import SourceRequest
 from talm_sim.tools_env.sources.fail_talms import ToolFolder, open_fail_talms
-from talm_sim.tools_env.sources.sandbox import call_in_sandbox, sandbox_works
+from talm_sim.tools_env.sources.sandbox import call_in_sandbox, why_no_sandbox
 from tests.tools_env.sources.worlds import write_folder
 
-walled = pytest.mark.skipif(not sandbox_works(), reason="this system has no namespaces")
+walled = pytest.mark.skipif(bool(why_no_sandbox()), reason="this system has no namespaces")
 
 CODE = """
 import os
 import socket
+import subprocess
+import threading
 
 def endless():
     while True:
@@ -28,6 +33,26 @@ def endless():
 
 def greedy():
     return len(bytearray(10 << 30))
+
+def greedy_by_many():
+    held = []
+    for _ in range(20):
+        if os.fork() == 0:
+            held.append(bytearray(900 << 20))
+    return len(held)
+
+def greedy_in_files():
+    return os.memfd_create("x")
+
+def start():
+    subprocess.run(["/bin/true"])
+
+def thread():
+    said = []
+    one = threading.Thread(target=said.append, args=("heard",))
+    one.start()
+    one.join()
+    return said
 
 def environment():
     return dict(os.environ)
@@ -70,13 +95,17 @@ async def _called(folder: Path, function: str, **arguments: Any) -> Any:
     [
         ("endless", "it was stopped: it ran longer than 4 s"),
         ("greedy", "MemoryError: it wanted more than 1,024 MiB"),
+        ("greedy_by_many", "PermissionError: [Errno 1] Operation not permitted"),
+        ("greedy_in_files", "PermissionError: [Errno 1] Operation not permitted"),
+        ("start", "PermissionError: [Errno 1] Operation not permitted"),
+        ("thread", ["heard"]),
         ("end", "it was stopped: it ran into a limit of memory, time or processes, or ended itself"),
         ("long", "it was stopped: its answer is longer than 1,024 KiB"),
         ("break_out", "PermissionError: [Errno 1] Operation not permitted: 'inner'"),
         ("nothing", "KeyError: 'nothing'"),
     ],
 )
-async def test_what_the_walls_stop_is_said_in_a_line(function: str, said: str, tmp_path: Path) -> None:
+async def test_what_the_walls_stop_is_said_in_a_line(function: str, said: Any, tmp_path: Path) -> None:
     assert await _called(tmp_path, function) == said
 
 
@@ -104,11 +133,28 @@ async def test_code_runs_only_where_it_is_trusted_and_shut_in(tmp_path: Path, mo
     request = SourceRequest("numbers", str(write_folder(tmp_path)))
     with pytest.raises(PrerequisiteError, match=r"^holds code \(api\.py\); add --trust to run it in a sandbox"):
         await open_fail_talms(request)
-    monkeypatch.setattr(sandbox, "_missing", lambda: "it takes Linux and the program `unshare`")
-    with pytest.raises(
-        PrerequisiteError, match=r"^its code cannot be shut in here \(it takes Linux .*\), and is not run"
-    ):
-        await open_fail_talms(SourceRequest("numbers", str(tmp_path), trusted=True))
+    why_no_sandbox.cache_clear()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    try:
+        with pytest.raises(PrerequisiteError, match=r"^its code cannot be shut in here \(it takes Linux .*\), and is not run"):
+            await open_fail_talms(SourceRequest("numbers", str(tmp_path), trusted=True))
+    finally:
+        why_no_sandbox.cache_clear()
+
+
+@walled
+def test_where_the_kernel_gives_no_namespaces_nothing_is_run(tmp_path: Path) -> None:
+    folder = write_folder(tmp_path, code=f"open({str(tmp_path / 'ran')!r}, 'w')\ndef double(n):\n    return n\n")
+    listing = [sys.executable, "-m", "talm_sim", "tools", "list", "--trust", "--tools-from", f"fail-talms:{folder}"]
+    # In a namespace whose own limit is none, the kernel refuses any further one.
+    refusing = 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"'
+    done = subprocess.run(
+        ["unshare", "--user", "--map-root-user", "sh", "-c", refusing, "sh", *listing], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert re.search(r"its code cannot be shut in here \(unshare: .*No space left on device\), and is not run without that", line)
+    assert not (tmp_path / "ran").exists()
 
 
 async def test_a_folder_without_code_is_described_and_not_executed(tmp_path: Path) -> None:
@@ -131,3 +177,14 @@ async def test_a_folder_without_code_is_described_and_not_executed(tmp_path: Pat
 def test_a_folder_without_tools_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(PrerequisiteError, match=r"^holds no file of tools"):
         ToolFolder("x", tmp_path)
+
+
+@pytest.mark.bench_data
+async def test_the_published_schemas_load_under_the_names_that_the_published_queries_use(bench_data: Path) -> None:
+    folder = bench_data / "failtalms" / "tools"
+    source = await open_fail_talms(SourceRequest("release", str(folder)))
+    assert len(list(folder.rglob("*.json"))) == 159
+    assert source.specs == {spec.name: spec for spec in read_tools(folder)} and len(source.specs) == 858
+    twice = ("get_cards", "get_sets", "get_card_by_id")
+    left = [(f"Games/pokemontcg.json, {name}", f"the name '{name}' is taken twice.") for name in twice]
+    assert [tuple(one) for one in source.not_taken] == left

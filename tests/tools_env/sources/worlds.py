@@ -7,7 +7,7 @@ import sys
 import textwrap
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -156,7 +156,10 @@ def write_folder(directory: Path, code: str = "") -> Path:
 def source_of(kind: str, directory: Path) -> Iterator[str]:
     """How the source of a kind is written on the command line, with what it needs there while the block lasts."""
     if kind == "python":
-        yield f"numbers=python:{__name__}:double"
+        (directory / "numbers_of_mine.py").write_text(f"from {__name__} import double\n", encoding="utf-8")
+        with chdir(directory):
+            yield "numbers=python:numbers_of_mine:double"
+        sys.modules.pop("numbers_of_mine", None)
     elif kind == "given":
         yield hand_over([as_langchain_tool])
     elif kind == "openapi":

@@ -1,0 +1,153 @@
+"""A run with tools of the user's own: recorded, and replayed to the byte when their source is gone; a server of theirs ends with the run."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import talm_sim
+from talm_sim.errors import PrerequisiteError
+from talm_sim.runs.load import StoredRun
+from talm_sim.runs.resolve import configure
+from talm_sim.runs.tool_sources import check_sources
+from talm_sim.tools_env.sources.sandbox import why_no_sandbox
+from talm_sim.types import Origin
+from tests.tools_env.sources.worlds import source_of
+
+needs_mcp = pytest.mark.skipif(importlib.util.find_spec("mcp") is None, reason="needs the extra mcp")
+KINDS = [
+    "python",
+    "given",
+    "openapi",
+    pytest.param("mcp", marks=needs_mcp),
+    pytest.param("fail-talms", marks=pytest.mark.skipif(bool(why_no_sandbox()), reason="this system has no namespaces")),
+]
+
+
+def write_scenarios(directory: Path, *numbers: int) -> Path:
+    """Ask for the double of each number; 13 is refused by the tool."""
+    file = directory / "scenarios.jsonl"
+    rows = [
+        {
+            "id": f"double-{n}",
+            "group": "perfect",
+            "turns": [
+                {"messages": [{"role": "user", "content": f"Double {n}."}], "gold_calls": [{"tool": "double", "arguments": {"n": n}}]},
+            ],
+            "tools": ["double"],
+            "target": {"type": "facts", "required": [{"name": "twice", "value": 2 * n, "call": 0, "pointer": "/twice"}]},
+        }
+        for n in numbers
+    ]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return file
+
+
+def what_happened(run: StoredRun) -> list[Any]:
+    """Everything of a run's episodes but where answers came from and how long they took."""
+    unlike = {"elapsed_ms", "elapsed_s", "started_at", "origin"}
+
+    def without(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: without(one) for key, one in value.items() if key not in unlike}
+        return [without(one) for one in value] if isinstance(value, list) else value
+
+    return [without(episode.model_dump(mode="json")) for episode in run.episodes()]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_run_with_tools_of_ones_own_is_replayed_without_them(kind: str, tmp_path: Path) -> None:
+    shared: dict[str, Any] = {
+        "scenarios": write_scenarios(tmp_path, 4, 13, 21, 34),
+        "model": "sim/oracle",
+        "cassettes": tmp_path / "recorded",
+        "run_dir": tmp_path / "runs",
+        "perturb": "http-503:p=0.5",
+    }
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    with source_of(kind, theirs) as source:
+        live = talm_sim.run(tools_from=source, trust=True, tools="record", run_id="live", **shared)
+    shutil.rmtree(theirs)
+    again = talm_sim.run(tools="replay", run_id="again", **shared)
+    assert what_happened(live) == what_happened(again)
+    events = [[event for episode in run.episodes() for event in episode.tool_events] for run in (live, again)]
+    assert [event.origin for event in events[0]] == [Origin.LIVE] * 2 + [Origin.PERTURBED] * 2
+    assert [event.origin for event in events[1]] == [Origin.RECORDED] * 2 + [Origin.PERTURBED] * 2
+    assert "13 is no number to double" in events[1][1].result
+
+
+HANGING = """
+import os, sys, time
+from pathlib import Path
+from mcp.server.mcpserver import MCPServer
+
+server = MCPServer("hanging", log_level="ERROR")
+
+@server.tool()
+async def double(n: int) -> int:
+    \"\"\"Double a number.\"\"\"
+    Path(__file__).with_name("pid").write_text(str(os.getpid()))
+    time.sleep(600)
+    return 0
+
+server.run()
+"""
+
+
+@needs_mcp
+def test_a_server_is_ended_with_the_run_that_ctrl_c_ends(tmp_path: Path) -> None:
+    (tmp_path / "server.py").write_text(HANGING, encoding="utf-8")
+    words = ["run", "--scenarios", str(write_scenarios(tmp_path, 4)), "--model", "sim/oracle", "--live"]
+    words += ["--tools-from", f"mcp:{sys.executable} {tmp_path / 'server.py'}", "--run-id", "hangs"]
+    program = subprocess.Popen([sys.executable, "-m", "talm_sim", *words], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    try:
+        pid = tmp_path / "pid"
+        while not (pid.is_file() and pid.read_text()):
+            assert program.poll() is None, program.stderr and program.stderr.read()
+            time.sleep(0.05)
+        program.send_signal(signal.SIGINT)
+        _, said = program.communicate(timeout=60)
+    finally:
+        program.kill()
+    assert program.returncode == 130 and "talm-sim resume hangs" in said and "Traceback" not in said
+    while _lives(int(pid.read_text())):
+        time.sleep(0.05)
+
+
+def _lives(pid: int) -> bool:
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    except OSError:
+        return False
+
+
+def test_a_run_that_goes_on_is_told_its_sources_again() -> None:
+    text = "numbers=python:numbers_of_mine:double"
+    job = configure(None, {"tools_from": text, "tools": "live", "model": "sim/oracle"})
+    for named in (None, (), ("python:os:system",), (text, text)):
+        with pytest.raises(PrerequisiteError) as caught:
+            check_sources(job, named, "runs/a")
+        mend = "nothing that a run names is started by itself; give it --tools-from numbers=python:numbers_of_mine:double."
+        assert str(caught.value) == f"runs/a: its tools came from elsewhere, and {mend}"
+    check_sources(job, (text,), "runs/a")
+    check_sources(configure(None, {"tools_from": text, "tools": "replay", "model": "sim/oracle"}), None, "runs/a")
+    with pytest.raises(PrerequisiteError, match=r"give it no --tools-from\.$"):
+        check_sources(configure(None, {"model": "sim/oracle"}), (text,), "runs/a")
+
+
+def test_a_dry_run_starts_no_source(tmp_path: Path) -> None:
+    source = f"mcp:touch {tmp_path / 'started'}"
+    words = ["run", "--dry-run", "--scenarios", str(write_scenarios(tmp_path, 4)), "--model", "openai/any", "--live", "--tools-from", source]
+    done = subprocess.run([sys.executable, "-m", "talm_sim", *words], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert not (tmp_path / "started").exists(), done
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,212 @@
+"""MCP servers: over stdio and HTTP, what of them is taken, and how they fail, each in one line."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("mcp")
+
+from talm_sim.errors import PrerequisiteError, ProviderError
+from talm_sim.tools_env.sources import mcp
+from talm_sim.tools_env.sources.registry import open_source
+from talm_sim.tools_env.toolbox import open_tools
+
+HEAD = """
+import os, sys, time
+from mcp.server.mcpserver import Context, MCPServer
+
+server = MCPServer("theirs", log_level="ERROR")
+"""
+MANY = (
+    HEAD
+    + """
+@server.tool()
+async def whoami(context: Context) -> str:
+    "Say who asks."
+    return context.request_context.request.headers.get("authorization", "nobody")
+
+@server.tool(name="get.weather/now")
+def weather(city: str, days: int = 1) -> str:
+    "The weather."
+    return f"{city}: rain"
+
+@server.tool(name="get weather now")
+def other(city: str) -> str:
+    "The same under nearly the same name."
+    return "sun"
+
+@server.resource("note://one")
+def note() -> str:
+    return "a note"
+
+@server.prompt()
+def ask() -> str:
+    return "a prompt"
+"""
+)
+FAILING = (
+    HEAD
+    + """
+@server.tool()
+def die(n: int) -> int:
+    "Die."
+    print("the disk is full", file=sys.stderr, flush=True)
+    os._exit(3)
+
+@server.tool()
+async def wait(n: int) -> int:
+    "Never answer."
+    import anyio
+    await anyio.sleep_forever()
+
+@server.tool()
+def refuse(n: int) -> int:
+    "Refuse."
+    from mcp import MCPError
+    raise MCPError(code=-32602, message="the shop is closed")
+
+@server.tool()
+def tell(n: int) -> str:
+    "Tell the environment."
+    return " ".join(sorted(os.environ))
+
+server.run()
+"""
+)
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Callable[[str], str]:
+    """Write a program; how an MCP server of it is written."""
+
+    def write(code: str) -> str:
+        (tmp_path / "server.py").write_text(code, encoding="utf-8")
+        return f"mcp:{sys.executable} {tmp_path / 'server.py'}"
+
+    return write
+
+
+@contextmanager
+def over_http(directory: Path, code: str) -> Iterator[str]:
+    """Serve over streamable HTTP on loopback."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    file = directory / "served.py"
+    file.write_text(f"{code}\nserver.run('streamable-http', port={port})\n", encoding="utf-8")
+    program = subprocess.Popen([sys.executable, str(file)], stderr=subprocess.DEVNULL)
+    try:
+        while True:
+            assert program.poll() is None
+            try:
+                socket.create_connection(("127.0.0.1", port)).close()
+                break
+            except OSError:
+                time.sleep(0.05)
+        yield f"http://127.0.0.1:{port}/mcp"
+    finally:
+        program.kill()
+        program.wait()
+
+
+async def test_over_http_it_is_shown_the_credential_that_was_named_and_tells_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("THEIRS", "word-of-the-server-77")
+    with over_http(tmp_path, MANY) as url:
+        tools = await open_tools([f"w=mcp:{url},auth=THEIRS"])
+        try:
+            assert list(tools.specs) == ["whoami", "get_weather_now"]
+            (response, _), (weather, _) = await tools.call("whoami", {}), await tools.call("get_weather_now", {"city": "Oslo"})
+        finally:
+            await tools.aclose()
+    assert "word-of-the-server-77" not in response.body.decode() and "REDACTED" in response.body.decode()
+    assert "Oslo: rain" in weather.body.decode()
+    assert [tuple(one) for one in tools.not_taken()["w"]] == [
+        ("get weather now", "the name 'get_weather_now' is taken twice."),
+        ("resources", "an agent is offered tools alone."),
+        ("prompts", "an agent is offered tools alone."),
+    ]
+
+
+async def test_over_stdio_it_is_given_no_variable_but_those_named(fresh: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOP_API_KEY", "key-of-the-shop-1")
+    monkeypatch.setenv("CITY", "Oslo")
+    tools = await open_tools([fresh(FAILING) + ",env=CITY"])
+    try:
+        told = (await tools.call("tell", {"n": 1}))[0].body.decode()
+    finally:
+        await tools.aclose()
+    assert "CITY" in told and "SHOP_API_KEY" not in told
+    with pytest.raises(PrerequisiteError, match="the environment variable NOT_SET is not set"):
+        await open_source(fresh(FAILING) + ",env=NOT_SET")
+
+
+async def test_what_a_tool_refuses_is_its_answer(fresh: Callable[[str], str]) -> None:
+    tools = await open_tools([fresh(FAILING)])
+    try:
+        response, _ = await tools.call("refuse", {"n": 1})
+    finally:
+        await tools.aclose()
+    assert response.status >= 400 and "the shop is closed" in response.body.decode()
+
+
+async def test_one_that_dies_in_a_call_is_told_with_its_last_words(fresh: Callable[[str], str]) -> None:
+    tools = await open_tools([fresh(FAILING)])
+    try:
+        for _ in range(2):
+            with pytest.raises(ProviderError, match=r"^The MCP server 'server' has ended; it said: the disk is full\.$"):
+                await tools.call("die", {"n": 1})
+    finally:
+        await tools.aclose()
+
+
+async def test_a_call_that_is_never_answered_runs_out_of_time(fresh: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcp, "CALL_S", 1.0)
+    tools = await open_tools([fresh(FAILING)])
+    try:
+        with pytest.raises(TimeoutError):
+            await tools.call("wait", {"n": 1})
+        monkeypatch.setattr(mcp, "CALL_S", 60.0)
+        assert json.loads((await tools.call("tell", {"n": 1}))[0].body)
+    finally:
+        await tools.aclose()
+
+
+async def test_an_address_that_answers_no_more_is_told(tmp_path: Path) -> None:
+    with over_http(tmp_path, MANY) as url:
+        tools = await open_tools([f"w=mcp:{url}"])
+    try:
+        with pytest.raises(ProviderError, match=r"^The MCP server 'w' has ended\.$"):
+            await tools.call("whoami", {})
+    finally:
+        await tools.aclose()
+
+
+async def test_nobody_at_an_address_is_one_line() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with pytest.raises(PrerequisiteError, match=r"the MCP server could not be asked for its tools \(.*\)\.$"):
+        await open_source(f"mcp:http://127.0.0.1:{port}/mcp")
+
+
+async def test_an_mcp_server_that_dies_is_told_with_its_last_words(tmp_path: Path, fresh: Callable[[str], str]) -> None:
+    with pytest.raises(PrerequisiteError, match=r"could not be asked for its tools \(.*\); it said: no licence found\.$"):
+        await open_source(fresh("import sys; print('no licence found', file=sys.stderr)"))
+
+
+async def test_an_mcp_server_that_never_answers_is_ended(monkeypatch: pytest.MonkeyPatch, fresh: Callable[[str], str], tmp_path: Path) -> None:
+    monkeypatch.setattr(mcp, "START_S", 3.0)
+    code = f"import os, time; open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid())); time.sleep(600)"
+    with pytest.raises(PrerequisiteError, match="the MCP server did not answer within 3 s"):
+        await open_source(fresh(code))
+    if (tmp_path / "pid").is_file():  # on a very slow machine it was ended before it could write
+        with pytest.raises(ProcessLookupError):
+            os.kill(int((tmp_path / "pid").read_text()), 0)
