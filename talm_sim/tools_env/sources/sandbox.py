@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
@@ -90,7 +92,8 @@ async def call_in_sandbox(
             return failure(500, f"it was stopped: it ran longer than {seconds:g} s")
         finally:
             with contextlib.suppress(ProcessLookupError):
-                process.kill()
+                # Not `process.kill()`, which takes the exit status of one that has just ended away from whoever waits for it.
+                os.kill(process.pid, signal.SIGKILL)
             assert process.stdout is not None
             await process.stdout.read()  # a pipe that is not read to its end would be waited for without end
             await process.wait()

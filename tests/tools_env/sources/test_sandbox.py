@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import socket
@@ -121,6 +122,13 @@ async def test_it_sees_no_secret_and_writes_nowhere_but_to_its_folder(tmp_path: 
         assert "Read-only file system" in await _called(folder, "write", place=str(place))
     for place in (tmp_path / "private", "/etc/passwd", "/proc/self/environ", "/proc/1/environ"):
         assert "No such file" in await _called(folder, "read", place=str(place))
+
+
+@walled
+async def test_many_calls_at_once_are_all_waited_for(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    said = [one for _ in range(12) for one in await asyncio.gather(*(_called(tmp_path, "environment") for _ in range(3)))]
+    assert all("PATH" in one for one in said)
+    assert not caplog.records, "a process that somebody else waited for is told by asyncio"
 
 
 @walled
