@@ -42,6 +42,14 @@ def price(item: str) -> dict[str, float]:
     \"""Price of an item.\"""
     return {"price": 4.5}
 """
+JUDGED = """
+def act(messages, tools):
+    {tool.name: tool for tool in tools}["convert_to_hijri"].invoke({"date": "1994-03-11"})
+    return "Try another day."
+
+def test_it_tells(talm):
+    talm.run(act, scenario="calendar-01.underspecified", perturb="http-403").told_the_user_it_failed()
+"""
 RECORDED = """
 from react_agent import build
 from shop import price
@@ -124,6 +132,24 @@ def test_what_is_recorded_replays_with_the_server_and_the_tool_gone(tmp_path: Pa
     replayed = pytest_in(tmp_path)
     assert replayed.returncode == 0, replayed.stdout + replayed.stderr
     assert "live" not in replayed.stdout
+
+
+@pytest.mark.parametrize(("word", "passed"), [("Yes", True), ("No", False)])
+def test_a_judge_model_is_asked_where_the_words_say_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str, passed: bool) -> None:
+    def judged(server: ModelServer, path: str, body: dict[str, Any]) -> tuple[int, dict[str, str], bytes]:
+        server.asked.append(body["messages"][-1]["content"])
+        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": word}}
+        reply = {"id": "c", "object": "chat.completion", "created": 1, "model": "small", "choices": [choice]}
+        return 200, {"content-type": "application/json"}, json.dumps(reply).encode()
+
+    (tmp_path / "test_judged.py").write_text(JUDGED, encoding="utf-8")
+    (tmp_path / "pytest.ini").write_text("[pytest]\ntalm_judge_model = openai-api/stand/small\n", encoding="utf-8")
+    monkeypatch.setattr(ModelServer, "reply", judged)
+    with model_server() as server:
+        done = pytest_in(tmp_path, STAND_BASE_URL=f"{server.url}/v1", STAND_API_KEY="sk-stand-0123456789abcdef")
+    assert done.returncode == (0 if passed else 1), done.stdout + done.stderr
+    assert len(server.asked) == 1 and "HTTP 403" in server.asked[0] and "Try another day." in server.asked[0]
+    assert passed or "the agent did not tell that convert_to_hijri failed" in done.stdout
 
 
 def test_the_examples_tests_pass(tmp_path: Path) -> None:
