@@ -136,6 +136,8 @@ def read_expression(text: str, at: int) -> tuple[Any, int]:
 
 def skip_space(text: str, at: int) -> int:
     """The place of the next character that is no white space."""
+    if not text[at : at + 1].isspace():  # most often: a search takes three times as long
+        return at
     found = _SPACE.match(text, at)
     return found.end() if found else at
 

@@ -40,6 +40,7 @@ _MISTRAL = re.compile(r"\s*+(?P<name>[^\s\[\]{}\"]++)\s*+(?:\[CALL_ID\][^\[\]]*+
 _LED_STOP = re.compile(r"```|\[TOOL_CALLS\]|<\|python_tag\|>")
 _NAMED = re.compile(r"[\"']name[\"']\s*+:\s*+[\"']([^\"']*+)[\"']")
 _KEYWORD = re.compile(r"\s*+[\w$@][\w.$@-]*+\s*+=(?!=)")
+_LINE_ENDS = re.compile(r"[ \t]*+(?:$|```|<\||</)", re.MULTILINE)
 _FENCED_BEFORE = re.compile(r"```\w*+\s*+\Z")
 _FENCE_CHARS = 20
 
@@ -185,7 +186,7 @@ def _python(match: re.Match[str], _: Shown) -> Piece:
         following = _OPENING.search(text, max(err.at, match.end()))
         end = following.start() if following else len(text)
         return Piece(start, end, (_unreadable(text[start:end]),), "pythonic")
-    on_its_own = re.compile(r"[ \t]*+(?:$|```|<\||</)", re.MULTILINE).match(text, end)
+    on_its_own = _LINE_ENDS.match(text, end)
     return Piece(start, end, tuple(found) if meant or on_its_own else (), "pythonic")
 
 
