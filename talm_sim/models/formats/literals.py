@@ -17,10 +17,11 @@ __all__ = ["BrokenError", "json_text", "python_text", "read_expression", "read_j
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _SPACE = re.compile(r"\s*+")
-_STRING = re.compile(
-    r'"""(?:[^"\\]|\\.|"(?!""))*+"""' r"|'''(?:[^'\\]|\\.|'(?!''))*+'''" r'|"(?:[^"\\]|\\.)*+"' r"|'(?:[^'\\]|\\.)*+'", re.DOTALL
+_STRING = re.compile(  # not (...)*+, which Python 3.11 before 3.11.5 matches wrongly
+    r'"""(?>(?:[^"\\]++|\\.|"(?!""))*)"""' r"|'''(?>(?:[^'\\]++|\\.|'(?!''))*)'''" r'|"(?>(?:[^"\\]++|\\.)*)"' r"|'(?>(?:[^'\\]++|\\.)*)'",
+    re.DOTALL,
 )
-_NUMBER = re.compile(r"[+-]?(?:\d(?:_?\d)*+(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?(?![\w.])")
+_NUMBER = re.compile(r"[+-]?(?:\d(?>(?:_?\d)*)(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?(?![\w.])")
 _WORD = re.compile(r"[A-Za-z_]\w*+")
 _WORDS = {"true": True, "True": True, "false": False, "False": False, "null": None, "None": None}
 _NONFINITE = {"NaN": float("nan"), "Infinity": float("inf")}

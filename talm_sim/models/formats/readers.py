@@ -20,7 +20,7 @@ _TAG_FORMS = {
     "<|tool_call_start|>": "lfm2",
     "<functioncall>": "hermes",
 }
-_TAG = r"<\|?(?i:tool_?calls?)(?:_start|_begin)?+\|?>|<functioncall>"
+_TAG = r"<\|?(?i:tool_?calls?)(?>(?:_start|_begin)?)\|?>|<functioncall>"
 CLOSING = re.compile(r"</(?i:tool_?calls?|functioncall|function)>|<\|/tool_?calls?\|>|<\|tool_?calls?_end\|>")
 """Tags that end calls."""
 _TAG_STOP = re.compile(rf"{CLOSING.pattern}|{_TAG}")
@@ -35,8 +35,8 @@ _PAIR_END = re.compile(r"</arg_value>(?=\s*+(?:<arg_key>|</tool_call>|\Z))|<arg_
 _PAIRS_END = re.compile(r"\s*+</tool_call>")
 _FENCE = re.compile(r"\s*+```\w*+\s*+")
 _FENCE_END = re.compile(r"\s*+```")
-_ENDS = re.compile(r"\s*+(?:```\s*+)?+(?:\Z|</s>|<\||\[TOOL_CALLS\]|```)")
-_MISTRAL = re.compile(r"\s*+(?P<name>[^\s\[\]{}\"]++)\s*+(?:\[CALL_ID\][^\[\]]*+)?+(?:\[ARGS\])?+\s*+(?=\{)")
+_ENDS = re.compile(r"\s*+(?>(?:```\s*+)?)(?:\Z|</s>|<\||\[TOOL_CALLS\]|```)")
+_MISTRAL = re.compile(r"\s*+(?P<name>[^\s\[\]{}\"]++)\s*+(?>(?:\[CALL_ID\][^\[\]]*+)?)(?>(?:\[ARGS\])?)\s*+(?=\{)")
 _LED_STOP = re.compile(r"```|\[TOOL_CALLS\]|<\|python_tag\|>")
 _NAMED = re.compile(r"[\"']name[\"']\s*+:\s*+[\"']([^\"']*+)[\"']")
 _KEYWORD = re.compile(r"\s*+[\w$@][\w.$@-]*+\s*+=(?!=)")
