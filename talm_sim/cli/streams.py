@@ -8,12 +8,20 @@ import sys
 from collections.abc import Iterator
 from typing import Any, TextIO
 
-__all__ = ["silence_stdout", "talk_that_may_end"]
+__all__ = ["settle_stdout", "silence_stdout", "talk_that_may_end"]
 
 
 def silence_stdout() -> None:
     """Let nothing more be written to it, the interpreter's last flush included."""
     _silence(sys.stdout)
+
+
+def settle_stdout() -> None:
+    """Write what is left for it, if it still takes it: what the interpreter fails to write at its own end becomes the exit code."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _silence(sys.stdout)
 
 
 @contextlib.contextmanager
@@ -23,10 +31,12 @@ def talk_that_may_end() -> Iterator[None]:
     if given is None:
         yield
         return
-    sys.stderr = _Talk(given)
+    talk = _Talk(given)
+    sys.stderr = talk
     try:
         yield
     finally:
+        talk.flush()
         sys.stderr = given
 
 
