@@ -16,7 +16,7 @@ import click
 
 from talm_sim.cli.root import root
 from talm_sim.cli.signals import as_ctrl_c
-from talm_sim.cli.streams import data_alone, silence_stdout, talk_that_may_end
+from talm_sim.cli.streams import data_alone, settle_stdout, silence_stdout, talk_that_may_end
 from talm_sim.cli.text import clean
 from talm_sim.processes import leave
 
@@ -57,6 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             gone = bool(ending.number) and isinstance(err, OSError)
             code = _ended(KeyboardInterrupt() if gone else err)
         code = ending.code(code) if isinstance(code, int) else 0
+    settle_stdout()
     return leave(code)
 
 

@@ -122,6 +122,12 @@ def _subsets(context: click.Context, _: str) -> Iterable[str]:
     return SUBSETS
 
 
+def _templates(context: click.Context, _: str) -> Iterable[str]:
+    from talm_sim.agent.templates import list_templates
+
+    return [*list_templates(), *_task(context).options.own_templates]
+
+
 def _scenarios(context: click.Context, _: str) -> Iterable[str]:
     task = _task(context)
     return [scenario.id for scenario in task.read(task.splits["all"], context.params.get("scenarios") or context.params.get("file"))]
@@ -213,6 +219,7 @@ COMPLETED: dict[str, Callable[[click.Context, str], Iterable[str]]] = {
     "maker": _makers,
     "split": _splits,
     "subset": _subsets,
+    "template": _templates,
     "scenario": _scenarios,
     "category": _categories,
     "tool": _tools,

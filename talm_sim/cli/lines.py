@@ -136,7 +136,8 @@ class LineEditor:
         from prompt_toolkit.output.vt100 import Vt100_Output
 
         self._input = create_input(sys.stdin)
-        self._output = create_output(sys.stderr)
+        # A live display puts a stream of its own in place, which does not pass on what is to be flushed.
+        self._output = create_output(getattr(sys.stderr, "rich_proxied_file", sys.stderr))
         if isinstance(self._output, Vt100_Output):
             self._output.enable_cpr = False  # a late reply of the terminal would be taken for typing
         histories = {True: InMemoryHistory(), False: DummyHistory()}

@@ -41,7 +41,21 @@ class Ending:
             # Whatever waits for Ctrl-C now knows how to end in order: the event loop, or the line that is edited.
             signal.raise_signal(signal.SIGINT)
         else:  # a shell starts what it runs in the background with Ctrl-C ignored
-            raise KeyboardInterrupt
+            _interrupt()
+
+
+def _interrupt() -> None:
+    """Interrupt what runs: between two steps of the event loop, as what is raised within one may be lost in a callback of Python's own."""
+    import asyncio  # not at the top: a help page needs no event loop
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        raise KeyboardInterrupt from None
+    loop.call_soon_threadsafe(interrupt)
 
 
 @contextmanager

@@ -10,12 +10,20 @@ from typing import Any, TextIO
 
 from talm_sim.foreign import is_foreign
 
-__all__ = ["data_alone", "silence_stdout", "talk_that_may_end"]
+__all__ = ["data_alone", "settle_stdout", "silence_stdout", "talk_that_may_end"]
 
 
 def silence_stdout() -> None:
     """Let nothing more be written to it, the interpreter's last flush included."""
     _silence(sys.stdout)
+
+
+def settle_stdout() -> None:
+    """Write what is left for it, if it still takes it: what the interpreter fails to write at its own end becomes the exit code."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _silence(sys.stdout)
 
 
 @contextlib.contextmanager
@@ -25,10 +33,12 @@ def talk_that_may_end() -> Iterator[None]:
     if given is None:
         yield
         return
-    sys.stderr = _Talk(given)
+    talk = _Talk(given)
+    sys.stderr = talk
     try:
         yield
     finally:
+        talk.flush()
         sys.stderr = given
 
 

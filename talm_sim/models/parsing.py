@@ -80,7 +80,7 @@ def read_object(raw: str) -> dict[str, Any]:
         ValueError: It is none; the message says why.
     """
     try:
-        value = json.loads(raw, parse_constant=_refuse_constant, parse_float=_finite)
+        value = _STRICT.decode(raw)
     except json.JSONDecodeError as err:
         raise ValueError(f"not valid JSON: {err.msg} at character {err.pos}") from None
     except RecursionError:
@@ -89,10 +89,11 @@ def read_object(raw: str) -> dict[str, Any]:
         raise ValueError(f"a JSON {_json_type(value)}, not an object")
     if _is_deep(value):
         raise ValueError(f"nested deeper than {MOST_DEEP} levels")
-    try:
-        json.dumps(value, ensure_ascii=False).encode("utf-8")
-    except UnicodeEncodeError:
-        raise ValueError("not valid JSON: holds half of a surrogate pair") from None
+    if not raw.isascii() or "\\" in raw:
+        try:
+            _LENIENT.encode(value).encode("utf-8")
+        except UnicodeEncodeError:
+            raise ValueError("not valid JSON: holds half of a surrogate pair") from None
     return value
 
 
@@ -148,7 +149,7 @@ def _dump(value: Any) -> str:
     if value is None:
         return ""
     try:
-        return json.dumps(value, ensure_ascii=False)
+        return _LENIENT.encode(value)
     except (TypeError, ValueError):
         return str(value)
     except RecursionError:
@@ -184,3 +185,8 @@ def _json_type(value: Any) -> str:
     if isinstance(value, str):
         return "string"
     return "array" if isinstance(value, list) else "number"
+
+
+_STRICT = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
+_LENIENT = json.JSONEncoder(ensure_ascii=False)
+"""Both made once: making one takes longer than reading a call."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import ClassVar
 
 from talm_sim.config import GEN, OPE, SCO, OptionsModel, option
 from talm_sim.errors import PrerequisiteError
@@ -64,4 +65,6 @@ class PairedOptions(TaskOptions):
 class PromptOptions(TaskOptions):
     """Options of a task that writes its requests as text."""
 
+    own_templates: ClassVar[tuple[str, ...]] = ()
+    """Names of templates that the task has beside those of all."""
     template: str = option("auto", GEN, "Style of tools and calls, or a file.", metavar="NAME|FILE")

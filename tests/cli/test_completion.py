@@ -33,6 +33,8 @@ def offered(line: str) -> list[str]:
         ("talm-sim run --split perfect,no", ["perfect,non-replaceable", "perfect,no-tools"]),
         ("talm-sim run --task when2call --split=re", ["request_for_info"]),
         ("talm-sim run --task refusal --subset irrelevance,live_p", ["irrelevance,live_parallel", "irrelevance,live_parallel_multiple"]),
+        ("talm-sim run --task refusal --template py", ["pythonic"]),
+        ("talm-sim run --task when2call --template qw", ["qwen2.5"]),
         ("talm-sim run --model sim/o", ["sim/oracle"]),
         ("talm-sim run --model openai-api/v", ["openai-api/vllm/smollm2-135m"]),
         ("talm-sim run --judge-model ant", ["anthropic/"]),

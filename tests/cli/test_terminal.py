@@ -44,7 +44,9 @@ class Terminal:
         self._keyboard, self.screen = pty.openpty()
         fcntl.ioctl(self.screen, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         self.mode = termios.tcgetattr(self.screen)
-        kept = {name: text for name, text in os.environ.items() if not name.startswith(("TALM_SIM_", "COLUMNS", "LINES", "NO_COLOR"))}
+        # As a user's shell has it: what a process does not flush must not reach the screen by an accident of the environment.
+        foreign = ("TALM_SIM_", "COLUMNS", "LINES", "NO_COLOR", "PYTHONUNBUFFERED")
+        kept = {name: text for name, text in os.environ.items() if not name.startswith(foreign)}
         self.process = subprocess.Popen(
             [sys.executable, "-c", _AT_ITS_TERMINAL, *arguments],
             cwd=directory,

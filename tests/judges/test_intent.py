@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 from talm_sim.judges.base import JudgeContext
 from talm_sim.judges.intent import IntentJudge, find_attempt
+from talm_sim.models.formats import FORMATS, Call, read_calls
 from talm_sim.types import Calls, Episode, ModelTurn, Scenario, Target, Termination, ToolCall, Turn, UnparsableCall
+from tests.models.formats.test_formats import CALLS, by_value, tool_of
 
 LABELLED = Path(__file__).parent / "intent"
 TOOLS: list[dict[str, Any]] = json.loads((LABELLED / "tools.json").read_text(encoding="utf-8"))
@@ -162,3 +164,12 @@ async def test_what_says_nothing_of_calls_gets_no_verdict() -> None:
     for target in (None, {"type": "unknown"}):
         verdict = await judge(episode(turn), row(target))
         assert verdict.value is None and verdict.explanation.startswith("not applicable")
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.sampled_from(sorted(FORMATS)), st.lists(CALLS, min_size=1, max_size=3, unique_by=lambda call: call.name))
+def test_a_call_of_a_shown_tool_that_a_family_writes_is_an_attempt(name: str, calls: list[Call]) -> None:
+    """No answer that is nothing but calls counts as one with a call in H-S and as one without an attempt in H-I."""
+    written, tools = FORMATS[name].write(calls), [tool_of(call, by_value) for call in calls]
+    if read_calls(written, tools).calls:
+        assert find_attempt(written, tools) is not None, written

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import resources
 from pathlib import Path
 
@@ -22,13 +22,14 @@ def list_templates() -> tuple[str, ...]:
     return ("auto", *_CHATS, *_styles())
 
 
-def load_template(name_or_path: str, model: TextModel | None) -> Template:
+def load_template(name_or_path: str, model: TextModel | None, also: Sequence[str] = ()) -> Template:
     """Return a template by its name, or from the user's Jinja file.
 
     Args:
         name_or_path: A style, `chat` (the tokenizer's chat template, a call in the form it shows), `chat-bare` (the same, a call as a bare JSON
             object), `auto` (see `pick`), or a file with the macros `prompt` and `tool_call`.
         model: The model that will read the prompts; None where it takes no raw text, as a provider's chat model.
+        also: Names that the caller has beside: told where the name is unknown.
 
     Raises:
         PrerequisiteError: The name is unknown, the file is missing or broken, or `chat` has no chat template to render through.
@@ -36,7 +37,7 @@ def load_template(name_or_path: str, model: TextModel | None) -> Template:
     name = pick(model.chat_template if model is not None else "") if name_or_path == "auto" else name_or_path
     if name in _CHATS:
         return ChatTemplate(model, _style("default", None), bare=name == _CHATS[1])
-    return _style(name, model) if name in _styles() else _from_file(name, model)
+    return _style(name, model) if name in _styles() else _from_file(name, model, also)
 
 
 def _styles() -> tuple[str, ...]:
@@ -49,7 +50,7 @@ def _style(name: str, model: TextModel | None) -> JinjaTemplate:
     return JinjaTemplate(source, name, f"template '{name}'", _in_chat(model))
 
 
-def _from_file(name: str, model: TextModel | None) -> JinjaTemplate:
+def _from_file(name: str, model: TextModel | None, also: Sequence[str]) -> JinjaTemplate:
     try:
         source = Path(name).read_text(encoding="utf-8")
     except UnicodeDecodeError:
@@ -57,7 +58,7 @@ def _from_file(name: str, model: TextModel | None) -> JinjaTemplate:
     except (OSError, ValueError):  # a name may hold what no path can
         if Path(name).suffix in {_SUFFIX, ".j2", ".jinja2"} or "/" in name:
             raise PrerequisiteError(f"{name}: cannot be read; --template needs a Jinja file or a built-in name.") from None
-        hint = did_you_mean(name, list_templates())
+        hint = did_you_mean(name, (*list_templates(), *also))
         raise PrerequisiteError(f"unknown template '{name}': give a built-in name or a Jinja file.{hint}") from None
     return JinjaTemplate(source, name, name, _in_chat(model))
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 __all__ = ["closings", "split_arguments"]
 
-_TOKEN = re.compile(r"""(?<=[(,=:\[{])[ \t\n]*+(?P<text>"(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+')|[()\[\]{}]""", re.DOTALL)
+_TOKEN = re.compile(r"""(?<=[(,=:\[{])[ \t\n]*+(?P<text>"(?>(?:[^"\\]++|\\.)*)"|'(?>(?:[^'\\]++|\\.)*)')|[()\[\]{}]""", re.DOTALL)
 _CLOSES = {")": "(", "]": "[", "}": "{"}
 _MOST_READ = 500
 """Characters of a call's arguments that are looked at."""

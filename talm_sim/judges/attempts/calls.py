@@ -12,7 +12,7 @@ from talm_sim.judges.attempts.brackets import closings, split_arguments
 
 __all__ = ["find_call"]
 
-_NAME = r"[^\W\d](?:[\w.-]|::){0,255}+"
+_NAME = r"[^\W\d](?>(?:[\w.-]|::){0,255})"
 _CALL = re.compile(rf"(?<![\w.\\$@#-])({_NAME})\(")
 _NEXT = re.compile(rf"[\s`]*[,;]?[\s`]*({_NAME})\(")
 _NAMED = re.compile(r"[^\W\d]\w*\s*=(?!=)")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 __all__ = ["Node", "read_objects"]
 
 _TOKEN = re.compile(
-    r"""(?P<space>\s++)|(?P<text>"(?:[^"\\]|\\.)*+(?:"|\Z)|'(?:[^'\\]|\\.)*+(?:'|\Z))|(?P<mark>[{}\[\],:=])|(?P<word>[^\s{}\[\],:="]++)|(?P<stray>.)""",
+    r"""(?P<space>\s++)|(?P<text>"(?>(?:[^"\\]++|\\.)*)(?:"|\Z)|'(?>(?:[^'\\]++|\\.)*)(?:'|\Z))|(?P<mark>[{}\[\],:=])|(?P<word>[^\s{}\[\],:="]++)|(?P<stray>.)""",
     re.DOTALL,
 )
 _VALUE_FOLLOWS = frozenset("{[,:=")

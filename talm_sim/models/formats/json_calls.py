@@ -10,12 +10,12 @@ from talm_sim.models.formats.base import Found
 __all__ = ["JSON_CALL", "MEANT", "calls_of", "form_of"]
 
 _Q = "[\"']"
-JSON_CALL = rf"[\[{{]\s*+(?:\{{\s*+)?+{_Q}(?:name|type|function|tool_calls|arguments|parameters|id){_Q}\s*+:"
+JSON_CALL = rf"[\[{{]\s*+(?>(?:\{{\s*+)?){_Q}(?:name|type|function|tool_calls|arguments|parameters|id){_Q}\s*+:"
 """How a value begins that may be a call, as the source of a regular expression."""
 MEANT = re.compile(
-    rf"[\[{{]\s*+(?:\{{\s*+)?+{_Q}(?:tool_calls{_Q}\s*+:\s*+\[\s*+\{{"
-    rf"|(?:type{_Q}\s*+:\s*+{_Q}function{_Q}\s*+,\s*+{_Q})?+(?:function{_Q}\s*+:\s*+\{{\s*+{_Q})?+name{_Q}\s*+:\s*+{_Q}[^\"'\n]{{1,256}}+"
-    rf"(?:{_Q}\s*+,\s*+{_Q}(?:arguments|parameters|args){_Q}|(?:{_Q}\s*+(?:,\s*+(?:{_Q}\w*+)?+)?+)?+\Z))"
+    rf"[\[{{]\s*+(?>(?:\{{\s*+)?){_Q}(?:tool_calls{_Q}\s*+:\s*+\[\s*+\{{"
+    rf"|(?>(?:type{_Q}\s*+:\s*+{_Q}function{_Q}\s*+,\s*+{_Q})?)(?>(?:function{_Q}\s*+:\s*+\{{\s*+{_Q})?)name{_Q}\s*+:\s*+{_Q}[^\"'\n]{{1,256}}+"
+    rf"(?:{_Q}\s*+,\s*+{_Q}(?:arguments|parameters|args){_Q}|(?>(?:{_Q}\s*+(?>(?:,\s*+(?>(?:{_Q}\w*+)?))?))?)\Z))"
 )
 """The beginning of a value that is meant as a call, however it ends; one that ends with the name is taken for one."""
 _ARGUMENTS = ("arguments", "parameters", "args")

@@ -17,10 +17,11 @@ __all__ = ["BrokenError", "json_text", "python_text", "read_expression", "read_j
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _SPACE = re.compile(r"\s*+")
-_STRING = re.compile(
-    r'"""(?:[^"\\]|\\.|"(?!""))*+"""' r"|'''(?:[^'\\]|\\.|'(?!''))*+'''" r'|"(?:[^"\\]|\\.)*+"' r"|'(?:[^'\\]|\\.)*+'", re.DOTALL
+_STRING = re.compile(  # not (...)*+, which Python 3.11 before 3.11.5 matches wrongly
+    r'"""(?>(?:[^"\\]++|\\.|"(?!""))*)"""' r"|'''(?>(?:[^'\\]++|\\.|'(?!''))*)'''" r'|"(?>(?:[^"\\]++|\\.)*)"' r"|'(?>(?:[^'\\]++|\\.)*)'",
+    re.DOTALL,
 )
-_NUMBER = re.compile(r"[+-]?(?:\d(?:_?\d)*+(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?(?![\w.])")
+_NUMBER = re.compile(r"[+-]?(?:\d(?>(?:_?\d)*)(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?(?![\w.])")
 _WORD = re.compile(r"[A-Za-z_]\w*+")
 _WORDS = {"true": True, "True": True, "false": False, "False": False, "null": None, "None": None}
 _NONFINITE = {"NaN": float("nan"), "Infinity": float("inf")}
@@ -136,6 +137,8 @@ def read_expression(text: str, at: int) -> tuple[Any, int]:
 
 def skip_space(text: str, at: int) -> int:
     """The place of the next character that is no white space."""
+    if not text[at : at + 1].isspace():  # most often: a search takes three times as long
+        return at
     found = _SPACE.match(text, at)
     return found.end() if found else at
 

@@ -20,7 +20,7 @@ _TAG_FORMS = {
     "<|tool_call_start|>": "lfm2",
     "<functioncall>": "hermes",
 }
-_TAG = r"<\|?(?i:tool_?calls?)(?:_start|_begin)?+\|?>|<functioncall>"
+_TAG = r"<\|?(?i:tool_?calls?)(?>(?:_start|_begin)?)\|?>|<functioncall>"
 CLOSING = re.compile(r"</(?i:tool_?calls?|functioncall|function)>|<\|/tool_?calls?\|>|<\|tool_?calls?_end\|>")
 """Tags that end calls."""
 _TAG_STOP = re.compile(rf"{CLOSING.pattern}|{_TAG}")
@@ -35,11 +35,12 @@ _PAIR_END = re.compile(r"</arg_value>(?=\s*+(?:<arg_key>|</tool_call>|\Z))|<arg_
 _PAIRS_END = re.compile(r"\s*+</tool_call>")
 _FENCE = re.compile(r"\s*+```\w*+\s*+")
 _FENCE_END = re.compile(r"\s*+```")
-_ENDS = re.compile(r"\s*+(?:```\s*+)?+(?:\Z|</s>|<\||\[TOOL_CALLS\]|```)")
-_MISTRAL = re.compile(r"\s*+(?P<name>[^\s\[\]{}\"]++)\s*+(?:\[CALL_ID\][^\[\]]*+)?+(?:\[ARGS\])?+\s*+(?=\{)")
+_ENDS = re.compile(r"\s*+(?>(?:```\s*+)?)(?:\Z|</s>|<\||\[TOOL_CALLS\]|```)")
+_MISTRAL = re.compile(r"\s*+(?P<name>[^\s\[\]{}\"]++)\s*+(?>(?:\[CALL_ID\][^\[\]]*+)?)(?>(?:\[ARGS\])?)\s*+(?=\{)")
 _LED_STOP = re.compile(r"```|\[TOOL_CALLS\]|<\|python_tag\|>")
 _NAMED = re.compile(r"[\"']name[\"']\s*+:\s*+[\"']([^\"']*+)[\"']")
 _KEYWORD = re.compile(r"\s*+[\w$@][\w.$@-]*+\s*+=(?!=)")
+_LINE_ENDS = re.compile(r"[ \t]*+(?:$|```|<\||</)", re.MULTILINE)
 _FENCED_BEFORE = re.compile(r"```\w*+\s*+\Z")
 _FENCE_CHARS = 20
 
@@ -185,7 +186,7 @@ def _python(match: re.Match[str], _: Shown) -> Piece:
         following = _OPENING.search(text, max(err.at, match.end()))
         end = following.start() if following else len(text)
         return Piece(start, end, (_unreadable(text[start:end]),), "pythonic")
-    on_its_own = re.compile(r"[ \t]*+(?:$|```|<\||</)", re.MULTILINE).match(text, end)
+    on_its_own = _LINE_ENDS.match(text, end)
     return Piece(start, end, tuple(found) if meant or on_its_own else (), "pythonic")
 
 

@@ -18,6 +18,7 @@ __all__ = ["ITEMS", "MOST_FAILURES", "REJECTED", "REPORT", "OnProgress", "OpenTa
 ITEMS, REJECTED, REPORT = "items.jsonl", "rejected.jsonl", "report.json"
 MOST_FAILURES = 5
 """Sources that may fail in a row: then it is not they that the provider cannot answer."""
+_FORESEEN = (ProviderError, CassetteMissError, PrerequisiteError)
 OpenTape = Callable[[str], AbstractContextManager[object]]
 """Puts the recording of a source in place, given its id."""
 OnProgress = Callable[[int, int, Outcome | None], None]
@@ -94,8 +95,11 @@ async def make_all(
                     group.create_task(work(source))
             if in_a_row and not done:
                 raise ProviderError(f"every {maker.noun} failed, the last one so: {state.finished[waiting[-1].id].failed}")
-        except* (ProviderError, CassetteMissError, PrerequisiteError) as failed:
-            raise PrerequisiteError(_why(failed, done)) from None
+        except (ProviderError, BaseExceptionGroup) as failed:  # not except*, out of which older releases of Python raise a group
+            first = _first(failed)
+            if not isinstance(first, _FORESEEN):
+                raise
+            raise PrerequisiteError(_why(first, done)) from None
         finally:
             report = maker.report(sources, state.finished, state.begun)
             _write(folder, [state.finished[source.id] for source in sources if source.id in state.finished], report)
@@ -111,10 +115,15 @@ async def _outcome(source: Source, maker: Makes, open_tape: OpenTape) -> Outcome
         return maker.outcome(source=source.id, digest=source.digest, failed=_one_line(err))
 
 
-def _why(failed: BaseExceptionGroup[BaseException], done: int) -> str:
-    first: BaseException = failed
-    while isinstance(first, BaseExceptionGroup):
-        first = first.exceptions[0]
+def _first(failed: BaseException) -> BaseException:
+    """What failed first; of several, the one that nobody foresaw: it is a bug, and must be seen."""
+    if not isinstance(failed, BaseExceptionGroup):
+        return failed
+    all_of_them = [_first(one) for one in failed.exceptions]
+    return next((one for one in all_of_them if not isinstance(one, _FORESEEN)), all_of_them[0])
+
+
+def _why(first: BaseException, done: int) -> str:
     hint = "; add --live, or keep to the settings of the recording" if isinstance(first, CassetteMissError) else ""
     return f"{_one_line(first)}{hint} ({done} finished and kept; the same command goes on)"
 

@@ -126,7 +126,7 @@ def _styled(name: str, model: TextModel | None) -> tuple[Callable[[Scenario], st
     """A style's prompt of a scenario, and the style's text."""
     from talm_sim.agent.templates import load_template
 
-    template: Template = load_template(name, model)
+    template: Template = load_template(name, model, TOLD)
     return lambda scenario: template.prompt(_question(scenario), tool_texts(scenario)), template.source
 
 

@@ -12,6 +12,7 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.tasks.base import Job, Opened, Task
 from talm_sim.tasks.options import PromptOptions
 from talm_sim.tasks.refusal import data, measures, notes, paper, sections
+from talm_sim.tasks.refusal.wording import TOLD
 from talm_sim.types import Calls, Scenario
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ _OWN_TOKENS = 256
 class RefusalOptions(PromptOptions):
     """Options of task `refusal`."""
 
+    own_templates: ClassVar = TOLD
     subset: Names = option("", GEN, "BFCL's rows of these categories in place of our own.", metavar="S[,S]")
     language: Names = option("", GEN, "Only rows in these languages.", metavar="L[,L]")
     bfcl: Path | None = option(None, GEN, "BFCL's files.  [default: those of bfcl-eval]", metavar="DIR")

@@ -124,6 +124,7 @@ async def test_a_style_is_given_the_conversation_as_one_text() -> None:
         (SHOWS_NONE, "chat", "template 'chat': the chat template of hf/raw shows no tools; give --template injected"),
         ("", "pythonic", "template 'pythonic': the tokenizer of hf/raw has no chat template; give --template default"),
         ("", "hermez", "unknown template 'hermez'"),
+        ("", "injectd", "Did you mean 'injected'"),
     ],
 )
 def test_a_template_that_cannot_be_used_is_refused(source: str, template: str, message: str) -> None:
