@@ -26,7 +26,7 @@ _LONGEST_LEAD = 240
 _SENTENCE = re.compile(r"(.+?[.!?])(?=\s|$)", re.DOTALL)
 _AT_THE_TOP = " at the top of the list"
 _INSTANCE = re.compile(
-    r"[\s,;(]*(?:\be\.?g\.?|\bfor example|\bsuch as|\blike|\bexamples?:)[\s,:(]*"
+    r"(?<![\s,;(])[\s,;(]*(?:\be\.?g\.?|\bfor example|\bsuch as|\blike|\bexamples?:)[\s,:(]*"
     r"(['\"`])[^\n]*?\1(?:(?:,|\s+or|\s+and)\s*(['\"`])[^\n]*?\2)*\)?",
     re.IGNORECASE,
 )
