@@ -94,7 +94,7 @@ def _handler_of(host: Host) -> type[BaseHTTPRequestHandler]:
                 host.die()  # whoever comes now finds nobody there
 
         def handle(self) -> None:
-            with suppress(ConnectionError):
+            with suppress(ConnectionError, ValueError):  # a request that its client broke off is no JSON
                 super().handle()
 
         def reply(self, status: int, kind: str, body: bytes) -> None:

@@ -96,10 +96,9 @@ async def make_all(
             if in_a_row and not done:
                 raise ProviderError(f"every {maker.noun} failed, the last one so: {state.finished[waiting[-1].id].failed}")
         except (ProviderError, BaseExceptionGroup) as failed:  # not except*, out of which older releases of Python raise a group
-            first = _first(failed)
-            if not isinstance(first, _FORESEEN):
-                raise
-            raise PrerequisiteError(_why(first, done)) from None
+            if isinstance(first := _first(failed), _FORESEEN):
+                raise PrerequisiteError(_why(first, done)) from None
+            raise
         finally:
             report = maker.report(sources, state.finished, state.begun)
             _write(folder, [state.finished[source.id] for source in sources if source.id in state.finished], report)
