@@ -117,6 +117,11 @@ def open_state(folder: Path, begun: Begun, sources: Sequence[Source], kind: type
     _same(folder, before.settings, begun.settings)
     outcomes = [_read(path, number, line, lambda document: kind(**document)) for number, line in lines[1:]]
     finished = {outcome.source: outcome for outcome in outcomes}
+    if finished and not any(source.id in finished for source in sources):
+        raise PrerequisiteError(
+            f"{folder}: holds what was made of other sources, such as '{next(iter(finished))}', which this call would leave out; go on with "
+            f"those (--from, --limit), or choose another --out."
+        )
     for source in sources:
         done = finished.get(source.id)
         if done is not None and done.digest != source.digest:

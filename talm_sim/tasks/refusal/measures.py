@@ -33,7 +33,7 @@ _NOTES = {
     "irr": "irrelevance: no call attempted",
     "h_i": "no call attempted, where no tool fits",
     "h_s": "no call that can be read, where no tool fits",
-    "gap": "H-S less H-I: malformed attempts",
+    "gap": "H-S less H-I where no tool fits: malformed attempts",
 }
 _HEADS = {"ast": "AST", "relevance": "Rel", "irr": "Irr", "h_i": "H-I", "h_s": "H-S", "gap": "Gap"}
 _FAULT_HEADS = {"wrong_function": "name", "missing": "absent", "unexpected": "extra", "wrong_type": "type", "wrong_value": "value"}
@@ -99,7 +99,8 @@ def summarize(rows: Sequence[Row], run: RunView) -> list[Summary]:
 def _subset(name: str, rows: Sequence[Row], *, alone: bool) -> Summary:
     measures = {"calls": ("ast",), "none": ("h_i", "h_s"), "any": ("relevance",)}[rows[0].labels["gold"]]
     rates = {one: share(rows, one) for one in measures}
-    return Summary.of(name, rows, facts=_facts(rows), measures=tuple(_columns(rates)), matrices=tuple(_matrices(rows)) if alone else ())
+    columns = tuple(_columns(rates, _gap(rows)))
+    return Summary.of(name, rows, facts=_facts(rows), measures=columns, matrices=tuple(_matrices(rows)) if alone else ())
 
 
 def _whole(name: str, rows: Sequence[Row], run: RunView) -> Summary:
@@ -107,14 +108,18 @@ def _whole(name: str, rows: Sequence[Row], run: RunView) -> Summary:
     published = any(row.labels["subset"] in SUBSETS for row in rows)
     gold = {row.labels["gold"] for row in rows}
     rates: dict[str, Rate | None] = {}
+    unfitting = rows
     if "calls" in gold:
         rates["ast"] = share(rows, "ast")
     if published:
         rates |= {"irr": share([row for row in rows if row.labels["subset"] == "irrelevance"], "h_i"), **_composite(rows)}
+        unfitting = [row for row in rows if row.labels["subset"] in _COMPOSITE and rates["h_i"] is not None]
     elif "none" in gold:
         rates |= {"h_i": share(rows, "h_i"), "h_s": share(rows, "h_s")}
     lines = tree_lines(run.job.options.bfcl_version, _by_subset(rows)) if published else ()
-    return Summary.of(name, rows, facts=_facts(rows), measures=(*_columns(rates), *lines), matrices=tuple(_matrices(rows)), derived=True)
+    return Summary.of(
+        name, rows, facts=_facts(rows), measures=(*_columns(rates, _gap(unfitting)), *lines), matrices=tuple(_matrices(rows)), derived=True
+    )
 
 
 def _composite(rows: Sequence[Row]) -> dict[str, Rate | None]:
@@ -139,12 +144,16 @@ def _by_subset(rows: Sequence[Row]) -> Mapping[str, Rate]:
     }
 
 
-def _columns(rates: Mapping[str, Rate | None]) -> Iterator[Measure]:
+def _gap(rows: Sequence[Row]) -> float | None:
+    """H-S less H-I over the rows where no call is right: where one is, a malformed attempt passes by intent and fails by format."""
+    meant, read = (share([row for row in rows if row.labels["gold"] == "none"], name).value for name in ("h_i", "h_s"))
+    return None if meant is None or read is None else read - meant
+
+
+def _columns(rates: Mapping[str, Rate | None], gap: float | None) -> Iterator[Measure]:
     for name, rate in rates.items():
         yield Measure.of(rate, name, _HEADS[name], note=_NOTES[name])
-    meant, read = rates.get("h_i"), rates.get("h_s")
     if "h_i" in rates:
-        gap = None if meant is None or read is None or meant.value is None or read.value is None else read.value - meant.value
         yield Measure(name="gap", head=_HEADS["gap"], kind="number", value=gap, note=_NOTES["gap"])
 
 

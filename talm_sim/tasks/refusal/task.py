@@ -70,7 +70,7 @@ class RefusalTask(Task[RefusalOptions]):
         if job.config.tool_format == "constrained":
             raise PrerequisiteError("--tool-format constrained: is for agents; task refusal shows tools by --template, so leave it out.")
         job = super().settle(job, recorded).having(tool_format="native")
-        own = not job.options.subset and job.config.scenarios is None
+        own = not job.options.subset and job.options.bfcl is None and job.config.scenarios is None
         return job.having(max_new_tokens=_OWN_TOKENS) if own and job.config.max_new_tokens is None else job
 
     def judges(self, job: Job[RefusalOptions]) -> tuple[str, ...]:

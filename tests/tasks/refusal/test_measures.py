@@ -51,7 +51,7 @@ def test_the_studys_live_hallucination_counts_each_row_by_its_own_rule() -> None
     whole = group(view(outcomes), "all")
     assert share(whole, "h_s") == (4, 5), "three without a call, and one of two with any"
     assert share(whole, "h_i") == (2, 5), "all three attempted a call; both attempted one where any is right"
-    assert value(whole, "gap") == pytest.approx(0.4)
+    assert value(whole, "gap") == 1.0, "of live_irrelevance: where a call is right, a malformed one fails by format"
     assert share(group(view(outcomes), "live_irrelevance"), "h_i") == (0, 3), "live_irrelevance stands alone beside it"
 
 

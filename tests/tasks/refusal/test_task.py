@@ -88,6 +88,16 @@ def test_bfcls_files_are_read_where_they_are(bfcl_v4: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("options", "tokens"),
+    [({}, 256), ({"subset": "irrelevance"}, 2048), ({"bfcl": Path("x")}, 2048), ({"scenarios": Path("x")}, 2048), ({"max_new_tokens": 9}, 9)],
+)
+def test_only_our_own_rows_take_fewer_tokens(options: dict[str, Any], tokens: int) -> None:
+    asked = job("refusal", **options)
+    recorded: Any = Recorded(None, {}, known=False)  # type: ignore[arg-type]
+    assert TASK.settle(asked, recorded).settings().max_new_tokens == tokens
+
+
+@pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"subset": "irelevance"}, "irelevance.*Did you mean 'irrelevance'"),
