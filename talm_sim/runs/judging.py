@@ -70,6 +70,8 @@ def check_judges(job: Job[Any]) -> Job[Any]:
             raise PrerequisiteError(f"--judge {name}: judges task {owner}, not task {job.task.name}; {choose}.")
         if "model" in judge_class(name).needs and job.config.judge_model is None:
             raise PrerequisiteError(f"judge '{name}' needs a model: add --judge-model PROVIDER/NAME.")
+        if not judge_class(name).needs:
+            judge_class(name)(JudgeContext())  # one whose package is not installed says so now
     if isinstance(job.options, PairedOptions) and job.options.paired_run is not None:
         named, run_dir = job.options.paired_run, job.config.run_dir
         try:

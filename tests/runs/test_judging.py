@@ -232,3 +232,15 @@ def test_judges_are_checked_by_name_and_wording(tmp_path: Path) -> None:
     file.write_text('[judge]\nlmm = "x"\n', encoding="utf-8")
     with pytest.raises(PrerequisiteError, match=r"unknown key 'judge\.lmm'"):
         check_judges(job_of(RunConfig(judge=("reference",), prompts=file)))
+
+
+def test_a_judge_whose_package_is_not_installed_says_so_before_anything_runs(
+    tmp_path: Path, mine: type[Judge], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(_: Judge, context: JudgeContext) -> None:
+        raise PrerequisiteError("judge 'mine' works with the package elsewhere: pip install elsewhere")
+
+    monkeypatch.setattr(mine, "__init__", missing)
+    with pytest.raises(PrerequisiteError, match="pip install elsewhere"):
+        run(**make_world(tmp_path), judge=("mine",))
+    assert not (tmp_path / "runs").exists()
