@@ -255,7 +255,8 @@ def _unlike(built: Built) -> str:
     if recording_key(built.job) in known:
         return ""  # only this one is missing
     here = recorded_settings(built.job)
-    nearest = min((list(differences(here, there)) for there in known.values()), key=len, default=[])
+    alike = [there for there in known.values() if there.keys() == here.keys()]  # of this task: another's settings have other names
+    nearest = min((list(differences(here, there)) for there in alike or known.values()), key=len, default=[])
     return " with these settings" + (f", but {', '.join(nearest)}" if nearest else "")
 
 
