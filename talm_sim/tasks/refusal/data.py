@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.bfcl import SUBSETS, load_bfcl
+from talm_sim.scenarios.bfcl.subsets import V3_NAMES
 from talm_sim.scenarios.hub import local_file
 from talm_sim.scenarios.jsonl import json_lines
 from talm_sim.scenarios.load import read_scenario, select
+from talm_sim.scenarios.when2call import LineKind, kind_of
 from talm_sim.types import Calls, Scenario
 
 if TYPE_CHECKING:
@@ -22,8 +24,6 @@ __all__ = ["load", "read_case"]
 
 log = logging.getLogger(__name__)
 _TRANSLATION = "bfcl_single_turn_"
-_ROW = frozenset({"subset", "question", "function"})
-"""Keys that a row of a translated BFCL has, and no scenario."""
 
 
 def load(job: Job[RefusalOptions]) -> list[Scenario]:
@@ -84,14 +84,14 @@ def _chosen(
 def _holds_rows(file: Path) -> bool:
     """Whether a file holds rows of a translated BFCL, by its first line; what is wrong with one is said when it is read."""
     _, first = next(iter(json_lines(file)), ("", None))
-    return isinstance(first, dict) and first.keys() >= _ROW
+    return kind_of(first) is LineKind.BFCL
 
 
 def _named_there(place: Path | None, subsets: Sequence[str], languages: Sequence[str]) -> tuple[list[str], list[str]]:
     """The subsets and languages to read: those asked for, else all that a translation has; BFCL's own files are English."""
     if place is not None and place.is_file():
         rows = [line for _, line in json_lines(place) if isinstance(line, dict)]
-        known = [name for name in SUBSETS if any(row.get("subset") == name for row in rows)]
+        known = [name for name in SUBSETS if any(row.get("subset") in (name, V3_NAMES.get(name, name)) for row in rows)]
         spoken = list(dict.fromkeys(name for row in rows if isinstance(name := row.get("language"), str)))
         return list(subsets or known or SUBSETS), list(languages or spoken or ["en"])
     files = sorted(place.glob(f"{_TRANSLATION}*.jsonl")) if place is not None and place.is_dir() else []

@@ -73,6 +73,41 @@ def test_a_translations_file_is_read_whole_or_in_part(tmp_path: Path) -> None:
     assert [one.id for one in load(scenarios=file, language="vi", subset="irrelevance")] == ["b_vi"]
 
 
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("function", "function: missing or no list"),
+        ("subset", "subset: missing or no text"),
+        ("question", "question: is no list of turns"),
+        ("ground_truth", "ground_truth: is no list of calls"),
+        ("language", "language: missing or no text"),
+        ("id", "id: missing or no text"),
+    ],
+)
+def test_a_row_is_known_for_one_whatever_the_first_lacks(tmp_path: Path, key: str, said: str) -> None:
+    whole = row("a_th", "th", "simple_python", ground_truth=[{"world.clock": {"city": ["Hue"]}}])
+    file = lines(tmp_path / "rows.jsonl", {name: value for name, value in whole.items() if name != key}, row("b_th", "th"))
+    for options in ({"scenarios": file}, {"bfcl": file}):
+        with pytest.raises(PrerequisiteError, match=rf"rows\.jsonl:1: {said}"):
+            load(**options)
+
+
+def test_rows_are_sent_to_the_task_that_runs_them(tmp_path: Path) -> None:
+    file = lines(tmp_path / "rows.jsonl", row("a_th", "th"))
+    for task in ("awareness", "when2call", "talm"):
+        with pytest.raises(PrerequisiteError, match=r"rows\.jsonl:1: holds a BFCL row; add --task refusal to run it\.$"):
+            find_task(task).load(job(task, scenarios=file))
+    file.write_text(f"{case('b').model_dump_json()}\n{file.read_text()}", encoding="utf-8")
+    with pytest.raises(PrerequisiteError, match=r"rows\.jsonl:2: holds a BFCL row; keep one kind of line in a file\.$"):
+        load(scenarios=file)
+
+
+def test_rows_may_name_subsets_as_v3_does(tmp_path: Path) -> None:
+    truth = [{"world.clock": {"city": ["Hue"]}}]
+    file = lines(tmp_path / "rows.jsonl", row("a", "vi"), row("b", "vi", "simple", ground_truth=truth))
+    assert [one.group for one in load(scenarios=file)] == ["simple_python", "irrelevance"]
+
+
 def test_scenario_lines_are_read_of_any_group(tmp_path: Path) -> None:
     file = tmp_path / "mine.jsonl"
     file.write_text("".join(one.model_dump_json() + "\n" for one in (case("a"), case("b", "fitting", calls(city="Hue")))), encoding="utf-8")
