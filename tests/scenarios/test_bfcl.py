@@ -171,6 +171,8 @@ def test_the_installed_package_is_found_without_importing_it(tmp_path: Path, mon
         ({}, [{"get_weather": {"town": ["Huế"]}}], r"json:2: ground_truth\.0\.get_weather\.town: is no parameter .* Mend the ground truth"),
         ({}, [{"get_weather": {"city": []}}], r"json:2: ground_truth\.0\.get_weather\.city: has no value that is right"),
         ({}, [{"get_weather": {"city": "Huế"}}], r"json:2: ground_truth\.0\.get_weather: is no object of lists"),
+        ({}, [{"get_weather": {"day": ["today"]}}], r"json:2: ground_truth\.0\.get_weather: leaves out city, which that function requires"),
+        ({}, [*TRUTH, *TRUTH], r"json:2: ground_truth: has 2 calls, and a row of simple_python has one; mend it, or the row's subset\.$"),
         ({}, [], r"json:2: ground_truth: is no list of calls"),
         ({}, "f()", r"json:2: ground_truth: is no list of calls"),
     ],
@@ -259,12 +261,24 @@ def test_the_names_of_v3_are_known_and_its_faults_under_any_suffix(tmp_path: Pat
         ({"subset": None}, r"rows\.jsonl:1: subset: missing or no text"),
         ({"language": ""}, r"rows\.jsonl:1: language: missing or no text"),
         ({"function": None}, r"rows\.jsonl:1: function: missing or no list"),
+        ({"ground_truth": TRUTH}, r"rows\.jsonl:1: ground_truth: names calls, and in irrelevance none is right"),
+        ({"test_category": "parallel"}, r"rows\.jsonl:1: test_category: is 'parallel', and subset is 'irrelevance'; mend one of them\.$"),
+        ({"subset": "parallel", "test_category": "parallel", "ground_truth": TRUTH}, r"rows\.jsonl:1: ground_truth: has 1 call, and .* two"),
     ],
 )
 def test_a_bad_row_of_a_translation_is_one_line(tmp_path: Path, changed: dict[str, Any], said: str) -> None:
     file = write(tmp_path / "rows.jsonl", translated("irrelevance_0", "irrelevance", "vi") | changed)
     with pytest.raises(PrerequisiteError, match=said):
         load_bfcl(file, ["irrelevance"], ["vi"])
+
+
+def test_a_category_of_another_naming_contradicts_nothing(tmp_path: Path) -> None:
+    named = [("simple", "simple_python"), ("simple_python", "simple"), ("simple_python", "single_turn")]
+    rows = [
+        translated(f"row_{number}", "simple_python", "vi") | {"subset": subset, "test_category": category}
+        for number, (subset, category) in enumerate(named)
+    ]
+    assert len(load_bfcl(write(tmp_path / "rows.jsonl", *rows), ["simple_python"], ["vi"]).scenarios) == 3
 
 
 def test_the_version_of_a_translation_is_told_by_its_live_irrelevance_rows(tmp_path: Path) -> None:

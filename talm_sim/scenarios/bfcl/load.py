@@ -145,6 +145,9 @@ def _subset_of(line: Line) -> Subset:
     subset = SUBSETS.get(_NEW_NAMES.get(name, name))
     if subset is None:
         raise line.fault(f"subset: '{name}' is none of BFCL's single-turn subsets.{did_you_mean(name, SUBSETS)}")
+    category = line.row.get("test_category")
+    if isinstance(category, str) and SUBSETS.get(_NEW_NAMES.get(category, category), subset) is not subset:
+        raise line.fault(f"test_category: is '{category}', and subset is '{name}'; mend one of them.")
     return subset
 
 
