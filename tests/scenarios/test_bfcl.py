@@ -130,6 +130,30 @@ def test_data_that_are_not_there_are_asked_for(tmp_path: Path, monkeypatch: pyte
         load_bfcl(tmp_path, ["irelevance"])
 
 
+def test_a_file_of_bfcls_that_is_missing_or_empty_is_named(tmp_path: Path) -> None:
+    own(tmp_path, [row("simple_python_0")], [{"id": "simple_python_0", "ground_truth": TRUTH}])
+    with pytest.raises(PrerequisiteError, match=r"/BFCL_v4_irrelevance\.json: is missing; add this file of BFCL's, or leave irrelevance out"):
+        load_bfcl(tmp_path, ["irrelevance"])
+    (tmp_path / "BFCL_v4_irrelevance.json").write_text("\n", encoding="utf-8")
+    with pytest.raises(PrerequisiteError, match=r"/BFCL_v4_irrelevance\.json: is empty; put BFCL's own file in its place"):
+        load_bfcl(tmp_path, ["simple_python", "irrelevance"])
+    (tmp_path / "possible_answer" / "BFCL_v4_simple_python.json").unlink()
+    with pytest.raises(PrerequisiteError, match=r"/possible_answer/BFCL_v4_simple_python\.json: is missing; .* leave simple_python out"):
+        load_bfcl(tmp_path, ["simple_python"])
+    with pytest.raises(PrerequisiteError, match=r"/BFCL_v4_simple_python\.json: is one of BFCL's own files; give the folder of them all"):
+        load_bfcl(tmp_path / "BFCL_v4_simple_python.json", ["simple_python"])
+    with pytest.raises(PrerequisiteError, match=r"/nowhere: is not there; give the folder of BFCL's files"):
+        load_bfcl(tmp_path / "nowhere", ["simple_python"])
+    with pytest.raises(PrerequisiteError, match=r"/rows\.jsonl: holds no row; write one row of BFCL a line"):
+        load_bfcl(write(tmp_path / "rows.jsonl"), ["simple_python"])
+
+
+def test_the_packages_folder_is_taken_for_that_of_its_data(tmp_path: Path) -> None:
+    own(tmp_path / "bfcl_eval" / "data", [row("simple_python_0")], [{"id": "simple_python_0", "ground_truth": TRUTH}])
+    for folder in (tmp_path, tmp_path / "bfcl_eval", tmp_path / "bfcl_eval" / "data"):
+        assert [one.id for one in load_bfcl(folder, ["simple_python"]).scenarios] == ["simple_python_0"]
+
+
 def test_bfcl_own_rows_are_english(tmp_path: Path) -> None:
     own(tmp_path, [row("simple_python_0")], [{"id": "simple_python_0", "ground_truth": TRUTH}])
     with pytest.raises(PrerequisiteError, match="rows are English, not 'vi'; give a translation's JSONL"):
@@ -159,6 +183,11 @@ def test_the_installed_package_is_found_without_importing_it(tmp_path: Path, mon
         ({"function": [FUNCTION, FUNCTION]}, TRUTH, r"json:2: function\.1: 'get_weather' stands in the list already"),
         ({"question": []}, TRUTH, r"json:2: question: is no list of turns"),
         ({"question": [[{"role": "user"}]]}, TRUTH, r"json:2: question: message 0 has no `content`"),
+        (
+            {"question": [[{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]]},
+            TRUTH,
+            r"json:2: question: ends with the assistant; end it with the user",
+        ),
         ({"question": [[{"role": "user", "content": "a"}]] * 2}, TRUTH, r"json:2: question: has 2 turns"),
         ({"id": "simple_python_0"}, TRUTH, r"json:2: id: 'simple_python_0' stands in .*json:1 already"),
         ({"id": ""}, TRUTH, r"json:2: id: missing or no text"),

@@ -116,6 +116,9 @@ def _messages(line: Line) -> tuple[dict[str, Any], ...]:
         raise line.fault(f"question: has {len(question)} turns, and single-turn rows are read; take the row out.")
     if not any(isinstance(message, dict) and message.get("role") == "user" for message in question[0]):
         raise line.fault("question: holds nothing a user said; write a message of role user.")
+    last = question[0][-1]
+    if isinstance(last, dict) and last.get("role") == "assistant":
+        raise line.fault("question: ends with the assistant; end it with the user, or with a tool's result.")
     return tuple(question[0])
 
 

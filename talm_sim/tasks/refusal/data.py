@@ -44,6 +44,8 @@ def load(job: Job[RefusalOptions]) -> list[Scenario]:
         return _chosen(job.task.read(groups, config.scenarios), groups, languages, config.limit, str(file))
     if file is None and not subsets and options.bfcl is None:
         return _chosen(job.task.read(job.groups), job.groups, languages, config.limit)
+    if config.split != "all":
+        raise PrerequisiteError(f"--split {config.split}: is of our own scenarios, and {file} holds BFCL's rows; choose them with --subset.")
     place = file or options.bfcl
     subsets, languages = _named_there(place, subsets, languages)
     found = load_bfcl(place, subsets, languages)
@@ -63,6 +65,8 @@ def read_case(line: Any, where: str, task: str) -> Scenario:
         raise PrerequisiteError(
             f'{where}: target: names no calls; task {task} needs {{"type": "calls", "expected": "calls", "any" or "none", ...}}.'
         )
+    if any(message["role"] == "assistant" for message in scenario.turns[-1].messages[-1:]):
+        raise PrerequisiteError(f"{where}: turns: the conversation ends with the assistant; end it with the user, or with a tool's result.")
     if (scenario.target.expected == "calls") != bool(scenario.target.accepted):
         raise PrerequisiteError(f'{where}: target.accepted: holds the calls that are right where `expected` is "calls", and nothing elsewhere.')
     return scenario

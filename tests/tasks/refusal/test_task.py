@@ -150,6 +150,18 @@ def test_a_scenario_without_calls_is_refused_with_its_line(tmp_path: Path, chang
         load(scenarios=file)
 
 
+def test_a_split_is_not_of_bfcls_rows(tmp_path: Path) -> None:
+    file = lines(tmp_path / "rows.jsonl", row("a_th", "th"))
+    with pytest.raises(PrerequisiteError, match=r"^--split fitting: is of our own scenarios, and .*rows\.jsonl holds BFCL's rows; choose"):
+        load(scenarios=file, split="fitting")
+
+
+def test_a_conversation_waits_for_an_answer(tmp_path: Path) -> None:
+    file = lines(tmp_path / "mine.jsonl", case("a", said=[("user", "?"), ("assistant", "!")]).model_dump(mode="json"))
+    with pytest.raises(PrerequisiteError, match=r"mine\.jsonl:1: turns: the conversation ends with the assistant; end it with the user"):
+        load(scenarios=file)
+
+
 def test_constrained_calls_are_for_agents() -> None:
     recorded: Any = Recorded(None, {}, known=False)  # type: ignore[arg-type]
     with pytest.raises(PrerequisiteError, match="--tool-format constrained: is for agents"):
