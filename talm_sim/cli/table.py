@@ -119,8 +119,10 @@ class _Table:
     def __init__(self, measures: dict[str, Measure], summaries: Sequence[Summary]) -> None:
         self._measures = measures
         self._summaries = summaries
-        self._width = max(_NARROW, min(_BROAD, (_WIDTH - _LEFT) // max(1, len(measures))))
-        self._left = min(_LEFT, _WIDTH - self._width * len(measures))
+        width = max(_NARROW, min(_BROAD, (_WIDTH - _LEFT) // max(1, len(measures))))
+        # `1.00–1.00`, of many rows, is wider than the narrowest: its column takes the room from the names.
+        self._widths = {name: max(width, 1 + min(_NARROW, max(map(len, self._intervals(name)), default=0))) for name in measures}
+        self._left = min(_LEFT, _WIDTH - sum(self._widths.values()))
 
     def head(self) -> Iterator[Text]:
         yield Text(self.heads("n"), style="bold")
@@ -129,7 +131,7 @@ class _Table:
             yield Text(" " * self._left + judges.rstrip(), style="dim")
 
     def heads(self, n: str) -> str:
-        return n.rjust(self._left) + "".join(self._cell(one.head) for one in self._measures.values())
+        return n.rjust(self._left) + "".join(self._cell(name, one.head) for name, one in self._measures.items())
 
     def rows(self, summary: Summary) -> Iterator[Text]:
         of = {one.name: one for one in summary.placed("column")}
@@ -138,10 +140,12 @@ class _Table:
         first = Text(label)
         for name in self._measures:
             one = of.get(name)
-            first.append(self._cell(figure(one, self._width - 1)), style="bold" if one is not None and one.value is not None else "dim")
+            first.append(
+                self._cell(name, figure(one, self._widths[name] - 1)), style="bold" if one is not None and one.value is not None else "dim"
+            )
         yield first
         total = fit(f"of {summary.total:,}" if summary.total != summary.n else "", self._left, right=True)
-        second = total + "".join(self._cell(interval(of.get(name))) for name in self._measures)
+        second = total + "".join(self._cell(name, interval(of.get(name))) for name in self._measures)
         if second.strip():
             yield Text(second.rstrip(), style="dim")
 
@@ -149,7 +153,7 @@ class _Table:
         """A published row, in grey; a star stands at what is printed otherwise."""
         *above, label = self._labels(name, "")
         yield from (Text(line, style="dim") for line in above)
-        yield Text(label + "".join(map(self._cell, paper_cells(row, self._measures))), style="dim")
+        yield Text(label + "".join(map(self._cell, self._measures, paper_cells(row, self._measures))), style="dim")
 
     def _labels(self, name: str, n: str) -> list[str]:
         """A row's name with its n; a name too long to stand beside its figures stands above them."""
@@ -159,22 +163,25 @@ class _Table:
             above, label = label, [""]
         return [*above, label[0] + fit(n, self._left - cell_len(label[0]), right=True)]
 
-    def _cell(self, text: str) -> str:
-        return " " + fit(text, self._width - 1, right=True)
+    def _cell(self, name: str, text: str) -> str:
+        return " " + fit(text, self._widths[name] - 1, right=True)
+
+    def _intervals(self, name: str) -> Iterator[str]:
+        return (interval(one) for summary in self._summaries for one in summary.placed("column") if one.name == name)
 
     def _judges(self) -> str:
         """The judge of each column that has one, where all groups have the same and it is short enough."""
         line = ""
-        for name in self._measures:
+        for name, width in self._widths.items():
             found = [(one.by, summary.n) for summary in self._summaries for one in summary.placed("column") if one.name == name]
             if not any(by for by, _ in found):
-                line += " " * self._width
+                line += " " * width
                 continue
             # Beside an empty cell it may fill its own.
-            room = max(self._width - 1, len(_OTHERS[0])) if not line or line.endswith(" ") else self._width - 1
+            room = max(width - 1, len(_OTHERS[0])) if not line or line.endswith(" ") else width - 1
             judges = {by for by, n in found if n}
             fitting = (*(judges if len(judges) == 1 else ()), *_OTHERS)
-            line += fit(next(text for text in fitting if 0 < cell_len(text) <= room), self._width, right=True)
+            line += fit(next(text for text in fitting if 0 < cell_len(text) <= room), width, right=True)
         return line
 
 

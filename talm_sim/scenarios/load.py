@@ -21,6 +21,8 @@ __all__ = ["ReadLine", "load_scenarios", "packaged_data", "read_scenario", "sele
 
 FORMAT = "see talm-sim scenarios show --format"
 """Where the format of a line is told."""
+_ROWS_OF = {LineKind.ROW: TASK, LineKind.BFCL: "refusal"}
+"""The task that runs published rows as they are."""
 ReadLine = Callable[[Any, str, str], Scenario]
 """Turns a parsed line into a scenario of a task, given file and line for messages, and the task."""
 
@@ -39,8 +41,9 @@ def read_scenario(line: Any, where: str, task: str) -> Scenario:
     kind = kind_of(line)
     if kind in {LineKind.SFT, LineKind.PREFERENCE}:
         raise PrerequisiteError(f"{where}: holds {kind.value}, which nothing can be measured on; give scenarios or When2Call's test rows.")
-    if kind is LineKind.ROW:
-        raise PrerequisiteError(f"{where}: holds {kind.value}; add --task {TASK} to run it.")
+    if kind in _ROWS_OF:
+        mend = "keep one kind of line in a file." if task == _ROWS_OF[kind] else f"add --task {_ROWS_OF[kind]} to run it."
+        raise PrerequisiteError(f"{where}: holds {kind.value}; {mend}")
     if not isinstance(line, dict):
         raise PrerequisiteError(f"{where}: is no JSON object; write one scenario a line.")
     try:

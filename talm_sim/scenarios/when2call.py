@@ -52,6 +52,8 @@ _ROW_KEYS = (
     "orig_tools",
     "held_out_param",
 )
+_OF_ROWS_ALONE = frozenset(_ROW_KEYS) - {"source", "question", "tools"}
+_OF_BFCL = frozenset({"subset", "test_category", "ground_truth"})
 _OWN_KEYS = ("tool_use", "language", "licence", "url")
 _TRAINING_KEYS = ("tools", "messages", "chosen_response", "rejected_response", "chosen_reward", "rejected_reward")
 
@@ -61,6 +63,7 @@ class LineKind(StrEnum):
 
     SCENARIO = "a scenario"
     ROW = "a When2Call row"
+    BFCL = "a BFCL row"
     SFT = "a training row (SFT)"
     PREFERENCE = "a training row (preference)"
     UNKNOWN = "something else"
@@ -89,15 +92,20 @@ class PreferenceRow(Record):
 
 
 def kind_of(line: Any) -> LineKind:
-    """Tell what a parsed line of a file is, by its keys alone."""
-    keys = line.keys() if isinstance(line, dict) else set()
+    """Tell what a parsed line of a file is by its keys, also where one of them is left out."""
+    if not isinstance(line, dict):
+        return LineKind.UNKNOWN
+    keys = line.keys()
     if "turns" in keys or {"id", "group"} <= keys:
         return LineKind.SCENARIO
     if keys & {"chosen_response", "rejected_response"} or {"chosen", "rejected"} <= keys:
         return LineKind.PREFERENCE
     if "messages" in keys:
         return LineKind.SFT
-    return LineKind.ROW if keys & {"uuid", "question", "correct_answer", "answers"} else LineKind.UNKNOWN
+    if keys & _OF_ROWS_ALONE or {"question", "tools"} <= keys:
+        return LineKind.ROW
+    lists = {key for key in ("question", "function") if isinstance(line.get(key), list)}
+    return LineKind.BFCL if len(keys & _OF_BFCL | lists) > 1 else LineKind.UNKNOWN
 
 
 def read_rows(path: Path | Traversable) -> list[Scenario]:
@@ -110,7 +118,7 @@ def read_rows(path: Path | Traversable) -> list[Scenario]:
     scenarios: list[Scenario] = []
     for where, line in json_lines(path):
         kind = kind_of(line)
-        if kind in {LineKind.SCENARIO, LineKind.SFT, LineKind.PREFERENCE}:
+        if kind in {LineKind.SCENARIO, LineKind.SFT, LineKind.PREFERENCE, LineKind.BFCL}:
             raise PrerequisiteError(f"{where}: holds {kind.value}, where a When2Call row (uuid, question, answers, tools) is read.")
         scenario = scenario_of(line, where)
         if scenario.id in seen:

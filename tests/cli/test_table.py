@@ -13,6 +13,7 @@ from rich.text import Text
 from talm_sim.cli.layout import Block
 from talm_sim.cli.shades import contrast, shade
 from talm_sim.cli.table import table_lines
+from talm_sim.judges.stats import wilson
 from talm_sim.types import Matrix, Measure, Summary
 from tests.cli.summaries import COUNTS, HOSTILE, agents, choices, choices_block, many_classes, wide
 
@@ -75,6 +76,15 @@ def test_six_columns_fit_with_their_intervals_and_both_their_judges() -> None:
     assert lines[1].split() == ["mine", "see", "notes"]
     assert lines[4] == " " * 26 + " .96–1.00" * 4 + "  .40–.60"
     assert lines[3].endswith("      .50  1.2e+06")
+
+
+@pytest.mark.parametrize("rows", [1, 3, 6])
+def test_an_interval_of_many_rows_is_not_cut_off(rows: int) -> None:
+    columns = [Measure.of(wilson(5000 if number < rows else 3, 5000), f"m{number}", f"M{number}") for number in range(6)]
+    summary = Summary(group="live_irrelevance", n=5000, total=5000, measures=tuple(columns))
+    lines = shown(Block("t", [summary]))
+    assert lines[-1].split() == ["1.00–1.00"] * rows + [".00–.00"] * (6 - rows)
+    assert lines[0].split() == ["n", *(f"M{number}" for number in range(6))]
 
 
 def test_a_judges_own_column_leaves_room_to_name_both_judges() -> None:

@@ -130,6 +130,30 @@ def test_data_that_are_not_there_are_asked_for(tmp_path: Path, monkeypatch: pyte
         load_bfcl(tmp_path, ["irelevance"])
 
 
+def test_a_file_of_bfcls_that_is_missing_or_empty_is_named(tmp_path: Path) -> None:
+    own(tmp_path, [row("simple_python_0")], [{"id": "simple_python_0", "ground_truth": TRUTH}])
+    with pytest.raises(PrerequisiteError, match=r"/BFCL_v4_irrelevance\.json: is missing; add this file of BFCL's, or leave irrelevance out"):
+        load_bfcl(tmp_path, ["irrelevance"])
+    (tmp_path / "BFCL_v4_irrelevance.json").write_text("\n", encoding="utf-8")
+    with pytest.raises(PrerequisiteError, match=r"/BFCL_v4_irrelevance\.json: is empty; put BFCL's own file in its place"):
+        load_bfcl(tmp_path, ["simple_python", "irrelevance"])
+    (tmp_path / "possible_answer" / "BFCL_v4_simple_python.json").unlink()
+    with pytest.raises(PrerequisiteError, match=r"/possible_answer/BFCL_v4_simple_python\.json: is missing; .* leave simple_python out"):
+        load_bfcl(tmp_path, ["simple_python"])
+    with pytest.raises(PrerequisiteError, match=r"/BFCL_v4_simple_python\.json: is one of BFCL's own files; give the folder of them all"):
+        load_bfcl(tmp_path / "BFCL_v4_simple_python.json", ["simple_python"])
+    with pytest.raises(PrerequisiteError, match=r"/nowhere: is not there; give the folder of BFCL's files"):
+        load_bfcl(tmp_path / "nowhere", ["simple_python"])
+    with pytest.raises(PrerequisiteError, match=r"/rows\.jsonl: holds no row; write one row of BFCL a line"):
+        load_bfcl(write(tmp_path / "rows.jsonl"), ["simple_python"])
+
+
+def test_the_packages_folder_is_taken_for_that_of_its_data(tmp_path: Path) -> None:
+    own(tmp_path / "bfcl_eval" / "data", [row("simple_python_0")], [{"id": "simple_python_0", "ground_truth": TRUTH}])
+    for folder in (tmp_path, tmp_path / "bfcl_eval", tmp_path / "bfcl_eval" / "data"):
+        assert [one.id for one in load_bfcl(folder, ["simple_python"]).scenarios] == ["simple_python_0"]
+
+
 def test_bfcl_own_rows_are_english(tmp_path: Path) -> None:
     own(tmp_path, [row("simple_python_0")], [{"id": "simple_python_0", "ground_truth": TRUTH}])
     with pytest.raises(PrerequisiteError, match="rows are English, not 'vi'; give a translation's JSONL"):
@@ -159,6 +183,11 @@ def test_the_installed_package_is_found_without_importing_it(tmp_path: Path, mon
         ({"function": [FUNCTION, FUNCTION]}, TRUTH, r"json:2: function\.1: 'get_weather' stands in the list already"),
         ({"question": []}, TRUTH, r"json:2: question: is no list of turns"),
         ({"question": [[{"role": "user"}]]}, TRUTH, r"json:2: question: message 0 has no `content`"),
+        (
+            {"question": [[{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]]},
+            TRUTH,
+            r"json:2: question: ends with the assistant; end it with the user",
+        ),
         ({"question": [[{"role": "user", "content": "a"}]] * 2}, TRUTH, r"json:2: question: has 2 turns"),
         ({"id": "simple_python_0"}, TRUTH, r"json:2: id: 'simple_python_0' stands in .*json:1 already"),
         ({"id": ""}, TRUTH, r"json:2: id: missing or no text"),
@@ -171,6 +200,8 @@ def test_the_installed_package_is_found_without_importing_it(tmp_path: Path, mon
         ({}, [{"get_weather": {"town": ["Huế"]}}], r"json:2: ground_truth\.0\.get_weather\.town: is no parameter .* Mend the ground truth"),
         ({}, [{"get_weather": {"city": []}}], r"json:2: ground_truth\.0\.get_weather\.city: has no value that is right"),
         ({}, [{"get_weather": {"city": "Huế"}}], r"json:2: ground_truth\.0\.get_weather: is no object of lists"),
+        ({}, [{"get_weather": {"day": ["today"]}}], r"json:2: ground_truth\.0\.get_weather: leaves out city, which that function requires"),
+        ({}, [*TRUTH, *TRUTH], r"json:2: ground_truth: has 2 calls, and a row of simple_python has one; mend it, or the row's subset\.$"),
         ({}, [], r"json:2: ground_truth: is no list of calls"),
         ({}, "f()", r"json:2: ground_truth: is no list of calls"),
     ],
@@ -259,12 +290,24 @@ def test_the_names_of_v3_are_known_and_its_faults_under_any_suffix(tmp_path: Pat
         ({"subset": None}, r"rows\.jsonl:1: subset: missing or no text"),
         ({"language": ""}, r"rows\.jsonl:1: language: missing or no text"),
         ({"function": None}, r"rows\.jsonl:1: function: missing or no list"),
+        ({"ground_truth": TRUTH}, r"rows\.jsonl:1: ground_truth: names calls, and in irrelevance none is right"),
+        ({"test_category": "parallel"}, r"rows\.jsonl:1: test_category: is 'parallel', and subset is 'irrelevance'; mend one of them\.$"),
+        ({"subset": "parallel", "test_category": "parallel", "ground_truth": TRUTH}, r"rows\.jsonl:1: ground_truth: has 1 call, and .* two"),
     ],
 )
 def test_a_bad_row_of_a_translation_is_one_line(tmp_path: Path, changed: dict[str, Any], said: str) -> None:
     file = write(tmp_path / "rows.jsonl", translated("irrelevance_0", "irrelevance", "vi") | changed)
     with pytest.raises(PrerequisiteError, match=said):
         load_bfcl(file, ["irrelevance"], ["vi"])
+
+
+def test_a_category_of_another_naming_contradicts_nothing(tmp_path: Path) -> None:
+    named = [("simple", "simple_python"), ("simple_python", "simple"), ("simple_python", "single_turn")]
+    rows = [
+        translated(f"row_{number}", "simple_python", "vi") | {"subset": subset, "test_category": category}
+        for number, (subset, category) in enumerate(named)
+    ]
+    assert len(load_bfcl(write(tmp_path / "rows.jsonl", *rows), ["simple_python"], ["vi"]).scenarios) == 3
 
 
 def test_the_version_of_a_translation_is_told_by_its_live_irrelevance_rows(tmp_path: Path) -> None:

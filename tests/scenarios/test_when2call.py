@@ -197,7 +197,7 @@ def test_a_broken_line_is_named_with_its_mend(tmp_path: Path, line: Any, message
 
 def test_the_kind_of_a_line_is_found_from_its_keys() -> None:
     assert kind_of(row()) is LineKind.ROW
-    assert kind_of({"question": "?"}) is LineKind.ROW
+    assert kind_of({"uuid": "?"}) is LineKind.ROW
     assert kind_of(_sft()) is LineKind.SFT
     assert kind_of(_preference()) is LineKind.PREFERENCE
     assert kind_of({"prompt": [], "chosen": [], "rejected": [], "tools": None}) is LineKind.PREFERENCE
@@ -307,3 +307,17 @@ def test_the_hub_needs_its_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(PrerequisiteError, match=r"^hub:nvidia/When2Call: needs huggingface_hub: pip install huggingface_hub, or"):
         load(ALL, Path("hub:nvidia/When2Call"))
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ({"question": "Who?", "answer": "I"}, LineKind.UNKNOWN),
+        ({"question": [], "language": "vi", "function": []}, LineKind.BFCL),
+        ({"question": "Who?", "tools": []}, LineKind.ROW),
+        ({"question": "Who?", "orig_question": "Who?"}, LineKind.ROW),
+        ([], LineKind.UNKNOWN),
+    ],
+)
+def test_a_line_is_a_row_by_keys_that_its_format_alone_has(line: object, kind: LineKind) -> None:
+    assert kind_of(line) is kind

@@ -9,7 +9,7 @@ from pathlib import Path
 from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.bfcl.subsets import V3_NAMES, Subset, Version
 
-__all__ = ["bfcl_folder", "data_version", "installed_data", "subset_file"]
+__all__ = ["answers_of", "bfcl_folder", "data_version", "installed_data", "is_own", "subset_file"]
 
 _VERSION = re.compile(r"BFCL_v(\d+)_.+\.json")
 _HOW = "pip install --no-deps bfcl-eval, or give the folder that has them with --bfcl"
@@ -29,9 +29,22 @@ def installed_data() -> Path:
 
 
 def bfcl_folder(path: Path) -> Path:
-    """Find the folder of BFCL's files in what the user named: that folder, or the one that the package was installed into."""
-    inner = path / "bfcl_eval" / "data"
+    """Find the folder of BFCL's files in what the user named: that folder, the package's, or the one that the package was installed into.
+
+    Raises:
+        PrerequisiteError: It is not there, or one of the files.
+    """
+    if not path.exists():
+        raise PrerequisiteError(f"{path}: is not there; give the folder of BFCL's files, or a translation's JSONL file.")
+    if path.is_file():
+        raise PrerequisiteError(f"{path}: is one of BFCL's own files; give the folder of them all with --bfcl, and choose with --subset.")
+    inner = path / "data" if path.name == "bfcl_eval" else path / "bfcl_eval" / "data"
     return inner if inner.is_dir() else path
+
+
+def is_own(path: Path) -> bool:
+    """Whether a file has a name of BFCL's own."""
+    return _VERSION.fullmatch(path.name) is not None
 
 
 def data_version(folder: Path) -> Version:
@@ -53,6 +66,21 @@ def data_version(folder: Path) -> Version:
 
 
 def subset_file(folder: Path, subset: Subset, version: Version) -> Path:
-    """The file of a subset's questions; that of its ground truths has the same name, in `possible_answer`."""
+    """The file of a subset's questions; where its rows need ground truths, theirs is there too.
+
+    Raises:
+        PrerequisiteError: One of them is missing or empty.
+    """
     name = V3_NAMES.get(subset.name, subset.name) if version == "v3" else subset.name
-    return folder / f"BFCL_{version}_{name}.json"
+    file = folder / f"BFCL_{version}_{name}.json"
+    for one in (file, answers_of(file)) if subset.expected == "calls" else (file,):
+        if not one.is_file():
+            raise PrerequisiteError(f"{one}: is missing; add this file of BFCL's, or leave {subset.name} out of --subset.")
+        if not one.read_bytes().strip():
+            raise PrerequisiteError(f"{one}: is empty; put BFCL's own file in its place, or leave {subset.name} out of --subset.")
+    return file
+
+
+def answers_of(file: Path) -> Path:
+    """The file of a subset's ground truths."""
+    return file.parent / "possible_answer" / file.name

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from talm_sim.errors import PrerequisiteError, did_you_mean
-from talm_sim.scenarios.bfcl.find import bfcl_folder, data_version, installed_data, subset_file
+from talm_sim.scenarios.bfcl.find import answers_of, bfcl_folder, data_version, installed_data, is_own, subset_file
 from talm_sim.scenarios.bfcl.rows import Line, read_line, scenario_of
 from talm_sim.scenarios.bfcl.subsets import REPEATED_IDS, SUBSETS, V3_NAMES, Subset, Version, rows_of
 from talm_sim.scenarios.jsonl import numbered_lines
@@ -56,7 +56,7 @@ def load_bfcl(path: Path | None, subsets: Sequence[str], languages: Sequence[str
     languages = tuple(dict.fromkeys(languages))
     if path is None:
         return _own_files(installed_data(), wanted, languages)
-    if path.is_dir() and not any(path.glob(_TRANSLATED.format("*"))):
+    if is_own(path) or (not path.is_file() and not any(path.glob(_TRANSLATED.format("*")))):
         return _own_files(bfcl_folder(path), wanted, languages)
     files = [path / _TRANSLATED.format(language) for language in languages] if path.is_dir() else [path]
     return _translated(path, files, wanted, languages)
@@ -72,7 +72,7 @@ def _own_files(folder: Path, subsets: Sequence[Subset], languages: Sequence[str]
     notes: list[str] = []
     for subset in subsets:
         file = subset_file(folder, subset, version)
-        truths = _by_id(file.parent / "possible_answer" / file.name) if subset.expected == "calls" else {}
+        truths = _by_id(answers_of(file)) if subset.expected == "calls" else {}
         ids = _Ids()
         for line in _lines(file):
             scenario, known = scenario_of(line, truths.get(line.row["id"]), subset, ids.own(line, "en"), "en", source)
@@ -95,6 +95,8 @@ def _translated(path: Path, files: Sequence[Path], subsets: Sequence[Subset], la
             scenario, known = scenario_of(line, line, subset, ids.own(line, language), language, source)
             found.append(scenario)
             notes += [f"{scenario.id}: the published ground truth {known}"] if known and subset in subsets and language in languages else []
+    if not found:
+        raise PrerequisiteError(f"{path}: holds no row; write one row of BFCL a line.")
     version = _version_by_rows(found)
     there = Counter((scenario.group, scenario.language) for scenario in found)
     for language in languages:
@@ -145,6 +147,9 @@ def _subset_of(line: Line) -> Subset:
     subset = SUBSETS.get(_NEW_NAMES.get(name, name))
     if subset is None:
         raise line.fault(f"subset: '{name}' is none of BFCL's single-turn subsets.{did_you_mean(name, SUBSETS)}")
+    category = line.row.get("test_category")
+    if isinstance(category, str) and SUBSETS.get(_NEW_NAMES.get(category, category), subset) is not subset:
+        raise line.fault(f"test_category: is '{category}', and subset is '{name}'; mend one of them.")
     return subset
 
 

@@ -14,7 +14,7 @@ from talm_sim.config import fault_of
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.scenarios.bfcl.subsets import KNOWN_FAULTS, Subset
 from talm_sim.scenarios.jsonl import parse
-from talm_sim.scenarios.tool_texts import parameters_of
+from talm_sim.scenarios.tool_texts import parameters_of, required_of
 from talm_sim.types import AcceptedCall, Calls, Scenario, Source, Turn
 
 __all__ = ["TASK", "Line", "read_line", "scenario_of"]
@@ -82,10 +82,15 @@ def scenario_of(line: Line, answer: Line | None, subset: Subset, name: str, lang
         raise line.fault(f"function: is empty, and a row of {subset.name} needs a function to call; add it, or take the row out.")
     accepted: tuple[AcceptedCall, ...] = ()
     known = ""
+    if subset.expected == "none" and line.row.get("ground_truth"):
+        raise line.fault(f"ground_truth: names calls, and in {subset.name} none is right; write [], or mend the row's subset.")
     if subset.expected == "calls":
         if answer is None:
             raise line.fault(f"id: '{line.row['id']}' has no ground truth, and a row of {subset.name} needs one; add it, or take the row out.")
         accepted, known = _accepted(answer, functions, line.row["id"].removesuffix(f"_{language}"))
+        if (len(accepted) > 1) != subset.parallel:
+            has, right = ("1 call", "two or more") if subset.parallel else (f"{len(accepted)} calls", "one")
+            raise answer.fault(f"ground_truth: has {has}, and a row of {subset.name} has {right}; mend it, or the row's subset.")
     try:
         turn = Turn(messages=_messages(line))
     except ValidationError as err:
@@ -111,6 +116,9 @@ def _messages(line: Line) -> tuple[dict[str, Any], ...]:
         raise line.fault(f"question: has {len(question)} turns, and single-turn rows are read; take the row out.")
     if not any(isinstance(message, dict) and message.get("role") == "user" for message in question[0]):
         raise line.fault("question: holds nothing a user said; write a message of role user.")
+    last = question[0][-1]
+    if isinstance(last, dict) and last.get("role") == "assistant":
+        raise line.fault("question: ends with the assistant; end it with the user, or with a tool's result.")
     return tuple(question[0])
 
 
@@ -153,6 +161,9 @@ def _accepted(line: Line, functions: list[tuple[str, dict[str, Any]]], published
         empty = [parameter for parameter, values in arguments.items() if not values]
         if empty and not fault:
             fault = f"{here}.{empty[0]}: has no value that is right."
+        lacking = [parameter for parameter in required_of(specs.get(name, {})) if parameter not in arguments]
+        if lacking and not fault:
+            fault = f"{here}: leaves out {lacking[0]}, which that function requires."
         if fault and published not in KNOWN_FAULTS:
             raise line.fault(f"{fault} Mend the ground truth, or take the row out.")
         known = known or (KNOWN_FAULTS[published] if fault else "")

@@ -29,6 +29,11 @@ class Subset(Record):
     """How many it has in v3, where that is another number."""
     syntax: Literal["python", "java", "javascript"] = "python"
 
+    @property
+    def parallel(self) -> bool:
+        """Whether several calls are right in each of its rows; elsewhere one is, or none."""
+        return "parallel" in self.name
+
 
 SUBSETS: Mapping[str, Subset] = {
     subset.name: subset

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.bfcl import SUBSETS, load_bfcl
+from talm_sim.scenarios.bfcl.subsets import V3_NAMES
 from talm_sim.scenarios.hub import local_file
 from talm_sim.scenarios.jsonl import json_lines
 from talm_sim.scenarios.load import read_scenario, select
+from talm_sim.scenarios.when2call import LineKind, kind_of
 from talm_sim.types import Calls, Scenario
 
 if TYPE_CHECKING:
@@ -22,8 +24,6 @@ __all__ = ["load", "read_case"]
 
 log = logging.getLogger(__name__)
 _TRANSLATION = "bfcl_single_turn_"
-_ROW = frozenset({"subset", "question", "function"})
-"""Keys that a row of a translated BFCL has, and no scenario."""
 
 
 def load(job: Job[RefusalOptions]) -> list[Scenario]:
@@ -44,6 +44,8 @@ def load(job: Job[RefusalOptions]) -> list[Scenario]:
         return _chosen(job.task.read(groups, config.scenarios), groups, languages, config.limit, str(file))
     if file is None and not subsets and options.bfcl is None:
         return _chosen(job.task.read(job.groups), job.groups, languages, config.limit)
+    if config.split != "all":
+        raise PrerequisiteError(f"--split {config.split}: is of our own scenarios, and {file} holds BFCL's rows; choose them with --subset.")
     place = file or options.bfcl
     subsets, languages = _named_there(place, subsets, languages)
     found = load_bfcl(place, subsets, languages)
@@ -63,6 +65,8 @@ def read_case(line: Any, where: str, task: str) -> Scenario:
         raise PrerequisiteError(
             f'{where}: target: names no calls; task {task} needs {{"type": "calls", "expected": "calls", "any" or "none", ...}}.'
         )
+    if any(message["role"] == "assistant" for message in scenario.turns[-1].messages[-1:]):
+        raise PrerequisiteError(f"{where}: turns: the conversation ends with the assistant; end it with the user, or with a tool's result.")
     if (scenario.target.expected == "calls") != bool(scenario.target.accepted):
         raise PrerequisiteError(f'{where}: target.accepted: holds the calls that are right where `expected` is "calls", and nothing elsewhere.')
     return scenario
@@ -84,14 +88,14 @@ def _chosen(
 def _holds_rows(file: Path) -> bool:
     """Whether a file holds rows of a translated BFCL, by its first line; what is wrong with one is said when it is read."""
     _, first = next(iter(json_lines(file)), ("", None))
-    return isinstance(first, dict) and first.keys() >= _ROW
+    return kind_of(first) is LineKind.BFCL
 
 
 def _named_there(place: Path | None, subsets: Sequence[str], languages: Sequence[str]) -> tuple[list[str], list[str]]:
     """The subsets and languages to read: those asked for, else all that a translation has; BFCL's own files are English."""
     if place is not None and place.is_file():
         rows = [line for _, line in json_lines(place) if isinstance(line, dict)]
-        known = [name for name in SUBSETS if any(row.get("subset") == name for row in rows)]
+        known = [name for name in SUBSETS if any(row.get("subset") in (name, V3_NAMES.get(name, name)) for row in rows)]
         spoken = list(dict.fromkeys(name for row in rows if isinstance(name := row.get("language"), str)))
         return list(subsets or known or SUBSETS), list(languages or spoken or ["en"])
     files = sorted(place.glob(f"{_TRANSLATION}*.jsonl")) if place is not None and place.is_dir() else []

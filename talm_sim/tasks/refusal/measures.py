@@ -14,6 +14,7 @@ from talm_sim.judges.stats import share, wilson
 from talm_sim.scenarios.bfcl import SUBSETS
 from talm_sim.tasks.base import RunView
 from talm_sim.tasks.refusal.overall import tree_lines
+from talm_sim.tasks.refusal.reach import reach_of
 from talm_sim.types import Calls, Episode, Matrix, Measure, Rate, Row, Scenario, Summary, Verdict
 
 __all__ = ["ALL", "FORMAT", "INTENT", "MALFORMED", "rows", "summarize"]
@@ -116,7 +117,7 @@ def _whole(name: str, rows: Sequence[Row], run: RunView) -> Summary:
         unfitting = [row for row in rows if row.labels["subset"] in _COMPOSITE and rates["h_i"] is not None]
     elif "none" in gold:
         rates |= {"h_i": share(rows, "h_i"), "h_s": share(rows, "h_s")}
-    lines = tree_lines(run.job.options.bfcl_version, _by_subset(rows)) if published else ()
+    lines = tree_lines(run.job.options.bfcl_version, _by_subset(rows), reach_of(rows, run)) if published else ()
     return Summary.of(
         name, rows, facts=_facts(rows), measures=(*_columns(rates, _gap(unfitting)), *lines), matrices=tuple(_matrices(rows)), derived=True
     )

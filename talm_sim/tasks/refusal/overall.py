@@ -4,26 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from talm_sim.tasks.refusal.trees import Node, TreeVersion, score_tree
+from talm_sim.tasks.refusal.trees import Node, Reach, TreeVersion, score_tree
 from talm_sim.types import Measure, Rate
 
 __all__ = ["tree_lines"]
 
 
-def tree_lines(version: TreeVersion, rates: Mapping[str, Rate]) -> Iterator[Measure]:
+def tree_lines(version: TreeVersion, rates: Mapping[str, Rate], reach: Mapping[str, Reach]) -> Iterator[Measure]:
     """The scores that subsets add up to, from the overall one down; the subsets themselves are rows of the table.
 
     Args:
         version: Of the leaderboard.
         rates: The pass rate of each subset that was run.
+        reach: How much of each of them was run.
     """
-    yield from _lines(score_tree(version, rates), f"BFCL {version}, by format", version, 0)
+    yield from _lines(score_tree(version, rates, reach), f"BFCL {version}, by format", version, 0)
 
 
 def _lines(node: Node, title: str, key: str, depth: int) -> Iterator[Measure]:
     if not node.parts:
         return
-    weight = "" if node.weight is None else f"{node.weight} % of the score; "
+    weight = "" if node.weight is None or node.state == "incomplete" else f"{node.weight} % of the score; "
     limits = {} if node.rate is None else {"low": node.rate.low, "high": node.rate.high}
     yield Measure(
         name=f"{key}_{node.name}",
@@ -42,6 +43,10 @@ def _lines(node: Node, title: str, key: str, depth: int) -> Iterator[Measure]:
 def _made_of(node: Node) -> str:
     if node.state == "not run":
         return "not run"
+    if node.partial and node.reach:
+        return f"incomplete: {node.reach.judged:,} of {node.reach.rows:,} rows"
+    if node.partial:
+        return f"{len(node.missing)} subsets not run, {len(node.partial)} in part"
     if node.missing:
         return f"incomplete: {len(node.missing)} of its subsets not run"
     return {"mean": "mean", "rows": "each row the same", "weights": "by these weights"}.get(node.rule, "")

@@ -13,8 +13,8 @@ What the leaderboards compute (v3 and v4: generate_leaderboard_csv of bfcl-eval 
         executed; irrelevance as in v4; live_relevance
 
 Both packages put 0 where a subset was not run, and so print an overall score for any part of the benchmark. Here a node whose subsets were not
-all run has no value. The subsets that call for several turns, agents or execution are not run by this task, so no overall score comes of it
-alone; v2's executed subsets are in no data of v3 or v4.
+all run, each with all of its rows, has no value. The subsets that call for several turns, agents or execution are not run by this task, so no
+overall score comes of it alone; v2's executed subsets are in no data of v3 or v4.
 """
 
 from __future__ import annotations
@@ -22,15 +22,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import fsum
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from talm_sim.judges.stats import wilson
 from talm_sim.types import Rate, Record
 
-__all__ = ["STUDY", "TREES", "Node", "Shape", "TreeVersion", "evaluate", "score_tree"]
+__all__ = ["STUDY", "TREES", "Node", "Reach", "Shape", "TreeVersion", "evaluate", "score_tree"]
 
 TreeVersion = Literal["v2", "v3", "v4"]
 Rule = Literal["subset", "mean", "rows", "weights"]
+
+
+class Reach(NamedTuple):
+    """How much of a subset was run."""
+
+    judged: int
+    """Its rows that have an outcome."""
+    rows: int
+    """All that it has."""
+
+
+_UNKNOWN: Mapping[str, Reach] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +68,15 @@ class Node(Record):
     name: str
     rule: Rule
     value: float | None
-    """Share from 0 to 1; None where a subset it needs was not run."""
+    """Share from 0 to 1; None where a subset it needs was not run, or not with all of its rows."""
     rate: Rate | None = None
     """The rows behind it with their interval; None where rows do not count the same, or none were run."""
     missing: tuple[str, ...] = ()
     """The subsets it needs that were not run."""
+    partial: tuple[str, ...] = ()
+    """The subsets it needs that were run with some of their rows alone."""
+    reach: Reach | None = None
+    """Over the subsets it needs; None where it is not known of all of them."""
     weight: int | None = None
     """Percent it has in the node above; None where that has no weights."""
     parts: tuple[Node, ...] = ()
@@ -68,44 +84,64 @@ class Node(Record):
     @property
     def state(self) -> Literal["scored", "incomplete", "not run"]:
         """Whether it has a value, and whether any of the subsets it needs was run where it has none."""
-        if not self.missing:
+        if not self.missing and not self.partial:
             return "scored"
+        if not self.parts:
+            return "incomplete" if self.partial else "not run"
         return "not run" if all(part.state == "not run" for part in self.parts) else "incomplete"
 
 
-def evaluate(shape: Shape, rates: Mapping[str, Rate], weight: int | None = None) -> Node:
+def evaluate(shape: Shape, rates: Mapping[str, Rate], weight: int | None = None, *, reach: Mapping[str, Reach] = _UNKNOWN) -> Node:
     """Compute a score and all beneath it.
 
     Args:
         shape: What it is computed from.
         rates: The pass rate of each subset that was run, by name; one without rows counts as not run.
         weight: Percent it has in the node above.
+        reach: How much of each subset was run, by name; one that is not in it was run whole if it has a rate.
     """
     if shape.rule == "subset":
-        rate = rates.get(shape.name)
-        run = rate is not None and rate.n > 0
-        return Node(
-            name=shape.name,
-            rule="subset",
-            value=rate.value if rate and run else None,
-            rate=rate if run else None,
-            missing=() if run else (shape.name,),
-            weight=weight,
-        )
+        return _leaf(shape.name, rates.get(shape.name), weight, reach.get(shape.name))
     weights: tuple[int | None, ...] = shape.weights or (None,) * len(shape.parts)
-    parts = tuple(evaluate(part, rates, share) for part, share in zip(shape.parts, weights, strict=True))
+    parts = tuple(evaluate(part, rates, share, reach=reach) for part, share in zip(shape.parts, weights, strict=True))
     missing = tuple(dict.fromkeys(name for part in parts for name in part.missing))
+    partial = tuple(dict.fromkeys(name for part in parts for name in part.partial))
+    reached = [part.reach for part in parts if part.reach is not None]
     rate = None
-    if shape.rule == "rows" and not missing:
+    if shape.rule == "rows" and not missing and not partial:
         counted = [part.rate for part in parts if part.rate is not None]
         rate = wilson(sum(one.k for one in counted), sum(one.n for one in counted))
-    value = None if missing else rate.value if rate else _mean(parts)
-    return Node(name=shape.name, rule=shape.rule, value=value, rate=rate, missing=missing, weight=weight, parts=parts)
+    return Node(
+        name=shape.name,
+        rule=shape.rule,
+        value=None if missing or partial else rate.value if rate else _mean(parts),
+        rate=rate,
+        missing=missing,
+        partial=partial,
+        reach=Reach(sum(one.judged for one in reached), sum(one.rows for one in reached)) if len(reached) == len(parts) else None,
+        weight=weight,
+        parts=parts,
+    )
 
 
-def score_tree(version: TreeVersion, rates: Mapping[str, Rate]) -> Node:
+def score_tree(version: TreeVersion, rates: Mapping[str, Rate], reach: Mapping[str, Reach] = _UNKNOWN) -> Node:
     """Compute the overall score of a version of the leaderboard, and all beneath it; arguments as of `evaluate`."""
-    return evaluate(TREES[version], rates)
+    return evaluate(TREES[version], rates, reach=reach)
+
+
+def _leaf(name: str, rate: Rate | None, weight: int | None, reach: Reach | None) -> Node:
+    run = rate is not None and rate.n > 0
+    whole = run and (reach is None or reach.judged >= reach.rows)
+    return Node(
+        name=name,
+        rule="subset",
+        value=rate.value if rate and whole else None,
+        rate=rate if run else None,
+        missing=() if run else (name,),
+        partial=(name,) if run and not whole else (),
+        reach=reach,
+        weight=weight,
+    )
 
 
 def _mean(parts: tuple[Node, ...]) -> float:

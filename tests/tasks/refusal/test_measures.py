@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from talm_sim.tasks import find_task
-from talm_sim.types import Calls, Scenario, Summary, Termination
+from talm_sim.types import Calls, Scenario, Source, Summary, Termination
 from tests.tasks.refusal.crafted import answered, calls, case, said
 from tests.tasks.views import View, check_summaries, job, share
 
@@ -36,6 +36,12 @@ def value(summary: Summary, name: str) -> float | int | None:
     return measure.value
 
 
+def note(summary: Summary, name: str) -> str:
+    measure = summary.measure(name)
+    assert measure is not None, name
+    return measure.note
+
+
 def test_a_malformed_attempt_is_a_refusal_by_format_and_none_by_intent() -> None:
     run = view([("irrelevance", NONE, True, True), ("irrelevance", NONE, True, False), ("irrelevance", NONE, False, False)])
     summary = group(run, "irrelevance")
@@ -60,10 +66,38 @@ def test_what_was_not_run_has_no_value() -> None:
     assert share(whole, "irr") == (1, 1)
     assert value(whole, "h_i") is None and value(whole, "h_s") is None and value(whole, "gap") is None
     assert whole.measure("ast") is None
+    assert value(whole, "v4_overall") is None and "not run" in note(whole, "v4_overall")
+
+
+def test_overall_scores_are_of_subsets_that_were_run_whole() -> None:
+    outcomes = [("irrelevance", NONE, True, True)] * 240 + [("live_irrelevance", NONE, True, True)] * 884
+    whole = group(view([*outcomes, ("live_relevance", ANY, True, True)]), "all")
     assert value(whole, "v4_total_irrelevance") == 1.0
-    assert value(whole, "v4_overall") is None
-    overall = whole.measure("v4_overall")
-    assert overall is not None and "not run" in overall.note
+    part = group(view(outcomes[:-879]), "all")
+    assert value(part, "v4_total_irrelevance") is None
+    assert note(part, "v4_total_irrelevance") == "incomplete: 245 of 1,124 rows"
+    assert note(part, "v4_overall") == "19 subsets not run, 1 in part"
+    unjudged = group(view([("irrelevance", NONE, None, True), *outcomes[1:]]), "all")
+    assert note(unjudged, "v4_total_irrelevance") == "incomplete: 1,123 of 1,124 rows"
+
+
+@pytest.mark.parametrize(
+    ("source", "rows", "whole"), [("BFCL v3", 882, True), ("BFCL v4", 882, False), ("a.jsonl", 882, True), ("", 881, False)]
+)
+def test_all_rows_are_those_of_the_datas_version(source: str, rows: int, whole: bool) -> None:
+    run = view([("irrelevance", NONE, True, True)] * 240 + [("live_irrelevance", NONE, True, True)] * rows)
+    run.items = [one.model_copy(update={"source": Source(name=source)}) for one in run.items]
+    assert (value(group(run, "all"), "v4_total_irrelevance") == 1.0) == whole
+
+
+def test_overall_scores_are_of_rows_run_in_every_epoch_and_of_one_language() -> None:
+    outcomes = [("irrelevance", NONE, True, True)] * 240 + [("live_irrelevance", NONE, True, True)] * 884
+    twice = view(outcomes)
+    twice.job = job("refusal", epochs=2)
+    assert note(group(twice, "all"), "v4_total_irrelevance") == "incomplete: 0 of 1,124 rows"
+    mixed = view(outcomes)
+    mixed.items = [one.model_copy(update={"language": "th" if number % 2 else "vi"}) for number, one in enumerate(mixed.items)]
+    assert note(group(mixed, "all, vi"), "v4_total_irrelevance") == "incomplete: 562 of 1,124 rows"
 
 
 def test_the_tree_is_the_versions_own() -> None:

@@ -73,6 +73,41 @@ def test_a_translations_file_is_read_whole_or_in_part(tmp_path: Path) -> None:
     assert [one.id for one in load(scenarios=file, language="vi", subset="irrelevance")] == ["b_vi"]
 
 
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("function", "function: missing or no list"),
+        ("subset", "subset: missing or no text"),
+        ("question", "question: is no list of turns"),
+        ("ground_truth", "ground_truth: is no list of calls"),
+        ("language", "language: missing or no text"),
+        ("id", "id: missing or no text"),
+    ],
+)
+def test_a_row_is_known_for_one_whatever_the_first_lacks(tmp_path: Path, key: str, said: str) -> None:
+    whole = row("a_th", "th", "simple_python", ground_truth=[{"world.clock": {"city": ["Hue"]}}])
+    file = lines(tmp_path / "rows.jsonl", {name: value for name, value in whole.items() if name != key}, row("b_th", "th"))
+    for options in ({"scenarios": file}, {"bfcl": file}):
+        with pytest.raises(PrerequisiteError, match=rf"rows\.jsonl:1: {said}"):
+            load(**options)
+
+
+def test_rows_are_sent_to_the_task_that_runs_them(tmp_path: Path) -> None:
+    file = lines(tmp_path / "rows.jsonl", row("a_th", "th"))
+    for task in ("awareness", "when2call", "talm"):
+        with pytest.raises(PrerequisiteError, match=r"rows\.jsonl:1: holds a BFCL row; add --task refusal to run it\.$"):
+            find_task(task).load(job(task, scenarios=file))
+    file.write_text(f"{case('b').model_dump_json()}\n{file.read_text()}", encoding="utf-8")
+    with pytest.raises(PrerequisiteError, match=r"rows\.jsonl:2: holds a BFCL row; keep one kind of line in a file\.$"):
+        load(scenarios=file)
+
+
+def test_rows_may_name_subsets_as_v3_does(tmp_path: Path) -> None:
+    truth = [{"world.clock": {"city": ["Hue"]}}]
+    file = lines(tmp_path / "rows.jsonl", row("a", "vi"), row("b", "vi", "simple", ground_truth=truth))
+    assert [one.group for one in load(scenarios=file)] == ["simple_python", "irrelevance"]
+
+
 def test_scenario_lines_are_read_of_any_group(tmp_path: Path) -> None:
     file = tmp_path / "mine.jsonl"
     file.write_text("".join(one.model_dump_json() + "\n" for one in (case("a"), case("b", "fitting", calls(city="Hue")))), encoding="utf-8")
@@ -125,6 +160,18 @@ def test_a_scenario_without_calls_is_refused_with_its_line(tmp_path: Path, chang
         load(scenarios=file)
 
 
+def test_a_split_is_not_of_bfcls_rows(tmp_path: Path) -> None:
+    file = lines(tmp_path / "rows.jsonl", row("a_th", "th"))
+    with pytest.raises(PrerequisiteError, match=r"^--split fitting: is of our own scenarios, and .*rows\.jsonl holds BFCL's rows; choose"):
+        load(scenarios=file, split="fitting")
+
+
+def test_a_conversation_waits_for_an_answer(tmp_path: Path) -> None:
+    file = lines(tmp_path / "mine.jsonl", case("a", said=[("user", "?"), ("assistant", "!")]).model_dump(mode="json"))
+    with pytest.raises(PrerequisiteError, match=r"mine\.jsonl:1: turns: the conversation ends with the assistant; end it with the user"):
+        load(scenarios=file)
+
+
 def test_constrained_calls_are_for_agents() -> None:
     recorded: Any = Recorded(None, {}, known=False)  # type: ignore[arg-type]
     with pytest.raises(PrerequisiteError, match="--tool-format constrained: is for agents"):
@@ -164,6 +211,14 @@ async def test_controls_have_their_true_values_on_our_own_scenarios(control: str
 async def test_the_oracle_is_right_on_all_of_bfcl_that_can_be_passed(bfcl_v4: Path) -> None:
     rows = load_bfcl(bfcl_v4, list(SUBSETS)).scenarios
     assert {one.id for one in rows if not await passes("oracle", one)} == NEVER_PASSED
+
+
+def test_the_page_names_the_rows_no_call_passes_and_the_controls_figures_over_all(bfcl_v4: Path) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "refusal.md").read_text(encoding="utf-8")
+    assert {name for name in NEVER_PASSED if f"`{name}`" not in page} == set()
+    rows = load_bfcl(bfcl_v4, ["live_irrelevance", "live_relevance"]).scenarios
+    called = sum(one.group == "live_relevance" for one in rows) / len(rows)
+    assert f"{called:.2f} (eager) and {1 - called:.2f} (cautious, asker)".replace("0.", ".") in page
 
 
 @pytest.mark.parametrize(

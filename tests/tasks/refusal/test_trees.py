@@ -13,7 +13,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from talm_sim.judges.stats import wilson
-from talm_sim.tasks.refusal.trees import STUDY, TREES, Node, Shape, TreeVersion, evaluate, score_tree
+from talm_sim.tasks.refusal.trees import STUDY, TREES, Node, Reach, Shape, TreeVersion, evaluate, score_tree
 from talm_sim.types import Rate
 
 ROWS = {
@@ -161,6 +161,18 @@ def test_a_subset_without_rows_was_not_run() -> None:
     node = score_tree("v4", {"irrelevance": wilson(0, 0), "live_irrelevance": wilson(1, 4)})
     (irrelevance,) = [one for one in nodes(node) if one.name == "total_irrelevance"]
     assert (irrelevance.value, irrelevance.missing, irrelevance.state) == (None, ("irrelevance",), "incomplete")
+
+
+def test_a_subset_run_in_part_has_no_value_nor_has_what_is_above_it() -> None:
+    rates = drawn("v4", 3)
+    reach = {name: Reach(n, n) for name, n in ROWS.items()}
+    assert score_tree("v4", rates, reach).value == score_tree("v4", rates).value
+    reach["simple_python"] = Reach(5, 400)
+    tree = {node.name: node for node in nodes(score_tree("v4", rates, reach))}
+    for name in ("simple_python", "simple", "non_live", "overall"):
+        assert (tree[name].value, tree[name].partial, tree[name].state) == (None, ("simple_python",), "incomplete"), name
+    assert tree["simple_python"].reach == (5, 400) and tree["simple"].reach == (155, 550)
+    assert tree["live"].value is not None and tree["total_irrelevance"].value is not None
 
 
 def test_weights_stand_at_the_nodes() -> None:
