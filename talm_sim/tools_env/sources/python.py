@@ -13,6 +13,7 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.foreign import foreign_code
 from talm_sim.plugins import load_object
 from talm_sim.recordings import HttpResponse
+from talm_sim.threads import call_apart
 from talm_sim.tools_env.routes import answer, failure, posted
 from talm_sim.tools_env.sources.base import NotTaken, SourceRequest
 from talm_sim.tools_env.sources.openapi_document import simple_schema
@@ -70,7 +71,7 @@ class PythonSource:
         try:
             async with asyncio.timeout(self._timeout):
                 with foreign_code():
-                    found = await self._tools[tool].ainvoke(dict(arguments))
+                    found = await _invoked(self._tools[tool], dict(arguments))
                 return answer(found)
         except TimeoutError:
             raise
@@ -129,6 +130,14 @@ def _as_tool(one: Any) -> BaseTool:
         return StructuredTool.from_function(func, coroutine, parse_docstring=True, error_on_invalid_docstring=False)
     except Exception as err:  # hints may be anything
         raise PrerequisiteError(f"its signature cannot be read ({type(err).__name__}: {' '.join(str(err).split())[:200]}).") from None
+
+
+async def _invoked(tool: BaseTool, arguments: JsonObject) -> Any:
+    from langchain_core.tools import BaseTool
+
+    if type(tool)._arun is not BaseTool._arun and getattr(tool, "coroutine", tool) is not None:
+        return await tool.ainvoke(arguments)
+    return await call_apart(lambda: tool.invoke(arguments), "talm-sim-tool")
 
 
 def _check_signature(function: Callable[..., Any]) -> None:
