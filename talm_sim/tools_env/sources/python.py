@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from talm_sim.digests import canonical_json, digest
@@ -75,8 +76,12 @@ class PythonSource:
                 return answer(found)
         except TimeoutError:
             raise
+        except asyncio.CancelledError as err:
+            if (task := asyncio.current_task()) is not None and task.cancelling():
+                raise
+            return _failure(err)  # the tool raised it: nobody cancelled this call
         except (Exception, SystemExit) as err:  # a user's function may fail in any way
-            return failure(500, f"{type(err).__name__}: {' '.join(str(err).split())}"[:_LONGEST_MESSAGE])
+            return _failure(err.__cause__ or err if isinstance(err, _Ended) else err)
 
     async def aclose(self) -> None:
         """Nothing was started."""
@@ -132,12 +137,45 @@ def _as_tool(one: Any) -> BaseTool:
         raise PrerequisiteError(f"its signature cannot be read ({type(err).__name__}: {' '.join(str(err).split())[:200]}).") from None
 
 
-async def _invoked(tool: BaseTool, arguments: JsonObject) -> Any:
-    from langchain_core.tools import BaseTool
+class _Ended(Exception):
+    """A tool raised what ends more than its call; that is its cause."""
 
-    if type(tool)._arun is not BaseTool._arun and getattr(tool, "coroutine", tool) is not None:
+
+async def _invoked(tool: BaseTool, arguments: JsonObject) -> Any:
+    from langchain_core.tools import BaseTool, StructuredTool
+
+    coroutine = getattr(tool, "coroutine", None)
+    if isinstance(tool, StructuredTool) and coroutine is not None:
+        return await tool.model_copy(update={"coroutine": _contained(coroutine)}).ainvoke(arguments)
+    if coroutine is not None or (type(tool)._arun is not BaseTool._arun and not hasattr(tool, "coroutine")):
         return await tool.ainvoke(arguments)
-    return await call_apart(lambda: tool.invoke(arguments), "talm-sim-tool")
+
+    def work() -> Any:
+        try:
+            return tool.invoke(arguments)
+        except Exception:
+            raise
+        except BaseException as err:
+            raise _Ended from err
+
+    return await call_apart(work, "talm-sim-tool")
+
+
+def _contained(function: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    """The function, which ends no event loop: LangChain gives it a task of its own, out of which `SystemExit` would go straight through."""
+
+    @wraps(function)
+    async def contained(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return await function(*args, **kwargs)
+        except (SystemExit, GeneratorExit) as err:
+            raise _Ended from err
+
+    return contained
+
+
+def _failure(err: BaseException) -> HttpResponse:
+    return failure(500, f"{type(err).__name__}: {' '.join(str(err).split())}"[:_LONGEST_MESSAGE])
 
 
 def _check_signature(function: Callable[..., Any]) -> None:
