@@ -27,6 +27,8 @@ __all__ = ["PythonSource", "hand_over", "open_given", "open_python"]
 
 TIMEOUT_S = 30.0
 _LONGEST_MESSAGE = 500
+_RESERVED = frozenset({"args", "callbacks", "config", "kwargs", "run_manager", "self"})
+"""Parameters that never reach a function by these names: LangChain strips them, fills them in, or calls them otherwise."""
 GIVEN_NAME = "tools"
 """Name of the source of tools that were handed over in Python."""
 
@@ -184,6 +186,8 @@ def _check_signature(function: Callable[..., Any]) -> None:
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY}:
             raise PrerequisiteError(f"its parameter '{name}' has no name that a model could give; write it out as a keyword.")
+        if name in _RESERVED:
+            raise PrerequisiteError(f"its parameter '{name}' has a name that LangChain keeps for itself; rename it.")
         if parameter.annotation is parameter.empty:
             raise PrerequisiteError(f"its parameter '{name}' has no type hint; write one, as in {name}: str.")
 
