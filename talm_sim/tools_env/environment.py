@@ -24,7 +24,7 @@ from talm_sim.tools_env.perturbations import Call, Outcome, Perturbation, open_p
 from talm_sim.tools_env.toolbox import Tools
 from talm_sim.types import Event, Origin, PerturbationLog, Scenario, ToolCall, ToolEvent, ToolSpec, UnparsableCall
 
-__all__ = ["Environment", "EpisodeTools", "validate_arguments"]
+__all__ = ["Environment", "EpisodeTools", "read_answer", "validate_arguments"]
 
 _UNCOUNTED = ("unknown_tool", "unparsable_arguments", "invalid_arguments")
 """Errors of calls that were never made."""
@@ -284,7 +284,7 @@ def _validator(schema: str) -> jsonschema.Draft202012Validator:
 def _shown(outcome: Outcome) -> tuple[str, str]:
     """What the model is shown of a tool's answer, and the reason code where that is an error."""
     try:
-        return _read(outcome), ""
+        return read_answer(outcome), ""
     except ToolError as err:
         return _refused(err)
 
@@ -293,7 +293,7 @@ def _refused(err: ToolError) -> tuple[str, str]:
     return canonical_json({"error": str(err)}), err.code
 
 
-def _read(outcome: Outcome) -> str:
+def read_answer(outcome: Outcome) -> str:
     """What the model is shown of a tool's answer.
 
     Raises:
@@ -304,14 +304,16 @@ def _read(outcome: Outcome) -> str:
     assert outcome.status is not None
     try:
         value = json.loads(outcome.body)
-    except ValueError:
+        text = canonical_json(value)
+        text.encode()  # half a character can be written in JSON, and in nothing else
+    except (ValueError, RecursionError):
         raise ToolError(f"The tool answered with a broken body: {_cut(outcome.body.decode(errors='replace'), 200)}", "malformed_body") from None
     if not 200 <= outcome.status < 300:
         detail = value.get("detail", value) if isinstance(value, dict) else value
-        text = _cut(detail if isinstance(detail, str) else canonical_json(detail), 500)
+        told = _cut(detail if isinstance(detail, str) else canonical_json(detail), 500)
         wait = f" Retry after {outcome.retry_after:g} s." if outcome.retry_after is not None else ""
-        raise ToolError(f"HTTP {outcome.status}: {text}.{wait}", f"http_{outcome.status}")
-    return _cut(canonical_json(value), MAX_RESULT_CHARS)
+        raise ToolError(f"HTTP {outcome.status}: {told}.{wait}", f"http_{outcome.status}")
+    return _cut(text, MAX_RESULT_CHARS)
 
 
 def _cut(text: str, limit: int) -> str:

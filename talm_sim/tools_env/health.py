@@ -80,7 +80,7 @@ def _state(answered: Answered, *, made_up: bool) -> bool | None:
         return False
     status = answered.response.status
     if status < 400:
-        return True
+        return answered.ok
     if not made_up or status in _UNAUTHORISED or status > 500:
         return False
     return None if status == 500 else True

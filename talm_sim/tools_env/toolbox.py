@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from talm_sim.credentials import Hider, credentials_in_environment
 from talm_sim.errors import PrerequisiteError, ProviderError, did_you_mean
+from talm_sim.models.base import ASK_HUMAN
 from talm_sim.recordings import HttpResponse, Player
 from talm_sim.tools_env.routes import build_request
 from talm_sim.tools_env.sources.base import NotTaken, ToolSource
@@ -16,6 +17,8 @@ from talm_sim.tools_env.sources.registry import BUILT_IN, open_source
 from talm_sim.types import JsonObject, Origin, Route, ToolSpec
 
 __all__ = ["Tools", "open_tools"]
+
+_ASKS = "by this name a model asks the person (--human); rename the tool."
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,8 @@ class Tools:
         times = Counter(tool for source in sources for tool in source.specs)
         for source in sources:
             for tool, spec in source.specs.items():
+                if tool == ASK_HUMAN:
+                    continue
                 name = f"{source.name or 'built_in'}__{tool}" if times[tool] > 1 else tool
                 if name in self.specs:
                     raise PrerequisiteError(f"--tools-from: the tool name '{name}' is taken twice; name a source otherwise: NAME=KIND:PLACE.")
@@ -58,7 +63,11 @@ class Tools:
 
     def not_taken(self) -> dict[str, Sequence[NotTaken]]:
         """What could not be taken, by source."""
-        return {source.name or BUILT_IN: source.not_taken for source in self.sources if source.not_taken}
+        left = {
+            source.name or BUILT_IN: [*source.not_taken, *(NotTaken(tool, _ASKS) for tool in source.specs if tool == ASK_HUMAN)]
+            for source in self.sources
+        }
+        return {name: found for name, found in left.items() if found}
 
     def unknown(self, tool: str) -> str:
         """What to say of a name that no tool has: that it could not be taken, or that several sources have it, where that is so."""

@@ -11,8 +11,9 @@ from typing import Any
 
 from talm_sim.errors import ProviderError, ToolError, ToolsGoneError
 from talm_sim.recordings import HttpResponse
-from talm_sim.tools_env.environment import validate_arguments
+from talm_sim.tools_env.environment import read_answer, validate_arguments
 from talm_sim.tools_env.examples import Example, example_arguments
+from talm_sim.tools_env.perturbations import Outcome
 from talm_sim.tools_env.toolbox import Tools
 from talm_sim.types import JsonObject
 
@@ -41,14 +42,18 @@ class Answered:
 
     @property
     def ok(self) -> bool:
-        """Whether it is an answer of success."""
-        return self.response is not None and 200 <= self.response.status < 300
+        """Whether it is an answer of success, as a run reads it."""
+        return self.response is not None and not self._fault
 
     @property
     def said(self) -> str:
         """How it failed, in a line; empty where it did not."""
         if self.response is None or self.ok:
             return self.failure
+        if self.response.status < 300:
+            return f"HTTP {self.response.status}: {' '.join(self._fault.split())[:_LONGEST]}"
+        if self.response.status < 400:
+            return f"HTTP {self.response.status}: it sends the caller elsewhere, which is not followed"
         text = self.response.body.decode(errors="replace")
         try:
             read = json.loads(text)
@@ -57,6 +62,16 @@ class Answered:
         detail = read.get("detail", read) if isinstance(read, dict) else read
         told = " ".join((detail if isinstance(detail, str) else json.dumps(detail, ensure_ascii=False)).split())[:_LONGEST]
         return f"HTTP {self.response.status}{': ' + told if told else ''}"
+
+    @property
+    def _fault(self) -> str:
+        """What an agent would be told in the answer's place; empty where it is shown the answer."""
+        assert self.response is not None
+        try:
+            read_answer(Outcome(self.response.status, self.response.body))
+        except ToolError as err:
+            return str(err)
+        return ""
 
     def value(self) -> Any:
         """The answer of success.

@@ -13,16 +13,21 @@ from typing import Any
 
 import pytest
 
+from talm_sim.tools_env.environment import Environment
 from talm_sim.tools_env.health import ToolHealth, health_of
 from talm_sim.tools_env.toolbox import open_tools
 from talm_sim.tools_env.trials import AT_ONCE, Trial, try_tools
-from talm_sim.types import JsonObject
+from talm_sim.types import JsonObject, Scenario, ToolCall, Turn
 from tests.tools_env.sources.worlds import source_of
 
 N = {"name": "n", "in": "query", "required": True, "schema": {"type": "integer", "example": 4}}
 UNKNOWN = {"name": "n", "in": "query", "required": True, "schema": {"type": "integer"}}
 IMPOSSIBLE = {"name": "n", "in": "query", "required": True, "schema": {"type": "string", "pattern": "^(?=x)y$"}}
 NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+
+
+BROKEN = {"cut_short": b"{not json", "half": b'"\\ud800"', "deep": b"[" * 100_000}
+"""Bodies that nobody can be shown."""
 
 
 class Service(BaseHTTPRequestHandler):
@@ -47,7 +52,7 @@ class Service(BaseHTTPRequestHandler):
         value: Any = (
             self.document if name == "openapi.json" else {"n": "four" if name == "text" else 4} if status < 300 else {"detail": f"is {status}"}
         )
-        body = json.dumps(value).encode()
+        body = BROKEN.get(name) or json.dumps(value).encode()
         self.send_response(status)
         self.send_header("content-length", str(len(body)))
         self.end_headers()
@@ -131,6 +136,21 @@ async def test_what_is_up_and_what_is_down_and_why(service: str) -> None:
     fine = found["fine"]
     assert fine.arguments == {"n": 4} and fine.median_ms is not None and fine.p95_ms is not None and 0 < fine.median_ms <= fine.p95_ms
     assert found["cut"].median_ms is None
+
+
+async def test_what_a_run_calls_failed_is_down(service: str) -> None:
+    paths = {f"/{name}": {"get": operation(name, N)} for name in BROKEN} | {"/302": {"get": operation("moved", UNKNOWN)}}
+    Service.document = {**Service.document, "paths": paths}
+    found = await check(f"s={service}", times=1)
+    assert {name: (one.up, one.failed) for name, one in found.items()} == dict.fromkeys((*BROKEN, "moved"), (False, 1))
+    assert found["cut_short"].status == "HTTP 200: The tool answered with a broken body: {not json"
+    assert found["moved"].status == "HTTP 302: it sends the caller elsewhere, which is not followed (to made-up arguments)"
+    tools = await open_tools([f"s={service}"])
+    scenario = Scenario(id="s", group="perfect", turns=(Turn(messages=({"role": "user", "content": "q"},)),), tools=tuple(tools.specs))
+    opened = Environment(tools).open(scenario)
+    events = [await opened.call(ToolCall(id="1", name=name, arguments={"n": 4}), 0) for name in found]
+    await tools.aclose()
+    assert [event.ok for event in events] == [False] * len(found)
 
 
 async def test_what_may_change_something_is_called_where_the_user_says_so(service: str) -> None:

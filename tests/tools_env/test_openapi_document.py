@@ -204,6 +204,33 @@ def test_what_cannot_be_a_tool_is_refused_in_one_line(document: dict[str, Any], 
     assert "\n" not in str(caught.value)
 
 
+def test_what_could_only_be_called_wrongly_is_left_out_with_its_reason() -> None:
+    here, there = {"url": "https://a.example"}, {"url": "https://b.example"}
+
+    def cookie(name: str, *, required: bool) -> dict[str, Any]:
+        return {"parameters": [{"name": name, "in": "cookie", "required": required, "schema": {"type": "string"}}]}
+
+    document = _document(
+        {
+            "/a": {"get": {"servers": [there]}, "post": {"servers": [there, here]}},
+            "/b": {"servers": [there], "get": {}, "post": {"servers": [here]}},
+            "/c": {"post": {"requestBody": {"content": {"text/csv": {"schema": {"type": "string"}}}}}},
+            "/d": {"get": cookie("basket", required=True), "post": cookie("basket", required=False)},
+            "/e": {"get": cookie("session", required=True)},
+        }
+    )
+    document["servers"] = [here]
+    document["components"]["securitySchemes"] = {"s": {"type": "apiKey", "in": "cookie", "name": "session"}}
+    tools = tools_from_openapi(document)
+    assert list(tools.specs) == ["post_a", "post_b", "post_d", "get_e"]
+    assert [tuple(one) for one in tools.not_taken] == [
+        ("GET /a", "it has a server of its own, https://b.example; all operations of a document are called at one."),
+        ("GET /b", "it has a server of its own, https://b.example; all operations of a document are called at one."),
+        ("POST /c", "it takes a body that is no JSON (text/csv)."),
+        ("GET /d", "it requires the cookie 'basket', and cookies are not sent."),
+    ]
+
+
 def test_what_cannot_be_a_tool_is_left_out_with_its_reason_where_others_can() -> None:
     deep: dict[str, Any] = {"type": "string"}
     for _ in range(16):

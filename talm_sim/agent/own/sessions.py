@@ -6,7 +6,6 @@ import asyncio
 import contextvars
 import inspect
 import json
-import threading
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -19,6 +18,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command
 
+from talm_sim import threads
 from talm_sim.agent.context import EpisodeContext
 from talm_sim.agent.own.agents import OwnAgent, check_graph, tool_nodes
 from talm_sim.agent.own.handed import HandedModel, HandedTool, TurnWatcher, put_in_place
@@ -33,6 +33,7 @@ __all__ = ["OwnModel", "Sessions"]
 
 _STEPS = 1_000
 """Steps a graph of the user's may take; its turns and its time have limits of their own."""
+_OURS = frozenset({__file__, threads.__file__})
 _watcher: contextvars.ContextVar[TurnWatcher | None] = contextvars.ContextVar("talm_sim_turn_watcher", default=None)
 register_configure_hook(_watcher, inheritable=True)
 
@@ -154,29 +155,7 @@ async def _called(function: Callable[..., Any], arguments: Mapping[str, Any]) ->
     """Call an async function here, and a plain one in a thread of its own, which nothing waits for once the episode has ended."""
     if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None)):  # noqa: B004
         return await function(**arguments)
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[Any] = loop.create_future()
-
-    def settle(result: Any, error: BaseException | None) -> None:
-        if not done.done():
-            done.set_result(result) if error is None else done.set_exception(error)
-
-    def work() -> None:
-        result: Any = None
-        error: BaseException | None = None
-        try:
-            result = context.run(lambda: function(**arguments))
-        except (KeyboardInterrupt, StopIteration) as err:  # Ctrl-C comes to no thread but the first, and no coroutine may raise the other
-            error = RuntimeError(type(err).__name__).with_traceback(err.__traceback__)
-        except BaseException as err:
-            error = err
-        with suppress(RuntimeError):  # the loop may be gone
-            loop.call_soon_threadsafe(settle, result, error)
-
-    context = contextvars.copy_context()
-    threading.Thread(target=work, name="talm-sim-agent", daemon=True).start()
-    result = await done
-    return await result if inspect.isawaitable(result) else result
+    return await threads.call_apart(lambda: function(**arguments), "talm-sim-agent")
 
 
 async def _through_graph(graph: Any, messages: Sequence[BaseMessage], session: Session) -> Any:
@@ -224,7 +203,7 @@ def _answer_in(output: Any) -> str:
 
 def _told(error: BaseException) -> str:
     """An error of the agent's in a line: its kind, what it says, and where it was raised."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__]
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename not in _OURS]
     where = f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
     said = " ".join(str(error).split())[:500]
     return f"{type(error).__name__}: {said}{where}" if said else f"{type(error).__name__}{where}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 import os
 import re
 import shlex
@@ -32,6 +33,7 @@ __all__ = ["McpSource", "open_mcp"]
 START_S = 30.0
 CALL_S = 30.0
 STOP_S = 10.0
+_QUIET = logging.NullHandler()
 
 
 class McpSource:
@@ -206,6 +208,11 @@ async def open_mcp(request: SourceRequest) -> McpSource:
         raise PrerequisiteError(f"the MCP client is not installed: {pip_install('mcp')}") from None
     if "@" in request.place.partition("://")[2].partition("/")[0]:
         raise PrerequisiteError("an address with a user or password would be written into the run; name a variable: ,auth=VARIABLE.")
+    for logger in (
+        "mcp",
+        "client",
+    ):  # they log, with tracebacks, what a server says beside the protocol; failures are told by us
+        logging.getLogger(logger).addHandler(_QUIET)
     source = McpSource(request)
     try:
         await source.start()

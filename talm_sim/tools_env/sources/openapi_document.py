@@ -134,6 +134,7 @@ def _operations(document: Mapping[str, Any], only: str) -> Iterator[tuple[Method
 def _tool(
     document: _Document, name: str, method: Method, path: str, item: Mapping[str, Any], operation: Mapping[str, Any], source: str
 ) -> tuple[ToolSpec, Route]:
+    _check_server(document, item, operation)
     arguments = list(_arguments(document, item, operation))
     spec = ToolSpec(
         name=name,
@@ -148,6 +149,12 @@ def _tool(
     if source:
         check_schema(spec.parameters)
     return spec, Route(method=method, path=(f"/{source}" if source else "") + path, query=at["query"], header=at["header"])
+
+
+def _check_server(document: _Document, item: Mapping[str, Any], operation: Mapping[str, Any]) -> None:
+    own = [str(one.get("url")) for one in operation.get("servers") or item.get("servers") or ()]
+    if own and not {str(one.get("url")) for one in (document.root.get("servers") or ())[:1]} & set(own):
+        raise PrerequisiteError(f"it has a server of its own, {own[0][:200]}; all operations of a document are called at one.")
 
 
 def _response(document: _Document, operation: Mapping[str, Any]) -> JsonObject:
@@ -195,6 +202,8 @@ def _arguments(document: _Document, item: Mapping[str, Any], operation: Mapping[
         parameter = _resolve(document, entry)
         declared[parameter["in"], parameter["name"]] = parameter
     for (where, name), parameter in declared.items():
+        if where == "cookie" and parameter.get("required") and not _proves_sender(document, name):
+            raise PrerequisiteError(f"it requires the cookie '{name}', and cookies are not sent.")
         if where in _STYLES and not _is_transport(where, name):
             yield _argument(document, where, name, parameter)
     body = _resolve(document, operation.get("requestBody", {}))
@@ -204,7 +213,7 @@ def _arguments(document: _Document, item: Mapping[str, Any], operation: Mapping[
             raise PrerequisiteError("its JSON body has no named properties, so it cannot be offered as a tool.")
         for name, schema in whole["properties"].items():
             yield Argument(name, schema, bool(body.get("required")) and name in whole.get("required", ()), "body")
-    elif body.get("required"):
+    elif body.get("required") or not all(map(_is_json, body.get("content", {}))):
         raise PrerequisiteError(f"it takes a body that is no JSON ({', '.join(body.get('content', {})) or 'of no kind'}).")
 
 
@@ -224,9 +233,19 @@ def _is_transport(where: str, name: str) -> bool:
     return where == "header" and (name.lower() in _IGNORED_HEADERS or names_credential(name))
 
 
+def _proves_sender(document: _Document, cookie: str) -> bool:
+    """Whether a cookie is the document's credential, which is sent as such."""
+    schemes = document.root.get("components", {}).get("securitySchemes", {}).values()
+    return any(one.get("in") == "cookie" and one.get("name") == cookie for one in schemes)
+
+
+def _is_json(kind: str) -> bool:
+    return kind.split(";", maxsplit=1)[0].strip().endswith("json")
+
+
 def _of_json(content: Mapping[str, Any]) -> Mapping[str, Any]:
     """Schema of the JSON form of a parameter or body; empty where it has none."""
-    forms = [media for kind, media in content.items() if kind.split(";")[0].strip().endswith("json")]
+    forms = [media for kind, media in content.items() if _is_json(kind)]
     schema: Mapping[str, Any] = forms[0].get("schema", {}) if forms else {}
     return schema
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from talm_sim.digests import canonical_json, digest
@@ -13,6 +14,7 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.foreign import foreign_code
 from talm_sim.plugins import load_object
 from talm_sim.recordings import HttpResponse
+from talm_sim.threads import call_apart
 from talm_sim.tools_env.routes import answer, failure, posted
 from talm_sim.tools_env.sources.base import NotTaken, SourceRequest
 from talm_sim.tools_env.sources.openapi_document import simple_schema
@@ -25,6 +27,8 @@ __all__ = ["PythonSource", "hand_over", "open_given", "open_python"]
 
 TIMEOUT_S = 30.0
 _LONGEST_MESSAGE = 500
+_RESERVED = frozenset({"args", "callbacks", "config", "kwargs", "run_manager", "self"})
+"""Parameters that never reach a function by these names: LangChain strips them, fills them in, or calls them otherwise."""
 GIVEN_NAME = "tools"
 """Name of the source of tools that were handed over in Python."""
 
@@ -70,12 +74,16 @@ class PythonSource:
         try:
             async with asyncio.timeout(self._timeout):
                 with foreign_code():
-                    found = await self._tools[tool].ainvoke(dict(arguments))
+                    found = await _invoked(self._tools[tool], dict(arguments))
                 return answer(found)
         except TimeoutError:
             raise
+        except asyncio.CancelledError as err:
+            if (task := asyncio.current_task()) is not None and task.cancelling():
+                raise
+            return _failure(err)  # the tool raised it: nobody cancelled this call
         except (Exception, SystemExit) as err:  # a user's function may fail in any way
-            return failure(500, f"{type(err).__name__}: {' '.join(str(err).split())}"[:_LONGEST_MESSAGE])
+            return _failure(err.__cause__ or err if isinstance(err, _Ended) else err)
 
     async def aclose(self) -> None:
         """Nothing was started."""
@@ -131,12 +139,55 @@ def _as_tool(one: Any) -> BaseTool:
         raise PrerequisiteError(f"its signature cannot be read ({type(err).__name__}: {' '.join(str(err).split())[:200]}).") from None
 
 
+class _Ended(Exception):
+    """A tool raised what ends more than its call; that is its cause."""
+
+
+async def _invoked(tool: BaseTool, arguments: JsonObject) -> Any:
+    from langchain_core.tools import BaseTool, StructuredTool
+
+    coroutine = getattr(tool, "coroutine", None)
+    if isinstance(tool, StructuredTool) and coroutine is not None:
+        return await tool.model_copy(update={"coroutine": _contained(coroutine)}).ainvoke(arguments)
+    if coroutine is not None or (type(tool)._arun is not BaseTool._arun and not hasattr(tool, "coroutine")):
+        return await tool.ainvoke(arguments)
+
+    def work() -> Any:
+        try:
+            return tool.invoke(arguments)
+        except Exception:
+            raise
+        except BaseException as err:
+            raise _Ended from err
+
+    return await call_apart(work, "talm-sim-tool")
+
+
+def _contained(function: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    """The function, which ends no event loop: LangChain gives it a task of its own, out of which `SystemExit` would go straight through."""
+
+    @wraps(function)
+    async def contained(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return await function(*args, **kwargs)
+        except (SystemExit, GeneratorExit) as err:
+            raise _Ended from err
+
+    return contained
+
+
+def _failure(err: BaseException) -> HttpResponse:
+    return failure(500, f"{type(err).__name__}: {' '.join(str(err).split())}"[:_LONGEST_MESSAGE])
+
+
 def _check_signature(function: Callable[..., Any]) -> None:
     if not inspect.getdoc(function):
         raise PrerequisiteError("has no docstring; write what it does, which is what a model is told.")
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY}:
             raise PrerequisiteError(f"its parameter '{name}' has no name that a model could give; write it out as a keyword.")
+        if name in _RESERVED:
+            raise PrerequisiteError(f"its parameter '{name}' has a name that LangChain keeps for itself; rename it.")
         if parameter.annotation is parameter.empty:
             raise PrerequisiteError(f"its parameter '{name}' has no type hint; write one, as in {name}: str.")
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -83,6 +86,16 @@ def tell(n: int) -> str:
 server.run()
 """
 )
+
+LISTED = """
+async def main(text):
+    try:
+        tools = await open_tools([text])
+    except Exception as err:
+        return print(err)
+    print(list(tools.specs))
+    await tools.aclose()
+"""
 
 
 @pytest.fixture
@@ -188,6 +201,38 @@ async def test_an_address_that_answers_no_more_is_told(tmp_path: Path) -> None:
             await tools.call("whoami", {})
     finally:
         await tools.aclose()
+
+
+async def test_what_a_server_says_beside_the_protocol_is_not_printed(fresh: Callable[[str], str]) -> None:
+    text = fresh(FAILING.replace("import os, sys, time", "import os, sys, time\nprint('hello, dear user', flush=True)"))
+    code = f"import asyncio\nfrom talm_sim.tools_env.toolbox import open_tools\n{LISTED}\nasyncio.run(main({text!r}))"
+    ended = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=120)
+    assert (ended.stdout, ended.stderr, ended.returncode) == ("['die', 'wait', 'refuse', 'tell']\n", "", 0)
+
+
+async def test_an_address_of_a_web_page_is_one_line() -> None:
+    class Page(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers.get("content-length") or 0))
+            self.send_response(200)
+            self.send_header("content-type", "text/html")
+            self.send_header("content-length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing."""
+
+    http = ThreadingHTTPServer(("127.0.0.1", 0), Page)
+    thread = threading.Thread(target=http.serve_forever, daemon=True)
+    thread.start()
+    url = f"mcp:http://127.0.0.1:{http.server_port}/mcp"
+    code = f"import asyncio\nfrom talm_sim.tools_env.toolbox import open_tools\n{LISTED}\nasyncio.run(main({url!r}))"
+    ended = await asyncio.to_thread(subprocess.run, [sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=120)
+    http.shutdown()
+    http.server_close()
+    thread.join()
+    assert ended.stderr == "" and ended.stdout.count("\n") == 1
+    assert "could not be asked for its tools (Unexpected content type: text/html)" in ended.stdout
 
 
 async def test_nobody_at_an_address_is_one_line() -> None:

@@ -73,6 +73,21 @@ def _many(*names: str) -> int:
     return 1
 
 
+def _kept(callbacks: str, n: int) -> int:
+    """With a name of LangChain's."""
+    return 1
+
+
+def _run(run_manager: str) -> int:
+    """With another."""
+    return 1
+
+
+def _set(config: str) -> int:
+    """With a third."""
+    return 1
+
+
 def _mute(a: int) -> int:
     return 1
 
@@ -82,6 +97,9 @@ def _mute(a: int) -> int:
     [
         (_bare, "its parameter 'a' has no type hint; write one, as in a: str."),
         (_many, "its parameter 'names' has no name that a model could give; write it out as a keyword."),
+        (_kept, "its parameter 'callbacks' has a name that LangChain keeps for itself; rename it."),
+        (_run, "its parameter 'run_manager' has a name that LangChain keeps for itself; rename it."),
+        (_set, "its parameter 'config' has a name that LangChain keeps for itself; rename it."),
         (_mute, "has no docstring; write what it does, which is what a model is told."),
         (3, "is an object of type int; give functions or LangChain tools."),
     ],
@@ -93,6 +111,15 @@ def test_what_is_no_tool_is_left_out_with_its_reason(function: Any, reason: str)
     tools = Tools([PythonSource("x", [double, function])])
     if callable(function):
         assert tools.unknown(function.__name__) == f"tool '{function.__name__}' of source 'x' could not be taken: {reason}"
+
+
+def test_a_tool_by_the_name_of_the_question_to_a_person_is_left_out_whatever_its_source() -> None:
+    tools = Tools([open_spec_list("x", [{"name": "ask_human"}, {"name": "ask"}]), PythonSource("y", [double])])
+    assert list(tools.specs) == ["ask", "double"]
+    assert {source: [tuple(one) for one in left] for source, left in tools.not_taken().items()} == {
+        "x": [("ask_human", "by this name a model asks the person (--human); rename the tool.")]
+    }
+    assert tools.unknown("ask_human").startswith("tool 'ask_human' of source 'x' could not be taken: by this name a model asks")
 
 
 def test_a_name_taken_twice_is_one_line() -> None:

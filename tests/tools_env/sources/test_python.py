@@ -1,0 +1,81 @@
+"""Python tools that behave badly: each fails alone, and ends nothing but its call."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+
+import pytest
+
+from talm_sim.tools_env.sources.python import PythonSource
+
+NEVER = """
+import asyncio, time
+from talm_sim.tools_env.sources.python import PythonSource
+
+def wait(n: int) -> int:
+    "Wait for ever."
+    time.sleep(100_000)
+
+async def main():
+    try:
+        await PythonSource("x", [wait], timeout=0.1).call("wait", {"n": 1}, "")
+    except TimeoutError:
+        print("timed out")
+
+asyncio.run(main())
+"""
+
+
+def test_a_function_that_never_returns_does_not_hold_the_process() -> None:
+    ended = subprocess.run([sys.executable, "-c", NEVER], check=False, capture_output=True, text=True, timeout=120)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "timed out\n", "")
+
+
+KINDS = {kind.__name__: kind for kind in (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit, StopIteration, ValueError)}
+
+
+def plain(kind: str) -> int:
+    """Raise it."""
+    raise KINDS[kind]("so")
+
+
+async def on_the_loop(kind: str) -> int:
+    """Raise it."""
+    await asyncio.sleep(0)
+    raise KINDS[kind]("so")
+
+
+async def told(tool: str, kind: str) -> tuple[int, str]:
+    response = await PythonSource("x", [plain, on_the_loop]).call(tool, {"kind": kind}, "")
+    return response.status, json.loads(response.body)["detail"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_whatever_a_plain_tool_raises_is_its_failure(kind: str) -> None:
+    expected = "RuntimeError: StopIteration" if kind == "StopIteration" else f"{kind}: so"
+    assert await told("plain", kind) == (500, expected)
+
+
+@pytest.mark.parametrize("kind", ["CancelledError", "GeneratorExit", "SystemExit", "ValueError"])
+def test_whatever_an_async_tool_raises_is_its_failure(kind: str) -> None:
+    status, detail = asyncio.run(told("on_the_loop", kind))
+    assert (status, detail.partition(":")[0]) == (500, kind)
+
+
+async def test_a_call_that_is_cancelled_is_no_failure_of_the_tool() -> None:
+    begun = asyncio.Event()
+
+    async def wait(n: int) -> int:
+        """Wait for ever."""
+        begun.set()
+        await asyncio.Event().wait()
+        return n
+
+    task = asyncio.create_task(PythonSource("x", [wait]).call("wait", {"n": 1}, ""))
+    await begun.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
