@@ -21,7 +21,7 @@ from talm_sim.credentials import Hider, credentials_in_environment
 from talm_sim.digests import digest
 from talm_sim.models.parsing import MOST_NAMED, clean, parse_call
 from talm_sim.recordings import current_player
-from talm_sim.types import Event, HumanEvent, ModelTurn, Termination, ToolCall, ToolEvent, ToolSpec, UnparsableCall, Usage
+from talm_sim.types import Event, HumanEvent, ModelTurn, Termination, ToolCall, ToolEvent, ToolSpec, UnparsableCall
 
 __all__ = ["CURRENT", "AgentStopped", "Limits", "Session", "cleaned"]
 
@@ -124,7 +124,7 @@ class Session:
         answer = self.text(answer)
         if self.ended is None:
             if not self.turns or self.turns[-1].tool_calls:
-                self.note(ModelTurn(raw_text=answer, text=answer, usage=Usage(uncounted=1)))
+                self.note(ModelTurn(raw_text=answer, text=answer))
             self.ended = self.ended or {"termination": Termination.ANSWERED, "answer": answer}
         self._tell()
 
@@ -241,7 +241,7 @@ class Session:
         call = call.model_copy(update={"id": call.id or f"call-{len(self.events) + 1}"})
         prompt = "" if self.turns else f"[human] {self.context.scenario.query}"
         known = {"tool_calls": (call,)} if isinstance(call, ToolCall) else {"unparsable_calls": (call,)}
-        self.note(ModelTurn(raw_prompt=prompt, stop="tool_calls", usage=Usage(uncounted=1), **known))
+        self.note(ModelTurn(raw_prompt=prompt, stop="tool_calls", **known))
         if self.ended:
             raise AgentStopped
         return call, len(self.turns) - 1
