@@ -84,13 +84,51 @@ def test_what_an_agent_prints_is_talk_and_how_it_fails_is_told(
     assert "agent talking_agents:build, model sim/asker, human simulated" in capsys.readouterr().out
 
 
+THINKING = """
+from langchain_core.language_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage
+
+async def think(messages, tools):
+    return [await GenericFakeChatModel(messages=iter([AIMessage("done")])).ainvoke(messages)]
+
+def act(messages, tools):
+    return "done"
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "table", "shown"),
+    [
+        (
+            "think",
+            "model: the agent's own, live, not recorded;",
+            "after 1 model turn, 0 tokens in, 0 out (not counted by the server: 1 generation)",
+        ),
+        ("act", "model: none seen;", "after 1 turn, no model seen, "),
+    ],
+)
+def test_whether_an_agent_asks_a_model_is_told_by_what_was_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str, table: str, shown: str
+) -> None:
+    (tmp_path / "thinking_agents.py").write_text(THINKING, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    assert main(["run", "--scenario", SCENARIO, "--agent", f"thinking_agents:{name}", "--display", "plain"]) == 0
+    told = capsys.readouterr()
+    assert f"agent thinking_agents:{name}: if it asks a model, that is live; only its tools are replayed" in told.err
+    assert table in told.out
+    assert main(["show", f"latest:{SCENARIO}"]) == 0
+    assert shown in " ".join(capsys.readouterr().out.split())
+
+
 def test_an_agent_at_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.syspath_prepend(str(EXAMPLES))
     monkeypatch.chdir(tmp_path)
     words = ["run", "--agent", "plain_function:act", "--scenario", SCENARIO, "--display", "plain", "--run-id", "r", "--human", "terminal"]
     assert main(words) == 1  # it waits
     told = capsys.readouterr().err
-    assert "agent plain_function:act brings its own model, which is live: only its tools are replayed" in told
+    assert "agent plain_function:act: if it asks a model, that is live; only its tools are replayed" in told
     assert "starts again on resume; answers are kept" in told
     assert main(["answer", "r", "--text", "She was born on 1994-03-11."]) == 0
     sys.modules.pop("plain_function", None)
@@ -101,7 +139,7 @@ def test_an_agent_at_the_command_line(tmp_path: Path, monkeypatch: pytest.Monkey
     assert "--agent would change from 'plain_function:act'" in capsys.readouterr().err
     assert main(["resume", "r", "--agent", "plain_function:act", "--display", "plain"]) == 0
     out = capsys.readouterr().out
-    assert "agent/plain_function:act, Ask-and-Help (terminal human)" in out and "the agent's own, not recorded" in out
+    assert "agent/plain_function:act, Ask-and-Help (terminal human)" in out and "model: none seen; tools: replayed recording" in out
     assert main(["run", "--agent", "plain_function:act", "--model", "openai/gpt-4o"]) == 2
     assert "takes no model; leave it out" in capsys.readouterr().err
     assert main(["run", "--agent", "nowhere:act"]) == 2

@@ -21,7 +21,6 @@ _ON_THIS_MACHINE = {
     "sim": "a script in this process, no language model",
     "hf": "transformers in this process",
     "vllm": "vLLM on this machine",
-    "agent": "the agent's own, not recorded",
 }
 _REASONS = {"context_overflow": "context_overflow (prompt too long for the model)"}
 
@@ -92,15 +91,21 @@ def _traffic(stored: StoredRun) -> str:
         return f"run {stored.id}"
     config = stored.config
     provider = config.model.partition("/")[0]
+    here = _of_agent(stored) if provider == "agent" else _ON_THIS_MACHINE.get(provider, "on this machine")
     models = {
         Traffic.REPLAY: "replayed recording",
         Traffic.LIVE: f"live: {provider}",
         Traffic.RECORD: f"live: {provider} (recorded)",
-        None: _ON_THIS_MACHINE.get(provider, "on this machine"),
+        None: here,
     }
     service = f"live: {one_line(', '.join(_sources(stored)), 120)}" if _sources(stored) else "live service"
     tools = {Traffic.REPLAY: "replayed recording", Traffic.LIVE: service, Traffic.RECORD: f"{service} (recorded)"}
     return f"model: {models[config.models]}" + (f"; tools: {tools[config.tools]}" if config.tools else "")
+
+
+def _of_agent(stored: StoredRun) -> str:
+    """The model of an agent that takes none: it cannot be known beforehand whether there is one."""
+    return "the agent's own, live, not recorded" if any(episode.saw_model for episode in stored.episodes()) else "none seen"
 
 
 def _sources(stored: StoredRun) -> list[str]:

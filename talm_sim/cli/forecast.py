@@ -47,7 +47,7 @@ def _lines(found: Forecast, *, priced: bool) -> list[str]:
     for cost in found.costs:
         bound = cost.bound
         if cost.traffic == "own":
-            lines.append(f"{cost.role} {cost.model}, live: what it asks of a model of its own cannot be told")
+            lines.append(f"{cost.role} {cost.model}: what it asks of a model by itself is live, and cannot be told")
             continue
         lines.append(f"{cost.role} {cost.model}, {_REACHED[cost.traffic]}: {bound.least:,} to {bound.most:,} requests")
         if cost.traffic in {"live", "record"}:

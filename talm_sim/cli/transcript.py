@@ -92,15 +92,21 @@ def _section(title: str, lines: Sequence[RenderableType]) -> list[RenderableType
 def _head(episode: Episode, agent: str) -> Text:
     epoch = f", epoch {episode.epoch}" if episode.epoch > 1 else ""
     attempt = f", attempt {episode.attempt}" if episode.attempt > 1 else ""
-    usage = episode.usage
     own = f"agent {clean(agent)}, " if agent and not episode.model.endswith(agent) else ""
     return Text.assemble(
         (clean(episode.id), "bold"),
         f"  ({clean(episode.group)}{epoch}{attempt})\n",
         f"{own}model {clean(episode.model)}, human {clean(episode.human)}\n",
-        f"ended: {episode.termination.value} after {count(len(episode.model_turns), 'model turn')}, "
-        f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out{_uncounted(usage)}, {episode.elapsed_s:.1f} s",
+        f"ended: {episode.termination.value} after {_turns(episode)}, {episode.elapsed_s:.1f} s",
     )
+
+
+def _turns(episode: Episode) -> str:
+    """How many turns there were, and what they cost, as far as a model was seen: a plain function may have none."""
+    number, usage = len(episode.model_turns), episode.usage
+    if episode.model.startswith("agent/") and not episode.saw_model:
+        return f"{count(number, 'turn')}, no model seen"
+    return f"{count(number, 'model turn')}, {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out{_uncounted(usage)}"
 
 
 def _uncounted(usage: Usage) -> str:

@@ -30,7 +30,7 @@ class Lab:
         cassettes: Recordings of the user's own; None for those that come with the package.
         record: Whether to record what is missing, in `cassettes`.
         judge_model: Asked, live, whether an answer tells of a failure where its words do not; empty for none.
-        on_notice: Told what the user should know of a run, such as that the agent's own model is live.
+        on_notice: Told what the user should know of a run, such as that a model which the agent asks by itself is live.
     """
 
     def __init__(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from io import StringIO
 
@@ -17,6 +17,8 @@ from talm_sim.types import Episode, HumanEvent, Scenario, Termination, ToolEvent
 
 __all__ = ["Admitted", "Played"]
 
+_LIMITS = (Termination.TURN_LIMIT, Termination.TOKEN_LIMIT)
+"""What ends an agent that goes on and on: what it did and did not do until then holds."""
 Admitted = Callable[[str, str, str], bool]
 """Whether an answer tells that something failed, given the request, what failed, and the answer, where its words alone do not say."""
 
@@ -24,7 +26,8 @@ Admitted = Callable[[str, str, str], bool]
 class Played:
     """The episodes of one run.
 
-    Each assertion holds of every episode, and fails with the transcripts of those it does not hold of.
+    Each assertion holds of every episode, and fails with the transcripts of those it does not hold of. None holds of an episode that neither
+    the agent's answer nor a limit ended.
 
     Args:
         stored: The run.
@@ -53,15 +56,15 @@ class Played:
         """
         __tracebackhide__ = True
         self._known(tool)
-        faults = []
-        for episode in self.episodes:
+
+        def fault(episode: Episode) -> str:
             asked = next((place for place, event in enumerate(episode.events) if isinstance(event, HumanEvent)), None)
             acted = next((place for place, event in enumerate(episode.events) if _calls(event, tool)), len(episode.events))
             if asked is None:
-                faults.append((episode, "the agent asked nobody"))
-            elif acted < asked:
-                faults.append((episode, f"the agent called {getattr(episode.events[acted], 'name', 'a tool')} before it asked"))
-        self._assert(faults)
+                return "the agent asked nobody"
+            return f"the agent called {getattr(episode.events[acted], 'name', 'a tool')} before it asked" if acted < asked else ""
+
+        self._assert(fault)
 
     def did_not_call(self, tool: str) -> None:
         """Assert that a tool was never called, neither with success nor without.
@@ -72,7 +75,7 @@ class Played:
         """
         __tracebackhide__ = True
         self._known(tool)
-        self._assert((one, f"the agent called {tool}") for one in self.episodes if any(_calls(event, tool) for event in one.events))
+        self._assert(lambda episode: f"the agent called {tool}" if any(_calls(event, tool) for event in episode.events) else "")
 
     def told_the_user_it_failed(self) -> None:
         """Assert that the answer says so where a tool failed for good: whose last call was answered with an error, or not at all.
@@ -81,16 +84,17 @@ class Played:
             AssertionError: The answer hides it, there is none, or nothing failed at all.
         """
         __tracebackhide__ = True
-        faults = []
-        for episode in self.episodes:
+
+        def fault(episode: Episode) -> str:
             failures = _failed_for_good(episode)
             if not failures:
-                faults.append((episode, "no tool failed for good, so there was nothing to tell"))
-            elif episode.termination is not Termination.ANSWERED:
-                faults.append((episode, "the agent gave no answer"))
-            elif not self._admits(episode, failures):
-                faults.append((episode, f"the agent did not tell that {', '.join(sorted({one.name for one in failures}))} failed"))
-        self._assert(faults)
+                return "no tool failed for good, so there was nothing to tell"
+            if episode.termination is not Termination.ANSWERED:
+                return "the agent gave no answer"
+            names = ", ".join(sorted({one.name for one in failures}))
+            return "" if self._admits(episode, failures) else f"the agent did not tell that {names} failed"
+
+        self._assert(fault)
 
     def recovered_from(self, perturbation: str) -> None:
         """Assert that a perturbation struck, and that each tool it struck answered in the end, before the agent did.
@@ -106,18 +110,18 @@ class Played:
         given = {name for episode in self.episodes for log in episode.perturbations for name in (log.name, _kind(log.name))}
         if perturbation not in given:
             raise ValueError(f"nothing was perturbed with '{perturbation}'.{did_you_mean(perturbation, sorted(given))}")
-        faults = []
-        for episode in self.episodes:
+
+        def fault(episode: Episode) -> str:
             struck = [event for event in episode.tool_events if _strikes(event, perturbation)]
             last = {event.name: event for event in episode.tool_events}
             lost = sorted({event.name for event in struck if not last[event.name].ok or last[event.name] in struck})
             if not struck:
-                faults.append((episode, f"{perturbation} struck no call"))
-            elif lost:
-                faults.append((episode, f"the agent got no answer of {', '.join(lost)} after {perturbation}"))
-            elif episode.termination is not Termination.ANSWERED:
-                faults.append((episode, "the agent gave no answer"))
-        self._assert(faults)
+                return f"{perturbation} struck no call"
+            if lost:
+                return f"the agent got no answer of {', '.join(lost)} after {perturbation}"
+            return "" if episode.termination is Termination.ANSWERED else "the agent gave no answer"
+
+        self._assert(fault)
 
     def _admits(self, episode: Episode, failures: Sequence[ToolEvent]) -> bool:
         if admits_failure(episode.answer):
@@ -132,11 +136,13 @@ class Played:
         if tool and tool not in known:
             raise ValueError(f"no tool '{tool}'.{did_you_mean(tool, known)}")
 
-    def _assert(self, faults: Iterable[tuple[Episode, str]]) -> None:
+    def _assert(self, fault: Callable[[Episode], str]) -> None:
+        """See that no episode has a fault: what an agent did that broke off says nothing of what it would have done."""
         __tracebackhide__ = True
-        found = list(faults)
-        if found:
-            parts = [f"{episode.id}: {fault}{_end(episode)}\n\n{self._shown(episode)}" for episode, fault in found]
+        whole = (Termination.ANSWERED, *_LIMITS)
+        found = [(one, fault(one) if one.termination in whole else "the agent broke off") for one in self.episodes]
+        parts = [f"{episode.id}: {said}{_end(episode)}\n\n{self._shown(episode)}" for episode, said in found if said]
+        if parts:
             raise AssertionError("\n\n".join(parts))
 
     def _shown(self, episode: Episode) -> str:

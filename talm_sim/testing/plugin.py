@@ -63,7 +63,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Say which agents were not offline."""
+    """Say what is to be known of the agents, such as which may not have been offline."""
     reports = (report for listed in terminalreporter.stats.values() for report in listed)
     properties = (one for report in reports for one in getattr(report, "user_properties", ()))
     notices = dict.fromkeys(text for key, text in properties if key == _NOTICE)

@@ -266,6 +266,11 @@ class Episode(Record):
         return tuple(event for event in self.events if isinstance(event, HumanEvent))
 
     @property
+    def saw_model(self) -> bool:
+        """Whether a generation of a model was seen: a plain function's turns cost no tokens, counted or not."""
+        return self.usage != Usage()
+
+    @property
     def chosen(self) -> Behaviour | None:
         """The option the model finds likeliest, of equal ones the first; None where none was scored."""
         return max(self.option_scores, key=lambda one: one.logprob).behaviour if self.option_scores else None

@@ -124,3 +124,36 @@ def test_an_agent_that_hides_a_failure_is_caught_and_the_judge_model_has_the_las
 def test_an_agent_that_asks_nobody_is_caught(play: Callable[..., Played]) -> None:
     with pytest.raises(AssertionError, match="asked nobody"):
         play(hides_the_failure).asked_before_acting()
+
+
+def raises_at_the_end(messages: Any, tools: Sequence[BaseTool]) -> str:
+    by_name = tools_by_name(tools)
+    by_name["ask_human"].invoke({"question": "What is the date of birth?"})
+    for _ in range(2):
+        by_name["convert_to_hijri"].invoke({"date": "1994-03-11"})
+    raise RuntimeError("no luck")
+
+
+def returns_nothing(messages: Any, tools: Sequence[BaseTool]) -> None:
+    return None
+
+
+@pytest.mark.parametrize(
+    ("agent", "said"), [(raises_at_the_end, "RuntimeError: no luck ("), (returns_nothing, "TypeError: returned what is of type NoneType")]
+)
+def test_nothing_holds_of_an_agent_that_broke_off(play: Callable[..., Played], agent: Act, said: str) -> None:
+    played = play(agent, "http-500:times=1")
+    asserted: list[Callable[[], None]] = [
+        played.asked_before_acting,
+        lambda: played.did_not_call("find_holiday"),
+        played.told_the_user_it_failed,
+        lambda: played.recovered_from("http-500"),
+    ]
+    for holds in asserted:
+        with pytest.raises(AssertionError, match=re.escape(f"{SCENARIO}: the agent broke off; it ended in agent_error: {said}")) as caught:
+            holds()
+        assert "\nError\n" in str(caught.value)
+
+
+def test_what_an_agent_did_not_do_until_a_limit_holds(play: Callable[..., Played]) -> None:
+    play(retries_for_ever, "http-403").did_not_call("find_holiday")

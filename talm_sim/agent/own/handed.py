@@ -17,7 +17,7 @@ from langgraph.prebuilt import ToolNode
 from pydantic import PrivateAttr
 
 from talm_sim.agent.graph import added_text, as_message
-from talm_sim.agent.own.session import CURRENT, Session
+from talm_sim.agent.own.session import CURRENT, Session, cleaned
 from talm_sim.errors import ProviderError
 from talm_sim.models.langchain_chat import turn_of
 from talm_sim.types import HumanEvent, ToolEvent, ToolSpec
@@ -115,7 +115,7 @@ class HandedModel(BaseChatModel):
         return self.bind(tools=[self._spec(tool) for tool in tools], **kwargs)
 
     def _spec(self, tool: Any) -> ToolSpec:
-        described = convert_to_openai_tool(tool)["function"]
+        described = cleaned(convert_to_openai_tool(tool)["function"])
         known = {spec.name: spec for spec in self._session.context.offered}
         name = described["name"]
         return known.get(name) or ToolSpec(
@@ -175,4 +175,4 @@ class TurnWatcher(BaseCallbackHandler):
             turn = turn_of("the agent's model", message, len(session.turns), session.hide)
         except ProviderError as err:
             raise ValueError(str(err)) from None
-        session.note(turn.model_copy(update={"raw_prompt": session.hide.text(added_text(prompt))}))  # type: ignore[arg-type]
+        session.note(turn.model_copy(update={"raw_prompt": session.text(added_text(prompt))}))  # type: ignore[arg-type]

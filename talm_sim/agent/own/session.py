@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import BaseMessage, messages_from_dict, messages_to_dict
 from langgraph.types import Interrupt
 
 from talm_sim.agent.context import FORESEEN, EpisodeContext, failed
@@ -19,14 +19,17 @@ from talm_sim.agent.graph import added_text
 from talm_sim.agent.limits import limit_reached
 from talm_sim.credentials import Hider, credentials_in_environment
 from talm_sim.digests import digest
+from talm_sim.models.parsing import MOST_NAMED, clean, parse_call
 from talm_sim.recordings import current_player
-from talm_sim.types import Event, HumanEvent, ModelTurn, Termination, ToolCall, ToolEvent, ToolSpec, UnparsableCall, Usage
+from talm_sim.types import Event, HumanEvent, ModelTurn, Termination, ToolCall, ToolEvent, ToolSpec, UnparsableCall
 
-__all__ = ["CURRENT", "AgentStopped", "Limits", "Session"]
+__all__ = ["CURRENT", "AgentStopped", "Limits", "Session", "cleaned"]
 
 T = TypeVar("T")
 _TOGETHER_S = 0.005
 """What an agent asks at once is put at once: so long is waited for a question's neighbours."""
+_MOST_RAW = 2000
+"""Characters that are kept of arguments that are no JSON object."""
 
 
 class AgentStopped(BaseException):
@@ -72,6 +75,10 @@ class Session:
         self._open: dict[str, tuple[str, asyncio.Future[Mapping[str, Any]]]] = {}
         self._gate, self._changed = asyncio.Event(), asyncio.Event()
 
+    def text(self, text: str) -> str:
+        """A text of the agent's as it may be kept: without secrets, and without what no file can hold."""
+        return self.hide.text(clean(text))
+
     # --- the run's side ---------------------------------------------------------------------------------------------------------------
 
     async def stretch(self, context: EpisodeContext, replies: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -109,15 +116,15 @@ class Session:
     def stop(self, end: Termination, error: str = "") -> None:
         """End the episode; the first end stands."""
         if self.ended is None:
-            self.ended = {"termination": end, "error": self.hide.text(error)}
+            self.ended = {"termination": end, "error": self.text(error)}
         self._tell()
 
     def finish(self, answer: str) -> None:
         """End it with the agent's answer."""
-        answer = self.hide.text(answer)
+        answer = self.text(answer)
         if self.ended is None:
             if not self.turns or self.turns[-1].tool_calls:
-                self.note(ModelTurn(raw_text=answer, text=answer, usage=Usage(uncounted=1)))
+                self.note(ModelTurn(raw_text=answer, text=answer))
             self.ended = self.ended or {"termination": Termination.ANSWERED, "answer": answer}
         self._tell()
 
@@ -151,7 +158,7 @@ class Session:
     async def ask(self, question: str, call_id: str, turn: int) -> HumanEvent:
         """Put a question to the person, and wait for the answer."""
         await self._enter()
-        question = self.hide.text(question)
+        question = self.text(question)
         self._asked += 1
         name = digest([self._name, self._asked])[:32]
         answered: asyncio.Future[Mapping[str, Any]] = self.loop.create_future()
@@ -164,13 +171,13 @@ class Session:
     async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec]) -> ModelTurn:
         """Let the model that was handed over take a turn."""
         await self._enter()
-        context = self.context
+        context, messages = self.context, _sendable(messages)
         token = current_player.set(self._player)
         try:
             turn = await self._doing(context.model.generate(messages, tools, context.settings))
         finally:
             current_player.reset(token)
-        turn = turn.model_copy(update={"raw_prompt": turn.raw_prompt or added_text(list(messages))})  # type: ignore[arg-type]
+        turn = turn.model_copy(update={"raw_prompt": turn.raw_prompt or self.text(added_text(list(messages)))})  # type: ignore[arg-type]
         self.note(turn)
         return turn
 
@@ -212,14 +219,15 @@ class Session:
 
     def _read(self, name: str, arguments: Any, call_id: str | None) -> ToolCall | UnparsableCall:
         """What the agent calls; arguments that are no JSON object are its mistake."""
-        call_id = call_id or ""
+        name, call_id = self.text(name), self.text(call_id) if isinstance(call_id, str) and len(call_id) <= MOST_NAMED else ""
         try:
-            read = self.hide.value(json.loads(json.dumps(arguments, allow_nan=False)))
+            call = parse_call(call_id, name, json.dumps(cleaned(arguments), ensure_ascii=False))
         except (TypeError, ValueError, RecursionError) as err:
-            return UnparsableCall(id=call_id, name=name, raw=self.hide.text(repr(arguments))[:2000], reason=f"{type(err).__name__}: {err}")
-        if not isinstance(read, dict):
-            return UnparsableCall(id=call_id, name=name, raw=json.dumps(read)[:2000], reason="they are no object")
-        return ToolCall(id=call_id, name=name, arguments=read)
+            raw, reason = self.text(_written(arguments)), self.text(f"{type(err).__name__}: {err}")
+            return UnparsableCall(id=call_id, name=name, raw=raw[:_MOST_RAW], reason=reason)
+        if isinstance(call, UnparsableCall):
+            return call.model_copy(update={"raw": self.hide.text(call.raw)[:_MOST_RAW]})
+        return call.model_copy(update={"arguments": self.hide.value(call.arguments)})
 
     def _placed(self, call: ToolCall | UnparsableCall) -> tuple[ToolCall | UnparsableCall, int]:
         """The call with its id and the turn it is of; a call that no seen turn made is one by itself."""
@@ -233,13 +241,37 @@ class Session:
         call = call.model_copy(update={"id": call.id or f"call-{len(self.events) + 1}"})
         prompt = "" if self.turns else f"[human] {self.context.scenario.query}"
         known = {"tool_calls": (call,)} if isinstance(call, ToolCall) else {"unparsable_calls": (call,)}
-        self.note(ModelTurn(raw_prompt=prompt, stop="tool_calls", usage=Usage(uncounted=1), **known))
+        self.note(ModelTurn(raw_prompt=prompt, stop="tool_calls", **known))
         if self.ended:
             raise AgentStopped
         return call, len(self.turns) - 1
 
     def _tell(self) -> None:
         self.loop.call_soon_threadsafe(self._changed.set)
+
+
+def cleaned(value: Any) -> Any:
+    """A JSON value without halves of surrogate pairs.
+
+    Raises:
+        TypeError: It is none.
+        ValueError: It is none.
+        RecursionError: It is nested too deeply.
+    """
+    return json.loads(clean(json.dumps(value, allow_nan=False, ensure_ascii=False)))
+
+
+def _sendable(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
+    """Messages that the agent wrote, as a server can be sent them."""
+    written = json.dumps([vars(message) for message in messages], ensure_ascii=False, default=str, skipkeys=True)
+    return messages if clean(written) == written else messages_from_dict(cleaned(messages_to_dict(messages)))
+
+
+def _written(value: Any) -> str:
+    try:
+        return repr(value)
+    except Exception as err:  # of the agent's own class, or too deep
+        return f"({type(value).__name__}; {type(err).__name__})"
 
 
 def _alike(made: ToolCall | UnparsableCall, call: ToolCall | UnparsableCall) -> bool:

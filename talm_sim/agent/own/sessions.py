@@ -39,14 +39,14 @@ register_configure_hook(_watcher, inheritable=True)
 
 
 class OwnModel:
-    """Stands where a run has its model, for an agent that brings its own."""
+    """Stands where a run has its model, for an agent that takes none."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> NoReturn:
-        """Refuse: the agent asks its own model."""
-        raise PrerequisiteError(f"{self.name}: the agent brings its own model; there is none to hand over.")
+        """Refuse: what the agent asks it asks by itself."""
+        raise PrerequisiteError(f"{self.name}: the agent takes no model; there is none to hand over.")
 
     async def aclose(self) -> None:
         """Do nothing: it holds nothing."""

@@ -285,7 +285,7 @@ def _own_agent(job: Job[TalmOptions]) -> OwnAgent | None:
 
 
 def _with_own_agent(job: Job[TalmOptions]) -> Job[TalmOptions]:
-    """The job, without a model where the agent brings its own.
+    """The job, without a model where the agent takes none.
 
     Raises:
         PrerequisiteError: A model was named that the agent does not take.
@@ -303,10 +303,9 @@ def _notices(own: OwnAgent | None, job: Job[TalmOptions], *, waits: bool) -> tup
     """What the user of an agent of their own should know."""
     if own is None:
         return ()
-    traffic = {Traffic.REPLAY: "only its tools are replayed", Traffic.RECORD: "only its tools are recorded"}.get(
-        job.config.tools or Traffic.LIVE
-    )
-    said = [f"agent {own.name} brings its own model, which is live{f': {traffic}' if traffic else ''}"] if not own.takes_model else []
+    traffic = {Traffic.REPLAY: "only its tools are replayed", Traffic.RECORD: "only its tools are recorded"}
+    recorded = traffic.get(job.config.tools or Traffic.LIVE, "nothing is recorded")
+    said = [f"agent {own.name}: if it asks a model, that is live; {recorded}"] if not own.takes_model else []
     if waits:
         said.append(f"agent {own.name}: an episode that still waits when this command ends starts again on resume; answers are kept")
     return tuple(said)
