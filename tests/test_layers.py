@@ -145,7 +145,7 @@ HOMONYMS = {
     **{key: {"refusal"} for key in ("talm_sim.types.episodes", "talm_sim.models.chat", "talm_sim.models.openai_chat")},
     **{key: {"refusal"} for key in ("talm_sim.models.anthropic_messages", "talm_sim.models.langchain_chat")},
     **{key: {"calls"} for key in ("talm_sim.types.scenarios", "talm_sim.tools_env.environment")},
-    **{key: {"calls"} for key in ("talm_sim.scenarios.bfcl.load", "talm_sim.scenarios.bfcl.rows", "talm_sim.scenarios.bfcl.subsets")},
+    **{f"talm_sim.scenarios.bfcl.{module}": {"calls"} for module in ("find", "load", "rows", "subsets")},
     "talm_sim.scenarios.awareness.manipulation": {"calls"},
 }
 """Words that name something else there: a form training rows are written in, a kind of training row, what an agent says before it acts, why a
