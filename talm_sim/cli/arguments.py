@@ -144,7 +144,8 @@ def print_list(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], *,
         last = number == len(columns)
         table.add_column(Text(clean(head)), overflow="fold", no_wrap=number == 1 and not broadest, ratio=1 if last else None)
     if broadest:
-        table.columns[0].width = min(broadest, max(len(clean(str(row[key]))) for row in rows for key in [*columns][:1]))
+        key, head = next(iter(columns.items()))
+        table.columns[0].width = min(broadest, max(len(clean(text)) for text in (head, *(str(row[key]) for row in rows))))
     for row in rows:
         table.add_row(*(Text(clean(str(row[key]))) for key in columns))
     print_page(table)

@@ -53,9 +53,16 @@ def answer(value: Any) -> HttpResponse:
     """What a tool that is not reached over HTTP gave back, as the answer it is written down as; what is no JSON is given as its text.
 
     Raises:
-        ValueError: It holds itself, or cannot be written down otherwise.
+        ValueError: It holds itself, a number that JSON does not have, or cannot be written down otherwise.
     """
-    return HttpResponse(200, "OK", _JSON, to_json(value, fallback=str))
+    body = to_json(value, fallback=str)
+    if b"NaN" in body or b"Infinity" in body:
+        json.loads(body, parse_constant=_refuse)
+    return HttpResponse(200, "OK", _JSON, body)
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"its result holds {constant}, which is no JSON value")
 
 
 def failure(status: int, message: str) -> HttpResponse:

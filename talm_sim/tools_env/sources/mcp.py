@@ -99,7 +99,10 @@ class McpSource:
         value = _value_of(result)
         if result.is_error:
             return failure(500, self._hide.text(value if isinstance(value, str) else json.dumps(value)))
-        made = answer(value)
+        try:
+            made = answer(value)
+        except ValueError as err:
+            return failure(502, str(err))
         return HttpResponse(made.status, made.reason, made.headers, self._hide.body(made.body))
 
     async def aclose(self) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import wraps
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from talm_sim.digests import canonical_json, digest
@@ -27,6 +28,8 @@ __all__ = ["PythonSource", "hand_over", "open_given", "open_python"]
 
 TIMEOUT_S = 30.0
 _LONGEST_MESSAGE = 500
+_MOST_ITEMS = 10_000
+"""Items of a generator, which may have no end."""
 _RESERVED = frozenset({"args", "callbacks", "config", "kwargs", "run_manager", "self"})
 """Parameters that never reach a function by these names: LangChain strips them, fills them in, or calls them otherwise."""
 GIVEN_NAME = "tools"
@@ -75,6 +78,8 @@ class PythonSource:
             async with asyncio.timeout(self._timeout):
                 with foreign_code():
                     found = await _invoked(self._tools[tool], dict(arguments))
+                    if isinstance(found, AsyncIterator):
+                        found = await _items(found)
                 return answer(found)
         except TimeoutError:
             raise
@@ -154,13 +159,28 @@ async def _invoked(tool: BaseTool, arguments: JsonObject) -> Any:
 
     def work() -> Any:
         try:
-            return tool.invoke(arguments)
+            found = tool.invoke(arguments)
+            return _checked(list(islice(found, _MOST_ITEMS + 1))) if isinstance(found, Iterator) else found
         except Exception:
             raise
         except BaseException as err:
             raise _Ended from err
 
     return await call_apart(work, "talm-sim-tool")
+
+
+async def _items(found: AsyncIterator[Any]) -> list[Any]:
+    items: list[Any] = []
+    async for item in found:
+        items.append(item)
+        _checked(items)
+    return items
+
+
+def _checked(items: list[Any]) -> list[Any]:
+    if len(items) > _MOST_ITEMS:
+        raise ValueError(f"it gives more than {_MOST_ITEMS:,} items")
+    return items
 
 
 def _contained(function: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import subprocess
 import sys
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
@@ -63,6 +65,36 @@ async def test_whatever_a_plain_tool_raises_is_its_failure(kind: str) -> None:
 def test_whatever_an_async_tool_raises_is_its_failure(kind: str) -> None:
     status, detail = asyncio.run(told("on_the_loop", kind))
     assert (status, detail.partition(":")[0]) == (500, kind)
+
+
+def count(most: int) -> Iterator[int]:
+    """Count, each number once it is wanted."""
+    yield from range(most)
+
+
+async def count_slowly(most: int) -> AsyncIterator[int]:
+    """The same on the loop."""
+    for n in range(most):
+        yield n
+
+
+def divide(most: int) -> dict[str, float]:
+    """Give a number that JSON does not have."""
+    return {"rate": math.inf * most, "NaN": 1.0}
+
+
+@pytest.mark.parametrize("tool", ["count", "count_slowly"])
+async def test_a_generator_gives_its_items_if_it_ends(tool: str) -> None:
+    source = PythonSource("x", [count, count_slowly])
+    assert json.loads((await source.call(tool, {"most": 3}, "")).body) == [0, 1, 2]
+    endless = await source.call(tool, {"most": 10**12}, "")
+    assert (endless.status, json.loads(endless.body)["detail"]) == (500, "ValueError: it gives more than 10,000 items")
+
+
+async def test_a_number_that_json_does_not_have_is_a_failure() -> None:
+    source = PythonSource("x", [divide])
+    response = await source.call("divide", {"most": 1}, "")
+    assert (response.status, json.loads(response.body)["detail"]) == (500, "ValueError: its result holds Infinity, which is no JSON value")
 
 
 async def test_a_call_that_is_cancelled_is_no_failure_of_the_tool() -> None:
