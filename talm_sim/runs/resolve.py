@@ -64,7 +64,7 @@ def read_config(file: Path | None = None, environ: Mapping[str, str] | None = No
         values[name], origin[name] = value, place
     for name, value in given.items():
         refuse_unknown(name, task, spelt=_flag)
-        values[name], origin[name] = value, _flag(name)
+        values[name], origin[name] = value, _given(name, value)
     return _built({**values, "task": task.name}, origin), origin
 
 
@@ -126,7 +126,7 @@ def configure(config: RunConfig | None, options: Mapping[str, Any], *, look_up: 
     if task.name != before:
         own = {}  # another task's
     values = {**given, **own, **options}
-    return job_of(_built(values, {name: _flag(name) for name in values}, look_up=look_up), created)
+    return job_of(_built(values, {name: _given(name, value) for name, value in values.items()}, look_up=look_up), created)
 
 
 def settled(job: Job[Any], recorded: Recorded) -> Job[Any]:
@@ -285,6 +285,11 @@ def _from_environ(environ: Mapping[str, str], task: Task[Any]) -> Iterator[tuple
             yield name, {key: value for key, _, value in pairs}, variable
         else:
             yield name, text, variable
+
+
+def _given(name: str, value: Any) -> str:
+    """What a message calls an option by: its flag, but for an agent that is an object, which comes from Python alone."""
+    return name if name == "agent" and not isinstance(value, str) else _flag(name)
 
 
 def _flag(name: str) -> str:

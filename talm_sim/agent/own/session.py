@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import json
 import threading
 import time
@@ -23,11 +24,13 @@ from talm_sim.models.parsing import MOST_NAMED, clean, parse_call
 from talm_sim.recordings import current_player
 from talm_sim.types import Event, HumanEvent, ModelTurn, Termination, ToolCall, ToolEvent, ToolSpec, UnparsableCall
 
-__all__ = ["CURRENT", "AgentStopped", "Limits", "Session", "cleaned"]
+__all__ = ["CURRENT", "AgentStopped", "Limits", "Session", "cleaned", "leave_behind"]
 
 T = TypeVar("T")
 _TOGETHER_S = 0.005
 """What an agent asks at once is put at once: so long is waited for a question's neighbours."""
+_MOST_STOPS = 100
+"""Times that an agent is told that its episode has ended: one that catches that for ever is held for good."""
 _MOST_RAW = 2000
 """Characters that are kept of arguments that are no JSON object."""
 
@@ -72,6 +75,7 @@ class Session:
         self._used = 0.0
         self._busy = 0
         self._asked = 0
+        self._stops = 0
         self._open: dict[str, tuple[str, asyncio.Future[Mapping[str, Any]]]] = {}
         self._gate, self._changed = asyncio.Event(), asyncio.Event()
 
@@ -199,6 +203,9 @@ class Session:
     async def _enter(self) -> None:
         await self._gate.wait()
         if self.ended or self.fatal:
+            self._stops += 1
+            if self._stops > _MOST_STOPS:
+                await _held()
             raise AgentStopped
 
     async def _doing(self, work: Coroutine[Any, Any, T]) -> T:
@@ -248,6 +255,27 @@ class Session:
 
     def _tell(self) -> None:
         self.loop.call_soon_threadsafe(self._changed.set)
+
+
+class _Never(asyncio.Future[None]):
+    """Waits for ever, whoever cancels it: what is woken here goes on for ever."""
+
+    def cancel(self, msg: Any = None) -> bool:
+        return True
+
+
+async def _held() -> None:
+    task = asyncio.current_task()
+    assert task is not None
+    leave_behind(task)
+    await _Never()
+
+
+def leave_behind(task: asyncio.Task[Any]) -> None:
+    """Let a task that cannot be cancelled be, so that neither the event loop nor Python waits for it at the end."""
+    asyncio.tasks._unregister_task(task)
+    # It is never freed: Python would close what it runs, and wait for ever for what catches that, too.
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(task))
 
 
 def cleaned(value: Any) -> Any:

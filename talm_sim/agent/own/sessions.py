@@ -22,7 +22,7 @@ from talm_sim import threads
 from talm_sim.agent.context import EpisodeContext
 from talm_sim.agent.own.agents import OwnAgent, check_graph, tool_nodes
 from talm_sim.agent.own.handed import HandedModel, HandedTool, TurnWatcher, put_in_place
-from talm_sim.agent.own.session import CURRENT, AgentStopped, Limits, Session
+from talm_sim.agent.own.session import CURRENT, AgentStopped, Limits, Session, leave_behind
 from talm_sim.errors import PrerequisiteError
 from talm_sim.foreign import foreign_code
 from talm_sim.models.base import GenerationSettings
@@ -108,6 +108,8 @@ class Sessions:
         task.cancel()
         with suppress(asyncio.CancelledError):
             await asyncio.wait({task}, timeout=1)
+        if not task.done():
+            leave_behind(task)
 
     async def _play(self, session: Session) -> None:
         CURRENT.set(session)

@@ -1,0 +1,84 @@
+"""Agents that catch whatever they are told to end with: limits hold, and the process ends. In real processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+RUN = ["run", "--scenario", "calendar-01.underspecified", "--human", "simulated", "--display", "plain", "--run-id", "r"]
+STUBBORN = """
+import asyncio
+
+async def calls(messages, tools):
+    while True:
+        try:
+            await tools[0].ainvoke({})
+        except BaseException:
+            pass
+
+async def calls_twice_at_once(messages, tools):
+    await asyncio.gather(calls(messages, tools), calls(messages, tools))
+
+def calls_from_a_thread(messages, tools):
+    while True:
+        try:
+            tools[0].invoke({})
+        except BaseException:
+            pass
+
+async def waits(messages, tools):
+    while True:
+        try:
+            await asyncio.sleep(0.2)
+        except BaseException:
+            pass
+"""
+
+
+def started(directory: Path, agent: str, *more: str) -> subprocess.Popen[str]:
+    (directory / "stubborn_agents.py").write_text(STUBBORN, encoding="utf-8")
+    kept = {name: text for name, text in os.environ.items() if not name.startswith("TALM_SIM_")}
+    return subprocess.Popen(
+        [sys.executable, "-m", "talm_sim", *RUN, "--agent", f"stubborn_agents:{agent}", *more],
+        cwd=directory,
+        env={**kept, "PYTHONPATH": f"{ROOT}{os.pathsep}{directory}"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("agent", "end"),
+    [("calls", "turn_limit 1"), ("calls_twice_at_once", "turn_limit 1"), ("calls_from_a_thread", "turn_limit 1"), ("waits", "agent_error 1")],
+)
+def test_limits_hold_and_the_process_ends(tmp_path: Path, agent: str, end: str) -> None:
+    with started(tmp_path, agent, "--agent-timeout", "3") as process:
+        try:
+            told, _ = process.communicate(timeout=120)
+        finally:
+            process.kill()
+    assert process.returncode == 0, told
+    assert end in told and "Ask-and-Help (simulated human)" in told
+    assert "Traceback" not in told and "destroyed" not in told and "Exception ignored" not in told
+
+
+@pytest.mark.parametrize(("sign", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_ends_it(tmp_path: Path, sign: signal.Signals, code: int) -> None:
+    with started(tmp_path, "waits") as process:
+        try:
+            assert process.stdout is not None
+            assert any("1 episode; agent/" in line for line in process.stdout)
+            process.send_signal(sign)
+            told, _ = process.communicate(timeout=120)
+        finally:
+            process.kill()
+    assert process.returncode == code, told
+    assert "Continue with: talm-sim resume r" in told and "Traceback" not in told
