@@ -23,6 +23,7 @@ import pytest
 
 from talm_sim.tools_env.service import app, routers
 from talm_sim.tools_env.sources.openapi_document import tools_from_openapi
+from tests.warm import warm_python
 
 ROOT = Path(__file__).parents[1]
 FILES = dict(re.findall(r"<!-- file: (\S+) -->\n```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.DOTALL))
@@ -57,7 +58,7 @@ class Beside:
 
     def command(self, module: str, words: Sequence[str]) -> list[str]:
         plugin = ["--plugin", module] if self.way == "plugin" and module else []
-        return [sys.executable, "-m", "talm_sim", *words, *plugin]
+        return [warm_python(), "-m", "talm_sim", *words, *plugin]
 
     def run(self, module: str, *words: str, code: int = 0, **environ: str) -> str:
         done = subprocess.run(

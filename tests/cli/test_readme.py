@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from talm_sim.runs.resolve import load_config
 from talm_sim.tasks import job_of
+from tests.warm import warm_python
 
 HERE = Path(__file__).parents[2]
 README = (HERE / "README.md").read_text(encoding="utf-8")
@@ -97,6 +97,6 @@ def execute(arguments: list[str], directory: Path, without: str = "") -> str:
         (directory / "absent" / f"{without}.py").write_text(f"raise ModuleNotFoundError('{without}')\n", encoding="utf-8")
     environ = {name: text for name, text in os.environ.items() if not name.startswith("TALM_SIM_")} | {"COLUMNS": "80"}
     environ["PYTHONPATH"] = os.pathsep.join([str(directory / "absent"), str(HERE)])
-    done = subprocess.run([sys.executable, *arguments], cwd=directory, env=environ, capture_output=True, text=True, timeout=110, check=False)
+    done = subprocess.run([warm_python(), *arguments], cwd=directory, env=environ, capture_output=True, text=True, timeout=110, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -6,15 +6,16 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 from pathlib import Path
 from queue import SimpleQueue
 
 import pytest
 
+from tests.warm import warm_python
+
 pytestmark = pytest.mark.live
-TALM_SIM = [sys.executable, "-m", "talm_sim"]
+TALM_SIM = [warm_python(), "-m", "talm_sim"]
 SMALL = ["--split", "underspecified", "--limit", "3", "--display", "plain"]
 
 

@@ -20,8 +20,9 @@ from talm_sim.runs.events import EpisodeFinished, RunEvent
 from talm_sim.runs.load import load_run
 from tests.cli.test_terminal import Terminal
 from tests.models.loopback import Answer, chat_answer, loopback
+from tests.warm import warm_python
 
-TALM_SIM = [sys.executable, "-m", "talm_sim"]
+TALM_SIM = [warm_python(), "-m", "talm_sim"]
 RUN = ["run", "--model", "sim/oracle", "--tools", "replay", "--human", "none", "--split", "all", "--epochs", "200", "--run-id", "first"]
 
 

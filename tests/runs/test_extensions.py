@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from talm_sim.runs.load import StoredRun, load_run
 from talm_sim.runs.manifest import MANIFEST
 from tests.runs.crafting import changed
 from tests.runs.recorded_world import make_world
+from tests.warm import warm_python
 
 PLUGIN = """
 from pathlib import Path
@@ -100,7 +100,7 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Sto
 
     def make(thing: str) -> StoredRun:
         (tmp_path / "brought_along.py").write_text(PLUGIN)
-        command = [sys.executable, "-c", MAKE, str(tmp_path), json.dumps(KINDS[thing])]
+        command = [warm_python(), "-c", MAKE, str(tmp_path), json.dumps(KINDS[thing])]
         path = f"{ROOT}:{tmp_path}"
         done = subprocess.run(command, capture_output=True, text=True, check=False, env={"PYTHONPATH": path, "HOME": str(tmp_path)})
         assert done.returncode == 0, done.stderr
@@ -135,7 +135,7 @@ def test_what_a_run_was_made_with_is_asked_for_in_one_line(made: Callable[[str],
     assert not (tmp_path / "brought_along.imported").exists()
     environ = {"PYTHONPATH": str(ROOT), "HOME": str(tmp_path)}
     for verb in ("resume", "report", "judge"):
-        command = [sys.executable, "-m", "talm_sim", verb, "runs/made"]
+        command = [warm_python(), "-m", "talm_sim", verb, "runs/made"]
         done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=environ)
         if verb == "resume" or thing in TO_READ:
             assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.recordings.model_server import ModelServer, model_server
+from tests.warm import warm_python
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "agents"
 ROOT = Path(__file__).parents[2]
@@ -88,7 +89,7 @@ def answer(server: ModelServer, path: str, body: dict[str, Any]) -> tuple[int, d
 def pytest_in(directory: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
     """Run pytest as a user does whose environment holds the package; the entry point is named, should it not be installed."""
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{directory}", "PYTEST_ADDOPTS": "", "OPENAI_API_KEY": "", **more}
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:talm_sim", "-p", "talm_sim.testing.plugin", "-q", *words]
+    command = [warm_python(), "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:talm_sim", "-p", "talm_sim.testing.plugin", "-q", *words]
     return subprocess.run(command, cwd=directory, env=environment, capture_output=True, text=True, check=False)
 
 
