@@ -1,7 +1,7 @@
 """Every command of README and docs/ is run, in order, as it stands; live models are servers on loopback.
 
 What needs a local model runs where torch is installed (the real-model tier) and is left out elsewhere. `TALM_TEST_PROGRAM` names the
-`talm-sim` of another installation to run in place of this checkout's.
+`talm-sim` of another installation to run in place of this checkout's. Each document has a home directory of its own: what it needs, it says.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import sys
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,11 +25,11 @@ from typing import Any, NamedTuple
 import pytest
 
 from talm_sim.tools_env.sources.sandbox import why_no_sandbox
+from tests.warm import warm_python
 
 ROOT = Path(__file__).parents[1]
 PROGRAM = os.environ.get("TALM_TEST_PROGRAM", "")
 PYTHON = str(Path(PROGRAM).with_name("python")) if PROGRAM else sys.executable
-TALM_SIM = [PROGRAM] if PROGRAM else [PYTHON, "-m", "talm_sim"]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 TYPED = {
     "--human terminal": "1994-03-11\n\ny\n",
@@ -66,6 +67,7 @@ def lines(block: Block) -> list[str]:
 COMMANDS = [line for document in DOCUMENTS for block in blocks(document) if block.language == "sh" for line in lines(block)]
 
 
+@pytest.mark.documents
 @pytest.mark.live
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.stem)
@@ -101,19 +103,19 @@ def test_what_is_to_be_installed_is_declared() -> None:
 def follow(document: Path, directory: Path, *, local: bool) -> None:
     """Do what a document says, from top to bottom, in one directory."""
     with server() as address:
-        environ = surroundings(address) | ({} if local else {"HOME": str(directory), "SHELL": "/bin/bash"})
+        environ = surroundings(address) | {"HOME": str(directory), "SHELL": "/bin/bash"}
         published = lay_out(directory)
         for block in blocks(document):
-            if (block.comment == "published data" and not published) or (block.comment == "BFCL's data" and not has_bfcl()):
+            if (block.comment == "published data" and not published) or (block.comment == "BFCL's data" and not has("bfcl_eval")):
                 continue
-            if (block.comment == "extra mcp" and (PROGRAM or find_spec("mcp") is None)) or (block.comment == "namespaces" and why_no_sandbox()):
+            if (block.comment == "extra mcp" and not has("mcp")) or (block.comment == "namespaces" and why_no_sandbox()):
                 continue
             if block.comment.startswith("file: "):
                 file = directory / block.comment.removeprefix("file: ")
                 file.parent.mkdir(exist_ok=True)
                 file.write_text(block.text, encoding="utf-8")
             elif block.language == "python":
-                done = perform([PYTHON, "-c", block.text], directory, environ)
+                done = perform(["-c", block.text], directory, environ)
                 assert done.returncode == 0, f"{block.text}\n{done.stderr}"
             elif block.language == "sh":
                 for line in lines(block):
@@ -123,9 +125,11 @@ def follow(document: Path, directory: Path, *, local: bool) -> None:
                         run_tests(line, directory, environ)
 
 
-def has_bfcl() -> bool:
-    """Whether the program under test finds BFCL's data; one in another environment brings none."""
-    return not PROGRAM and find_spec("bfcl_eval") is not None
+@cache
+def has(module: str) -> bool:
+    """Whether the environment of the program under test holds a module."""
+    looked = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({module!r}) is None)"
+    return subprocess.run([PYTHON, "-c", looked], check=False).returncode == 0
 
 
 def lay_out(directory: Path) -> bool:
@@ -140,7 +144,7 @@ def type_in(line: str, directory: Path, environ: Mapping[str, str]) -> None:
     command, _, target = line.partition(" > ")
     words = shlex.split(command)
     typed = next((text for part, text in TYPED.items() if part in line), "")
-    done = perform([*TALM_SIM, *words[1:]], directory, environ, typed)
+    done = perform(["-m", "talm_sim", *words[1:]], directory, environ, typed)
     expected = next((code for part, code in ENDS.items() if part in line), 0)
     assert done.returncode == expected, f"$ {line}\n{done.stdout}\n{done.stderr}"
     assert "Traceback" not in done.stderr
@@ -152,17 +156,19 @@ def run_tests(line: str, directory: Path, environ: Mapping[str, str]) -> None:
     """Let pytest take our plugin from this checkout, whichever is installed."""
     plugin = ["-p", "no:cacheprovider", "-p", "no:talm_sim", "-p", "talm_sim.testing.plugin"]
     environ = {**environ, "PYTEST_ADDOPTS": "", "PYTHONPATH": f"{ROOT}{os.pathsep}."}
-    done = perform([PYTHON, "-m", *shlex.split(line), *plugin], directory, environ)
+    done = perform(["-m", *shlex.split(line), *plugin], directory, environ)
     assert done.returncode == 0, f"$ {line}\n{done.stdout}\n{done.stderr}"
 
 
-def perform(command: list[str], directory: Path, environ: Mapping[str, str], typed: str = "") -> subprocess.CompletedProcess[str]:
+def perform(words: list[str], directory: Path, environ: Mapping[str, str], typed: str = "") -> subprocess.CompletedProcess[str]:
+    command = [warm_python(PYTHON), *words]
     return subprocess.run(command, cwd=directory, env=environ, input=typed, capture_output=True, text=True, timeout=600, check=False)
 
 
 def surroundings(address: str) -> dict[str, str]:
     """The environment of somebody with keys, whose providers all stand on loopback."""
-    kept = {name: text for name, text in os.environ.items() if not name.startswith(("TALM_SIM_", "OPENAI_", "ANTHROPIC_", "VLLM_"))}
+    foreign = ("TALM_SIM_", "OPENAI_", "ANTHROPIC_", "VLLM_", "XDG_")
+    kept = {name: text for name, text in os.environ.items() if not name.startswith(foreign)}
     keys = {f"{name}_API_KEY": "sk-none-needed" for name in ("OPENAI", "ANTHROPIC", "VLLM")}
     places = {"OPENAI_BASE_URL": f"{address}/v1", "VLLM_BASE_URL": f"{address}/v1", "ANTHROPIC_BASE_URL": address}
     here = {} if PROGRAM else {"PYTHONPATH": str(ROOT)}

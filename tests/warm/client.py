@@ -13,10 +13,15 @@ import sys
 
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGWINCH)
 _FILES = (0, 1, 2)
+_OPTIONS = ("-P", "-u")
+"""What may stand before a module or a text that is run; with anything else Python itself is started."""
 
 
 def main() -> None:
     """Hand everything over and wait."""
+    words = [word for word in sys.argv[1:] if word not in _OPTIONS]
+    if not words or words[0] not in {"-m", "-c"}:
+        os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
     files = [number for number in _FILES if _is_open(number)]
     ignored = [number for number in _FORWARDED if signal.getsignal(number) is signal.SIG_IGN]
     server = socket.socket(socket.AF_UNIX)

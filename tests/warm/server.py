@@ -40,14 +40,14 @@ _BESIDE = (
     "uvicorn",
     "vcr",
 )
-_NOT_OURS_TO_LOAD = (
+_NOT_LOADED = (
     "talm_sim.__main__",
     "talm_sim.models.local",
     "talm_sim.retrieval",
     "talm_sim.testing",
     "talm_sim.tools_env.service.__main__",
 )
-"""Modules that run something when they are imported, or that need an extra."""
+"""Modules that run something when they are imported, or that few tests need."""
 
 
 class Request(NamedTuple):
@@ -226,7 +226,8 @@ def main() -> None:
     program = Path(sys.argv[1])
     own = os.environ.get("PYTHONPATH", "")
     for name in (*_modules(), *_BESIDE):
-        importlib.import_module(name)
+        with contextlib.suppress(ImportError):  # an extra that is not installed here
+            importlib.import_module(name)
     plain = [entry for entry in sys.path if entry and entry != own]
     gc.freeze()
     request = Server(program).fork()
@@ -240,9 +241,9 @@ def main() -> None:
 
 
 def _modules() -> Iterator[str]:
-    """All modules of talm_sim that a plain installation can import."""
+    """Most modules of talm_sim."""
     for found in pkgutil.walk_packages(talm_sim.__path__, "talm_sim."):
-        if not found.name.startswith(_NOT_OURS_TO_LOAD):
+        if not found.name.startswith(_NOT_LOADED):
             yield found.name
 
 
