@@ -38,6 +38,7 @@ class IntentJudge(Judge):
 
     name = "intent"
     measure = Measured(name="intent", head="Intent", about="a call is attempted, well-formed or not, just where one is expected")
+    rules = 2
 
     async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
         """Judge one episode."""

@@ -40,11 +40,15 @@ _EXAMPLE = re.compile(
     r"|ví dụ|định dạng|cú pháp|ตัวอย่าง|รูปแบบ|例如|比如|例えば|格式|예를 들어|например",
     re.IGNORECASE,
 )
+_LETTER = r"[^\W\d_]"
+"""A placeholder names what belongs in its place: `<0>` and `[1]` name nothing."""
 _PLACEHOLDER = re.compile(
-    r"<[^<>]+>|\.\.\.|…|\{\{?[\w ]+\}?\}|\[[\w ]+\]"
+    rf"<(?=[^<>]*{_LETTER})[^<>]+>|\.\.\.|…|\{{\{{?(?=[\w ]*{_LETTER})[\w ]+\}}?\}}|\[(?=[\w ]*{_LETTER})[\w ]+\]"
     r"|your[ _-][\w -]+|[a-z]+_name|(?:enter|insert|some)[ _][\w ]+|string|str|integer|int|number|float|value|boolean",
     re.IGNORECASE,
 )
+_CONSTANTS = frozenset({"None", "True", "False", "null", "true", "false"})
+"""`[None]` is a list that holds something."""
 SENTENCE_ENDS = ".:!?\u3002\uff1a\uff01\uff1f\u2026"
 """Characters behind which something new begins, those of Chinese and Japanese among them."""
 _EDGE = " \t\r\n`*_\"'“”"
@@ -142,10 +146,11 @@ class Answer:
 def is_placeholder(value: str) -> bool:
     """Whether a value only says what belongs in its place.
 
-    >>> is_placeholder("<city>"), is_placeholder("Hanoi")
-    (True, False)
+    >>> is_placeholder("<city>"), is_placeholder("Hanoi"), is_placeholder("[0]")
+    (True, False, False)
     """
-    return bool(_PLACEHOLDER.fullmatch(value.strip().strip("\"'")))
+    text = value.strip().strip("\"'")
+    return bool(_PLACEHOLDER.fullmatch(text)) and text.strip("[ ]") not in _CONSTANTS
 
 
 def stripped(text: str, start: int, end: int) -> tuple[int, int]:
