@@ -14,8 +14,14 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-settings.register_profile("untimed", deadline=None)  # how long an example takes is the machine's affair
-settings.load_profile("untimed")
+from talm_sim.tools_env.service import process
+from tests.warm import warm_python
+
+# How long an example takes is the machine's affair. The tests of a change draw the same examples each time; `make campaign` draws others.
+settings.register_profile("repeatable", deadline=None, derandomize=True, database=None)
+settings.register_profile("random", deadline=None, database=None, print_blob=True)
+settings.load_profile(os.environ.get("TALM_TEST_EXAMPLES") or "repeatable")
+REAL_SERVICE = tuple(process._COMMAND)
 
 
 def _is_local(address: Any) -> bool:
@@ -65,6 +71,20 @@ def _interruptible() -> None:
     """Let child processes hear Ctrl-C: a shell starts its background jobs, and so their children, with SIGINT ignored."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+class _WarmService:
+    """The command of the tool service, from a Python that holds its modules."""
+
+    def __iter__(self) -> Iterator[str]:
+        yield from (warm_python(), *REAL_SERVICE[1:])
+
+
+@pytest.fixture(autouse=True)
+def _tool_service_starts_warm(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spare tests the second that the tool service takes to import its data; its own tests start it as it is."""
+    if request.path.parent.name != "service":
+        monkeypatch.setattr(process, "_COMMAND", _WarmService())
 
 
 @pytest.fixture

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.warm import warm_python
+
 ROOT = Path(__file__).parents[1]
 SERVER = Path(sys.prefix) / "server" / "bin" / "mcp-server-time"
 """Where scripts/mcp.sh puts a server of PyPI."""
@@ -20,7 +22,7 @@ pytestmark = pytest.mark.timeout(600)
 def five_minutes(*more: str) -> str:
     environ = {name: text for name, text in os.environ.items() if not name.startswith("TALM_SIM_")}
     done = subprocess.run(
-        ["sh", str(ROOT / "scripts" / "five_minutes.sh"), f"{sys.executable} -m talm_sim", *more],
+        ["sh", str(ROOT / "scripts" / "five_minutes.sh"), f"{warm_python()} -m talm_sim", *more],
         env={**environ, "PYTHONPATH": str(ROOT), "COLUMNS": "80"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

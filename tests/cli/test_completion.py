@@ -6,7 +6,6 @@ import os
 import shutil
 import stat
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from click.shell_completion import ShellComplete
 from talm_sim.cli import main
 from talm_sim.cli.completing import COMPLETED, VARIABLE, completes
 from talm_sim.cli.root import root
+from tests.warm import warm_python
 
 
 def offered(line: str) -> list[str]:
@@ -94,7 +94,7 @@ def program(folder: Path) -> dict[str, str]:
     """An environment in which `talm-sim` is this checkout's."""
     folder.mkdir()
     file = folder / "talm-sim"
-    file.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m talm_sim "$@"\n')
+    file.write_text(f'#!/bin/sh\nexec "{warm_python()}" -m talm_sim "$@"\n')
     file.chmod(file.stat().st_mode | stat.S_IXUSR)
     root_folder = str(Path(__file__).parents[2])
     return os.environ | {"PATH": f"{folder}:{os.environ['PATH']}", "PYTHONPATH": root_folder, "SHELL": "/bin/bash"}

@@ -7,7 +7,6 @@ import os
 import pty
 import re
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from talm_sim.runs.listing import list_runs
 from talm_sim.runs.load import load_run
 from talm_sim.runs.store import RunStore
 from tests.runs.crafting import changed
+from tests.warm import warm_python
 
 
 @pytest.fixture
@@ -148,7 +148,7 @@ async def test_a_run_in_the_hands_of_a_process_is_left_alone(runs: Path, capsys:
 def test_a_person_at_a_terminal_is_asked(runs: Path, typed: str, left: int) -> None:
     ours, theirs = pty.openpty()
     environ = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
-    line = [sys.executable, "-m", "talm_sim", "runs", "delete", "compared"]
+    line = [warm_python(), "-m", "talm_sim", "runs", "delete", "compared"]
     with subprocess.Popen(line, stdin=theirs, stdout=theirs, stderr=theirs, env=environ, cwd=runs.parent) as process:
         os.close(theirs)
         said = b""

@@ -27,12 +27,13 @@ from talm_sim.runs.load import load_run
 from talm_sim.runs.store import RunStore
 from tests.cli.test_prose import long_run
 from tests.runs.scripted import ScriptedRunner, new_run
+from tests.warm import warm_python
 
 _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[@-Z\\-_=>]|\x1b\][^\x07]*\x07")
 _AT_ITS_TERMINAL = """
 import fcntl, os, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-os.execv(sys.executable, [sys.executable, "-m", "talm_sim", *sys.argv[1:]])
+os.execv(sys.argv[1], [sys.argv[1], "-m", "talm_sim", *sys.argv[2:]])
 """
 UP, DOWN, LEFT, HOME, END = "\x1b[A", "\x1b[B", "\x1b[D", "\x01", "\x05"
 
@@ -40,7 +41,7 @@ UP, DOWN, LEFT, HOME, END = "\x1b[A", "\x1b[B", "\x1b[D", "\x01", "\x05"
 class Terminal:
     """A process at a terminal of its own."""
 
-    def __init__(self, directory: Path, *arguments: str, rows: int = 24, columns: int = 80, **environ: str) -> None:
+    def __init__(self, directory: Path, *arguments: str, rows: int = 24, columns: int = 80, warm: bool = True, **environ: str) -> None:
         self._keyboard, self.screen = pty.openpty()
         fcntl.ioctl(self.screen, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         self.mode = termios.tcgetattr(self.screen)
@@ -48,7 +49,7 @@ class Terminal:
         foreign = ("TALM_SIM_", "COLUMNS", "LINES", "NO_COLOR", "PYTHONUNBUFFERED")
         kept = {name: text for name, text in os.environ.items() if not name.startswith(foreign)}
         self.process = subprocess.Popen(
-            [sys.executable, "-c", _AT_ITS_TERMINAL, *arguments],
+            [sys.executable, "-ISc", _AT_ITS_TERMINAL, warm_python() if warm else sys.executable, *arguments],
             cwd=directory,
             env=kept | {"TERM": "xterm-256color"} | environ,
             stdin=self.screen,

@@ -29,6 +29,8 @@ START_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 5.0
 DEATH_S = 5.0
 """Seconds between the first connection that breaks and the end of the process: one that is told to end closes its doors first."""
+_COMMAND = (sys.executable, "-P", "-m", "talm_sim.tools_env.service")
+"""-P: a file in the working directory must not stand in for a module."""
 
 
 class ToolService:
@@ -108,8 +110,8 @@ class ToolService:
     def _spawn(self) -> None:
         self._errors = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - closed by stop()
         self._process = subprocess.Popen(
-            # -P: a file in the working directory must not stand in for a module. What this process can import, the child can, too.
-            [sys.executable, "-P", "-m", "talm_sim.tools_env.service", "--port", str(self._port), "--until-stdin-closes"],
+            [*_COMMAND, "--port", str(self._port), "--until-stdin-closes"],
+            # What this process can import, the child can, too.
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
