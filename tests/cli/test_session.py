@@ -15,13 +15,12 @@ import pytest
 from tests.warm import warm_python
 
 pytestmark = pytest.mark.live
-TALM_SIM = [warm_python(), "-m", "talm_sim"]
 SMALL = ["--split", "underspecified", "--limit", "3", "--display", "plain"]
 
 
 def talm_sim(directory: Path, *arguments: str, typed: str | None = None) -> subprocess.CompletedProcess[str]:
     environ = {name: text for name, text in os.environ.items() if not name.startswith("TALM_SIM_")}
-    command = [*TALM_SIM, *arguments]
+    command = [warm_python(), "-m", "talm_sim", *arguments]
     return subprocess.run(command, cwd=directory, env=environ, input=typed, capture_output=True, text=True, timeout=100, check=False)
 
 
@@ -100,7 +99,7 @@ def test_a_person_who_is_not_there_then_answers_then_the_run_goes_on(tmp_path: P
 
 
 def test_ctrl_c_keeps_everything_and_says_how_to_go_on(tmp_path: Path) -> None:
-    command = [*TALM_SIM, "run", *SMALL, "--model", "sim/asker", "--human", "terminal", "--tools", "live"]
+    command = [warm_python(), "-m", "talm_sim", "run", *SMALL, "--model", "sim/asker", "--human", "terminal", "--tools", "live"]
     with subprocess.Popen(command, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         lines: SimpleQueue[str | None] = SimpleQueue()
         assert process.stderr is not None

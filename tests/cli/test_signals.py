@@ -22,7 +22,6 @@ from tests.cli.test_terminal import Terminal
 from tests.models.loopback import Answer, chat_answer, loopback
 from tests.warm import warm_python
 
-TALM_SIM = [warm_python(), "-m", "talm_sim"]
 RUN = ["run", "--model", "sim/oracle", "--tools", "replay", "--human", "none", "--split", "all", "--epochs", "200", "--run-id", "first"]
 
 
@@ -53,7 +52,7 @@ def ended(
     kept = {name: text for name, text in os.environ.items() if not name.startswith("TALM_SIM_")}
     with subprocess.Popen(
         # As a shell starts what it runs in the background, or under nohup.
-        ["sh", "-c", f'trap "" {ignore or "USR1"}; exec "$0" "$@"', *TALM_SIM, *arguments],
+        ["sh", "-c", f'trap "" {ignore or "USR1"}; exec "$0" "$@"', warm_python(), "-m", "talm_sim", *arguments],
         cwd=directory,
         env=kept | dict(environ or {}),
         stdin=subprocess.DEVNULL,
