@@ -15,7 +15,7 @@ from talm_sim.models.yes_no import yes_probability
 from talm_sim.tasks.awareness import chances
 from talm_sim.tasks.awareness.data import COMPLETE, MANIPULATED
 from talm_sim.tasks.awareness.feedback import CONDITIONS
-from talm_sim.tasks.awareness.protocols import decided, explicit_turns
+from talm_sim.tasks.awareness.protocols import Protocol, decided, explicit_turns
 from talm_sim.tasks.awareness.scores import f1, f1_interval
 from talm_sim.tasks.base import RunView
 from talm_sim.types import UNPARSED, Episode, Matrix, Measure, Row, Scenario, Summary, Verdict, YesNo
@@ -38,10 +38,11 @@ def rows(run: RunView) -> Iterator[Row]:
     items = {one.id: (one, one.target) for one in run.scenarios() if isinstance(one.target, YesNo)}
     whole = _whole({one.group for one, _ in items.values()})
     verdicts = {one.episode_id: one for one in run.verdicts() if one.judge == _JUDGE}
+    protocol = run.job.options.protocol  # once: a stored run reads its job from the file
     for episode in run.episodes():
         if episode.scenario_id in items:
             scenario, target = items[episode.scenario_id]
-            yield _row(episode, scenario, target, run, whole, verdicts.get(episode.id))
+            yield _row(episode, scenario, target, protocol, whole, verdicts.get(episode.id))
 
 
 def summarize(rows: Sequence[Row], run: RunView) -> list[Summary]:
@@ -79,8 +80,7 @@ def _with_sources(name: str, rows: Sequence[Row], run: RunView, *, derived: bool
         yield _summary(f"{name}, {source or 'no source'}", own, run, derived=True, detailed=False)
 
 
-def _row(episode: Episode, scenario: Scenario, target: YesNo, run: RunView, whole: str, verdict: Verdict | None) -> Row:
-    protocol = run.job.options.protocol
+def _row(episode: Episode, scenario: Scenario, target: YesNo, protocol: Protocol, whole: str, verdict: Verdict | None) -> Row:
     labels = {"gold": target.gold, "kind": scenario.group, "source": scenario.source.name}
     row = Row.of(episode, scenario, group=scenario.group if protocol == "feedback" else whole, labels=labels)
     if not row.scored:

@@ -62,11 +62,12 @@ def rows(run: RunView) -> Iterator[Row]:
     Labels: `gold`, `chosen` and, in mode logprob, `chosen_per_byte`; in mode judge, `judge`.
     """
     items = {one.id: (one, one.target) for one in run.scenarios() if isinstance(one.target, Choice)}
-    labels = Labels(None, {}) if run.job.options.mode == "logprob" else labels_of(run)
+    scored_options = run.job.options.mode == "logprob"  # once: a stored run reads its job from the file
+    labels = Labels(None, {}) if scored_options else labels_of(run)
     for episode in run.episodes():
         if episode.scenario_id in items:
             scenario, target = items[episode.scenario_id]
-            yield _row(episode, scenario, target, labels, scored_options=run.job.options.mode == "logprob")
+            yield _row(episode, scenario, target, labels, scored_options=scored_options)
 
 
 def labels_of(run: RunView) -> Labels:
