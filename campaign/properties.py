@@ -1,4 +1,4 @@
-"""The property tests with other examples: the tests of a change draw the same ones each time, so that none fails by chance; here chance is let in."""
+"""The property tests with random examples: tests of a change draw the same examples each time; here chance is let in."""
 
 from __future__ import annotations
 

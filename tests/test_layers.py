@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -57,9 +58,26 @@ def room_of(module: str) -> str:
     return module.split(".")[1] if "." in module else ""
 
 
-def imports_of(path: Path) -> Iterator[tuple[int, str]]:
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _forget_the_trees() -> Iterator[None]:
+    """They are large, and of no use to other tests."""
+    yield
+    tree_of.cache_clear()
+
+
+@cache
+def imports_of(path: Path) -> tuple[tuple[int, str], ...]:
     """Line and module of every import of the package itself, those inside functions included."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    return tuple(_own_imports(path))
+
+
+def _own_imports(path: Path) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names if alias.name.split(".")[0] == "talm_sim")
         elif isinstance(node, ast.ImportFrom):
@@ -70,24 +88,23 @@ def imports_of(path: Path) -> Iterator[tuple[int, str]]:
                 yield node.lineno, node.module
 
 
-@pytest.mark.parametrize("path", [path for path in FILES if room_of(module_of(path))], ids=module_of)
-def test_a_room_imports_only_what_lies_below_it(path: Path) -> None:
-    room = room_of(module_of(path))
-    if room == "__main__":
-        return
-    for line, module in imports_of(path):
-        other = room_of(module)
-        if other in {room, "__version__"}:
-            continue
-        assert LEVEL[other] < LEVEL[room], f"{path}:{line}: {room} imports {other}"
+def test_a_room_imports_only_what_lies_below_it() -> None:
+    wrong = [
+        f"{path}:{line}: {room} imports {other}"
+        for path in FILES
+        if (room := room_of(module_of(path))) not in {"", "__main__"}
+        for line, module in imports_of(path)
+        if (other := room_of(module)) not in {room, "__version__"} and LEVEL[other] >= LEVEL[room]
+    ]
+    assert wrong == []
 
 
-@pytest.mark.parametrize("path", [path for path in FILES if room_of(module_of(path)) == "cli"], ids=module_of)
-def test_the_command_line_opens_no_database(path: Path) -> None:
+def test_the_command_line_opens_no_database() -> None:
     """What waits for a person, and every run, is read and written where its rules are kept."""
     below = {"sqlite3", "talm_sim.runs.database", "talm_sim.runs.records", "talm_sim.runs.writer", "talm_sim.runs.store"}
-    named = {name for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) for name in _imported(node)}
-    assert named & below == set()
+    looked_at = [path for path in FILES if room_of(module_of(path)) == "cli"]
+    named = {path: {name for node in ast.walk(tree_of(path)) for name in _imported(node)} for path in looked_at}
+    assert looked_at and {path: names & below for path, names in named.items() if names & below} == {}
 
 
 def _imported(node: ast.AST) -> Iterator[str]:
@@ -102,7 +119,7 @@ def test_every_room_has_a_layer_and_says_what_it_is() -> None:
     rooms = {room_of(module_of(path)) for path in FILES}
     assert rooms - {"", "__main__"} == set(LEVEL)
     for path in FILES:
-        assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))), f"{path} has no docstring"
+        assert ast.get_docstring(tree_of(path)), f"{path} has no docstring"
 
 
 def test_modules_do_not_import_each_other_in_a_circle() -> None:
@@ -114,14 +131,15 @@ def test_modules_do_not_import_each_other_in_a_circle() -> None:
     assert done == modules, f"a circle among {sorted(modules - done)}"
 
 
-@pytest.mark.parametrize("path", FILES, ids=module_of)
-def test_files_and_functions_are_short(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    assert text.count("\n") < LONGEST_FILE
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            assert node.end_lineno is not None
-            assert node.end_lineno - node.lineno < LONGEST_FUNCTION, f"{path}:{node.lineno}: {node.name} is long"
+def test_files_are_short() -> None:
+    lines = {path: path.read_text(encoding="utf-8").count("\n") for path in FILES}
+    assert {path: count for path, count in lines.items() if count >= LONGEST_FILE} == {}
+
+
+def test_functions_are_short() -> None:
+    functions = [(path, node) for path in FILES for node in ast.walk(tree_of(path)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    lengths = {f"{path}:{node.lineno}: {node.name}": (node.end_lineno or sys.maxsize) - node.lineno for path, node in functions}
+    assert functions and {place: length for place, length in lengths.items() if length >= LONGEST_FUNCTION} == {}
 
 
 def test_importing_the_command_line_is_light() -> None:
@@ -208,9 +226,9 @@ def test_the_names_looked_for_are_the_built_in_ones() -> None:
 
 
 def test_no_task_is_told_by_its_name_outside_its_room_and_no_judge() -> None:
-    known = {module_of(path): known_in(module_of(path), ast.parse(path.read_text(encoding="utf-8"))) for path in FILES}
+    known = {module_of(path): known_in(module_of(path), tree_of(path)) for path in FILES}
     assert {module: places for module, places in known.items() if places} == {}
-    read = {text for path in FILES for _, text in compared_in(ast.parse(path.read_text(encoding="utf-8")), {})}
+    read = {text for path in FILES for _, text in compared_in(tree_of(path), {})}
     assert set().union(*HOMONYMS.values()) <= read, "an exception that nothing needs"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import socket
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -36,21 +37,25 @@ class Host:
     fault: Callable[[int], Fault | None] = lambda number: None
     """What befalls a request about the query of this number."""
     after: int | None = None
-    """Requests after which the server dies."""
+    """Requests after which the server dies: it answers no other."""
     asked: Counter[int] = field(default_factory=Counter)
     lock: threading.Lock = field(default_factory=threading.Lock)
     http: ThreadingHTTPServer | None = None
+    place: socket.socket = field(default_factory=socket.socket)
+    """Keeps the port from others while the server is dead: bound, it does not listen."""
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}/v1"
 
-    def reply(self, body: dict[str, Any]) -> Fault:
+    def reply(self, body: dict[str, Any]) -> Fault | None:
         text = json.dumps(body["messages"])
         found = _NUMBER.search(text)
         number = int(found[1]) if found else -1
         with self.lock:
             self.asked[number] += 1
+            if self.after is not None and self.asked.total() > self.after:
+                return None
         fault = self.fault(number)
         if fault is not None:
             return fault
@@ -63,13 +68,16 @@ class Host:
     @contextmanager
     def serving(self) -> Iterator[Host]:
         """Listen, on the port of the time before where there was one."""
+        self.place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.place.bind(("127.0.0.1", self.port))
+        self.port = self.place.getsockname()[1]
         self.http = ThreadingHTTPServer(("127.0.0.1", self.port), _handler_of(self))
-        self.port = self.http.server_port
         threading.Thread(target=self.http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
         try:
             yield self
         finally:
             self.die()
+            self.place.close()
 
     def die(self) -> None:
         """Be there no more."""
@@ -85,10 +93,11 @@ def _handler_of(host: Host) -> type[BaseHTTPRequestHandler]:
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
-            status, kind, text = host.reply(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+            answer = host.reply(json.loads(self.rfile.read(int(self.headers["content-length"]))))
             # A client that ends its run does not wait for what else it asked.
             with suppress(ConnectionError):
-                self.reply(status, kind, text.encode())
+                if answer is not None:
+                    self.reply(answer[0], answer[1], answer[2].encode())
             self.close_connection = True
             if host.after is not None and host.asked.total() >= host.after:
                 host.die()  # whoever comes now finds nobody there
@@ -111,7 +120,7 @@ def _handler_of(host: Host) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
-def options(directory: Path, number: int = 60) -> list[str]:
+def options(directory: Path, number: int) -> list[str]:
     """The options of a run of `number` queries, whose tools were recorded, by the host's model."""
     world = make_world(directory)
     turns = [f"How far north is town number {n}, in whole degrees?" for n in range(number)]

@@ -75,11 +75,23 @@ class Session:
             os.close(self.sink)
 
 
+@pytest.fixture(autouse=True)
+def _looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("cli.responder._LOOK", "cli.sitting._LOOK", "runs.batch._POLL"):
+        monkeypatch.setattr(f"talm_sim.{module}_SECONDS", 0.02)
+
+
 @pytest.fixture
 def session(tmp_path: Path) -> Iterator[Session]:
     made = Session(new_run(tmp_path, 6, asks=3), 6)
     yield made
     made.close()
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Wait for what will be, however long the machine takes."""
+    while not holds():
+        await asyncio.sleep(0.01)
 
 
 def answers(session: Session) -> dict[str, str]:
@@ -138,8 +150,7 @@ async def test_an_answer_from_elsewhere_to_a_question_put_off_counts(session: Se
     session.type("/later\n")
 
     async def elsewhere() -> None:
-        while not any("ask-001" in line for line in session.screen.splitlines()):
-            await asyncio.sleep(0.01)
+        await until(lambda: "ask-001" in session.screen)
         answer(session.path, "ask-000", "from elsewhere", responder="answer")
         session.type("two\nthree\n")
 
@@ -150,23 +161,22 @@ async def test_an_answer_from_elsewhere_to_a_question_put_off_counts(session: Se
 
 async def test_cancelling_the_run_ends_the_prompt_and_keeps_the_questions(session: Session) -> None:
     task = asyncio.create_task(session.run(ScriptedRunner()))
-    while "It asks you" not in session.screen:
-        await asyncio.sleep(0.01)
+    await until(lambda: "It asks you" in session.screen)
+    stored = load_run(session.path)
+    await until(lambda: (stored.finished, stored.open_questions) == (3, 3))
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    await asyncio.wait_for(asyncio.get_running_loop().shutdown_default_executor(), 10)
+    await asyncio.wait_for(asyncio.get_running_loop().shutdown_default_executor(), 100)
     assert len(load_run(session.path).pending()) == 3
     assert load_run(session.path).finished == 3
 
 
 async def test_an_answer_from_elsewhere_to_the_question_on_the_screen_is_told(session: Session) -> None:
     async def elsewhere() -> None:
-        while "ask-000" not in session.screen:
-            await asyncio.sleep(0.01)
+        await until(lambda: "ask-000" in session.screen and load_run(session.path).open_questions == 3)
         answer(session.path, "ask-000", "from elsewhere", responder="answer")
-        while "ask-001" not in session.screen:
-            await asyncio.sleep(0.01)
+        await until(lambda: "ask-001" in session.screen)
         session.type("two\nthree\n")
 
     counts, _ = await asyncio.gather(session.run(ScriptedRunner()), elsewhere())
@@ -182,8 +192,7 @@ async def test_keys_typed_after_the_last_question_went_away_do_not_reach_the_she
 ) -> None:
     async def elsewhere() -> None:
         for number in range(3):
-            while f"ask-00{number}" not in session.screen:
-                await asyncio.sleep(0.01)
+            await until(lambda: f"ask-00{number}" in session.screen)  # noqa: B023 - it is called here alone
             answer(session.path, f"ask-00{number}", "from elsewhere", responder="answer")
 
     await asyncio.gather(session.run(ScriptedRunner()), elsewhere())

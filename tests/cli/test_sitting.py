@@ -20,15 +20,18 @@ from tests.runs.scripted import ScriptedRunner, new_run
 WAITING = 12
 
 
-async def sit(run: Path, who: str, *, last_first: bool) -> int:
+async def sit(run: Path, who: str, both: asyncio.Barrier, *, last_first: bool) -> int:
     """Answer with one's name until nothing is open; how many were."""
     source, sink = os.pipe()
     os.write(sink, f"{who}\n".encode() * WAITING)
     os.close(sink)
     console = Console(file=io.StringIO(), width=80)
+    begun = False
     with closing(LineReader(console, source)) as lines, closing(Sitting(run, console, lines, who, last_first=last_first)) as sitting:
         while await sitting.put_next() == "put":
-            await asyncio.sleep(0)
+            if sitting.answered and not begun:
+                begun = True
+                await both.wait()  # else one might be done before the other has begun
     os.close(source)
     return sitting.answered
 
@@ -37,7 +40,8 @@ async def test_two_begin_at_different_ends_and_meet(tmp_path: Path) -> None:
     run = new_run(tmp_path, WAITING, asks=WAITING)
     async with RunStore.open(run) as store:
         await run_batch(store, ScriptedRunner())
-    answered = await asyncio.gather(sit(run, "first", last_first=False), sit(run, "last", last_first=True))
+    both = asyncio.Barrier(2)
+    answered = await asyncio.gather(sit(run, "first", both, last_first=False), sit(run, "last", both, last_first=True))
     assert sum(answered) == WAITING and min(answered) > 0
     assert sorted(file.name for file in run.iterdir() if file.name.startswith("run.db")) == ["run.db"], "whole in its file"
     async with RunStore.open(run) as store:

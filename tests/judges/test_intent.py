@@ -5,17 +5,18 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from time import process_time
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from talm_sim.judges.attempts.answer import is_placeholder
 from talm_sim.judges.base import JudgeContext
 from talm_sim.judges.intent import IntentJudge, find_attempt
 from talm_sim.models.formats import FORMATS, Call, read_calls
 from talm_sim.types import Calls, Episode, ModelTurn, Scenario, Target, Termination, ToolCall, Turn, UnparsableCall
+from tests.growth import check_growth
 from tests.models.formats.test_formats import CALLS, by_value, tool_of
 
 LABELLED = Path(__file__).parent / "intent"
@@ -116,16 +117,10 @@ def test_work_grows_with_the_text_and_no_faster(piece: str) -> None:
     assert steps(large) <= 6 * steps(small) + 2_000
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("piece", ["[", '{"a":', "say <tool_call> tags here "])
-def test_a_megabyte_takes_time_in_step_with_its_length(piece: str) -> None:
-    """Regular expressions run outside of Python's lines, so time is looked at too, generously: squared growth would be 64-fold."""
-    took = []
-    for size in (125_000, 1_000_000):
-        start = process_time()
-        find_attempt(piece * (size // len(piece)), TOOLS)
-        took.append(process_time() - start)
-    assert took[1] <= 24 * max(took[0], 0.01)
+def test_a_long_text_takes_time_in_step_with_its_length(piece: str) -> None:
+    """Regular expressions run outside of Python's lines, so time is looked at too."""
+    check_growth(lambda text: find_attempt(text, TOOLS), lambda size: piece * (size // len(piece)), 2**18)
 
 
 def row(target: Target | None = NONE) -> Scenario:
@@ -166,10 +161,30 @@ async def test_what_says_nothing_of_calls_gets_no_verdict() -> None:
         assert verdict.value is None and verdict.explanation.startswith("not applicable")
 
 
+def leaves(value: Any) -> Iterator[str]:
+    """Every single value in a value, as text."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    if inner is None:
+        yield str(value)
+    for one in inner or ():
+        yield from leaves(one)
+
+
 @settings(deadline=None, max_examples=300)
 @given(st.sampled_from(sorted(FORMATS)), st.lists(CALLS, min_size=1, max_size=3, unique_by=lambda call: call.name))
 def test_a_call_of_a_shown_tool_that_a_family_writes_is_an_attempt(name: str, calls: list[Call]) -> None:
-    """No answer that is nothing but calls counts as one with a call in H-S and as one without an attempt in H-I."""
+    """No answer that is nothing but calls counts as one with a call in H-S and as one without an attempt in H-I.
+
+    One exception is docs/intent.md's: a call whose values all only say what belongs in their place shows how it is written.
+    """
     written, tools = FORMATS[name].write(calls), [tool_of(call, by_value) for call in calls]
-    if read_calls(written, tools).calls:
+    values = [list(leaves(call.arguments)) for call in calls]
+    if read_calls(written, tools).calls and not any(texts and all(map(is_placeholder, texts)) for texts in values):
         assert find_attempt(written, tools) is not None, written
+
+
+@pytest.mark.parametrize("value", ["<0>", "[0]", "{1}", "[None]"])
+@pytest.mark.parametrize("name", ["_", "f", "get_fare"])
+def test_a_value_that_names_nothing_is_no_placeholder(name: str, value: str) -> None:
+    text, tool = json.dumps({"name": name, "arguments": {"a": value}}), {"name": name, "parameters": {"properties": {"a": {}}}}
+    assert read_calls(text, [tool]).calls and find_attempt(text, [tool]) is not None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -20,6 +19,9 @@ class Answer:
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     delay: float = 0.0
+    """Seconds until it is given, or until the server closes."""
+    together: int = 0
+    """It is kept back until so many requests have been in flight at a time."""
     hang_up: bool = False
 
 
@@ -42,6 +44,7 @@ class Loopback:
     in_flight: int = 0
     most_in_flight: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
+    closing: threading.Event = field(default_factory=threading.Event)
 
     def next_answer(self) -> Answer:
         """The last answer of the script is repeated."""
@@ -60,7 +63,9 @@ def loopback(*script: Answer) -> Iterator[Loopback]:
                 state.most_in_flight = max(state.most_in_flight, state.in_flight)
                 state.seen.append(Seen(self.path, {name.lower(): value for name, value in self.headers.items()}, raw))
                 answer = state.next_answer()
-            time.sleep(answer.delay)
+            while state.most_in_flight < answer.together and not state.closing.wait(0.005):
+                pass
+            state.closing.wait(answer.delay)
             with state.lock:
                 state.in_flight -= 1
             if answer.hang_up:
@@ -94,6 +99,7 @@ def loopback(*script: Answer) -> Iterator[Loopback]:
     try:
         yield state
     finally:
+        state.closing.set()
         server.shutdown()
         server.server_close()
         thread.join()

@@ -35,7 +35,7 @@ async def ask(model: str, answer: Answer, monkeypatch: pytest.MonkeyPatch) -> Mo
     with loopback(answer) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
         monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
-        opened = open_model(model, max_retries=0, timeout=5.0)
+        opened = open_model(model, max_retries=0, timeout=100.0)
         try:
             turn: ModelTurn = await opened.generate(HELLO, (), GenerationSettings())
             return ModelTurn.model_validate_json(turn.model_dump_json())

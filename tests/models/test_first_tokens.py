@@ -54,7 +54,7 @@ async def ask(
     """Chat, or where a prompt is given have it continued."""
     with loopback(answer) as server:
         monkeypatch.setenv("MY_SERVER_BASE_URL", f"{server.url}/v1")
-        model = open_model(MODEL, max_retries=0, timeout=5.0, options=options, fail_fast=fail_fast)
+        model = open_model(MODEL, max_retries=0, timeout=100.0, options=options, fail_fast=fail_fast)
         async with aclosing(model):
             if prompt:
                 assert isinstance(model, CompletionModel)

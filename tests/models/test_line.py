@@ -32,7 +32,7 @@ def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(f"{name}_API_KEY", KEY)
 
 
-async def ask(model: str, url: str, monkeypatch: pytest.MonkeyPatch, *, timeout: float = 5.0, fail_fast: bool = False) -> ModelTurn:
+async def ask(model: str, url: str, monkeypatch: pytest.MonkeyPatch, *, timeout: float = 100.0, fail_fast: bool = False) -> ModelTurn:
     monkeypatch.setenv("OPENAI_BASE_URL", f"{url}/v1")
     monkeypatch.setenv("ANTHROPIC_BASE_URL", url)
     opened = open_model(model, max_retries=0, timeout=timeout, fail_fast=fail_fast)

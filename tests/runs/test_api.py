@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from talm_sim.runs.events import EpisodeFinished, JudgeProgress, RunEvent, RunFi
 from talm_sim.runs.load import load_run
 from talm_sim.types import HumanEvent
 from tests.runs.recorded_world import TOWNS, make_world, pretend_recorded
+from tests.warm import warm_python
 
 
 @pytest.fixture
@@ -158,10 +160,11 @@ def test_questions_stay_open_and_the_run_goes_on_later(world: dict[str, Any]) ->
 
 
 CHILD = """
-import sys
+import os, sys
 from pathlib import Path
 from talm_sim.runs.api import run
 from tests.runs.recorded_world import make_world
+print(os.getpid(), flush=True)
 def tell(event):
     print(type(event).__name__, flush=True)
 world = make_world(Path(sys.argv[1]))
@@ -170,15 +173,15 @@ run(**{**world, "split": "underspecified", "model": "sim/asker", "human": "termi
 
 
 def test_killed_with_questions_open_then_answered_and_resumed(tmp_path: Path) -> None:
-    child = subprocess.Popen([sys.executable, "-c", CHILD, str(tmp_path)], stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2])
+    child = subprocess.Popen([warm_python(), "-c", CHILD, str(tmp_path)], stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2])
     assert child.stdout is not None
     with child.stdout:
-        seen = 0
+        pid, seen = int(child.stdout.readline()), 0
         while seen < len(TOWNS):
             line = child.stdout.readline()
             assert line, "the child ended"
             seen += line == "EpisodeWaiting\n"
-        child.kill()
+        os.kill(pid, signal.SIGKILL)  # the one that owns the run: what was started only waits for it
         child.wait()
     stored = load_run(tmp_path / "runs" / "killed")
     for town in TOWNS:
@@ -252,16 +255,22 @@ async def test_where_a_loop_runs_the_verbs_work_in_a_thread_of_their_own(world: 
 
 async def test_ctrl_c_where_a_loop_runs_puts_the_run_down_in_order(world: dict[str, Any]) -> None:
     events: list[RunEvent] = []
+    taken = threading.Event()
+
+    def kernels(number: int, frame: FrameType | None) -> None:
+        taken.set()
+        signal.default_int_handler(number, frame)
 
     def interrupt(event: RunEvent) -> None:
         events.append(event)
         if isinstance(event, EpisodeFinished) and event.finished == 1:
             os.kill(os.getpid(), signal.SIGINT)
+            assert taken.wait(60), "the thread that waits for the run heard nothing"
 
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a kernel's, where a test's loop has its own
+    before = signal.signal(signal.SIGINT, kernels)  # where a test's loop has its own
     try:
         with pytest.raises(KeyboardInterrupt):
-            run(**world, on_event=interrupt, epochs=50, max_episodes=1)
+            run(**world, on_event=interrupt, epochs=20, max_episodes=1)
     finally:
         signal.signal(signal.SIGINT, before)
     assert isinstance(events[0], RunStarted)

@@ -62,18 +62,25 @@ async def test_a_person_is_asked_one_question_at_a_time_in_order_while_others_go
     run, runner = new_run(tmp_path, 6, asks=3), ScriptedRunner(delay=0.005, questions=2)
     asked: list[str] = []
     busy = False
+    waiting = 0
+
+    def count(event: RunEvent) -> None:
+        nonlocal waiting
+        waiting += isinstance(event, EpisodeWaiting)
 
     async def ask(question: Question) -> HumanReply:
         nonlocal busy
         assert not busy, "two questions at once"
         busy = True
+        while waiting < 3 or len(runner.calls) < 6:  # the person takes longer than any machine
+            await asyncio.sleep(0.01)
         asked.append(question.question)
         assert question.progress[0]["text"] == "I ask."
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(0)
         busy = False
         return HumanReply(f"answer {len(asked)}", "terminal")
 
-    counts = await batch(run, runner, max_episodes=6, ask=ask)
+    counts = await batch(run, runner, max_episodes=6, ask=ask, on_event=count)
     assert (counts.finished, counts.waiting) == (6, 0)
     assert sorted(asked[:3]) == [f"What is ask-00{n}, part 1?" for n in range(3)]
     assert sorted(asked[3:]) == [f"What is ask-00{n}, part 2?" for n in range(3)]
@@ -139,12 +146,23 @@ async def test_a_prerequisite_stops_at_once_and_keeps_what_was_finished(tmp_path
 
 
 async def test_a_bug_is_raised_after_the_others_in_flight_are_kept(tmp_path: Path) -> None:
-    run = new_run(tmp_path, 20)
+    run, failed = new_run(tmp_path, 20), asyncio.Event()
 
     class SlowOthers(ScriptedRunner):
         async def __call__(self, scenario, **options):  # type: ignore[no-untyped-def]
-            self.delay = 0.1 if scenario.id == "plain-001" else 0.3
-            return await super().__call__(scenario, **options)
+            if scenario.id != "plain-001":
+                began.append(scenario.id)
+                await failed.wait()
+                self.delay = 0.05
+                return await super().__call__(scenario, **options)
+            while len(began) < 3:
+                await asyncio.sleep(0)
+            try:
+                return await super().__call__(scenario, **options)
+            finally:
+                failed.set()
+
+    began: list[str] = []
 
     with pytest.raises(ZeroDivisionError):
         await batch(run, SlowOthers(failures={"plain-001": ZeroDivisionError()}), max_episodes=4)

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -25,6 +25,7 @@ from talm_sim.runs.events import EpisodeStarted, RunEvent
 from talm_sim.runs.load import load_run
 from talm_sim.runs.store import RunStore
 from tests.runs.scripted import ScriptedRunner, new_run
+from tests.warm import warm_python
 
 
 async def waiting_run(directory: Path, runner: ScriptedRunner | None = None) -> Path:
@@ -52,7 +53,7 @@ async def test_the_first_answer_wins(tmp_path: Path) -> None:
 async def test_another_process_can_answer(tmp_path: Path) -> None:
     run = await waiting_run(tmp_path)
     code = f"from pathlib import Path; from talm_sim.runs.desk import answer; print(answer(Path({str(run)!r}), 'ask-000', declined='idk'))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run([warm_python(), "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "saved"
     assert [question.episode_id for question in load_run(run).pending()] == ["ask-001"]
 
@@ -178,22 +179,35 @@ async def test_a_batch_waits_for_another_answer_where_one_is_withdrawn_at_the_la
         async def too_late(episode_id: str, attempt: int) -> object:
             if episode_id == first.episode_id and not meddled:
                 meddled.append(withdraw(run, first.key))
-                asyncio.get_running_loop().call_later(0.3, answer, run, first.episode_id, "better")
+                asyncio.get_running_loop().call_later(0.1, answer, run, first.episode_id, "better")
             return await take_up(episode_id, attempt)
 
         monkeypatch.setattr(store, "take_up", too_late)
-        counts = await asyncio.wait_for(run_batch(store, ScriptedRunner(), wait=True), 20)
+        counts = await asyncio.wait_for(run_batch(store, ScriptedRunner(), wait=True), 100)
     assert (meddled, counts.waiting) == ([True], 0)
     assert load_run(run).episode(first.episode_id).answer == "done better"
 
 
-@pytest.mark.parametrize("last_first", [False, True])
-async def test_answering_costs_the_same_whatever_waits(tmp_path: Path, last_first: bool) -> None:
-    steps: dict[int, int] = {}
-    for waiting in (20, 400):
-        run = new_run(tmp_path, waiting, asks=waiting, name=f"of-{waiting}")
+@pytest.fixture(scope="module")
+def queues(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
+    """Runs by the number of episodes that wait in them."""
+    directory = tmp_path_factory.mktemp("queues")
+    runs = {waiting: new_run(directory, waiting, asks=waiting, name=f"of-{waiting}") for waiting in (20, 400)}
+
+    async def fill(run: Path) -> None:
         async with RunStore.open(run) as store:
             await run_batch(store, ScriptedRunner())
+
+    for run in runs.values():
+        asyncio.run(fill(run))
+    return runs
+
+
+@pytest.mark.parametrize("last_first", [False, True])
+def test_answering_costs_the_same_whatever_waits(tmp_path: Path, queues: dict[int, Path], last_first: bool) -> None:
+    steps: dict[int, int] = {}
+    for waiting, filled in queues.items():
+        run = shutil.copytree(filled, tmp_path / filled.name)
         with closing(Desk(run)) as desk:
             for _ in range(waiting // 2):  # those that have an answer are no burden either
                 question = next_unanswered(desk.reading, last_first=last_first)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 from itertools import islice
@@ -22,12 +21,17 @@ from talm_sim.runs.load import load_run
 from talm_sim.runs.store import RunStore
 from tests.runs import scripted
 from tests.runs.scripted import ScriptedRunner, new_run
+from tests.warm import warm_python
 
 Facts = tuple[str, str]
+PATIENCE_S = 100.0
+"""Only what hangs takes so long."""
+TELLING = "import os, runpy, sys; print(os.getpid(), flush=True); del sys.argv[0]; runpy.run_path(sys.argv[0], run_name='__main__')"
+"""Runs a file and says first in which process: what we start only waits for that."""
 
 
 def start(run: Path, *, epochs: int = 1, max_episodes: int = 4, delay: float = 0.002) -> subprocess.Popen[str]:
-    command = [sys.executable, scripted.__file__, str(run), str(epochs), str(max_episodes), str(delay)]
+    command = [warm_python(), "-c", TELLING, scripted.__file__, str(run), str(epochs), str(max_episodes), str(delay)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
@@ -35,11 +39,12 @@ def kill_after(run: Path, lines: int, **options: int) -> list[str]:
     """Run in a child until it has reported `lines` commits, kill it, and return all it reported."""
     child = start(run, **options)
     assert child.stdout is not None
-    watchdog = threading.Timer(30, child.kill)
+    watchdog = threading.Timer(PATIENCE_S, child.kill)
     watchdog.start()
     try:
+        pid = int(child.stdout.readline())
         reported = list(islice(child.stdout, lines + 1))
-        os.kill(child.pid, signal.SIGKILL)
+        os.kill(pid, signal.SIGKILL)
         reported += child.stdout.readlines()
     finally:
         watchdog.cancel()
@@ -103,26 +108,27 @@ async def test_a_living_owner_keeps_others_out_and_gets_answers_from_them(tmp_pa
     child = start(run)
     assert child.stdout is not None
     with child.stdout:
+        pid = int(child.stdout.readline())
         assert sorted(child.stdout.readline().split()[0] for _ in range(3)) == ["EpisodeFinished", "EpisodeWaiting", "Owner"]
-        with pytest.raises(PrerequisiteError, match=f"run 'a-run' is being run by process {child.pid} on "):
+        with pytest.raises(PrerequisiteError, match=f"run 'a-run' is being run by process {pid} on "):
             RunStore.open(run)
         assert answer(run, "ask-000", "Oslo") is AnswerStatus.DELIVERED
         assert child.stdout.readline() == "EpisodeFinished ask-000\n"
-        assert child.wait(10) == 0
+        assert child.wait(PATIENCE_S) == 0
     assert load_run(run).owner is None
     assert load_run(run).episode("ask-000").answer == "done Oslo"
 
 
 def test_ctrl_c_leaves_a_resumable_run(tmp_path: Path) -> None:
-    run = new_run(tmp_path, 200)
+    run = new_run(tmp_path, 200, asks=1)  # it waits for the answer: however late Ctrl-C comes, it is not done before
     child = start(run, delay=0.02)
     assert child.stdout is not None
     with child.stdout:
-        for _ in range(10):
+        for _ in range(12):
             child.stdout.readline()
         child.send_signal(signal.SIGINT)
         child.stdout.read()
-    assert child.wait(10) in (1, -signal.SIGINT)
+    assert child.wait(PATIENCE_S) in (1, -signal.SIGINT)
     stored = load_run(run)
     assert stored.owner is None
     assert 9 <= stored.finished < 200

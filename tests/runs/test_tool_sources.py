@@ -22,6 +22,7 @@ from talm_sim.runs.tool_sources import check_sources
 from talm_sim.tools_env.sources.sandbox import why_no_sandbox
 from talm_sim.types import Origin
 from tests.tools_env.sources.worlds import source_of
+from tests.warm import warm_python
 
 needs_mcp = pytest.mark.skipif(importlib.util.find_spec("mcp") is None, reason="needs the extra mcp")
 KINDS = [
@@ -109,14 +110,14 @@ def test_a_server_is_ended_with_the_run_that_ctrl_c_ends(tmp_path: Path) -> None
     (tmp_path / "server.py").write_text(HANGING, encoding="utf-8")
     words = ["run", "--scenarios", str(write_scenarios(tmp_path, 4)), "--model", "sim/oracle", "--live"]
     words += ["--tools-from", f"mcp:{sys.executable} {tmp_path / 'server.py'}", "--run-id", "hangs"]
-    program = subprocess.Popen([sys.executable, "-m", "talm_sim", *words], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    program = subprocess.Popen([warm_python(), "-m", "talm_sim", *words], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     try:
         pid = tmp_path / "pid"
         while not (pid.is_file() and pid.read_text()):
             assert program.poll() is None, program.stderr and program.stderr.read()
             time.sleep(0.05)
         program.send_signal(signal.SIGINT)
-        _, said = program.communicate(timeout=60)
+        _, said = program.communicate(timeout=100)
     finally:
         program.kill()
     assert program.returncode == 130 and "talm-sim resume hangs" in said and "Traceback" not in said
@@ -148,6 +149,6 @@ def test_a_run_that_goes_on_is_told_its_sources_again() -> None:
 def test_a_dry_run_starts_no_source(tmp_path: Path) -> None:
     source = f"mcp:touch {tmp_path / 'started'}"
     words = ["run", "--dry-run", "--scenarios", str(write_scenarios(tmp_path, 4)), "--model", "openai/any", "--live", "--tools-from", source]
-    done = subprocess.run([sys.executable, "-m", "talm_sim", *words], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run([warm_python(), "-m", "talm_sim", *words], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert not (tmp_path / "started").exists(), done
     assert "Traceback" not in done.stderr

@@ -15,6 +15,7 @@ from talm_sim.runs.api import resume, run
 from talm_sim.runs.events import EpisodeFinished, RunEvent, RunStarted, ToolsRestarted
 from talm_sim.runs.load import StoredRun, load_run
 from talm_sim.tools_env.service import process
+from tests.tools_env.service.quick import QuickServices
 
 pytestmark = pytest.mark.live
 SMALL: dict[str, Any] = {"model": "sim/asker", "human": "simulated", "tools": "live", "split": "underspecified", "max_episodes": 4}
@@ -23,7 +24,8 @@ SMALL: dict[str, Any] = {"model": "sim/asker", "human": "simulated", "tools": "l
 class Killer:
     """Listens to a run, and kills its tool service after so many episodes; 0 is as it begins."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, *moments: int) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, services: QuickServices, *moments: int) -> None:
+        self.services = services
         self.moments = list(moments)
         self.finished = 0
         self.restarts: list[ToolsRestarted] = []
@@ -42,9 +44,12 @@ class Killer:
             self.restarts.append(event)
         if isinstance(event, RunStarted | EpisodeFinished) and self.moments and self.finished >= self.moments[0]:
             self.moments.pop(0)
-            pid = self.alive[-1].pid
-            assert pid is not None
-            os.kill(pid, signal.SIGKILL)
+            os.kill(self.services.pid(self.alive[-1]), signal.SIGKILL)
+
+
+@pytest.fixture
+def services(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> QuickServices:
+    return QuickServices(monkeypatch, tmp_path)
 
 
 def content(stored: StoredRun) -> list[Any]:
@@ -60,35 +65,37 @@ def content(stored: StoredRun) -> list[Any]:
 
 
 @pytest.mark.parametrize("moment", [0, 5, 11])
-def test_a_run_survives_the_death_of_its_tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: int) -> None:
-    killer = Killer(monkeypatch, moment)
+def test_a_run_survives_the_death_of_its_tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, services: QuickServices, moment: int) -> None:
+    killer = Killer(monkeypatch, services, moment)
     done = run(run_dir=tmp_path, limit="12", on_event=killer, **SMALL)
     assert dict(done.terminations) == {"answered": 12}
     assert len(killer.restarts) <= 1, "nobody asks a service that died at the end"
     assert moment == 11 or killer.restarts == [ToolsRestarted("killed by SIGKILL")]
 
 
-def test_the_second_death_ends_the_run_and_resume_brings_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_second_death_ends_the_run_and_resume_brings_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, services: QuickServices
+) -> None:
     with pytest.raises(PrerequisiteError, match=r"died twice") as caught:
-        run(run_dir=tmp_path, run_id="killed", limit="24", on_event=(killer := Killer(monkeypatch, 3, 9)), **SMALL)
+        run(run_dir=tmp_path, run_id="killed", limit="16", on_event=(killer := Killer(monkeypatch, services, 3, 9)), **SMALL)
     assert str(caught.value).endswith(f"The run is kept; go on with: talm-sim resume {tmp_path / 'killed'}")
     left = load_run(tmp_path / "killed")
     assert dict(left.terminations) == {"answered": left.finished}, "those in flight are neither finished nor failed"
     assert killer.finished <= left.finished < left.total
     kept, missing = content(left), left.total - left.finished
-    again = Killer(monkeypatch)
+    again = Killer(monkeypatch, services)
     done = resume(left, on_event=again)
     assert again.finished == missing, "none is played twice"
-    whole = content(run(run_dir=tmp_path, run_id="whole", limit="24", **SMALL))
+    whole = content(run(run_dir=tmp_path, run_id="whole", limit="16", **SMALL))
     assert content(done) == whole
     assert all(one in whole for one in kept)
 
 
-def test_a_grid_has_one_restart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_grid_has_one_restart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, services: QuickServices) -> None:
     grid: dict[str, list[Any]] = {"seed": [0, 1, 2]}
     options: dict[str, Any] = {**SMALL, "run_dir": tmp_path, "limit": "6"}
     with pytest.raises(PrerequisiteError, match=r"^cell seed=[12]: the tool service died twice.* go on with: talm-sim resume "):
-        ablate(over=grid, on_event=(killer := Killer(monkeypatch, 2, 8)), **options)
+        ablate(over=grid, on_event=(killer := Killer(monkeypatch, services, 2, 8)), **options)
     assert len(killer.restarts) == len(killer.alive) == 1, "one service for all cells"
     done = ablate(over=grid, **options)
     assert [dict(cell.run.terminations) for cell in done.cells] == [{"answered": 6}] * 3

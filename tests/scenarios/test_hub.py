@@ -26,10 +26,11 @@ from pathlib import Path
 from typing import ClassVar
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tasks import find_task
-try:
-    print(*(one.id for one in find_task("when2call").read(["tool_call", "cannot_answer"], Path(sys.argv[1]))))
-except PrerequisiteError as err:
-    print(err)
+for name in sys.argv[1:]:
+    try:
+        print(*(one.id for one in find_task("when2call").read(["tool_call", "cannot_answer"], Path(name))))
+    except PrerequisiteError as err:
+        print(err)
 """
 
 
@@ -79,32 +80,28 @@ def hub(tmp_path: Path) -> Iterator[ThreadingHTTPServer]:
     server.server_close()
 
 
-def _load(hub: ThreadingHTTPServer, home: Path, name: str) -> str:
-    """What a process with this hub prints."""
+def _load(hub: ThreadingHTTPServer, home: Path, *names: str) -> list[str]:
+    """What a process with this hub prints of each name: a line."""
     left_in = {key: value for key, value in os.environ.items() if not key.startswith("HF_")}
     environ = left_in | {"HF_ENDPOINT": f"http://127.0.0.1:{hub.server_port}", "HF_HOME": str(home), "NO_PROXY": "127.0.0.1"}
-    done = subprocess.run([sys.executable, "-c", _CHILD, name], capture_output=True, text=True, env=environ, timeout=60, check=True)
-    return done.stdout.strip()
+    done = subprocess.run([sys.executable, "-c", _CHILD, *names], capture_output=True, text=True, env=environ, timeout=60, check=True)
+    return done.stdout.splitlines()
 
 
 def test_a_file_on_the_hub_is_read_and_kept_in_its_cache(hub: ThreadingHTTPServer, tmp_path: Path) -> None:
-    assert _load(hub, tmp_path, "hub:nvidia/When2Call") == "a b"
-    assert _load(hub, tmp_path, "hub:nvidia/When2Call:test/judge.jsonl") == "c"
+    whole, one = "hub:nvidia/When2Call", "hub:nvidia/When2Call:test/judge.jsonl"
+    assert _load(hub, tmp_path, whole, one) == ["a b", "c"]
     hub.shutdown()
     hub.server_close()
-    assert _load(hub, tmp_path, "hub:nvidia/When2Call") == "a b"
-    said = _load(hub, tmp_path, "hub:nvidia/When2Call:test/new.jsonl")
+    kept, said = _load(hub, tmp_path, whole, "hub:nvidia/When2Call:test/new.jsonl")
+    assert kept == "a b"
     assert said.startswith("hub:nvidia/When2Call:test/new.jsonl: cannot be downloaded (")
     assert said.endswith("nor does it lie in the hub's cache; try again with the network, or give a local file.")
-    assert "\n" not in said
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("hub:nvidia/When2Call:test/none.jsonl", "the dataset has no file test/none.jsonl; write hub:nvidia/When2Call:FILE."),
-        ("hub:nvidia/Other", "there is no such dataset, or it is private; check the name, or set HF_TOKEN."),
-    ],
-)
-def test_what_the_hub_does_not_have_is_named(hub: ThreadingHTTPServer, tmp_path: Path, name: str, said: str) -> None:
-    assert _load(hub, tmp_path, name) == f"{name}: {said}"
+def test_what_the_hub_does_not_have_is_named(hub: ThreadingHTTPServer, tmp_path: Path) -> None:
+    expected = {
+        "hub:nvidia/When2Call:test/none.jsonl": "the dataset has no file test/none.jsonl; write hub:nvidia/When2Call:FILE.",
+        "hub:nvidia/Other": "there is no such dataset, or it is private; check the name, or set HF_TOKEN.",
+    }
+    assert _load(hub, tmp_path, *expected) == [f"{name}: {said}" for name, said in expected.items()]

@@ -1,4 +1,4 @@
-"""The packaged scenarios are true: proved against the running service, and answerable in the judge's own eyes."""
+"""The packaged scenarios are true: proved against the tools, and answerable in the judge's own eyes."""
 
 from __future__ import annotations
 
@@ -6,24 +6,21 @@ from collections import Counter
 from importlib.metadata import version
 from pathlib import Path
 
-import pytest
-
 from talm_sim.judges.facts import AnswerText
 from talm_sim.scenarios.build import GROUPS, build_scenarios
 from talm_sim.scenarios.check import check_scenarios
 from talm_sim.scenarios.load import load_scenarios, packaged_data
-from talm_sim.tools_env.caller import ToolCaller
 from talm_sim.types import Facts
+from tests.in_process import direct_caller
 
 SEEDS = Path(__file__).resolve().parents[2] / "seeds"
 
 
-@pytest.mark.live
 def test_every_packaged_scenario_passes_the_check_and_is_what_the_seeds_give() -> None:
     packaged = load_scenarios(GROUPS)
-    with ToolCaller() as call:
-        assert [str(problem) for problem in check_scenarios(packaged, call.specs, call, packaged=True)] == []
-        built = build_scenarios(SEEDS, call.specs, call)
+    call = direct_caller()
+    assert [str(problem) for problem in check_scenarios(packaged, call.specs, call, packaged=True)] == []
+    built = build_scenarios(SEEDS, call.specs, call)
     assert [scenario for group in GROUPS for scenario in built[group]] == packaged
 
 

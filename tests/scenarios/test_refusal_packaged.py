@@ -11,8 +11,8 @@ from types import ModuleType
 import pytest
 
 from talm_sim.scenarios.load import load_scenarios
-from talm_sim.tools_env.caller import ToolCaller
 from talm_sim.types import Calls, Scenario, ToolSpec
+from tests.in_process import direct_caller
 
 ROOT = Path(__file__).resolve().parents[2]
 GROUPS = ("fitting", "removed", "unrelated")
@@ -45,10 +45,9 @@ def test_the_script_makes_them(packaged: list[Scenario], maker: ModuleType, spec
     assert [scenario for group in GROUPS for scenario in made if scenario.group == group] == packaged
 
 
-@pytest.mark.live
 def test_every_accepted_value_gives_the_facts_asked_for(maker: ModuleType) -> None:
-    with ToolCaller() as call:
-        assert maker.check(load_scenarios(["perfect"]), maker.read_seeds(), call.specs, call) == []
+    call = direct_caller()
+    assert maker.check(load_scenarios(["perfect"]), maker.read_seeds(), call.specs, call) == []
 
 
 def names(scenario: Scenario) -> list[str]:

@@ -36,15 +36,26 @@ def _offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("WANDB_DISABLED", "true")
 
 
-def _model(directory: Path) -> tuple[Any, Any]:
-    """Model and tokenizer: those of TALM_SIM_TEST_MODEL, else random weights over bytes."""
+@pytest.fixture(params=["random", pytest.param("real", marks=pytest.mark.slow)])
+def real(request: pytest.FixtureRequest) -> str:
+    """Directory of a real model; empty for random weights over bytes."""
+    if request.param == "random":
+        return ""
+    folder = os.environ.get("TALM_SIM_TEST_MODEL", "")
+    if not folder:
+        pytest.skip("TALM_SIM_TEST_MODEL names no model directory")
+    return folder
+
+
+def _model(directory: Path, real: str) -> tuple[Any, Any]:
+    """Model and tokenizer."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
     torch.manual_seed(0)
-    if folder := os.environ.get("TALM_SIM_TEST_MODEL"):
-        tokenizer = AutoTokenizer.from_pretrained(folder)
-        model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    if real:
+        tokenizer = AutoTokenizer.from_pretrained(real)
+        model = AutoModelForCausalLM.from_pretrained(real, dtype=torch.float32)
     else:
         from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
@@ -80,12 +91,12 @@ def _dataset(directory: Path, kind: Kind, form: Any) -> Any:
     return loaded
 
 
-def _settings(directory: Path) -> dict[str, Any]:
+def _settings(directory: Path, real: str) -> dict[str, Any]:
     return {
         "output_dir": str(directory / "out"),
         "max_steps": 1,
         "per_device_train_batch_size": 2,
-        "max_length": 1536 if "TALM_SIM_TEST_MODEL" not in os.environ else 512,
+        "max_length": 512 if real else 1536,  # bytes are shorter than tokens
         "learning_rate": 1e-3,
         "report_to": [],
         "save_strategy": "no",
@@ -111,12 +122,12 @@ def test_published_forms_load_in_datasets(tmp_path: Path, kind: Kind) -> None:
     assert set(loaded.column_names) >= {"tools"}
 
 
-def test_sft_trainer_takes_a_step(tmp_path: Path) -> None:
+def test_sft_trainer_takes_a_step(tmp_path: Path, real: str) -> None:
     from trl import SFTConfig, SFTTrainer
 
-    model, tokenizer = _model(tmp_path)
+    model, tokenizer = _model(tmp_path, real)
     rows = _dataset(tmp_path, "sft", "trl")
-    trainer = SFTTrainer(model=model, args=SFTConfig(**_settings(tmp_path)), train_dataset=rows, processing_class=tokenizer)
+    trainer = SFTTrainer(model=model, args=SFTConfig(**_settings(tmp_path, real)), train_dataset=rows, processing_class=tokenizer)
     seen = [tokenizer.decode(row["input_ids"]) for row in trainer.train_dataset]
     calls = [text for text in seen if '<call>{"name": "book_table", "arguments": {"place":' in text]
     assert len(calls) == sum("tool_calls" in row["messages"][-1] for row in rows) > 0
@@ -124,12 +135,12 @@ def test_sft_trainer_takes_a_step(tmp_path: Path) -> None:
     assert 0 < _trained(trainer) < 20
 
 
-def test_dpo_trainer_takes_a_step(tmp_path: Path) -> None:
+def test_dpo_trainer_takes_a_step(tmp_path: Path, real: str) -> None:
     from trl import DPOConfig, DPOTrainer
 
-    model, tokenizer = _model(tmp_path)
+    model, tokenizer = _model(tmp_path, real)
     rows = _dataset(tmp_path, "preference", "trl")
-    trainer = DPOTrainer(model=model, args=DPOConfig(**_settings(tmp_path)), train_dataset=rows, processing_class=tokenizer)
+    trainer = DPOTrainer(model=model, args=DPOConfig(**_settings(tmp_path, real)), train_dataset=rows, processing_class=tokenizer)
     first = trainer.train_dataset[0]
     chosen, rejected = (tokenizer.decode(first[key]) for key in ("chosen_ids", "rejected_ids"))
     assert chosen != rejected

@@ -90,7 +90,7 @@ def service() -> Iterator[str]:
     Service.calls, Service.document = {}, {"openapi": "3.0.3", "info": {"title": "t", "version": "1"}, "paths": PATHS}
     http = ThreadingHTTPServer(("127.0.0.1", 0), Service)
     http.daemon_threads = True
-    thread = threading.Thread(target=http.serve_forever, daemon=True)
+    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     yield f"http://127.0.0.1:{http.server_port}/openapi.json"
     http.shutdown()

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tools_env.service.app import create_app
+from talm_sim.tools_env.sources.http import HttpTools
 from talm_sim.tools_env.sources.openapi_document import tools_from_openapi
 from talm_sim.types import Route
 
@@ -22,12 +23,16 @@ def _only(operation: dict[str, Any], *, method: str = "get", path: str = "/pets"
     return spec
 
 
-def test_our_own_document() -> None:
-    tools = tools_from_openapi(create_app().openapi())
-    spec = tools.specs["get_flight_distance"]
+@pytest.fixture(scope="module")
+def ours() -> HttpTools:
+    return tools_from_openapi(create_app().openapi())
+
+
+def test_our_own_document(ours: HttpTools) -> None:
+    spec = ours.specs["get_flight_distance"]
     assert (spec.category, spec.human_replaceable) == ("transportation", False)
     assert spec.description == "Compute the great-circle flight distance between two airports."
-    assert tools.routes["get_flight_distance"] == Route(path="/transportation/distance", query=("origin", "destination"))
+    assert ours.routes["get_flight_distance"] == Route(path="/transportation/distance", query=("origin", "destination"))
     assert spec.parameters == {
         "type": "object",
         "properties": {
@@ -45,14 +50,14 @@ def test_our_own_document() -> None:
     }
 
 
-def test_an_optional_argument_is_neither_nullable_nor_required() -> None:
-    spec = tools_from_openapi(create_app().openapi()).specs["find_city_airports"]
+def test_an_optional_argument_is_neither_nullable_nor_required(ours: HttpTools) -> None:
+    spec = ours.specs["find_city_airports"]
     assert spec.parameters["properties"]["country_code"]["type"] == "string"
     assert spec.required == ("city",)
 
 
-def test_every_schema_of_ours_is_valid_and_without_titles() -> None:
-    for spec in tools_from_openapi(create_app().openapi()).specs.values():
+def test_every_schema_of_ours_is_valid_and_without_titles(ours: HttpTools) -> None:
+    for spec in ours.specs.values():
         jsonschema.Draft202012Validator.check_schema(spec.parameters)
         assert "title" not in str(spec.parameters)
 

@@ -97,7 +97,7 @@ def agent_of(thing: Any, model: Model | None = None, *, human: str = "none", per
     simulated = human == "simulated"
     return Agent(
         model=model or OwnModel("agent/t:thing"),
-        graph=Sessions(_read("t:thing", thing), Limits(**{"turns": 5, "tokens": None, "seconds": 20.0, **limits})),
+        graph=Sessions(_read("t:thing", thing), Limits(**{"turns": 5, "tokens": None, "seconds": 600.0, **limits})),
         environment=Environment(Client(), perturb=perturb),
         human=human,
         human_tool=None if human == "none" else load_prompts().human_tool(),

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.warm import warm_python
 
 ROOT = Path(__file__).parents[3]
 RUN = ["run", "--scenario", "calendar-01.underspecified", "--human", "simulated", "--display", "plain", "--run-id", "r"]
@@ -45,7 +46,7 @@ def started(directory: Path, agent: str, *more: str) -> subprocess.Popen[str]:
     (directory / "stubborn_agents.py").write_text(STUBBORN, encoding="utf-8")
     kept = {name: text for name, text in os.environ.items() if not name.startswith("TALM_SIM_")}
     return subprocess.Popen(
-        [sys.executable, "-m", "talm_sim", *RUN, "--agent", f"stubborn_agents:{agent}", *more],
+        [warm_python(), "-m", "talm_sim", *RUN, "--agent", f"stubborn_agents:{agent}", *more],
         cwd=directory,
         env={**kept, "PYTHONPATH": f"{ROOT}{os.pathsep}{directory}"},
         stdin=subprocess.DEVNULL,
@@ -60,7 +61,7 @@ def started(directory: Path, agent: str, *more: str) -> subprocess.Popen[str]:
     [("calls", "turn_limit 1"), ("calls_twice_at_once", "turn_limit 1"), ("calls_from_a_thread", "turn_limit 1"), ("waits", "agent_error 1")],
 )
 def test_limits_hold_and_the_process_ends(tmp_path: Path, agent: str, end: str) -> None:
-    with started(tmp_path, agent, "--agent-timeout", "3" if agent == "waits" else "90") as process:
+    with started(tmp_path, agent, "--agent-timeout", "0.5" if agent == "waits" else "600") as process:
         try:
             told, _ = process.communicate(timeout=120)
         finally:

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,6 +11,7 @@ from talm_sim.judges.call_checks.java import JAVA_TYPES, java_value
 from talm_sim.judges.call_checks.javascript import JAVASCRIPT_TYPES, javascript_value
 from talm_sim.judges.call_checks.source_calls import read_source_calls
 from talm_sim.types import AcceptedCall, Calls, ToolCall
+from tests.growth import check_growth
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
@@ -238,21 +237,13 @@ HOSTILE: list[str] = [
 @pytest.mark.parametrize("piece", HOSTILE)
 @pytest.mark.parametrize("around", ["{}", "new HashMap<>() {{{{{}}}}}", "new ArrayList<>() {{{{{}}}}}", "[[{}]]", "{{{}}}", "[f(a={})]"])
 def test_the_longest_hostile_source_takes_linear_time(piece: str, around: str) -> None:
-    def seconds(size: int) -> float:
-        text = around.format(piece * (size // len(piece)))
-        reads: list[Callable[[], object]] = [
-            lambda: java_value(text, "Array", "integer"),
-            lambda: java_value(text, "ArrayList", "integer"),
-            lambda: java_value(text, "HashMap"),
-            lambda: java_value(text, "double"),
-            lambda: javascript_value(text, "array", "integer"),
-            lambda: javascript_value(text, "dict"),
-            lambda: read_source_calls(text),
-        ]
-        started = time.process_time()
-        for read in reads:
-            read()
-        return time.process_time() - started
+    def read(text: str) -> None:
+        java_value(text, "Array", "integer")
+        java_value(text, "ArrayList", "integer")
+        java_value(text, "HashMap")
+        java_value(text, "double")
+        javascript_value(text, "array", "integer")
+        javascript_value(text, "dict")
+        read_source_calls(text)
 
-    small = min(seconds(LONGEST // 16) for _ in range(2))
-    assert seconds(LONGEST) < max(16 * small * 4, 2.0)
+    check_growth(read, lambda size: around.format(piece * (size // len(piece))), LONGEST)

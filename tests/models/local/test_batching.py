@@ -31,7 +31,7 @@ class _Engine:
     def answer(self, ready: Sequence[int]) -> list[int]:
         self.threads.add(threading.current_thread().name)
         self.entered.set()
-        assert self.gate.wait(30)
+        assert self.gate.wait(100)
         self.batches.append(list(ready))
         if len(ready) > self.fits:
             raise MemoryError("CUDA out of memory\nand so on")
@@ -49,7 +49,7 @@ async def _ask_while_busy(engine: _Engine, worker: Worker, numbers: Sequence[int
     """Put questions into the queue while the thread is held in an earlier one."""
     engine.gate.clear()
     first = asyncio.ensure_future(worker.ask(1))
-    await asyncio.to_thread(engine.entered.wait, 30)
+    await asyncio.to_thread(engine.entered.wait, 100)
     others = [asyncio.ensure_future(worker.ask(number)) for number in numbers]
     await asyncio.sleep(0.01)
     return [first, *others]
@@ -152,7 +152,7 @@ async def test_a_task_sees_that_nobody_waits_and_the_thread_goes_on() -> None:
         seen.set()
 
     task = asyncio.ensure_future(worker.run(long))
-    await asyncio.to_thread(started.wait, 30)
+    await asyncio.to_thread(started.wait, 100)
     task.cancel()
     assert await worker.run(lambda _: "next") == "next"
     assert seen.is_set()
@@ -195,6 +195,6 @@ async def test_an_engine_with_a_bug_leaves_nobody_waiting(flaw: str) -> None:
     worker: Worker = Worker(lambda asked: (asked, asked), answer, batch_size=3, budget=1000, first=first)
     for number in (5, 6):
         with pytest.raises((ValueError, IndexError)):
-            await asyncio.wait_for(worker.ask(number), 10)
+            await asyncio.wait_for(worker.ask(number), 100)
     assert await worker.ask(1) == 2, "the thread goes on"
     await worker.aclose()

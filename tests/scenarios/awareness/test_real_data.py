@@ -1,6 +1,8 @@
 """Both manipulations over all of API-Bank and StableToolBench: what is made, what is rejected and why, what is kept."""
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +18,14 @@ from talm_sim.scenarios.awareness.toolbench import load_toolbench
 from talm_sim.types import Scenario
 
 pytestmark = pytest.mark.bench_data
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _forget_the_data() -> Iterator[None]:
+    """They are large, and of no use to other tests."""
+    yield
+    loaded.cache_clear()
+    whole_pool.cache_clear()
 
 
 def counted(pairs: list[tuple[Scenario, Scenario | Skipped]], pool: Pool | None) -> tuple[Counter[str], int, int]:
@@ -34,10 +44,21 @@ def counted(pairs: list[tuple[Scenario, Scenario | Skipped]], pool: Pool | None)
     return fates, kept, review
 
 
+@cache
+def loaded(folder: Path) -> tuple[Sequence[Scenario], Sequence[Scenario]]:
+    """API-Bank's dialogues and StableToolBench's queries: read once for all tests."""
+    return load_apibank(folder / "apibank").scenarios, load_toolbench(folder / "stabletoolbench").scenarios
+
+
+@cache
+def whole_pool(folder: Path) -> Pool:
+    dialogues, queries = loaded(folder)
+    return pool_of((*dialogues, *queries), find_embedder())
+
+
 def test_replacement(bench_data: Path) -> None:
     pytest.importorskip("wordllama")
-    dialogues, queries = load_apibank(bench_data / "apibank").scenarios, load_toolbench(bench_data / "stabletoolbench").scenarios
-    pool = pool_of((*dialogues, *queries), find_embedder())
+    (dialogues, queries), pool = loaded(bench_data), whole_pool(bench_data)
     assert {source: len(apis) for source, apis in pool.apis.items()} == {"apibank": 49, "stabletoolbench": 2490}
     # The study kept 423 and 477 (Table 1).
     assert counted([(one, replace_tools(one, pool)) for one in dialogues], pool) == ({"another API serves": 25}, 428, 28)
@@ -45,7 +66,7 @@ def test_replacement(bench_data: Path) -> None:
 
 
 def test_removal_by_rules(bench_data: Path) -> None:
-    dialogues = load_apibank(bench_data / "apibank").scenarios
+    dialogues, queries = loaded(bench_data)
     fates, kept, review = counted([(one, remove_by_rules(one, 0)) for one in dialogues], None)
     assert (kept, review) == (230, 1)
     assert fates == {
@@ -55,15 +76,13 @@ def test_removal_by_rules(bench_data: Path) -> None:
         "its arguments can still be read elsewhere in the conversation": 8,
         "its calls have no arguments": 7,
     }
-    queries = load_toolbench(bench_data / "stabletoolbench").scenarios
     assert counted([(one, remove_by_rules(one, 0)) for one in queries], None) == ({"it has no gold arguments": 765}, 0, 0)
 
 
 def test_the_nearest_of_the_whole_pool_are_those_of_brute_force(bench_data: Path) -> None:
     pytest.importorskip("wordllama")
     embedder = find_embedder()
-    apis = pool_of(load_toolbench(bench_data / "stabletoolbench").scenarios, embedder).apis["stabletoolbench"]
-    texts = [api.words for api in apis]
+    texts = [api.words for api in whole_pool(bench_data).apis["stabletoolbench"]]
     vectors = embedder.embed(texts)
     lengths = np.sqrt((vectors * vectors).sum(axis=1))
     index = TextIndex(texts, embedder)

@@ -120,9 +120,10 @@ def matrix_of(found: Summary) -> Counts:
 def test_a_published_matrix_is_met_again_through_the_summary(table: PublishedTable) -> None:
     matrix = counts_of(table)
     cells = [(gold, chosen) for i, gold in enumerate(BEHAVIOURS) for j, chosen in enumerate(BEHAVIOURS) for _ in range(matrix[i][j])]
-    names = [str(number) for number in range(len(cells))]
-    scenarios = [scenario(name, gold) for name, (gold, _) in zip(names, cells, strict=True)]
-    found = summary(View(LOGPROB, [chose(name, chosen) for name, (_, chosen) in zip(names, cells, strict=True)], scenarios))
+    asked, said = {gold: scenario("0", gold) for gold in BEHAVIOURS}, {chosen: chose("0", chosen) for chosen in BEHAVIOURS}
+    scenarios = [asked[gold].model_copy(update={"id": str(number)}) for number, (gold, _) in enumerate(cells)]
+    episodes = [said[chosen].model_copy(update={"id": str(number), "scenario_id": str(number)}) for number, (_, chosen) in enumerate(cells)]
+    found = summary(View(LOGPROB, episodes, scenarios))
     assert matrix_of(found) == matrix and found.n == found.total == 3652
     results = published("when2call", 12)
     assert f"{measure(found, 'macro_f1').value:.3f}" == f"{results.share(results.row(table.rows[0].keys[0]), 'F1'):.3f}"

@@ -14,32 +14,30 @@ import requests
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tools_env.service import HEALTH_PATH, process
 from talm_sim.tools_env.service.process import ToolService
+from tests.tools_env.service.quick import PATIENCE_S, QuickServices
+from tests.warm import warm_python
 
 pytestmark = pytest.mark.live
+
+
+@pytest.fixture
+def services(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> QuickServices:
+    return QuickServices(monkeypatch, tmp_path)
 
 
 def _answers(base_url: str) -> bool:
     with requests.Session() as session:
         session.trust_env = False
         try:
-            return session.get(base_url + HEALTH_PATH, timeout=2).ok
+            return session.get(base_url + HEALTH_PATH, timeout=PATIENCE_S).ok
         except requests.ConnectionError:
             return False
 
 
-def _gone_within(base_url: str, seconds: float) -> bool:
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if not _answers(base_url):
-            return True
-        time.sleep(0.05)
-    return False
-
-
-def test_serves_within_the_block_and_not_after() -> None:
+def test_serves_within_the_block_and_not_after(services: QuickServices) -> None:
     with ToolService() as service:
-        base_url, pid = service.base_url, service.pid
-        assert base_url.startswith("http://127.0.0.1:") and pid is not None
+        base_url, pid = service.base_url, services.pid(service)
+        assert base_url.startswith("http://127.0.0.1:")
         assert _answers(base_url)
         assert len(service.tools().specs) >= 40
     assert not _answers(base_url)
@@ -55,6 +53,7 @@ def test_a_file_in_the_working_directory_stands_in_for_no_module(monkeypatch: py
         assert _answers(service.base_url)
 
 
+@pytest.mark.usefixtures("services")
 async def test_async_block_and_several_services_side_by_side() -> None:
     async with ToolService() as one, ToolService() as other:
         first, second = one.base_url, other.base_url
@@ -63,6 +62,7 @@ async def test_async_block_and_several_services_side_by_side() -> None:
     assert not _answers(first) and not _answers(second)
 
 
+@pytest.mark.usefixtures("services")
 def test_a_busy_port_is_told_in_one_line() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -73,6 +73,7 @@ def test_a_busy_port_is_told_in_one_line() -> None:
     assert service.pid is None
 
 
+@pytest.mark.usefixtures("services")
 def test_a_port_that_is_none_is_told_in_one_line() -> None:
     with pytest.raises(
         PrerequisiteError, match=r"^tool service: port 70000 cannot be used \(.*\): choose another one, or 0 for any free port\.$"
@@ -80,15 +81,22 @@ def test_a_port_that_is_none_is_told_in_one_line() -> None:
         ToolService(70000).start()
 
 
+@pytest.mark.usefixtures("services")
 def test_an_explicit_port_can_be_taken_again_at_once() -> None:
-    with ToolService() as first:
-        base_url = first.base_url
-        assert _answers(base_url)
-    with ToolService(int(base_url.rpartition(":")[2])) as second:
-        assert second.base_url == base_url
-        assert _answers(base_url)
+    for left in (2, 1, 0):
+        with ToolService() as first:
+            base_url = first.base_url
+            assert _answers(base_url)
+        try:
+            with ToolService(int(base_url.rpartition(":")[2])) as second:
+                assert second.base_url == base_url
+                assert _answers(base_url)
+            return
+        except PrerequisiteError as err:  # the system may have given the free port to somebody else meanwhile, but not every time
+            assert left and "is busy" in str(err)
 
 
+@pytest.mark.usefixtures("services")
 def test_stopping_twice_or_before_starting_is_harmless() -> None:
     service = ToolService()
     service.stop()
@@ -115,7 +123,7 @@ def test_a_service_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatc
     mute.chmod(0o755)
     monkeypatch.setattr(process, "START_TIMEOUT_S", 0.3)
     monkeypatch.setattr(process, "STOP_TIMEOUT_S", 0.2)
-    monkeypatch.setattr(sys, "executable", str(mute))
+    monkeypatch.setattr(process, "_COMMAND", [str(mute)])
     with pytest.raises(PrerequisiteError, match="did not start within"):
         ToolService().start()
 
@@ -124,7 +132,7 @@ def test_a_service_that_breaks_gives_its_own_last_words(monkeypatch: pytest.Monk
     broken = tmp_path / "python"
     broken.write_text("#!/bin/sh\necho Traceback >&2\necho 'ModuleNotFoundError: no pandas' >&2\nexit 1\n")
     broken.chmod(0o755)
-    monkeypatch.setattr(sys, "executable", str(broken))
+    monkeypatch.setattr(process, "_COMMAND", [str(broken)])
     with pytest.raises(PrerequisiteError, match=r"^tool service: ModuleNotFoundError: no pandas$"):
         ToolService().start()
 
@@ -132,18 +140,20 @@ def test_a_service_that_breaks_gives_its_own_last_words(monkeypatch: pytest.Monk
 @pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGTERM])
 def test_the_service_dies_with_its_parent(sign: signal.Signals) -> None:
     code = (
-        "import time\n"
-        "from talm_sim.tools_env.service.process import ToolService\n"
-        "service = ToolService().start()\n"
+        "import sys, time\n"
+        "from talm_sim.tools_env.service import process\n"
+        "process._COMMAND = (sys.executable, *process._COMMAND[1:])\n"
+        "service = process.ToolService().start()\n"
         "print(service.base_url, flush=True)\n"
-        "time.sleep(60)\n"
+        "time.sleep(600)\n"
     )
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as parent:
+    with subprocess.Popen([warm_python(), "-c", code], stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None
         base_url = parent.stdout.readline().strip()
         assert _answers(base_url)
         parent.send_signal(sign)
-    assert _gone_within(base_url, 10)
+    while _answers(base_url):  # one that lives on answers until the test runs out of time
+        time.sleep(0.02)
 
 
 def test_alone_it_serves_until_interrupted_and_prints_its_address() -> None:
@@ -153,5 +163,5 @@ def test_alone_it_serves_until_interrupted_and_prints_its_address() -> None:
         base_url = alone.stdout.readline().strip()
         assert _answers(base_url)
         alone.send_signal(signal.SIGINT)
-        assert alone.wait(10) == 130
+        assert alone.wait(PATIENCE_S) == 130
         assert alone.stderr.read() == ""

@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -23,6 +22,7 @@ from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.tools_env.sources import mcp
 from talm_sim.tools_env.sources.registry import open_source
 from talm_sim.tools_env.toolbox import open_tools
+from tests.warm import warm_python
 
 HEAD = """
 import os, sys, time
@@ -87,6 +87,13 @@ server.run()
 """
 )
 
+SERVED = """
+import socket, uvicorn
+
+app = server.streamable_http_app(host="127.0.0.1")
+uvicorn.Server(uvicorn.Config(app, log_level="error")).run(sockets=[socket.socket(fileno=int(sys.argv[1]))])
+"""
+
 LISTED = """
 async def main(text):
     try:
@@ -96,6 +103,12 @@ async def main(text):
     print(list(tools.specs))
     await tools.aclose()
 """
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("START_S", "CALL_S"):
+        monkeypatch.setattr(mcp, name, 100.0)
 
 
 @pytest.fixture
@@ -111,20 +124,13 @@ def fresh(tmp_path: Path) -> Callable[[str], str]:
 
 @contextmanager
 def over_http(directory: Path, code: str) -> Iterator[str]:
-    """Serve over streamable HTTP on loopback."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    """Serve over streamable HTTP on loopback, at a port that is taken already: whoever comes early waits."""
     file = directory / "served.py"
-    file.write_text(f"{code}\nserver.run('streamable-http', port={port})\n", encoding="utf-8")
-    program = subprocess.Popen([sys.executable, str(file)], stderr=subprocess.DEVNULL)
+    file.write_text(f"{code}{SERVED}", encoding="utf-8")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port, number = taken.getsockname()[1], taken.fileno()
+        program = subprocess.Popen([sys.executable, str(file), str(number)], stderr=subprocess.DEVNULL, pass_fds=[number])
     try:
-        while True:
-            assert program.poll() is None
-            try:
-                socket.create_connection(("127.0.0.1", port)).close()
-                break
-            except OSError:
-                time.sleep(0.05)
         yield f"http://127.0.0.1:{port}/mcp"
     finally:
         program.kill()
@@ -182,12 +188,12 @@ async def test_one_that_dies_in_a_call_is_told_with_its_last_words(fresh: Callab
 
 
 async def test_a_call_that_is_never_answered_runs_out_of_time(fresh: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mcp, "CALL_S", 1.0)
+    monkeypatch.setattr(mcp, "CALL_S", 0.3)
     tools = await open_tools([fresh(FAILING)])
     try:
         with pytest.raises(TimeoutError):
             await tools.call("wait", {"n": 1})
-        monkeypatch.setattr(mcp, "CALL_S", 60.0)
+        monkeypatch.setattr(mcp, "CALL_S", 100.0)
         assert json.loads((await tools.call("tell", {"n": 1}))[0].body)
     finally:
         await tools.aclose()
@@ -206,7 +212,7 @@ async def test_an_address_that_answers_no_more_is_told(tmp_path: Path) -> None:
 async def test_what_a_server_says_beside_the_protocol_is_not_printed(fresh: Callable[[str], str]) -> None:
     text = fresh(FAILING.replace("import os, sys, time", "import os, sys, time\nprint('hello, dear user', flush=True)"))
     code = f"import asyncio\nfrom talm_sim.tools_env.toolbox import open_tools\n{LISTED}\nasyncio.run(main({text!r}))"
-    ended = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=120)
+    ended = subprocess.run([warm_python(), "-c", code], check=False, capture_output=True, text=True, timeout=120)
     assert (ended.stdout, ended.stderr, ended.returncode) == ("['die', 'wait', 'refuse', 'tell']\n", "", 0)
 
 
@@ -227,7 +233,7 @@ async def test_an_address_of_a_web_page_is_one_line() -> None:
     thread.start()
     url = f"mcp:http://127.0.0.1:{http.server_port}/mcp"
     code = f"import asyncio\nfrom talm_sim.tools_env.toolbox import open_tools\n{LISTED}\nasyncio.run(main({url!r}))"
-    ended = await asyncio.to_thread(subprocess.run, [sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=120)
+    ended = await asyncio.to_thread(subprocess.run, [warm_python(), "-c", code], check=False, capture_output=True, text=True, timeout=120)
     http.shutdown()
     http.server_close()
     thread.join()
@@ -236,10 +242,10 @@ async def test_an_address_of_a_web_page_is_one_line() -> None:
 
 
 async def test_nobody_at_an_address_is_one_line() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    with pytest.raises(PrerequisiteError, match=r"the MCP server could not be asked for its tools \(.*\)\.$"):
-        await open_source(f"mcp:http://127.0.0.1:{port}/mcp")
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))  # its port is nobody else's meanwhile, and nobody listens
+        with pytest.raises(PrerequisiteError, match=r"the MCP server could not be asked for its tools \(.*\)\.$"):
+            await open_source(f"mcp:http://127.0.0.1:{nobody.getsockname()[1]}/mcp")
 
 
 async def test_an_mcp_server_that_dies_is_told_with_its_last_words(tmp_path: Path, fresh: Callable[[str], str]) -> None:
@@ -248,9 +254,9 @@ async def test_an_mcp_server_that_dies_is_told_with_its_last_words(tmp_path: Pat
 
 
 async def test_an_mcp_server_that_never_answers_is_ended(monkeypatch: pytest.MonkeyPatch, fresh: Callable[[str], str], tmp_path: Path) -> None:
-    monkeypatch.setattr(mcp, "START_S", 3.0)
+    monkeypatch.setattr(mcp, "START_S", 1.0)
     code = f"import os, time; open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid())); time.sleep(600)"
-    with pytest.raises(PrerequisiteError, match="the MCP server did not answer within 3 s"):
+    with pytest.raises(PrerequisiteError, match="the MCP server did not answer within 1 s"):
         await open_source(fresh(code))
     if (tmp_path / "pid").is_file():  # on a very slow machine it was ended before it could write
         with pytest.raises(ProcessLookupError):

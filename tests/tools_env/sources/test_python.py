@@ -6,12 +6,12 @@ import asyncio
 import json
 import math
 import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
 from talm_sim.tools_env.sources.python import PythonSource
+from tests.warm import warm_python
 
 NEVER = """
 import asyncio, time
@@ -32,7 +32,7 @@ asyncio.run(main())
 
 
 def test_a_function_that_never_returns_does_not_hold_the_process() -> None:
-    ended = subprocess.run([sys.executable, "-c", NEVER], check=False, capture_output=True, text=True, timeout=120)
+    ended = subprocess.run([warm_python(), "-c", NEVER], check=False, capture_output=True, text=True, timeout=120)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "timed out\n", "")
 
 

@@ -95,7 +95,7 @@ def doubling_service() -> Iterator[str]:
     """Serve `DOCUMENT` on loopback."""
     Doubling.seen = []
     http = ThreadingHTTPServer(("127.0.0.1", 0), Doubling)
-    thread = threading.Thread(target=http.serve_forever, daemon=True)
+    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     try:
         yield f"http://127.0.0.1:{http.server_port}"
