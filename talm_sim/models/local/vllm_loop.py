@@ -142,15 +142,16 @@ class Loop:
     def _admit(self, running: _Running) -> None:
         if running.future.cancelled():
             return
-        self._loading = True
+        self._loading, failure = True, None
         try:
             self._engine.start()
         except BaseException as err:
-            running.settle(err)
-        else:
+            failure = err
+        self._loading = False  # before anybody hears of it: who then closes the loop waits for its end
+        if failure is None:
             self._go_on(running, None)
-        finally:
-            self._loading = False
+        else:
+            running.settle(failure)
 
     def _step(self) -> None:
         left = [request_id for request_id, running in self._running.items() if running.future.cancelled()]
