@@ -1,6 +1,6 @@
 # `make help` lists the targets: each says after two hashes what it does.
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint types scenarios test-local test-browser test-mcp bench campaign build
+.PHONY: help setup run test lint types scenarios test-local test-browser test-mcp bench campaign build ci ci-full
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -32,10 +32,10 @@ test-local: ## Run the real-model tests (after scripts/local_vllm.sh, `talm-sim 
 		.venv-vllm/bin/python -m pytest --quiet -m local --timeout=900
 
 test-browser: ## Look at the report page in a real browser (the browser comes with scripts/browser.sh)
-	@scripts/browser.sh && .venv-browser/bin/python -m pytest --quiet -m browser
+	@scripts/browser.sh && .venv-extras/bin/python -m pytest --quiet -m browser tests/browser
 
 test-mcp: ## Test tools of MCP servers, one of PyPI among them (they come with scripts/mcp.sh)
-	@scripts/mcp.sh && .venv-mcp/bin/python -m pytest --quiet tests/tools_env/sources tests/tools_env/test_health.py tests/test_five_minutes.py
+	@scripts/mcp.sh && .venv-extras/bin/python -m pytest --quiet tests/tools_env/sources tests/tools_env/test_health.py tests/test_five_minutes.py
 
 bench: setup ## Measure what the machinery costs an episode
 	@$(BIN)/python benchmarks/overhead.py
@@ -45,3 +45,9 @@ campaign: ## Attack the program: kills, damage, hostile servers, secrets (make c
 
 build: setup ## Build the wheel into dist/
 	@$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+
+ci: ## Run all that a change must pass, the slow tiers in their short forms (about 25 minutes)
+	@.ci/run
+
+ci-full: ## The same with the slow tiers whole (about an hour and a half)
+	@.ci/run --full

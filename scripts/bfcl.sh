@@ -7,8 +7,9 @@
 # Without dependencies, as bfcl-eval asks for every provider it knows, and the checker needs none of them.
 set -eu
 cd "$(dirname "$0")/.."
+. scripts/environment.sh
 venv=${1:-.venv}
 [ "$venv" != .venv ] || sh scripts/setup.sh
 wanted=$("$venv/bin/python" -c 'from talm_sim.judges.call_checks.official import BFCL_REQUIREMENTS as wanted; print(*wanted)')
 # shellcheck disable=SC2086
-"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps $wanted
+environment "$venv" scripts/bfcl.sh --no-deps $wanted

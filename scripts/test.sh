@@ -5,5 +5,16 @@
 #     sh scripts/test.sh tests/cli -x
 set -eu
 cd "$(dirname "$0")/.."
+# The tests start many processes; with this set, each would compile the package anew.
+unset PYTHONDONTWRITEBYTECODE
 sh scripts/setup.sh
-exec .venv/bin/python -m pytest --quiet --numprocesses auto "$@"
+
+# Most of what the tests wait for is the disk: each row of a run is a commit. Their files go to memory where there is enough of it.
+if [ -z "${TMPDIR:-}" ] && folder=$(mktemp -d /dev/shm/talm-sim-tests.XXXXXX 2>/dev/null); then
+    trap 'rm -rf "$folder"' EXIT
+    printf '#!/bin/sh\n' >"$folder/runs" && chmod +x "$folder/runs"
+    if "$folder/runs" 2>/dev/null && [ "$(df -Pk "$folder" | awk 'NR == 2 { print $4 }')" -gt 2000000 ]; then
+        export TMPDIR="$folder"
+    fi
+fi
+.venv/bin/python -m pytest --quiet --numprocesses auto "$@"

@@ -121,7 +121,7 @@ def follow(document: Path, directory: Path, *, local: bool) -> None:
                 for line in lines(block):
                     if line.startswith("talm-sim") and (local or not LOCAL.search(line)):
                         type_in(line, directory, environ)
-                    elif line.startswith("pytest") and not PROGRAM:
+                    elif line.startswith("pytest"):
                         run_tests(line, directory, environ)
 
 
@@ -153,15 +153,17 @@ def type_in(line: str, directory: Path, environ: Mapping[str, str]) -> None:
 
 
 def run_tests(line: str, directory: Path, environ: Mapping[str, str]) -> None:
-    """Let pytest take our plugin from this checkout, whichever is installed."""
+    """Let this checkout's pytest take our plugin from here, whichever is installed."""
     plugin = ["-p", "no:cacheprovider", "-p", "no:talm_sim", "-p", "talm_sim.testing.plugin"]
     environ = {**environ, "PYTEST_ADDOPTS": "", "PYTHONPATH": f"{ROOT}{os.pathsep}."}
-    done = perform(["-m", *shlex.split(line), *plugin], directory, environ)
+    done = perform(["-m", *shlex.split(line), *plugin], directory, environ, python=sys.executable)
     assert done.returncode == 0, f"$ {line}\n{done.stdout}\n{done.stderr}"
 
 
-def perform(words: list[str], directory: Path, environ: Mapping[str, str], typed: str = "") -> subprocess.CompletedProcess[str]:
-    command = [warm_python(PYTHON), *words]
+def perform(
+    words: list[str], directory: Path, environ: Mapping[str, str], typed: str = "", python: str = PYTHON
+) -> subprocess.CompletedProcess[str]:
+    command = [warm_python(python), *words]
     return subprocess.run(command, cwd=directory, env=environ, input=typed, capture_output=True, text=True, timeout=600, check=False)
 
 
