@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from talm_sim.runs.manifest import create_run
 from talm_sim.runs.store import write_episode
 from talm_sim.types import ModelTurn
 from tests.cli.conftest import episode, scenario
+from tests.growth import TIMES, check_growth
 
 LONG = 25_000
 
@@ -51,12 +51,16 @@ def long_run(directory: Path, text: str) -> None:
     create_run(directory / "runs", "a-run", config, [asked], fill=lambda conn: write_episode(conn, kept, 0))
 
 
-def test_an_answer_of_many_lines_is_shown_at_once(
+def test_an_answer_of_many_lines_is_shown_in_a_time_in_step_with_its_length(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, talm: Callable[..., tuple[int, str, str]]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    long_run(tmp_path, "x\n" * 150_000)
-    before = time.process_time()
-    code, out, _ = talm("show", "a-run:long")
-    assert (code, out.count("  x\n")) == (0, 300_000)
-    assert time.process_time() - before < 6, "it took 24 s"
+    lines = 96_000
+    for number in (lines // TIMES, lines):
+        long_run(tmp_path / str(number), "x\n" * number)
+
+    def show(number: int) -> None:
+        monkeypatch.chdir(tmp_path / str(number))
+        code, out, _ = talm("show", "a-run:long")
+        assert (code, out.count("  x\n")) == (0, 2 * number)
+
+    check_growth(show, lambda number: number, lines)

@@ -7,7 +7,6 @@ import os
 import pty
 import re
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
@@ -93,15 +92,12 @@ def test_a_rate_that_cannot_be_counted_any_more_is_not_kept(runs: Path, monkeypa
     assert load_run("compared").first_measure is None
 
 
-def test_many_runs_are_listed_at_once(runs: Path) -> None:
+def test_runs_are_listed_without_a_look_at_their_episodes(runs: Path) -> None:
     """The rate is stored, and one connection reads it all: no episode is looked at."""
     load_run("compared")
     with changed(runs / "compared") as conn:
         conn.execute("UPDATE episodes SET body = x'00'")
-    begun = time.perf_counter()
-    for _ in range(25):
-        assert [info.problem for info in list_runs(runs)] == [""] * 4
-    assert time.perf_counter() - begun < 10
+    assert [info.problem for info in list_runs(runs)] == [""] * 4
 
 
 def test_a_run_is_deleted_with_its_controls_once_it_is_said_twice(

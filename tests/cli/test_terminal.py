@@ -33,23 +33,43 @@ _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[@-Z\\-_=>]|\x1b\][^\x07]*\x
 _AT_ITS_TERMINAL = """
 import fcntl, os, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-os.execv(sys.argv[1], [sys.argv[1], "-m", "talm_sim", *sys.argv[2:]])
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+_HOLDS_ANSWERS = """
+import sys
+from talm_sim.cli import main, sitting
+from talm_sim.runs import desk
+sitting.HELD_SECONDS = desk.HELD_SECONDS = 1000.0
+sys.exit(main(sys.argv[1:]))
 """
 UP, DOWN, LEFT, HOME, END = "\x1b[A", "\x1b[B", "\x1b[D", "\x01", "\x05"
 
 
 class Terminal:
-    """A process at a terminal of its own."""
+    """A process at a terminal of its own.
 
-    def __init__(self, directory: Path, *arguments: str, rows: int = 24, columns: int = 80, warm: bool = True, **environ: str) -> None:
+    Args:
+        directory: Where it runs.
+        arguments: Of `talm-sim`.
+        rows: Of the terminal.
+        columns: Of the terminal.
+        warm: Whether Python has the modules already.
+        holds: Whether an answer can be taken back for as long as a test may take, in place of seconds.
+        environ: Variables besides.
+    """
+
+    def __init__(
+        self, directory: Path, *arguments: str, rows: int = 24, columns: int = 80, warm: bool = True, holds: bool = False, **environ: str
+    ) -> None:
         self._keyboard, self.screen = pty.openpty()
         fcntl.ioctl(self.screen, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         self.mode = termios.tcgetattr(self.screen)
         # As a user's shell has it: what a process does not flush must not reach the screen by an accident of the environment.
         foreign = ("TALM_SIM_", "COLUMNS", "LINES", "NO_COLOR", "PYTHONUNBUFFERED")
         kept = {name: text for name, text in os.environ.items() if not name.startswith(foreign)}
+        program = ("-c", _HOLDS_ANSWERS) if holds else ("-m", "talm_sim")
         self.process = subprocess.Popen(
-            [sys.executable, "-ISc", _AT_ITS_TERMINAL, warm_python() if warm else sys.executable, *arguments],
+            [sys.executable, "-ISc", _AT_ITS_TERMINAL, warm_python() if warm else sys.executable, *program, *arguments],
             cwd=directory,
             env=kept | {"TERM": "xterm-256color"} | environ,
             stdin=self.screen,
@@ -317,7 +337,7 @@ REPLAYED = ("--split", "underspecified", "--limit", "3", "--model", "sim/asker",
 
 
 async def test_a_run_is_interrupted_answered_and_resumed(tmp_path: Path, at_terminal: Any) -> None:
-    terminal = at_terminal(tmp_path, "run", *REPLAYED, "--run-id", "mine")
+    terminal = at_terminal(tmp_path, "run", *REPLAYED, "--run-id", "mine", warm=False)
     first = terminal.expect_prompt()
     assert "Question 1 of 3, calendar-01.underspecified" in first
     assert "She was born on 1994-03-11." in first
@@ -348,10 +368,10 @@ async def test_a_run_is_interrupted_answered_and_resumed(tmp_path: Path, at_term
 
 
 async def test_undo_reaches_an_episode_of_a_living_run_while_its_answer_is_held(tmp_path: Path, at_terminal: Any) -> None:
-    terminal = at_terminal(tmp_path, "run", *REPLAYED, "--run-id", "mine")
+    terminal = at_terminal(tmp_path, "run", *REPLAYED, "--run-id", "mine", holds=True)
     terminal.expect_prompt()
     terminal.type("1990-01-01\r")
-    terminal.expect("saved: 1990-01-01 (/undo takes it back, for 10 s)")
+    terminal.expect("saved: 1990-01-01 (/undo takes it back, for 1000 s)")
     terminal.expect_prompt()
     terminal.type("/undo\r")
     terminal.expect("taken back: 1990-01-01")
