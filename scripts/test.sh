@@ -12,6 +12,8 @@ sh scripts/setup.sh
 # Most of what the tests wait for is the disk: each row of a run is a commit. Their files go to memory where there is enough of it.
 if [ -z "${TMPDIR:-}" ] && folder=$(mktemp -d /dev/shm/talm-sim-tests.XXXXXX 2>/dev/null); then
     trap 'rm -rf "$folder"' EXIT
+    trap 'exit 130' INT
+    trap 'exit 143' TERM
     printf '#!/bin/sh\n' >"$folder/runs" && chmod +x "$folder/runs"
     if "$folder/runs" 2>/dev/null && [ "$(df -Pk "$folder" | awk 'NR == 2 { print $4 }')" -gt 2000000 ]; then
         export TMPDIR="$folder"
