@@ -62,6 +62,7 @@ def main(names: tuple[str, ...], seed: int, short: bool, count: int | None, jobs
             click.echo(f"{part.name:16} {part.what} ({part.full} {part.unit}; {part.short} in the short form)")
         return
     counts = {part.name: count or (part.short if short else part.full) for part in chosen}
+    chosen = [part for part in chosen if counts[part.name]]  # some are played in the full form alone
     if as_json and len(chosen) == 1:
         found = _play(chosen[0], counts[chosen[0].name], seed, keep)
         click.echo(json.dumps(found))

@@ -47,7 +47,7 @@ class Part:
         what: What it does, in a few words.
         unit: What is counted.
         full: Cases in the full form.
-        short: Cases in the short form.
+        short: Cases in the short form; 0 where it is played in the full form alone.
         play: Tries so many cases, with all chance from the generator and all files below the folder.
     """
 
