@@ -13,6 +13,7 @@ from langgraph.types import Command
 
 from talm_sim.agent.context import EpisodeContext
 from talm_sim.agent.humans import HumanReply, Responder
+from talm_sim.config import Traffic
 from talm_sim.digests import derived_seed
 from talm_sim.errors import CassetteMissError, PrerequisiteError
 from talm_sim.models.base import GenerationSettings, Model, ScenarioModel
@@ -146,7 +147,7 @@ async def run_episode(
     if agent.saver is not None:
         await agent.saver.adelete_thread(thread)
     elapsed = _active(tools, kept, started)
-    return _episode(agent, scenario, epoch, attempt, result, tools, kept.get("started_at", started.unix), elapsed)
+    return _episode(agent, scenario, epoch, attempt, result, tools, players, kept.get("started_at", started.unix), elapsed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,6 +264,7 @@ def _episode(
     attempt: int,
     result: Mapping[str, Any],
     tools: EpisodeTools | None,
+    players: Players,
     started: float,
     elapsed: float,
 ) -> Episode:
@@ -275,6 +277,7 @@ def _episode(
         attempt=attempt,
         model=agent.model.name,
         human=agent.human,
+        tools="" if tools is None else str(players.tools.mode if players.tools else Traffic.LIVE),
         awareness=awareness,
         model_turns=turns,
         events=tuple(result.get("events", ())),

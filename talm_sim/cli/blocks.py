@@ -100,7 +100,11 @@ def _traffic(stored: StoredRun) -> str:
     }
     service = f"live: {one_line(', '.join(_sources(stored)), 120)}" if _sources(stored) else "live service"
     tools = {Traffic.REPLAY: "replayed recording", Traffic.LIVE: service, Traffic.RECORD: f"{service} (recorded)"}
-    return f"model: {models[config.models]}" + (f"; tools: {tools[config.tools]}" if config.tools else "")
+    reached = tools[config.tools] if config.tools else ""
+    mixed = stored.tool_traffic()
+    if len(mixed) > 1:
+        reached = "mixed: " + ", ".join(f"{tools[Traffic(way)]} in {number:,}" for way, number in sorted(mixed.items())) + " episodes"
+    return f"model: {models[config.models]}" + (f"; tools: {reached}" if reached else "")
 
 
 def _of_agent(stored: StoredRun) -> str:

@@ -38,6 +38,7 @@ from talm_sim.types import Route, ToolSpec
 __all__ = ["CassetteLibrary", "RecordedAnswer", "Recording", "model_folder", "shipped_cassettes"]
 
 _TAPES_KEPT = 512
+_LIVE_TOOLS = "To call the tools in its place: --tools live"
 _LONGEST_NAME = 120
 
 
@@ -120,7 +121,7 @@ class CassetteLibrary:
         self._kept.move_to_end(str(place))
         if len(self._kept) > _TAPES_KEPT:
             self._kept.popitem(last=False)
-        return Player(tape, mode)
+        return Player(tape, mode, _LIVE_TOOLS)
 
     def open_model(self, model: str, scenario_id: str, group: str, epoch: int, vote: int, digest: str, mode: Traffic) -> Player:
         """Open one conversation of a model; vote 0 is the agent's, 1 and up are a judge's.

@@ -11,7 +11,7 @@ from concurrent.futures import CancelledError, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
-from talm_sim.config import RunConfig, Scope
+from talm_sim.config import RunConfig, Scope, Traffic
 from talm_sim.errors import PrerequisiteError, RefusedError, ToolsGoneError, did_you_mean
 from talm_sim.models.registry import in_process
 from talm_sim.plugins import load_plugins
@@ -22,12 +22,12 @@ from talm_sim.runs.extensions import brought, check_brought, take_up
 from talm_sim.runs.judging import Grader, check_judges, judge_names, judge_run, open_grader
 from talm_sim.runs.load import StoredRun, load_run
 from talm_sim.runs.manifest import create_run, fresh_run_id
-from talm_sim.runs.records import BLIND
+from talm_sim.runs.records import BLIND, MIXED
 from talm_sim.runs.resolve import configure, overridden
 from talm_sim.runs.store import RunStore
 from talm_sim.runs.tables import first_measure
 from talm_sim.runs.tool_sources import check_sources, with_tools
-from talm_sim.tasks import Job
+from talm_sim.tasks import AgentOptions, Job
 from talm_sim.tasks.shared import Shared
 from talm_sim.types import Scenario, Termination
 
@@ -277,6 +277,8 @@ async def _carried_out(
     async with RunStore.open(stored.path) as store:
         if built.job.config.blind:
             await store.set_meta({BLIND: True})  # kept with the run, so that whoever answers later is not told either
+        if built.job.config.tools is not stored.config.tools:
+            await store.set_meta({MIXED: True})  # so that a table need not look at every episode of every run
         async with open_runner(built, store) as runner:
             again = store.ended_in(failed)
             on_event(_started(stored, built, store, len(again)))
@@ -323,11 +325,19 @@ def _started(stored: StoredRun, built: Built, store: RunStore, again: int) -> Ru
         waiting=len(store.paused()),
         model=config.model,
         models=models,
-        tools=str(config.tools or "none"),
+        tools=_reached(built.job),
         human=built.opened.human,
         again=again,
         notices=built.opened.notices,
     )
+
+
+def _reached(job: Job[Any]) -> str:
+    """How the tools are reached; of the user's own, which may be meant to be called, it is said that they are not."""
+    tools, place = job.config.tools, job.config.cassettes
+    if tools is Traffic.REPLAY and isinstance(job.options, AgentOptions) and job.options.tools_from:
+        return f"replayed from {place} (to call them: --tools live)"
+    return str(tools or "none")
 
 
 def _finished(stored: StoredRun, counts: BatchCounts, elapsed: float) -> RunFinished:

@@ -240,6 +240,8 @@ class Episode(Record):
     model: str
     human: str = "none"
     """The responder the run was configured with."""
+    tools: str = ""
+    """How its tools were reached: `live`, `replay` or `record`; empty where it has none, and in runs of earlier versions."""
     awareness: tuple[AwarenessAnswer, ...] = ()
     model_turns: tuple[ModelTurn, ...] = ()
     events: tuple[Event, ...] = ()

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from talm_sim.agent.humans import Responder
     from talm_sim.agent.own.agents import OwnAgent
     from talm_sim.models.base import Model
+    from talm_sim.recordings import CassetteLibrary
     from talm_sim.tasks.shared import Shared
     from talm_sim.tools_env.environment import Environment
 
@@ -130,16 +131,22 @@ class TalmTask(Task[TalmOptions]):
             yield Bound(least, len(kinds) + turns, asked + spent, (len(kinds) + turns) * written, last=first + turns * more)
 
     def settle(self, job: Job[TalmOptions], recorded: Recorded) -> Job[TalmOptions]:
-        """Replay the tools where they were recorded; with a replayed model, ask whom the recording asked, and of two the person."""
+        """Replay the tools with a replayed model, or where the user names a recording of theirs; else call them.
+
+        What a live model does is its own, so a recording of another's calls would lack some of them, and not at random. With a replayed model,
+        ask whom the recording asked, and of two the person.
+        """
+        job = _with_own_agent(job)
         tools = job.config.tools
         if tools is None:
             toolless = (name for name, group in groups.GROUPS.items() if not group.has_tools)
-            theirs = bool(job.options.tools_from) and job.config.cassettes is None
-            tools = Traffic.REPLAY if not theirs and recorded.tools(without=toolless) else Traffic.LIVE
+            theirs = bool(job.options.tools_from) or _holds_others(recorded.library)
+            replays = job.config.cassettes is not None if theirs else job.config.models is Traffic.REPLAY
+            tools = Traffic.REPLAY if replays and recorded.tools(without=toolless) else Traffic.LIVE
         human = job.options.human
         if human == "auto":
             human = "recorded" if job.config.models is Traffic.REPLAY and _asked(job, recorded) else "none"
-        return _with_own_agent(job.having(tools=tools, human=human))
+        return job.having(tools=tools, human=human)
 
     def key(self, job: Job[TalmOptions]) -> Mapping[str, Any]:
         """Damage, and whether there is somebody to ask: what was answered stands in the recorded conversation itself."""
@@ -168,8 +175,9 @@ class TalmTask(Task[TalmOptions]):
         prompts = load_prompts(config.prompts, self.name, list_tasks())
         kind = None if options.human == "none" else responder_kind(options.human)
         tools = await shared.tools(config, options.tools_from, trusted=options.trust)
-        scripted = config.model.startswith("sim/") or Traffic.REPLAY in (config.models, config.tools)
-        clock = VirtualClock if scripted else RealClock
+        # Waits are part of an injected fault: ours need not be sat through, and of a stranger's tool the agent may see the time.
+        pretended = config.model.startswith("sim/") or Traffic.REPLAY in (config.models, config.tools) or not options.tools_from
+        clock = VirtualClock if pretended else RealClock
         environment = Environment(tools, perturb=options.perturb, seed=config.seed, clock=clock)
         own = _own_agent(job)
         model: Model = OwnModel(config.model) if own and not own.takes_model else await shared.model(config, job.created)
@@ -319,6 +327,13 @@ def _asked(job: Job[TalmOptions], recorded: Recorded) -> bool:
         return asked
     known = recorded.library.settings(model)
     return not known or any(one.get("human") for one in known.values())
+
+
+def _holds_others(library: CassetteLibrary) -> bool:
+    """Whether a recording is of tools that are not built in, so that nothing else here can answer their calls."""
+    from talm_sim.recordings import CassetteLibrary, shipped_cassettes
+
+    return not library.tool_specs().keys() <= CassetteLibrary(shipped_cassettes()).tool_specs().keys()
 
 
 def _specs_of(named: Iterable[Sequence[str]], recorded: Recorded) -> Mapping[str, ToolSpec]:
