@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from talm_sim.config import RunConfig, Scope, Traffic
 from talm_sim.errors import PrerequisiteError, RefusedError, ToolsGoneError, did_you_mean
+from talm_sim.foreign_loop import foreign_code_apart, here_is_foreign_loop, running_loop
 from talm_sim.models.registry import in_process
 from talm_sim.plugins import load_plugins
 from talm_sim.runs.batch import Ask, BatchCounts, run_batch
@@ -345,15 +346,18 @@ def _finished(stored: StoredRun, counts: BatchCounts, elapsed: float) -> RunFini
 
 
 def to_completion(work: Coroutine[Any, Any, _T]) -> _T:
-    """Run a coroutine in a loop of its own, and return what it returns; where a loop is running, as in a notebook, in a thread of its own."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        running = False
-    else:
-        running = True
-    # Not within the handler: whatever fails in there would seem to come of it.
-    return _in_a_thread(work) if running else asyncio.run(work)
+    """Run a coroutine in a loop of its own, and return what it returns; where a loop is running, as in a notebook, in a thread of its own.
+
+    Agents and tools of the user's run on another loop, which lives on.
+
+    Raises:
+        PrerequisiteError: It is called where those run: the loop would wait for itself.
+    """
+    if here_is_foreign_loop():
+        work.close()
+        raise PrerequisiteError("a run is begun on the event loop of your agents and tools, which it would block; use await run_async(...).")
+    with foreign_code_apart():
+        return asyncio.run(work) if running_loop() is None else _in_a_thread(work)
 
 
 def _in_a_thread(work: Coroutine[Any, Any, _T]) -> _T:

@@ -25,6 +25,7 @@ from talm_sim.agent.own.handed import HandedModel, HandedTool, TurnWatcher, put_
 from talm_sim.agent.own.session import CURRENT, AgentStopped, Limits, Session, leave_behind
 from talm_sim.errors import PrerequisiteError
 from talm_sim.foreign import foreign_code
+from talm_sim.foreign_loop import on_foreign_loop
 from talm_sim.models.base import GenerationSettings
 from talm_sim.models.messages import text_of
 from talm_sim.types import Termination, ToolSpec
@@ -116,7 +117,7 @@ class Sessions:
         _watcher.set(TurnWatcher(session))
         try:
             with foreign_code():
-                answer = _answer_in(await _output(self._agent, session))
+                answer = _answer_in(await on_foreign_loop(_output(self._agent, session)))
         except AgentStopped:
             pass
         except PrerequisiteError as err:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from talm_sim.digests import canonical_json, digest
 from talm_sim.errors import PrerequisiteError
 from talm_sim.foreign import foreign_code
+from talm_sim.foreign_loop import on_foreign_loop
 from talm_sim.plugins import load_object
 from talm_sim.recordings import HttpResponse
 from talm_sim.threads import call_apart
@@ -77,9 +78,7 @@ class PythonSource:
         try:
             async with asyncio.timeout(self._timeout):
                 with foreign_code():
-                    found = await _invoked(self._tools[tool], dict(arguments))
-                    if isinstance(found, AsyncIterator):
-                        found = await _items(found)
+                    found = await on_foreign_loop(_found(self._tools[tool], dict(arguments)))
                 return answer(found)
         except TimeoutError:
             raise
@@ -167,6 +166,11 @@ async def _invoked(tool: BaseTool, arguments: JsonObject) -> Any:
             raise _Ended from err
 
     return await call_apart(work, "talm-sim-tool")
+
+
+async def _found(tool: BaseTool, arguments: JsonObject) -> Any:
+    found = await _invoked(tool, arguments)
+    return await _items(found) if isinstance(found, AsyncIterator) else found
 
 
 async def _items(found: AsyncIterator[Any]) -> list[Any]:
