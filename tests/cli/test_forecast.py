@@ -136,5 +136,5 @@ def test_of_an_own_agent_it_says_what_cannot_be_told(talm: Talm, tmp_path: Path,
     code, out, _ = talm(*words, "--agent", "foretold_agents:act")
     assert code == 0 and "agent agent/foretold_agents:act: what it asks of a model by itself is live, and cannot be told" in out
     code, out, err = talm(*words, "--agent", "foretold_agents:build", "--model", "openai/gpt-4o")
-    assert code == 0 and "agent openai/gpt-4o, live: 0 to 10 requests" in out
+    assert code == 0 and "agent openai/gpt-4o, live: 0 to 100 requests" in out
     assert "retries and what your agent adds to its prompts come on top" in err

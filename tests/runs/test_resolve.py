@@ -120,7 +120,7 @@ def toml(tmp_path: Path) -> Any:
     return write
 
 
-@pytest.mark.parametrize(("name", "default", "values"), [("epochs", 1, (2, 3, 4)), ("turn_limit", 5, (6, 7, 8))])
+@pytest.mark.parametrize(("name", "default", "values"), [("epochs", 1, (2, 3, 4)), ("turn_limit", None, (6, 7, 8))])
 def test_a_later_place_outdoes_an_earlier_one(toml: Any, name: str, default: int, values: tuple[int, int, int]) -> None:
     file, environ = toml(f"{name} = {values[0]}"), {f"TALM_SIM_{name.upper()}": str(values[1])}
 

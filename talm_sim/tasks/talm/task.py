@@ -117,7 +117,7 @@ class TalmTask(Task[TalmOptions]):
 
         prompts = load_prompts(job.config.prompts, self.name, list_tasks())
         specs, written = _specs_of((scenario.tools for scenario in scenarios), recorded), job.settings().max_new_tokens
-        turns, person = job.options.turn_limit, job.options.human != "none"
+        turns, person = _turn_limit(job), job.options.human != "none"
         rules = prompts.system_for(person) + (prompts.human_tool().model_dump_json() if person else "")
         for scenario in scenarios:
             group = groups.GROUPS.get(scenario.group)
@@ -146,7 +146,7 @@ class TalmTask(Task[TalmOptions]):
         human = job.options.human
         if human == "auto":
             human = "recorded" if job.config.models is Traffic.REPLAY and _asked(job, recorded) else "none"
-        return job.having(tools=tools, human=human)
+        return job.having(tools=tools, human=human, turn_limit=_turn_limit(job))
 
     def key(self, job: Job[TalmOptions]) -> Mapping[str, Any]:
         """Damage, and whether there is somebody to ask: what was answered stands in the recorded conversation itself."""
@@ -171,7 +171,7 @@ class TalmTask(Task[TalmOptions]):
         from talm_sim.tools_env.clock import RealClock, VirtualClock
         from talm_sim.tools_env.environment import Environment
 
-        config, options = job.config, job.options
+        config, options, turns = job.config, job.options, _turn_limit(job)
         prompts = load_prompts(config.prompts, self.name, list_tasks())
         kind = None if options.human == "none" else responder_kind(options.human)
         tools = await shared.tools(config, options.tools_from, trusted=options.trust)
@@ -181,8 +181,8 @@ class TalmTask(Task[TalmOptions]):
         environment = Environment(tools, perturb=options.perturb, seed=config.seed, clock=clock)
         own = _own_agent(job)
         model: Model = OwnModel(config.model) if own and not own.takes_model else await shared.model(config, job.created)
-        rules = TalmRules(prompts, {name: group.asked for name, group in groups.GROUPS.items()}, options.turn_limit, options.token_limit)
-        limits = Limits(options.turn_limit, options.token_limit, options.agent_timeout)
+        rules = TalmRules(prompts, {name: group.asked for name, group in groups.GROUPS.items()}, turns, options.token_limit)
+        limits = Limits(turns, options.token_limit, options.agent_timeout)
         stack = AsyncExitStack()
 
         def agent(saver: BaseCheckpointSaver[Any] | None) -> Agent:
@@ -199,7 +199,7 @@ class TalmTask(Task[TalmOptions]):
                 human_tool=prompts.human_tool() if kind else None,
                 responder=self._responder(job, shared, environment) if kind and not kind.waits else None,
                 saver=saver,
-                most_steps=2 * options.turn_limit + 5,
+                most_steps=2 * turns + 5,
             )
 
         async with stack:
@@ -281,6 +281,11 @@ _PUBLISHED = {
     "published-preference": "the win rates that came with the outputs",
 }
 """What the judges of imported runs say."""
+
+
+def _turn_limit(job: Job[TalmOptions]) -> int:
+    """Turns an episode may take: the paper's five for our graph; of an agent that calls tools as it likes, each call may count as a turn."""
+    return job.options.turn_limit or (5 if job.options.agent is None else 50)
 
 
 def _own_agent(job: Job[TalmOptions]) -> OwnAgent | None:
