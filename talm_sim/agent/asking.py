@@ -102,7 +102,10 @@ def _asks(sentence: Sentence) -> bool:
     closing = words.CLOSING.search(said)
     if closing and closing.start() < request.end():
         return bool(words.CHOICE.search(said)) and not words.MORE.search(said)
-    return not (words.LIKE.search(said) and words.MORE.search(said))
+    if words.IN_RETURN.match(request[0]) and words.ADDED.search(said):
+        return False
+    wish = words.LIKE.search(said)
+    return not (wish and wish.start() < request.start() and words.MORE.search(said))
 
 
 def _is_question(said: str) -> bool:

@@ -15,6 +15,7 @@ __all__ = [
     "GOES_ON",
     "GO_AHEAD",
     "IDLE",
+    "IN_RETURN",
     "LIKE",
     "MORE",
     "OFFER",
@@ -44,16 +45,22 @@ _ME = "(?:tell|give|send|show) (?:me|us)|let (?:me|us) know"
 _GIVE = (
     f"(?:{_ME}|provide|specify|supply|clarify|confirm|indicate|state|share|enter|choose|select|pick|type|name|mention|include|describe|list|upload|attach"
     "|paste|rephrase|reply|respond|answer|advise|tell|give|send|fill in|double-check|verify|re-?enter|resend|identify|elaborate|revert with"
-    r"|try again with|(?:check|correct|review) (?:it|that|them|this|the \w+|your \w+) and (?:send|tell|give|let|try))\b"
+    r"|try again with|(?:check|correct|review) (?:it|that|them|this|the \w+|your \w+) and (?:send|tell|give|let|try)"
+    r"|(?:check|review) (?:the|your) (?:\w+ )?(?:spelling|reference|number|code|id|name|date|address|format))\b"
 )
 _FACT = "(?:your|the|a|an|which|what|where|when|who|whom|whose|how|whether|at|in|on|for|by|of|about|any)"
-_NOT_A_FACT = r"(?! (?:to (?!know|have|ask|confirm|get)|not\b|no\b|a moment|more time|some time))(?! [^.]*, which (?:is|are|was|were|equals))"
+_NOT_A_FACT = (
+    r"(?! (?:to (?!know|have|ask|confirm|get)|not\b|no\b|a moment|more time|some time|(?:this|that|it|these|them) (?:to|for|so|because|before|in order)\b))"
+    "(?! [^.]*, which (?:is|are|was|were|equals))"
+)
+"""What is needed is something to do, or known."""
 
 REQUEST = _any(
     rf"(?:please|kindly) {_SOFT}{_GIVE}",
     rf"(?:can|could|would|will|might) you {_SOFT}(?:{_GIVE}|remind me|help me understand)",
     rf"(?:can|could|may|might) (?:i|we) {_SOFT}(?:have|get|know|ask|take|confirm|trouble you|bother you)\b",
-    rf"(?:i|we)(?:'ll|'d|'m|'re)? (?:(?:will|would|do|still|also|just|only|first|then|may|might|have to|am|are|going to) ){{0,3}}(?:need|require)"
+    rf"(?:i|we)(?:'ll|'d|'m|'re)? (?:(?:will|would|do|still|also|just|only|first|then|may|might|have to|am|are|going to) ){{0,3}}"
+    "(?:need|require)"
     rf"{_NOT_A_FACT}(?=[ :])",
     rf"(?:if|once|when|as soon as|after|until|unless) you(?:'ll|'d|'ve)? {_SOFT}(?:have )?(?:{_ME}|told me|given me|sent me"
     r"|(?:provide|clarifie|confirme|share|indicate)d|provide|specif(?:y|ied)|supply|clarify|confirm|indicate|share|choose|select|pick)\b",
@@ -68,11 +75,16 @@ REQUEST = _any(
     r"(?:it )?would (?:really |also )?(?:help|be (?:helpful|useful|great|good))(?: me)? (?:to know|to have|if you)\b",
     r"(?:details|information|context|specifics)\b.{0,60}\bwould (?:help|be (?:helpful|useful))",
     rf"let (?:me|us) know {_FACT}\b",
-    rf"(?:(?<=[,;:\u2013\u2014-] )|(?:then|just|simply|so|and|or|first) |(?<!.))(?:(?:{_ME}) (?!if\b)\S"
-    r"|(?:reply|respond|answer) (?:with|yes|no)\b|(?:choose|pick|select) (?:one|a number|from|between)\b|(?:specify|clarify|confirm|provide) \S)",
+    r"(?<!.)(?:and |so |also )?your [^.!?]{1,60}, please",
+    rf"(?:(?<=[,;:\u2013\u2014-] )|(?:then|just|simply|so|and|or|first) |(?<!.))(?:(?:{_ME}) (?!if\b|and\b)\S"
+    r"|(?:reply|respond|answer) (?:with|yes|no)\b|(?:reply|type|say|enter) [\"\u201c]|(?:choose|pick|select) (?:one|a number|from|between)\b|(?:specify|clarify|confirm|provide) \S)",
 )
 """What asks without being a question."""
-REQUEST_HINT = _any("please|kindly|you|your|need|require|wonder|would|let|tell|give|send|show|reply|respond|answer|choose|pick|select|missing|info")
+REQUEST_HINT = _any(
+    "please|kindly|you|your|need|require|wonder|would|let|tell|give|send|show|reply|respond|answer|choose|pick|select|missing|info|type|say|enter"
+    "|specify|clarify|confirm|provide|details|waiting|await"
+)
+"""A word of it that stands in every request: most sentences have none, and are passed over at once."""
 ELSEWHERE = _any(
     r"(?:with|to|at|by|on|in|of) (?:the|your|their|our|its) (?:\w+ ){0,2}(?:bank|doctor|physician|desk|counter|airport|office|support|team|provider"
     r"|embassy|pharmacist|airline|station|driver|administrator|website|site|page|app|settings|portal|service|department|operator|authorit\w+|staff"
@@ -89,6 +101,7 @@ LIKE = _any(
     "(?:if|in case|should|whenever) you(?:'d| would| do| ever| still)? (?:like|want|need|wish|prefer|have any|have (?:more|other|further|additional)"
     "|care|require|change|run into|decide|are|'re)"
 )
+IN_RETURN = _any("(?:if|once|when|as soon as|after) you")
 CLOSING = _any(
     "(?:anything|something|what|who|where|how) else|feel free|(?:don't|do not) hesitate",
     "(?:any|other|more|further|additional) (?:questions?|queries|concerns|help|assistance)",
@@ -97,6 +110,7 @@ CLOSING = _any(
     r"(?:how|what) (?:can|may|could|might) (?:i|we) (?:\w+ )?(?:help|assist|do|be of)\b|what(?:'s| is) next|what would you like to do (?:next|now|today)",
     r"(?:does|did|do|is|was|were|has) (?:that|this|it|these|i|my (?:answer|reply)) (?:\w+ )?(?:help|helps|helpful|answer|clear|useful|make sense)",
     "makes? sense|(?:would|will) (?:that|this|it) (?:be helpful|help|be useful|be of)|any(?:thing)? (?:other )?questions",
+    "if (?:this|that|it|anything|something|not)\\b.{0,40}(?:let me know|tell me)|rate (?:this|your|our|my)|how (?:was|did) (?:your|i|we)",
     "you(?:'d| would) like (?:to (?:know|hear|learn|see) more|more|further|additional)",
 )
 OFFER = _any(
@@ -130,7 +144,7 @@ IDLE = _any(
     "have you (?:ever|tried|considered|thought)|can you (?:believe|imagine|guess)|guess (?:what|who|which|how)|(?:what|how) could (?:be|go)",
     "isn't (?:it|that|this)|aren't (?:they|we)|(?:wouldn't|don't) you (?:think|agree|say|love)|(?<!.)(?:are you )?ready\\b",
     "(?:could|can|would|will) you (?:please )?(?:try again later|wait|come back|check back|contact|call)",
-    r"you (?:asked|wanted to know)|your question|q:|question:|(?:for )?examples?:|e\.g\.:",
+    r"you (?:asked|wanted to know)|your question|(?<!.)(?:q|question):|(?:for )?examples?:|e\.g\.:",
 )
 """Rhetorical questions, suggestions, examples, and the user's own question repeated."""
 TO_YOU = _any(r"(?:you|your|yours|me to|should i|shall i)\b")
@@ -143,7 +157,7 @@ ASSUMED = _any(
 )
 REPLY = _any(
     r"(?:yes|yep|no(?! (?:problem|worries|matter|need|rush|hurry))|not|nope|because|probably|presumably|apparently|most likely|likely|of course"
-    r"|absolutely|indeed|definitely|certainly|actually|only|it depends|that depends|sort of|according to|a|answer)\b|[^.!?]{1,60}, (?:yes|no)[.!]",
+    r"|absolutely|indeed|definitely|certainly|actually|only|it depends|that depends|sort of|according to|a|answer)\b|[^.!?]{1,60}(?:, (?:yes|no)[.!]| sa(?:y|ys|id) (?:yes|no|so)\b)",
     start="^",
 )
 """How the answer to a question to oneself begins."""
