@@ -54,8 +54,9 @@ def _is_english(sentences: Sequence[Sentence]) -> bool:
 
 
 def _at_the_end(sentences: Sequence[Sentence]) -> list[str]:
+    """The questions a message in any language ends with; "Anything else?" is too short to tell its language, and known all the same."""
     questions = takewhile(lambda one: one.questions and len(one.text) <= _LONGEST, reversed(sentences))
-    return [one.text for one in questions][::-1]
+    return [one.text for one in questions if _asks(one)][::-1]
 
 
 def _in_english(sentences: Sequence[Sentence]) -> list[str]:
@@ -94,13 +95,15 @@ def _with_list(lead: str, listed: Sequence[Sentence]) -> str:
 
 def _asks(sentence: Sentence) -> bool:
     said = sentence.said
-    if sentence.questions:
-        return _is_question(said)
     request = words.REQUEST_HINT.search(said) and words.REQUEST.search(said)
+    closing = words.CLOSING.search(said)
+    if closing and request and request.end() <= closing.start():
+        closing = None  # "Please give me the date, or let me know if ..."
+    if sentence.questions:
+        return not closing and _is_question(said)
     if not request or words.ELSEWHERE.search(said):
         return False
-    closing = words.CLOSING.search(said)
-    if closing and closing.start() < request.end():
+    if closing:
         return bool(words.CHOICE.search(said)) and not words.MORE.search(said)
     if words.IN_RETURN.match(request[0]) and words.ADDED.search(said):
         return False
@@ -109,7 +112,7 @@ def _asks(sentence: Sentence) -> bool:
 
 
 def _is_question(said: str) -> bool:
-    if words.IDLE.search(said) or words.CLOSING.search(said):
+    if words.IDLE.search(said):
         return False
     offer = words.OFFER.search(said)
     if not offer or words.ASKS_FOR.search(said):
@@ -127,18 +130,19 @@ def _is_answered(sentence: Sentence, following: Sentence | None) -> bool:
     if following is None or following.questions:
         return False
     after = following.said[:_LONGEST]
-    if words.ASSUMED.search(after):
-        return True
-    if not sentence.questions:
-        return False
+    if words.ASSUMED.search(after) or not sentence.questions:
+        return bool(words.ASSUMED.search(after))
     if sentence.heading:
         return not following.heading
-    if words.REPLY.search(after):
-        return True
+    return bool(words.REPLY.search(after)) or (_is_to_itself(sentence, following) and not words.GOES_ON.search(after) and not _asks(following))
+
+
+def _is_to_itself(sentence: Sentence, following: Sentence) -> bool:
+    """Whether a question that does not speak to its reader may be one to oneself: it wants a fact, and a statement follows."""
     said = sentence.said.lstrip(" \"'(").lower()
     if words.TO_YOU.search(said) and not said.startswith("you"):
         return False
-    if following.item and not sentence.item:
+    listed = following.item and not sentence.item
+    if listed:
         return not said.startswith("which")
-    wants_a_fact = words.WH.search(said) or said.startswith(("you", "why", "how"))
-    return bool(wants_a_fact) and not words.GOES_ON.search(after) and not _asks(following)
+    return bool(words.WH.search(said)) or said.startswith(("you", "why", "how"))

@@ -177,8 +177,8 @@ def _split(line: _Line) -> Iterator[Sentence]:
 
 def _sentence(text: str, said: str, line: _Line) -> Iterator[Sentence]:
     """The sentence, if anything is said in it; the marks of code go last, so that both texts stay in step."""
-    if any(map(str.isalnum, text)):
-        codes = {at for at, one in enumerate(text) if one == "`"}
-        left, right = len(text) - len(text.lstrip()), len(text.rstrip())
-        kept = [at for at in range(left, right) if at not in codes]
-        yield Sentence("".join(text[at] for at in kept), "".join(said[at] for at in kept), line.heading, line.item)
+    kept = [at for at, one in enumerate(text) if one != "`"]
+    shown, heard = "".join(text[at] for at in kept), "".join(said[at] for at in kept)
+    left, right = len(shown) - len(shown.lstrip()), len(shown.rstrip())
+    if any(map(str.isalnum, shown)):
+        yield Sentence(shown[left:right], heard[left:right], line.heading, line.item)
