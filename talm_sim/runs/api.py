@@ -326,7 +326,7 @@ def _started(stored: StoredRun, built: Built, store: RunStore, again: int) -> Ru
         tools=str(config.tools or "none"),
         human=built.opened.human,
         again=again,
-        notices=built.opened.notices,
+        notices=(*built.opened.notices, *built.opened.warnings(built.scenarios)),
     )
 
 
