@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 
 from talm_sim.credentials import Hider, credentials_in_environment
@@ -103,7 +103,9 @@ class Tools:
     def only_reads(self, tool: str) -> bool:
         """Whether its source says that a call of it changes nothing."""
         reached, route = self._reached.get(tool), self.routes[tool]
-        return route.method == "GET" or route.state == "reads" or (reached is not None and reached.name in getattr(reached.source, "reading", ()))
+        return (
+            route.method == "GET" or route.state == "reads" or (reached is not None and reached.name in getattr(reached.source, "reading", ()))
+        )
 
     def response_schema(self, tool: str) -> JsonObject:
         """JSON Schema of what a tool gives back; empty where its source does not say."""
@@ -186,7 +188,7 @@ class ToolSession:
         self._episode = episode
         self._begun: dict[int, EpisodeCalls] = {}
         self._owed: list[tuple[str, Mapping[str, object]]] = []
-        self._catching_up = asyncio.Lock()
+        self._under_way: dict[asyncio.Future[None], bool] = {}
         self._closed = False
 
     async def call(self, tool: str, arguments: Mapping[str, object], player: Player | None = None) -> tuple[HttpResponse, Origin]:
@@ -205,13 +207,29 @@ class ToolSession:
                 if route.state == "writes":
                     self._owed.append((tool, arguments))
                 return recorded, Origin.RECORDED
-        async with self._catching_up:
-            while self._owed:  # what the recording answered has not happened to the episode's own tools
-                await self._live(*self._owed.pop(0))
-        response = await self._live(tool, arguments)
+        # What the recording answered has not happened to the episode's own tools.
+        owed, self._owed = self._owed, []
+        async with self._in_turn(changes=bool(owed) or route.state == "writes"):
+            for one in owed:
+                await self._live(*one)
+            response = await self._live(tool, arguments)
         if player is not None:
             player.record(request, response)
         return response, Origin.LIVE
+
+    @asynccontextmanager
+    async def _in_turn(self, *, changes: bool) -> AsyncIterator[None]:
+        """Let what changes something wait for all calls before it, and others for those: calls of one turn start together."""
+        before = [one for one, changing in self._under_way.items() if changes or changing]
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._under_way[done] = changes
+        try:
+            if before:
+                await asyncio.wait(before)
+            yield
+        finally:
+            del self._under_way[done]
+            done.set_result(None)
 
     async def _live(self, tool: str, arguments: Mapping[str, object]) -> HttpResponse:
         source, name = self._tools.reached(tool)

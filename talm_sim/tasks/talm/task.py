@@ -331,7 +331,7 @@ def _shared(scenarios: Sequence[Scenario], tools: Tools, epochs: int) -> tuple[s
     if not shared:
         return ()
     what = f"{listed(shared, 3)} may change something, and {'all episodes share it' if len(shared) == 1 else 'all episodes share them'}"
-    return (f"{what}: one may see what another did; see \"State\" in docs/tools.md",)
+    return (f'{what}: one may see what another did; see "State" in docs/tools.md',)
 
 
 def _asked(job: Job[TalmOptions], recorded: Recorded) -> bool:

@@ -39,8 +39,8 @@ class SourceRequest:
 class ToolSource(Protocol):
     """A source of tools, opened. What it has left open is closed by `aclose`. Its attributes are only read, so plain ones do.
 
-    It may have `reading` besides: names of tools that are not reached with GET, and of which it says that they change nothing; `executes`, which
-    is False where its tools are only described; and what a `StatefulSource` has.
+    It may have `reading` besides: names of tools that are not reached with GET, and of which it says that they change nothing; `executes`,
+    False where its tools are only described; and what a `StatefulSource` has.
     """
 
     @property

@@ -55,14 +55,13 @@ class PythonSource:
     def __init__(self, name: str, objects: Sequence[Any], *, timeout: float = TIMEOUT_S) -> None:
         self.name = name
         self.responses: dict[str, JsonObject] = {}
-        self._made_by: dict[str, int] = {}
-        """Tools that each episode has of its own, to the number of what makes them."""
         self._timeout = timeout
-        self._makers = [one for one in objects if makes_tools(one)]
+        self._makers = {one: _Toolset() for one in objects if makes_tools(one)}
+        """Classes and factories, with what each made when it was looked at."""
         for maker in self._makers:
             check_maker(maker)
-        self._shared = _Toolset(name, [one for one in objects if not makes_tools(one)])
-        self.specs, self.reading, self.not_taken = dict(self._shared.specs), set(self._shared.reading), list(self._shared.not_taken)
+        self._tools = _Toolset().take(name, [one for one in objects if not makes_tools(one)])
+        self.specs, self.reading, self.not_taken = dict(self._tools.specs), set(self._tools.reading), list(self._tools.not_taken)
         if not self._makers:
             self._ready()
 
@@ -72,10 +71,10 @@ class PythonSource:
         Raises:
             PrerequisiteError: It fails, a name is taken twice, or no tool is among what it makes.
         """
-        for number, maker in enumerate(self._makers):
+        for maker, found in self._makers.items():
             made = await make_tools(maker)
             try:
-                found = _Toolset(self.name, made.tools)
+                found.take(self.name, made.tools)
             finally:
                 await made.aclose()
             self.not_taken += [*found.not_taken, *(NotTaken(f"{name_of(maker)}.{name}", _UNDOCUMENTED) for name in made.undocumented)]
@@ -83,7 +82,6 @@ class PythonSource:
                 raise PrerequisiteError(_twice(taken))
             self.specs |= found.specs
             self.reading |= found.reading
-            self._made_by |= dict.fromkeys(found.specs, number)
         if self._makers:
             self._ready()
         return self
@@ -93,16 +91,16 @@ class PythonSource:
             first = self.not_taken[0] if self.not_taken else NotTaken(self.name, "holds no tool.")
             raise PrerequisiteError(f"{first.tool}: {first.reason}")
         self.routes = posted(self.name, self.specs)
-        for tool in self._made_by:
+        for tool in self.specs.keys() - self._tools.specs.keys():
             self.routes[tool] = self.routes[tool].model_copy(update={"state": "reads" if tool in self.reading else "writes"})
 
     async def call(self, tool: str, arguments: Mapping[str, object], episode: str) -> HttpResponse:
         """Make a call of a tool that episodes share; what the tool raises is its failure."""
-        return await self._shared.call(tool, arguments, self._timeout)
+        return await _answered(self._tools.tools[tool], arguments, self._timeout)
 
     def begin(self) -> EpisodeCalls:
         """The tools of one episode; what makes them is called before the first call of one of them."""
-        return _Episode(self.name, self._makers, self._made_by, self._timeout)
+        return _Episode(self._makers, self._timeout)
 
     async def aclose(self) -> None:
         """Nothing was started."""
@@ -111,33 +109,28 @@ class PythonSource:
 class _Episode:
     """The tools that one episode has of its own; see `EpisodeCalls`."""
 
-    def __init__(self, source: str, makers: Sequence[Any], made_by: Mapping[str, int], timeout: float) -> None:
-        self._source = source
+    def __init__(self, makers: Mapping[Any, _Toolset], timeout: float) -> None:
         self._makers = makers
-        self._made_by = made_by
         self._timeout = timeout
-        self._made: dict[int, tuple[Made, _Toolset]] = {}
+        self._made: dict[Any, tuple[Made, Mapping[str, BaseTool]]] = {}
         self._making = asyncio.Lock()
         self._closed = False
 
     async def call(self, tool: str, arguments: Mapping[str, object]) -> HttpResponse:
-        number = self._made_by[tool]
+        maker, looked_at = next((maker, found) for maker, found in self._makers.items() if tool in found.specs)
         async with self._making:  # calls made at the same time are of one instance
             if self._closed:
                 raise ProviderError("The episode has ended, and its tools are closed.")
-            if number not in self._made:
-                self._made[number] = await self._make(self._makers[number])
-        tools = self._made[number][1]
-        if tool not in tools.specs:
-            raise ProviderError(f"{name_of(self._makers[number])} made no tool '{tool}' for this episode.")
-        return await tools.call(tool, arguments, self._timeout)
-
-    async def _make(self, maker: Any) -> tuple[Made, _Toolset]:
-        try:
-            made = await make_tools(maker)
-            return made, _Toolset(self._source, made.tools)
-        except PrerequisiteError as err:
-            raise ProviderError(str(err)) from err
+            if maker not in self._made:
+                try:
+                    made = await make_tools(maker)
+                except PrerequisiteError as err:
+                    raise ProviderError(str(err)) from err
+                self._made[maker] = made, looked_at.again(made.tools)
+        tools = self._made[maker][1]
+        if tool not in tools:
+            raise ProviderError(f"{name_of(maker)} made no tool '{tool}' for this episode.")
+        return await _answered(tools[tool], arguments, self._timeout)
 
     async def aclose(self) -> None:
         async with self._making:
@@ -149,11 +142,18 @@ class _Episode:
 class _Toolset:
     """Objects that can be tools, as tools."""
 
-    def __init__(self, category: str, objects: Sequence[Any]) -> None:
+    def __init__(self) -> None:
         self.specs: dict[str, ToolSpec] = {}
+        self.tools: dict[str, BaseTool] = {}
         self.reading: set[str] = set()
         self.not_taken: list[NotTaken] = []
-        self._tools: dict[str, BaseTool] = {}
+
+    def take(self, category: str, objects: Sequence[Any]) -> _Toolset:
+        """Read what each of them is.
+
+        Raises:
+            PrerequisiteError: Two have one name.
+        """
         for one in objects:
             try:
                 tool = _as_tool(one)
@@ -163,26 +163,34 @@ class _Toolset:
                 continue
             if spec.name in self.specs:
                 raise PrerequisiteError(_twice(spec.name))
-            self.specs[spec.name], self._tools[spec.name] = spec, tool
+            self.specs[spec.name], self.tools[spec.name] = spec, tool
             if _only_reads(one, tool):
                 self.reading.add(spec.name)
+        return self
 
-    async def call(self, tool: str, arguments: Mapping[str, object], timeout: float) -> HttpResponse:
-        try:
-            async with asyncio.timeout(timeout):
-                with foreign_code():
-                    found = await _invoked(self._tools[tool], dict(arguments))
-                    if isinstance(found, AsyncIterator):
-                        found = await _items(found)
-                return answer(found)
-        except TimeoutError:
+    def again(self, objects: Sequence[Any]) -> Mapping[str, BaseTool]:
+        """Objects of the same names, made for another episode, as tools: what they are was read before, which takes milliseconds."""
+        by_name = {tool.name: (name, tool) for name, tool in self.tools.items()}
+        return {by_name[name_of(one)][0]: _like(by_name[name_of(one)][1], one) for one in objects if name_of(one) in by_name}
+
+
+async def _answered(tool: BaseTool, arguments: Mapping[str, object], timeout: float) -> HttpResponse:
+    """What a tool answers, in time; what it raises is its failure."""
+    try:
+        async with asyncio.timeout(timeout):
+            with foreign_code():
+                found = await _invoked(tool, dict(arguments))
+                if isinstance(found, AsyncIterator):
+                    found = await _items(found)
+            return answer(found)
+    except TimeoutError:
+        raise
+    except asyncio.CancelledError as err:
+        if (task := asyncio.current_task()) is not None and task.cancelling():
             raise
-        except asyncio.CancelledError as err:
-            if (task := asyncio.current_task()) is not None and task.cancelling():
-                raise
-            return _failure(err)  # the tool raised it: nobody cancelled this call
-        except (Exception, SystemExit) as err:  # a user's function may fail in any way
-            return _failure(err.__cause__ or err if isinstance(err, Ended) else err)
+        return _failure(err)  # the tool raised it: nobody cancelled this call
+    except (Exception, SystemExit) as err:  # a user's function may fail in any way
+        return _failure(err.__cause__ or err if isinstance(err, Ended) else err)
 
 
 async def open_python(request: SourceRequest) -> PythonSource:
@@ -235,6 +243,15 @@ def _as_tool(one: Any) -> BaseTool:
         return StructuredTool.from_function(func, coroutine, parse_docstring=True, error_on_invalid_docstring=False)
     except Exception as err:  # hints may be anything
         raise PrerequisiteError(f"its signature cannot be read ({type(err).__name__}: {' '.join(str(err).split())[:200]}).") from None
+
+
+def _like(tool: BaseTool, one: Any) -> BaseTool:
+    """The tool with another function of the same kind in it; a LangChain tool is one by itself."""
+    from langchain_core.tools import BaseTool
+
+    if isinstance(one, BaseTool):
+        return one
+    return tool.model_copy(update={"func": None, "coroutine": one} if inspect.iscoroutinefunction(one) else {"func": one, "coroutine": None})
 
 
 async def _invoked(tool: BaseTool, arguments: JsonObject) -> Any:
@@ -324,4 +341,3 @@ def _json_schema(schema: Any) -> JsonObject:
     except Exception as err:  # an argument of a type that no JSON Schema has
         raise PrerequisiteError(f"its arguments cannot be described ({' '.join(str(err).split())[:200]}).") from None
     return found
-
