@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from talm_sim.errors import ProviderError, ToolError, did_you_mean
+from talm_sim.tools_env.perturbations import Outcome
 from talm_sim.tools_env.toolbox import Tools, ToolSession, open_tools
 from talm_sim.types import ToolSpec
 
@@ -52,7 +53,10 @@ class ToolCaller:
             response, _ = self._runner.run(work)
         except (ProviderError, TimeoutError) as err:
             raise ToolError(f"{tool} did not answer: {str(err) or 'it took too long.'}", "no_answer") from None
-        text = response.body.decode(errors="replace")
+        outcome = Outcome.of(response)
+        if outcome.error:
+            raise ToolError(f"{tool}: its answer is larger than 4 MB.", outcome.error)
+        text = outcome.body.decode(errors="replace")
         if not 200 <= response.status < 300:
             raise ToolError(f"{tool} answered HTTP {response.status}: {text[:300]}", f"http_{response.status}")
         try:

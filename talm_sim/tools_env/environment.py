@@ -22,6 +22,7 @@ from talm_sim.recordings import Player
 from talm_sim.schemas import validator_of
 from talm_sim.tools_env.clock import Clock, RealClock, VirtualClock
 from talm_sim.tools_env.perturbations import Call, Outcome, Perturbation, open_perturbations
+from talm_sim.tools_env.routes import TOO_LARGE
 from talm_sim.tools_env.toolbox import Tools, ToolSession
 from talm_sim.types import Event, Origin, PerturbationLog, Scenario, ToolCall, ToolEvent, ToolSpec, UnparsableCall
 
@@ -29,6 +30,11 @@ __all__ = ["Environment", "EpisodeTools", "read_answer", "validate_arguments"]
 
 _UNCOUNTED = ("unknown_tool", "unparsable_arguments", "invalid_arguments")
 """Errors of calls that were never made."""
+_NO_ANSWER = {
+    "timeout": "The tool did not answer in time.",
+    "connection_reset": "The connection was reset.",
+    TOO_LARGE: "The tool's answer is larger than 4 MB and was not read.",
+}
 MAX_RESULT_CHARS = 8_000
 """A longer tool result is cut before the model sees it (Fail-TaLMs' pipeline cuts as well)."""
 
@@ -195,7 +201,7 @@ class EpisodeTools:
             response, origin = await self._session.call(call.spec.name, call.arguments, self._player)
         except TimeoutError:
             return Outcome(None, error="timeout"), Origin.LIVE, hits.logs([])
-        outcome, seen = await hits.damage(Outcome(response.status, response.body))
+        outcome, seen = await hits.damage(Outcome.of(response))
         return outcome, origin, hits.logs(seen)
 
     def logs(self) -> tuple[PerturbationLog, ...]:
@@ -320,7 +326,7 @@ def read_answer(outcome: Outcome) -> str:
         ToolError: No answer came, the answer is an error, or it cannot be read.
     """
     if outcome.error:
-        raise ToolError("The tool did not answer in time." if outcome.error == "timeout" else "The connection was reset.", outcome.error)
+        raise ToolError(_NO_ANSWER.get(outcome.error, outcome.error), outcome.error)
     assert outcome.status is not None
     try:
         value = json.loads(outcome.body)
