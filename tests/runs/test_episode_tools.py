@@ -151,7 +151,7 @@ def test_an_episode_that_waits_starts_again_with_new_tools_in_another_process(tm
         seat = await by_name["ask_human"].ainvoke({"question": "Which seat?"})
         return f"{await by_name['book'].ainvoke({'seat': seat})} {await by_name['free'].ainvoke({})}"
 
-    world = {"scenarios": scenarios(tmp_path, 1, **MISSING), "tools": Hall, "human": "terminal", "run_dir": tmp_path}
+    world: dict[str, Any] = {"scenarios": scenarios(tmp_path, 1, **MISSING), "tools": Hall, "human": "terminal", "run_dir": tmp_path}
     stored = talm_sim.run(agent=act, on_event=told(notices), **world)
     assert stored.waiting == 1 and Hall.open_halls == 0, "what waits is closed with the command"
     (question,) = stored.pending()
@@ -166,7 +166,13 @@ def test_our_agent_starts_again_only_where_its_tools_are_its_own(tmp_path: Path,
     notices: list[str] = []
     hall = Hall()
     given = [hall.book, hall.free] if tools == "shared" else tools
-    world = {"scenarios": scenarios(tmp_path, 1, **MISSING), "tools": given, "human": "terminal", "run_dir": tmp_path, "model": "sim/asker"}
+    world: dict[str, Any] = {
+        "scenarios": scenarios(tmp_path, 1, **MISSING),
+        "tools": given,
+        "human": "terminal",
+        "run_dir": tmp_path,
+        "model": "sim/asker",
+    }
     stored = talm_sim.run(on_event=told(notices), **world)
     (question,) = stored.pending()
     answer(stored.path, question.key, "Seat A1.")
