@@ -116,9 +116,34 @@ async def run_episode(
         PrerequisiteError: The scenario does not fit the environment.
     """
     players = players or Players()
-    started = _Moment(time.time(), time.monotonic())
     kept: Mapping[str, Any] = state or {}
     tools = _opened(agent, scenario, epoch, players, kept)
+    if tools is None:
+        return await _stretch(agent, scenario, epoch, attempt, players, resume, kept, tools)
+    try:
+        result = await _stretch(agent, scenario, epoch, attempt, players, resume, kept, tools)
+    except BaseException:  # a bug, or the run is interrupted
+        await tools.aclose()
+        raise
+    if isinstance(result, Waiting):
+        tools.keep()
+    else:
+        await tools.aclose()
+    return result
+
+
+async def _stretch(
+    agent: Agent,
+    scenario: Scenario,
+    epoch: int,
+    attempt: int,
+    players: Players,
+    resume: Mapping[str, HumanReply] | None,
+    kept: Mapping[str, Any],
+    tools: EpisodeTools | None,
+) -> Episode | Waiting:
+    """Play an episode from where it is to its end, or to where it waits for a person."""
+    started = _Moment(time.time(), time.monotonic())
     thread = f"{episode_id(scenario.id, epoch)}#{attempt}"
     config: Any = {"configurable": {"thread_id": thread}, "recursion_limit": agent.most_steps}
     if resume is not None and tools is not None and tools.is_watched:

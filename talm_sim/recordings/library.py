@@ -283,7 +283,7 @@ def _entry(spec: ToolSpec, route: Route) -> dict[str, Any]:
     """A tool as it is written down: what is shown of it and how it is reached, in one object."""
     shown = spec.model_dump(mode="json")
     replaceable = shown.pop("human_replaceable")
-    reached = route.model_dump(mode="json", exclude=set() if route.header else {"header"})
+    reached = route.model_dump(mode="json", exclude={name for name in ("header", "state") if not getattr(route, name)})
     return {**shown, **reached, "human_replaceable": replaceable}
 
 

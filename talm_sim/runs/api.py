@@ -329,7 +329,7 @@ def _started(stored: StoredRun, built: Built, store: RunStore, again: int) -> Ru
         tools=_reached(built.job),
         human=built.opened.human,
         again=again,
-        notices=built.opened.notices,
+        notices=(*built.opened.notices, *built.opened.warnings(built.scenarios)),
     )
 
 

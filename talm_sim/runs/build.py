@@ -129,13 +129,17 @@ async def open_runner(built: Built, store: RunStore) -> AsyncIterator[Runner]:
     """Make the episode runner of a run; what waits for a person is kept in its directory."""
     async with AsyncExitStack() as stack:
         saver: BaseCheckpointSaver[Any] | None = None
-        if built.opened.waits:
+        survives = built.opened.waits and not built.opened.starts_again
+        if survives:
             saver = await stack.enter_async_context(durable_saver(store.directory / CHECKPOINTS))
         elif built.opened.human != "none":
             saver = memory_saver()
         runner = Runner(built, saver)
-        if saver is not None and built.opened.waits:
+        if saver is not None and survives:
             await _reconcile(store, saver, runner.agent.graph)
+        elif built.opened.starts_again:
+            for waiting in store.paused():
+                await store.abandon(waiting)
         yield runner
     if built.opened.waits and not store.paused():
         for end in ("", "-wal", "-shm"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,7 +44,14 @@ Finding = tuple[str, str]
 """What is wrong, and the mend."""
 
 
-def check_scenarios(scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec], call: CallTool, *, packaged: bool = False) -> list[Problem]:
+def check_scenarios(
+    scenarios: Sequence[Scenario],
+    specs: Mapping[str, ToolSpec],
+    call: CallTool,
+    *,
+    packaged: bool = False,
+    begin: Callable[[], None] | None = None,
+) -> list[Problem]:
     """Check every scenario by itself, against its base, and against the others.
 
     Args:
@@ -52,18 +59,22 @@ def check_scenarios(scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec]
         specs: Tools of the environment.
         call: Executes a gold call and returns its parsed result; called once for equal calls.
         packaged: Whether the rules for what is shipped hold as well: a licence is named, and two tools of one category are paired.
+        begin: Where tools keep a state for each episode, called before the gold calls of a scenario, which are then all made, in order.
 
     Returns:
         The problems, in the order of the scenarios; empty when all is well.
     """
-    proof = _Proof(scenarios, specs, call, packaged)
+    proof = _Proof(scenarios, specs, call, packaged, begin)
     return [Problem(scenario.id, what, mend) for scenario in scenarios for what, mend in proof.of(scenario)]
 
 
 class _Proof:
     """What the checks of one set of scenarios share."""
 
-    def __init__(self, scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec], call: CallTool, packaged: bool) -> None:
+    def __init__(
+        self, scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec], call: CallTool, packaged: bool, begin: Callable[[], None] | None
+    ) -> None:
+        self._begin = begin
         self._specs = specs
         self._packaged = packaged
         self._call = call
@@ -130,6 +141,8 @@ class _Proof:
     def _facts(self, scenario: Scenario, facts: Iterable[Fact]) -> Iterator[Finding]:
         names = Counter(fact.name for fact in facts)
         results = []
+        if self._begin is not None:
+            self._begin()
         for one in scenario.gold_calls:
             result, failure = self._run(one)
             results.append(result)
@@ -153,7 +166,7 @@ class _Proof:
     def _run(self, one: GoldCall) -> tuple[Any, str]:
         """Result of a gold call, or why there is none."""
         key = canonical_json([one.tool, one.arguments])
-        if key not in self._results:
+        if key not in self._results or self._begin is not None:
             try:
                 self._results[key] = (self._call(one.tool, one.arguments), "")
             except ToolError as err:

@@ -68,19 +68,19 @@ class Answered:
         """What an agent would be told in the answer's place; empty where it is shown the answer."""
         assert self.response is not None
         try:
-            read_answer(Outcome(self.response.status, self.response.body))
+            read_answer(Outcome.of(self.response))
         except ToolError as err:
             return str(err)
         return ""
 
     def value(self) -> Any:
-        """The answer of success.
+        """The answer of success; None where it has no body.
 
         Raises:
             ValueError: It is not JSON.
         """
         assert self.response is not None
-        return json.loads(self.response.body)
+        return json.loads(self.response.body) if self.response.body.strip() else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -167,7 +167,8 @@ class ToolEvent(Record):
     status: int | None = None
     """HTTP status; None where no answer came (timeout, reset) or no request was made."""
     error: str = ""
-    """Why `ok` is False: `unknown_tool`, `invalid_arguments`, `timeout`, `connection_reset`, `http_404`, `malformed_body`, ..."""
+    """Why `ok` is False: `unknown_tool`, `invalid_arguments`, `timeout`, `connection_reset`, `http_404`, `malformed_body`,
+    `answer_too_large`, ..."""
     perturbations: tuple[PerturbationLog, ...] = ()
     """Those that watched this call, in the order given; their counts are of this call alone."""
     origin: Origin = Origin.LIVE

@@ -27,6 +27,7 @@ from tests.warm import warm_python
 needs_mcp = pytest.mark.skipif(importlib.util.find_spec("mcp") is None, reason="needs the extra mcp")
 KINDS = [
     "python",
+    "class",
     "given",
     "openapi",
     pytest.param("mcp", marks=needs_mcp),

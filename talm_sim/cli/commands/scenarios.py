@@ -145,7 +145,8 @@ def check(file: Path | None, tools_from: tuple[str, ...], trust: bool, as_json: 
     task = find_task(DEFAULT_TASK)
     scenarios = task.read(task.splits["all"], file)
     with ToolCaller(tools_from, trusted=trust) as call:
-        problems = check_scenarios(scenarios, call.specs, call, packaged=file is None)
+        begin = call.begin if call.tools.keep_state else None
+        problems = check_scenarios(scenarios, call.specs, call, packaged=file is None, begin=begin)
     if as_json:
         print_json([{"scenario": problem.scenario, "what": problem.what, "mend": problem.mend} for problem in problems])
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from pydantic import BeforeValidator
 
 from talm_sim.config import DEFAULT_MODEL, GEN, Traffic, option
-from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.errors import PrerequisiteError, did_you_mean, listed
 from talm_sim.tasks.base import Job, Opened, RunView, Task
 from talm_sim.tasks.beside import Beside
 from talm_sim.tasks.bounds import RESULT_TOKENS, Bound, most_tokens
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from talm_sim.recordings import CassetteLibrary
     from talm_sim.tasks.shared import Shared
     from talm_sim.tools_env.environment import Environment
+    from talm_sim.tools_env.toolbox import Tools
 
 __all__ = ["TalmOptions", "TalmTask"]
 
@@ -183,7 +185,9 @@ class TalmTask(Task[TalmOptions]):
         model: Model = OwnModel(config.model) if own and not own.takes_model else await shared.model(config, job.created)
         rules = TalmRules(prompts, {name: group.asked for name, group in groups.GROUPS.items()}, turns, options.token_limit)
         limits = Limits(turns, options.token_limit, options.agent_timeout)
+        waits = kind is not None and kind.waits
         stack = AsyncExitStack()
+        stack.push_async_callback(environment.aclose)
 
         def agent(saver: BaseCheckpointSaver[Any] | None) -> Agent:
             graph: Any = talm_graph(rules, saver)
@@ -209,10 +213,12 @@ class TalmTask(Task[TalmOptions]):
                 wording=prompts.texts(),
                 in_flight=config.max_episodes,
                 human=options.human,
-                waits=kind is not None and kind.waits,
+                waits=waits,
+                starts_again=waits and (own is not None or tools.keep_state),
                 check=lambda scenarios: _check(scenarios, environment, job),
                 tools_of=lambda scenarios: _tools_of(scenarios, environment),
-                notices=_notices(own, job, waits=kind is not None and kind.waits),
+                notices=_notices(own, job, waits=waits, state=tools.keep_state),
+                warnings=lambda scenarios: _shared(scenarios, tools, config.epochs),
             )
 
     def _responder(self, job: Job[TalmOptions], shared: Shared, environment: Environment) -> Callable[[Scenario, int], Responder]:
@@ -312,16 +318,33 @@ def _with_own_agent(job: Job[TalmOptions]) -> Job[TalmOptions]:
     return job.having(model=name, models=None)
 
 
-def _notices(own: OwnAgent | None, job: Job[TalmOptions], *, waits: bool) -> tuple[str, ...]:
-    """What the user of an agent of their own should know."""
-    if own is None:
-        return ()
+def _notices(own: OwnAgent | None, job: Job[TalmOptions], *, waits: bool, state: bool) -> tuple[str, ...]:
+    """What the user of an agent or of tools of their own should know.
+
+    Args:
+        own: The agent.
+        job: Final.
+        waits: Whether a question may stay open.
+        state: Whether episodes have tools of their own.
+    """
     traffic = {Traffic.REPLAY: "only its tools are replayed", Traffic.RECORD: "only its tools are recorded"}
     recorded = traffic.get(job.config.tools or Traffic.LIVE, "nothing is recorded")
-    said = [f"agent {own.name}: if it asks a model, that is live; {recorded}"] if not own.takes_model else []
-    if waits:
+    said = [f"agent {own.name}: if it asks a model, that is live; {recorded}"] if own and not own.takes_model else []
+    if waits and own:
         said.append(f"agent {own.name}: an episode that still waits when this command ends starts again on resume; answers are kept")
+    elif waits and state:
+        said.append("an episode that still waits when this command ends starts again on resume, with new tools; answers are kept")
     return tuple(said)
+
+
+def _shared(scenarios: Sequence[Scenario], tools: Tools, epochs: int) -> tuple[str, ...]:
+    """That episodes can see what others changed, where tools may let them."""
+    named = Counter(name for scenario in scenarios for name in set(scenario.tools))
+    shared = [name for name in tools.shared() if named[name] * epochs > 1]
+    if not shared:
+        return ()
+    what = f"{listed(shared, 3)} may change something, and {'all episodes share it' if len(shared) == 1 else 'all episodes share them'}"
+    return (f'{what}: one may see what another did; see "State" in docs/tools.md',)
 
 
 def _asked(job: Job[TalmOptions], recorded: Recorded) -> bool:

@@ -49,7 +49,7 @@ def test_a_source_is_read_as_it_is_written(text: str, kind: str, name: str, plac
         ("python:no_such_module:f", "python: cannot be imported: ModuleNotFoundError: No module named 'no_such_module'; install it"),
         ("python:json", "write MODULE:OBJECT, such as my_module:my_object"),
         ("python:json:dumbs", "json has no 'dumbs'. Did you mean 'dumps'?"),
-        ("python:json:decoder", "decoder: is an object of type module; give functions or LangChain tools"),
+        ("python:json:decoder", "decoder: is an object of type module; give functions, LangChain tools or a class"),
         ("mcp:no-such-program-here", "there is no such program"),
         ("fail-talms:/no/such/folder", "there is no such folder"),
         ("given:abc", "hand them over again"),
@@ -101,7 +101,7 @@ def _mute(a: int) -> int:
         (_run, "its parameter 'run_manager' has a name that LangChain keeps for itself; rename it."),
         (_set, "its parameter 'config' has a name that LangChain keeps for itself; rename it."),
         (_mute, "has no docstring; write what it does, which is what a model is told."),
-        (3, "is an object of type int; give functions or LangChain tools."),
+        (3, "is an object of type int; give functions, LangChain tools or a class, an instance an episode."),
     ],
 )
 def test_what_is_no_tool_is_left_out_with_its_reason(function: Any, reason: str) -> None:
