@@ -10,12 +10,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from talm_sim.credentials import sendable
 from talm_sim.errors import PrerequisiteError
 
 if TYPE_CHECKING:
     import httpx2
 
-__all__ = ["REPLAY_KEY", "ModelRequest", "body_options", "required_variable", "server_url"]
+__all__ = ["REPLAY_KEY", "ModelRequest", "body_options", "check_headers", "required_key", "required_variable", "server_url"]
 
 REPLAY_KEY = "replayed"
 """Stands in for a key on replay: the SDKs insist on one, and no recording holds any."""
@@ -67,6 +68,25 @@ def required_variable(request: ModelRequest, variable: str) -> str:
             f"{request.name}: the environment variable {variable} is not set; set it, name another --model, or replay with --replay."
         )
     return value
+
+
+def required_key(request: ModelRequest, variable: str) -> str:
+    """A key that a live run needs.
+
+    Raises:
+        PrerequisiteError: It is not set, or no request can carry it.
+    """
+    return sendable(variable, required_variable(request, variable))
+
+
+def check_headers(request: ModelRequest, *variables: str) -> None:
+    """See that requests can carry what an SDK reads from the environment by itself.
+
+    Raises:
+        PrerequisiteError: One of the variables holds what no header can.
+    """
+    for variable in variables:
+        sendable(variable, request.environ.get(variable, ""))
 
 
 def server_url(variable: str, url: str) -> str:
