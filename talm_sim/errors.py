@@ -12,6 +12,7 @@ __all__ = [
     "PrerequisiteError",
     "ProviderError",
     "RefusedError",
+    "RunExistsError",
     "ToolError",
     "ToolsGoneError",
     "did_you_mean",
@@ -48,6 +49,10 @@ class RefusedError(PrerequisiteError):
 
 class NotRecordedError(PrerequisiteError):
     """A model is to be replayed that was not recorded, or not with these settings."""
+
+
+class RunExistsError(PrerequisiteError):
+    """A run of this name exists."""
 
 
 class ToolsGoneError(PrerequisiteError):
@@ -92,8 +97,13 @@ def did_you_mean(word: str, known: Iterable[str], spelt: Callable[[str], str] = 
     " Did you mean 'underspecified'?"
     >>> did_you_mean("perfect", ["direct", "tool_call"])
     ' Known: direct, tool_call.'
+    >>> did_you_mean("reference,llm", ["reference", "llm"])
+    ' Give each of them by itself: repeat the option.'
     """
     names = list(known)
+    parts = [part.strip() for part in word.split(",")]
+    if len(parts) > 1 and set(parts) <= set(names):
+        return " Give each of them by itself: repeat the option."
     return nearest(word, names, spelt) or (f" Known: {listed([*map(spelt, names)])}." if names else "")
 
 

@@ -6,6 +6,7 @@ import re
 
 from openai import AsyncOpenAI, Omit
 
+from talm_sim.config import DEFAULT_MODEL
 from talm_sim.credentials import sendable
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import Model
@@ -43,6 +44,11 @@ def open_compatible(request: ModelRequest) -> Model:
     if request.replay:
         url, key = _LOGICAL_BASE, REPLAY_KEY
     else:
+        if request.name == DEFAULT_MODEL and not request.environ.get(url_variable):
+            raise PrerequisiteError(
+                f"{request.name}, the model of the shipped recording, cannot be asked live: name a model with --model PROVIDER/NAME, "
+                f"or set {url_variable} to the address of a server that has it."
+            )
         url = server_url(url_variable, required_variable(request, url_variable))
         key = sendable(key_variable, request.environ.get(key_variable, ""))  # a server that wants one says so itself
     return _open(request, model, url, key or "none", (url_variable, key_variable), "max_tokens", send_temperature=True)

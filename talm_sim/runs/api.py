@@ -21,7 +21,7 @@ from talm_sim.runs.events import OnEvent, RunFinished, RunStarted, ignore_events
 from talm_sim.runs.extensions import brought, check_brought, take_up
 from talm_sim.runs.judging import Grader, check_judges, judge_names, judge_run, open_grader
 from talm_sim.runs.load import StoredRun, load_run
-from talm_sim.runs.manifest import create_run, fresh_run_id
+from talm_sim.runs.manifest import create_run
 from talm_sim.runs.records import BLIND
 from talm_sim.runs.resolve import configure, overridden
 from talm_sim.runs.store import RunStore
@@ -124,7 +124,7 @@ async def begin(built: Built, *, on_event: OnEvent = ignore_events, ask: Ask | N
     job, scenarios = built.job, built.scenarios
     directory = create_run(
         job.config.run_dir,
-        job.config.run_id or fresh_run_id(job.config.run_dir, job.config),
+        job.config.run_id or None,
         job.config,
         scenarios,
         tools=built.opened.tools_of(scenarios),

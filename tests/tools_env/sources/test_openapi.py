@@ -70,7 +70,7 @@ async def test_arguments_travel_in_path_query_header_and_body_and_the_credential
 async def test_a_credential_that_no_header_carries_is_refused(scheme: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("THEIRS", "\u201cword-of-the-shop\u201d")
     document = _document("http://127.0.0.1:9", components={"securitySchemes": {"key": scheme}})
-    with pytest.raises(PrerequisiteError, match="THEIRS: holds .*without quotes around it"):
+    with pytest.raises(PrerequisiteError, match=r"THEIRS: holds .*without quotes around it"):
         await open_tools([f"{_write(tmp_path, document)},auth=THEIRS"])
 
 
