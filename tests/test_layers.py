@@ -18,7 +18,7 @@ from talm_sim.tasks.registry import TASKS
 PACKAGE = Path(talm_sim.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 LAYERS = (
-    ("agreement", "errors", "foreign", "types", "digests", "schemas", "threads"),
+    ("agreement", "errors", "foreign", "interrupts", "types", "digests", "schemas", "threads"),
     ("credentials", "plugins", "toml_files", "processes", "tool_files"),
     ("published",),
     ("config",),

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from talm_sim.config import RunConfig, Scope
 from talm_sim.errors import PrerequisiteError, RefusedError, ToolsGoneError, did_you_mean
+from talm_sim.interrupts import run_in_order
 from talm_sim.models.registry import in_process
 from talm_sim.plugins import load_plugins
 from talm_sim.runs.batch import Ask, BatchCounts, run_batch
@@ -343,7 +344,7 @@ def to_completion(work: Coroutine[Any, Any, _T]) -> _T:
     else:
         running = True
     # Not within the handler: whatever fails in there would seem to come of it.
-    return _in_a_thread(work) if running else asyncio.run(work)
+    return _in_a_thread(work) if running else run_in_order(work)
 
 
 def _in_a_thread(work: Coroutine[Any, Any, _T]) -> _T:
