@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Sequence
+from contextvars import ContextVar
 
 __all__ = [
     "CassetteMissError",
@@ -19,6 +20,7 @@ __all__ = [
     "full_name",
     "listed",
     "nearest",
+    "on_command_line",
     "pip_install",
 ]
 
@@ -36,11 +38,19 @@ class ToolError(Exception):
         self.code = code
 
 
+on_command_line: ContextVar[bool] = ContextVar("talm_sim_on_command_line", default=False)
+"""Whether a command line is carried out, so that messages speak of options and not of arguments."""
+
+
 class PrerequisiteError(Exception):
     """The user must mend something. The message is one line that names the place and the mend; the command exits with 2."""
 
     def __str__(self) -> str:
         return " ".join(super().__str__().splitlines())  # it may quote a file
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython and Jupyter show: the line alone, as the frames above it are none that a user could fix anything in."""
+        return [f"{type(self).__name__}: {self}"]
 
 
 class RefusedError(PrerequisiteError):
@@ -109,7 +119,9 @@ def did_you_mean(word: str, known: Iterable[str], spelt: Callable[[str], str] = 
 
 def nearest(word: str, known: Sequence[str], spelt: Callable[[str], str] = str) -> str:
     """Return a ` Did you mean 'x'?` hint as `did_you_mean` does, but nothing where no known word is near."""
-    near = difflib.get_close_matches(word, known, n=1, cutoff=0.65) or [name for name in known if len(word) > 2 and word in name][:1]
+    lower = word.lower()
+    near = [name for name in known if name.lower() == lower] or difflib.get_close_matches(word, known, n=1, cutoff=0.65)
+    near = near or [name for name in known if len(word) > 2 and word in name][:1]
     return f" Did you mean '{spelt(near[0])}'?" if near else ""
 
 

@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import click
 
@@ -20,6 +20,7 @@ from talm_sim.cli.root import root
 from talm_sim.cli.signals import as_ctrl_c, only_ends
 from talm_sim.cli.streams import data_alone, settle_stdout, silence_stdout, talk_that_may_end
 from talm_sim.cli.text import clean
+from talm_sim.errors import PrerequisiteError, on_command_line
 from talm_sim.processes import leave
 
 __all__ = ["main"]
@@ -48,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if sys.stdout is None:
         return _complain("standard output is closed; send it to a file, or to /dev/null.")
     before = signal.getsignal(signal.SIGINT)
-    with talk_that_may_end(), data_alone(), as_ctrl_c() as ending:
+    with _on_command_line(), talk_that_may_end(), data_alone(), as_ctrl_c() as ending:
         try:
             code = root.main(args=None if arguments is None else list(arguments), prog_name=PROGRAM, standalone_mode=False)
             sys.stdout.flush()
@@ -66,10 +67,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return leave(code)
 
 
+@contextlib.contextmanager
+def _on_command_line() -> Iterator[None]:
+    token = on_command_line.set(True)
+    try:
+        yield
+    finally:
+        on_command_line.reset(token)
+
+
 def _ended(err: BaseException) -> int:
     """The exit code of a command that did not end by itself; a bug is raised."""
-    from talm_sim.errors import PrerequisiteError
-
     code = 0
     if isinstance(err, click.ClickException):
         code = _complain(err.format_message())

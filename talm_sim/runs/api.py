@@ -23,6 +23,7 @@ from talm_sim.runs.extensions import brought, check_brought, take_up
 from talm_sim.runs.judging import Grader, check_judges, judge_names, judge_run, open_grader
 from talm_sim.runs.load import StoredRun, load_run
 from talm_sim.runs.manifest import create_run
+from talm_sim.runs.python_words import told_in_python
 from talm_sim.runs.records import BLIND
 from talm_sim.runs.resolve import configure, overridden
 from talm_sim.runs.store import RunStore
@@ -86,6 +87,7 @@ def run(
     return to_completion(work)
 
 
+@told_in_python
 async def run_async(
     config: RunConfig | None = None,
     /,
@@ -165,6 +167,7 @@ def resume(
     return to_completion(resume_async(run, failed=failed, on_event=on_event, progress=progress, ask=ask, wait=wait, **overrides))
 
 
+@told_in_python
 async def resume_async(
     run: StoredRun | Path | str,
     *,
@@ -222,6 +225,7 @@ def judge(run: StoredRun | Path | str, *, on_event: OnEvent | None = None, progr
     return to_completion(judge_async(run, on_event=on_event, progress=progress, **scoring))
 
 
+@told_in_python
 async def judge_async(
     run: StoredRun | Path | str, *, on_event: OnEvent | None = None, progress: bool | None = None, **scoring: Any
 ) -> StoredRun:
@@ -344,7 +348,10 @@ def to_completion(work: Coroutine[Any, Any, _T]) -> _T:
     else:
         running = True
     # Not within the handler: whatever fails in there would seem to come of it.
-    return _in_a_thread(work) if running else run_in_order(work)
+    try:
+        return _in_a_thread(work) if running else run_in_order(work)
+    except PrerequisiteError as err:
+        raise err.with_traceback(None) from err.__cause__  # none of the frames is the user's
 
 
 def _in_a_thread(work: Coroutine[Any, Any, _T]) -> _T:
