@@ -268,3 +268,20 @@ def test_the_name_of_a_judge_steers_no_terminal(stored: Path, talm: Talm) -> Non
     code, out, _ = talm("show", "a-run")
     assert (code, "evil2J" in out) == (0, True)
     assert not set("\x1b\x9b\x07") & set(out)
+
+
+def test_where_no_published_row_is_about_the_scenarios_it_is_said(talm: Talm, tmp_path: Path) -> None:
+    run(RunConfig(task="refusal", limit="1", run_dir=tmp_path), run_id="own")
+    run(RunConfig(split="perfect", limit="1", run_dir=tmp_path, model="sim/oracle"), run_id="talm")
+    said = "against paper: no published row is about these scenarios and settings"
+    place = ("--run-dir", str(tmp_path))
+    assert said in " ".join(talm("report", "own", *place, "--against", "paper")[1].split())
+    assert said not in " ".join(talm("report", "own", *place)[1].split())
+    beside = " ".join(talm("report", "talm", *place, "--against", "paper")[1].split())
+    assert said not in beside and "GPT4o" in beside
+
+
+def test_where_explanations_wait_for_a_judge_it_is_said(talm: Talm, tmp_path: Path) -> None:
+    run(RunConfig(task="awareness", protocol="explanation", model="sim/oracle", limit="1", run_dir=tmp_path), run_id="e")
+    out = " ".join(talm("report", "e", "--run-dir", str(tmp_path))[1].split())
+    assert "are judged by a model: add --judge-model PROVIDER/NAME" in out
