@@ -147,6 +147,8 @@ def _import(name: str, place: str, rest: str = "") -> Any:
     if path.suffix == ".py":
         where, dotted = (f"in {path.parent} write ", path.stem) if path.is_absolute() else ("write ", ".".join(path.with_suffix("").parts))
         raise PrerequisiteError(f"{place}: is the name of a file; {where}{dotted}{rest}, without .py.")
+    if ":" in name:
+        raise PrerequisiteError(f"{place}: name a module alone; write {name.partition(':')[0]}.")
     if "" not in sys.path:
         sys.path.insert(0, "")
     try:

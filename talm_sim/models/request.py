@@ -95,10 +95,14 @@ def server_url(variable: str, url: str) -> str:
     Raises:
         PrerequisiteError: It is no http or https URL.
     """
+    import httpx2  # not at the top: a help page needs no client
+
+    url = url.strip()
     try:
+        httpx2.URL(url)  # which refuses more than the standard library
         parts = urlsplit(url)
         good = parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port is None or parts.port > 0)
-    except ValueError:
+    except (ValueError, httpx2.InvalidURL):
         good = False
     if not good:
         raise PrerequisiteError(f"{variable}: not the address of a server; write it like http://127.0.0.1:8000/v1.")

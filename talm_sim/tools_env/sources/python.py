@@ -110,7 +110,10 @@ def hand_over(objects: Sequence[Any]) -> str:
     Raises:
         PrerequisiteError: One of them cannot be a tool.
     """
-    source = PythonSource(GIVEN_NAME, objects)
+    try:
+        source = PythonSource(GIVEN_NAME, objects)
+    except PrerequisiteError as err:
+        raise PrerequisiteError(f"tools: {err}") from None
     for one in source.not_taken:
         raise PrerequisiteError(f"tools: {one.tool}: {one.reason}")
     key = digest(canonical_json([spec.model_dump(mode="json") for spec in source.specs.values()]))

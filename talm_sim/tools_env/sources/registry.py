@@ -111,6 +111,10 @@ def _kind_of(rest: str, text: str) -> str:
         return "openapi"
     if _OBJECT.fullmatch(rest) or re.fullmatch(r"[^:]+\.py:[A-Za-z_][\w.]*", rest):
         return "python"
+    parts = rest.split(",")
+    if len(parts) > 1 and all(map(_OBJECT.fullmatch, parts)):
+        repeated = " ".join(f"--tools-from {part}" for part in parts)
+        raise PrerequisiteError(f"--tools-from {text}: one source each; repeat the option: {repeated}.")
     module = path if path.suffix == ".py" else Path(*rest.split(".")).with_suffix(".py")
     if module.is_file():
         dotted = ".".join(module.with_suffix("").parts) if not module.is_absolute() else module.stem
