@@ -17,6 +17,7 @@ from talm_sim.cli.layout import Block
 from talm_sim.cli.logs import logging_to
 from talm_sim.cli.progress import Display, JsonDisplay, open_display
 from talm_sim.cli.responder import TerminalResponder
+from talm_sim.cli.signals import only_ends
 from talm_sim.cli.streams import silence_stdout
 from talm_sim.cli.table import print_table
 from talm_sim.cli.text import clean, count, one_line
@@ -78,6 +79,7 @@ def watching(config: RunConfig, again: str = "") -> Iterator[Session]:
             f"nobody reads the output any more; {where}{f'continue with: {again}' if again else 'nothing had begun'}"
         ) from None
     except KeyboardInterrupt:
+        only_ends()
         session.interrupted = True
         again = again or _resume(display)
         kept = ", ".join(filter(None, (_done(display), session.ask.counts())))

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from talm_sim.config import RunConfig, Scope, Traffic
 from talm_sim.errors import PrerequisiteError, RefusedError, ToolsGoneError, did_you_mean
 from talm_sim.foreign_loop import foreign_code_apart, here_is_foreign_loop, running_loop
+from talm_sim.interrupts import run_in_order
 from talm_sim.models.registry import in_process
 from talm_sim.plugins import load_plugins
 from talm_sim.runs.batch import Ask, BatchCounts, run_batch
@@ -22,7 +23,8 @@ from talm_sim.runs.events import OnEvent, RunFinished, RunStarted, ignore_events
 from talm_sim.runs.extensions import brought, check_brought, take_up
 from talm_sim.runs.judging import Grader, check_judges, judge_names, judge_run, open_grader
 from talm_sim.runs.load import StoredRun, load_run
-from talm_sim.runs.manifest import create_run, fresh_run_id
+from talm_sim.runs.manifest import create_run
+from talm_sim.runs.python_words import told_in_python
 from talm_sim.runs.records import BLIND, MIXED
 from talm_sim.runs.resolve import configure, overridden
 from talm_sim.runs.store import RunStore
@@ -86,6 +88,7 @@ def run(
     return to_completion(work)
 
 
+@told_in_python
 async def run_async(
     config: RunConfig | None = None,
     /,
@@ -125,7 +128,7 @@ async def begin(built: Built, *, on_event: OnEvent = ignore_events, ask: Ask | N
     job, scenarios = built.job, built.scenarios
     directory = create_run(
         job.config.run_dir,
-        job.config.run_id or fresh_run_id(job.config.run_dir, job.config),
+        job.config.run_id or None,
         job.config,
         scenarios,
         tools=built.opened.tools_of(scenarios),
@@ -165,6 +168,7 @@ def resume(
     return to_completion(resume_async(run, failed=failed, on_event=on_event, progress=progress, ask=ask, wait=wait, **overrides))
 
 
+@told_in_python
 async def resume_async(
     run: StoredRun | Path | str,
     *,
@@ -222,6 +226,7 @@ def judge(run: StoredRun | Path | str, *, on_event: OnEvent | None = None, progr
     return to_completion(judge_async(run, on_event=on_event, progress=progress, **scoring))
 
 
+@told_in_python
 async def judge_async(
     run: StoredRun | Path | str, *, on_event: OnEvent | None = None, progress: bool | None = None, **scoring: Any
 ) -> StoredRun:
@@ -356,8 +361,11 @@ def to_completion(work: Coroutine[Any, Any, _T]) -> _T:
     if here_is_foreign_loop():
         work.close()
         raise PrerequisiteError("a run is begun on the event loop of your agents and tools, which it would block; use await run_async(...).")
-    with foreign_code_apart():
-        return asyncio.run(work) if running_loop() is None else _in_a_thread(work)
+    try:
+        with foreign_code_apart():
+            return run_in_order(work) if running_loop() is None else _in_a_thread(work)
+    except PrerequisiteError as err:
+        raise err.with_traceback(None) from err.__cause__  # none of the frames is the user's
 
 
 def _in_a_thread(work: Coroutine[Any, Any, _T]) -> _T:

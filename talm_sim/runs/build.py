@@ -73,7 +73,8 @@ def _chosen(job: Job[Any], shared: Shared) -> list[Scenario]:
         known = {scenario.id: scenario for scenario in scenarios}
         for name in config.scenario:
             if name not in known:
-                hint = nearest(name, [*known]) or f" See: talm-sim scenarios list --task {task.name}"
+                several = did_you_mean(name, known) if "," in name and {*name.split(",")} <= {*known} else ""
+                hint = several or nearest(name, [*known]) or f" See: talm-sim scenarios list --task {task.name}"
                 raise PrerequisiteError(f"--scenario: no scenario '{name}' in split {config.split} of task {task.name}.{hint}")
         scenarios = [scenario for scenario in scenarios if scenario.id in config.scenario]
     if config.category:

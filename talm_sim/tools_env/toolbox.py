@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from talm_sim.credentials import Hider, credentials_in_environment
 from talm_sim.digests import canonical_json, digest
-from talm_sim.errors import PrerequisiteError, ProviderError, did_you_mean
+from talm_sim.errors import PrerequisiteError, ProviderError, listed, nearest
 from talm_sim.models.base import ASK_HUMAN
 from talm_sim.recordings import HttpResponse, Player
 from talm_sim.tools_env.routes import build_request
@@ -84,7 +84,7 @@ class Tools:
         several = [name for name in self.specs if name.endswith(f"__{tool}")]
         if several:
             return f"several sources have a tool '{tool}': write {' or '.join(several)}."
-        return f"no tool '{tool}'.{did_you_mean(tool, self.specs)}"
+        return f"no tool '{tool}'.{nearest(tool, [*self.specs]) or f' Known: {listed([*self.specs], 8)}.'}"
 
     def reached(self, tool: str) -> tuple[ToolSource, str]:
         """The source of a tool, and what the tool is called there.

@@ -6,6 +6,7 @@ import asyncio
 import contextvars
 import inspect
 import json
+import logging
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -32,6 +33,7 @@ from talm_sim.types import Termination, ToolSpec
 
 __all__ = ["OwnModel", "Sessions"]
 
+log = logging.getLogger(__name__)
 _STEPS = 1_000
 """Steps a graph of the user's may take; its turns and its time have limits of their own."""
 _OURS = frozenset({__file__, threads.__file__})
@@ -128,6 +130,7 @@ class Sessions:
             # The agent may fail in any way; how it failed is what is measured. Where it is this task that is cancelled, the episode has an end
             # already, and the first end stands.
             session.stop(Termination.AGENT_ERROR, _told(err))
+            log.debug("the agent failed:\n%s", session.text("".join(traceback.format_exception(err))).rstrip())
         else:
             session.finish(answer)
 

@@ -382,7 +382,21 @@ def _check(scenarios: Sequence[Scenario], environment: Environment, job: Job[Tal
         where = job.config.cassettes or "the shipped recordings"
         raise PrerequisiteError(f"{where}: no tools are recorded there; choose another --cassettes, or add --tools live.")
     for scenario in scenarios:
+        unknown = next((name for name in scenario.tools if name not in environment.specs), None)
+        if unknown is not None and (mend := _whose(job)):
+            raise PrerequisiteError(f"scenario {scenario.id}: no tool '{unknown}' among {mend}")
         environment.open(scenario)
+
+
+def _whose(job: Job[TalmOptions]) -> str:
+    """Of a run with its own scenarios or its own tools, but not both: whose tools there are, and the option that brings the others."""
+    own, theirs = job.config.scenarios, job.options.tools_from
+    if own is not None and not theirs:
+        return f"the built-in ones; name the tools {own} was written for: --tools-from [NAME=]KIND:PLACE."
+    if own is None and theirs:
+        wanted = "write scenarios for yours: talm-sim scenarios init --tools-from ... --out FILE, and add --scenarios FILE."
+        return f"yours, which the packaged scenarios do not know; {wanted}"
+    return ""
 
 
 def _tools_of(scenarios: Sequence[Scenario], environment: Environment) -> list[ToolSpec]:

@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import IO, TYPE_CHECKING, Any
 
-from talm_sim.credentials import Hider, credentials_in_environment
+from talm_sim.credentials import Hider, credentials_in_environment, sendable
 from talm_sim.errors import PrerequisiteError, ProviderError, pip_install
 from talm_sim.recordings import HttpResponse
 from talm_sim.tools_env.routes import answer, failure, posted, too_large
@@ -244,7 +244,7 @@ def _given(options: Mapping[str, str]) -> dict[str, str]:
         if not os.environ.get(name):
             raise PrerequisiteError(f"the environment variable {name} is not set.")
     found = {name: os.environ[name] for name in names}
-    return found | ({"Authorization": os.environ[options["auth"]]} if "auth" in options else {})
+    return found | ({"Authorization": sendable(options["auth"], os.environ[options["auth"]])} if "auth" in options else {})
 
 
 def _value_of(result: Any) -> Any:

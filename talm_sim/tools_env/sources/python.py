@@ -208,7 +208,10 @@ def hand_over(objects: Sequence[Any]) -> str:
     Raises:
         PrerequisiteError: One of them cannot be a tool.
     """
-    source = PythonSource(GIVEN_NAME, objects)
+    try:
+        source = PythonSource(GIVEN_NAME, objects)
+    except PrerequisiteError as err:
+        raise PrerequisiteError(f"tools: {err}") from None
     for one in source.not_taken:
         raise PrerequisiteError(f"tools: {one.tool}: {one.reason}")
     made = [f"{one.__module__}:{getattr(one, '__qualname__', name_of(one))}" for one in objects if makes_tools(one)]

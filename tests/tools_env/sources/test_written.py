@@ -39,6 +39,29 @@ def test_a_source_is_read_as_it_is_written(text: str, kind: str, name: str, plac
 
 
 @pytest.mark.parametrize(
+    ("text", "module", "written"),
+    [
+        ("airline.py", "_HIDDEN = [1]\ndef search(): ...\nTOOLS = [search]\n", "airline:TOOLS"),
+        ("airline", "TOOLS = (1,)\n", "airline:TOOLS"),
+        ("shop=airline.py", "def _private(): ...\nasync def search(): ...\n", "airline:search"),
+        ("air/line.py", "TOOLS = []\n", "air.line:TOOLS"),
+        ("air.line", "x = 1\n", "air.line:TOOLS"),
+        ("airline.py", "def broken(:\n", "airline:TOOLS"),
+    ],
+)
+def test_of_a_module_without_an_object_it_is_said_how_to_write_it(
+    text: str, module: str, written: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for file in (Path("airline.py"), Path("air/line.py")):
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(module, encoding="utf-8")
+    with pytest.raises(PrerequisiteError) as told:
+        read_source(text)
+    assert str(told.value) == f"--tools-from {text}: is a Python module; write {written}, MODULE:OBJECT."
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("", "names no source; write [NAME=]KIND:PLACE"),
