@@ -7,6 +7,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from jsonpointer import JsonPointerException, resolve_pointer
@@ -130,7 +131,8 @@ def _in_schema(schema: Any, path: str, *, anywhere: bool) -> Iterator[tuple[str,
 
 
 def _name(name: str) -> str:
-    return f"{name} {_HUMP.sub(' ', name)}"
+    """A name as it is and with its parts as words."""
+    return f"{name} {_GAP.sub(' ', _HUMP.sub(' ', name))}"
 
 
 def _appears(value: Any, said: Any) -> bool:
@@ -158,6 +160,7 @@ def _whole_word(word: str, text: str) -> bool:
     return bool(word) and re.search(rf"(?<!\w)(?<!\d[.,]){re.escape(word)}(?!\w|[.,]\d)", text) is not None
 
 
+@lru_cache(4096)  # the same descriptions are looked through for many values
 def _plain(text: str) -> str:
     """The text without case, accents, and differences between spaces, hyphens and underscores."""
     marked = unicodedata.normalize("NFKD", text)

@@ -61,6 +61,8 @@ async def with_other_values(tried: Sequence[Tried], specs: Mapping[str, ToolSpec
         known = [*_known(found)]
         searches = (_search(found[place], found, draft, known, seen[draft.tool], call_again) for place, draft in drafts)
         better = await asyncio.gather(*searches)
+        if not any(better):
+            break
         for (place, _), one in zip(drafts, better, strict=True):
             found[place] = one or found[place]
     return found
