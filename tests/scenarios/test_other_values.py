@@ -137,8 +137,10 @@ def toolboxes(draw: st.DrawFn) -> list[tuple[ToolSpec, JsonObject]]:
         arguments: JsonObject = {}
         for name, schema in properties.items():
             said = [*schema.get("examples", ()), *schema.get("enum", ()), *([schema["default"]] if "default" in schema else [])]
-            free = st.sampled_from(schema["enum"]) if "enum" in schema else texts if schema["type"] == "string" else st.integers(3, 20)
-            arguments[name] = draw(st.sampled_from(said) if said and draw(st.booleans()) else free)
+            text = st.sampled_from(schema["enum"]) if "enum" in schema else texts
+            free = draw(text if schema["type"] == "string" else st.integers(3, 20))
+            candidates: list[Any] = [free, *said]
+            arguments[name] = draw(st.sampled_from(candidates))
         described = draw(st.sampled_from(["", *map(str, arguments.values())]))
         found.append((tool(f"tool_{number}", f"Look up a thing, number {100 + number}, e.g. '{described}'.", **properties), arguments))
     return found
