@@ -133,7 +133,9 @@ def toolboxes(draw: st.DrawFn) -> list[tuple[ToolSpec, JsonObject]]:
     """Some tools, each with arguments that are often the very ones its description gives."""
     found = []
     for number in range(draw(st.integers(1, 4))):
-        properties = draw(st.dictionaries(st.sampled_from(["reference", "town", "code", "limit"]), schemas, min_size=1, max_size=3))
+        properties: dict[str, Any] = draw(
+            st.dictionaries(st.sampled_from(["reference", "town", "code", "limit"]), schemas, min_size=1, max_size=3)
+        )
         arguments: JsonObject = {}
         for name, schema in properties.items():
             said = [*schema.get("examples", ()), *schema.get("enum", ()), *([schema["default"]] if "default" in schema else [])]
