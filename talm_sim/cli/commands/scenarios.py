@@ -138,8 +138,9 @@ def init(out: Path, tools_from: tuple[str, ...], trust: bool, arguments: Path | 
     """Write first scenarios for your tools, from real calls of each.
 
     A call becomes a request, and something its answer says the fact to find. In a variant a required argument is left out of it, in another one
-    the tool is masked. Arguments are those of --arguments, else what the tool's description gives as examples, else made up. What cannot be
-    called, or asked for, is named with its reason. The wording is for you to mend.
+    the tool is masked. Arguments are those of --arguments, else what the tool's description gives as examples, else made up. The value that is
+    left out never appears in a description: the tool is called with other values until one works. What cannot be called, or asked for, is
+    named with its reason. The wording is for you to fix.
     """
     from talm_sim.cli.drafting import drafting_session
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from talm_sim import run
 from talm_sim.tasks.talm.knowing import called_without_knowing, lacks_an_argument
 from talm_sim.tasks.talm.sections import sections
 from talm_sim.types import Episode, Event, GoldCall, HumanEvent, Missing, MissingKind, Scenario, Termination, ToolEvent, Turn
@@ -159,3 +161,11 @@ def test_the_page_of_an_episode_names_the_call() -> None:
     assert section.lines[-1][0].text == "called without knowing: cancel in turn 1, before anybody or anything had said the value"
     (careful,) = run_of((person("QX7K2P"), call(1, reference="QX7K2P"))).kept
     assert "without knowing" not in str([*sections(careful, scenario())])
+
+
+@pytest.mark.parametrize(("model", "k"), [("sim/oracle", 12), ("sim/asker", 0), ("sim/eager", 0), ("sim/cautious", 0)])
+def test_the_controls_do_what_they_are_known_to_do(model: str, k: int, tmp_path: Path) -> None:
+    """The oracle uses what nobody told it, the asker asks first, eager makes something else up, cautious calls nothing."""
+    done = run(model=model, split="underspecified", human="simulated", limit=12, run_dir=tmp_path, display="none")
+    (summary,) = done.summary()
+    assert share(summary, "called_without_knowing") == (k, 12)
