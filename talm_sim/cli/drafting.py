@@ -41,7 +41,7 @@ class _Outcome:
         tried: How it was called in the end; None where the calls gave nothing to make a scenario of.
         draft: Its scenarios; None there, too.
         why: Why it has none.
-        given_away: Whether it would lose a scenario to the descriptions, had it kept the first call's values.
+        given_away: Whether a description says the first call's value of the argument that would be missing.
     """
 
     trial: Trial
@@ -202,14 +202,17 @@ def _tell_next(outcomes: Sequence[_Outcome], out: Path, sources: tuple[str, ...]
 def _yield(outcomes: Sequence[_Outcome]) -> Iterator[str]:
     """What the descriptions would have given away, what became of it, and what can still be guessed."""
     before = [one for one in outcomes if one.given_away and one.groups]
-    replaced = sum("underspecified" in one.groups for one in before)
+    kept = [one for one in before if "underspecified" in one.groups]
     after = sum("underspecified" in one.groups for one in outcomes)
     if before:
-        lost = len(before) - replaced
-        yield (
-            f"underspecified: {after} of {after + lost} kept. The descriptions gave the missing value away in {len(before)}: "
-            f"{replaced} now have another value, {lost} are left out{' (give other values: --arguments FILE)' if lost else ''}."
-        )
+        lost, replaced = len(before) - len(kept), sum(bool(one.tried and one.tried.instead_of) for one in kept)
+        became = {
+            "now have another value": replaced,
+            "leave out another argument": len(kept) - replaced,
+            "are left out (give other values: --arguments FILE)": lost,
+        }
+        said = ", ".join(f"{number} {what}" for what, number in became.items() if number)
+        yield f"underspecified: {after} of {after + lost} kept. The descriptions gave the missing value away in {len(before)}: {said}."
     odds = [f"{one.trial.tool} 1 in {one.draft.choices}" for one in outcomes if one.draft and one.draft.choices]
     if odds:
         yield f"The missing value is one of a short list, so a guess may be right: {', '.join(odds)}."

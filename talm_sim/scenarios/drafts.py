@@ -65,7 +65,7 @@ class Draft:
         tool: Its name.
         scenarios: The perfect one and its variants; none where nothing can be asked of it.
         left_out: Why a scenario, or a variant of it, is not there.
-        given_away: Arguments that could be left out, did not a description say their values.
+        given_away: Arguments that could have been left out if a description did not say their values.
         choices: How many values the argument that was left out may have; None where nothing lists them.
     """
 
@@ -74,6 +74,11 @@ class Draft:
     left_out: tuple[str, ...]
     given_away: tuple[str, ...] = ()
     choices: int | None = None
+
+    @property
+    def lost(self) -> bool:
+        """Whether the descriptions leave nothing that could be missing, though there is a scenario."""
+        return bool(self.given_away) and bool(self.scenarios) and all(one.group != "underspecified" for one in self.scenarios)
 
 
 class _Leaf(NamedTuple):
@@ -180,7 +185,7 @@ def _draft(tried: Tried, offered: Sequence[ToolSpec], now: datetime, asked: set[
         spec.name,
         (perfect, *less, _unavailable(perfect, spec, fact, leaf)),
         () if name else (f"underspecified: {_why_not(tried, told)}",),
-        tuple(told) if not name else (),
+        tuple(told),
         choices_of(spec, name) if name else None,
     )
 

@@ -57,7 +57,7 @@ async def with_other_values(tried: Sequence[Tried], specs: Mapping[str, ToolSpec
     found = list(tried)
     seen: dict[str, list[JsonObject]] = {one.spec.name: [one.arguments] for one in tried}
     for _ in range(ROUNDS):
-        drafts = [(place, one) for place, one in enumerate(draft_scenarios(found, specs)) if one.given_away and one.scenarios]
+        drafts = [(place, one) for place, one in enumerate(draft_scenarios(found, specs)) if one.lost]
         known = [*_known(found)]
         searches = (_search(found[place], found, draft, known, seen[draft.tool], call_again) for place, draft in drafts)
         better = await asyncio.gather(*searches)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from talm_sim.cli import main
+from talm_sim.cli.commands.tools import built_in_specs
 
 AIRLINE = '''
 import re
@@ -144,6 +145,25 @@ def test_over_what_init_makes_now_it_does_not_pass(capsys: pytest.CaptureFixture
     init("--arguments", "args.json")
     capsys.readouterr()
     assert [play(agent, "mine.jsonl", capsys)[0]["pass_rate"] for agent in ("reckless", "careful")] == [0.0, 1.0]
+
+
+def test_most_scenarios_of_the_built_in_tools_are_kept_and_none_is_given_away(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["scenarios", "init", "--out", "built_in.jsonl"]) == 0
+    said = re.search(r"underspecified: (\d+) of (\d+) kept\. The descriptions gave the missing value away in (\d+)", capsys.readouterr().err)
+    assert said is not None
+    kept, before, given_away = map(int, said.groups())
+    assert given_away == before >= 43 and kept >= 30
+    specs = built_in_specs()
+    told = {name: json.dumps([spec.name, spec.description, spec.parameters]) for name, spec in specs.items()}
+    lines = [json.loads(line) for line in Path("built_in.jsonl").read_text(encoding="utf-8").splitlines() if line.startswith("{")]
+    lacking = [line for line in lines if line["group"] == "underspecified"]
+    assert len(lacking) == kept
+    for line in lacking:
+        name, value = line["missing"]["name"], line["missing"]["value"]
+        if "enum" in specs[line["turns"][0]["gold_calls"][0]["tool"]].parameters["properties"][name]:
+            continue  # of a list it can be guessed, and the odds are said
+        shown = " ".join(told[tool] for tool in line["tools"]) + line["turns"][0]["messages"][0]["content"]
+        assert not re.search(rf"(?<![^\W_]){re.escape(str(value))}(?![^\W_])", shown, re.IGNORECASE), line["id"]
 
 
 def test_packaged_scenarios_are_warned_about_and_sound(capsys: pytest.CaptureFixture[str]) -> None:
