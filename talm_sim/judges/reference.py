@@ -9,7 +9,7 @@ from talm_sim.judges.base import Judge
 from talm_sim.judges.facts import AnswerText
 from talm_sim.types import Episode, Facts, GoldCall, Measured, Scenario, ToolEvent, Verdict
 
-__all__ = ["ReferenceJudge", "gold_call_made"]
+__all__ = ["ReferenceJudge", "gold_call_made", "same_value"]
 
 
 class ReferenceJudge(Judge):
@@ -41,16 +41,13 @@ class ReferenceJudge(Judge):
 
 
 def gold_call_made(gold: GoldCall, event: ToolEvent) -> bool:
-    """Tell whether a tool event is the gold call: it worked, same tool, and the gold arguments are among its own.
-
-    Numbers compare by value (1 is 1.0, and is not True), texts without regard to case and surrounding space.
-    """
+    """Tell whether a tool event is the gold call: it worked, same tool, and the gold arguments are among its own."""
     return event.ok and _is_meant(gold, event)
 
 
 def _is_meant(gold: GoldCall, event: ToolEvent) -> bool:
     return event.name == gold.tool and all(
-        name in event.arguments and _same(value, event.arguments[name]) for name, value in gold.arguments.items()
+        name in event.arguments and same_value(value, event.arguments[name]) for name, value in gold.arguments.items()
     )
 
 
@@ -64,15 +61,19 @@ def _tried(gold: GoldCall, events: Sequence[ToolEvent]) -> str:
     return f"was made {often}{f' ({errors})' if errors else ''}"
 
 
-def _same(left: Any, right: Any) -> bool:
+def same_value(left: Any, right: Any) -> bool:
+    """Tell whether two arguments are the same.
+
+    Numbers compare by value (1 is 1.0, and is not True), texts without regard to case and surrounding space.
+    """
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if isinstance(left, str) and isinstance(right, str):
         return left.strip().casefold() == right.strip().casefold()
     if isinstance(left, list | tuple) and isinstance(right, list | tuple):
-        return len(left) == len(right) and all(map(_same, left, right))
+        return len(left) == len(right) and all(map(same_value, left, right))
     if isinstance(left, Mapping) and isinstance(right, Mapping):
-        return left.keys() == right.keys() and all(_same(value, right[key]) for key, value in left.items())
+        return left.keys() == right.keys() and all(same_value(value, right[key]) for key, value in left.items())
     return bool(left == right)
 
 
