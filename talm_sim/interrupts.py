@@ -6,11 +6,12 @@ import asyncio
 import signal
 import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any, TypeVar
 
-__all__ = ["PATIENCE_S", "run_in_order", "taken_once"]
+__all__ = ["PATIENCE_S", "in_order", "run_in_order", "taken_once"]
 
 PATIENCE_S = 3.0
 """Seconds after an interrupt in which further ones are taken to be the same."""
@@ -36,23 +37,32 @@ def taken_once(handler: Handler, since: float | None = None) -> Handler:
     return take
 
 
-def run_in_order(work: Coroutine[Any, Any, _T]) -> _T:
-    """`asyncio.run`, in which a second Ctrl-C does not break off what the first one ends in order.
+@contextmanager
+def in_order() -> Iterator[asyncio.Runner]:
+    """A runner as of `asyncio.run`, in which a second Ctrl-C does not break off what the first one ends in order.
 
     Raises:
         KeyboardInterrupt: Ctrl-C was pressed; what was under way has been put down.
     """
     before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or before is not signal.default_int_handler:
-        return asyncio.run(work)
+    with asyncio.Runner() as runner:
+        if threading.current_thread() is not threading.main_thread() or before is not signal.default_int_handler:
+            yield runner
+            return
 
-    async def guarded() -> _T:
-        own = signal.getsignal(signal.SIGINT)  # by which asyncio cancels this task
-        if callable(own):
-            signal.signal(signal.SIGINT, taken_once(own))
-        return await work
+        def take_once() -> None:
+            own = signal.getsignal(signal.SIGINT)  # by which asyncio cancels the task that runs
+            if callable(own):
+                signal.signal(signal.SIGINT, taken_once(own))
 
-    try:
-        return asyncio.run(guarded())
-    finally:
-        signal.signal(signal.SIGINT, before)
+        runner.get_loop().call_soon(take_once)  # in the loop: asyncio sets its own as it begins to run
+        try:
+            yield runner
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+
+def run_in_order(work: Coroutine[Any, Any, _T]) -> _T:
+    """`asyncio.run`, with a runner of `in_order`."""
+    with in_order() as runner:
+        return runner.run(work)

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from talm_sim.config import RunConfig, Scope, Traffic
 from talm_sim.errors import PrerequisiteError, RefusedError, ToolsGoneError, did_you_mean
 from talm_sim.foreign_loop import foreign_code_apart, here_is_foreign_loop, running_loop
-from talm_sim.interrupts import run_in_order
+from talm_sim.interrupts import in_order
 from talm_sim.models.registry import in_process
 from talm_sim.plugins import load_plugins
 from talm_sim.runs.batch import Ask, BatchCounts, run_batch
@@ -24,7 +24,7 @@ from talm_sim.runs.extensions import brought, check_brought, take_up
 from talm_sim.runs.judging import Grader, check_judges, judge_names, judge_run, open_grader
 from talm_sim.runs.load import StoredRun, load_run
 from talm_sim.runs.manifest import create_run
-from talm_sim.runs.python_words import told_in_python
+from talm_sim.runs.python_words import in_python, told_in_python
 from talm_sim.runs.records import BLIND, MIXED
 from talm_sim.runs.resolve import configure, overridden
 from talm_sim.runs.store import RunStore
@@ -88,7 +88,6 @@ def run(
     return to_completion(work)
 
 
-@told_in_python
 async def run_async(
     config: RunConfig | None = None,
     /,
@@ -102,7 +101,7 @@ async def run_async(
     **options: Any,
 ) -> StoredRun:
     """`run`, on the running event loop."""
-    with listening(on_event, progress) as listen:
+    with in_python(), listening(on_event, progress) as listen:
         async with Shared() as shared:
             job, scenarios = plan(configure(config, options), shared)
             if not large:
@@ -168,7 +167,6 @@ def resume(
     return to_completion(resume_async(run, failed=failed, on_event=on_event, progress=progress, ask=ask, wait=wait, **overrides))
 
 
-@told_in_python
 async def resume_async(
     run: StoredRun | Path | str,
     *,
@@ -180,7 +178,7 @@ async def resume_async(
     **overrides: Any,
 ) -> StoredRun:
     """`resume`, on the running event loop."""
-    with listening(on_event, progress) as listen:
+    with in_python(), listening(on_event, progress) as listen:
         async with Shared() as shared:
             return await resume_with(shared, _open(run, overrides), failed=failed, on_event=listen, ask=ask, wait=wait, **overrides)
 
@@ -363,7 +361,10 @@ def to_completion(work: Coroutine[Any, Any, _T]) -> _T:
         raise PrerequisiteError("a run is begun on the event loop of your agents and tools, which it would block; use await run_async(...).")
     try:
         with foreign_code_apart():
-            return run_in_order(work) if running_loop() is None else _in_a_thread(work)
+            if running_loop() is not None:
+                return _in_a_thread(work)
+            with in_order() as runner:
+                return runner.run(work)
     except PrerequisiteError as err:
         raise err.with_traceback(None) from err.__cause__  # none of the frames is the user's
 

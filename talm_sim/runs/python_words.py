@@ -13,7 +13,7 @@ from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError, on_command_line
 from talm_sim.tasks import find_task, list_tasks
 
-__all__ = ["python_words", "told_in_python"]
+__all__ = ["in_python", "python_words", "told_in_python"]
 
 _COMMAND = re.compile(r"(talm-sim [^`;)]*?(?=[`;)]|, |\.? ?$|\. ))")
 """A command to type, which stays as it is."""
@@ -80,16 +80,23 @@ def _values(kind: Any) -> Iterator[str]:
             yield from _values(one)
 
 
-def told_in_python(verb: Callable[_P, Coroutine[Any, Any, _T]]) -> Callable[_P, Coroutine[Any, Any, _T]]:
+@contextlib.contextmanager
+def in_python() -> Iterator[None]:
     """Let what the user must fix be said in the words of Python, unless a command line asked; and without a page of our own frames."""
+    try:
+        yield
+    except PrerequisiteError as err:
+        if not on_command_line.get():
+            err.args = (python_words(str(err)), *err.args[1:])
+        raise err.with_traceback(None) from err.__cause__
+
+
+def told_in_python(verb: Callable[_P, Coroutine[Any, Any, _T]]) -> Callable[_P, Coroutine[Any, Any, _T]]:
+    """`in_python`, around all of a verb."""
 
     @wraps(verb)
     async def told(*args: _P.args, **kwargs: _P.kwargs) -> _T:
-        try:
+        with in_python():
             return await verb(*args, **kwargs)
-        except PrerequisiteError as err:
-            if not on_command_line.get():
-                err.args = (python_words(str(err)), *err.args[1:])
-            raise err.with_traceback(None) from err.__cause__
 
     return told

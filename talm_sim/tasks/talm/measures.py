@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from talm_sim.judges.stats import average_of_rates, share
@@ -93,6 +93,8 @@ def rows(run: RunView) -> list[Row]:
     by_id = {scenario.id: scenario for scenario in run.scenarios()}
     described = {name: describe_missing(scenario, tools) for name, scenario in by_id.items()}
     seen = [_Seen.of(episode, by_id.get(episode.scenario_id), described.get(episode.scenario_id, "")) for episode in run.episodes()]
+    if run.imported:  # published outputs hold the words of a conversation, and not all of its calls
+        seen = [replace(one, unknowing=None) for one in seen]
     table = VerdictTable(run.verdicts())
     partner = _partner(seen, table) if run.paired is None else _partner_elsewhere(run.paired)
     groups: dict[str, list[_Seen]] = {}

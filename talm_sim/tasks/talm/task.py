@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from talm_sim.agent.humans import Responder
     from talm_sim.agent.own.agents import OwnAgent
     from talm_sim.models.base import Model
-    from talm_sim.recordings import CassetteLibrary
     from talm_sim.tasks.shared import Shared
     from talm_sim.tools_env.environment import Environment
     from talm_sim.tools_env.toolbox import Tools
@@ -142,7 +141,7 @@ class TalmTask(Task[TalmOptions]):
         tools = job.config.tools
         if tools is None:
             toolless = (name for name, group in groups.GROUPS.items() if not group.has_tools)
-            theirs = bool(job.options.tools_from) or _holds_others(recorded.library)
+            theirs = bool(job.options.tools_from) or recorded.holds_others
             replays = job.config.cassettes is not None if theirs else job.config.models is Traffic.REPLAY
             tools = Traffic.REPLAY if replays and recorded.tools(without=toolless) else Traffic.LIVE
         human = job.options.human
@@ -355,13 +354,6 @@ def _asked(job: Job[TalmOptions], recorded: Recorded) -> bool:
         return asked
     known = recorded.library.settings(model)
     return not known or any(one.get("human") for one in known.values())
-
-
-def _holds_others(library: CassetteLibrary) -> bool:
-    """Whether a recording is of tools that are not built in, so that nothing else here can answer their calls."""
-    from talm_sim.recordings import CassetteLibrary, shipped_cassettes
-
-    return not library.tool_specs().keys() <= CassetteLibrary(shipped_cassettes()).tool_specs().keys()
 
 
 def _specs_of(named: Iterable[Sequence[str]], recorded: Recorded) -> Mapping[str, ToolSpec]:
