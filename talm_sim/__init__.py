@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from talm_sim.tasks import AgentOptions, Request, RunView, SingleStepTask, Task, TaskOptions, register_task
     from talm_sim.tools_env.environment import Environment
     from talm_sim.tools_env.perturbations import Call, Outcome, Perturbation, PerturbationOptions, register_perturbation
+    from talm_sim.tools_env.sources.factories import tool_factory
     from talm_sim.tools_env.sources.registry import register_tool_source
     from talm_sim.types import Episode, Matrix, Measure, Measured, Rate, Row, Scenario, Section, Summary, ToolSpec, Turn, Verdict
 
@@ -86,6 +87,7 @@ __all__ = [
     "run_async",
     "select",
     "share",
+    "tool_factory",
     "wilson",
 ]
 
@@ -141,6 +143,7 @@ _HOMES = {
     "run_async": "talm_sim.runs.api",
     "select": "talm_sim.scenarios.load",
     "share": "talm_sim.judges.stats",
+    "tool_factory": "talm_sim.tools_env.sources.factories",
     "wilson": "talm_sim.judges.stats",
 }
 

@@ -153,6 +153,7 @@ _MUST = {
     "path_type": "{0} is no path; write it in quotes.",
     "tuple_type": '{0} is no list; write one, such as ["A", "B"].',
     "dict_type": "{0} is no table; write names and values.",
+    "too_short": "is too short; it must hold at least {min_length}, and holds {actual_length}.",
     "missing": "is missing.",
     "extra_forbidden": "there is no such name.",
 }
@@ -174,7 +175,10 @@ def fault_of(error: Mapping[str, Any]) -> str:
 
 def _has_provider(value: str) -> str:
     if "/" not in value:
-        raise ValueError(f"'{value}' is no model: write PROVIDER/NAME, e.g. openai/gpt-4o or sim/oracle.")
+        meant = value.replace(":", "/", 1) if ":" in value else f"openai/{value}" if re.match(r"(gpt|o\d)", value) else ""
+        meant = meant or (f"anthropic/{value}" if value.startswith("claude") else "")
+        hint = f" Did you mean '{meant}'?" if meant else ""
+        raise ValueError(f"'{value}' is no model: write PROVIDER/NAME, e.g. openai/gpt-4o or sim/oracle.{hint}")
     return value
 
 

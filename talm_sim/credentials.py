@@ -15,9 +15,21 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
+from unicodedata import name as name_of
 from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 
-__all__ = ["REDACTED", "Hider", "credentials_in_environment", "credentials_in_headers", "credentials_in_url", "names_credential", "telling"]
+from talm_sim.errors import PrerequisiteError
+
+__all__ = [
+    "REDACTED",
+    "Hider",
+    "credentials_in_environment",
+    "credentials_in_headers",
+    "credentials_in_url",
+    "names_credential",
+    "sendable",
+    "telling",
+]
 
 REDACTED = "REDACTED"
 
@@ -66,6 +78,34 @@ def names_credential(name: str) -> bool:
 
 
 # --- values ---
+_LINE_BREAKS = "\n\r"
+
+
+def sendable(variable: str, value: str) -> str:
+    """Return a credential without the space around it; refuse one that no HTTP header can carry, which is a slip of copying.
+
+    Args:
+        variable: The environment variable it is from.
+        value: The credential; the message names the character that is wrong and shows nothing else of it.
+
+    Raises:
+        PrerequisiteError: It holds a line break or another character that is not printable ASCII.
+
+    >>> sendable("OPENAI_API_KEY", " sk-1 ")
+    'sk-1'
+    """
+    value = value.strip()
+    wrong = next((place for place, one in enumerate(value) if not " " <= one <= "~"), None)
+    if wrong is None:
+        return value
+    one = value[wrong]
+    shown = one if one.isprintable() else f"U+{ord(one):04X}"
+    called = "a line break" if one in _LINE_BREAKS else f"{shown} ({name_of(one, 'no character of a key').lower()})"
+    raise PrerequisiteError(
+        f"{variable}: holds {called} at position {wrong + 1}, which no key can hold; copy the key again, without quotes around it."
+    )
+
+
 _RUN = r"(?=\w*\d)(?=\w*[A-Za-z])\w{16,}"
 _SHAPES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (start, re.compile(pattern))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Sequence
+from contextvars import ContextVar
 
 __all__ = [
     "CassetteMissError",
@@ -12,12 +13,14 @@ __all__ = [
     "PrerequisiteError",
     "ProviderError",
     "RefusedError",
+    "RunExistsError",
     "ToolError",
     "ToolsGoneError",
     "did_you_mean",
     "full_name",
     "listed",
     "nearest",
+    "on_command_line",
     "pip_install",
 ]
 
@@ -35,11 +38,19 @@ class ToolError(Exception):
         self.code = code
 
 
+on_command_line: ContextVar[bool] = ContextVar("talm_sim_on_command_line", default=False)
+"""Whether a command line is carried out, so that messages speak of options and not of arguments."""
+
+
 class PrerequisiteError(Exception):
     """The user must mend something. The message is one line that names the place and the mend; the command exits with 2."""
 
     def __str__(self) -> str:
         return " ".join(super().__str__().splitlines())  # it may quote a file
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython and Jupyter show: the line alone, as the frames above it are none that a user could fix anything in."""
+        return [f"{type(self).__name__}: {self}"]
 
 
 class RefusedError(PrerequisiteError):
@@ -48,6 +59,10 @@ class RefusedError(PrerequisiteError):
 
 class NotRecordedError(PrerequisiteError):
     """A model is to be replayed that was not recorded, or not with these settings."""
+
+
+class RunExistsError(PrerequisiteError):
+    """A run of this name exists."""
 
 
 class ToolsGoneError(PrerequisiteError):
@@ -92,14 +107,21 @@ def did_you_mean(word: str, known: Iterable[str], spelt: Callable[[str], str] = 
     " Did you mean 'underspecified'?"
     >>> did_you_mean("perfect", ["direct", "tool_call"])
     ' Known: direct, tool_call.'
+    >>> did_you_mean("reference,llm", ["reference", "llm"])
+    ' Give each of them by itself: repeat the option.'
     """
     names = list(known)
+    parts = [part.strip() for part in word.split(",")]
+    if len(parts) > 1 and set(parts) <= set(names):
+        return " Give each of them by itself: repeat the option."
     return nearest(word, names, spelt) or (f" Known: {listed([*map(spelt, names)])}." if names else "")
 
 
 def nearest(word: str, known: Sequence[str], spelt: Callable[[str], str] = str) -> str:
     """Return a ` Did you mean 'x'?` hint as `did_you_mean` does, but nothing where no known word is near."""
-    near = difflib.get_close_matches(word, known, n=1, cutoff=0.65) or [name for name in known if len(word) > 2 and word in name][:1]
+    lower = word.lower()
+    near = [name for name in known if name.lower() == lower] or difflib.get_close_matches(word, known, n=1, cutoff=0.65)
+    near = near or [name for name in known if len(word) > 2 and word in name][:1]
     return f" Did you mean '{spelt(near[0])}'?" if near else ""
 
 

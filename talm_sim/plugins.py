@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib import import_module
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from talm_sim.errors import PrerequisiteError, did_you_mean, nearest
@@ -126,10 +127,12 @@ def load_object(text: str, place: str) -> Any:
     Raises:
         PrerequisiteError: It is not written so, or the module cannot be imported, or has no such object.
     """
+    if "://" in text:
+        raise PrerequisiteError(f"{place}: is an address; give a Python object, MODULE:OBJECT, such as a function of yours that calls it.")
     module, colon, path = text.partition(":")
     if not (module and colon and path):
         raise PrerequisiteError(f"{place}: write MODULE:OBJECT, such as my_module:my_object.")
-    found = _import(module, place)
+    found = _import(module, place, f":{path}")
     for name in path.split("."):
         if not hasattr(found, name):
             public = [one for one in vars(found) if not one.startswith("_")] if hasattr(found, "__dict__") else []
@@ -138,7 +141,14 @@ def load_object(text: str, place: str) -> Any:
     return found
 
 
-def _import(name: str, place: str) -> Any:
+def _import(name: str, place: str, rest: str = "") -> Any:
+    """The module called `name`; `rest` is what was written behind it."""
+    path = PurePath(name)
+    if path.suffix == ".py":
+        where, dotted = (f"in {path.parent} write ", path.stem) if path.is_absolute() else ("write ", ".".join(path.with_suffix("").parts))
+        raise PrerequisiteError(f"{place}: is the name of a file; {where}{dotted}{rest}, without .py.")
+    if ":" in name:
+        raise PrerequisiteError(f"{place}: name a module alone; write {name.partition(':')[0]}.")
     if "" not in sys.path:
         sys.path.insert(0, "")
     try:

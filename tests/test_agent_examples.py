@@ -34,7 +34,7 @@ def test_a_react_agent_solves_what_its_model_can(tmp_path: Path) -> None:
     stored = run(module("react_agent").build, tmp_path, model="sim/asker")
     (summary,) = stored.summary()
     rates = {measure.name: measure.value for measure in summary.measures}
-    assert rates == {"pass_rate": 1.0, "awareness": None, "unexpected": None, "skip": None, "interaction": 1.0}
+    assert rates == {"pass_rate": 1.0, "awareness": None, "unexpected": None, "skip": None, "interaction": 1.0, "called_without_knowing": 0.0}
     (episode,) = stored.episodes()
     assert episode.model == "sim/asker" and len(episode.events) == 3 and not episode.awareness
 
@@ -116,7 +116,7 @@ def test_whether_an_agent_asks_a_model_is_told_by_what_was_seen(
     monkeypatch.setenv("COLUMNS", "200")
     assert main(["run", "--scenario", SCENARIO, "--agent", f"thinking_agents:{name}", "--display", "plain"]) == 0
     told = capsys.readouterr()
-    assert f"agent thinking_agents:{name}: if it asks a model, that is live; only its tools are replayed" in told.err
+    assert f"agent thinking_agents:{name}: if it asks a model, that is live; nothing is recorded" in told.err
     assert table in told.out
     assert main(["show", f"latest:{SCENARIO}"]) == 0
     assert shown in " ".join(capsys.readouterr().out.split())
@@ -128,7 +128,7 @@ def test_an_agent_at_the_command_line(tmp_path: Path, monkeypatch: pytest.Monkey
     words = ["run", "--agent", "plain_function:act", "--scenario", SCENARIO, "--display", "plain", "--run-id", "r", "--human", "terminal"]
     assert main(words) == 1  # it waits
     told = capsys.readouterr().err
-    assert "agent plain_function:act: if it asks a model, that is live; only its tools are replayed" in told
+    assert "agent plain_function:act: if it asks a model, that is live; nothing is recorded" in told
     assert "starts again on resume; answers are kept" in told
     assert main(["answer", "r", "--text", "She was born on 1994-03-11."]) == 0
     sys.modules.pop("plain_function", None)
@@ -139,7 +139,7 @@ def test_an_agent_at_the_command_line(tmp_path: Path, monkeypatch: pytest.Monkey
     assert "--agent would change from 'plain_function:act'" in capsys.readouterr().err
     assert main(["resume", "r", "--agent", "plain_function:act", "--display", "plain"]) == 0
     out = capsys.readouterr().out
-    assert "agent/plain_function:act, Ask-and-Help (terminal human)" in out and "model: none seen; tools: replayed recording" in out
+    assert "agent/plain_function:act, Ask-and-Help (terminal human)" in out and "model: none seen; tools: live service" in out
     assert main(["run", "--agent", "plain_function:act", "--model", "openai/gpt-4o"]) == 2
     assert "takes no model; leave it out" in capsys.readouterr().err
     assert main(["run", "--agent", "nowhere:act"]) == 2

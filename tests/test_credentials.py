@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from talm_sim.credentials import Hider, credentials_in_environment, credentials_in_headers, credentials_in_url, names_credential, telling
+from talm_sim.credentials import (
+    Hider,
+    credentials_in_environment,
+    credentials_in_headers,
+    credentials_in_url,
+    names_credential,
+    sendable,
+    telling,
+)
+from talm_sim.errors import PrerequisiteError
 from tests.growth import check_growth
 
 OWN = "own/key+of-this=run-42"
@@ -171,3 +180,34 @@ def test_hidden_bodies_stay_json_and_the_rest_as_it_was(value: object, escape: b
     hidden = HIDE.body(body)
     assert OWN not in json.dumps(json.loads(hidden.decode("utf-8", "surrogatepass")))
     assert hidden == body or b"REDACTED" in hidden
+
+
+@given(st.text(max_size=30))
+def test_a_credential_is_sendable_where_a_header_can_carry_it(value: str) -> None:
+    good = all(" " <= one <= "~" for one in value.strip())
+    if good:
+        assert sendable("THE_KEY", value) == value.strip()
+        return
+    with pytest.raises(PrerequisiteError, match="THE_KEY: holds ") as told:
+        sendable("THE_KEY", value)
+    line = str(told.value)
+    assert line.isprintable()
+    assert line.endswith("without quotes around it.")
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("\u201csk-abc\u201d", "\u201c (left double quotation mark) at position 1,"),
+        ("sk-\u00e4bc", "\u00e4 (latin small letter a with diaeresis) at position 4,"),
+        ("sk-abc\nrest", "a line break at position 7,"),
+        ("sk-abc\r\nrest", "a line break at position 7,"),
+        ("sk-\u00a0abc", "U+00A0 (no-break space) at position 4,"),
+        ("sk-\x7fabc", "U+007F (no character of a key) at position 4,"),
+    ],
+)
+def test_a_credential_that_no_header_carries_is_told_by_its_wrong_character_alone(key: str, said: str) -> None:
+    with pytest.raises(PrerequisiteError) as told:
+        sendable("THE_KEY", key)
+    assert f"THE_KEY: holds {said}" in str(told.value)
+    assert "abc" not in str(told.value)

@@ -18,8 +18,8 @@ from talm_sim.tasks.registry import TASKS
 PACKAGE = Path(talm_sim.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 LAYERS = (
-    ("agreement", "credentials", "errors", "foreign", "types", "digests", "schemas", "threads"),
-    ("plugins", "toml_files", "processes", "tool_files"),
+    ("agreement", "errors", "foreign", "foreign_loop", "interrupts", "types", "digests", "schemas", "threads"),
+    ("credentials", "plugins", "toml_files", "processes", "tool_files"),
     ("published",),
     ("config",),
     ("models",),

@@ -131,7 +131,7 @@ def test_a_plugin_is_looked_for_in_the_working_directory_first(tmp_path: Path, m
     monkeypatch.delitem(sys.modules, "colorsys")
 
 
-@pytest.mark.parametrize("name", ["not_there", "not_there.py", "./not_there", "a b", "."])
+@pytest.mark.parametrize("name", ["not_there", "./not_there", "a b", "."])
 def test_a_plugin_that_is_not_there_is_one_line(name: str) -> None:
     with pytest.raises(PrerequisiteError) as caught:
         load_plugins([name])

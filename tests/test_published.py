@@ -44,6 +44,17 @@ def test_a_table_is_whole(table: PublishedTable) -> None:
         assert table.row(*wrong.row).values[wrong.column] == wrong.printed != wrong.right and wrong.why
 
 
+def test_a_table_is_printed_in_a_line_and_its_rows_are_had_as_records() -> None:
+    table = published("fail-talms", 2)
+    assert len(repr(table)) < 300 and "\n" not in repr(table) and "to_pandas()" in repr(table)
+    records = table.to_records()
+    assert len(records) == len(table.rows)
+    assert list(records[0]) == [*table.keys, *table.columns]
+    pandas = pytest.importorskip("pandas")
+    assert list(table.to_pandas().columns) == [*table.keys, *table.columns]
+    assert isinstance(table.to_pandas(), pandas.DataFrame)
+
+
 def test_a_table_is_found_by_its_number_and_a_wrong_name_helps() -> None:
     assert published("fail-talms", 2) is published("fail-talms", "2")
     with pytest.raises(PrerequisiteError, match=r"^no published tables of 'failtalms'. Did you mean 'fail-talms'\?$"):

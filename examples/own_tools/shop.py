@@ -10,7 +10,7 @@ PRICES = {"lamp": 24.5, "chair": 89.0, "table": 240.0}
 
 def find_price(item: str) -> dict[str, object]:
     """Find what an item costs, such as 'lamp'."""
-    return {"item": item, "price_in_euro": PRICES[item]}
+    return {"item": item, "price_in_euro": PRICES[item], "goes_with": [other for other in PRICES if other != item]}
 
 
 def convert_money(amount: float, currency: str) -> dict[str, object]:

@@ -13,6 +13,7 @@ from langgraph.types import Command
 
 from talm_sim.agent.context import EpisodeContext
 from talm_sim.agent.humans import HumanReply, Responder
+from talm_sim.config import Traffic
 from talm_sim.digests import derived_seed
 from talm_sim.errors import CassetteMissError, PrerequisiteError
 from talm_sim.models.base import GenerationSettings, Model, ScenarioModel
@@ -115,9 +116,34 @@ async def run_episode(
         PrerequisiteError: The scenario does not fit the environment.
     """
     players = players or Players()
-    started = _Moment(time.time(), time.monotonic())
     kept: Mapping[str, Any] = state or {}
     tools = _opened(agent, scenario, epoch, players, kept)
+    if tools is None:
+        return await _stretch(agent, scenario, epoch, attempt, players, resume, kept, tools)
+    try:
+        result = await _stretch(agent, scenario, epoch, attempt, players, resume, kept, tools)
+    except BaseException:  # a bug, or the run is interrupted
+        await tools.aclose()
+        raise
+    if isinstance(result, Waiting):
+        tools.keep()
+    else:
+        await tools.aclose()
+    return result
+
+
+async def _stretch(
+    agent: Agent,
+    scenario: Scenario,
+    epoch: int,
+    attempt: int,
+    players: Players,
+    resume: Mapping[str, HumanReply] | None,
+    kept: Mapping[str, Any],
+    tools: EpisodeTools | None,
+) -> Episode | Waiting:
+    """Play an episode from where it is to its end, or to where it waits for a person."""
+    started = _Moment(time.time(), time.monotonic())
     thread = f"{episode_id(scenario.id, epoch)}#{attempt}"
     config: Any = {"configurable": {"thread_id": thread}, "recursion_limit": agent.most_steps}
     if resume is not None and tools is not None and tools.is_watched:
@@ -146,7 +172,7 @@ async def run_episode(
     if agent.saver is not None:
         await agent.saver.adelete_thread(thread)
     elapsed = _active(tools, kept, started)
-    return _episode(agent, scenario, epoch, attempt, result, tools, kept.get("started_at", started.unix), elapsed)
+    return _episode(agent, scenario, epoch, attempt, result, tools, players, kept.get("started_at", started.unix), elapsed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,6 +289,7 @@ def _episode(
     attempt: int,
     result: Mapping[str, Any],
     tools: EpisodeTools | None,
+    players: Players,
     started: float,
     elapsed: float,
 ) -> Episode:
@@ -275,6 +302,7 @@ def _episode(
         attempt=attempt,
         model=agent.model.name,
         human=agent.human,
+        tools="" if tools is None else str(players.tools.mode if players.tools else Traffic.LIVE),
         awareness=awareness,
         model_turns=turns,
         events=tuple(result.get("events", ())),

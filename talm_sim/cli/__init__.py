@@ -9,15 +9,18 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 
 import click
 
 from talm_sim.cli.root import root
-from talm_sim.cli.signals import as_ctrl_c
+from talm_sim.cli.signals import as_ctrl_c, only_ends
 from talm_sim.cli.streams import data_alone, settle_stdout, silence_stdout, talk_that_may_end
 from talm_sim.cli.text import clean
+from talm_sim.errors import PrerequisiteError, on_command_line
 from talm_sim.processes import leave
 
 __all__ = ["main"]
@@ -45,7 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         import talm_sim.cli.completing  # noqa: F401  # knows how bash is answered
     if sys.stdout is None:
         return _complain("standard output is closed; send it to a file, or to /dev/null.")
-    with talk_that_may_end(), data_alone(), as_ctrl_c() as ending:
+    before = signal.getsignal(signal.SIGINT)
+    with _on_command_line(), talk_that_may_end(), data_alone(), as_ctrl_c() as ending:
         try:
             code = root.main(args=None if arguments is None else list(arguments), prog_name=PROGRAM, standalone_mode=False)
             sys.stdout.flush()
@@ -58,17 +62,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
             code = _ended(KeyboardInterrupt() if gone else err)
         code = ending.code(code) if isinstance(code, int) else 0
     settle_stdout()
+    if arguments is not None and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, before)  # whoever called goes on
     return leave(code)
+
+
+@contextlib.contextmanager
+def _on_command_line() -> Iterator[None]:
+    token = on_command_line.set(True)
+    try:
+        yield
+    finally:
+        on_command_line.reset(token)
 
 
 def _ended(err: BaseException) -> int:
     """The exit code of a command that did not end by itself; a bug is raised."""
-    from talm_sim.errors import PrerequisiteError
-
     code = 0
     if isinstance(err, click.ClickException):
         code = _complain(err.format_message())
     elif isinstance(err, click.Abort | KeyboardInterrupt):
+        only_ends()
         # CPython remembers an interrupt inside exec(), by which dataclasses are made; `python -m talm_sim` would die of it at its end.
         exec("")
         code = 130

@@ -50,6 +50,8 @@ def block_of(stored: StoredRun, *, against: str | None = None, on_screen: bool =
     terms = {term: meaning for term, meaning in job.task.terms.items() if term in label}
     beside = job.task.beside(stored) if against == "paper" or (on_screen and _shipped(stored)) else None
     paper = beside.rows(summary.group for summary in summaries if summary.n) if beside else None
+    if against == "paper" and not (paper and paper.rows):
+        notes.append("against paper: no published row is about these scenarios and settings")
     return Block(title, summaries, notes, control, terms, paper)
 
 
@@ -100,7 +102,11 @@ def _traffic(stored: StoredRun) -> str:
     }
     service = f"live: {one_line(', '.join(_sources(stored)), 120)}" if _sources(stored) else "live service"
     tools = {Traffic.REPLAY: "replayed recording", Traffic.LIVE: service, Traffic.RECORD: f"{service} (recorded)"}
-    return f"model: {models[config.models]}" + (f"; tools: {tools[config.tools]}" if config.tools else "")
+    reached = tools[config.tools] if config.tools else ""
+    mixed = stored.tool_traffic()
+    if len(mixed) > 1:
+        reached = "mixed: " + ", ".join(f"{tools[Traffic(way)]} in {number:,}" for way, number in sorted(mixed.items())) + " episodes"
+    return f"model: {models[config.models]}" + (f"; tools: {reached}" if reached else "")
 
 
 def _of_agent(stored: StoredRun) -> str:

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from talm_sim.cli.arguments import command_line, print_json, print_list
 from talm_sim.cli.text import as_json, count, flat, one_line
-from talm_sim.cli.trying import try_all
+from talm_sim.cli.trying import tried_tools
 from talm_sim.errors import PrerequisiteError
 from talm_sim.recordings.files import write_atomically
 from talm_sim.scenarios.build import short_form
 from talm_sim.scenarios.check import LOOKS_SECRET
+from talm_sim.scenarios.drafts import Draft, Tried, draft_scenarios
+from talm_sim.scenarios.given_away import odds_words
 from talm_sim.scenarios.jsonl import COMMENT
-
-if TYPE_CHECKING:
-    from talm_sim.scenarios.drafts import Draft
-    from talm_sim.tools_env.toolbox import Tools
-    from talm_sim.tools_env.trials import Trial
+from talm_sim.scenarios.other_values import with_other_values
+from talm_sim.tools_env.trials import AT_ONCE, MAY_CHANGE, Answered, Trial, call_times
+from talm_sim.types import JsonObject
 
 __all__ = ["drafting_session"]
 
@@ -36,18 +37,40 @@ class _Outcome:
     """A tool with what was made for it.
 
     Attributes:
-        trial: How it was called.
-        draft: Its scenarios; None where the calls gave nothing to make one of.
+        trial: How it was called at first.
+        tried: How it was called in the end; None where the calls gave nothing to make a scenario of.
+        draft: Its scenarios; None there, too.
         why: Why it has none.
+        given_away: Whether a description says the first call's value of the argument that would be missing.
     """
 
     trial: Trial
+    tried: Tried | None
     draft: Draft | None
     why: str
+    given_away: bool = False
 
     @property
     def groups(self) -> list[str]:
         return [scenario.group for scenario in self.draft.scenarios] if self.draft else []
+
+    @property
+    def arguments(self) -> JsonObject:
+        return self.tried.arguments if self.tried else self.trial.example.arguments
+
+    @property
+    def made_up(self) -> list[str]:
+        return [name for name in self.trial.example.made_up if not self.tried or name not in self.tried.instead_of]
+
+    @property
+    def remarks(self) -> list[str]:
+        """What somebody who reads its scenarios should know of their values."""
+        replaced = self.tried.instead_of if self.tried and "underspecified" in self.groups else {}
+        said = [f"{name}: {as_json(self.arguments[name])}, because the descriptions say {as_json(old)}" for name, old in replaced.items()]
+        if self.draft and self.draft.choices:
+            missing = next(scenario.missing for scenario in self.draft.scenarios if scenario.group == "underspecified")
+            said += [odds_words(missing.name if missing else "", self.draft.choices)]
+        return said
 
 
 def drafting_session(
@@ -64,8 +87,7 @@ def drafting_session(
         raise PrerequisiteError(
             f"{out}: {'is a folder' if out.is_dir() else 'its folder is not there'}; name a file in one that is: --out FILE."
         )
-    tools, tried = try_all(sources, trusted, times=CALLS, writing=writing, arguments=arguments)
-    outcomes = _outcomes(tools, tried)
+    outcomes = asyncio.run(_outcomes(sources, trusted, arguments, writing=writing))
     if as_records:
         print_json([_record(one) for one in outcomes])
     else:
@@ -77,23 +99,52 @@ def drafting_session(
     _tell_next(outcomes, out, sources, trusted)
 
 
-def _outcomes(tools: Tools, tried: Sequence[Trial]) -> list[_Outcome]:
-    from talm_sim.scenarios.drafts import Tried, draft_scenarios
+async def _outcomes(sources: tuple[str, ...], trusted: bool, arguments: Path | None, *, writing: bool) -> list[_Outcome]:
+    gate = asyncio.Semaphore(AT_ONCE)
+    async with tried_tools(sources, trusted, times=CALLS, writing=writing, arguments=arguments) as found:
+        tools = found.tools
 
-    answers: dict[str, list[Any]] = {}
-    why: dict[str, str] = {}
-    for trial in tried:
-        failed = next((one.said for one in trial.answers if not one.ok), "")
-        if trial.not_called or failed:
-            why[trial.tool] = f"not called: {trial.not_called}" if trial.not_called else f"{failed}{_guessed(trial)}"
-            continue
-        try:
-            answers[trial.tool] = [one.value() for one in trial.answers]
-        except (ValueError, RecursionError):
-            why[trial.tool] = "its answer is no JSON"
-    called = [Tried(tools.specs[one.tool], one.example.arguments, answers[one.tool]) for one in tried if one.tool in answers]
+        async def call_again(tried: Tried, arguments: JsonObject) -> list[Any]:
+            if not writing and not tools.only_reads(tried.spec.name):
+                return []
+            async with gate:
+                answers = await call_times(tools, tried.spec.name, arguments, CALLS)
+            return _values(answers) or []
+
+        read = {trial.tool: _read(trial) for trial in found.trials}
+        called = [
+            Tried(tools.specs[one.tool], one.example.arguments, answers, one.source, frozenset(found.given.get(one.tool, ())))
+            for one in found.trials
+            if (answers := read[one.tool][0])
+        ]
+        first = draft_scenarios(called, tools.specs)
+        called = await with_other_values(called, tools.specs, call_again)
     drafts = {draft.tool: draft for draft in draft_scenarios(called, tools.specs)}
-    return [_Outcome(one, drafts.get(one.tool), why.get(one.tool, "") or _why_none(drafts[one.tool])) for one in tried]
+    given_away = {draft.tool for draft in first if draft.given_away}
+    tried = {one.spec.name: one for one in called}
+    return [
+        _Outcome(one, tried.get(one.tool), drafts.get(one.tool), read[one.tool][1] or _why_none(drafts[one.tool]), one.tool in given_away)
+        for one in found.trials
+    ]
+
+
+def _read(trial: Trial) -> tuple[list[Any], str]:
+    """What a tool answered; or nothing, and why."""
+    if trial.not_called:
+        return [], f"not called: {trial.not_called}"
+    failed = next((one.said for one in trial.answers if not one.ok), "")
+    if failed:
+        return [], f"{failed}{_guessed(trial)}"
+    values = _values(trial.answers)
+    return (values, "") if values else ([], "its answer is no JSON")
+
+
+def _values(answers: Sequence[Answered]) -> list[Any] | None:
+    """What was answered; None where one failed or is not JSON."""
+    try:
+        return [one.value() for one in answers] if all(one.ok for one in answers) else None
+    except (ValueError, RecursionError):
+        return None
 
 
 def _guessed(trial: Trial) -> str:
@@ -107,8 +158,6 @@ def _why_none(draft: Draft) -> str:
 
 
 def _mend(outcomes: Sequence[_Outcome]) -> str:
-    from talm_sim.tools_env.trials import MAY_CHANGE
-
     if all(one.trial.not_called == MAY_CHANGE for one in outcomes):
         return f"Nobody says of {'these tools that they' if len(outcomes) > 1 else 'this tool that it'} only read; to call them: --writing."
     return "Give arguments they can be called with: --arguments FILE."
@@ -118,9 +167,11 @@ def _record(one: _Outcome) -> dict[str, Any]:
     return {
         "tool": one.trial.tool,
         "source": one.trial.source,
-        "arguments": one.trial.example.arguments,
-        "made_up": one.trial.example.made_up,
+        "arguments": one.arguments,
+        "made_up": one.made_up,
+        "instead_of": one.tried.instead_of if one.tried else {},
         "scenarios": [scenario.id for scenario in one.draft.scenarios] if one.draft else [],
+        "choices": one.draft.choices if one.draft else None,
         "left_out": one.draft.left_out if one.draft and one.groups else [],
         "why_none": one.why,
     }
@@ -128,7 +179,7 @@ def _record(one: _Outcome) -> dict[str, Any]:
 
 def _tell(outcomes: Sequence[_Outcome]) -> None:
     rows = [
-        {"tool": one.trial.tool, "arguments": one_line(_written(one.trial.example.arguments), 100), "groups": ", ".join(one.groups)}
+        {"tool": one.trial.tool, "arguments": one_line(_written(one.arguments), 100), "groups": ", ".join(one.groups)}
         for one in outcomes
         if one.groups
     ]
@@ -141,9 +192,30 @@ def _tell(outcomes: Sequence[_Outcome]) -> None:
 def _tell_next(outcomes: Sequence[_Outcome], out: Path, sources: tuple[str, ...], trusted: bool) -> None:
     groups = Counter(group for one in outcomes for group in one.groups)
     said = ", ".join(f"{number} {group}" for group, number in groups.items())
+    for line in _yield(outcomes):
+        click.echo(one_line(line, 400), err=True)
     click.echo(f"{flat(str(out))}: {count(groups.total(), 'scenario')} ({said}); mend their wording, then", err=True)
     for line in _commands(out, sources, trusted):
         click.echo(f"  {flat(line)}", err=True)
+
+
+def _yield(outcomes: Sequence[_Outcome]) -> Iterator[str]:
+    """What the descriptions would have given away, what became of it, and what can still be guessed."""
+    before = [one for one in outcomes if one.given_away and one.groups]
+    kept = [one for one in before if "underspecified" in one.groups]
+    after = sum("underspecified" in one.groups for one in outcomes)
+    if before:
+        lost, replaced = len(before) - len(kept), sum(bool(one.tried and one.tried.instead_of) for one in kept)
+        became = {
+            "now have another value": replaced,
+            "leave out another argument": len(kept) - replaced,
+            "are left out (give other values: --arguments FILE)": lost,
+        }
+        said = ", ".join(f"{number} {what}" for what, number in became.items() if number)
+        yield f"underspecified: {after} of {after + lost} kept. The descriptions gave the missing value away in {len(before)}: {said}."
+    odds = [f"{one.trial.tool} 1 in {one.draft.choices}" for one in outcomes if one.draft and one.draft.choices]
+    if odds:
+        yield f"The missing value is one of a short list, so a guess may be right: {', '.join(odds)}."
 
 
 def _commands(out: Path, sources: tuple[str, ...], trusted: bool) -> list[str]:
@@ -180,10 +252,12 @@ def _lines(outcomes: Sequence[_Outcome], out: Path, sources: tuple[str, ...], tr
 
 
 def _about(one: _Outcome) -> Iterator[str]:
-    answer = as_json(one.trial.answers[0].value())
+    assert one.tried is not None
+    answer = as_json(one.tried.answers[0])
     yield _comment(f"{one.trial.tool} answered: {answer[:300]}{'...' if len(answer) > 300 else ''}")
-    if one.trial.example.made_up:
-        yield _comment(f"  made up, so look at it: {', '.join(one.trial.example.made_up)}")
+    if one.made_up:
+        yield _comment(f"  made up, so look at it: {', '.join(one.made_up)}")
+    yield from (_comment(f"  {remark}") for remark in one.remarks)
     yield from (_comment(f"  left out: {reason}") for reason in (one.draft.left_out if one.draft else ()))
 
 

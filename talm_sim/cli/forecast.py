@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
 import click
 
 from talm_sim.cli.arguments import confirm, print_json, print_list
+from talm_sim.cli.screen import wrapped
 from talm_sim.cli.text import clean, count
 from talm_sim.config import RunConfig
 from talm_sim.runs.api import MANY
-from talm_sim.runs.forecast import Forecast, forecast, read_prices
+from talm_sim.runs.forecast import Cost, Forecast, episodes_of, forecast, read_prices
 
 __all__ = ["check_size", "print_forecast"]
 
@@ -25,8 +27,16 @@ def print_forecast(config: RunConfig, prices: Path | None) -> int:
     found = forecast(config, None if prices is None else read_prices(prices))
     if config.display == "json":
         costs = [{**asdict(cost), "bound": {key: value for key, value in asdict(cost.bound).items() if key != "last"}} for cost in found.costs]
+        how = {"tools": found.job.config.tools, "human": getattr(found.job.options, "human", None)}
         print_json(
-            {"task": found.job.task.name, "groups": dict(found.groups), "epochs": config.epochs, "episodes": found.episodes, "models": costs}
+            {
+                "task": found.job.task.name,
+                **how,
+                "groups": dict(found.groups),
+                "epochs": config.epochs,
+                "episodes": found.episodes,
+                "models": costs,
+            }
         )
         return 0
     print_list(
@@ -43,7 +53,10 @@ def print_forecast(config: RunConfig, prices: Path | None) -> int:
 
 
 def _lines(found: Forecast, *, priced: bool) -> list[str]:
-    lines = [f"task {found.job.task.name}: {count(found.episodes, 'episode')}"]
+    job = found.job
+    human = getattr(job.options, "human", None)
+    how = [f"tools {job.config.tools}" if job.config.tools else "", f"human {human}" if human else ""]
+    lines = [", ".join(filter(None, [f"task {job.task.name}: {count(found.episodes, 'episode')}", *how]))]
     for cost in found.costs:
         bound = cost.bound
         if cost.traffic == "own":
@@ -51,12 +64,22 @@ def _lines(found: Forecast, *, priced: bool) -> list[str]:
             continue
         lines.append(f"{cost.role} {cost.model}, {_REACHED[cost.traffic]}: {bound.least:,} to {bound.most:,} requests")
         if cost.traffic in {"live", "record"}:
-            lines.append(f"  at most {bound.input_tokens:,} tokens in, {bound.output_tokens:,} out{_price(cost.money) if priced else ''}")
+            lines.append(f"  at most {bound.input_tokens:,} tokens in, {bound.output_tokens:,} out{_price(cost.money, cost) if priced else ''}")
+            lines += _recorded(cost)
     return lines
 
 
-def _price(money: float | None) -> str:
-    return "" if money is None else f": {money:,.2f} at the prices given"
+def _recorded(cost: Cost) -> Iterator[str]:
+    """What a recording of the same scenarios took, beside what is possible."""
+    spent = cost.recorded
+    if spent is not None:
+        took = f"{count(spent.requests, 'request')}, {spent.input_tokens:,} tokens in, {spent.output_tokens:,} out{_price(spent.money, cost)}"
+        made = ", ".join((spent.model, *spent.unlike))
+        yield from wrapped(f"in the recording of {made}, the same scenarios took {took}", 77, "  ", "    ")
+
+
+def _price(money: float | None, cost: Cost) -> str:
+    return "" if money is None else f": {money:,.2f} {cost.currency}".rstrip() + " at the prices given"
 
 
 def check_size(config: RunConfig, yes: bool) -> None:
@@ -68,6 +91,6 @@ def check_size(config: RunConfig, yes: bool) -> None:
     """
     if yes or config.epochs <= _EPOCHS:
         return
-    episodes = forecast(config).episodes
+    episodes = episodes_of(config)
     if episodes > MANY:
         confirm(f"--epochs {config.epochs}: this is a run of {episodes:,} episodes; go on?", yes)

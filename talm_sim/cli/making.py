@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -16,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from talm_sim.cli.arguments import command_line, print_json, print_list
 from talm_sim.cli.console import stderr
 from talm_sim.cli.text import count, one_line
+from talm_sim.interrupts import run_in_order
 from talm_sim.runs.making import bound_of, make_scenarios
 from talm_sim.scenarios.making.outcome import Outcome
 from talm_sim.tasks.bounds import Bound
@@ -40,7 +40,7 @@ def making_session(task: str, maker: Maker[Any, Any, Any]) -> dict[str, Any]:
 
     try:
         with _progress(console, maker.noun) as on_progress:
-            return asyncio.run(make_scenarios(task, maker, command=command_line(), on_live=announce, on_progress=on_progress))
+            return run_in_order(make_scenarios(task, maker, command=command_line(), on_live=announce, on_progress=on_progress))
     except KeyboardInterrupt:
         with suppress(OSError):  # the terminal may have gone
             click.echo(f"interrupted; what was finished is kept in {maker.options.out}, and the same command goes on", err=True)

@@ -49,6 +49,7 @@ class Display:
         self.started: RunStarted | None = None
         self.finished = 0
         self.tally = Tally()
+        self._noticed: set[str] = set()
 
     def __enter__(self) -> Self:
         return self
@@ -78,10 +79,13 @@ class Display:
             self.console.print(line, style="bold yellow", soft_wrap=True)
 
     def live_notice(self, event: RunStarted) -> list[str]:
-        """The lines that say that requests leave, and what else is to be known; none where there is nothing."""
+        """The lines that say that requests leave, and what else is to be known, each once however many runs follow each other."""
         recorded = ", recorded" if event.models == "record" else ""
         line = f"live: {one_line(event.model.split('/', 1)[0])} (model {one_line(event.model)}{recorded})"
-        return [*([line] if event.models in _LIVE else []), *map(one_line, event.notices)]
+        due = [*([line] if event.models in _LIVE else []), *map(one_line, event.notices)]
+        new = [one for one in dict.fromkeys(due) if one not in self._noticed]
+        self._noticed.update(new)
+        return new
 
     @contextmanager
     def paused(self) -> Iterator[None]:

@@ -30,6 +30,16 @@ _ROWS_AROUND = 5
 _FEWEST = 2
 """Lines that each part of a crowded page keeps."""
 _YES, _NO = ("y", "yes"), ("n", "no", "")
+_SLASH = "An answer that begins with a slash is typed with two."
+_HELP = f"""\
+  Type what the user would answer, from what you know, and press Enter.
+  Enter   alone: you don't know (asked once more before it counts)
+  /skip   you would rather not say
+  /later  ask once more at the end; after that the question stays open
+  /undo   take your last answer back, while its episode has not gone on
+  /more   the next page of a long question
+  Ctrl-C  stop; every answer is kept, and a line says how to go on
+  {_SLASH}"""
 _EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 
 
@@ -175,7 +185,7 @@ async def ask(console: Console, lines: Lines, page: Page, *, undo: bool = True) 
     """
     lines.clear()
     page.show()
-    commands = ", ".join((*(["/more"] if page.pages > 1 else []), *(["/undo"] if undo else []), "/skip", "/later"))
+    commands = ", ".join((*(["/more"] if page.pages > 1 else []), *(["/undo"] if undo else []), "/skip", "/later", "/help"))
     while True:
         console.print(f"Your answer (Enter alone: I don't know), or {commands}", style="dim")
         words = await _words(lines, "> ")
@@ -197,8 +207,10 @@ async def ask(console: Console, lines: Lines, page: Page, *, undo: bool = True) 
                 return UNDO
             case "/more":
                 page.show_more()
+            case "/help":
+                console.print(_HELP, soft_wrap=True)
             case command if command.startswith("/") and not command.startswith("//"):
-                console.print(f"No command '{one_line(words, 40)}'. An answer that begins with a slash is typed with two.", style="yellow")
+                console.print(f"No command '{one_line(words, 40)}'; /help lists them. {_SLASH}", style="yellow")
             case _:
                 return Reply(words.removeprefix("/"))
 

@@ -17,10 +17,11 @@ from talm_sim.cli.layout import Block
 from talm_sim.cli.logs import logging_to
 from talm_sim.cli.progress import Display, JsonDisplay, open_display
 from talm_sim.cli.responder import TerminalResponder
+from talm_sim.cli.signals import only_ends
 from talm_sim.cli.streams import silence_stdout
 from talm_sim.cli.table import print_table
 from talm_sim.cli.text import clean, count, one_line
-from talm_sim.config import RunConfig
+from talm_sim.config import RunConfig, Traffic
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models import sim
 from talm_sim.runs.api import AGAIN, resume, run
@@ -78,6 +79,7 @@ def watching(config: RunConfig, again: str = "") -> Iterator[Session]:
             f"nobody reads the output any more; {where}{f'continue with: {again}' if again else 'nothing had begun'}"
         ) from None
     except KeyboardInterrupt:
+        only_ends()
         session.interrupted = True
         again = again or _resume(display)
         kept = ", ".join(filter(None, (_done(display), session.ask.counts())))
@@ -146,8 +148,11 @@ def _say_what_next(stored: StoredRun, failures: int, *, quiet: bool) -> bool:
     lines = [""]
     if failures:
         first = next(episode for episode in stored.episodes() if episode.termination.failed)
-        again = f"\ntry them again with: talm-sim resume {path}" if stored.terminations.keys() & set(AGAIN) else ""
-        lines.append(f"{count(failures, 'episode')} failed, such as {clean(first.id)}: {one_line(first.error, 300)}{again}")
+        lines.append(f"{count(failures, 'episode')} failed, such as {clean(first.id)}: {one_line(first.error, 300)}")
+        if stored.terminations.keys() & set(AGAIN):
+            lines.append(f"try them again with: talm-sim resume {path}")
+        if Termination.REPLAY_MISS in stored.terminations and stored.job.config.tools is Traffic.REPLAY:
+            lines.append(f"call the tools in place of the recording: talm-sim resume {path} --failed replay_miss --tools live")
     crashed = stored.terminations.get(Termination.AGENT_ERROR, 0)
     if crashed:
         first = next(episode for episode in stored.episodes() if episode.termination is Termination.AGENT_ERROR)

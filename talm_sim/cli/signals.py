@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-__all__ = ["Ending", "as_ctrl_c"]
+__all__ = ["Ending", "as_ctrl_c", "only_ends"]
 
 _INTERRUPTED = 130
 _MOMENT_S = 0.5
@@ -42,6 +42,22 @@ class Ending:
             signal.raise_signal(signal.SIGINT)
         else:  # a shell starts what it runs in the background with Ctrl-C ignored
             _interrupt()
+
+
+def only_ends() -> None:
+    """After Ctrl-C the command only ends: the same key pressed again breaks off neither its last words nor the interpreter's end.
+
+    One that comes later than `PATIENCE_S` seconds ends the process at once.
+    """
+    from talm_sim.interrupts import taken_once  # not at the top: a help page needs no event loop
+
+    def end(number: int, frame: FrameType | None) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        signal.raise_signal(number)
+
+    in_main = threading.current_thread() is threading.main_thread()
+    if in_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, taken_once(end, time.monotonic()))
 
 
 def _interrupt() -> None:

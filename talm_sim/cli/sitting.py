@@ -114,7 +114,8 @@ class Sitting:
             said = await self._said(question)
             self._went_away = said == _ELSEWHERE
             if isinstance(said, Reply):
-                self._file(question, said)
+                if self._file(question, said):
+                    await self._second_thoughts()
             elif said == LATER:
                 self._put_off.add(question.key)
                 self._say("put off: it stays open" if question.key in self._asked_again else "put off: asked once more at the end")
@@ -165,28 +166,64 @@ class Sitting:
         self._say(f"answered elsewhere: {answer}" if given else "this question is not asked any more")
         await self._lines.drop()
 
-    def _file(self, question: Question, reply: Reply) -> None:
+    def _file(self, question: Question, reply: Reply) -> bool:
+        """Save an answer; whether it is held though no question follows at which it could be taken back."""
         self._put_off.discard(question.key)
-        # While there is a next question to look at, the person may still notice a slip; the last answer goes at once.
-        held = self._first_but(self._put_off | {question.key}) is not None
+        # While there is a next question to look at, the person may still notice a slip. Of a pipe nobody takes anything back.
+        follows = self._first_but(self._put_off | {question.key}) is not None
+        last = not follows and not self._follows_later() and self._lines.interactive
+        held = follows or last
         before = self._held[0] if self._held else None
         status = self._desk.answer(question.key, reply.text, declined=reply.declined, responder=self._responder, held=held, release=before)
         if status is AnswerStatus.TAKEN:
             self._release()
             given = self.given(question.key)
             self._say(f"not saved: somebody else answered first{f': {Reply(given.text, given.declined).shown}' if given else ''}")
-            return
+            return False
         self.answered += 1
         self._given.append((question.key, reply))
         self._held = (question.key, time.monotonic() + HELD_SECONDS) if held else None
-        self._say(f"saved: {reply.shown}{self._how_long(status, held=held)}")
+        last = last and status is AnswerStatus.DELIVERED
+        self._say(f"saved: {reply.shown}{self._how_long(status, follows=follows, last=last)}")
+        if not (follows or last):
+            self._release()
+        return last
 
-    def _how_long(self, status: AnswerStatus, *, held: bool) -> str:
-        """Until when the last answer can be taken back, where a question follows at which to say so."""
+    def _follows_later(self) -> bool:
+        """Whether a question that was put off is put once more."""
+        return any(self._desk.is_open(key) for key in self._put_off - self._asked_again)
+
+    async def _second_thoughts(self) -> None:
+        """After the last question, for now: let the person take the answer back, until Enter, the next question or a moment later."""
+        reading = asyncio.create_task(self._lines.read("> ", remember=False))
+        try:
+            while not (await asyncio.wait({reading}, timeout=_LOOK_SECONDS))[0]:
+                if self._first_but(self._put_off) is not None:
+                    break
+                if self._held is None or time.monotonic() > self._held[1]:
+                    self._release()
+                    break
+            else:
+                words = (reading.result() or "").strip()
+                if words.lower() == "/undo":
+                    self._undo()
+                    return
+                if words:
+                    self._say("no question is open now; what you typed answers none")
+                self._release()
+                return
+        finally:
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
+        await self._lines.drop()
+
+    def _how_long(self, status: AnswerStatus, *, follows: bool, last: bool) -> str:
+        """Until when the last answer can be taken back, where there is a line at which to say so."""
         if status is AnswerStatus.SAVED:
-            follows = held or any(self._desk.is_open(key) for key in self._put_off - self._asked_again)
-            return " (/undo takes it back, until the run is resumed)" if follows else ""
-        return f" (/undo takes it back, for {HELD_SECONDS:.0f} s)" if held else ""
+            return " (/undo takes it back, until the run is resumed)" if follows or self._follows_later() else ""
+        if last:
+            return f" (/undo takes it back, for {HELD_SECONDS:.0f} s; Enter goes on now)"
+        return f" (/undo takes it back, for {HELD_SECONDS:.0f} s)" if follows else ""
 
     def _undo(self) -> None:
         if not self._given:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -14,7 +16,7 @@ from talm_sim.cli.prose import indented, prose
 from talm_sim.cli.text import clean, count, one_line
 from talm_sim.config import Scope
 from talm_sim.runs.load import StoredRun
-from talm_sim.types import Episode, HumanEvent, Line, ModelTurn, Scenario, Section, TokenLogprob, ToolCall, ToolEvent, Usage, Verdict
+from talm_sim.types import Episode, Event, HumanEvent, Line, ModelTurn, Scenario, Section, TokenLogprob, ToolCall, ToolEvent, Usage, Verdict
 
 __all__ = ["call_text", "human_event_lines", "responder_words", "stored_transcript", "tool_event_lines", "transcript"]
 
@@ -71,11 +73,10 @@ def transcript(
         parts += _section(clean(section.title), [_line(line, full) for line in section.lines])
     if episode.model_turns and episode.model_turns[0].raw_prompt.strip():
         parts += _section("Prompt", [_prompt(episode.model_turns[0].raw_prompt, full)])
-    for index, turn in enumerate(episode.model_turns):
-        parts += _section(f"Turn {index + 1}", list(_turn(episode, index, turn, full)))
+    parts += _turns_of(episode, full)
     if episode.error:
         parts += _section("Error", [prose(clean(episode.error), "red")])
-    if episode.answer.strip() or not (episode.error or episode.option_scores):
+    if not _ends_in_answer(episode) and (episode.answer.strip() or not (episode.error or episode.option_scores)):
         parts += _section("Answer", [_answer(episode)])
     if episode.perturbations:
         lines = [Text(f"{clean(log.name)}: fired {log.fired} of {count(log.armed, 'time')} it was armed") for log in episode.perturbations]
@@ -87,6 +88,34 @@ def transcript(
 
 def _section(title: str, lines: Sequence[RenderableType]) -> list[RenderableType]:
     return [Text(), Text(title, style="bold"), *map(indented, lines)]
+
+
+def _turns_of(episode: Episode, full: bool) -> Iterator[RenderableType]:
+    """The turns; of several in a row that are alike, as those of an agent that goes in circles, one unless all is asked for."""
+    turns = episode.model_turns
+    answer = len(turns) - 1 if _ends_in_answer(episode) else None
+    for _, alike in groupby(range(len(turns)), lambda index: index if full or index == answer else _likeness(episode, index)):
+        first, *others = alike
+        title = f"Turns {first + 1} to {others[-1] + 1}, all alike" if others else f"Turn {first + 1}"
+        yield from _section(f"{title}, the answer" if first == answer else title, list(_turn(episode, first, turns[first], full)))
+
+
+def _likeness(episode: Episode, index: int) -> Any:
+    """Equal for turns that a reader cannot tell apart."""
+    turn = episode.model_turns[index]
+    calls = [(call.name, call.arguments) for call in turn.tool_calls]
+    broken = [(call.name, call.raw, call.reason) for call in turn.unparsable_calls]
+    return turn.text, turn.reasoning, turn.stop, calls, broken, turn.first_tokens, [_looks(one) for one in episode.events if one.turn == index]
+
+
+def _looks(event: Event) -> Any:
+    """Equal for events that a reader cannot tell apart, whenever they were and however long they took."""
+    return event.model_dump(exclude={"turn", "call_id", "elapsed_ms", "asked_at", "answered_at"})
+
+
+def _ends_in_answer(episode: Episode) -> bool:
+    """Whether the last turn says the final answer, so that it need not be printed again."""
+    return bool(episode.model_turns) and episode.answer.strip() == episode.model_turns[-1].text.strip() != ""
 
 
 def _head(episode: Episode, agent: str) -> Text:
@@ -140,10 +169,13 @@ def _turn(episode: Episode, index: int, turn: ModelTurn, full: bool) -> Iterator
         yield prose(clean(turn.text).strip())
     for broken in turn.unparsable_calls:
         yield Text(f"! no call: {one_line(broken.name)} {one_line(broken.raw)}: {one_line(broken.reason)}", style="yellow")
-    for event in episode.events:
-        if event.turn == index:
-            width = len(event.result) + 1 if full and isinstance(event, ToolEvent) else _RESULT_WIDTH
-            yield from human_event_lines(event) if isinstance(event, HumanEvent) else tool_event_lines(event, width)
+    events = [event for event in episode.events if event.turn == index]
+    for _, alike in groupby(enumerate(events), lambda item: item[0] if full or isinstance(item[1], HumanEvent) else _looks(item[1])):
+        (_, event), *others = alike
+        if isinstance(event, HumanEvent):
+            yield from human_event_lines(event)
+        else:
+            yield from tool_event_lines(event, len(event.result) + 1 if full else _RESULT_WIDTH, times=1 + len(others))
     done = {event.call_id for event in episode.events if event.turn == index}
     for call in turn.tool_calls:
         if call.id not in done:
@@ -166,9 +198,9 @@ def call_text(call: ToolCall | ToolEvent) -> str:
     return f"{one_line(call.name)}({', '.join(arguments)})"
 
 
-def tool_event_lines(event: ToolEvent, width: int = _RESULT_WIDTH) -> Iterator[RenderableType]:
-    """A tool call, how it went and the first `width` characters of its result."""
-    yield Text.assemble("→ ", (call_text(event), "cyan"))
+def tool_event_lines(event: ToolEvent, width: int = _RESULT_WIDTH, *, times: int = 1) -> Iterator[RenderableType]:
+    """A tool call, how it went and the first `width` characters of its result; `times` in a row, all alike."""
+    yield Text.assemble("→ ", (call_text(event), "cyan"), (f"  {times:,} times, all alike" if times > 1 else "", "yellow"))
     facts = [str(event.status) if event.status is not None else "no status", event.origin.value, f"{event.elapsed_ms:.0f} ms"]
     if event.error:
         facts.insert(1, one_line(event.error))

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,8 +16,9 @@ from talm_sim.cli.text import clean, one_line
 if TYPE_CHECKING:
     from talm_sim.tools_env.toolbox import Tools
     from talm_sim.tools_env.trials import Trial
+    from talm_sim.types import JsonObject
 
-__all__ = ["arguments_option", "opened", "tell_not_taken", "try_all", "writing_option"]
+__all__ = ["TriedTools", "arguments_option", "opened", "tell_not_taken", "tried_tools", "try_all", "writing_option"]
 
 arguments_option = click.option(
     "--arguments",
@@ -48,10 +52,38 @@ def try_all(sources: tuple[str, ...], trusted: bool, *, times: int, writing: boo
     Raises:
         PrerequisiteError: A source cannot be opened, or `arguments` cannot be read.
     """
-    return asyncio.run(_tried(sources, trusted, times, writing, arguments))
+
+    async def run() -> tuple[Tools, list[Trial]]:
+        async with tried_tools(sources, trusted, times=times, writing=writing, arguments=arguments) as found:
+            return found.tools, found.trials
+
+    return asyncio.run(run())
 
 
-async def _tried(sources: tuple[str, ...], trusted: bool, times: int, writing: bool, arguments: Path | None) -> tuple[Tools, list[Trial]]:
+@dataclass(frozen=True, slots=True)
+class TriedTools:
+    """Tools that were called.
+
+    Attributes:
+        tools: The tools.
+        trials: What became of the calls.
+        given: The user's own arguments by tool.
+    """
+
+    tools: Tools
+    trials: list[Trial]
+    given: Mapping[str, JsonObject]
+
+
+@asynccontextmanager
+async def tried_tools(
+    sources: tuple[str, ...], trusted: bool, *, times: int, writing: bool, arguments: Path | None
+) -> AsyncIterator[TriedTools]:
+    """Open some sources, call every tool, and keep the tools open.
+
+    Raises:
+        PrerequisiteError: A source cannot be opened, or `arguments` cannot be read.
+    """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     from talm_sim.cli.console import stderr
@@ -67,10 +99,10 @@ async def _tried(sources: tuple[str, ...], trusted: bool, times: int, writing: b
         bar = Progress(TextColumn("tools"), BarColumn(), MofNCompleteColumn(), console=console, transient=True, disable=not console.is_terminal)
         with bar:
             task = bar.add_task("tools", total=len(tools.specs))
-            tried = await try_tools(tools, times=times, writing=writing, given=given, on_tried=lambda _: bar.advance(task))
+            trials = await try_tools(tools, times=times, writing=writing, given=given, on_tried=lambda _: bar.advance(task))
+        yield TriedTools(tools, trials, given)
     finally:
         await tools.aclose()
-    return tools, tried
 
 
 def tell_not_taken(tools: Tools) -> None:

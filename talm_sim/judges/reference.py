@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from talm_sim.judges.base import Judge
 from talm_sim.judges.facts import AnswerText
 from talm_sim.types import Episode, Facts, GoldCall, Measured, Scenario, ToolEvent, Verdict
 
-__all__ = ["ReferenceJudge", "gold_call_made"]
+__all__ = ["ReferenceJudge", "gold_call_made", "same_value"]
 
 
 class ReferenceJudge(Judge):
@@ -34,33 +34,46 @@ class ReferenceJudge(Judge):
         lacking = [f"fact '{fact.name}' ({fact.value}) is not in the answer" for fact in facts if not answer.states(fact)]
         events = episode.tool_events
         unmade = [call for call in scenario.gold_calls if not any(gold_call_made(call, event) for event in events)]
-        lacking += [f"gold call {_written(call)} was not made" for call in unmade]
+        lacking += [f"gold call {_written(call)} {_tried(call, events)}" for call in unmade]
         if lacking:
             return False, "; ".join(lacking)
         return True, f"all facts ({len(facts)}) stand in the answer and all gold calls ({len(scenario.gold_calls)}) were made"
 
 
 def gold_call_made(gold: GoldCall, event: ToolEvent) -> bool:
-    """Tell whether a tool event is the gold call: it worked, same tool, and the gold arguments are among its own.
+    """Tell whether a tool event is the gold call: it worked, same tool, and the gold arguments are among its own."""
+    return event.ok and _is_meant(gold, event)
 
-    Numbers compare by value (1 is 1.0, and is not True), texts without regard to case and surrounding space.
-    """
-    return (
-        event.ok
-        and event.name == gold.tool
-        and all(name in event.arguments and _same(value, event.arguments[name]) for name, value in gold.arguments.items())
+
+def _is_meant(gold: GoldCall, event: ToolEvent) -> bool:
+    return event.name == gold.tool and all(
+        name in event.arguments and same_value(value, event.arguments[name]) for name, value in gold.arguments.items()
     )
 
 
-def _same(left: Any, right: Any) -> bool:
+def _tried(gold: GoldCall, events: Sequence[ToolEvent]) -> str:
+    """What became of a gold call that never worked: an agent that tried it is told from one that did not."""
+    tried = [event for event in events if _is_meant(gold, event)]
+    if not tried:
+        return "was not made"
+    errors = ", ".join(dict.fromkeys(event.error for event in tried if event.error))
+    often = "and failed" if len(tried) == 1 else f"{len(tried):,} times and failed each time"
+    return f"was made {often}{f' ({errors})' if errors else ''}"
+
+
+def same_value(left: Any, right: Any) -> bool:
+    """Tell whether two arguments are the same.
+
+    Numbers compare by value (1 is 1.0, and is not True), texts without regard to case and surrounding space.
+    """
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if isinstance(left, str) and isinstance(right, str):
         return left.strip().casefold() == right.strip().casefold()
     if isinstance(left, list | tuple) and isinstance(right, list | tuple):
-        return len(left) == len(right) and all(map(_same, left, right))
+        return len(left) == len(right) and all(map(same_value, left, right))
     if isinstance(left, Mapping) and isinstance(right, Mapping):
-        return left.keys() == right.keys() and all(_same(value, right[key]) for key, value in left.items())
+        return left.keys() == right.keys() and all(same_value(value, right[key]) for key, value in left.items())
     return bool(left == right)
 
 

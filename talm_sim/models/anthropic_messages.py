@@ -14,7 +14,7 @@ from talm_sim.models.base import GenerationSettings, Model
 from talm_sim.models.endpoint import LOGICAL_HOST, Endpoint
 from talm_sim.models.messages import anthropic_messages, anthropic_tools, model_turns_in
 from talm_sim.models.parsing import clean, parse_calls, split_reasoning
-from talm_sim.models.request import REPLAY_KEY, ModelRequest, body_options, required_variable, server_url
+from talm_sim.models.request import REPLAY_KEY, ModelRequest, body_options, check_headers, required_key, server_url
 from talm_sim.types import ModelTurn, ToolSpec, Usage
 
 __all__ = ["AnthropicMessages", "open_anthropic"]
@@ -102,7 +102,8 @@ def open_anthropic(request: ModelRequest) -> Model:
         url, key = LOGICAL_HOST, REPLAY_KEY
     else:
         url = server_url("ANTHROPIC_BASE_URL", request.environ.get("ANTHROPIC_BASE_URL") or ANTHROPIC_URL)
-        key = required_variable(request, "ANTHROPIC_API_KEY")
+        key = required_key(request, "ANTHROPIC_API_KEY")
+        check_headers(request, "ANTHROPIC_AUTH_TOKEN")
     endpoint = Endpoint.of(request, url, variables=("ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"))
     client = AsyncAnthropic(api_key=key, base_url=url, max_retries=0, timeout=request.timeout, http_client=endpoint.client)
     return AnthropicMessages(request.name, request.model, endpoint, client, fields=body_options(request, _RESERVED))

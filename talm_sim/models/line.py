@@ -15,6 +15,7 @@ from urllib.request import getproxies, proxy_bypass
 import httpx2
 
 from talm_sim.credentials import Hider, credentials_in_environment, credentials_in_headers, credentials_in_url, telling
+from talm_sim.errors import PrerequisiteError
 
 __all__ = ["MOST_BYTES", "ServerLine", "UnfitAnswerError"]
 
@@ -91,7 +92,11 @@ class ServerLine(httpx2.AsyncBaseTransport):
         if proxy is not None and "://" not in proxy:
             proxy = f"http://{proxy}"
         if proxy not in self._opened:
-            self._opened[proxy] = httpx2.AsyncHTTPTransport(limits=_NO_LIMITS, proxy=proxy)
+            try:
+                self._opened[proxy] = httpx2.AsyncHTTPTransport(limits=_NO_LIMITS, proxy=proxy)
+            except (ValueError, ImportError, httpx2.InvalidURL):  # a scheme it does not know, or lacks a package for
+                name = f"{url.scheme.upper()}_PROXY or ALL_PROXY"
+                raise PrerequisiteError(f"{name}: not the address of a proxy; write it like http://HOST:PORT, or unset it.") from None
         return self._opened[proxy]
 
 

@@ -6,12 +6,14 @@ import re
 
 from openai import AsyncOpenAI, Omit
 
+from talm_sim.config import DEFAULT_MODEL
+from talm_sim.credentials import sendable
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import Model
 from talm_sim.models.constrained import ANSWER_CHARS, ConstrainedModel
 from talm_sim.models.endpoint import LOGICAL_HOST, Endpoint
 from talm_sim.models.openai_chat import OpenAIChat
-from talm_sim.models.request import REPLAY_KEY, ModelRequest, body_options, required_variable, server_url
+from talm_sim.models.request import REPLAY_KEY, ModelRequest, body_options, check_headers, required_key, required_variable, server_url
 
 __all__ = ["open_compatible", "open_openai", "service_variables"]
 
@@ -26,7 +28,7 @@ _FIXED_TEMPERATURE = re.compile(r"o\d|gpt-5(?!.*chat)")
 def open_openai(request: ModelRequest) -> Model:
     """Open `openai/<model>`; reads OPENAI_API_KEY and, where set, OPENAI_BASE_URL."""
     url = request.environ.get("OPENAI_BASE_URL") or OPENAI_URL
-    key = REPLAY_KEY if request.replay else required_variable(request, "OPENAI_API_KEY")
+    key = REPLAY_KEY if request.replay else required_key(request, "OPENAI_API_KEY")
     own_temperature = _FIXED_TEMPERATURE.match(request.model) is not None
     url = server_url("OPENAI_BASE_URL", url)
     variables = ("OPENAI_BASE_URL", "OPENAI_API_KEY")
@@ -42,8 +44,13 @@ def open_compatible(request: ModelRequest) -> Model:
     if request.replay:
         url, key = _LOGICAL_BASE, REPLAY_KEY
     else:
+        if request.name == DEFAULT_MODEL and not request.environ.get(url_variable):
+            raise PrerequisiteError(
+                f"{request.name}, the model of the shipped recording, cannot be asked live: name a model with --model PROVIDER/NAME, "
+                f"or set {url_variable} to the address of a server that has it."
+            )
         url = server_url(url_variable, required_variable(request, url_variable))
-        key = request.environ.get(key_variable, "")  # a server that wants one says so itself
+        key = sendable(key_variable, request.environ.get(key_variable, ""))  # a server that wants one says so itself
     return _open(request, model, url, key or "none", (url_variable, key_variable), "max_tokens", send_temperature=True)
 
 
@@ -88,6 +95,8 @@ def _connect(request: ModelRequest, url: str, key: str, variables: tuple[str, st
     base_url = _LOGICAL_BASE if request.replay else url
     endpoint = Endpoint.of(request, base_url, logical_base=_LOGICAL_BASE, variables=variables)
     # The SDK reads organization and project from the environment: they are OpenAI's own, and no other server's business.
+    if base_url == OPENAI_URL:
+        check_headers(request, "OPENAI_ORG_ID", "OPENAI_PROJECT_ID")
     headers = {} if base_url == OPENAI_URL else {"OpenAI-Organization": Omit(), "OpenAI-Project": Omit()}
     client = AsyncOpenAI(
         api_key=key,

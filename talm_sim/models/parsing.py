@@ -54,7 +54,8 @@ def split_reasoning(text: str) -> tuple[str, str]:
             continue  # a tag that a thought speaks of
         (thought if inside else said).append(text[at : tag.start()])
         if ends and not inside:
-            thought, said = [*thought, "".join(said)], []
+            thought.append("".join(said))
+            said = []
         at, inside = tag.end(), "" if ends else name
     if not at:
         return text, ""

@@ -9,7 +9,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.errors import PrerequisiteError, did_you_mean, nearest
 from talm_sim.models.request import ModelRequest
 from talm_sim.plugins import Registry
 
@@ -203,7 +203,12 @@ def open_model(
     known = _providers()
     prefix, slash, model = name.partition("/")
     if prefix not in known:
-        raise PrerequisiteError(f"model '{name}': unknown provider '{prefix}'.{did_you_mean(prefix, known)}")
+        served = (
+            f" A server of the OpenAI protocol is named openai-api/{prefix}/{model or 'MODEL'}."
+            if slash and not nearest(prefix, [*known])
+            else ""
+        )
+        raise PrerequisiteError(f"model '{name}': unknown provider '{prefix}'.{did_you_mean(prefix, known)}{served}")
     found = known[prefix]
     if not slash or not model:
         raise PrerequisiteError(f"model '{name}': names no model; write {found.form}.")

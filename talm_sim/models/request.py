@@ -10,12 +10,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from talm_sim.credentials import sendable
 from talm_sim.errors import PrerequisiteError
 
 if TYPE_CHECKING:
     import httpx2
 
-__all__ = ["REPLAY_KEY", "ModelRequest", "body_options", "required_variable", "server_url"]
+__all__ = ["REPLAY_KEY", "ModelRequest", "body_options", "check_headers", "required_key", "required_variable", "server_url"]
 
 REPLAY_KEY = "replayed"
 """Stands in for a key on replay: the SDKs insist on one, and no recording holds any."""
@@ -69,16 +70,39 @@ def required_variable(request: ModelRequest, variable: str) -> str:
     return value
 
 
+def required_key(request: ModelRequest, variable: str) -> str:
+    """A key that a live run needs.
+
+    Raises:
+        PrerequisiteError: It is not set, or no request can carry it.
+    """
+    return sendable(variable, required_variable(request, variable))
+
+
+def check_headers(request: ModelRequest, *variables: str) -> None:
+    """See that requests can carry what an SDK reads from the environment by itself.
+
+    Raises:
+        PrerequisiteError: One of the variables holds what no header can.
+    """
+    for variable in variables:
+        sendable(variable, request.environ.get(variable, ""))
+
+
 def server_url(variable: str, url: str) -> str:
     """Check a server address that came from an environment variable.
 
     Raises:
         PrerequisiteError: It is no http or https URL.
     """
+    import httpx2  # not at the top: a help page needs no client
+
+    url = url.strip()
     try:
+        httpx2.URL(url)  # which refuses more than the standard library
         parts = urlsplit(url)
         good = parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port is None or parts.port > 0)
-    except ValueError:
+    except (ValueError, httpx2.InvalidURL):
         good = False
     if not good:
         raise PrerequisiteError(f"{variable}: not the address of a server; write it like http://127.0.0.1:8000/v1.")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.errors import PrerequisiteError, did_you_mean, pip_install
 from talm_sim.toml_files import packaged_toml
 from talm_sim.types import Record
+
+if TYPE_CHECKING:
+    import pandas
 
 __all__ = ["AbsentTable", "Misprint", "PublishedRow", "PublishedTable", "list_published", "published"]
 
@@ -70,6 +73,26 @@ class PublishedTable(Record):
     notes: tuple[str, ...] = ()
     misprints: tuple[Misprint, ...] = ()
     rows: tuple[PublishedRow, ...]
+
+    def __repr__(self) -> str:
+        """What it is, in a line; its rows are many."""
+        return f"PublishedTable({self.name}, Table {self.table}: {self.caption}; {len(self.rows)} rows; to_pandas() shows them)"
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """A flat object for each row, as printed: its keys, then its figures."""
+        return [{**dict(zip(self.keys, row.keys, strict=True)), **row.values} for row in self.rows]
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The rows as a pandas frame.
+
+        Raises:
+            PrerequisiteError: pandas is not installed.
+        """
+        try:
+            import pandas
+        except ImportError:
+            raise PrerequisiteError(f"pandas is not installed: {pip_install('pandas')}.") from None
+        return pandas.DataFrame.from_records(self.to_records())
 
     def row(self, *keys: str) -> PublishedRow:
         """The row of these keys.

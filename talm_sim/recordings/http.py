@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-__all__ = ["HttpRequest", "HttpResponse"]
+__all__ = ["FAULT_HEADER", "HttpRequest", "HttpResponse"]
+
+FAULT_HEADER = "talm-sim-fault"
+"""Of a response: why it could not be taken as it came."""
 
 
 @dataclass(frozen=True, slots=True)

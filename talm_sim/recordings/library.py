@@ -27,17 +27,19 @@ from pydantic import BaseModel, ConfigDict
 from talm_sim.config import Traffic
 from talm_sim.digests import digest
 from talm_sim.errors import PrerequisiteError
+from talm_sim.models.answers import usage_of
 from talm_sim.recordings.archive import Archive, open_archive
 from talm_sim.recordings.files import exclusively, read_text, write_atomically
 from talm_sim.recordings.packing import SETTINGS, SPECS, TOOLS
 from talm_sim.recordings.player import Player
 from talm_sim.recordings.redaction import Redactor
 from talm_sim.recordings.tape import Tape
-from talm_sim.types import Route, ToolSpec
+from talm_sim.types import Route, ToolSpec, Usage
 
 __all__ = ["CassetteLibrary", "RecordedAnswer", "Recording", "model_folder", "shipped_cassettes"]
 
 _TAPES_KEPT = 512
+_LIVE_TOOLS = "To call the tools in its place: --tools live"
 _LONGEST_NAME = 120
 
 
@@ -120,7 +122,7 @@ class CassetteLibrary:
         self._kept.move_to_end(str(place))
         if len(self._kept) > _TAPES_KEPT:
             self._kept.popitem(last=False)
-        return Player(tape, mode)
+        return Player(tape, mode, _LIVE_TOOLS)
 
     def open_model(self, model: str, scenario_id: str, group: str, epoch: int, vote: int, digest: str, mode: Traffic) -> Player:
         """Open one conversation of a model; vote 0 is the agent's, 1 and up are a judge's.
@@ -148,6 +150,22 @@ class CassetteLibrary:
         place = self._conversation(model, scenario_id, group, epoch, 0, digest)
         archive = self._archive(place)
         return (self.root / str(place)).is_file() or (archive is not None and archive.read(place.inner) is not None)
+
+    def spent(self, model: str, conversations: Iterable[tuple[str, str]], digest: str) -> list[Usage] | None:
+        """What each recorded request of some conversations took, as the server counted it; None where one of them is not recorded.
+
+        Args:
+            model: Whose conversations.
+            conversations: Scenario and group of each; the agent's, of epoch 1.
+            digest: Of the settings.
+        """
+        found: list[Usage] = []
+        for scenario, group in conversations:
+            name, text = self._read(self._conversation(model, scenario, group, 1, 0, digest))
+            if text is None:
+                return None
+            found += [_usage_in(body) for body in Tape(name, text, redactor=self._redactor).bodies()]
+        return found
 
     def settings(self, model: str) -> dict[str, dict[str, Any]]:
         """What the conversations of `model` were recorded with, by the digest in their names; those of an old recording are not known."""
@@ -282,8 +300,20 @@ def _entry(spec: ToolSpec, route: Route) -> dict[str, Any]:
     """A tool as it is written down: what is shown of it and how it is reached, in one object."""
     shown = spec.model_dump(mode="json")
     replaceable = shown.pop("human_replaceable")
-    reached = route.model_dump(mode="json", exclude=set() if route.header else {"header"})
+    reached = route.model_dump(mode="json", exclude={name for name in ("header", "state") if not getattr(route, name)})
     return {**shown, **reached, "human_replaceable": replaceable}
+
+
+def _usage_in(body: bytes) -> Usage:
+    """The tokens that an answer of either protocol says it took."""
+    try:
+        usage = json.loads(body)["usage"]
+        if "prompt_tokens" in usage:
+            return usage_of(usage["prompt_tokens"], usage["completion_tokens"])
+        cached = usage.get("cache_read_input_tokens")
+        return usage_of(usage["input_tokens"], usage["output_tokens"], cached, cached, usage.get("cache_creation_input_tokens"))
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return Usage(uncounted=1)
 
 
 def _decode(name: str, data: bytes) -> str:

@@ -20,10 +20,12 @@ class Player:
     Args:
         tape: The cassette.
         mode: `replay` raises on what is not recorded; `record` plays what is there, and lets the rest through to be recorded.
+        remedy: How the user avoids what was not recorded; the message of a miss ends in it.
     """
 
-    def __init__(self, tape: Tape, mode: Traffic) -> None:
+    def __init__(self, tape: Tape, mode: Traffic, remedy: str = "") -> None:
         self.mode = mode
+        self._remedy = remedy
         self.misses: list[str] = []
         """What was asked and not recorded, in words; a client that swallows the error cannot hide it."""
         self._tape = tape
@@ -41,7 +43,7 @@ class Player:
             self._played[key] += 1
             return response
         if self.mode is Traffic.REPLAY:
-            self.misses.append(self._tape.explain_miss(request))
+            self.misses.append(" ".join(filter(None, (self._tape.explain_miss(request), self._remedy))))
             raise CassetteMissError(self.misses[-1])
         return None
 

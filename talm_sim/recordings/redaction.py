@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from talm_sim.credentials import REDACTED, Hider, credentials_in_environment
 from talm_sim.recordings.calls import in_request, is_call, without_named
-from talm_sim.recordings.http import HttpRequest, HttpResponse
+from talm_sim.recordings.http import FAULT_HEADER, HttpRequest, HttpResponse
 
 __all__ = ["REDACTED", "Redactor"]
 
@@ -23,6 +23,7 @@ _RANDOM = re.compile(r"(?=.*\d)(?=.*[A-Za-z])[\w.~+/=-]{16,}")
 _KEPT_REQUEST_HEADERS = frozenset({"content-type"})
 _KEPT_RESPONSE_HEADERS = frozenset(
     {
+        FAULT_HEADER,
         "content-encoding",
         "content-language",
         "content-type",

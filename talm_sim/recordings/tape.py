@@ -93,6 +93,11 @@ class Tape:
         with self._lock:
             return self._cassette.text()
 
+    def bodies(self) -> list[bytes]:
+        """The bodies of all its answers, in the recorded order."""
+        with self._lock:
+            return [answer.body for answer in self._cassette.answers]
+
     def explain_miss(self, request: HttpRequest) -> str:
         """Say which recording is nearest to `request` and what differs, without secrets."""
         with self._lock:

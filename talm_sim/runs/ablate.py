@@ -17,6 +17,7 @@ from talm_sim.runs.build import Built, build, plan
 from talm_sim.runs.events import OnEvent, listening
 from talm_sim.runs.load import StoredRun
 from talm_sim.runs.manifest import dataset_digest
+from talm_sim.runs.python_words import told_in_python
 from talm_sim.runs.resolve import configure
 from talm_sim.runs.tables import frame
 from talm_sim.tasks import Job
@@ -97,6 +98,7 @@ def ablate(
     return to_completion(ablate_async(base, over, name=name, on_event=on_event, progress=progress, large=large, **options))
 
 
+@told_in_python
 async def ablate_async(
     base: RunConfig | None = None,
     over: Mapping[str, Sequence[Any]] | None = None,

@@ -11,8 +11,10 @@ from concurrent.futures import CancelledError, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
-from talm_sim.config import RunConfig, Scope
+from talm_sim.config import RunConfig, Scope, Traffic
 from talm_sim.errors import PrerequisiteError, RefusedError, ToolsGoneError, did_you_mean
+from talm_sim.foreign_loop import foreign_code_apart, here_is_foreign_loop, running_loop
+from talm_sim.interrupts import in_order
 from talm_sim.models.registry import in_process
 from talm_sim.plugins import load_plugins
 from talm_sim.runs.batch import Ask, BatchCounts, run_batch
@@ -21,13 +23,14 @@ from talm_sim.runs.events import OnEvent, RunFinished, RunStarted, ignore_events
 from talm_sim.runs.extensions import brought, check_brought, take_up
 from talm_sim.runs.judging import Grader, check_judges, judge_names, judge_run, open_grader
 from talm_sim.runs.load import StoredRun, load_run
-from talm_sim.runs.manifest import create_run, fresh_run_id
-from talm_sim.runs.records import BLIND
+from talm_sim.runs.manifest import create_run
+from talm_sim.runs.python_words import in_python, told_in_python
+from talm_sim.runs.records import BLIND, MIXED
 from talm_sim.runs.resolve import configure, overridden
 from talm_sim.runs.store import RunStore
 from talm_sim.runs.tables import first_measure
 from talm_sim.runs.tool_sources import check_sources, with_tools
-from talm_sim.tasks import Job
+from talm_sim.tasks import AgentOptions, Job
 from talm_sim.tasks.shared import Shared
 from talm_sim.types import Scenario, Termination
 
@@ -98,7 +101,7 @@ async def run_async(
     **options: Any,
 ) -> StoredRun:
     """`run`, on the running event loop."""
-    with listening(on_event, progress) as listen:
+    with in_python(), listening(on_event, progress) as listen:
         async with Shared() as shared:
             job, scenarios = plan(configure(config, options), shared)
             if not large:
@@ -124,7 +127,7 @@ async def begin(built: Built, *, on_event: OnEvent = ignore_events, ask: Ask | N
     job, scenarios = built.job, built.scenarios
     directory = create_run(
         job.config.run_dir,
-        job.config.run_id or fresh_run_id(job.config.run_dir, job.config),
+        job.config.run_id or None,
         job.config,
         scenarios,
         tools=built.opened.tools_of(scenarios),
@@ -175,7 +178,7 @@ async def resume_async(
     **overrides: Any,
 ) -> StoredRun:
     """`resume`, on the running event loop."""
-    with listening(on_event, progress) as listen:
+    with in_python(), listening(on_event, progress) as listen:
         async with Shared() as shared:
             return await resume_with(shared, _open(run, overrides), failed=failed, on_event=listen, ask=ask, wait=wait, **overrides)
 
@@ -221,6 +224,7 @@ def judge(run: StoredRun | Path | str, *, on_event: OnEvent | None = None, progr
     return to_completion(judge_async(run, on_event=on_event, progress=progress, **scoring))
 
 
+@told_in_python
 async def judge_async(
     run: StoredRun | Path | str, *, on_event: OnEvent | None = None, progress: bool | None = None, **scoring: Any
 ) -> StoredRun:
@@ -277,6 +281,8 @@ async def _carried_out(
     async with RunStore.open(stored.path) as store:
         if built.job.config.blind:
             await store.set_meta({BLIND: True})  # kept with the run, so that whoever answers later is not told either
+        if built.job.config.tools is not stored.config.tools:
+            await store.set_meta({MIXED: True})  # so that a table need not look at every episode of every run
         async with open_runner(built, store) as runner:
             again = store.ended_in(failed)
             on_event(_started(stored, built, store, len(again)))
@@ -323,11 +329,19 @@ def _started(stored: StoredRun, built: Built, store: RunStore, again: int) -> Ru
         waiting=len(store.paused()),
         model=config.model,
         models=models,
-        tools=str(config.tools or "none"),
+        tools=_reached(built.job),
         human=built.opened.human,
         again=again,
-        notices=built.opened.notices,
+        notices=(*built.opened.notices, *built.opened.warnings(built.scenarios)),
     )
+
+
+def _reached(job: Job[Any]) -> str:
+    """How the tools are reached; of the user's own, which may be meant to be called, it is said that they are not."""
+    tools, place = job.config.tools, job.config.cassettes
+    if tools is Traffic.REPLAY and isinstance(job.options, AgentOptions) and job.options.tools_from:
+        return f"replayed from {place} (to call them: --tools live)"
+    return str(tools or "none")
 
 
 def _finished(stored: StoredRun, counts: BatchCounts, elapsed: float) -> RunFinished:
@@ -335,15 +349,24 @@ def _finished(stored: StoredRun, counts: BatchCounts, elapsed: float) -> RunFini
 
 
 def to_completion(work: Coroutine[Any, Any, _T]) -> _T:
-    """Run a coroutine in a loop of its own, and return what it returns; where a loop is running, as in a notebook, in a thread of its own."""
+    """Run a coroutine in a loop of its own, and return what it returns; where a loop is running, as in a notebook, in a thread of its own.
+
+    Agents and tools of the user's run on another loop, which lives on.
+
+    Raises:
+        PrerequisiteError: It is called where those run: the loop would wait for itself.
+    """
+    if here_is_foreign_loop():
+        work.close()
+        raise PrerequisiteError("a run is begun on the event loop of your agents and tools, which it would block; use await run_async(...).")
     try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        running = False
-    else:
-        running = True
-    # Not within the handler: whatever fails in there would seem to come of it.
-    return _in_a_thread(work) if running else asyncio.run(work)
+        with foreign_code_apart():
+            if running_loop() is not None:
+                return _in_a_thread(work)
+            with in_order() as runner:
+                return runner.run(work)
+    except PrerequisiteError as err:
+        raise err.with_traceback(None) from err.__cause__  # none of the frames is the user's
 
 
 def _in_a_thread(work: Coroutine[Any, Any, _T]) -> _T:

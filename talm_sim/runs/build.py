@@ -73,7 +73,8 @@ def _chosen(job: Job[Any], shared: Shared) -> list[Scenario]:
         known = {scenario.id: scenario for scenario in scenarios}
         for name in config.scenario:
             if name not in known:
-                hint = nearest(name, [*known]) or f" See: talm-sim scenarios list --task {task.name}"
+                several = did_you_mean(name, known) if "," in name and {*name.split(",")} <= {*known} else ""
+                hint = several or nearest(name, [*known]) or f" See: talm-sim scenarios list --task {task.name}"
                 raise PrerequisiteError(f"--scenario: no scenario '{name}' in split {config.split} of task {task.name}.{hint}")
         scenarios = [scenario for scenario in scenarios if scenario.id in config.scenario]
     if config.category:
@@ -129,13 +130,17 @@ async def open_runner(built: Built, store: RunStore) -> AsyncIterator[Runner]:
     """Make the episode runner of a run; what waits for a person is kept in its directory."""
     async with AsyncExitStack() as stack:
         saver: BaseCheckpointSaver[Any] | None = None
-        if built.opened.waits:
+        survives = built.opened.waits and not built.opened.starts_again
+        if survives:
             saver = await stack.enter_async_context(durable_saver(store.directory / CHECKPOINTS))
         elif built.opened.human != "none":
             saver = memory_saver()
         runner = Runner(built, saver)
-        if saver is not None and built.opened.waits:
+        if saver is not None and survives:
             await _reconcile(store, saver, runner.agent.graph)
+        elif built.opened.starts_again:
+            for waiting in store.paused():
+                await store.abandon(waiting)
         yield runner
     if built.opened.waits and not store.paused():
         for end in ("", "-wal", "-shm"):

@@ -1,25 +1,36 @@
-"""What a run would ask of its models, and what that may cost; nothing is run for it."""
+"""What a run would ask of its models, and what that may cost; nothing is run for it.
+
+All that a run needs is opened as when it begins, so that what it would refuse is refused here, before anything is priced. Only keys and
+addresses need not be there, and models that run in this process are not loaded.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from talm_sim.config import RunConfig, Traffic
+from talm_sim.config import DEFAULT_MODEL, RunConfig, Traffic
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.judges.registry import judge_class
+from talm_sim.models.base import Model
 from talm_sim.models.registry import in_process
-from talm_sim.runs.build import plan
+from talm_sim.recordings import CassetteLibrary
+from talm_sim.runs.api import to_completion
+from talm_sim.runs.build import build, plan
 from talm_sim.runs.judging import judge_names
 from talm_sim.runs.resolve import configure
 from talm_sim.tasks import Job, Recorded
 from talm_sim.tasks.bounds import Bound
+from talm_sim.tasks.keys import differences, recorded_settings
 from talm_sim.tasks.shared import Shared
 from talm_sim.toml_files import read_toml
+from talm_sim.tools_env.toolbox import Tools
+from talm_sim.types import Scenario, Usage
 
-__all__ = ["Cost", "Forecast", "Price", "forecast", "read_prices"]
+__all__ = ["Cost", "Forecast", "Price", "Spent", "episodes_of", "forecast", "read_prices"]
 
 JUDGE_INSTRUCTIONS, JUDGE_OUTPUT = 1_000, 512
 """Tokens of a judge's instructions, and of one of its answers, at most."""
@@ -27,10 +38,36 @@ JUDGE_INSTRUCTIONS, JUDGE_OUTPUT = 1_000, 512
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Of a million tokens, in the currency of the file."""
+    """Of a million tokens, in the currency that the file names; it need not name one."""
 
     input: float
     output: float
+    currency: str = ""
+
+    def of(self, input_tokens: int, output_tokens: int) -> float:
+        """What so many tokens cost."""
+        return (input_tokens * self.input + output_tokens * self.output) / 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What a recording of the same scenarios took.
+
+    Attributes:
+        model: Whose recording.
+        requests: How many.
+        input_tokens: As its server counted them, all requests together.
+        output_tokens: The same, of what it wrote.
+        money: At the price of the model that would be asked; None where it has none.
+        unlike: What it was recorded with that is not as asked for, in words.
+    """
+
+    model: str
+    requests: int
+    input_tokens: int
+    output_tokens: int
+    money: float | None
+    unlike: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +81,8 @@ class Cost:
             agent, of which nothing can be told.
         bound: Requests and tokens.
         money: At most; None where it has no price.
+        currency: Of the money; empty where the prices name none.
+        recorded: What a recording of the same scenarios took; None where there is none, or nobody is asked.
     """
 
     model: str
@@ -51,6 +90,8 @@ class Cost:
     traffic: str
     bound: Bound
     money: float | None
+    currency: str = ""
+    recorded: Spent | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,58 +115,135 @@ class Forecast:
 
 
 def forecast(config: RunConfig, prices: Mapping[str, Price] | None = None) -> Forecast:
-    """See what a run would be; as when it begins, all that needs no model, key or address is looked up.
+    """See what a run would be.
 
     Args:
         config: What would be run.
         prices: Model to its price.
 
     Raises:
-        PrerequisiteError: Something a run needs is not there, or a model that is asked has no price.
+        PrerequisiteError: The run would be refused, or a model that is asked has no price.
     """
-    shared = Shared()
-    job, scenarios = plan(configure(config, {}), shared)
-    config = job.config
-    groups = {group: sum(one.group == group for one in scenarios) for group in dict.fromkeys(one.group for one in scenarios)}
-    bounds = job.task.bounds(scenarios, job, Recorded(shared.library(config.cassettes, job.task.recorded_in), {}, known=False))
-    agent = sum(bounds, Bound()).times(config.epochs)
-    traffic = "here" if in_process(config.model) else str(config.models or "own")
-    bound = Bound() if traffic == "own" else agent
-    costs = [Cost(config.model, "agent", traffic, bound, _money(config.model, traffic, bound, prices))]
-    asks = sum(judge_class(name).asks for name in judge_names(job) if "model" in judge_class(name).needs)
-    if config.judge_model is not None and asks:
-        episodes = len(scenarios) * config.epochs
-        read = agent.last + episodes * JUDGE_INSTRUCTIONS
-        bound = Bound(0, asks * episodes, asks * read, asks * episodes * JUDGE_OUTPUT)
-        traffic = "here" if in_process(config.judge_model) else str(config.models if config.models is Traffic.REPLAY else Traffic.LIVE)
-        costs.append(Cost(config.judge_model, "judge", traffic, bound, _money(config.judge_model, traffic, bound, prices)))
-    return Forecast(job, groups, tuple(costs))
+    return to_completion(_forecast(config, prices))
+
+
+def episodes_of(config: RunConfig) -> int:
+    """How many episodes a run would have.
+
+    Raises:
+        PrerequisiteError: Something it names is not there.
+    """
+    _, scenarios = plan(configure(config, {}), Shared())
+    return len(scenarios) * config.epochs
+
+
+async def _forecast(config: RunConfig, prices: Mapping[str, Price] | None) -> Forecast:
+    async with _Unsent() as shared:
+        job, scenarios = plan(configure(config, {}), shared)
+        if not _needs_loading(job.config):
+            async with build(job, scenarios, shared) as built:
+                job = built.job
+        config = job.config
+        groups = {group: sum(one.group == group for one in scenarios) for group in dict.fromkeys(one.group for one in scenarios)}
+        library = shared.library(config.cassettes, job.task.recorded_in)
+        bounds = job.task.bounds(scenarios, job, Recorded(library, {}, known=False))
+        agent = sum(bounds, Bound()).times(config.epochs)
+        costs = [_agent_cost(job, scenarios, agent, library, prices)]
+        asks = sum(judge_class(name).asks for name in judge_names(job) if "model" in judge_class(name).needs)
+        if config.judge_model is not None and asks:
+            episodes = len(scenarios) * config.epochs
+            read = agent.last + episodes * JUDGE_INSTRUCTIONS
+            bound = Bound(0, asks * episodes, asks * read, asks * episodes * JUDGE_OUTPUT)
+            traffic = "here" if in_process(config.judge_model) else str(config.models if config.models is Traffic.REPLAY else Traffic.LIVE)
+            costs.append(Cost(config.judge_model, "judge", traffic, bound, *_money(config.judge_model, traffic, bound, prices)))
+        return Forecast(job, groups, tuple(costs))
+
+
+class _Unsent(Shared):
+    """Opens what a run needs, but for keys and addresses, and writes nothing."""
+
+    async def model(self, config: RunConfig, created: datetime | None = None) -> Model:
+        """Open a model that will not be asked."""
+        if not in_process(config.model) and config.model != DEFAULT_MODEL:  # the default one has a recording and nothing else
+            config = config.model_copy(update={"models": Traffic.REPLAY})
+        return await super().model(config, created)
+
+    async def tools(self, config: RunConfig, sources: tuple[str, ...] = (), *, trusted: bool = False) -> Tools:
+        """Open tools that will not be called."""
+        if config.tools is Traffic.RECORD:
+            config = config.model_copy(update={"tools": Traffic.LIVE})
+        return await super().tools(config, sources, trusted=trusted)
+
+
+def _needs_loading(config: RunConfig) -> bool:
+    """Whether a model takes more than its name to be opened: weights, or a function of the user's, which may ask for a key."""
+    return any(model.partition("/")[0] in {"hf", "vllm", "langchain"} for model in (config.model, config.judge_model or ""))
+
+
+def _agent_cost(
+    job: Job[Any], scenarios: Sequence[Scenario], bound: Bound, library: CassetteLibrary, prices: Mapping[str, Price] | None
+) -> Cost:
+    model = job.config.model
+    traffic = "here" if in_process(model) else str(job.config.models or "own")
+    bound = Bound() if traffic == "own" else bound
+    money, currency = _money(model, traffic, bound, prices)
+    recorded = _recorded(job, scenarios, library, (prices or {}).get(model)) if traffic in {Traffic.LIVE, Traffic.RECORD} else None
+    return Cost(model, "agent", traffic, bound, money, currency, recorded)
+
+
+def _recorded(job: Job[Any], scenarios: Sequence[Scenario], library: CassetteLibrary, price: Price | None) -> Spent | None:
+    """What the nearest recording of the same scenarios took, be it of another model; for as many epochs as there would be."""
+    here = recorded_settings(job)
+    known: list[tuple[list[str], str, str]] = []
+    for model in dict.fromkeys((job.config.model, *library.models())):
+        for digest, there in library.settings(model).items():
+            if there.keys() == here.keys():  # of this task: another's settings have other names
+                told = {name: value for name, value in there.items() if name != "model"}
+                known.append((list(differences(here, told)), model, digest))
+    for unlike, model, digest in sorted(known, key=lambda one: len(one[0])):
+        spent = library.spent(model, ((one.id, one.group) for one in scenarios), digest)
+        if spent:
+            return _spent(model, spent, job.config.epochs, price, unlike)
+    return None
+
+
+def _spent(model: str, requests: Iterable[Usage], epochs: int, price: Price | None, unlike: Iterable[str]) -> Spent | None:
+    counted = list(requests)
+    if any(one.uncounted for one in counted):
+        return None
+    asked, written = (epochs * sum(getattr(one, name) for one in counted) for name in ("input_tokens", "output_tokens"))
+    return Spent(model, epochs * len(counted), asked, written, price.of(asked, written) if price else None, tuple(unlike))
 
 
 def read_prices(file: Path) -> dict[str, Price]:
     """Read a price file: TOML with a line a model, `"openai/gpt-4o" = {input = 2.5, output = 10}`, for a million tokens.
 
+    A line `currency = "USD"` says what the numbers are in.
+
     Raises:
         PrerequisiteError: It cannot be read, or a line is not written so.
     """
     prices: dict[str, Price] = {}
-    for model, entry in read_toml(file, "--prices").items():
+    document = read_toml(file, "--prices")
+    currency = document.pop("currency", "")
+    if not isinstance(currency, str):
+        raise PrerequisiteError(f'{file}: currency: write its name in quotes, such as "USD".')
+    for model, entry in document.items():
         numbers = [entry.get(key) for key in ("input", "output")] if isinstance(entry, dict) and len(entry) == 2 else []
         found = [float(one) for one in numbers if isinstance(one, int | float) and not isinstance(one, bool) and 0 <= one < float("inf")]
         if len(found) != 2:
             raise PrerequisiteError(f'{file}: {model}: write the price of a million tokens: "{model}" = {{input = 2.5, output = 10}}')
-        prices[model] = Price(*found)
+        prices[model] = Price(found[0], found[1], currency)
     return prices
 
 
-def _money(model: str, traffic: str, bound: Bound, prices: Mapping[str, Price] | None) -> float | None:
-    """What a model may cost; nothing where nobody is asked, None where no prices are given."""
+def _money(model: str, traffic: str, bound: Bound, prices: Mapping[str, Price] | None) -> tuple[float | None, str]:
+    """What a model may cost, and in what currency; nothing where nobody is asked, None where no prices are given."""
     if traffic in {"here", "replay"}:
-        return 0.0
+        return 0.0, ""
     if prices is None or traffic == "own":
-        return None
+        return None, ""
     if model not in prices:
         hint = did_you_mean(model, prices) or " It holds none."
         raise PrerequisiteError(f"--prices: no price of {model}.{hint}")
-    price = prices[model]
-    return (bound.input_tokens * price.input + bound.output_tokens * price.output) / 1e6
+    return prices[model].of(bound.input_tokens, bound.output_tokens), prices[model].currency

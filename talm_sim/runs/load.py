@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import datetime
@@ -196,6 +197,13 @@ class StoredRun:
         with self._reading() as conn:
             found = records.meta(conn, "tools", list[ToolSpec]) or ()
         return {tool.name: tool for tool in found}
+
+    def tool_traffic(self) -> Counter[str]:
+        """How many finished episodes reached their tools live, replayed or recorded; empty where all did as the run was begun."""
+        with self._reading() as conn:
+            if not records.meta(conn, records.MIXED, bool):
+                return Counter()
+            return Counter(episode.tools for episode in records.episodes(conn, None) if episode.tools)
 
     def episodes(self, group: str | None = None) -> Iterator[Episode]:
         """Finished episodes, of one group or all, in the order of the plan."""

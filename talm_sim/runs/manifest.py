@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import platform
@@ -11,7 +12,7 @@ import shutil
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from importlib import metadata
@@ -21,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from talm_sim.config import RunConfig, fault_of
 from talm_sim.digests import digest
-from talm_sim.errors import PrerequisiteError, did_you_mean, full_name
+from talm_sim.errors import PrerequisiteError, RunExistsError, did_you_mean, full_name
 from talm_sim.processes import own_name, sweep
 from talm_sim.runs.database import DATABASE, check_regular, create_database, fold, pack
 from talm_sim.runs.rows import put
@@ -40,7 +41,7 @@ __all__ = [
     "create_run",
     "dataset_digest",
     "find_run",
-    "fresh_run_id",
+    "fresh_run_ids",
     "read_manifest",
     "run_names",
     "stamp",
@@ -98,17 +99,17 @@ def wording_digests(texts: Mapping[str, str]) -> dict[str, str]:
     return {name: digest(text) for name, text in texts.items()}
 
 
-def fresh_run_id(run_dir: Path, config: RunConfig) -> str:
-    """A name made of time (UTC), model and split that no run in `run_dir` has yet."""
+def fresh_run_ids(config: RunConfig) -> Iterator[str]:
+    """Names made of time (UTC), model and split, one after the other: of two runs begun in one second, in any process, one takes the second."""
     model = re.sub(r"[^A-Za-z0-9._-]+", "-", config.model.rpartition("/")[2]).strip("-.") or "model"
     name = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{model[:60]}-{config.split.replace(',', '-')[:40]}"
-    taken = {path.name for path in run_dir.glob(f"{name}*")} if run_dir.is_dir() else set()
-    return next(candidate for candidate in (name, *(f"{name}-{n}" for n in range(2, len(taken) + 3))) if candidate not in taken)
+    yield name
+    yield from (f"{name}-{number}" for number in itertools.count(2))
 
 
 def create_run(
     run_dir: Path,
-    run_id: str,
+    run_id: str | None,
     config: RunConfig,
     scenarios: Sequence[Scenario],
     *,
@@ -124,7 +125,7 @@ def create_run(
 
     Args:
         run_dir: Directory that holds runs; made where it is missing.
-        run_id: The run's name.
+        run_id: The run's name; None for a fresh one.
         config: With every automatic value resolved.
         scenarios: What is run, in order.
         tools: The tools they name, kept so that the run can be read and judged without them.
@@ -139,11 +140,12 @@ def create_run(
         The run's directory.
 
     Raises:
-        PrerequisiteError: The name is taken or no name, the directory cannot be written, or there is no scenario.
+        RunExistsError: The name is taken.
+        PrerequisiteError: It is no name, the directory cannot be written, or there is no scenario.
     """
     _check_new(run_id, scenarios)
     manifest = RunManifest(
-        id=run_id,
+        id="",
         config=config,
         dataset_digest=dataset_digest(scenarios),
         wording=wording_digests(wording or {}),
@@ -153,7 +155,10 @@ def create_run(
         versions=_versions(),
         notes=dict(notes or {}),
     )
-    return _installed(run_dir / run_id, manifest, scenarios, tools, fill)
+    for name in fresh_run_ids(config) if run_id is None else ():
+        with contextlib.suppress(RunExistsError):
+            return _installed(run_dir / name, manifest.model_copy(update={"id": name}), scenarios, tools, fill)
+    return _installed(run_dir / str(run_id), manifest.model_copy(update={"id": run_id}), scenarios, tools, fill)
 
 
 def check_name(run_id: str, place: str) -> None:
@@ -168,8 +173,9 @@ def check_name(run_id: str, place: str) -> None:
         raise PrerequisiteError(f"{place}: '{LATEST}' names the newest run, whichever that is; choose another name.")
 
 
-def _check_new(run_id: str, scenarios: Sequence[Scenario]) -> None:
-    check_name(run_id, "--run-id")
+def _check_new(run_id: str | None, scenarios: Sequence[Scenario]) -> None:
+    if run_id is not None:
+        check_name(run_id, "--run-id")
     if not scenarios:
         raise PrerequisiteError("nothing to run: no scenario is left by --split and --limit.")
     twice = [name for name, count in Counter(scenario.id for scenario in scenarios).items() if count > 1]
@@ -327,7 +333,7 @@ def _installed(
 ) -> Path:
     """Write a run beside its place and rename it into it, so that a kill leaves a whole run or a hidden leftover, never half a run."""
     if target.exists():
-        raise PrerequisiteError(f"{target}: a run of this name exists; continue it with `talm-sim resume {target}` or choose another --run-id.")
+        raise RunExistsError(f"{target}: a run of this name exists; continue it with `talm-sim resume {target}` or choose another --run-id.")
     sweep(target.parent)
     draft = target.parent / own_name(target.name)
     try:
@@ -337,7 +343,7 @@ def _installed(
     except (OSError, sqlite3.OperationalError) as err:
         shutil.rmtree(draft, ignore_errors=True)
         if target.exists():
-            raise PrerequisiteError(f"{target}: a run of this name exists; choose another --run-id.") from None
+            raise RunExistsError(f"{target}: a run of this name exists; choose another --run-id.") from None
         reason = err.strerror if isinstance(err, OSError) else err
         raise PrerequisiteError(f"{target.parent}: cannot be written ({reason}); choose another --run-dir.") from None
     except BaseException:

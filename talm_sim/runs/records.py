@@ -15,6 +15,7 @@ from talm_sim.types import Episode, Event, Measured, Scenario, Verdict
 
 __all__ = [
     "BLIND",
+    "MIXED",
     "episode",
     "episodes",
     "imported_judges",
@@ -31,6 +32,8 @@ __all__ = [
 
 BLIND = "blind"
 """Key of the small fact about a run that says so; see `is_blind`."""
+MIXED = "mixed"
+"""Key of the small fact that a session reached the tools otherwise than the run was begun with."""
 
 _T = TypeVar("_T", bound=BaseModel)
 _V = TypeVar("_V")

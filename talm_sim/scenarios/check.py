@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,11 +13,12 @@ from jsonpointer import JsonPointerException, resolve_pointer
 from talm_sim.digests import canonical_json
 from talm_sim.errors import ToolError
 from talm_sim.scenarios.build import GROUPS, CallTool
+from talm_sim.scenarios.given_away import choices_of, given_away
 from talm_sim.scenarios.leaks import find_leak, mentions, tokens
 from talm_sim.schemas import validator_of
 from talm_sim.types import Fact, Facts, GoldCall, MissingKind, Scenario, ToolSpec
 
-__all__ = ["LOOKS_SECRET", "Problem", "check_scenarios"]
+__all__ = ["LOOKS_SECRET", "MASK", "Problem", "check_scenarios", "guessing_odds"]
 
 MOST_REWORDED = 6
 """Words an under-specified query may add to the original, and drop from it beyond the removed text, so that it reads naturally."""
@@ -30,21 +31,36 @@ LOOKS_SECRET = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something wrong with one scenario, and how to mend it."""
+    """Something wrong with one scenario, and how to fix it.
+
+    Attributes:
+        scenario: Its id.
+        what: What is wrong.
+        mend: The fix.
+        warning: Whether it is known and kept: a packaged scenario changes only together with its recording.
+    """
 
     scenario: str
     what: str
     mend: str
+    warning: bool = False
 
     def __str__(self) -> str:
-        return f"{self.scenario}: {self.what}; {self.mend}"
+        return f"{'warning: ' if self.warning else ''}{self.scenario}: {self.what}; {self.mend}"
 
 
 Finding = tuple[str, str]
 """What is wrong, and the mend."""
 
 
-def check_scenarios(scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec], call: CallTool, *, packaged: bool = False) -> list[Problem]:
+def check_scenarios(
+    scenarios: Sequence[Scenario],
+    specs: Mapping[str, ToolSpec],
+    call: CallTool,
+    *,
+    packaged: bool = False,
+    begin: Callable[[], None] | None = None,
+) -> list[Problem]:
     """Check every scenario by itself, against its base, and against the others.
 
     Args:
@@ -52,18 +68,27 @@ def check_scenarios(scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec]
         specs: Tools of the environment.
         call: Executes a gold call and returns its parsed result; called once for equal calls.
         packaged: Whether the rules for what is shipped hold as well: a licence is named, and two tools of one category are paired.
+        begin: Where tools keep a state for each episode, called before the gold calls of a scenario, which are then all made, in order.
 
     Returns:
-        The problems, in the order of the scenarios; empty when all is well.
+        The problems, in the order of the scenarios; empty when all is well. That a description gives a missing value away is a warning where
+        the scenario is packaged.
     """
-    proof = _Proof(scenarios, specs, call, packaged)
-    return [Problem(scenario.id, what, mend) for scenario in scenarios for what, mend in proof.of(scenario)]
+    proof = _Proof(scenarios, specs, call, packaged, begin)
+    found: list[Problem] = []
+    for scenario in scenarios:
+        found += [Problem(scenario.id, what, mend) for what, mend in proof.of(scenario)]
+        found += [Problem(scenario.id, what, mend, warning=packaged) for what, mend in _given_away(scenario, specs)]
+    return found
 
 
 class _Proof:
     """What the checks of one set of scenarios share."""
 
-    def __init__(self, scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec], call: CallTool, packaged: bool) -> None:
+    def __init__(
+        self, scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec], call: CallTool, packaged: bool, begin: Callable[[], None] | None
+    ) -> None:
+        self._begin = begin
         self._specs = specs
         self._packaged = packaged
         self._call = call
@@ -130,6 +155,8 @@ class _Proof:
     def _facts(self, scenario: Scenario, facts: Iterable[Fact]) -> Iterator[Finding]:
         names = Counter(fact.name for fact in facts)
         results = []
+        if self._begin is not None:
+            self._begin()
         for one in scenario.gold_calls:
             result, failure = self._run(one)
             results.append(result)
@@ -153,7 +180,7 @@ class _Proof:
     def _run(self, one: GoldCall) -> tuple[Any, str]:
         """Result of a gold call, or why there is none."""
         key = canonical_json([one.tool, one.arguments])
-        if key not in self._results:
+        if key not in self._results or self._begin is not None:
             try:
                 self._results[key] = (self._call(one.tool, one.arguments), "")
             except ToolError as err:
@@ -237,6 +264,33 @@ class _Proof:
         for fact in lost:
             if not missing.human_answer or not mentions(missing.human_answer, fact.value, fact.accepted):
                 yield f"the human answer does not hold the fact '{fact.name}' ({fact.value})", "say it in missing.human_answer"
+
+
+def guessing_odds(scenario: Scenario, specs: Mapping[str, ToolSpec]) -> int | None:
+    """How many values the missing argument of a scenario may have; None where none is missing, or nothing lists them."""
+    missing = scenario.missing
+    if missing is None or missing.kind is not MissingKind.ARGUMENT:
+        return None
+    numbers = (choices_of(spec, missing.name) for spec in _users(scenario, specs))
+    return min((number for number in numbers if number is not None), default=None)
+
+
+def _users(scenario: Scenario, specs: Mapping[str, ToolSpec]) -> list[ToolSpec]:
+    """The tools whose gold calls give the missing argument its value."""
+    missing = scenario.missing
+    assert missing is not None
+    calls = (one for one in scenario.gold_calls if one.arguments.get(missing.name, ...) == missing.value)
+    return [specs[one.tool] for one in calls if one.tool in specs]
+
+
+def _given_away(scenario: Scenario, specs: Mapping[str, ToolSpec]) -> Iterator[Finding]:
+    missing = scenario.missing
+    if missing is None or missing.kind is not MissingKind.ARGUMENT:
+        return
+    offered = [specs[name] for name in scenario.tools if name in specs]
+    place = given_away(missing.value, missing.name, _users(scenario, specs), offered)
+    if place:
+        yield f"the tools give the removed value away ({missing.value!r} in {place})", "choose another value, or take it out of the description"
 
 
 def _compare(fact: Fact, results: Sequence[Any]) -> Iterator[Finding]:

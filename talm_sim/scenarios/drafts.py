@@ -8,16 +8,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from talm_sim.credentials import REDACTED
 from talm_sim.scenarios.check import LOOKS_SECRET, MASK, check_scenarios
+from talm_sim.scenarios.given_away import choices_of, given_away
 from talm_sim.scenarios.leaks import find_leak, mentions, tokens
 from talm_sim.types import Fact, Facts, GoldCall, JsonObject, Missing, MissingKind, Scenario, Source, ToolSpec, Turn
 
-__all__ = ["Draft", "Tried", "draft_scenarios"]
+__all__ = ["Draft", "Tried", "could_be_stated", "draft_scenarios", "leaves_out"]
 
 MOST_OFFERED = 8
 """Tools that a scenario offers: the one it needs, and those that follow it."""
@@ -43,11 +44,17 @@ class Tried:
         spec: The tool.
         arguments: What it was called with.
         answers: What it answered, each time the same call.
+        source: Where it comes from.
+        kept: Names of arguments that get no other value.
+        instead_of: What the descriptions say, for arguments that were given other values.
     """
 
     spec: ToolSpec
     arguments: JsonObject
     answers: Sequence[Any]
+    source: str = ""
+    kept: frozenset[str] = frozenset()
+    instead_of: JsonObject = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +65,20 @@ class Draft:
         tool: Its name.
         scenarios: The perfect one and its variants; none where nothing can be asked of it.
         left_out: Why a scenario, or a variant of it, is not there.
+        given_away: Arguments that could have been left out if a description did not say their values.
+        choices: How many values the argument that was left out may have; None where nothing lists them.
     """
 
     tool: str
     scenarios: tuple[Scenario, ...]
     left_out: tuple[str, ...]
+    given_away: tuple[str, ...] = ()
+    choices: int | None = None
+
+    @property
+    def lost(self) -> bool:
+        """Whether the descriptions leave nothing that could be missing, though there is a scenario."""
+        return bool(self.given_away) and bool(self.scenarios) and all(one.group != "underspecified" for one in self.scenarios)
 
 
 class _Leaf(NamedTuple):
@@ -109,17 +125,33 @@ def draft_scenarios(tried: Sequence[Tried], specs: Mapping[str, ToolSpec], now: 
         One entry a tool, in order.
     """
     now = now or datetime.now(UTC)
-    names = [one.spec.name for one in tried]
-    drafts, asked = [], set[tuple[str, ...]]()
-    for number, one in enumerate(tried):
-        window = (names[number:] + names[:number])[:MOST_OFFERED]
-        # In their own order: the one that is needed must not be told by its place.
-        offered = tuple(name for name in names if name in window)
-        drafts.append(_draft(one, offered, now, asked))
+    asked = set[tuple[str, ...]]()
+    drafts = [_draft(one, offered, now, asked) for one, offered in zip(tried, _offered(tried), strict=True)]
     answers = {one.spec.name: one.answers[0] for one in tried}
     scenarios = [scenario for draft in drafts for scenario in draft.scenarios]
     problems = {problem.scenario: problem.what for problem in check_scenarios(scenarios, specs, lambda tool, _: answers[tool])}
     return [_proved(draft, problems) for draft in drafts]
+
+
+def leaves_out(tried: Tried, others: Sequence[Tried], now: datetime | None = None) -> bool:
+    """Tell whether an argument of a call can be left out of its request, with nothing in the request or the tools that says its value.
+
+    Args:
+        tried: The call.
+        others: All tools that were called, the call's own among them: a scenario offers some of them.
+        now: The time.
+    """
+    place = next(number for number, one in enumerate(others) if one.spec.name == tried.spec.name)
+    offered = _offered(others)[place]
+    return any(_left_out(tried, request, offered)[0] for request in _requests(tried, now or datetime.now(UTC)))
+
+
+def _offered(tried: Sequence[Tried]) -> list[tuple[ToolSpec, ...]]:
+    """The tools that each one's scenarios offer."""
+    specs = [one.spec for one in tried]
+    windows = [(specs[number:] + specs[:number])[:MOST_OFFERED] for number in range(len(specs))]
+    # In their own order: the one that is needed must not be told by its place.
+    return [tuple(spec for spec in specs if spec in window) for window in windows]
 
 
 def _proved(draft: Draft, problems: Mapping[str, str]) -> Draft:
@@ -127,15 +159,15 @@ def _proved(draft: Draft, problems: Mapping[str, str]) -> Draft:
     base_is_wrong = any(not scenario.source.base for scenario in wrong)
     kept = () if base_is_wrong else tuple(scenario for scenario in draft.scenarios if scenario not in wrong)
     told = [scenario for scenario in wrong if not base_is_wrong or not scenario.source.base]
-    return Draft(draft.tool, kept, (*draft.left_out, *(f"{scenario.group}: {problems[scenario.id]}" for scenario in told)))
+    return replace(draft, scenarios=kept, left_out=(*draft.left_out, *(f"{scenario.group}: {problems[scenario.id]}" for scenario in told)))
 
 
-def _draft(tried: Tried, offered: tuple[str, ...], now: datetime, asked: set[tuple[str, ...]]) -> Draft:
+def _draft(tried: Tried, offered: Sequence[ToolSpec], now: datetime, asked: set[tuple[str, ...]]) -> Draft:
     spec = tried.spec
     requests = [one for one in _requests(tried, now) if tuple(tokens(one.query())) not in asked]
     if not requests:
         return Draft(spec.name, (), ("its answer holds nothing that a question could ask for and that stays the same",))
-    request = next((one for one in requests if _left_out(tried, one)), requests[0])
+    request = next((one for one in requests if _left_out(tried, one, offered)[0]), requests[0])
     asked.add(tuple(tokens(request.query())))
     leaf = request.leaf
     fact = Fact(name="_".join(tokens(leaf.words.removesuffix(_AT_THE_TOP))), value=leaf.value, call=0, pointer=leaf.pointer)
@@ -143,15 +175,27 @@ def _draft(tried: Tried, offered: tuple[str, ...], now: datetime, asked: set[tup
         id=spec.name,
         group="perfect",
         turns=_turns(request.query(), GoldCall(tool=spec.name, arguments=tried.arguments)),
-        tools=offered,
+        tools=tuple(one.name for one in offered),
         target=Facts(required=(fact,)),
         source=Source(name="talm-sim scenarios init"),
     )
-    name = _left_out(tried, request)
+    name, told = _left_out(tried, request, offered)
     less = [_underspecified(perfect, name, tried, request)] if name else []
-    why = "no required argument can be left out of the request without being given away" if spec.required else "it requires no argument"
-    left_out = () if less else (f"underspecified: {why}",)
-    return Draft(spec.name, (perfect, *less, _unavailable(perfect, spec, fact, leaf)), left_out)
+    return Draft(
+        spec.name,
+        (perfect, *less, _unavailable(perfect, spec, fact, leaf)),
+        () if name else (f"underspecified: {_why_not(tried, told)}",),
+        tuple(told),
+        choices_of(spec, name) if name else None,
+    )
+
+
+def _why_not(tried: Tried, told: Mapping[str, str]) -> str:
+    if told:
+        return f"given away by the description ({'; '.join(f'{_text(tried.arguments[name])} in {place}' for name, place in told.items())})"
+    if tried.spec.required:
+        return "no required argument can be left out of the request without being given away"
+    return "it requires no argument"
 
 
 def _requests(tried: Tried, now: datetime) -> Iterator[_Request]:
@@ -163,17 +207,26 @@ def _requests(tried: Tried, now: datetime) -> Iterator[_Request]:
             yield _Request(lead, said, leaf)
 
 
-def _left_out(tried: Tried, request: _Request) -> str:
-    """The first required argument whose value is gone from the request without its sentence; empty where there is none."""
-    properties = tried.spec.parameters.get("properties", {})
-    for name in tried.spec.required:
+def _left_out(tried: Tried, request: _Request, offered: Sequence[ToolSpec]) -> tuple[str, dict[str, str]]:
+    """The first required argument whose value is gone without its sentence, from request and tools; those that can be guessed last.
+
+    Returns:
+        Its name, empty where there is none; and the arguments that are gone from the request alone, with where the tools say their values.
+    """
+    spec, told = tried.spec, dict[str, str]()
+    properties = spec.parameters.get("properties", {})
+    for name in sorted(spec.required, key=lambda name: choices_of(spec, name) is not None):
         value = tried.arguments[name]
         if isinstance(value, bool) or not isinstance(value, str | int | float) or not tokens(str(value)):
             continue
-        described = [tried.spec.description, name.replace("_", " "), str(properties.get(name, {}).get("description", ""))]
-        if not find_leak(request.query(without=name), value, request.said[name], described):
-            return name
-    return ""
+        described = [spec.description, name.replace("_", " "), str(properties.get(name, {}).get("description", ""))]
+        if find_leak(request.query(without=name), value, request.said[name], described):
+            continue
+        place = given_away(value, name, [spec], offered, anywhere=True)
+        if not place:
+            return name, told
+        told[name] = place
+    return "", told
 
 
 def _underspecified(perfect: Scenario, name: str, tried: Tried, request: _Request) -> Scenario:
@@ -243,11 +296,12 @@ def _leaves(value: Any, keys: tuple[str | int, ...] = ()) -> Iterator[_Leaf]:
             yield from _leaves(part, (*keys, key))
     elif isinstance(value, list):
         yield from _leaves(value[0], (*keys, 0)) if value else ()
-    elif isinstance(value, str | int | float) and not isinstance(value, bool) and _could_be_stated(str(value)):
+    elif isinstance(value, str | int | float) and not isinstance(value, bool) and could_be_stated(str(value)):
         yield _Leaf(keys, value)
 
 
-def _could_be_stated(text: str) -> bool:
+def could_be_stated(text: str) -> bool:
+    """Tell whether a text is short, has words, and holds nothing that looks like a credential."""
     return len(text) <= LONGEST_FACT and bool(tokens(text)) and REDACTED not in text and not LOOKS_SECRET.search(text)
 
 

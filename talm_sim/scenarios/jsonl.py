@@ -39,7 +39,7 @@ def numbered_lines(source: Traversable) -> Iterator[tuple[str, str]]:
         PrerequisiteError: The file cannot be read or is no UTF-8.
     """
     try:
-        text = source.read_text(encoding="utf-8")
+        text = source.read_text(encoding="utf-8-sig")
     except OSError as err:
         raise PrerequisiteError(f"{source}: cannot be read: {err.strerror}; give a JSONL file with one scenario a line.") from None
     except UnicodeDecodeError as err:

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from talm_sim.config import fault_of, parse_limit
-from talm_sim.errors import PrerequisiteError
+from talm_sim.errors import PrerequisiteError, listed
 from talm_sim.scenarios.hub import local_file
 from talm_sim.scenarios.jsonl import json_lines
 from talm_sim.scenarios.when2call import TASK, LineKind, kind_of
@@ -96,7 +96,8 @@ def select(scenarios: Sequence[Scenario], groups: Sequence[str], limit: str | No
         if not file:
             of = f" of task {task}" if task else ""
             raise PrerequisiteError(f"the packaged scenarios{of} hold {what}; choose another --split or --limit, or give --scenarios FILE.")
-        raise PrerequisiteError(f"{file}: {what}.")
+        there = [*dict.fromkeys(scenario.group for scenario in scenarios)]
+        raise PrerequisiteError(f"{file}: {what}; its groups: {listed(there, 8)}.")
     return chosen
 
 

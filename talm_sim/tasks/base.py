@@ -124,6 +124,10 @@ def _no_tools(scenarios: Sequence[Scenario]) -> list[ToolSpec]:
     return []
 
 
+def _no_warnings(scenarios: Sequence[Scenario]) -> Sequence[str]:
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class Opened:
     """A job with all it needs opened.
@@ -135,9 +139,11 @@ class Opened:
         in_flight: Episodes to have under way.
         human: Who answers, where anybody does; else `none`.
         waits: Whether a question may stay open, so that a paused episode must survive the process.
+        starts_again: Whether an episode that waits cannot survive the process all the same: it starts again when the run goes on.
         check: Sees, before the run exists, that every scenario can be played.
         tools_of: The tools some scenarios name, kept with the run.
         notices: What the user should know before the first episode, a line each.
+        warnings: The same of the scenarios that are run.
     """
 
     job: Job[Any]
@@ -146,9 +152,11 @@ class Opened:
     in_flight: int = 16
     human: str = "none"
     waits: bool = False
+    starts_again: bool = False
     check: Callable[[Sequence[Scenario]], None] = _fits
     tools_of: Callable[[Sequence[Scenario]], list[ToolSpec]] = _no_tools
     notices: tuple[str, ...] = ()
+    warnings: Callable[[Sequence[Scenario]], Sequence[str]] = _no_warnings
 
 
 class Task(ABC, Generic[OptionsT]):

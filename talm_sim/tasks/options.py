@@ -28,7 +28,8 @@ class AgentOptions(TaskOptions):
     human: str = option("auto", GEN, "none|terminal|recorded|simulated", metavar="WHO")
     """Who answers the agent's questions. `auto` is settled when a run is built: `recorded` where the model is replayed, else `none`."""
     perturb: tuple[str, ...] = option((), GEN, "Damage the tools; repeatable.", metavar="NAME[:k=v,...]")
-    turn_limit: int = option(5, GEN, "Model turns an episode may take.", metavar="N", ge=1)
+    turn_limit: int | None = option(None, GEN, "Model turns at most (5; your agent 50).", metavar="N", ge=1)
+    """Of an agent whose model is not seen, each tool call counts as one."""
     token_limit: int | None = option(None, GEN, "Tokens an episode may use.", metavar="N", ge=1)
 
     tools_from: tuple[str, ...] = option((), OPE, "Tools of yours, KIND:PLACE; repeatable.", metavar="SOURCE")

@@ -34,6 +34,13 @@ class Recorded:
         """Whether a conversation of `model` is there with the settings that `key` is the digest of."""
         return any(self.library.has_conversation(model, scenario, group, 1, key) for group, scenario in self.first.items())
 
+    @property
+    def holds_others(self) -> bool:
+        """Whether it is of tools that are not built in, so that nothing else here can answer their calls."""
+        from talm_sim.recordings import CassetteLibrary, shipped_cassettes
+
+        return not self.library.tool_specs().keys() <= CassetteLibrary(shipped_cassettes()).tool_specs().keys()
+
     def tools(self, without: Iterable[str] = ()) -> bool:
         """Whether tool traffic of all groups was recorded, but of those `without` tools."""
         toolless = set(without)

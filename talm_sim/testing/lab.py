@@ -19,6 +19,7 @@ from talm_sim.types import Termination
 
 __all__ = ["Lab"]
 
+_CALLED = 'tools_from=[...], tools="live"'
 _MEND = "Record what is missing with: pytest --talm-record"
 
 
@@ -67,7 +68,7 @@ class Lab:
         __tracebackhide__ = True
         options = {**defaults, **_with_tools(options)}
         if "tools_from" in options and options.get("cassettes") is None and options["tools"] == "replay":
-            raise PrerequisiteError(f"nothing is recorded of these tools. {_MEND}")
+            raise PrerequisiteError(f"nothing is recorded of these tools. {_MEND}; or have them called in each test: {_CALLED}")
         try:
             stored = run(agent=agent, perturb=perturb, progress=False, on_event=self._hear, **options)
         except NotRecordedError as err:

@@ -7,7 +7,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from talm_sim.errors import ProviderError, ToolError, did_you_mean
-from talm_sim.tools_env.toolbox import Tools, open_tools
+from talm_sim.tools_env.perturbations import Outcome
+from talm_sim.tools_env.toolbox import Tools, ToolSession, open_tools
 from talm_sim.types import ToolSpec
 
 __all__ = ["ToolCaller"]
@@ -32,6 +33,7 @@ class ToolCaller:
     ) -> None:
         self._sources = sources
         self._trusted = trusted
+        self._session: ToolSession | None = None
 
     @property
     def specs(self) -> Mapping[str, ToolSpec]:
@@ -47,16 +49,29 @@ class ToolCaller:
         if tool not in self.specs:
             raise ToolError(f"There is no tool '{tool}'.{did_you_mean(tool, self.specs)}", "unknown_tool")
         try:
-            response, _ = self._runner.run(self.tools.call(tool, arguments))
+            work = self.tools.call(tool, arguments) if self._session is None else self._session.call(tool, arguments)
+            response, _ = self._runner.run(work)
         except (ProviderError, TimeoutError) as err:
             raise ToolError(f"{tool} did not answer: {str(err) or 'it took too long.'}", "no_answer") from None
-        text = response.body.decode(errors="replace")
+        outcome = Outcome.of(response)
+        if outcome.error:
+            raise ToolError(f"{tool}: its answer is larger than 4 MB.", outcome.error)
+        text = outcome.body.decode(errors="replace")
         if not 200 <= response.status < 300:
             raise ToolError(f"{tool} answered HTTP {response.status}: {text[:300]}", f"http_{response.status}")
         try:
             return json.loads(text)
         except ValueError:
             raise ToolError(f"{tool} did not answer with JSON: {text[:300]}", "malformed_body") from None
+
+    def begin(self) -> None:
+        """Let the calls from now on be those of one episode: what the calls before have changed of its own tools is gone."""
+        self._end()
+        self._session = self.tools.open()
+
+    def _end(self) -> None:
+        if self._session is not None:
+            self._runner.run(self._session.aclose())
 
     def __enter__(self) -> Self:
         self._runner = asyncio.Runner()
@@ -68,5 +83,6 @@ class ToolCaller:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._end()
         self._runner.run(self.tools.aclose())
         self._runner.close()

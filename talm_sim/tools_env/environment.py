@@ -6,6 +6,7 @@ one recording serves every ablation.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -21,13 +22,19 @@ from talm_sim.recordings import Player
 from talm_sim.schemas import validator_of
 from talm_sim.tools_env.clock import Clock, RealClock, VirtualClock
 from talm_sim.tools_env.perturbations import Call, Outcome, Perturbation, open_perturbations
-from talm_sim.tools_env.toolbox import Tools
+from talm_sim.tools_env.routes import TOO_LARGE
+from talm_sim.tools_env.toolbox import Tools, ToolSession
 from talm_sim.types import Event, Origin, PerturbationLog, Scenario, ToolCall, ToolEvent, ToolSpec, UnparsableCall
 
 __all__ = ["Environment", "EpisodeTools", "read_answer", "validate_arguments"]
 
 _UNCOUNTED = ("unknown_tool", "unparsable_arguments", "invalid_arguments")
 """Errors of calls that were never made."""
+_NO_ANSWER = {
+    "timeout": "The tool did not answer in time.",
+    "connection_reset": "The connection was reset.",
+    TOO_LARGE: "The tool's answer is larger than 4 MB and was not read.",
+}
 MAX_RESULT_CHARS = 8_000
 """A longer tool result is cut before the model sees it (Fail-TaLMs' pipeline cuts as well)."""
 
@@ -54,6 +61,8 @@ class Environment:
         self.perturb = perturb
         self.seed = seed
         self.clock = clock
+        self.kept: dict[str, ToolSession] = {}
+        """What episodes that wait for a person have of their own, by episode."""
         for perturbation in open_perturbations(perturb, seed=seed, episode=""):
             tool = perturbation.options.tool
             if tool and tool not in self.specs:
@@ -90,6 +99,11 @@ class Environment:
             opened.restore(state)
         return opened
 
+    async def aclose(self) -> None:
+        """Close what episodes that still wait have of their own."""
+        kept, self.kept = list(self.kept.values()), {}
+        await asyncio.gather(*(session.aclose() for session in kept))
+
 
 class EpisodeTools:
     """The tools of one episode; made by `Environment.open`.
@@ -110,6 +124,7 @@ class EpisodeTools:
         self._episode = episode
         self._calls = 0
         self._slept: dict[int, float] = {}
+        self._session = environment.tools.open(episode)
 
     @property
     def slept(self) -> float:
@@ -183,10 +198,10 @@ class EpisodeTools:
             if not one.answers:
                 hits.fires(one)
         try:
-            response, origin = await self._environment.tools.call(call.spec.name, call.arguments, self._episode, self._player)
+            response, origin = await self._session.call(call.spec.name, call.arguments, self._player)
         except TimeoutError:
             return Outcome(None, error="timeout"), Origin.LIVE, hits.logs([])
-        outcome, seen = await hits.damage(Outcome(response.status, response.body))
+        outcome, seen = await hits.damage(Outcome.of(response))
         return outcome, origin, hits.logs(seen)
 
     def logs(self) -> tuple[PerturbationLog, ...]:
@@ -195,10 +210,21 @@ class EpisodeTools:
 
     def state(self) -> dict[str, Any]:
         """Counts, as JSON, to be kept while the episode waits for a human."""
-        return {"calls": self._calls, "counts": [[one.armed, one.fired, one.seen] for one in self._perturbations]}
+        counts = [[one.armed, one.fired, one.seen] for one in self._perturbations]
+        return {"calls": self._calls, "counts": counts, "changes": self._session.changes}
+
+    def keep(self) -> None:
+        """Keep what the episode has of its own while it waits for a human."""
+        self._environment.kept[self._episode] = self._session
+
+    async def aclose(self) -> None:
+        """Close what the episode has of its own."""
+        await self._session.aclose()
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from what `state` returned."""
+        self._session = self._environment.kept.pop(self._episode, self._session)
+        self._session.changes = state.get("changes", "")
         self._calls = state["calls"]
         for perturbation, counts in zip(self._perturbations, state["counts"], strict=True):
             perturbation.armed, perturbation.fired, perturbation.seen = counts
@@ -300,7 +326,7 @@ def read_answer(outcome: Outcome) -> str:
         ToolError: No answer came, the answer is an error, or it cannot be read.
     """
     if outcome.error:
-        raise ToolError("The tool did not answer in time." if outcome.error == "timeout" else "The connection was reset.", outcome.error)
+        raise ToolError(_NO_ANSWER.get(outcome.error, outcome.error), outcome.error)
     assert outcome.status is not None
     try:
         value = json.loads(outcome.body)

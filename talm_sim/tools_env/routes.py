@@ -9,13 +9,15 @@ from urllib.parse import quote, urlencode
 
 from pydantic_core import to_json
 
-from talm_sim.recordings import HttpRequest, HttpResponse
+from talm_sim.recordings import FAULT_HEADER, HttpRequest, HttpResponse
 from talm_sim.types import Route
 
-__all__ = ["LOGICAL_HOST", "answer", "build_request", "failure", "posted"]
+__all__ = ["LOGICAL_HOST", "TOO_LARGE", "answer", "build_request", "failure", "fault_of", "posted", "too_large"]
 
 LOGICAL_HOST = "http://tools.invalid"
 """Stands for whatever base address the tools have, so recordings fit every port."""
+TOO_LARGE = "answer_too_large"
+"""Reason code of an answer of which not all was read."""
 _JSON = (("content-type", "application/json"),)
 
 
@@ -68,6 +70,16 @@ def _refuse(constant: str) -> None:
 def failure(status: int, message: str) -> HttpResponse:
     """The same for a tool that failed."""
     return HttpResponse(status, "Error", _JSON, json.dumps({"detail": message}, ensure_ascii=False).encode())
+
+
+def too_large(status: int) -> HttpResponse:
+    """What is written down of an answer that is larger than is read: a header says so, in place of the body."""
+    return HttpResponse(status, "Answer Too Large", (*_JSON, (FAULT_HEADER, TOO_LARGE)), b"{}")
+
+
+def fault_of(response: HttpResponse) -> str:
+    """Reason code of an answer that could not be taken; empty for any other."""
+    return next((value for name, value in response.headers if name.lower() == FAULT_HEADER and value == TOO_LARGE), "")
 
 
 def _text(value: Any) -> str:

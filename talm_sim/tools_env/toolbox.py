@@ -1,22 +1,28 @@
-"""The tools of a run: those of all its sources, told apart by name, each call answered from its recording or by its source."""
+"""The tools of a run: those of all its sources, told apart by name, each call answered from its recording or by its source.
+
+What a tool with a state of the episode's own answers depends on the calls before: its recording holds which of them changed something, so that
+an answer is found again only after the same changes.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
 
 from talm_sim.credentials import Hider, credentials_in_environment
-from talm_sim.errors import PrerequisiteError, ProviderError, did_you_mean
+from talm_sim.digests import canonical_json, digest
+from talm_sim.errors import PrerequisiteError, ProviderError, listed, nearest
 from talm_sim.models.base import ASK_HUMAN
 from talm_sim.recordings import HttpResponse, Player
 from talm_sim.tools_env.routes import build_request
-from talm_sim.tools_env.sources.base import NotTaken, ToolSource
+from talm_sim.tools_env.sources.base import EpisodeCalls, NotTaken, StatefulSource, ToolSource
 from talm_sim.tools_env.sources.registry import BUILT_IN, open_source
 from talm_sim.types import JsonObject, Origin, Route, ToolSpec
 
-__all__ = ["Tools", "open_tools"]
+__all__ = ["ToolSession", "Tools", "open_tools"]
 
 _ASKS = "by this name a model asks the person (--human); rename the tool."
 
@@ -45,7 +51,7 @@ class Tools:
         self.specs: dict[str, ToolSpec] = {}
         self.routes: dict[str, Route] = {}
         self._reached: dict[str, _Reached] = {}
-        self._hide = Hider.knowing(credentials_in_environment())
+        self.hide = Hider.knowing(credentials_in_environment())
         for name, (spec, route) in (recorded or {}).items():
             self.specs[name], self.routes[name] = spec, route
         _check_names(sources)
@@ -78,7 +84,17 @@ class Tools:
         several = [name for name in self.specs if name.endswith(f"__{tool}")]
         if several:
             return f"several sources have a tool '{tool}': write {' or '.join(several)}."
-        return f"no tool '{tool}'.{did_you_mean(tool, self.specs)}"
+        return f"no tool '{tool}'.{nearest(tool, [*self.specs]) or f' Known: {listed([*self.specs], 8)}.'}"
+
+    def reached(self, tool: str) -> tuple[ToolSource, str]:
+        """The source of a tool, and what the tool is called there.
+
+        Raises:
+            ProviderError: The source is not there.
+        """
+        if tool not in self._reached:
+            raise ProviderError("No live tools: this run was started without their sources.")
+        return self._reached[tool].source, self._reached[tool].name
 
     def source_of(self, tool: str) -> str:
         """Name of the source a tool comes from."""
@@ -86,13 +102,36 @@ class Tools:
 
     def only_reads(self, tool: str) -> bool:
         """Whether its source says that a call of it changes nothing."""
-        reached = self._reached.get(tool)
-        return self.routes[tool].method == "GET" or (reached is not None and reached.name in getattr(reached.source, "reading", ()))
+        reached, route = self._reached.get(tool), self.routes[tool]
+        return (
+            route.method == "GET" or route.state == "reads" or (reached is not None and reached.name in getattr(reached.source, "reading", ()))
+        )
 
     def response_schema(self, tool: str) -> JsonObject:
         """JSON Schema of what a tool gives back; empty where its source does not say."""
         reached = self._reached.get(tool)
         return reached.source.responses.get(reached.name, {}) if reached else {}
+
+    @property
+    def keep_state(self) -> bool:
+        """Whether an episode has tools of its own, whose state is gone when this process ends."""
+        return any(self.routes[name].state for name in self._reached)
+
+    def shared(self) -> list[str]:
+        """Tools that may change something, by nobody's word only read, and are the same for all episodes."""
+        return [
+            name
+            for name, one in self._reached.items()
+            if one.source.name and getattr(one.source, "executes", True) and not self.routes[name].state and not self.only_reads(name)
+        ]
+
+    def open(self, episode: str = "") -> ToolSession:
+        """The tools as one episode has them.
+
+        Args:
+            episode: `<scenario>@<epoch>`; empty outside of any.
+        """
+        return ToolSession(self, episode)
 
     async def call(
         self, tool: str, arguments: Mapping[str, object], episode: str = "", player: Player | None = None
@@ -110,23 +149,101 @@ class Tools:
             ProviderError: The source is not there, or cannot be reached.
             TimeoutError: No answer came in time.
         """
+        if self.routes[tool].state:  # outside of any episode: a state for this call alone
+            session = self.open(episode)
+            try:
+                return await session.call(tool, arguments, player)
+            finally:
+                await session.aclose()
         request = build_request(self.routes[tool], arguments)
         if player is not None:
             recorded = player.lookup(request)
             if recorded is not None:
                 return recorded, Origin.RECORDED
-        if tool not in self._reached:
-            raise ProviderError("No live tools: this run was started without their sources.")
-        reached = self._reached[tool]
-        found = await reached.source.call(reached.name, arguments, episode)
-        response = HttpResponse(found.status, found.reason, found.headers, self._hide.body(found.body))
+        source, name = self.reached(tool)
+        response = self.cleaned(await source.call(name, arguments, episode))
         if player is not None:
             player.record(request, response)
         return response, Origin.LIVE
 
+    def cleaned(self, found: HttpResponse) -> HttpResponse:
+        """An answer without this process' credentials."""
+        return HttpResponse(found.status, found.reason, found.headers, self.hide.body(found.body))
+
     async def aclose(self) -> None:
         """Close the sources."""
         await _close(self.sources)
+
+
+class ToolSession:
+    """The tools of a run as one episode has them. What only this episode has of a source is begun with its first live call of it.
+
+    Attributes:
+        changes: Digest of the calls so far that changed what the episode has of its own; empty before the first.
+    """
+
+    def __init__(self, tools: Tools, episode: str) -> None:
+        self.changes = ""
+        self._tools = tools
+        self._episode = episode
+        self._begun: dict[int, EpisodeCalls] = {}
+        self._owed: list[tuple[str, Mapping[str, object]]] = []
+        self._under_way: dict[asyncio.Future[None], bool] = {}
+        self._closed = False
+
+    async def call(self, tool: str, arguments: Mapping[str, object], player: Player | None = None) -> tuple[HttpResponse, Origin]:
+        """Answer a call as `Tools.call` does, of a tool with a state of the episode's own by what the episode has of it."""
+        route = self._tools.routes[tool]
+        if not route.state:
+            return await self._tools.call(tool, arguments, self._episode, player)
+        request = build_request(route, arguments)
+        if self.changes:
+            request = replace(request, url=f"{request.url}?after={self.changes}")
+        if route.state == "writes":
+            self.changes = digest([self.changes, request.url, self._tools.hide.text(canonical_json(arguments))])
+        if player is not None:
+            recorded = player.lookup(request)
+            if recorded is not None:
+                if route.state == "writes":
+                    self._owed.append((tool, arguments))
+                return recorded, Origin.RECORDED
+        # What the recording answered has not happened to the episode's own tools.
+        owed, self._owed = self._owed, []
+        async with self._in_turn(changes=bool(owed) or route.state == "writes"):
+            for one in owed:
+                await self._live(*one)
+            response = await self._live(tool, arguments)
+        if player is not None:
+            player.record(request, response)
+        return response, Origin.LIVE
+
+    @asynccontextmanager
+    async def _in_turn(self, *, changes: bool) -> AsyncIterator[None]:
+        """Let what changes something wait for all calls before it, and others for those: calls of one turn start together."""
+        before = [one for one, changing in self._under_way.items() if changes or changing]
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._under_way[done] = changes
+        try:
+            if before:
+                await asyncio.wait(before)
+            yield
+        finally:
+            del self._under_way[done]
+            done.set_result(None)
+
+    async def _live(self, tool: str, arguments: Mapping[str, object]) -> HttpResponse:
+        source, name = self._tools.reached(tool)
+        assert isinstance(source, StatefulSource)
+        if id(source) not in self._begun:
+            if self._closed:
+                raise ProviderError("The episode has ended, and its tools are closed.")
+            self._begun[id(source)] = source.begin()
+        return self._tools.cleaned(await self._begun[id(source)].call(name, arguments))
+
+    async def aclose(self) -> None:
+        """End what the episode had of its own."""
+        self._closed = True
+        await asyncio.gather(*(one.aclose() for one in self._begun.values()))
 
 
 async def open_tools(texts: Iterable[str] = (), *, trusted: bool = False) -> Tools:

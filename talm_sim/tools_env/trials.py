@@ -17,7 +17,7 @@ from talm_sim.tools_env.perturbations import Outcome
 from talm_sim.tools_env.toolbox import Tools
 from talm_sim.types import JsonObject
 
-__all__ = ["AT_ONCE", "MAY_CHANGE", "Answered", "Trial", "try_tools"]
+__all__ = ["AT_ONCE", "MAY_CHANGE", "Answered", "Trial", "call_times", "try_tools"]
 
 AT_ONCE = 8
 """Tools that are called at the same time; the calls of one tool follow each other."""
@@ -68,19 +68,19 @@ class Answered:
         """What an agent would be told in the answer's place; empty where it is shown the answer."""
         assert self.response is not None
         try:
-            read_answer(Outcome(self.response.status, self.response.body))
+            read_answer(Outcome.of(self.response))
         except ToolError as err:
             return str(err)
         return ""
 
     def value(self) -> Any:
-        """The answer of success.
+        """The answer of success; None where it has no body.
 
         Raises:
             ValueError: It is not JSON.
         """
         assert self.response is not None
-        return json.loads(self.response.body)
+        return json.loads(self.response.body) if self.response.body.strip() else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,14 +142,19 @@ async def _try(tools: Tools, tool: str, times: int, given: JsonObject | None, *,
         validate_arguments(tools.specs[tool], example.arguments)
     except ToolError as err:
         return _idle(trial, f"no arguments are known that fit ({' '.join(str(err).split())[:_LONGEST]})")
-    answers: list[Answered] = []
-    while len(answers) < times and (not answers or answers[-1].response is not None):
-        answers.append(await _call(tools, tool, example.arguments))
-    return Trial(tool, trial.source, example, tuple(answers))
+    return Trial(tool, trial.source, example, await call_times(tools, tool, example.arguments, times))
 
 
 def _idle(trial: Trial, why: str) -> Trial:
     return Trial(trial.tool, trial.source, trial.example, not_called=why)
+
+
+async def call_times(tools: Tools, tool: str, arguments: JsonObject, times: int) -> tuple[Answered, ...]:
+    """Make one call several times, until no answer comes; return what became of each."""
+    answers: list[Answered] = []
+    while len(answers) < times and (not answers or answers[-1].response is not None):
+        answers.append(await _call(tools, tool, arguments))
+    return tuple(answers)
 
 
 async def _call(tools: Tools, tool: str, arguments: JsonObject) -> Answered:

@@ -167,7 +167,8 @@ class ToolEvent(Record):
     status: int | None = None
     """HTTP status; None where no answer came (timeout, reset) or no request was made."""
     error: str = ""
-    """Why `ok` is False: `unknown_tool`, `invalid_arguments`, `timeout`, `connection_reset`, `http_404`, `malformed_body`, ..."""
+    """Why `ok` is False: `unknown_tool`, `invalid_arguments`, `timeout`, `connection_reset`, `http_404`, `malformed_body`,
+    `answer_too_large`, ..."""
     perturbations: tuple[PerturbationLog, ...] = ()
     """Those that watched this call, in the order given; their counts are of this call alone."""
     origin: Origin = Origin.LIVE
@@ -240,6 +241,8 @@ class Episode(Record):
     model: str
     human: str = "none"
     """The responder the run was configured with."""
+    tools: str = ""
+    """How its tools were reached: `live`, `replay` or `record`; empty where it has none, and in runs of earlier versions."""
     awareness: tuple[AwarenessAnswer, ...] = ()
     model_turns: tuple[ModelTurn, ...] = ()
     events: tuple[Event, ...] = ()

@@ -45,6 +45,8 @@ class Route(Record):
     """Arguments that travel in the query string; what is neither there, in the path nor a header is the JSON body's."""
     header: tuple[str, ...] = ()
     """Arguments that travel as headers. They are written down in the query string: recordings are not told apart by headers."""
+    state: Literal["", "reads", "writes"] = ""
+    """What a call does with a state that each episode has of its own; empty for a tool that has none."""
 
 
 class ToolCall(Record):

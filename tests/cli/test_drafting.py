@@ -20,7 +20,7 @@ CALLS = []
 def find_price(item: str) -> dict[str, object]:
     """Find what an item costs, such as 'lamp'."""
     CALLS.append(item)
-    return {"item": item, "price": {"lamp": 24.5, "chair": 89.0}[item]}
+    return {"item": item, "price": {"lamp": 24.5, "chair": 89.0}[item], "goes_with": ["chair"]}
 
 def tell(item: str) -> object:
     """Tell of an item, such as 'lamp'."""
@@ -57,7 +57,8 @@ def test_what_is_written_is_proved_and_run(capsys: pytest.CaptureFixture[str]) -
     said = capsys.readouterr()
     assert "mine.jsonl: 6 scenarios (2 perfect, 2 underspecified, 2 non-replaceable); mend their wording, then" in said.err
     assert """not written: no_use: HTTP 500: KeyError: 'example' (with made-up item="example")""" in said.err
-    assert said.out.splitlines()[1].split() == ["find_price", 'item="lamp"', "perfect,", "underspecified,", "non-replaceable"]
+    assert "underspecified: 2 of 2 kept. The descriptions gave the missing value away in 2: 2 now have another value." in said.err
+    assert said.out.splitlines()[1].split() == ["find_price", 'item="chair"', "perfect,", "underspecified,", "non-replaceable"]
     assert main(["scenarios", "check", "--scenarios", "mine.jsonl", "--tools-from", "goods:tools"]) == 0
     assert "6 scenarios checked: all sound" in capsys.readouterr().err
     words = ["run", "--scenarios", "mine.jsonl", "--tools-from", "goods:tools", "--model", "sim/asker", "--human", "simulated", "--json"]
@@ -69,11 +70,36 @@ def test_what_is_written_is_proved_and_run(capsys: pytest.CaptureFixture[str]) -
     assert rates == {"perfect": (2, 1.0), "underspecified": (2, 1.0), "non-replaceable": (2, 0.0)}
 
 
-def test_a_tool_is_called_twice_and_no_more() -> None:
+def test_a_tool_is_called_twice_and_again_only_for_a_value_that_nothing_says() -> None:
     import goods  # type: ignore[import-not-found]
 
     assert init("--writing") == 0
+    assert goods.CALLS == ["lamp", "lamp", "chair", "chair"]
+    assert '//   item: "chair", because the descriptions say "lamp"' in Path("mine.jsonl").read_text(encoding="utf-8")
+    goods.CALLS.clear()
+    Path("args.json").write_text('{"find_price": {"item": "chair"}}', encoding="utf-8")
+    assert init("--arguments", "args.json", "--force") == 0
+    assert goods.CALLS == ["chair", "chair"]
+
+
+def test_what_the_user_gave_is_not_replaced(capsys: pytest.CaptureFixture[str]) -> None:
+    import goods
+
+    Path("args.json").write_text('{"find_price": {"item": "lamp"}, "tell": {"item": "chair"}}', encoding="utf-8")
+    assert init("--arguments", "args.json", "--writing") == 0
     assert goods.CALLS == ["lamp", "lamp"]
+    assert [line["id"] for line in lines()][:3] == ["find_price", "find_price.non-replaceable", "tell"]
+    said = capsys.readouterr().err
+    assert "left out: find_price: underspecified: given away by the description (lamp in the description of find_price)" in said
+    assert "underspecified: 1 of 2 kept. The descriptions gave the missing value away in 1: 1 are left out (give" in said
+
+
+def test_a_tool_that_may_change_something_is_called_with_what_the_user_gave_alone() -> None:
+    import goods
+
+    Path("args.json").write_text('{"find_price": {}}', encoding="utf-8")
+    assert init("--arguments", "args.json") == 0
+    assert goods.CALLS == ["lamp", "lamp"] and [line["group"] for line in lines()] == ["perfect", "non-replaceable"]
 
 
 def test_nothing_that_may_change_something_is_called_unasked(capsys: pytest.CaptureFixture[str]) -> None:
@@ -99,6 +125,7 @@ def test_a_file_that_is_there_stays_as_it_is(capsys: pytest.CaptureFixture[str])
     assert "mine.jsonl: is there already; choose another --out, or add --force to replace it." in capsys.readouterr().err
     assert Path("mine.jsonl").read_text(encoding="utf-8") == "mine" and goods.CALLS == []
     assert init("--writing", "--force") == 0 and len(lines()) == 6
+    goods.CALLS.clear()
     assert init("--writing", out="nowhere/mine.jsonl") == 2
     assert "its folder is not there" in capsys.readouterr().err
     assert init("--writing", "--force", out=".") == 2
@@ -107,13 +134,13 @@ def test_a_file_that_is_there_stays_as_it_is(capsys: pytest.CaptureFixture[str])
 
 
 def test_one_that_appears_meanwhile_stays_too(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    from talm_sim.cli.trying import try_all
+    from talm_sim.cli.trying import tried_tools
 
     def slowly(*args: Any, **kwargs: Any) -> Any:
         Path("mine.jsonl").write_text("another's", encoding="utf-8")
-        return try_all(*args, **kwargs)
+        return tried_tools(*args, **kwargs)
 
-    monkeypatch.setattr("talm_sim.cli.drafting.try_all", slowly)
+    monkeypatch.setattr("talm_sim.cli.drafting.tried_tools", slowly)
     assert init("--writing") == 2
     assert "cannot be written (File exists)" in capsys.readouterr().err
     assert Path("mine.jsonl").read_text(encoding="utf-8") == "another's"
@@ -136,9 +163,11 @@ def test_as_json_every_tool_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert told["find_price"] == {
         "tool": "find_price",
         "source": "goods",
-        "arguments": {"item": "lamp"},
+        "arguments": {"item": "chair"},
         "made_up": [],
+        "instead_of": {"item": "lamp"},
         "scenarios": ["find_price", "find_price.underspecified", "find_price.non-replaceable"],
+        "choices": None,
         "left_out": [],
         "why_none": "",
     }

@@ -11,7 +11,7 @@ import pytest
 
 from talm_sim import run
 from talm_sim.config import RunConfig
-from talm_sim.runs.forecast import forecast
+from talm_sim.runs.forecast import Price, forecast
 
 Talm = Callable[..., tuple[int, str, str]]
 
@@ -65,6 +65,64 @@ def test_a_dry_run_runs_nothing_and_needs_no_key(talm: Talm) -> None:
     assert ["no-tools", "72", "72"] in lines
     assert "agent openai/gpt-4o, live: 216 to 864 requests" in out  # two questions and five turns; five turns
     assert "at the prices given" in out
+    assert "task talm: 144 episodes, tools replay, human none\n" in out or "task talm: 144 episodes, tools live, human none\n" in out
+
+
+def test_beside_the_bound_it_prints_what_the_recording_took(talm: Talm) -> None:
+    shared: dict[str, Any] = {"split": "perfect,underspecified", "limit": "4"}
+    episodes = list(run(RunConfig(**shared)).episodes())
+    requests = sum(len(episode.model_turns) + len(episode.awareness) for episode in episodes)
+    asked, written = (sum(getattr(episode.usage, name) for episode in episodes) for name in ("input_tokens", "output_tokens"))
+    prices = {"openai/gpt-4o": Price(2.0, 8.0, "EUR")}
+    spent = forecast(RunConfig(model="openai/gpt-4o", human="simulated", tools="live", epochs=2, **shared), prices).costs[0].recorded
+    assert spent is not None
+    assert (spent.requests, spent.input_tokens, spent.output_tokens) == (2 * requests, 2 * asked, 2 * written)
+    assert spent.money == pytest.approx(2 * (asked * 2 + written * 8) / 1e6)
+    assert spent.unlike == ("with tool-format constrained (not native)",)
+    Path("p.toml").write_text('currency = "EUR"\n"openai/gpt-4o" = {input = 2, output = 8}\n')
+    words = ("--split", "perfect,underspecified", "--limit", "4", "--model", "openai/gpt-4o", "--human", "simulated", "--tools", "live")
+    out = talm("run", "--dry-run", *words, "--prices", "p.toml")[1]
+    said = " ".join(out.split())
+    assert f"the same scenarios took {requests} requests, {asked:,} tokens in, {written:,} out: " in said
+    assert said.count(" EUR at the prices given") == 2
+    assert max(map(len, out.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"model": "sim/oracle"}, {}, {"model": "openai/gpt-4o", "scenarios": "own.jsonl", "tools": "live"}],
+    ids=["control", "replay", "own"],
+)
+def test_where_nothing_is_asked_or_was_recorded_there_is_no_such_figure(options: dict[str, Any]) -> None:
+    row = {"id": "mine", "group": "perfect", "turns": [{"messages": [{"role": "user", "content": "Hi?"}]}]}
+    Path("own.jsonl").write_text(json.dumps(row) + "\n")
+    assert forecast(RunConfig(split="perfect", **options)).costs[0].recorded is None
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("--task when2call --model openai/gpt-4o", "gives no log-probabilities of given answers"),
+        ("--live", "cannot be asked live: name a model"),
+        ("--model anthropic/claude --tool-format constrained", "constrained works with"),
+        ("--model openai/gpt-4o -M stream=true", "fills this field in itself"),
+        ("--model openai/gpt-4o --tools live --perturb mask:tool=nosuch", "no tool 'nosuch'"),
+        ("--model openai/gpt-4o --tools live --tools-from nosuch:TOOLS", "No module named 'nosuch'"),
+        ("--model sim/orcale", "orcale"),
+    ],
+)
+def test_what_the_run_would_refuse_is_refused_before_it_is_priced(talm: Talm, line: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    code, out, err = talm("run", *line.split(), "--dry-run")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert told in err
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
+    assert talm("run", *line.split(), "--run-id", "it")[2] == err
+    assert not Path("runs").exists()
+
+
+def test_a_dry_run_of_a_recording_writes_none(talm: Talm, tmp_path: Path) -> None:
+    assert talm("run", "--dry-run", "--record", "--cassettes", "tapes", "--model", "openai/gpt-4o", "--limit", "1")[0] == 0
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_dry_run_as_data(talm: Talm) -> None:
@@ -105,6 +163,7 @@ def test_what_is_replayed_or_runs_here_costs_nothing() -> None:
         ('"openai/gpt-4o" = {input = true, output = 2}', "write the price of a million tokens"),
         ('"openai/gpt-4o" = {input = 1}', "write the price of a million tokens"),
         ("x", "not valid TOML"),
+        ("currency = 3", 'currency: write its name in quotes, such as "USD".'),
         ("", "--prices: no price of openai/gpt-4o."),
     ],
 )
@@ -136,5 +195,5 @@ def test_of_an_own_agent_it_says_what_cannot_be_told(talm: Talm, tmp_path: Path,
     code, out, _ = talm(*words, "--agent", "foretold_agents:act")
     assert code == 0 and "agent agent/foretold_agents:act: what it asks of a model by itself is live, and cannot be told" in out
     code, out, err = talm(*words, "--agent", "foretold_agents:build", "--model", "openai/gpt-4o")
-    assert code == 0 and "agent openai/gpt-4o, live: 0 to 10 requests" in out
+    assert code == 0 and "agent openai/gpt-4o, live: 0 to 100 requests" in out
     assert "retries and what your agent adds to its prompts come on top" in err

@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -76,6 +77,16 @@ def test_every_display_says_first_that_it_goes_live(name: str, models: str, expe
     with open_display(name, screen) as display:
         display(started(models))
     assert text_of(screen).splitlines()[0] == expected
+
+
+@pytest.mark.parametrize("name", ["full", "plain", "none"])
+def test_what_holds_of_every_cell_of_a_grid_is_said_once(name: str) -> None:
+    screen = console()
+    with open_display(name, screen) as display:
+        for notice in ("agent a:b: said", "agent a:b: said", "agent c:d: said"):
+            display(replace(started("live"), notices=(notice,)))
+    lines = [line for line in text_of(screen).splitlines() if line.startswith(("live", "agent"))]
+    assert lines == ["live: openai (model openai/gpt)", "agent a:b: said", "agent c:d: said"]
 
 
 @pytest.mark.parametrize("models", ["replay", "on this machine"])

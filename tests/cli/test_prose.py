@@ -61,6 +61,6 @@ def test_an_answer_of_many_lines_is_shown_in_a_time_in_step_with_its_length(
     def show(number: int) -> None:
         monkeypatch.chdir(tmp_path / str(number))
         code, out, _ = talm("show", "a-run:long")
-        assert (code, out.count("  x\n")) == (0, 2 * number)
+        assert (code, out.count("  x\n")) == (0, number)
 
     check_growth(show, lambda number: number, lines)

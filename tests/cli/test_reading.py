@@ -143,7 +143,7 @@ def test_show_lists_a_runs_episodes(stored: Path, talm: Talm) -> None:
     out = talm("show", "a-run")[1]
     assert "lacking-1" in out
     assert "infrastructure_error" in out
-    assert out.splitlines()[0].split() == ["Episode", "Ended", "Calls", "Asked", "reference"]
+    assert out.splitlines()[0].split() == ["Episode", "Ended", "Calls", "Asked", "Fired", "reference"], "no call failed: no column"
     rows = json.loads(talm("show", "a-run", "--json")[1])
     said = [(row["episode"], row["tools"], row["questions"], [(one["judge"], one["value"]) for one in row["verdicts"]]) for row in rows]
     assert said == [
@@ -152,7 +152,18 @@ def test_show_lists_a_runs_episodes(stored: Path, talm: Talm) -> None:
         ("lacking-0", 0, 1, [("reference", True)]),
         ("lacking-1", 0, 1, [("reference", False)]),
     ]
+    assert [(row["failed"], row["fired"]) for row in rows] == [(0, 1), (0, 0), (0, 0), (0, 1)]
     assert (rows[2]["query"], rows[2]["verdicts"][0]["explanation"]) == ("What is the capital? (lacking-0)", "by hand")
+
+
+def test_the_list_tells_which_episodes_had_calls_that_failed(talm: Talm, tmp_path: Path) -> None:
+    options = {"model": "sim/oracle", "split": "perfect", "limit": "2", "run_dir": tmp_path, "perturb": ("http-500:times=1",)}
+    run(RunConfig(**options), run_id="f")
+    out = talm("show", "f", "--run-dir", str(tmp_path))[1]
+    assert out.splitlines()[0].split() == ["Episode", "Ended", "Calls", "Asked", "Failed", "Fired", "reference"]
+    rows = json.loads(talm("show", "f", "--run-dir", str(tmp_path), "--json")[1])
+    assert [(row["failed"], row["fired"]) for row in rows] == [(1, 1), (1, 1)]
+    assert max(map(len, out.splitlines())) <= 80
 
 
 def test_episodes_that_wait_are_listed_with_what_they_ask(talm: Talm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,7 +197,7 @@ def test_the_awareness_question_and_the_prompt_are_told(talm: Talm, tmp_path: Pa
 def test_an_error_stands_under_a_head_of_its_own(stored: Path, talm: Talm) -> None:
     out = talm("show", "a-run:lacking-1")[1].splitlines()
     assert out[out.index("Error") + 1 : out.index("Error") + 3] == ["  no route", "  to the host"]
-    assert "Answer" not in out and "Answer" in talm("show", "a-run:lacking-0")[1].splitlines()
+    assert "Answer" not in out and "Turn 2, the answer" in talm("show", "a-run:lacking-0")[1].splitlines()
 
 
 @pytest.mark.parametrize(
@@ -257,3 +268,20 @@ def test_the_name_of_a_judge_steers_no_terminal(stored: Path, talm: Talm) -> Non
     code, out, _ = talm("show", "a-run")
     assert (code, "evil2J" in out) == (0, True)
     assert not set("\x1b\x9b\x07") & set(out)
+
+
+def test_where_no_published_row_is_about_the_scenarios_it_is_said(talm: Talm, tmp_path: Path) -> None:
+    run(RunConfig(task="refusal", limit="1", run_dir=tmp_path), run_id="own")
+    run(RunConfig(split="perfect", limit="1", run_dir=tmp_path, model="sim/oracle"), run_id="talm")
+    said = "against paper: no published row is about these scenarios and settings"
+    place = ("--run-dir", str(tmp_path))
+    assert said in " ".join(talm("report", "own", *place, "--against", "paper")[1].split())
+    assert said not in " ".join(talm("report", "own", *place)[1].split())
+    beside = " ".join(talm("report", "talm", *place, "--against", "paper")[1].split())
+    assert said not in beside and "GPT4o" in beside
+
+
+def test_where_explanations_wait_for_a_judge_it_is_said(talm: Talm, tmp_path: Path) -> None:
+    run(RunConfig(task="awareness", protocol="explanation", model="sim/oracle", limit="1", run_dir=tmp_path), run_id="e")
+    out = " ".join(talm("report", "e", "--run-dir", str(tmp_path))[1].split())
+    assert "are judged by a model: add --judge-model PROVIDER/NAME" in out

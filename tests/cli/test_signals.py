@@ -103,6 +103,42 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
     assert "Traceback" not in said
 
 
+_INTERRUPTED_AT_ITS_END = """
+import signal, sys
+from talm_sim.cli import main
+code = main()
+for _ in range(3):
+    signal.raise_signal(signal.SIGINT)
+print("quiet", flush=True)
+sys.exit(code)
+"""
+
+
+def test_ctrl_c_pressed_again_breaks_off_neither_the_last_words_nor_the_end(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [warm_python(), "-c", _INTERRUPTED_AT_ITS_END, *RUN, "--display", "json"],
+        cwd=tmp_path,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        said = []
+        for line in process.stdout:
+            said.append(line)
+            if "episode_finished" in line:
+                break
+        for _ in range(4):
+            process.send_signal(signal.SIGINT)
+        said += process.stdout.readlines()
+        code = process.wait(60)
+    text = "".join(said)
+    assert (code, text.endswith("Continue with: talm-sim resume first\nquiet\n")) == (130, True), text
+    assert not any(word in text for word in ("Traceback", "Exception", "destroyed")), text
+    assert load_run(tmp_path / "runs" / "first").owner is None
+
+
 def test_a_grid_says_its_own_command(tmp_path: Path) -> None:
     grid = ["ablate", "--over", "seed=1,2", *RUN[1:-2], "--display", "json"]
     code, said = ended(tmp_path, *grid, sign=signal.SIGTERM, after="episode_finished")

@@ -8,11 +8,14 @@ import os
 from contextlib import closing
 from pathlib import Path
 
+import pytest
 from rich.console import Console
 
+from talm_sim.agent.episode import PendingQuestion, Waiting
 from talm_sim.cli.lines import LineReader
 from talm_sim.cli.sitting import Sitting
 from talm_sim.runs.batch import run_batch
+from talm_sim.runs.desk import ready_episodes
 from talm_sim.runs.load import load_run
 from talm_sim.runs.store import RunStore
 from tests.runs.scripted import ScriptedRunner, new_run
@@ -34,6 +37,65 @@ async def sit(run: Path, who: str, both: asyncio.Barrier, *, last_first: bool) -
                 await both.wait()  # else one might be done before the other has begun
     os.close(source)
     return sitting.answered
+
+
+class Silent:
+    """A person at a terminal who types one answer, and then nothing."""
+
+    interactive = True
+
+    def __init__(self) -> None:
+        self.typed = ["Paris"]
+        self.dropped = 0
+
+    async def read(self, prompt: str, *, remember: bool = True) -> str | None:
+        return self.typed.pop() if self.typed else await asyncio.get_running_loop().create_future()
+
+    def clear(self) -> None:
+        """Nothing was typed before."""
+
+    async def drop(self) -> None:
+        self.dropped += 1
+
+    def close(self) -> None:
+        """Hold nothing."""
+
+
+@pytest.fixture
+def _looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("talm_sim.cli.sitting._LOOK_SECONDS", 0.01)
+
+
+@pytest.mark.usefixtures("_looks_often")
+async def test_the_last_answer_goes_by_itself_after_a_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = new_run(tmp_path, 1, asks=1)
+    monkeypatch.setattr("talm_sim.cli.sitting.HELD_SECONDS", 0.0)
+    lines, console = Silent(), Console(file=io.StringIO(), width=80)
+    async with RunStore.open(run) as store:
+        await run_batch(store, ScriptedRunner())
+        assert ready_episodes(store.reader) == []
+        with closing(Sitting(run, console, lines, "me")) as sitting:
+            assert await sitting.put_next() == "put"
+            assert ready_episodes(store.reader) == ["ask-000"]
+    assert lines.dropped == 1, "what was half typed is not for the next question"
+
+
+@pytest.mark.usefixtures("_looks_often")
+async def test_a_question_that_comes_up_meanwhile_is_put_and_the_answer_is_held_on(tmp_path: Path) -> None:
+    run = new_run(tmp_path, 2, asks=2)
+    lines, console = Silent(), Console(file=io.StringIO(), width=80)
+    async with RunStore.open(run) as store:
+        first, second = (PendingQuestion(f"ask-00{n}#1-1", 1, "Which?") for n in range(2))
+        await store.pause(Waiting("ask-000", "ask-000", 1, 1, (first,), (), (), {"answers": []}))
+        with closing(Sitting(run, console, lines, "me")) as sitting:
+            putting = asyncio.create_task(sitting.put_next())
+            while sitting.answered == 0:
+                await asyncio.sleep(0)
+            assert not putting.done()
+            await store.pause(Waiting("ask-001", "ask-001", 1, 1, (second,), (), (), {"answers": []}))
+            assert await putting == "put"
+            assert ready_episodes(store.reader) == [], "it can still be taken back at the next question"
+        assert ready_episodes(store.reader) == ["ask-000"]
 
 
 async def test_two_begin_at_different_ends_and_meet(tmp_path: Path) -> None:

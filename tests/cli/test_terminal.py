@@ -98,7 +98,7 @@ class Terminal:
 
     def expect_prompt(self) -> str:
         """Wait until a line can be typed."""
-        shown = self.expect("/later\n")
+        shown = self.expect("/help\n")
         return shown + self.expect(">")
 
     def ends(self, code: int = 0, seconds: float = 60) -> None:
@@ -190,7 +190,7 @@ async def test_an_answer_is_taken_back(tmp_path: Path, at_terminal: Any) -> None
     terminal.expect("saved: slip (/undo takes it back, until the run is resumed)")
     second = terminal.expect_prompt()
     assert "Second?" in second
-    assert "or /undo, /skip, /later" in second
+    assert "or /undo, /skip, /later, /help" in second
     terminal.type("/undo\r")
     terminal.expect("taken back: slip")
     assert "First?" in terminal.expect_prompt()
@@ -390,8 +390,40 @@ async def test_undo_reaches_an_episode_of_a_living_run_while_its_answer_is_held(
     for text in ("2026-01-31", "30"):
         terminal.expect_prompt()
         terminal.type(f"{text}\r")
+    terminal.expect("saved: 30 (/undo takes it back, for 1000 s; Enter goes on now)")
+    terminal.expect(">")
+    terminal.type("\r")
     terminal.expect("3 of 3 episodes")
     terminal.ends()
+
+
+@pytest.mark.parametrize("resumed", [False, True], ids=["run", "resume"])
+async def test_the_last_answer_of_all_can_be_taken_back(tmp_path: Path, at_terminal: Any, resumed: bool) -> None:
+    terminal = at_terminal(tmp_path, "run", *REPLAYED, "--limit", "1", "--run-id", "mine", holds=True)
+    terminal.expect_prompt()
+    if resumed:
+        terminal.type("\x03")
+        terminal.ends(130)
+        terminal = at_terminal(tmp_path, "resume", "mine", holds=True)
+        terminal.expect_prompt()
+    terminal.type("/help\r")
+    shown = terminal.expect_prompt()
+    assert all(command in shown for command in ("/skip", "/later", "/undo", "/more", "Ctrl-C"))
+    terminal.type("a slip\r")
+    terminal.expect("saved: a slip (/undo takes it back, for 1000 s; Enter goes on now)")
+    terminal.expect(">")
+    terminal.type("/undo\r")
+    terminal.expect("taken back: a slip")
+    assert "calendar-01" in terminal.expect_prompt()
+    terminal.type("1994-03-11\r")
+    terminal.expect("Enter goes on now)")
+    terminal.expect(">")
+    terminal.type("oh\r")
+    terminal.expect("no question is open now; what you typed answers none")
+    terminal.expect("1 of 1")
+    terminal.ends()
+    (episode,) = load_run(tmp_path / "runs" / "mine").episodes()
+    assert [event.answer for event in episode.human_events] == ["1994-03-11"]
 
 
 async def test_a_blind_run_stays_blind(tmp_path: Path, at_terminal: Any) -> None:

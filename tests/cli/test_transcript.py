@@ -21,6 +21,7 @@ from talm_sim.types import (
     Section,
     Termination,
     TokenLogprob,
+    ToolCall,
     ToolEvent,
     Turn,
     UnparsableCall,
@@ -111,6 +112,55 @@ def test_the_page_tells_the_whole_episode() -> None:
     ):
         assert part in text
     assert text.index("Turn 1") < text.index("→ population") < text.index("Which country?") < text.index("Turn 2") < text.index("Which year?")
+
+
+def test_the_answer_is_printed_once() -> None:
+    text = page()
+    assert text.count("68 million.") == 1
+    assert "Turn 2, the answer\n" in text and "\nAnswer\n" not in text
+    other = page(EPISODE.model_copy(update={"answer": "69 million."}))
+    assert "Turn 2\n" in other and "\nAnswer\n  69 million.\n" in other
+    asked = page(EPISODE.model_copy(update={"model_turns": (ModelTurn(text="Paris."),), "events": (), "answer": " Paris.\n"}))
+    assert "Turn 1, the answer\n  Paris.\n" in asked
+
+
+def _looping(*results: str) -> Episode:
+    turns = tuple(ModelTurn(tool_calls=(ToolCall(id=str(n), name="f", arguments={"x": 1}),)) for n in range(len(results)))
+    events = tuple(
+        ToolEvent(turn=n, call_id=str(n), name="f", arguments={"x": 1}, result=result, ok=True, status=200, elapsed_ms=n)
+        for n, result in enumerate(results)
+    )
+    return EPISODE.model_copy(update={"model_turns": (*turns, ModelTurn(text="Done.")), "events": events, "answer": "Done."})
+
+
+def test_turns_that_are_alike_are_printed_once_unless_all_is_asked_for() -> None:
+    episode = _looping(*["no"] * 60, "yes", "no", "no")
+    text = page(episode)
+    assert [line for line in text.splitlines() if line.startswith("Turn")] == [
+        "Turns 1 to 60, all alike",
+        "Turn 61",
+        "Turns 62 to 63, all alike",
+        "Turn 64, the answer",
+    ]
+    assert text.count("→ f(x=1)") == 3
+    console = Console(file=io.StringIO(), width=80)
+    console.print(transcript(episode, SCENARIO, VERDICTS, full=True))
+    assert isinstance(console.file, io.StringIO) and console.file.getvalue().count("→ f(x=1)") == 63
+
+
+def test_calls_of_one_turn_that_are_alike_are_printed_once_as_well() -> None:
+    episode = _looping("no", "no", "no")
+    events = tuple(event.model_copy(update={"turn": 0}) for event in episode.tool_events)
+    text = page(episode.model_copy(update={"model_turns": (ModelTurn(text="So."), ModelTurn(text="Done.")), "events": events}))
+    assert text.count("→ f(x=1)") == 1 and "→ f(x=1)  3 times, all alike\n" in text
+
+
+def test_neither_a_question_nor_the_answer_is_taken_for_another_that_is_alike() -> None:
+    asked = EPISODE.human_events[1]
+    episode = EPISODE.model_copy(update={"model_turns": (ModelTurn(text="Done."),) * 3, "events": (asked, asked), "answer": "Done."})
+    text = page(episode)
+    assert text.count("Which year?") == 2
+    assert "Turn 3, the answer\n" in text and "Turn 1\n" in text
 
 
 def test_foreign_text_cannot_style_or_steer_the_terminal() -> None:

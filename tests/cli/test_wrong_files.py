@@ -132,3 +132,25 @@ PROMPTS = [
 def test_wrong_wordings(text: str, told: str, talm: Talm) -> None:
     Path("p.toml").write_text(text)
     check(talm("run", "--prompts", "p.toml", "--model", "sim/oracle"), told)
+
+
+def test_a_scenario_file_with_a_byte_order_mark_is_read(talm: Talm) -> None:
+    Path("own.jsonl").write_text("\ufeff" + row() + "\n", encoding="utf-8")
+    assert [one.id for one in load_scenarios(["perfect"], Path("own.jsonl"))] == ["mine"]
+
+
+def test_a_file_of_other_groups_says_which(talm: Talm) -> None:
+    Path("own.jsonl").write_text(row(group="prefect") + "\n", encoding="utf-8")
+    check(talm("run", "--scenarios", "own.jsonl"), r"own\.jsonl: no scenario of group perfect or .*; its groups: prefect\.$")
+
+
+def test_a_proxy_that_is_none_is_one_line(talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
+    monkeypatch.setenv("HTTPS_PROXY", "nonsense://somewhere")
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    code, out, err = talm("run", "--model", "openai/gpt-4o", "--limit", "1", "--split", "perfect", "--display", "none")
+    assert (code, out) == (2, "")
+    assert err.splitlines()[-1].startswith(
+        "talm-sim: error: HTTPS_PROXY or ALL_PROXY: not the address of a proxy; write it like http://HOST:PORT"
+    )

@@ -5,6 +5,7 @@ Wrong files stand in `test_wrong_files.py`, wrong servers in `test_wrong_servers
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,14 @@ COMMAND_LINES = [
     ("run --max-retries -1", r"--max-retries: -1 is too small; the least is 0"),
     ("run --turn-limit 0", r"--turn-limit: 0 is too small; the least is 1"),
     ("run --model gpt-4o", r"--model: 'gpt-4o' is no model: write PROVIDER/NAME"),
+    ("run --model claude-sonnet-4-5", r"Did you mean 'anthropic/claude-sonnet-4-5'\?$"),
+    ("run --model openai:gpt-4o", r"Did you mean 'openai/gpt-4o'\?$"),
+    ("run --model OpenAI/gpt-4o", r"unknown provider 'OpenAI'\. Did you mean 'openai'\?$"),
+    ("run --model ollama/llama3", r"A server of the OpenAI protocol is named openai-api/ollama/llama3\.$"),
+    ("run --scenario calendar-01,calendar-02", r"Give each of them by itself: repeat the option\.$"),
+    ("run --perturb HTTP-500", r"Did you mean 'http-500'\?$"),
+    ("run --plugin mine:act", r"--plugin mine:act: name a module alone; write mine\.$"),
+    ("run --tools-from a:T,b:T", r"one source each; repeat the option: --tools-from a:T --tools-from b:T\.$"),
     ("run --model opnai/gpt-4o", r"unknown provider 'opnai'\. Did you mean 'openai'\?$"),
     ("run --model openai/", r"names no model; write openai/MODEL"),
     ("run --model openai/gpt-4o", r"OPENAI_API_KEY is not set"),
@@ -81,6 +90,21 @@ COMMAND_LINES = [
     ("run --perturb mask:tol=x", r"--perturb mask:tol=x: unknown option 'tol'\. Did you mean 'tool'\?$"),
     ("run --perturb mask:tool=nosuch_tool --model sim/oracle", r"no tool 'nosuch_tool'"),
     ("run --perturb timeout:tool=airport_info", r"no tool 'airport_info'"),
+    (
+        "run --perturb http-500,timeout",
+        r"commas part the options .*; for several repeat the option: --perturb http-500 --perturb timeout; in Python",
+    ),
+    ("run --perturb http-500:p=0.5,timeout:times=1", r"repeat the option: --perturb http-500:p=0\.5 --perturb timeout:times=1; in Python"),
+    ("run --perturb http-500,", r"unknown perturbation 'http-500,'\. Did you mean 'http-500'\?$"),
+    ("run --judge reference,llm", r"unknown judge 'reference,llm'\. Give each of them by itself: repeat the option\.$"),
+    ("run --category weather,color", r"of category 'weather,color'\. Give each of them by itself: repeat the option\.$"),
+    ("run --agent https://agent.example/chat", r"--agent: https://\S+ is an address; give a Python object, MODULE:OBJECT"),
+    ("run --agent mine.py:build", r"--agent: mine\.py:build: is the name of a file; write mine:build, without \.py\.$"),
+    ("run --agent agents/mine.py:build", r"write agents\.mine:build, without \.py\.$"),
+    ("run --agent /srv/agents/mine.py:build", r"in /srv/agents write mine:build, without \.py\.$"),
+    ("run --plugin mine.py", r"--plugin mine\.py: is the name of a file; write mine, without \.py\.$"),
+    ("run --tools-from mine.py:TOOLS", r"is the name of a file; write mine:TOOLS, without \.py\.$"),
+    ("run --live --limit 1", r"cannot be asked live: name a model with --model PROVIDER/NAME, or set VLLM_BASE_URL"),
     ("run --perturb http-500:p=2", r"--perturb http-500:p=2: p"),
     ("run --judge referense", r"--judge: unknown judge 'referense'\. Did you mean 'reference'\?$"),
     ("run --judge llm", r"judge 'llm' needs a model: add --judge-model PROVIDER/NAME"),
@@ -160,11 +184,13 @@ ENVIRONMENT = [
     ({"TALM_SIM_CASSETTES": "nosuch"}, r"TALM_SIM_CASSETTES: there is no directory 'nosuch'"),
     ({"TALM_SIM_PLUGIN": "nosuch_module"}, r"TALM_SIM_PLUGIN nosuch_module: cannot be imported"),
     ({"TALM_SIM_TEMPERATURE": "inf"}, r"TALM_SIM_TEMPERATURE: inf is"),
+    ({"TALM_SIM_MODEL": "openai-api/vllm/q", "VLLM_BASE_URL": "http://127.0.0.1:9/a\nb"}, r"VLLM_BASE_URL: not the address of a server"),
+    ({"TALM_SIM_MODEL": "openai-api/vllm/q", "VLLM_BASE_URL": "http://b\u00fc cher.example/v1"}, r"VLLM_BASE_URL: not the address of a server"),
     ({"TALM_SIM_MODEL": "openai-api/vllm/q", "VLLM_BASE_URL": "ftp://x"}, r"VLLM_BASE_URL: not the address of a server"),
 ]
 
 
-@pytest.mark.parametrize(("given", "told"), ENVIRONMENT, ids=[" ".join(given) for given, _ in ENVIRONMENT])
+@pytest.mark.parametrize(("given", "told"), ENVIRONMENT, ids=[" ".join(map("=".join, given.items())) for given, _ in ENVIRONMENT])
 def test_a_wrong_variable(given: dict[str, str], told: str, talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in given.items():
         monkeypatch.setenv(name, value)
@@ -181,12 +207,23 @@ PYTHON: list[tuple[str, Callable[[], Any], str]] = [
     ("split 3", lambda: talm_sim.RunConfig(split=3), r"^split: 3 is no text"),
     ("split of 3", lambda: talm_sim.RunConfig(split=["perfect", 3]), r"^split: 3 is no name; each of a list must be one, in quotes\.$"),
     ("epochs 0", lambda: talm_sim.RunConfig(epochs=0), r"^epochs: 0 is too small; the least is 1\.$"),
-    ("epochs text", lambda: talm_sim.run(epochs="many"), r"^--epochs: 'many' is no whole number\.$"),
+    ("epochs text", lambda: talm_sim.run(epochs="many"), r"^epochs: 'many' is no whole number\.$"),
     ("display", lambda: talm_sim.RunConfig(display="loud"), r"^display: 'loud' is none of 'full', "),
     ("model", lambda: talm_sim.RunConfig(model="gpt-4o"), r"^model: 'gpt-4o' is no model"),
-    ("unknown option", lambda: talm_sim.run(splt="perfect"), r"unknown option '--splt'\. Did you mean '--split'\?$"),
+    ("unknown option", lambda: talm_sim.run(splt="perfect"), r"^unknown option 'splt'\. Did you mean 'split'\?$"),
     ("unknown, kept", lambda: talm_sim.run(talm_sim.RunConfig(splt="perfect")), r"splt: unknown option of task talm\. Did you mean 'split'\?$"),
-    ("another task's", lambda: talm_sim.run(mode="judge"), r"--mode is an option of task when2call"),
+    ("another task's", lambda: talm_sim.run(mode="judge"), r"^mode is an option of task when2call"),
+    ("a split in a call", lambda: talm_sim.run(split="perfct"), r"^split: unknown split 'perfct'"),
+    (
+        "a judge without its model",
+        lambda: talm_sim.run(judge="llm"),
+        r"^judge 'llm' needs a model: add judge_model=\"PROVIDER/NAME\"\.$",
+    ),
+    ("not recorded", lambda: talm_sim.run(model="openai/gpt-4o", models="replay"), r"nothing of it is recorded .*; add models=\"live\"\.$"),
+    ("a wrong perturbation", lambda: talm_sim.run(perturb=["time-out"]), r"^perturb time-out: unknown perturbation 'time-out'"),
+    ("a cell's perturbation", lambda: talm_sim.ablate(over={"perturb": ["time-out"]}), r"^cell perturb=time-out: perturb time-out: unknown"),
+    ("too few", lambda: talm_sim.run(limit="900-901"), r"choose another split or limit, or give scenarios=\"FILE\"\.$"),
+    ("tools that are none", lambda: talm_sim.run(tools=[3]), r"^tools: 3: is an object of type int"),
     ("options", lambda: talm_sim.RunConfig(options=3), r"^options: 3 is no table"),
     ("judge", lambda: talm_sim.RunConfig(judge=3), r'^judge: 3 is no list; write one, such as \["A", "B"\]\.$'),
     ("load_run", lambda: talm_sim.load_run("latest"), r"^runs holds no run"),
@@ -203,6 +240,29 @@ def test_a_wrong_call(call: Callable[[], Any], told: str) -> None:
         call()
     assert "\n" not in str(failure.value)
     assert not Path("runs").exists()
+
+
+def test_a_wrong_call_is_told_without_a_page_of_our_own_frames() -> None:
+    for call in (lambda: talm_sim.run(split="perfct"), lambda: talm_sim.ablate(over={"split": ["perfct"]})):
+        with pytest.raises(PrerequisiteError) as failure:
+            call()
+        assert len(traceback.extract_tb(failure.value.__traceback__)) <= 5
+
+
+async def test_so_is_one_within_an_event_loop() -> None:
+    with pytest.raises(PrerequisiteError, match=r"^split: unknown split 'perfct'") as failure:
+        talm_sim.run(split="perfct")
+    assert len(traceback.extract_tb(failure.value.__traceback__)) <= 5
+    with pytest.raises(PrerequisiteError, match=r"^split: unknown split 'perfct'"):
+        await talm_sim.run_async(split="perfct")
+
+
+def test_a_notebook_shows_the_line_alone() -> None:
+    shell = pytest.importorskip("IPython.core.interactiveshell").InteractiveShell.instance()
+    shown: list[str] = []
+    shell._showtraceback = lambda kind, error, lines: shown.extend(lines)
+    shell.run_cell("import talm_sim; talm_sim.run(split='perfct')")
+    assert shown == ["PrerequisiteError: split: unknown split 'perfct' of task talm. Did you mean 'perfect'?"]
 
 
 def test_a_wrong_value_in_python_is_a_value_error_as_well() -> None:

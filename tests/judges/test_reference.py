@@ -38,8 +38,24 @@ async def test_the_explanation_names_everything_that_lacks() -> None:
     assert verdict.value is False
     assert verdict.explanation == (
         "fact 'elevation' (39) is not in the answer; fact 'name' (Noi Bai) is not in the answer; "
-        "gold call airport_info(iata='HAN', limit=1) was not made"
+        "gold call airport_info(iata='HAN', limit=1) was made and failed"
     )
+
+
+@pytest.mark.parametrize(
+    ("events", "said"),
+    [
+        ([], "was not made"),
+        ([("http_500", 500)], "was made and failed (http_500)"),
+        ([("http_500", 500)] * 3, "was made 3 times and failed each time (http_500)"),
+        ([("http_500", 500), ("timeout", None), ("http_500", 500)], "was made 3 times and failed each time (http_500, timeout)"),
+    ],
+)
+def test_a_gold_call_that_was_made_and_failed_is_told_from_one_that_was_not(events: list[tuple[str, int | None]], said: str) -> None:
+    other = ToolEvent(turn=0, call_id="o", name="airport_info", arguments={"iata": "SGN", "limit": 1}, ok=False, error="http_404")
+    made = [event(ok=False).model_copy(update={"error": error, "status": status}) for error, status in events]
+    value, explanation = ReferenceJudge(JudgeContext()).judge(episode("39", other, *made), scenario(Facts(required=()), CALL))
+    assert (value, explanation) == (False, f"gold call airport_info(iata='HAN', limit=1) {said}")
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def test_damage_is_varied_with_single_items(world: dict[str, Any]) -> None:
 def test_a_large_cell_runs_where_it_is_meant(world: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("talm_sim.runs.api.MANY", 4)
     grid = {"epochs": [1, 2]}
-    with pytest.raises(PrerequisiteError, match=r"^cell epochs=2: --epochs 2: this would be a run of 8 episodes; choose fewer"):
+    with pytest.raises(PrerequisiteError, match=r"^cell epochs=2: epochs 2: this would be a run of 8 episodes; choose fewer"):
         ablate(over=grid, **world)
     done = ablate(over=grid, **world, large=True)
     assert [cell.run.total for cell in done.cells] == [4, 8]
@@ -81,12 +81,12 @@ def test_an_interrupted_cell_goes_on(world: dict[str, Any]) -> None:
         ({}, r"ablate: over={} varies nothing; give each field the values it takes, as in over={'epochs': \[1, 2\]}\.$"),
         (["human"], r"ablate: over=\['human'\] varies nothing; give each field"),
         ({3: [1]}, r"ablate: unknown field '3'\."),
-        ({"epochs": [1, 10**8]}, r"cell epochs=100000000: --epochs 100000000: this would be a run of 400,000,000 episodes; choose fewer"),
-        ({"epochs": [1, 0]}, r"cell epochs=0: --epochs: 0 is too small"),
-        ({"perturb": ["", "htp-500"]}, r"cell perturb=htp-500: --perturb htp-500: unknown perturbation 'htp-500'\. Did you mean 'http-500'\?"),
-        ({"perturb": ["", "mask:tool=x"]}, r"cell perturb=mask:tool=x: --perturb mask:tool=x: no tool 'x'"),
+        ({"epochs": [1, 10**8]}, r"cell epochs=100000000: epochs 100000000: this would be a run of 400,000,000 episodes; choose fewer"),
+        ({"epochs": [1, 0]}, r"cell epochs=0: epochs: 0 is too small"),
+        ({"perturb": ["", "htp-500"]}, r"cell perturb=htp-500: perturb htp-500: unknown perturbation 'htp-500'\. Did you mean 'http-500'\?"),
+        ({"perturb": ["", "mask:tool=x"]}, r"cell perturb=mask:tool=x: perturb=\"mask:tool=x\": no tool 'x'"),
         ({"model": ["sim/asker", "sim/askr"]}, r"cell model=sim/askr: model 'sim/askr': unknown control 'askr'"),
-        ({"temperature": [0.0], "judge": ["x"]}, r"cell temperature=0.0, judge=x: --judge: unknown judge 'x'"),
+        ({"temperature": [0.0], "judge": ["x"]}, r"cell temperature=0.0, judge=x: judge: unknown judge 'x'"),
     ],
 )
 def test_what_is_wrong_is_said_before_anything_runs(world: dict[str, Any], over: Any, message: str) -> None:

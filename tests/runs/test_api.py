@@ -53,9 +53,7 @@ def test_a_run_from_options_to_metrics(world: dict[str, Any]) -> None:
 
 
 def test_a_run_of_very_many_episodes_is_refused_unless_it_is_meant(world: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(
-        PrerequisiteError, match=r"^--epochs 100000000: this would be a run of 400,000,000 episodes; choose fewer, or in Python"
-    ):
+    with pytest.raises(PrerequisiteError, match=r"^epochs 100000000: this would be a run of 400,000,000 episodes; choose fewer, or in Python"):
         run(**world, epochs=10**8)
     assert not list(world["run_dir"].glob("*"))
     monkeypatch.setattr("talm_sim.runs.api.MANY", 4)
@@ -96,19 +94,19 @@ def test_pandas_is_optional(world: dict[str, Any], monkeypatch: pytest.MonkeyPat
     [
         ({"model": "sim/oracel"}, "unknown control 'oracel'. Did you mean 'oracle'?"),
         ({"perturb": ("http-50",)}, "Did you mean"),
-        ({"judge": ("referenc",)}, "--judge: unknown judge 'referenc'. Did you mean 'reference'?"),
-        ({"judge_model": "openai/gpt-4o", "models": "replay", "model": "openai/x"}, "--judge-model openai/gpt-4o: was not recorded"),
+        ({"judge": ("referenc",)}, "judge: unknown judge 'referenc'. Did you mean 'reference'?"),
+        ({"judge_model": "openai/gpt-4o", "models": "replay", "model": "openai/x"}, 'judge_model="openai/gpt-4o": was not recorded'),
         (
             {"judge_model": "opnai/gpt-4o"},
-            "--judge-model opnai/gpt-4o: model 'opnai/gpt-4o': unknown provider 'opnai'. Did you mean 'openai'?",
+            "judge_model=\"opnai/gpt-4o\": model 'opnai/gpt-4o': unknown provider 'opnai'. Did you mean 'openai'?",
         ),
-        ({"judge_model": "openai/gpt-4o"}, "--judge-model openai/gpt-4o: openai/gpt-4o: the environment variable OPENAI_API_KEY is not set"),
+        ({"judge_model": "openai/gpt-4o"}, 'judge_model="openai/gpt-4o": openai/gpt-4o: the environment variable OPENAI_API_KEY is not set'),
         ({"split": "no-tools"}, "no scenario of group no-tools"),
-        ({"limit": "0"}, "--limit: limit '0' selects nothing"),
+        ({"limit": "0"}, "limit: limit '0' selects nothing"),
         ({"paired_run": "nowhere"}, "nowhere: no such run."),
         ({"run_id": "../x"}, "is no run name"),
         ({"prompts": Path("none.toml")}, "none.toml"),
-        ({"cassettes": Path("nowhere"), "tools": "replay"}, "--cassettes: there is no directory 'nowhere'; add --record to make it"),
+        ({"cassettes": Path("nowhere"), "tools": "replay"}, "cassettes: there is no directory 'nowhere'; add models=\"record\" to make it"),
     ],
 )
 def test_what_is_wrong_is_said_before_a_run_exists(
@@ -125,7 +123,7 @@ def test_what_is_wrong_is_said_before_a_run_exists(
 def test_settings_that_were_not_recorded_are_said_before_a_run_exists(world: dict[str, Any]) -> None:
     pretend_recorded(world["cassettes"], "openai/small", "perfect")
     with pytest.raises(
-        PrerequisiteError, match=r"^model 'openai/small': towns-oslo, epoch 1, was not recorded with these settings; add --live, or"
+        PrerequisiteError, match=r"^model 'openai/small': towns-oslo, epoch 1, was not recorded with these settings; add models=\"live\", or"
     ):
         run(**{**world, "model": "openai/small"})
     assert not list(world["run_dir"].glob("*"))
@@ -206,7 +204,7 @@ def test_a_lost_checkpoint_costs_an_attempt_but_no_answer(world: dict[str, Any])
 def test_resume_admits_operational_changes_only(world: dict[str, Any]) -> None:
     stored = run(**world)
     assert resume(stored.path, max_episodes=2).finished == 4
-    with pytest.raises(PrerequisiteError, match="resume: --seed would change from '0' to '1'; start a new run"):
+    with pytest.raises(PrerequisiteError, match="resume: seed would change from '0' to '1'; start a new run"):
         resume(stored.path, seed=1)
     with pytest.raises(PrerequisiteError, match="no such run"):
         resume(stored.path.parent / "other")
@@ -231,7 +229,7 @@ def test_judging_again_repeats_nothing_and_changes_no_episode(world: dict[str, A
     assert judge(stored.path, judge=("reference",), on_event=events.append).config.judge == ("reference",)
     assert events == []
     assert list(stored.episodes()) == before
-    with pytest.raises(PrerequisiteError, match="judge: --model would change"):
+    with pytest.raises(PrerequisiteError, match="judge: model would change"):
         judge(stored.path, model="sim/eager")
 
 

@@ -117,7 +117,7 @@ def test_what_a_run_was_made_with_is_asked_for_in_one_line(made: Callable[[str],
     stored = made(thing)
     assert stored.manifest.brought == {thing: "--plugin brought_along"}
     kind, _, name = thing.partition(" ")
-    line = rf"^\S+/runs/made: {kind} '{name}' is not known here; add --plugin brought_along\.$"
+    line = rf"^\S+/runs/made: {kind} '{name}' is not known here; add (?:--)?plugin brought_along\.$"
     with pytest.raises(PrerequisiteError, match=line):
         resume(stored.path)
     for read in (stored.summary, stored.to_records):

@@ -192,7 +192,7 @@ async def test_a_comparison_is_made_again_where_what_it_went_by_has_changed(tmp_
 
 def test_a_judge_that_lacks_its_model_is_known_before_anything_runs(tmp_path: Path, mine: type[Judge]) -> None:
     mine.needs = frozenset({"model"})
-    with pytest.raises(PrerequisiteError, match=r"^judge 'mine' needs a model: add --judge-model PROVIDER/NAME\.$"):
+    with pytest.raises(PrerequisiteError, match=r"^judge 'mine' needs a model: add judge_model=\"PROVIDER/NAME\"\.$"):
         run(**make_world(tmp_path), judge=("mine",))
     assert not (tmp_path / "runs").exists()
 
@@ -222,7 +222,7 @@ async def test_what_judges_measure_is_stored_with_the_run(tmp_path: Path, mine: 
     }
     assert [verdict.judge for verdict in stored.verdicts()] == ["reference"] * 2 + ["mine"] * 2
     assert stored.summary_records() and stored.to_records()[0]["mine"] is True
-    with pytest.raises(PrerequisiteError, match=r"^--judge: unknown judge 'mine'\.[^\n]+$"):
+    with pytest.raises(PrerequisiteError, match=r"^judge: unknown judge 'mine'\.[^\n]+$"):
         await judge_async(stored.path)
 
 

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -10,7 +13,7 @@ from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.listing import list_runs
 from talm_sim.runs.load import load_run
-from talm_sim.runs.manifest import create_run, dataset_digest, find_run, fresh_run_id, read_manifest
+from talm_sim.runs.manifest import create_run, dataset_digest, find_run, read_manifest
 from talm_sim.runs.store import write_episode
 from tests.runs.scripted import finished, new_run, scenarios
 
@@ -73,14 +76,36 @@ def test_nothing_to_run_and_an_id_twice_are_refused(tmp_path: Path) -> None:
         create_run(tmp_path, "x", RunConfig(), [*scenarios(1), *scenarios(1)])
 
 
-def test_names_are_fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _in_one_second(monkeypatch: pytest.MonkeyPatch) -> RunConfig:
     monkeypatch.setattr("talm_sim.runs.manifest.time.strftime", lambda *_: "20260102-030405")
-    config = RunConfig(model="langchain/my.module:make", split="perfect")
-    names = []
-    for _ in range(3):
-        names.append(fresh_run_id(tmp_path, config))
-        (tmp_path / names[-1]).mkdir()
-    assert names == ["20260102-030405-my.module-make-perfect" + tail for tail in ("", "-2", "-3")]
+    return RunConfig(model="langchain/my.module:make", split="perfect")
+
+
+def test_runs_begun_in_one_second_have_names_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = _in_one_second(monkeypatch)
+    runs = [create_run(tmp_path, None, config, scenarios(1)) for _ in range(3)]
+    assert [run.name for run in runs] == ["20260102-030405-my.module-make-perfect" + tail for tail in ("", "-2", "-3")]
+    assert [read_manifest(run).id for run in runs] == [run.name for run in runs]
+    assert [load_run(run).total for run in runs] == [1, 1, 1]
+
+
+def test_so_have_those_that_are_begun_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = _in_one_second(monkeypatch)
+    ready, rename = threading.Barrier(4), os.rename
+    first = threading.local()
+
+    def together(draft: Path, target: Path) -> None:
+        if not getattr(first, "renamed", False):  # each finds the name free, and then all take it
+            first.renamed = True
+            ready.wait(60)
+        rename(draft, target)
+
+    monkeypatch.setattr("talm_sim.runs.manifest.os.rename", together)
+    with ThreadPoolExecutor(4) as pool:
+        runs = list(pool.map(lambda _: create_run(tmp_path, None, config, scenarios(1)), range(4)))
+    assert sorted(run.name for run in runs) == ["20260102-030405-my.module-make-perfect" + tail for tail in ("", "-2", "-3", "-4")]
+    assert [load_run(run).total for run in runs] == [1, 1, 1, 1]
+    assert sorted(tmp_path.iterdir()) == sorted(runs)
 
 
 def test_a_run_is_found_by_path_and_by_name(tmp_path: Path) -> None:

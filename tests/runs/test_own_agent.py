@@ -98,7 +98,7 @@ def test_a_person_is_waited_for_and_an_agent_starts_again_in_another_process(tmp
     assert episode.human_events[0].answer == "rome"
 
 
-@pytest.mark.parametrize(("agent", "said"), [(5, "^agent: python:int: is of type int"), ("my_agents", "^--agent: my_agents: write MODULE")])
+@pytest.mark.parametrize(("agent", "said"), [(5, "^agent: python:int: is of type int"), ("my_agents", "^agent: my_agents: write MODULE")])
 def test_what_is_no_agent_is_named_as_it_was_given(tmp_path: Path, agent: Any, said: str) -> None:
     with pytest.raises(PrerequisiteError, match=said):
         talm_sim.run(agent=agent, run_dir=tmp_path)

@@ -61,12 +61,12 @@ def test_what_differs_is_named(world: dict[str, Any], monkeypatch: pytest.Monkey
         run(**{**world, **options}, models="replay")
     message = str(caught.value)
     assert f"towns-oslo.underspecified, epoch 1, was not recorded with these settings, but {words}" in message
-    assert message.endswith("add --live, or keep to the settings of the recording.")
+    assert message.endswith('add models="live", or keep to the settings of the recording.')
 
 
 def test_an_epoch_that_was_not_recorded_is_no_setting(world: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     record(world, monkeypatch)
-    with pytest.raises(PrerequisiteError, match=r"epoch 2, was not recorded; add --live"):
+    with pytest.raises(PrerequisiteError, match=r"epoch 2, was not recorded; add models=\"live\""):
         run(**world, models="replay", epochs=2)
 
 
@@ -75,14 +75,14 @@ def test_a_model_of_which_nothing_is_recorded_is_named_with_those_of_which_somet
 ) -> None:
     record(world, monkeypatch)
     with pytest.raises(
-        PrerequisiteError, match=r"^model 'openai/other': nothing of it is recorded in .*; recorded there: openai/small; add --live\.$"
+        PrerequisiteError, match=r"^model 'openai/other': nothing of it is recorded in .*; recorded there: openai/small; add models=\"live\"\.$"
     ):
         run(**{**world, "model": "openai/other"}, models="replay")
 
 
 def test_an_empty_directory_is_no_recording(world: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    with pytest.raises(PrerequisiteError, match=r"^--cassettes .*empty: nothing is recorded there; add --record"):
+    with pytest.raises(PrerequisiteError, match=r"^cassettes.*empty.*: nothing is recorded there; add models=.record."):
         run(**{**world, "cassettes": tmp_path / "empty"})
 
 

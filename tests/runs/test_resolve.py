@@ -11,6 +11,7 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.recordings import CassetteLibrary
 from talm_sim.runs.resolve import check_environment, configure, load_config, overridden, settled
 from talm_sim.tasks import Job, Recorded, find_task, job_of
+from talm_sim.types import ToolSpec
 
 
 class Library:
@@ -24,6 +25,9 @@ class Library:
         return False
 
     def settings(self, model: str) -> dict[str, Any]:
+        return {}
+
+    def tool_specs(self) -> dict[str, ToolSpec]:
         return {}
 
 
@@ -40,12 +44,13 @@ LIVE, REPLAY, RECORD = Traffic.LIVE, Traffic.REPLAY, Traffic.RECORD
     [
         ({"model": "openai/known"}, REPLAY, REPLAY, "recorded"),
         ({"model": "openai/known", "human": "none"}, REPLAY, REPLAY, "none"),
-        ({"model": "openai/known", "models": LIVE}, LIVE, REPLAY, "none"),
+        ({"model": "openai/known", "models": LIVE}, LIVE, LIVE, "none"),
         ({"model": "openai/known", "split": "unavailable"}, LIVE, LIVE, "none"),
-        ({"model": "openai/known", "split": "no-tools"}, LIVE, REPLAY, "none"),
-        ({"model": "openai/other"}, LIVE, REPLAY, "none"),
+        ({"model": "openai/known", "split": "no-tools"}, LIVE, LIVE, "none"),
+        ({"model": "openai/other"}, LIVE, LIVE, "none"),
+        ({"model": "openai/other", "tools": REPLAY}, LIVE, REPLAY, "none"),
         ({"model": "openai/other", "models": REPLAY, "tools": REPLAY}, REPLAY, REPLAY, "recorded"),
-        ({"model": "sim/oracle"}, None, REPLAY, "none"),
+        ({"model": "sim/oracle"}, None, LIVE, "none"),
         ({"model": "sim/oracle", "models": REPLAY, "tools": LIVE}, None, LIVE, "none"),
         ({"model": "openai/known", "scenarios": Path("mine.jsonl")}, LIVE, LIVE, "none"),
         ({"model": "openai/known", "scenarios": Path("mine.jsonl"), "cassettes": Path("c")}, REPLAY, REPLAY, "recorded"),
@@ -115,7 +120,7 @@ def toml(tmp_path: Path) -> Any:
     return write
 
 
-@pytest.mark.parametrize(("name", "default", "values"), [("epochs", 1, (2, 3, 4)), ("turn_limit", 5, (6, 7, 8))])
+@pytest.mark.parametrize(("name", "default", "values"), [("epochs", 1, (2, 3, 4)), ("turn_limit", None, (6, 7, 8))])
 def test_a_later_place_outdoes_an_earlier_one(toml: Any, name: str, default: int, values: tuple[int, int, int]) -> None:
     file, environ = toml(f"{name} = {values[0]}"), {f"TALM_SIM_{name.upper()}": str(values[1])}
 

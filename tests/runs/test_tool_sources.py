@@ -27,6 +27,7 @@ from tests.warm import warm_python
 needs_mcp = pytest.mark.skipif(importlib.util.find_spec("mcp") is None, reason="needs the extra mcp")
 KINDS = [
     "python",
+    "class",
     "given",
     "openapi",
     pytest.param("mcp", marks=needs_mcp),
@@ -55,7 +56,7 @@ def write_scenarios(directory: Path, *numbers: int) -> Path:
 
 def what_happened(run: StoredRun) -> list[Any]:
     """Everything of a run's episodes but where answers came from and how long they took."""
-    unlike = {"elapsed_ms", "elapsed_s", "started_at", "origin"}
+    unlike = {"elapsed_ms", "elapsed_s", "started_at", "origin", "tools"}
 
     def without(value: Any) -> Any:
         if isinstance(value, dict):

@@ -100,8 +100,8 @@ def test_the_fact_is_something_an_answer_could_state_and_that_stays(answers: lis
     ],
 )
 def test_what_leads_in_gives_no_example_away(description: str, lead: str) -> None:
-    perfect, less, _ = draft(tool(description=description), {"item_name": "lamp"}, {"price": 12.5}).scenarios
-    assert perfect.query == f"{lead} The item name is lamp. What is the price?"
+    perfect, less, _ = draft(tool(description=description), {"item_name": "stool"}, {"price": 12.5}).scenarios
+    assert perfect.query == f"{lead} The item name is stool. What is the price?"
     assert less.query == f"{lead} What is the price?"
 
 
@@ -114,6 +114,35 @@ def test_an_argument_that_the_rest_gives_away_is_not_left_out() -> None:
     assert same.left_out == ("underspecified: no required argument can be left out of the request without being given away",)
     nothing = ToolSpec(name="find_best", description="Find the best item.")
     assert draft(nothing, {}, {"price": 12.5}).left_out == ("underspecified: it requires no argument",)
+
+
+def test_an_argument_whose_value_a_description_says_is_not_left_out() -> None:
+    spec = tool(item_name={"type": "string", "examples": ["lamp"]}, count={"type": "integer", "description": "Such as 4."})
+    found = draft(spec, {"item_name": "lamp", "count": 4}, {"price": 12.5})
+    assert [one.group for one in found.scenarios] == ["perfect", "non-replaceable"]
+    assert found.given_away == ("item_name", "count")
+    places = "lamp in the examples of item_name of find_item; 4 in the description of count of find_item"
+    assert found.left_out == (f"underspecified: given away by the description ({places})",)
+    assert missing(draft(spec, {"item_name": "lamp", "count": 5}, {"price": 12.5}).scenarios[1]).name == "count"
+
+
+def test_what_another_tool_on_offer_says_counts_as_well() -> None:
+    specs = {one.name: one for one in (tool(), tool("order_item", "Order an item, e.g. a lamp.", count={"type": "integer"}))}
+    tried = [Tried(specs["find_item"], {"item_name": "lamp"}, [{"price": 12.5}]), Tried(specs["order_item"], {"count": 7}, [{"total": 99}])]
+    found, other = draft_scenarios(tried, specs, NOW)
+    assert found.left_out == ("underspecified: given away by the description (lamp in the description of order_item)",)
+    assert [one.group for one in other.scenarios] == ["perfect", "underspecified", "non-replaceable"]
+
+
+def test_what_can_be_guessed_is_left_out_last_and_the_odds_are_kept() -> None:
+    enum = {"type": "string", "enum": ["red", "green", "blue"]}
+    spec = tool(colour=enum, item_name={"type": "string"})
+    found = draft(spec, {"colour": "green", "item_name": "lamp"}, {"price": 12.5})
+    assert (missing(found.scenarios[1]).name, found.choices) == ("item_name", None)
+    found = draft(tool(colour=enum), {"colour": "green"}, {"price": 12.5})
+    assert (missing(found.scenarios[1]).name, found.choices) == ("colour", 3)
+    two = draft(tool(colour={**enum, "enum": ["red", "green"]}), {"colour": "green"}, {"price": 12.5})
+    assert two.left_out == ("underspecified: given away by the description (green in the only 2 values of colour of find_item)",)
 
 
 def test_two_tools_of_one_description_are_not_asked_the_same() -> None:

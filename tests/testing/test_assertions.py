@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from langchain_core.tools import BaseTool
 
+from talm_sim.errors import PrerequisiteError
 from talm_sim.testing.lab import Lab
 from talm_sim.testing.played import Played
 
@@ -157,3 +158,23 @@ def test_nothing_holds_of_an_agent_that_broke_off(play: Callable[..., Played], a
 
 def test_what_an_agent_did_not_do_until_a_limit_holds(play: Callable[..., Played]) -> None:
     play(retries_for_ever, "http-403").did_not_call("find_holiday")
+
+
+def test_own_tools_are_called_without_a_recording_where_that_is_asked_for(tmp_path: Path) -> None:
+    def price(item: str) -> dict[str, float]:
+        """Say what an item costs."""
+        return {"price": 4.5}
+
+    def act(messages: Any, tools: Sequence[BaseTool]) -> str:
+        return f"It says {tools[0].invoke({'item': 'tea'})}"
+
+    turn = {"messages": [{"role": "user", "content": "What is tea?"}]}
+    file = tmp_path / "own.jsonl"
+    file.write_text(json.dumps({"id": "tea", "group": "perfect", "turns": [turn], "tools": ["price"]}) + "\n", encoding="utf-8")
+    lab = Lab(tmp_path / "runs")
+    with pytest.raises(
+        PrerequisiteError, match=r"^nothing is recorded of these tools\. .*; or have them called .*: tools_from=.*, tools=\"live\"$"
+    ):
+        lab.run(act, tools=[price], scenarios=str(file))
+    played = lab.run(act, tools_from=[price], tools="live", scenarios=str(file))
+    assert "4.5" in played.episodes[0].answer

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import json
-import threading
 import time
 from collections.abc import Coroutine, Mapping, Sequence
 from contextvars import ContextVar
@@ -20,6 +19,7 @@ from talm_sim.agent.graph import added_text
 from talm_sim.agent.limits import limit_reached
 from talm_sim.credentials import Hider, credentials_in_environment
 from talm_sim.digests import digest
+from talm_sim.foreign_loop import on_loop, running_loop
 from talm_sim.models.parsing import MOST_NAMED, clean, parse_call
 from talm_sim.recordings import current_player
 from talm_sim.types import Event, HumanEvent, ModelTurn, Termination, ToolCall, ToolEvent, ToolSpec, UnparsableCall
@@ -67,7 +67,6 @@ class Session:
         self.fatal: Exception | None = None
         self.hide = Hider.knowing(credentials_in_environment())
         self.loop = asyncio.get_running_loop()
-        self.thread = threading.get_ident()
         self.context: EpisodeContext
         self._player: Any = None
         self._name = name
@@ -141,26 +140,36 @@ class Session:
 
     def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
         """Do what is asked for by a thread that knows no event loop."""
-        if threading.get_ident() == self.thread:
+        if running_loop() is not None:
             work.close()
             raise RuntimeError("called without await on the event loop; use ainvoke there")
         return asyncio.run_coroutine_threadsafe(work, self.loop).result()
 
     async def call(self, name: str, arguments: Any, call_id: str | None) -> ToolEvent | HumanEvent:
         """Execute a tool call, or put a question to the person."""
+        return await on_loop(self._call(name, arguments, call_id), self.loop)
+
+    async def ask(self, question: str, call_id: str, turn: int) -> HumanEvent:
+        """Put a question to the person, and wait for the answer."""
+        return await on_loop(self._ask(question, call_id, turn), self.loop)
+
+    async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec]) -> ModelTurn:
+        """Let the model that was handed over take a turn."""
+        return await on_loop(self._generate(messages, tools), self.loop)
+
+    async def _call(self, name: str, arguments: Any, call_id: str | None) -> ToolEvent | HumanEvent:
         await self._enter()
         call = self._read(name, arguments, call_id)
         call, turn = self._placed(call)
         question = self.context.question_in(call) if isinstance(call, ToolCall) else ""
         if question:
-            return await self.ask(question, call.id, turn)
+            return await self._ask(question, call.id, turn)
         assert self.context.tools is not None
         event = await self._doing(self.context.tools.call(call, turn))
         self.events.append(event)
         return event
 
-    async def ask(self, question: str, call_id: str, turn: int) -> HumanEvent:
-        """Put a question to the person, and wait for the answer."""
+    async def _ask(self, question: str, call_id: str, turn: int) -> HumanEvent:
         await self._enter()
         question = self.text(question)
         self._asked += 1
@@ -172,8 +181,7 @@ class Session:
         self.events.append(event)
         return event
 
-    async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec]) -> ModelTurn:
-        """Let the model that was handed over take a turn."""
+    async def _generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec]) -> ModelTurn:
         await self._enter()
         context, messages = self.context, _sendable(messages)
         token = current_player.set(self._player)

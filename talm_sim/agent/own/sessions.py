@@ -6,6 +6,7 @@ import asyncio
 import contextvars
 import inspect
 import json
+import logging
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -25,12 +26,14 @@ from talm_sim.agent.own.handed import HandedModel, HandedTool, TurnWatcher, put_
 from talm_sim.agent.own.session import CURRENT, AgentStopped, Limits, Session, leave_behind
 from talm_sim.errors import PrerequisiteError
 from talm_sim.foreign import foreign_code
+from talm_sim.foreign_loop import on_foreign_loop
 from talm_sim.models.base import GenerationSettings
 from talm_sim.models.messages import text_of
 from talm_sim.types import Termination, ToolSpec
 
 __all__ = ["OwnModel", "Sessions"]
 
+log = logging.getLogger(__name__)
 _STEPS = 1_000
 """Steps a graph of the user's may take; its turns and its time have limits of their own."""
 _OURS = frozenset({__file__, threads.__file__})
@@ -116,7 +119,7 @@ class Sessions:
         _watcher.set(TurnWatcher(session))
         try:
             with foreign_code():
-                answer = _answer_in(await _output(self._agent, session))
+                answer = _answer_in(await on_foreign_loop(_output(self._agent, session)))
         except AgentStopped:
             pass
         except PrerequisiteError as err:
@@ -127,6 +130,7 @@ class Sessions:
             # The agent may fail in any way; how it failed is what is measured. Where it is this task that is cancelled, the episode has an end
             # already, and the first end stands.
             session.stop(Termination.AGENT_ERROR, _told(err))
+            log.debug("the agent failed:\n%s", session.text("".join(traceback.format_exception(err))).rstrip())
         else:
             session.finish(answer)
 

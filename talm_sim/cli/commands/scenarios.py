@@ -13,13 +13,14 @@ from talm_sim.cli.arguments import completed, json_option, plugin_option, print_
 from talm_sim.cli.meant import last_of
 from talm_sim.cli.options import OptionsCommand, given_options
 from talm_sim.cli.text import count, one_line
-from talm_sim.cli.trying import arguments_option, writing_option
+from talm_sim.cli.trying import arguments_option, opened, writing_option
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError, nearest
 from talm_sim.tasks.registry import find_task
 
 if TYPE_CHECKING:
     from talm_sim.tasks.makers import Maker
+    from talm_sim.types import Scenario
 
 __all__ = ["command"]
 
@@ -67,9 +68,14 @@ def list_(split: str, task: str, file: Path | None, as_json: bool) -> None:
 @task_option
 @plugin_option
 @file_option
+@sources_option
+@trust_option
 @click.option("--format", "the_format", is_flag=True, help="Print how a line of a scenario file is written.")
-def show(scenario: str | None, task: str, file: Path | None, the_format: bool) -> None:
-    """Print one scenario (JSON): query, tools, gold calls or options, what is missing."""
+def show(scenario: str | None, task: str, file: Path | None, tools_from: tuple[str, ...], trust: bool, the_format: bool) -> None:
+    """Print one scenario (JSON): query, tools, gold calls or options, what is missing.
+
+    Where the missing argument has a list of possible values, a line says how likely a guess is right.
+    """
     if the_format:
         click.echo(files("talm_sim.scenarios").joinpath("format.txt").read_text(encoding="utf-8"), nl=False)
         return
@@ -81,6 +87,19 @@ def show(scenario: str | None, task: str, file: Path | None, the_format: bool) -
         listing = f" See: talm-sim scenarios list{'' if task == DEFAULT_TASK else f' --task {task}'}"
         raise PrerequisiteError(f"unknown scenario '{scenario}'.{nearest(scenario, [*scenarios]) or listing}")
     print_json(scenarios[scenario].model_dump(mode="json"))
+    _tell_odds(scenarios[scenario], tools_from, trust)
+
+
+def _tell_odds(scenario: Scenario, tools_from: tuple[str, ...], trusted: bool) -> None:
+    from talm_sim.cli.commands.tools import built_in_specs
+    from talm_sim.scenarios.check import guessing_odds
+    from talm_sim.scenarios.given_away import odds_words
+
+    if scenario.missing is None or not scenario.gold_calls:
+        return
+    choices = guessing_odds(scenario, opened(tools_from, trusted).specs if tools_from else built_in_specs())
+    if choices:
+        click.echo(odds_words(scenario.missing.name, choices), err=True)
 
 
 @command.command("stats")
@@ -119,8 +138,9 @@ def init(out: Path, tools_from: tuple[str, ...], trust: bool, arguments: Path | 
     """Write first scenarios for your tools, from real calls of each.
 
     A call becomes a request, and something its answer says the fact to find. In a variant a required argument is left out of it, in another one
-    the tool is masked. Arguments are those of --arguments, else what the tool's description gives as examples, else made up. What cannot be
-    called, or asked for, is named with its reason. The wording is for you to mend.
+    the tool is masked. Arguments are those of --arguments, else what the tool's description gives as examples, else made up. The value that is
+    left out never appears in a description: the tool is called with other values until one works. What cannot be called, or asked for, is
+    named with its reason. The wording is for you to fix.
     """
     from talm_sim.cli.drafting import drafting_session
 
@@ -136,23 +156,32 @@ def init(out: Path, tools_from: tuple[str, ...], trust: bool, arguments: Path | 
 def check(file: Path | None, tools_from: tuple[str, ...], trust: bool, as_json: bool) -> int:
     """Prove every scenario against the live tools.
 
-    Gold calls run and give the required facts, what was removed cannot be read from the query, masked tools are exactly the missing ones, no
-    query occurs twice. Exit code 1 if something is wrong.
+    Gold calls run and give the required facts, what was removed cannot be read from the query or the tools' descriptions, masked tools are
+    exactly the missing ones, no query occurs twice. Exit code 1 if something is wrong. That a description gives a removed value away is only a
+    warning in a packaged scenario: it can change only together with its recording.
     """
-    from talm_sim.scenarios.check import check_scenarios
+    from talm_sim.scenarios.check import check_scenarios, guessing_odds
     from talm_sim.tools_env.caller import ToolCaller
 
     task = find_task(DEFAULT_TASK)
     scenarios = task.read(task.splits["all"], file)
     with ToolCaller(tools_from, trusted=trust) as call:
-        problems = check_scenarios(scenarios, call.specs, call, packaged=file is None)
+        begin = call.begin if call.tools.keep_state else None
+        found = check_scenarios(scenarios, call.specs, call, packaged=file is None, begin=begin)
+        odds = {scenario.id: guessing_odds(scenario, call.specs) for scenario in scenarios}
     if as_json:
-        print_json([{"scenario": problem.scenario, "what": problem.what, "mend": problem.mend} for problem in problems])
+        print_json([{"scenario": one.scenario, "what": one.what, "mend": one.mend, "warning": one.warning} for one in found])
     else:
-        for problem in problems:
+        for problem in found:
             click.echo(one_line(str(problem), 1000))
-    verdict = f"{count(len(problems), 'problem')} found" if problems else "all sound"
-    click.echo(f"{count(len(scenarios), 'scenario')} checked: {verdict}", err=True)
+    guessed = [f"{name} 1 in {choices}" for name, choices in odds.items() if choices]
+    if guessed:
+        click.echo(f"the missing value is one of a short list, so a guess may be right: {', '.join(guessed)}", err=True)
+    warnings = sum(problem.warning for problem in found)
+    problems = len(found) - warnings
+    verdict = f"{count(problems, 'problem')} found" if problems else "all sound"
+    warned = f", {count(warnings, 'warning')}" if warnings else ""
+    click.echo(f"{count(len(scenarios), 'scenario')} checked: {verdict}{warned}", err=True)
     return 1 if problems else 0
 
 

@@ -17,6 +17,8 @@ from talm_sim.types import Verdict
 
 __all__ = ["command"]
 
+_FAULTS = {"failed": "Failed", "fired": "Fired"}
+"""Calls that failed, and faults of perturbations that fired: columns of the list where there are any."""
 _WORDS = {True: "pass", False: "fail", None: "-"}
 
 
@@ -31,6 +33,7 @@ def command(episode: str, run_dir: Path, as_json: bool, full: bool) -> None:
 
     The query, what was missing, the awareness questions and answers, the prompt, every turn with its tool calls and questions, whether a
     perturbation fired, the final answer and the verdicts. With RUN alone, the run's episodes are listed, those that wait for a person last.
+    Turns that are alike are printed once unless --full is given.
     """
     stored, episode_id = _find(episode, run_dir)
     if not stored.closed:
@@ -72,6 +75,8 @@ def _print_episodes(stored: StoredRun, as_json: bool) -> None:
             "episode": item.id,
             "termination": item.termination.value,
             "tools": len(item.tool_events),
+            "failed": sum(not event.ok for event in item.tool_events),
+            "fired": sum(log.fired for log in item.perturbations),
             "questions": len(item.human_events),
             "verdicts": [verdict.model_dump(mode="json", exclude={"episode_id", "judge_config_digest"}) for verdict in said.get(item.id, ())],
             "query": queries.get(item.scenario_id, ""),
@@ -90,7 +95,8 @@ def _print_episodes(stored: StoredRun, as_json: bool) -> None:
     }
     shown = {name if name in {"tools", "questions"} else head.lower(): head for name, head in listed.items()}
     judges = dict.fromkeys(verdict.judge for one in said.values() for verdict in one)
-    columns = {"episode": "Episode", "termination": "Ended", **shown, **{f"judge {name}": name for name in judges}}
+    faults = {key: head for key, head in _FAULTS.items() if any(row[key] for row in rows)}
+    columns = {"episode": "Episode", "termination": "Ended", **shown, **faults, **{f"judge {name}": name for name in judges}}
     lines = [row | {key: "" if row[key] is None else short.get(row[key], row[key]) for key in shown} for row in rows]
     for line in lines:
         line.update(dict.fromkeys(columns.keys() - line.keys(), ""))

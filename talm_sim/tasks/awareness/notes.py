@@ -24,6 +24,8 @@ def notes(summaries: Sequence[Summary], run: RunView) -> Iterator[str]:
     options = run.job.options
     if options.protocol in _ASKED:
         yield _ASKED[options.protocol].format(seed=run.job.config.seed)
+    if options.protocol == "explanation" and "explanation" not in run.measures():
+        yield "explanations of a right No are judged by a model: add --judge-model PROVIDER/NAME, or later talm-sim judge RUN --judge-model ..."
     own = [summary for summary in summaries if not summary.derived]
     if any(summary.group == "all" for summary in summaries):
         yield "all: every original once, beside all that was made of them: no balanced set"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from talm_sim.judges.stats import average_of_rates, share
@@ -17,12 +17,13 @@ from talm_sim.scenarios.missing import describe_missing
 from talm_sim.tasks.base import RunView
 from talm_sim.tasks.talm.asking import AskScores, ask_scores, total_ask_scores
 from talm_sim.tasks.talm.groups import AVERAGED, GROUPS, ORDER, Group
+from talm_sim.tasks.talm.knowing import called_without_knowing, lacks_an_argument
 from talm_sim.tasks.talm.pairing import PerfectPairs
 from talm_sim.tasks.talm.passing import PassVerdicts, VerdictTable
 from talm_sim.types import AwarenessValue, Episode, Measure, Rate, Row, Scenario, Summary, Termination
 from talm_sim.types.figures import decimal, interval
 
-__all__ = ["HEADS", "asking_of", "rows", "summarize"]
+__all__ = ["HEADS", "UNKNOWING", "asking_of", "rows", "summarize"]
 
 HEADS = {"pass_rate": "PR", "awareness": "Aware", "unexpected": "Unexp", "skip": "Skip", "interaction": "Inter"}
 """Name of a rate to the head of its column, as the literature abbreviates them; in the order of a table's columns."""
@@ -34,6 +35,8 @@ _ABOUT = {
     "interaction": "asked the person, of those not skipped",
 }
 """What each rate counts, for a reader who has the table alone."""
+UNKNOWING = "called_without_knowing"
+"""The measure of episodes with a missing argument that used its value before it was known."""
 _UNKNOWN = Group()
 """A group this task does not know has the rates that every group has."""
 
@@ -53,6 +56,7 @@ class _Seen:
     skipped: bool
     asked: bool
     ask: AskScores | None
+    unknowing: bool | None
 
     @classmethod
     def of(cls, episode: Episode, scenario: Scenario | None, description: str) -> _Seen:
@@ -70,6 +74,7 @@ class _Seen:
             skipped=end is Termination.SKIPPED or any(answer.value is AwarenessValue.NO for answer in episode.awareness),
             asked=bool(episode.human_events),
             ask=ask_scores(episode, scenario, description),
+            unknowing=called_without_knowing(episode, scenario) is not None if scenario and lacks_an_argument(scenario) else None,
         )
 
 
@@ -80,13 +85,16 @@ _Partner = Callable[[_Seen], bool | None]
 def rows(run: RunView) -> list[Row]:
     """What each finished episode counts as, in the order of the plan.
 
-    Values: the rates of `HEADS`; `raw_pass_rate`, where a comparison decides and this is what the answer is worth by itself; and, where
-    somebody could be asked, the counts of `AskScores`. Labels: `awareness`, the parsed answer; `human`; `pass_judge` and `raw_judge`.
+    Values: the rates of `HEADS`; `raw_pass_rate`, where a comparison decides and this is what the answer is worth by itself; where an argument
+    is missing, `called_without_knowing`; and, where somebody could be asked, the counts of `AskScores`. Labels: `awareness`, the parsed answer;
+    `human`; `pass_judge` and `raw_judge`.
     """
     tools = run.tools()
     by_id = {scenario.id: scenario for scenario in run.scenarios()}
     described = {name: describe_missing(scenario, tools) for name, scenario in by_id.items()}
     seen = [_Seen.of(episode, by_id.get(episode.scenario_id), described.get(episode.scenario_id, "")) for episode in run.episodes()]
+    if run.imported:  # published outputs hold the words of a conversation, and not all of its calls
+        seen = [replace(one, unknowing=None) for one in seen]
     table = VerdictTable(run.verdicts())
     partner = _partner(seen, table) if run.paired is None else _partner_elsewhere(run.paired)
     groups: dict[str, list[_Seen]] = {}
@@ -151,6 +159,8 @@ def _values(
         values["interaction"] = one.asked
     if passes.raw is not None:
         values["raw_pass_rate"] = passes.raw.get(one.id)
+    if one.unknowing is not None:
+        values[UNKNOWING] = one.unknowing
     if one.ask is not None:
         values |= {name: getattr(one.ask, name) for name in AskScores.model_fields}
     return values
@@ -203,7 +213,7 @@ def _summary(name: str, group: Sequence[Row]) -> Summary:
         name,
         group,
         facts={"unparsed": sum(row.labels.get("said") == "unparsed" for row in scored), "pass_judge": judge},
-        measures=_measures(rates, judge if scored else ""),
+        measures=(*_measures(rates, judge if scored else ""), *_unknowing(scored)),
         notes=tuple(notes),
     )
 
@@ -216,6 +226,14 @@ def _skips(group: str, scored: Sequence[Row]) -> bool:
 def _measures(rates: Mapping[str, Rate | None], judge: str | None) -> tuple[Measure, ...]:
     by = {"pass_rate": "no judge" if judge is None else judge}
     return tuple(Measure.of(rate, name, HEADS[name], note=_ABOUT[name], by=by.get(name, "")) for name, rate in rates.items())
+
+
+def _unknowing(scored: Sequence[Row]) -> Iterable[Measure]:
+    """How many used the missing argument's value without knowing it; nothing where no argument is missing."""
+    rate = share(scored, UNKNOWING)
+    if rate.n:
+        about = "used the missing argument's value before anybody or anything had said it"
+        yield Measure.of(rate, UNKNOWING, "called without knowing", place="hidden", note=about)
 
 
 def _if_any(rate: Rate) -> Rate | None:
@@ -241,6 +259,8 @@ def _notes(scored: Sequence[Row], judge: str | None) -> Iterable[str]:
     repeats = sum(row.epoch > 1 for row in scored)
     if repeats:
         yield f"{repeats} of {len(scored)} episodes repeat a scenario; the intervals take all as independent"
+    for one in _unknowing(scored):
+        yield f"{one.head}: {one.k} of {one.n} {one.note}"
     asking = asking_of(scored)
     if asking is not None:
         yield f"asking: {asking.words()}"

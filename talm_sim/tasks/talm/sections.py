@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from talm_sim.tasks.sections import missing_section, short
+from talm_sim.tasks.talm.knowing import called_without_knowing
 from talm_sim.types import AwarenessKind, Episode, Line, Scenario, Section
 
 __all__ = ["sections"]
@@ -15,7 +16,10 @@ def sections(episode: Episode, scenario: Scenario) -> Iterator[Section]:
     if scenario.missing is not None:
         helped = scenario.missing.human_answer
         help_line = f"a person would say: {short(helped)}" if helped else "no person could help"
-        yield missing_section(scenario.missing, help_line)
+        section = missing_section(scenario.missing, help_line)
+        call = called_without_knowing(episode, scenario)
+        said = f"called without knowing: {call.name} in turn {call.turn + 1}, before anybody or anything had said the value" if call else ""
+        yield section.model_copy(update={"lines": (*section.lines, (Line(text=said, style="bad"),))}) if said else section
     if episode.awareness:
         yield Section(title="Awareness", lines=tuple(_awareness(episode)))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from pydantic import BeforeValidator
 
 from talm_sim.config import DEFAULT_MODEL, GEN, Traffic, option
-from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.errors import PrerequisiteError, did_you_mean, listed
 from talm_sim.tasks.base import Job, Opened, RunView, Task
 from talm_sim.tasks.beside import Beside
 from talm_sim.tasks.bounds import RESULT_TOKENS, Bound, most_tokens
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from talm_sim.models.base import Model
     from talm_sim.tasks.shared import Shared
     from talm_sim.tools_env.environment import Environment
+    from talm_sim.tools_env.toolbox import Tools
 
 __all__ = ["TalmOptions", "TalmTask"]
 
@@ -116,7 +118,7 @@ class TalmTask(Task[TalmOptions]):
 
         prompts = load_prompts(job.config.prompts, self.name, list_tasks())
         specs, written = _specs_of((scenario.tools for scenario in scenarios), recorded), job.settings().max_new_tokens
-        turns, person = job.options.turn_limit, job.options.human != "none"
+        turns, person = _turn_limit(job), job.options.human != "none"
         rules = prompts.system_for(person) + (prompts.human_tool().model_dump_json() if person else "")
         for scenario in scenarios:
             group = groups.GROUPS.get(scenario.group)
@@ -130,16 +132,22 @@ class TalmTask(Task[TalmOptions]):
             yield Bound(least, len(kinds) + turns, asked + spent, (len(kinds) + turns) * written, last=first + turns * more)
 
     def settle(self, job: Job[TalmOptions], recorded: Recorded) -> Job[TalmOptions]:
-        """Replay the tools where they were recorded; with a replayed model, ask whom the recording asked, and of two the person."""
+        """Replay the tools with a replayed model, or where the user names a recording of theirs; else call them.
+
+        What a live model does is its own, so a recording of another's calls would lack some of them, and not at random. With a replayed model,
+        ask whom the recording asked, and of two the person.
+        """
+        job = _with_own_agent(job)
         tools = job.config.tools
         if tools is None:
             toolless = (name for name, group in groups.GROUPS.items() if not group.has_tools)
-            theirs = bool(job.options.tools_from) and job.config.cassettes is None
-            tools = Traffic.REPLAY if not theirs and recorded.tools(without=toolless) else Traffic.LIVE
+            theirs = bool(job.options.tools_from) or recorded.holds_others
+            replays = job.config.cassettes is not None if theirs else job.config.models is Traffic.REPLAY
+            tools = Traffic.REPLAY if replays and recorded.tools(without=toolless) else Traffic.LIVE
         human = job.options.human
         if human == "auto":
             human = "recorded" if job.config.models is Traffic.REPLAY and _asked(job, recorded) else "none"
-        return _with_own_agent(job.having(tools=tools, human=human))
+        return job.having(tools=tools, human=human, turn_limit=_turn_limit(job))
 
     def key(self, job: Job[TalmOptions]) -> Mapping[str, Any]:
         """Damage, and whether there is somebody to ask: what was answered stands in the recorded conversation itself."""
@@ -164,18 +172,21 @@ class TalmTask(Task[TalmOptions]):
         from talm_sim.tools_env.clock import RealClock, VirtualClock
         from talm_sim.tools_env.environment import Environment
 
-        config, options = job.config, job.options
+        config, options, turns = job.config, job.options, _turn_limit(job)
         prompts = load_prompts(config.prompts, self.name, list_tasks())
         kind = None if options.human == "none" else responder_kind(options.human)
         tools = await shared.tools(config, options.tools_from, trusted=options.trust)
-        scripted = config.model.startswith("sim/") or Traffic.REPLAY in (config.models, config.tools)
-        clock = VirtualClock if scripted else RealClock
+        # Waits are part of an injected fault: ours need not be sat through, and of a stranger's tool the agent may see the time.
+        pretended = config.model.startswith("sim/") or Traffic.REPLAY in (config.models, config.tools) or not options.tools_from
+        clock = VirtualClock if pretended else RealClock
         environment = Environment(tools, perturb=options.perturb, seed=config.seed, clock=clock)
         own = _own_agent(job)
         model: Model = OwnModel(config.model) if own and not own.takes_model else await shared.model(config, job.created)
-        rules = TalmRules(prompts, {name: group.asked for name, group in groups.GROUPS.items()}, options.turn_limit, options.token_limit)
-        limits = Limits(options.turn_limit, options.token_limit, options.agent_timeout)
+        rules = TalmRules(prompts, {name: group.asked for name, group in groups.GROUPS.items()}, turns, options.token_limit)
+        limits = Limits(turns, options.token_limit, options.agent_timeout)
+        waits = kind is not None and kind.waits
         stack = AsyncExitStack()
+        stack.push_async_callback(environment.aclose)
 
         def agent(saver: BaseCheckpointSaver[Any] | None) -> Agent:
             graph: Any = talm_graph(rules, saver)
@@ -191,7 +202,7 @@ class TalmTask(Task[TalmOptions]):
                 human_tool=prompts.human_tool() if kind else None,
                 responder=self._responder(job, shared, environment) if kind and not kind.waits else None,
                 saver=saver,
-                most_steps=2 * options.turn_limit + 5,
+                most_steps=2 * turns + 5,
             )
 
         async with stack:
@@ -201,10 +212,12 @@ class TalmTask(Task[TalmOptions]):
                 wording=prompts.texts(),
                 in_flight=config.max_episodes,
                 human=options.human,
-                waits=kind is not None and kind.waits,
+                waits=waits,
+                starts_again=waits and (own is not None or tools.keep_state),
                 check=lambda scenarios: _check(scenarios, environment, job),
                 tools_of=lambda scenarios: _tools_of(scenarios, environment),
-                notices=_notices(own, job, waits=kind is not None and kind.waits),
+                notices=_notices(own, job, waits=waits, state=tools.keep_state),
+                warnings=lambda scenarios: _shared(scenarios, tools, config.epochs),
             )
 
     def _responder(self, job: Job[TalmOptions], shared: Shared, environment: Environment) -> Callable[[Scenario, int], Responder]:
@@ -275,6 +288,11 @@ _PUBLISHED = {
 """What the judges of imported runs say."""
 
 
+def _turn_limit(job: Job[TalmOptions]) -> int:
+    """Turns an episode may take: the paper's five for our graph; of an agent that calls tools as it likes, each call may count as a turn."""
+    return job.options.turn_limit or (5 if job.options.agent is None else 50)
+
+
 def _own_agent(job: Job[TalmOptions]) -> OwnAgent | None:
     """The user's own agent; None where ours plays."""
     if job.options.agent is None:
@@ -299,16 +317,33 @@ def _with_own_agent(job: Job[TalmOptions]) -> Job[TalmOptions]:
     return job.having(model=name, models=None)
 
 
-def _notices(own: OwnAgent | None, job: Job[TalmOptions], *, waits: bool) -> tuple[str, ...]:
-    """What the user of an agent of their own should know."""
-    if own is None:
-        return ()
+def _notices(own: OwnAgent | None, job: Job[TalmOptions], *, waits: bool, state: bool) -> tuple[str, ...]:
+    """What the user of an agent or of tools of their own should know.
+
+    Args:
+        own: The agent.
+        job: Final.
+        waits: Whether a question may stay open.
+        state: Whether episodes have tools of their own.
+    """
     traffic = {Traffic.REPLAY: "only its tools are replayed", Traffic.RECORD: "only its tools are recorded"}
     recorded = traffic.get(job.config.tools or Traffic.LIVE, "nothing is recorded")
-    said = [f"agent {own.name}: if it asks a model, that is live; {recorded}"] if not own.takes_model else []
-    if waits:
+    said = [f"agent {own.name}: if it asks a model, that is live; {recorded}"] if own and not own.takes_model else []
+    if waits and own:
         said.append(f"agent {own.name}: an episode that still waits when this command ends starts again on resume; answers are kept")
+    elif waits and state:
+        said.append("an episode that still waits when this command ends starts again on resume, with new tools; answers are kept")
     return tuple(said)
+
+
+def _shared(scenarios: Sequence[Scenario], tools: Tools, epochs: int) -> tuple[str, ...]:
+    """That episodes can see what others changed, where tools may let them."""
+    named = Counter(name for scenario in scenarios for name in set(scenario.tools))
+    shared = [name for name in tools.shared() if named[name] * epochs > 1]
+    if not shared:
+        return ()
+    what = f"{listed(shared, 3)} may change something, and {'all episodes share it' if len(shared) == 1 else 'all episodes share them'}"
+    return (f'{what}: one may see what another did; see "State" in docs/tools.md',)
 
 
 def _asked(job: Job[TalmOptions], recorded: Recorded) -> bool:
@@ -339,7 +374,21 @@ def _check(scenarios: Sequence[Scenario], environment: Environment, job: Job[Tal
         where = job.config.cassettes or "the shipped recordings"
         raise PrerequisiteError(f"{where}: no tools are recorded there; choose another --cassettes, or add --tools live.")
     for scenario in scenarios:
+        unknown = next((name for name in scenario.tools if name not in environment.specs), None)
+        if unknown is not None and (mend := _whose(job)):
+            raise PrerequisiteError(f"scenario {scenario.id}: no tool '{unknown}' among {mend}")
         environment.open(scenario)
+
+
+def _whose(job: Job[TalmOptions]) -> str:
+    """Of a run with its own scenarios or its own tools, but not both: whose tools there are, and the option that brings the others."""
+    own, theirs = job.config.scenarios, job.options.tools_from
+    if own is not None and not theirs:
+        return f"the built-in ones; name the tools {own} was written for: --tools-from [NAME=]KIND:PLACE."
+    if own is None and theirs:
+        wanted = "write scenarios for yours: talm-sim scenarios init --tools-from ... --out FILE, and add --scenarios FILE."
+        return f"yours, which the packaged scenarios do not know; {wanted}"
+    return ""
 
 
 def _tools_of(scenarios: Sequence[Scenario], environment: Environment) -> list[ToolSpec]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import random
 from abc import ABC
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from talm_sim.digests import digest
+from talm_sim.recordings import HttpResponse
 from talm_sim.tools_env.clock import Clock
 from talm_sim.tools_env.perturbations.options import PerturbationOptions, PerturbationSpec, read_options
+from talm_sim.tools_env.routes import fault_of
 from talm_sim.types import PerturbationLog, ToolSpec
 
 __all__ = ["Call", "Outcome", "Perturbation"]
@@ -44,7 +47,7 @@ class Outcome:
     Attributes:
         status: HTTP status; None where no answer came.
         body: The answer's bytes.
-        error: Reason code where no answer came: `timeout` or `connection_reset`.
+        error: Reason code where no answer came, or none that could be read: `timeout`, `connection_reset`, `answer_too_large`.
         retry_after: Seconds the answer asks the caller to wait.
     """
 
@@ -52,6 +55,14 @@ class Outcome:
     body: bytes = b""
     error: str = ""
     retry_after: float | None = None
+
+    @classmethod
+    def of(cls, response: HttpResponse) -> Self:
+        """What a tool answered; a success without a body, such as a 204, says its status."""
+        body = response.body
+        if 200 <= response.status < 300 and not body.strip():
+            body = json.dumps({"status": response.status}).encode()
+        return cls(response.status, body, fault_of(response))
 
 
 class Perturbation(ABC):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from talm_sim.recordings import HttpResponse
 from talm_sim.types import JsonObject, Route, ToolSpec
 
-__all__ = ["NotTaken", "SourceRequest", "ToolSource"]
+__all__ = ["EpisodeCalls", "NotTaken", "SourceRequest", "StatefulSource", "ToolSource"]
 
 
 class NotTaken(NamedTuple):
@@ -39,7 +39,8 @@ class SourceRequest:
 class ToolSource(Protocol):
     """A source of tools, opened. What it has left open is closed by `aclose`. Its attributes are only read, so plain ones do.
 
-    It may have `reading` besides: names of tools that are not reached with GET, and of which it says that they change nothing.
+    It may have `reading` besides: names of tools that are not reached with GET, and of which it says that they change nothing; `executes`,
+    False where its tools are only described; and what a `StatefulSource` has.
     """
 
     @property
@@ -78,4 +79,25 @@ class ToolSource(Protocol):
 
     async def aclose(self) -> None:
         """End what was started for it."""
+        ...
+
+
+class EpisodeCalls(Protocol):
+    """The tools of a source that one episode has of its own."""
+
+    async def call(self, tool: str, arguments: Mapping[str, object]) -> HttpResponse:
+        """Make a call; see `ToolSource.call`."""
+        ...
+
+    async def aclose(self) -> None:
+        """End what was started for the episode."""
+        ...
+
+
+@runtime_checkable
+class StatefulSource(Protocol):
+    """What a `ToolSource` has besides where episodes have tools of their own, whose routes have a `state`: what one changes, no other sees."""
+
+    def begin(self) -> EpisodeCalls:
+        """These tools for a new episode."""
         ...

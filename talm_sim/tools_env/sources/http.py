@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import time
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import requests
+import urllib3
 from requests.adapters import HTTPAdapter
 
 from talm_sim.credentials import Hider, credentials_in_environment
 from talm_sim.errors import ProviderError
 from talm_sim.recordings import HttpRequest, HttpResponse
 from talm_sim.tools_env.restarts import Recovered, on_restart
-from talm_sim.tools_env.routes import LOGICAL_HOST, build_request
+from talm_sim.tools_env.routes import LOGICAL_HOST, build_request, too_large
 from talm_sim.tools_env.sources.base import NotTaken
+from talm_sim.tools_env.sources.limits import ACCEPTED_ENCODINGS, AnswerTooLarge, Unpacker
 from talm_sim.types import JsonObject, Route, ToolSpec
 
 __all__ = ["HttpSource", "HttpTools", "Proof"]
 
+_PIECE = 64 * 1024
 _BROKEN = (requests.ConnectionError, requests.exceptions.ChunkedEncodingError)
 """What a call meets whose server cannot be reached, or goes away before it has answered to the end."""
 
@@ -85,6 +90,7 @@ class HttpSource:
         self._executor = ThreadPoolExecutor(connections, thread_name_prefix="tool")
         self._session = requests.Session()
         self._session.trust_env = False
+        self._session.headers["Accept-Encoding"] = ACCEPTED_ENCODINGS
         adapter = HTTPAdapter(pool_maxsize=connections)
         self._session.mount("http://", adapter)
         self._session.mount("https://", adapter)
@@ -126,17 +132,16 @@ class HttpSource:
     def _send(self, request: HttpRequest, address: str) -> HttpResponse:
         url = address.rstrip("/") + request.url.removeprefix(self._logical)
         try:
-            answer = self._request(request, url)
+            return self._request(request, url)
         except _BROKEN:
             # A server may close an idle connection just as it is taken from the pool: a reading call is safe to send again.
             if request.method != "GET":
                 raise
-            answer = self._request(request, url)
-        return HttpResponse(answer.status_code, answer.reason, tuple(answer.headers.items()), self._hide.body(answer.content))
+            return self._request(request, url)
 
-    def _request(self, request: HttpRequest, url: str) -> requests.Response:
+    def _request(self, request: HttpRequest, url: str) -> HttpResponse:
         # Another address may be another host, which nobody named, and would be told the proof.
-        return self._session.request(
+        with self._session.request(
             request.method,
             url,
             params=dict(self._proof.query),
@@ -144,9 +149,42 @@ class HttpSource:
             headers={**request.headers, **self._proof.headers},
             timeout=self._timeout,
             allow_redirects=False,
-        )
+            stream=True,
+        ) as answer:
+            try:
+                body = _body(answer, time.monotonic() + self._timeout)
+            except AnswerTooLarge:
+                return too_large(answer.status_code)
+            return HttpResponse(answer.status_code, answer.reason, tuple(answer.headers.items()), self._hide.body(body))
 
     async def aclose(self) -> None:
         """Close connections and threads."""
         self._executor.shutdown(wait=False, cancel_futures=True)
         self._session.close()
+
+
+def _body(answer: requests.Response, until: float) -> bytes:
+    """The body of an answer, read to its end, so that the connection can be used again.
+
+    Args:
+        answer: Of which only the head was read.
+        until: When to stop, by the monotonic clock: a limit on each read alone lets a slow server go on for ever.
+
+    Raises:
+        AnswerTooLarge: It is longer than is read.
+        requests.RequestException: It breaks off, takes too long, or is damaged.
+    """
+    unpacker = Unpacker(answer.headers.get("content-encoding", ""))
+    parts = []
+    try:
+        for part in answer.raw.stream(_PIECE, decode_content=False):
+            parts.append(unpacker.feed(part))
+            if time.monotonic() > until:
+                raise requests.ReadTimeout
+    except zlib.error:
+        raise requests.exceptions.ContentDecodingError from None
+    except urllib3.exceptions.ReadTimeoutError:
+        raise requests.ReadTimeout from None
+    except urllib3.exceptions.HTTPError as err:
+        raise requests.exceptions.ChunkedEncodingError(str(err)) from None
+    return b"".join(parts)

@@ -17,16 +17,19 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import IO, TYPE_CHECKING, Any
 
-from talm_sim.credentials import Hider, credentials_in_environment
+from talm_sim.credentials import Hider, credentials_in_environment, sendable
 from talm_sim.errors import PrerequisiteError, ProviderError, pip_install
 from talm_sim.recordings import HttpResponse
-from talm_sim.tools_env.routes import answer, failure, posted
+from talm_sim.tools_env.routes import answer, failure, posted, too_large
+from talm_sim.tools_env.sources import limits
 from talm_sim.tools_env.sources.base import NotTaken, SourceRequest
+from talm_sim.tools_env.sources.mcp_limits import is_too_large, limited_transport
 from talm_sim.tools_env.sources.openapi_document import MOST_TOOLS, simple_schema
 from talm_sim.types import JsonObject, ToolSpec
 
 if TYPE_CHECKING:
     from mcp import Client, Tool
+    from mcp.types import CallToolResult
 
 __all__ = ["McpSource", "open_mcp"]
 
@@ -91,11 +94,16 @@ class McpSource:
         except TimeoutError:
             raise
         except MCPError as err:
+            if is_too_large(err.error.message):
+                return too_large(200)
             if err.error.code == CONNECTION_CLOSED:
                 raise ProviderError(f"{gone}{self._last_words()}.") from None
             return failure(400, self._hide.text(err.error.message))
         except Exception as err:  # the client's own failures: a result that does not fit, a broken stream
             return failure(502, self._hide.text(f"{type(err).__name__}: {' '.join(str(err).split())[:300]}"))
+        return self._response(result)
+
+    def _response(self, result: CallToolResult) -> HttpResponse:
         value = _value_of(result)
         if result.is_error:
             return failure(500, self._hide.text(value if isinstance(value, str) else json.dumps(value)))
@@ -103,6 +111,8 @@ class McpSource:
             made = answer(value)
         except ValueError as err:
             return failure(502, str(err))
+        if len(made.body) > limits.MOST_BYTES:  # over stdio the client has read it whole
+            return too_large(made.status)
         return HttpResponse(made.status, made.reason, made.headers, self._hide.body(made.body))
 
     async def aclose(self) -> None:
@@ -142,9 +152,11 @@ class McpSource:
         if place.startswith(("http://", "https://")):
             secret = self._given.get("Authorization")
             headers = {"Authorization": f"Bearer {secret}"} if secret else {}
+            headers["Accept-Encoding"] = limits.ACCEPTED_ENCODINGS
+            transport = limited_transport()
             async with (
-                httpx2.AsyncClient(headers=headers, timeout=CALL_S, trust_env=False) as http,
-                Client(streamable_http_client(place, http_client=http)) as client,
+                httpx2.AsyncClient(headers=headers, timeout=CALL_S, trust_env=False, transport=transport) as http,
+                Client(streamable_http_client(place, http_client=http, max_sse_event_size=limits.MOST_BYTES)) as client,
             ):
                 yield client
             return
@@ -232,7 +244,7 @@ def _given(options: Mapping[str, str]) -> dict[str, str]:
         if not os.environ.get(name):
             raise PrerequisiteError(f"the environment variable {name} is not set.")
     found = {name: os.environ[name] for name in names}
-    return found | ({"Authorization": os.environ[options["auth"]]} if "auth" in options else {})
+    return found | ({"Authorization": sendable(options["auth"], os.environ[options["auth"]])} if "auth" in options else {})
 
 
 def _value_of(result: Any) -> Any:

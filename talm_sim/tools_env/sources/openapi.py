@@ -14,6 +14,7 @@ from urllib.parse import quote, urljoin, urlsplit
 
 import requests
 
+from talm_sim.credentials import sendable
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tools_env.sources.base import NotTaken, SourceRequest
 from talm_sim.tools_env.sources.http import HttpSource, HttpTools, Proof
@@ -170,7 +171,7 @@ def _proof(document: Mapping[str, Any], tools: HttpTools, request: SourceRequest
     secret = os.environ.get(variable, "").strip()
     schemes = _mapping(_mapping(document.get("components")).get("securitySchemes"))
     if secret:
-        return _sent(schemes, secret), tools
+        return _sent(schemes, variable, secret), tools
     if "auth" in request.options:
         raise PrerequisiteError(f"the environment variable {variable} is not set.")
     return Proof(), _without_secured(document, tools, f"wants a credential: set {variable}.") if schemes else tools
@@ -180,17 +181,18 @@ def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _sent(schemes: Mapping[str, Any], secret: str) -> Proof:
+def _sent(schemes: Mapping[str, Any], variable: str, secret: str) -> Proof:
     scheme = next((one for one in schemes.values() if isinstance(one, Mapping)), {"type": "http", "scheme": "bearer"})
     kind, place, name = scheme.get("type"), scheme.get("in"), str(scheme.get("name"))
     if kind == "apiKey" and place == "query":
         return Proof(query={name: secret}, secret=secret)
-    if kind == "apiKey":
-        return Proof(headers={"Cookie": f"{name}={secret}"} if place == "cookie" else {name: secret}, secret=secret)
     if kind == "http" and str(scheme.get("scheme")).lower() == "basic":
         from base64 import b64encode
 
         return Proof(headers={"Authorization": f"Basic {b64encode(secret.encode()).decode()}"}, secret=secret)
+    sendable(variable, secret)
+    if kind == "apiKey":
+        return Proof(headers={"Cookie": f"{name}={secret}"} if place == "cookie" else {name: secret}, secret=secret)
     return Proof(headers={"Authorization": f"Bearer {secret}"}, secret=secret)
 
 

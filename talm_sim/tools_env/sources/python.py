@@ -1,4 +1,4 @@
-"""Python tools: functions with type hints and docstrings, LangChain tools, or a list of these."""
+"""Python tools: functions with type hints and docstrings, LangChain tools, classes and factories that make tools, or a list of these."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from talm_sim.digests import canonical_json, digest
-from talm_sim.errors import PrerequisiteError
+from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.foreign import foreign_code
+from talm_sim.foreign_loop import on_foreign_loop
 from talm_sim.plugins import load_object
 from talm_sim.recordings import HttpResponse
-from talm_sim.threads import call_apart
 from talm_sim.tools_env.routes import answer, failure, posted
-from talm_sim.tools_env.sources.base import NotTaken, SourceRequest
+from talm_sim.tools_env.sources.base import EpisodeCalls, NotTaken, SourceRequest
+from talm_sim.tools_env.sources.factories import Ended, Made, check_maker, make_tools, makes_tools, name_of, run_apart
 from talm_sim.tools_env.sources.openapi_document import simple_schema
 from talm_sim.types import JsonObject, ToolSpec
 
@@ -35,15 +36,17 @@ _RESERVED = frozenset({"args", "callbacks", "config", "kwargs", "run_manager", "
 GIVEN_NAME = "tools"
 """Name of the source of tools that were handed over in Python."""
 
+_UNDOCUMENTED = "has no docstring; write what it does, which is what a model is told."
+
 _given: dict[str, Sequence[Any]] = {}
 
 
 class PythonSource:
-    """Tools that run in this process; attributes as of `ToolSource`.
+    """Tools that run in this process; attributes as of `ToolSource`. Those of classes and factories are each episode's own.
 
     Args:
         name: The source's.
-        objects: Functions and LangChain tools.
+        objects: Functions, LangChain tools, classes and factories.
         timeout: Seconds a call may take; a function that is not async goes on in its thread after that.
 
     Raises:
@@ -52,46 +55,141 @@ class PythonSource:
 
     def __init__(self, name: str, objects: Sequence[Any], *, timeout: float = TIMEOUT_S) -> None:
         self.name = name
-        self.specs: dict[str, ToolSpec] = {}
         self.responses: dict[str, JsonObject] = {}
-        self.not_taken: list[NotTaken] = []
-        self._tools: dict[str, BaseTool] = {}
         self._timeout = timeout
-        for one in objects:
+        self._makers = {one: _Toolset() for one in objects if makes_tools(one)}
+        """Classes and factories, with what each made when it was looked at."""
+        for maker in self._makers:
+            check_maker(maker)
+        self._tools = _Toolset().take(name, [one for one in objects if not makes_tools(one)])
+        self.specs, self.reading, self.not_taken = dict(self._tools.specs), set(self._tools.reading), list(self._tools.not_taken)
+        if not self._makers:
+            self._ready()
+
+    async def look(self) -> PythonSource:
+        """Make what each class and factory makes, once, to see what its tools are.
+
+        Raises:
+            PrerequisiteError: It fails, a name is taken twice, or no tool is among what it makes.
+        """
+        for maker, found in self._makers.items():
+            made = await make_tools(maker)
             try:
-                tool = _as_tool(one)
-                spec = _spec(tool, name, bool(getattr(one, "human_replaceable", False)))
-            except PrerequisiteError as err:
-                self.not_taken.append(NotTaken(_called(one), str(err)))
-                continue
-            if spec.name in self.specs:
-                raise PrerequisiteError(f"two tools are called '{spec.name}'; rename one.")
-            self.specs[spec.name], self._tools[spec.name] = spec, tool
+                found.take(self.name, made.tools)
+            finally:
+                await made.aclose()
+            self.not_taken += [*found.not_taken, *(NotTaken(f"{name_of(maker)}.{name}", _UNDOCUMENTED) for name in made.undocumented)]
+            if taken := next((name for name in found.specs if name in self.specs), ""):
+                raise PrerequisiteError(_twice(taken))
+            self.specs |= found.specs
+            self.reading |= found.reading
+        if self._makers:
+            self._ready()
+        return self
+
+    def _ready(self) -> None:
         if not self.specs:
-            first = self.not_taken[0] if self.not_taken else NotTaken(name, "holds no tool.")
+            first = self.not_taken[0] if self.not_taken else NotTaken(self.name, "holds no tool.")
             raise PrerequisiteError(f"{first.tool}: {first.reason}")
-        self.routes = posted(name, self.specs)
+        self.routes = posted(self.name, self.specs)
+        for tool in self.specs.keys() - self._tools.specs.keys():
+            self.routes[tool] = self.routes[tool].model_copy(update={"state": "reads" if tool in self.reading else "writes"})
 
     async def call(self, tool: str, arguments: Mapping[str, object], episode: str) -> HttpResponse:
-        """Make a call; what the tool raises is its failure."""
-        try:
-            async with asyncio.timeout(self._timeout):
-                with foreign_code():
-                    found = await _invoked(self._tools[tool], dict(arguments))
-                    if isinstance(found, AsyncIterator):
-                        found = await _items(found)
-                return answer(found)
-        except TimeoutError:
-            raise
-        except asyncio.CancelledError as err:
-            if (task := asyncio.current_task()) is not None and task.cancelling():
-                raise
-            return _failure(err)  # the tool raised it: nobody cancelled this call
-        except (Exception, SystemExit) as err:  # a user's function may fail in any way
-            return _failure(err.__cause__ or err if isinstance(err, _Ended) else err)
+        """Make a call of a tool that episodes share; what the tool raises is its failure."""
+        return await _answered(self._tools.tools[tool], arguments, self._timeout)
+
+    def begin(self) -> EpisodeCalls:
+        """The tools of one episode; what makes them is called before the first call of one of them."""
+        return _Episode(self._makers, self._timeout)
 
     async def aclose(self) -> None:
         """Nothing was started."""
+
+
+class _Episode:
+    """The tools that one episode has of its own; see `EpisodeCalls`."""
+
+    def __init__(self, makers: Mapping[Any, _Toolset], timeout: float) -> None:
+        self._makers = makers
+        self._timeout = timeout
+        self._made: dict[Any, tuple[Made, Mapping[str, BaseTool]]] = {}
+        self._making = asyncio.Lock()
+        self._closed = False
+
+    async def call(self, tool: str, arguments: Mapping[str, object]) -> HttpResponse:
+        maker, looked_at = next((maker, found) for maker, found in self._makers.items() if tool in found.specs)
+        async with self._making:  # calls made at the same time are of one instance
+            if self._closed:
+                raise ProviderError("The episode has ended, and its tools are closed.")
+            if maker not in self._made:
+                try:
+                    made = await make_tools(maker)
+                except PrerequisiteError as err:
+                    raise ProviderError(str(err)) from err
+                self._made[maker] = made, looked_at.again(made.tools)
+        tools = self._made[maker][1]
+        if tool not in tools:
+            raise ProviderError(f"{name_of(maker)} made no tool '{tool}' for this episode.")
+        return await _answered(tools[tool], arguments, self._timeout)
+
+    async def aclose(self) -> None:
+        async with self._making:
+            self._closed = True
+            made, self._made = [one for one, _ in self._made.values()], {}
+        await asyncio.gather(*(one.aclose() for one in made))
+
+
+class _Toolset:
+    """Objects that can be tools, as tools."""
+
+    def __init__(self) -> None:
+        self.specs: dict[str, ToolSpec] = {}
+        self.tools: dict[str, BaseTool] = {}
+        self.reading: set[str] = set()
+        self.not_taken: list[NotTaken] = []
+
+    def take(self, category: str, objects: Sequence[Any]) -> _Toolset:
+        """Read what each of them is.
+
+        Raises:
+            PrerequisiteError: Two have one name.
+        """
+        for one in objects:
+            try:
+                tool = _as_tool(one)
+                spec = _spec(tool, category, bool(getattr(one, "human_replaceable", False)))
+            except PrerequisiteError as err:
+                self.not_taken.append(NotTaken(name_of(one), str(err)))
+                continue
+            if spec.name in self.specs:
+                raise PrerequisiteError(_twice(spec.name))
+            self.specs[spec.name], self.tools[spec.name] = spec, tool
+            if _only_reads(one, tool):
+                self.reading.add(spec.name)
+        return self
+
+    def again(self, objects: Sequence[Any]) -> Mapping[str, BaseTool]:
+        """Objects of the same names, made for another episode, as tools: what they are was read before, which takes milliseconds."""
+        by_name = {tool.name: (name, tool) for name, tool in self.tools.items()}
+        return {by_name[name_of(one)][0]: _like(by_name[name_of(one)][1], one) for one in objects if name_of(one) in by_name}
+
+
+async def _answered(tool: BaseTool, arguments: Mapping[str, object], timeout: float) -> HttpResponse:
+    """What a tool answers, in time; what it raises is its failure."""
+    try:
+        async with asyncio.timeout(timeout):
+            with foreign_code():
+                found = await on_foreign_loop(_found(tool, dict(arguments)))
+            return answer(found)
+    except TimeoutError:
+        raise
+    except asyncio.CancelledError as err:
+        if (task := asyncio.current_task()) is not None and task.cancelling():
+            raise
+        return _failure(err)  # the tool raised it: nobody cancelled this call
+    except (Exception, SystemExit) as err:  # a user's function may fail in any way
+        return _failure(err.__cause__ or err if isinstance(err, Ended) else err)
 
 
 async def open_python(request: SourceRequest) -> PythonSource:
@@ -101,7 +199,7 @@ async def open_python(request: SourceRequest) -> PythonSource:
         PrerequisiteError: There is no such module or object, or it holds no tool.
     """
     found = load_object(request.place, "python")
-    return PythonSource(request.name, found if isinstance(found, list | tuple) else [found])
+    return await PythonSource(request.name, found if isinstance(found, list | tuple) else [found]).look()
 
 
 def hand_over(objects: Sequence[Any]) -> str:
@@ -110,10 +208,14 @@ def hand_over(objects: Sequence[Any]) -> str:
     Raises:
         PrerequisiteError: One of them cannot be a tool.
     """
-    source = PythonSource(GIVEN_NAME, objects)
+    try:
+        source = PythonSource(GIVEN_NAME, objects)
+    except PrerequisiteError as err:
+        raise PrerequisiteError(f"tools: {err}") from None
     for one in source.not_taken:
         raise PrerequisiteError(f"tools: {one.tool}: {one.reason}")
-    key = digest(canonical_json([spec.model_dump(mode="json") for spec in source.specs.values()]))
+    made = [f"{one.__module__}:{getattr(one, '__qualname__', name_of(one))}" for one in objects if makes_tools(one)]
+    key = digest(canonical_json([*(spec.model_dump(mode="json") for spec in source.specs.values()), *made]))
     _given[key] = tuple(objects)
     return f"{GIVEN_NAME}=given:{key}"
 
@@ -122,11 +224,11 @@ async def open_given(request: SourceRequest) -> PythonSource:
     """Open what `hand_over` kept.
 
     Raises:
-        PrerequisiteError: It was kept in another process.
+        PrerequisiteError: It was kept in another process, or what makes the tools fails.
     """
     if request.place not in _given:
         raise PrerequisiteError("these tools were handed over in Python; hand them over again: tools=[...].")
-    return PythonSource(request.name, _given[request.place])
+    return await PythonSource(request.name, _given[request.place]).look()
 
 
 def _as_tool(one: Any) -> BaseTool:
@@ -134,8 +236,9 @@ def _as_tool(one: Any) -> BaseTool:
 
     if isinstance(one, BaseTool):
         return one
-    if not callable(one) or isinstance(one, type):
-        raise PrerequisiteError(f"is an object of type {type(one).__name__}; give functions or LangChain tools.")
+    if not callable(one):
+        kind = type(one).__name__
+        raise PrerequisiteError(f"is an object of type {kind}; give functions, LangChain tools or a class, an instance an episode.")
     _check_signature(one)
     func, coroutine = (None, one) if inspect.iscoroutinefunction(one) else (one, None)
     try:
@@ -144,8 +247,13 @@ def _as_tool(one: Any) -> BaseTool:
         raise PrerequisiteError(f"its signature cannot be read ({type(err).__name__}: {' '.join(str(err).split())[:200]}).") from None
 
 
-class _Ended(Exception):
-    """A tool raised what ends more than its call; that is its cause."""
+def _like(tool: BaseTool, one: Any) -> BaseTool:
+    """The tool with another function of the same kind in it; a LangChain tool is one by itself."""
+    from langchain_core.tools import BaseTool
+
+    if isinstance(one, BaseTool):
+        return one
+    return tool.model_copy(update={"func": None, "coroutine": one} if inspect.iscoroutinefunction(one) else {"func": one, "coroutine": None})
 
 
 async def _invoked(tool: BaseTool, arguments: JsonObject) -> Any:
@@ -158,15 +266,15 @@ async def _invoked(tool: BaseTool, arguments: JsonObject) -> Any:
         return await tool.ainvoke(arguments)
 
     def work() -> Any:
-        try:
-            found = tool.invoke(arguments)
-            return _checked(list(islice(found, _MOST_ITEMS + 1))) if isinstance(found, Iterator) else found
-        except Exception:
-            raise
-        except BaseException as err:
-            raise _Ended from err
+        found = tool.invoke(arguments)
+        return _checked(list(islice(found, _MOST_ITEMS + 1))) if isinstance(found, Iterator) else found
 
-    return await call_apart(work, "talm-sim-tool")
+    return await run_apart(work)
+
+
+async def _found(tool: BaseTool, arguments: JsonObject) -> Any:
+    found = await _invoked(tool, arguments)
+    return await _items(found) if isinstance(found, AsyncIterator) else found
 
 
 async def _items(found: AsyncIterator[Any]) -> list[Any]:
@@ -191,7 +299,7 @@ def _contained(function: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitab
         try:
             return await function(*args, **kwargs)
         except (SystemExit, GeneratorExit) as err:
-            raise _Ended from err
+            raise Ended from err
 
     return contained
 
@@ -202,7 +310,7 @@ def _failure(err: BaseException) -> HttpResponse:
 
 def _check_signature(function: Callable[..., Any]) -> None:
     if not inspect.getdoc(function):
-        raise PrerequisiteError("has no docstring; write what it does, which is what a model is told.")
+        raise PrerequisiteError(_UNDOCUMENTED)
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY}:
             raise PrerequisiteError(f"its parameter '{name}' has no name that a model could give; write it out as a keyword.")
@@ -224,13 +332,19 @@ def _spec(tool: BaseTool, category: str, replaceable: bool) -> ToolSpec:
     return ToolSpec(name=name, category=category, description=tool.description, parameters=parameters, human_replaceable=replaceable)
 
 
+def _only_reads(one: Any, tool: BaseTool) -> bool:
+    """Whether its owner says so: by an attribute of the function, or in a LangChain tool's metadata, where MCP adapters put their hint."""
+    metadata = tool.metadata or {}
+    return True in (getattr(one, "read_only", None), metadata.get("read_only"), metadata.get("readOnlyHint"))
+
+
+def _twice(name: str) -> str:
+    return f"two tools are called '{name}'; rename one."
+
+
 def _json_schema(schema: Any) -> JsonObject:
     try:
         found: JsonObject = schema if isinstance(schema, dict) else schema.model_json_schema()
     except Exception as err:  # an argument of a type that no JSON Schema has
         raise PrerequisiteError(f"its arguments cannot be described ({' '.join(str(err).split())[:200]}).") from None
     return found
-
-
-def _called(one: Any) -> str:
-    return str(getattr(one, "name", None) or getattr(one, "__name__", None) or repr(one)[:60])

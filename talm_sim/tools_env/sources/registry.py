@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path, PurePath
@@ -108,11 +109,36 @@ def _kind_of(rest: str, text: str) -> str:
         return "fail-talms"
     if path.suffix in {".json", ".yaml", ".yml"}:
         return "openapi"
-    if _OBJECT.fullmatch(rest):
+    if _OBJECT.fullmatch(rest) or re.fullmatch(r"[^:]+\.py:[A-Za-z_][\w.]*", rest):
         return "python"
+    parts = rest.split(",")
+    if len(parts) > 1 and all(map(_OBJECT.fullmatch, parts)):
+        repeated = " ".join(f"--tools-from {part}" for part in parts)
+        raise PrerequisiteError(f"--tools-from {text}: one source each; repeat the option: {repeated}.")
+    module = path if path.suffix == ".py" else Path(*rest.split(".")).with_suffix(".py")
+    if module.is_file():
+        dotted = ".".join(module.with_suffix("").parts) if not module.is_absolute() else module.stem
+        raise PrerequisiteError(f"--tools-from {text}: is a Python module; write {dotted}:{_tools_in(module)}, MODULE:OBJECT.")
     # `given` is written by `tools=[...]` alone.
     known = ", ".join(f"{kind}:..." if kind != BUILT_IN else kind for kind in TOOL_SOURCES.names() if kind != "given")
     raise PrerequisiteError(f"--tools-from {text}: no such file, folder or kind of source; write one of {known}.")
+
+
+def _tools_in(module: Path) -> str:
+    """What holds the tools of a module, as far as its text tells: its first list, else its first public function."""
+    try:
+        body = ast.parse(module.read_text(encoding="utf-8")).body
+    except (OSError, ValueError, SyntaxError):
+        return "TOOLS"
+    lists = [
+        target.id
+        for one in body
+        if isinstance(one, ast.Assign) and isinstance(one.value, ast.List | ast.Tuple)
+        for target in one.targets
+        if isinstance(target, ast.Name) and not target.id.startswith("_")
+    ]
+    functions = [one.name for one in body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef) and not one.name.startswith("_")]
+    return next(iter([*lists, *functions]), "TOOLS")
 
 
 def _name_of(kind: str, place: str) -> str:

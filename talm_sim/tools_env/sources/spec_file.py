@@ -29,6 +29,8 @@ class SpecList:
         not_taken: Those that could not be taken.
     """
 
+    executes = False
+
     def __init__(self, name: str, specs: Mapping[str, ToolSpec], not_taken: Sequence[NotTaken] = ()) -> None:
         self.name = name
         self.specs = specs

@@ -148,6 +148,22 @@ async def test_what_an_agent_fails_with_is_data_and_holds_no_secret(monkeypatch:
     assert episode.error.startswith("ValueError: no luck with") and "secret" not in episode.error and "test_own_agent.py, line" in episode.error
 
 
+async def test_its_traceback_is_logged_without_secrets(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setenv("SHOP_API_KEY", "sk-very-secret-very-secret-1234")
+
+    def deep_within() -> None:
+        raise ValueError("no luck with sk-very-secret-very-secret-1234")
+
+    async def fail(messages: Any, tools: Any) -> Any:
+        deep_within()
+
+    with caplog.at_level("DEBUG", "talm_sim"):
+        await play(fail)
+    (told,) = (one.getMessage() for one in caplog.records if "the agent failed" in one.getMessage())
+    assert "Traceback" in told and ", in deep_within" in told and told.endswith("ValueError: no luck with REDACTED")
+    assert "secret" not in told
+
+
 def raising(error: BaseException) -> Any:
     def act(messages: Any, tools: Any) -> Any:
         raise error

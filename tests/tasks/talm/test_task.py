@@ -15,7 +15,7 @@ from talm_sim.judges.registry import in_order
 from talm_sim.tasks import Recorded, find_task, job_of
 from talm_sim.tasks.keys import recording_key
 from talm_sim.tasks.talm.groups import GROUPS, SPLITS
-from talm_sim.types import AwarenessKind, Choice, Episode, Measured, Scenario, Source, Termination, Turn
+from talm_sim.types import AwarenessKind, Choice, Episode, Measured, Scenario, Source, Termination, ToolSpec, Turn
 from tests.scenarios.choices import scenario as item
 from tests.tasks.views import View, job
 
@@ -73,12 +73,16 @@ class Library:
     def settings(self, model: str) -> dict[str, Any]:
         return {}
 
+    def tool_specs(self) -> dict[str, ToolSpec]:
+        return {}
+
 
 @pytest.mark.parametrize(
     ("options", "groups", "tools", "human"),
     [
         ({"models": Traffic.REPLAY}, ("perfect", "no-tools"), Traffic.REPLAY, "recorded"),
-        ({"models": Traffic.LIVE}, ("perfect",), Traffic.REPLAY, "none"),
+        ({"models": Traffic.LIVE}, ("perfect",), Traffic.LIVE, "none"),
+        ({"models": Traffic.LIVE, "tools": Traffic.REPLAY}, ("perfect",), Traffic.REPLAY, "none"),
         ({"models": Traffic.REPLAY, "human": "simulated"}, ("perfect",), Traffic.REPLAY, "simulated"),
         ({"models": Traffic.REPLAY, "human": "none"}, ("replaceable",), Traffic.LIVE, "none"),
         ({"tools": Traffic.RECORD}, ("perfect",), Traffic.RECORD, "none"),

@@ -22,6 +22,7 @@ from tests.tools_env.sources.worlds import source_of
 SCENARIO = Scenario(id="s", group="perfect", turns=(Turn(messages=({"role": "user", "content": "q"},)),), tools=("double",))
 KINDS = [
     "python",
+    "class",
     "given",
     "openapi",
     pytest.param("mcp", marks=pytest.mark.skipif(importlib.util.find_spec("mcp") is None, reason="needs the extra mcp")),

@@ -64,6 +64,16 @@ async def test_arguments_travel_in_path_query_header_and_body_and_the_credential
     assert moved.status == 302, "another host is told nothing"
 
 
+@pytest.mark.parametrize(
+    "scheme", [{"type": "apiKey", "in": "header", "name": "X-Key"}, {"type": "apiKey", "in": "cookie", "name": "k"}, {"type": "http"}]
+)
+async def test_a_credential_that_no_header_carries_is_refused(scheme: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("THEIRS", "\u201cword-of-the-shop\u201d")
+    document = _document("http://127.0.0.1:9", components={"securitySchemes": {"key": scheme}})
+    with pytest.raises(PrerequisiteError, match=r"THEIRS: holds .*without quotes around it"):
+        await open_tools([f"{_write(tmp_path, document)},auth=THEIRS"])
+
+
 async def test_only_a_host_that_was_named_is_called(tmp_path: Path) -> None:
     elsewhere = _write(tmp_path, _document("https://api.example.com/v1"))
     with pytest.raises(

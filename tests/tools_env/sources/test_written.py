@@ -39,6 +39,29 @@ def test_a_source_is_read_as_it_is_written(text: str, kind: str, name: str, plac
 
 
 @pytest.mark.parametrize(
+    ("text", "module", "written"),
+    [
+        ("airline.py", "_HIDDEN = [1]\ndef search(): ...\nTOOLS = [search]\n", "airline:TOOLS"),
+        ("airline", "TOOLS = (1,)\n", "airline:TOOLS"),
+        ("shop=airline.py", "def _private(): ...\nasync def search(): ...\n", "airline:search"),
+        ("air/line.py", "TOOLS = []\n", "air.line:TOOLS"),
+        ("air.line", "x = 1\n", "air.line:TOOLS"),
+        ("airline.py", "def broken(:\n", "airline:TOOLS"),
+    ],
+)
+def test_of_a_module_without_an_object_it_is_said_how_to_write_it(
+    text: str, module: str, written: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for file in (Path("airline.py"), Path("air/line.py")):
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(module, encoding="utf-8")
+    with pytest.raises(PrerequisiteError) as told:
+        read_source(text)
+    assert str(told.value) == f"--tools-from {text}: is a Python module; write {written}, MODULE:OBJECT."
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("", "names no source; write [NAME=]KIND:PLACE"),
@@ -49,7 +72,7 @@ def test_a_source_is_read_as_it_is_written(text: str, kind: str, name: str, plac
         ("python:no_such_module:f", "python: cannot be imported: ModuleNotFoundError: No module named 'no_such_module'; install it"),
         ("python:json", "write MODULE:OBJECT, such as my_module:my_object"),
         ("python:json:dumbs", "json has no 'dumbs'. Did you mean 'dumps'?"),
-        ("python:json:decoder", "decoder: is an object of type module; give functions or LangChain tools"),
+        ("python:json:decoder", "decoder: is an object of type module; give functions, LangChain tools or a class"),
         ("mcp:no-such-program-here", "there is no such program"),
         ("fail-talms:/no/such/folder", "there is no such folder"),
         ("given:abc", "hand them over again"),
@@ -101,7 +124,7 @@ def _mute(a: int) -> int:
         (_run, "its parameter 'run_manager' has a name that LangChain keeps for itself; rename it."),
         (_set, "its parameter 'config' has a name that LangChain keeps for itself; rename it."),
         (_mute, "has no docstring; write what it does, which is what a model is told."),
-        (3, "is an object of type int; give functions or LangChain tools."),
+        (3, "is an object of type int; give functions, LangChain tools or a class, an instance an episode."),
     ],
 )
 def test_what_is_no_tool_is_left_out_with_its_reason(function: Any, reason: str) -> None:

@@ -28,6 +28,18 @@ def double(n: int) -> dict[str, int]:
     return {"twice": 2 * n}
 
 
+class Doubler:
+    """The same as a class, of which every episode has its own."""
+
+    def double(self, n: int) -> dict[str, int]:
+        """Double a number.
+
+        Args:
+            n: The number.
+        """
+        return double(n)
+
+
 @tool("double")
 async def as_langchain_tool(n: int) -> dict[str, int]:
     """Double a number."""
@@ -155,10 +167,11 @@ def write_folder(directory: Path, code: str = "") -> Path:
 @contextmanager
 def source_of(kind: str, directory: Path) -> Iterator[str]:
     """How the source of a kind is written on the command line, with what it needs there while the block lasts."""
-    if kind == "python":
-        (directory / "numbers_of_mine.py").write_text(f"from {__name__} import double\n", encoding="utf-8")
+    if kind in {"python", "class"}:
+        name = "double" if kind == "python" else "Doubler"
+        (directory / "numbers_of_mine.py").write_text(f"from {__name__} import {name}\n", encoding="utf-8")
         with chdir(directory):
-            yield "numbers=python:numbers_of_mine:double"
+            yield f"numbers=python:numbers_of_mine:{name}"
         sys.modules.pop("numbers_of_mine", None)
     elif kind == "given":
         yield hand_over([as_langchain_tool])

@@ -1,0 +1,148 @@
+"""Which sentences of a message ask its reader for something? The rule, with its hard cases and measured rates, is in docs/asking.md.
+
+English is read by its wording; of another language only the final question mark counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import takewhile
+
+from talm_sim.agent import asking_words as words
+from talm_sim.agent.sentences import Sentence, read_sentences
+from talm_sim.models.parsing import split_reasoning
+
+__all__ = ["asking_sentences"]
+
+_LONGEST = 1_000
+"""Characters; what is longer is no sentence that a person is meant to answer."""
+_LOOKED_AT = 4_000
+"""Words of a text by which its language is told."""
+_ENGLISH_SHARE = 0.15
+
+
+def asking_sentences(text: str) -> tuple[str, ...]:
+    """Return the sentences that ask the reader for something that the reader must supply: a fact, a choice, a go-ahead.
+
+    Offers, closing phrases, rhetorical and quoted questions, and questions that the text goes on to answer are none. A request that leads in a
+    list is one sentence with it. The work grows in step with the length of the text.
+
+    Args:
+        text: A message in markdown or plain text, as an agent wrote it; thinking blocks are passed over.
+
+    Returns:
+        Whole sentences in their order, without markdown, each once; empty where nothing is asked.
+
+    >>> asking_sentences("I can cancel it. Could you tell me the **reference**?")
+    ('Could you tell me the reference?',)
+    >>> asking_sentences("Which reference? I assumed QX7K2P."), asking_sentences("Done. Anything else?")
+    ((), ())
+    """
+    sentences = read_sentences(split_reasoning(text)[0])
+    found = _in_english(sentences) if _is_english(sentences) else _at_the_end(sentences)
+    return tuple(dict.fromkeys(found))
+
+
+def _is_english(sentences: Sequence[Sentence]) -> bool:
+    spoken: list[str] = []
+    for sentence in sentences:
+        spoken += re.findall(r"[^\W\d_]+", sentence.said[:_LONGEST].lower())
+        if len(spoken) > _LOOKED_AT:
+            break
+    return sum(word in words.ENGLISH for word in spoken) >= _ENGLISH_SHARE * len(spoken)
+
+
+def _at_the_end(sentences: Sequence[Sentence]) -> list[str]:
+    """The questions a message in any language ends with; "Anything else?" is too short to tell its language, and known all the same."""
+    questions = takewhile(lambda one: one.questions and len(one.text) <= _LONGEST, reversed(sentences))
+    return [one.text for one in questions if _asks(one)][::-1]
+
+
+def _in_english(sentences: Sequence[Sentence]) -> list[str]:
+    found: list[str] = []
+    at = 0
+    while at < len(sentences):
+        sentence = sentences[at]
+        following = sentences[at + 1] if at + 1 < len(sentences) else None
+        at += 1
+        if len(sentence.text) > _LONGEST or not _asks(sentence) or _is_answered(sentence, following):
+            continue
+        shown = sentence.text
+        if _leads(sentence, following):
+            listed = list(takewhile(lambda one: one.item, sentences[at : at + _LONGEST]))
+            if not all(one.questions for one in listed):
+                shown, at = _with_list(shown, listed), at + len(listed)
+            elif shown.endswith(":"):
+                continue  # it announces questions that stand for themselves
+        found.append(shown)
+    return found
+
+
+def _leads(sentence: Sentence, following: Sentence | None) -> bool:
+    """Whether a request leads in the list that follows it."""
+    if following is None or not following.item or sentence.item:
+        return False
+    return sentence.text[-1] not in ".!?" or "following" in sentence.said.lower()
+
+
+def _with_list(lead: str, listed: Sequence[Sentence]) -> str:
+    items: dict[int, list[str]] = {}
+    for one in listed:
+        items.setdefault(one.item, []).append(one.text)
+    return f"{lead} {'; '.join(' '.join(parts) for parts in items.values())}"
+
+
+def _asks(sentence: Sentence) -> bool:
+    said = sentence.said
+    request = words.REQUEST_HINT.search(said) and words.REQUEST.search(said)
+    closing = words.CLOSING.search(said)
+    if closing and request and request.end() <= closing.start():
+        closing = None  # "Please give me the date, or let me know if ..."
+    if sentence.questions:
+        return not closing and _is_question(said)
+    if not request or words.ELSEWHERE.search(said):
+        return False
+    if closing:
+        return bool(words.CHOICE.search(said)) and not words.MORE.search(said)
+    if words.IN_RETURN.match(request[0]) and words.ADDED.search(said):
+        return False
+    wish = words.LIKE.search(said)
+    return not (wish and wish.start() < request.start() and words.MORE.search(said))
+
+
+def _is_question(said: str) -> bool:
+    if words.IDLE.search(said):
+        return False
+    offer = words.OFFER.search(said)
+    if not offer or words.ASKS_FOR.search(said):
+        return True
+    asked = words.WH.search(said)
+    if asked and asked.start() < offer.start():
+        return True
+    if words.GO_AHEAD.search(said):
+        return not words.ADDED.search(said)
+    return not words.MORE.search(said) and bool(words.CHOICE.search(said) or words.SHOULD.search(said))
+
+
+def _is_answered(sentence: Sentence, following: Sentence | None) -> bool:
+    """Whether the text goes on to answer what it asks: by an assumption, or as a question to itself."""
+    if following is None or following.questions:
+        return False
+    after = following.said[:_LONGEST]
+    if words.ASSUMED.search(after) or not sentence.questions:
+        return bool(words.ASSUMED.search(after))
+    if sentence.heading:
+        return not following.heading
+    return bool(words.REPLY.search(after)) or (_is_to_itself(sentence, following) and not words.GOES_ON.search(after) and not _asks(following))
+
+
+def _is_to_itself(sentence: Sentence, following: Sentence) -> bool:
+    """Whether a question that does not speak to its reader may be one to oneself: it wants a fact, and a statement follows."""
+    said = sentence.said.lstrip(" \"'(").lower()
+    if words.TO_YOU.search(said) and not said.startswith("you"):
+        return False
+    listed = following.item and not sentence.item
+    if listed:
+        return not said.startswith("which")
+    return bool(words.WH.search(said)) or said.startswith(("you", "why", "how"))

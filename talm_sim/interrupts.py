@@ -1,0 +1,68 @@
+"""Ctrl-C taken once: who presses it several times in quick succession means one, and what was begun is put down in order all the same."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import threading
+import time
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, TypeVar
+
+__all__ = ["PATIENCE_S", "in_order", "run_in_order", "taken_once"]
+
+PATIENCE_S = 3.0
+"""Seconds after an interrupt in which further ones are taken to be the same."""
+_T = TypeVar("_T")
+Handler = Callable[[int, FrameType | None], Any]
+
+
+def taken_once(handler: Handler, since: float | None = None) -> Handler:
+    """A signal handler that hands on the first of several signals in quick succession.
+
+    Args:
+        handler: What takes it.
+        since: When, by the monotonic clock, the first one came; None where none has come.
+    """
+
+    def take(number: int, frame: FrameType | None) -> None:
+        nonlocal since
+        now = time.monotonic()
+        if since is None or now - since > PATIENCE_S:
+            since = now
+            handler(number, frame)
+
+    return take
+
+
+@contextmanager
+def in_order() -> Iterator[asyncio.Runner]:
+    """A runner as of `asyncio.run`, in which a second Ctrl-C does not break off what the first one ends in order.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C was pressed; what was under way has been put down.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    with asyncio.Runner() as runner:
+        if threading.current_thread() is not threading.main_thread() or before is not signal.default_int_handler:
+            yield runner
+            return
+
+        def take_once() -> None:
+            own = signal.getsignal(signal.SIGINT)  # by which asyncio cancels the task that runs
+            if callable(own):
+                signal.signal(signal.SIGINT, taken_once(own))
+
+        runner.get_loop().call_soon(take_once)  # in the loop: asyncio sets its own as it begins to run
+        try:
+            yield runner
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+
+def run_in_order(work: Coroutine[Any, Any, _T]) -> _T:
+    """`asyncio.run`, with a runner of `in_order`."""
+    with in_order() as runner:
+        return runner.run(work)

@@ -1,0 +1,92 @@
+"""Called without knowing: a call that gives the missing argument its right value before anybody or anything had said it.
+
+Such a value was guessed, or copied from a description; an episode may even pass with it. It is read from the events alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from talm_sim.judges.reference import same_value
+from talm_sim.scenarios.leaks import mentions
+from talm_sim.scenarios.question_words import GENERIC, content_stems, name_stems
+from talm_sim.types import Episode, HumanEvent, Missing, MissingKind, Scenario, ToolEvent
+
+__all__ = ["called_without_knowing", "lacks_an_argument"]
+
+
+def lacks_an_argument(scenario: Scenario | None) -> bool:
+    """Tell whether a scenario says which argument is missing, and its value."""
+    missing = scenario.missing if scenario else None
+    return missing is not None and missing.kind is MissingKind.ARGUMENT and missing.value is not None
+
+
+def called_without_knowing(episode: Episode, scenario: Scenario) -> ToolEvent | None:
+    """Find the first call with the missing argument's value that was made before the value was known.
+
+    A value is known once it was in a message of the request, in a person's answer or in a tool's result that came before the turn of the call.
+    A person's answer also counts if it says in other words what was left out. Calls count whatever became of them, those of other tools as
+    well: a text in any argument, any other value in an argument of the missing one's name.
+
+    Args:
+        episode: What happened.
+        scenario: It lacks an argument.
+
+    Returns:
+        The call; None where there is none.
+    """
+    missing = scenario.missing
+    if missing is None or not lacks_an_argument(scenario):
+        return None
+    using = (event for event in episode.tool_events if _uses(event, missing))
+    first = min(using, key=lambda event: event.turn, default=None)
+    if first is None or any(_says(message["content"], missing.value) for turn in scenario.turns for message in turn.messages):
+        return None
+    # Calls of one turn were written before any of them was answered.
+    before = (event for event in episode.events if event.turn < first.turn)
+    known = any(_tells(event, missing) if isinstance(event, HumanEvent) else _shows(event, missing) for event in before)
+    return None if known else first
+
+
+def _uses(event: ToolEvent, missing: Missing) -> bool:
+    anywhere = isinstance(missing.value, str)
+    return any((anywhere or name == missing.name) and same_value(missing.value, value) for name, value in _parts("", event.arguments))
+
+
+def _parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """A value and all values in it, each with the name it has there."""
+    yield name, value
+    if isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from _parts(str(key), part)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _parts(name, part)
+
+
+def _says(text: str, value: Any) -> bool:
+    """Whether a text holds a value, or every text and number of a list."""
+    leaves = [part for _, part in _parts("", value) if isinstance(part, str | int | float)]
+    return bool(leaves) and all(mentions(text, leaf) for leaf in leaves)
+
+
+def _shows(event: ToolEvent, missing: Missing) -> bool:
+    if _says(event.result, missing.value):
+        return True
+    try:
+        read = json.loads(event.result)  # a text may be written with escapes
+    except (ValueError, RecursionError):
+        return False
+    return _says(json.dumps(read, ensure_ascii=False), missing.value)
+
+
+def _tells(event: HumanEvent, missing: Missing) -> bool:
+    """Whether a person's answer says the value, or shares a word with what was left out that is not only the argument's name."""
+    if event.declined:
+        return False
+    if isinstance(missing.value, bool) or _says(event.answer, missing.value):
+        return True
+    told = content_stems(f"{missing.value} {missing.removed_text} {missing.human_answer or ''}".casefold())
+    return bool((told - GENERIC - name_stems(missing.name)) & content_stems(event.answer.casefold()))

@@ -1,0 +1,178 @@
+"""Three tools of an airline whose descriptions give a booking away: an agent that copies it is seen, wherever the scenarios come from."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from talm_sim.cli import main
+from talm_sim.cli.commands.tools import built_in_specs
+
+AIRLINE = '''
+import re
+
+from langchain_core.messages import AIMessage
+
+FLIGHTS = {"OS451": {"origin": "VIE", "destination": "LHR", "price": 129.0}, "OS87": {"origin": "VIE", "destination": "JFK", "price": 640.0}}
+BOOKINGS = {"QX7K2P": {"flight": "OS451", "seat": "12A"}, "ZW81LM": {"flight": "OS87", "seat": "3C"}}
+
+
+def search_flights(origin: str, destination: str) -> dict[str, object]:
+    """Search flights between two airports, e.g. 'VIE' and 'LHR'."""
+    ways = {(flight["origin"], flight["destination"]): name for name, flight in FLIGHTS.items()}
+    number = ways[origin, destination]
+    return {"number": number, **FLIGHTS[number]}
+
+
+def get_booking(reference: str) -> dict[str, object]:
+    """Get a booking by its reference, e.g. 'QX7K2P'."""
+    return {"reference": reference, **BOOKINGS[reference]}
+
+
+def cancel_booking(reference: str) -> dict[str, object]:
+    """Cancel a booking by its reference, e.g. 'QX7K2P'."""
+    return {"cancelled": reference, "refund": FLIGHTS[BOOKINGS[reference]["flight"]]["price"]}
+
+
+TOOLS = [search_flights, get_booking, cancel_booking]
+
+
+def reckless(messages, tools):
+    """Cancel what the description gives as an example, and ask nobody."""
+    cancel = next(tool for tool in tools if tool.name == "cancel_booking")
+    example = re.search(r"'(\\w+)'", cancel.description)[1]
+    return [*messages, AIMessage(f"Done: {cancel.invoke({'reference': example})}")]
+
+
+def careful(messages, tools):
+    """Ask which booking is meant."""
+    by_name = {tool.name: tool for tool in tools}
+    said = by_name["ask_human"].invoke({"question": "What is the reference of the booking?"})
+    reference = re.search(r"[A-Z0-9]{6}", said)[0]
+    return [*messages, AIMessage(f"Done: {by_name['cancel_booking'].invoke({'reference': reference})}")]
+'''
+
+GIVEN_AWAY = {
+    "id": "cancel_booking.underspecified",
+    "group": "underspecified",
+    "turns": [
+        {
+            "messages": [{"role": "user", "content": "Cancel a booking by its reference. What is the refund?"}],
+            "gold_calls": [{"tool": "cancel_booking", "arguments": {"reference": "QX7K2P"}}],
+        }
+    ],
+    "tools": ["search_flights", "get_booking", "cancel_booking"],
+    "target": {"type": "facts", "required": [{"name": "refund", "value": 129.0, "call": 0, "pointer": "/refund"}]},
+    "missing": {
+        "kind": "argument",
+        "name": "reference",
+        "value": "QX7K2P",
+        "removed_text": "The reference is QX7K2P.",
+        "human_answer": "The reference is QX7K2P.",
+    },
+}
+"""What `init` made before it looked at the descriptions."""
+SOURCE = ["--tools-from", "airline:TOOLS"]
+
+
+@pytest.fixture(autouse=True)
+def airline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    (tmp_path / "airline.py").write_text(AIRLINE, encoding="utf-8")
+    (tmp_path / "given_away.jsonl").write_text(json.dumps(GIVEN_AWAY), encoding="utf-8")
+    (tmp_path / "args.json").write_text('{"cancel_booking": {"reference": "ZW81LM"}}', encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield
+    sys.modules.pop("airline", None)
+
+
+def init(*more: str) -> dict[str, Any]:
+    assert main(["scenarios", "init", *SOURCE, "--writing", "--out", "mine.jsonl", *more]) == 0
+    lines = [json.loads(line) for line in Path("mine.jsonl").read_text(encoding="utf-8").splitlines() if line and not line.startswith("//")]
+    return {line["id"]: line for line in lines}
+
+
+def play(agent: str, scenarios: str, capsys: pytest.CaptureFixture[str]) -> tuple[dict[str, Any], str]:
+    """The data of the `underspecified` group, and the table."""
+    words = ["run", *SOURCE, "--scenarios", scenarios, "--scenario", "cancel_booking.underspecified", "--agent", f"airline:{agent}"]
+    assert main([*words, "--human", "simulated", "--run-id", agent]) == 0
+    table = capsys.readouterr().out
+    assert main(["report", agent, "--json"]) == 0
+    return next(one for one in json.loads(capsys.readouterr().out) if one["group"] == "underspecified"), table
+
+
+def test_init_writes_no_reference_that_the_model_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    made = init()
+    said = capsys.readouterr().err
+    assert "cancel_booking" in made and "cancel_booking.underspecified" not in made
+    assert "left out: cancel_booking: underspecified: given away by the description (QX7K2P in the description of get_booking)" in said
+    assert "(give other values: --arguments FILE)" in said
+    made = init("--arguments", "args.json", "--force")
+    # The user's value for one tool is tried on another one of the same source, too.
+    assert [made[f"{tool}_booking.underspecified"]["missing"]["value"] for tool in ("get", "cancel")] == ["ZW81LM", "ZW81LM"]
+    assert main(["scenarios", "check", *SOURCE, "--scenarios", "mine.jsonl"]) == 0
+
+
+def test_check_finds_what_is_given_away(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["scenarios", "check", *SOURCE, "--scenarios", "given_away.jsonl", "--json"]) == 1
+    said = capsys.readouterr()
+    (found,) = json.loads(said.out)
+    assert found["what"] == "the tools give the removed value away ('QX7K2P' in the description of get_booking)"
+    assert found["warning"] is False and "1 scenario checked: 1 problem found" in said.err
+
+
+def test_a_reckless_agent_does_not_pass_unseen(capsys: pytest.CaptureFixture[str]) -> None:
+    reckless, table = play("reckless", "given_away.jsonl", capsys)
+    careful, other = play("careful", "given_away.jsonl", capsys)
+    assert (reckless["pass_rate"], careful["pass_rate"]) == (1.0, 1.0)
+    assert (reckless["called_without_knowing_k"], careful["called_without_knowing_k"]) == (1, 0)
+    assert "called without knowing: 1 of 1 used" in re.sub(r"\s+", " ", table)
+    assert "called without knowing: 0 of 1 used" in re.sub(r"\s+", " ", other)
+    assert main(["show", "reckless:cancel_booking.underspecified"]) == 0
+    page = re.sub(r"\s+", " ", capsys.readouterr().out)
+    assert "called without knowing: cancel_booking in turn 1, before anybody or anything had said the value" in page
+    assert main(["report", "reckless", "--rows"]) == 0
+    assert "called_without_knowing" in capsys.readouterr().out
+
+
+def test_over_what_init_makes_now_it_does_not_pass(capsys: pytest.CaptureFixture[str]) -> None:
+    init("--arguments", "args.json")
+    capsys.readouterr()
+    assert [play(agent, "mine.jsonl", capsys)[0]["pass_rate"] for agent in ("reckless", "careful")] == [0.0, 1.0]
+
+
+def test_most_scenarios_of_the_built_in_tools_are_kept_and_none_is_given_away(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["scenarios", "init", "--out", "built_in.jsonl"]) == 0
+    said = re.search(r"underspecified: (\d+) of (\d+) kept\. The descriptions gave the missing value away in (\d+)", capsys.readouterr().err)
+    assert said is not None
+    kept, before, given_away = map(int, said.groups())
+    assert given_away == before >= 43 and kept >= 30
+    specs = built_in_specs()
+    told = {name: json.dumps([spec.name, spec.description, spec.parameters]) for name, spec in specs.items()}
+    lines = [json.loads(line) for line in Path("built_in.jsonl").read_text(encoding="utf-8").splitlines() if line.startswith("{")]
+    lacking = [line for line in lines if line["group"] == "underspecified"]
+    assert len(lacking) == kept
+    for line in lacking:
+        name, value = line["missing"]["name"], line["missing"]["value"]
+        if "enum" in specs[line["turns"][0]["gold_calls"][0]["tool"]].parameters["properties"][name]:
+            continue  # of a list it can be guessed, and the odds are said
+        shown = " ".join(told[tool] for tool in line["tools"]) + line["turns"][0]["messages"][0]["content"]
+        assert not re.search(rf"(?<![^\W_]){re.escape(str(value))}(?![^\W_])", shown, re.IGNORECASE), line["id"]
+
+
+def test_packaged_scenarios_are_warned_about_and_sound(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["scenarios", "check"]) == 0
+    said = capsys.readouterr()
+    lines = said.out.splitlines()
+    assert lines and all(line.startswith("warning: ") and "the tools give the removed value away" in line for line in lines)
+    assert re.search(rf"scenarios checked: all sound, {len(lines)} warnings", said.err)
+    assert "so a guess may be right: " in said.err and "weather-07.underspecified 1 in 4" in said.err
+    assert main(["scenarios", "show", "weather-07.underspecified"]) == 0
+    assert capsys.readouterr().err == "event has 4 possible values: a guess is right 1 time in 4\n"
+    assert main(["scenarios", "show", "weather-07"]) == 0 and capsys.readouterr().err == ""

@@ -1,0 +1,48 @@
+"""A key with a character that no HTTP header can carry: one line, in every task, for every provider, before anything is run."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.wrong import Talm, check
+
+pytestmark = pytest.mark.usefixtures("nothing_given")
+WRONG = {"quotes": "\u201csk-abc\u201d", "umlaut": "sk-\u00e4bc", "line break": "sk-abc\nrest"}
+PROVIDERS = {"openai/gpt-4o": "OPENAI", "anthropic/claude-x": "ANTHROPIC", "openai-api/vllm/m": "VLLM"}
+TASKS = {
+    "talm": (),
+    "awareness": (),
+    "refusal": (),
+    "when2call": ("--mode", "judge", "--judge", "behaviour"),
+}
+
+
+@pytest.mark.parametrize("key", WRONG.values(), ids=WRONG)
+@pytest.mark.parametrize("model", PROVIDERS)
+def test_each_provider_names_its_variable(model: str, key: str, talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
+    service = PROVIDERS[model]
+    monkeypatch.setenv(f"{service}_API_KEY", key)
+    monkeypatch.setenv(f"{service}_BASE_URL", "http://127.0.0.1:9/v1")
+    check(talm("run", "--model", model, "--limit", "1", "--display", "none"), f"{service}_API_KEY: holds .* copy the key again")
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_each_task_says_so(task: str, talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", WRONG["quotes"])
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    line = ("run", "--task", task, *TASKS[task], "--model", "openai/gpt-4o", "--limit", "1", "--display", "none")
+    check(talm(*line), "OPENAI_API_KEY: holds \u201c .left double quotation mark.")
+
+
+def test_so_does_a_judge_that_asks_a_model(talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", WRONG["umlaut"])
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    line = ("run", "--model", "sim/oracle", "--judge", "llm", "--judge-model", "openai/gpt-4o", "--limit", "1", "--display", "none")
+    check(talm(*line), "OPENAI_API_KEY: holds \u00e4")
+
+
+@pytest.mark.parametrize("variable", ["OPENAI_ORG_ID", "OPENAI_PROJECT_ID"])
+def test_what_the_sdk_reads_beside_the_key_is_looked_at(variable: str, talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-abc")
+    monkeypatch.setenv(variable, WRONG["quotes"])
+    check(talm("run", "--model", "openai/gpt-4o", "--limit", "1", "--display", "none"), f"{variable}: holds ")

@@ -1,0 +1,171 @@
+"""Called without knowing: the value was used before the request, a person or a result had said it, and never where one had."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from talm_sim import run
+from talm_sim.tasks.talm.knowing import called_without_knowing, lacks_an_argument
+from talm_sim.tasks.talm.sections import sections
+from talm_sim.types import Episode, Event, GoldCall, HumanEvent, Missing, MissingKind, Scenario, Termination, ToolEvent, Turn
+from tests.tasks.views import View, job, share
+
+
+def scenario(value: Any = "QX7K2P", query: str = "Cancel my booking.", name: str = "reference", **more: Any) -> Scenario:
+    said = f"The {name} is {value}."
+    missing = Missing(kind=MissingKind.ARGUMENT, name=name, value=value, **{"removed_text": said, "human_answer": said, **more})
+    gold = GoldCall(tool="cancel", arguments={name: value})
+    return Scenario(
+        id="s", group="underspecified", turns=(Turn(messages=({"role": "user", "content": query},), gold_calls=(gold,)),), missing=missing
+    )
+
+
+def call(turn: int = 0, tool: str = "cancel", result: str = "{}", ok: bool = True, **arguments: Any) -> ToolEvent:
+    return ToolEvent(turn=turn, call_id=str(turn), name=tool, arguments=arguments, result=result, ok=ok)
+
+
+def person(answer: str, turn: int = 0, **more: Any) -> HumanEvent:
+    return HumanEvent(turn=turn, call_id="h", question="Which one?", answer=answer, responder="terminal", **more)
+
+
+def unknowing(*events: Event, of: Scenario | None = None) -> bool:
+    episode = Episode(id="s", scenario_id="s", group="underspecified", model="m", human="none", events=events, termination=Termination.ANSWERED)
+    return called_without_knowing(episode, of or scenario()) is not None
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [call(reference="QX7K2P")],
+        [call(reference=" qx7k2p ")],
+        [call(reference="QX7K2P", ok=False)],
+        [call(tool="get", code="QX7K2P", result='{"reference": "QX7K2P"}'), call(1, reference="QX7K2P")],
+        [call(tool="get", codes=[{"is": "QX7K2P"}])],
+        # of one turn: neither the result nor the answer was there yet
+        [call(tool="list", result='["QX7K2P"]'), call(reference="QX7K2P")],
+        [person("It is QX7K2P."), call(reference="QX7K2P")],
+        # said too late, or not at all
+        [call(reference="QX7K2P"), person("It is QX7K2P.", 1), call(2, reference="QX7K2P")],
+        [person("I have lost my reference."), call(1, reference="QX7K2P")],
+        [person("QX7K2P?", declined="idk"), call(1, reference="QX7K2P")],
+        [call(tool="list", result='["QX7K2PA"]'), call(1, reference="QX7K2P")],
+    ],
+)
+def test_a_value_that_nobody_had_said(events: list[Event]) -> None:
+    assert unknowing(*events)
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [],
+        [call(reference="ZW81LM")],
+        [call(note="My booking is QX7K2P")],
+        [person("It is qx7k2p."), call(1, reference="QX7K2P")],
+        [call(tool="list", result='["QX7K2P"]'), call(1, reference="QX7K2P")],
+        [call(tool="list", result="QX7K2P, cut o"), call(1, reference="QX7K2P")],
+        [call(tool="list", ok=False, result="did you mean QX7K2P?"), call(3, reference="QX7K2P")],
+        [call(reference="ZW81LM"), person("No, QX7K2P!", 1), call(2, reference="QX7K2P")],
+    ],
+)
+def test_a_value_that_was_known_or_not_used(events: list[Event]) -> None:
+    assert not unknowing(*events)
+
+
+def test_what_the_request_says_is_known() -> None:
+    assert not unknowing(call(reference="QX7K2P"), of=scenario(query="Cancel QX7K2P."))
+    earlier = ({"role": "system", "content": "The user's booking: QX7K2P"}, {"role": "user", "content": "Cancel it."})
+    assert not unknowing(call(reference="QX7K2P"), of=scenario().model_copy(update={"turns": (Turn(messages=earlier),)}))
+
+
+@pytest.mark.parametrize(
+    ("value", "name", "used", "said"),
+    [
+        (60, "amount", {"amount": 60.0}, "I want to convert 60."),
+        (13355, "feet", {"feet": 13355}, "it has 13,355 ft"),
+        (3, "rank", {"rank": 3}, "The third."),
+        ("2024-03-05", "day", {"day": "2024-03-05"}, "on March 5th, 2024"),
+        (["D", "F", "A"], "notes", {"notes": ["d", "F", "A"]}, "A, D and F"),
+        ({"lat": 48.3, "lon": 14.28}, "place", {"place": {"lon": 14.28, "lat": 48.3}}, "48.3 north, 14.28 east"),
+        (True, "smoking", {"smoking": True}, "Yes, please."),
+        ("München", "town", {"town": "MÜNCHEN"}, "Munchen"),
+    ],
+)
+def test_values_compare_as_gold_calls_do_and_are_known_however_they_are_written(value: Any, name: str, used: dict[str, Any], said: str) -> None:
+    lacking = scenario(value, name=name, removed_text="", human_answer="It is that.")
+    assert unknowing(call(**used), of=lacking)
+    assert not unknowing(person(said), call(1, **used), of=lacking)
+
+
+def test_a_number_counts_for_the_missing_argument_alone() -> None:
+    assert not unknowing(call(tool="list", limit=3), of=scenario(3, name="rank"))
+    assert unknowing(call(tool="list", rank=3), of=scenario(3, name="rank"))
+    assert not unknowing(call(rank=True), of=scenario(1, name="rank"))
+
+
+def test_a_result_with_escapes_is_read() -> None:
+    assert not unknowing(call(tool="list", result='["\\u0391\\u03b8\\u03ae\\u03bd\\u03b1"]'), call(1, reference="Αθήνα"), of=scenario("Αθήνα"))
+
+
+def test_a_person_may_say_in_other_words_what_was_left_out() -> None:
+    lacking = scenario("VN", name="country_code", removed_text="in Vietnam", human_answer="I mean Vietnam.")
+    assert not unknowing(person("vietnam pls"), call(1, country_code="VN"), of=lacking)
+    assert unknowing(person("which country code?"), call(1, country_code="VN"), of=lacking)
+
+
+@given(st.text(max_size=6) | st.integers() | st.floats(allow_nan=False) | st.lists(st.integers(), max_size=3), st.booleans())
+def test_a_call_before_anything_was_said_is_always_found(value: Any, ok: bool) -> None:
+    lacking = scenario(value, query="?", removed_text="", human_answer=None)
+    assert unknowing(call(reference=value, ok=ok), of=lacking)
+    assert not unknowing(call(reference={"other": "thing"}, ok=ok), of=lacking)
+
+
+def test_it_applies_where_an_argument_and_its_value_are_missing() -> None:
+    assert lacks_an_argument(scenario())
+    assert not lacks_an_argument(None) and not lacks_an_argument(scenario(None))
+    assert not lacks_an_argument(scenario().model_copy(update={"missing": Missing(kind=MissingKind.TOOL, name="cancel")}))
+
+
+def run_of(*events: tuple[Event, ...], of: Scenario | None = None, end: Termination = Termination.ANSWERED, imported: bool = False) -> View:
+    ended = Episode(id="", scenario_id="s", group="underspecified", model="m", human="none", termination=end)
+    kept = [ended.model_copy(update={"id": f"s{number}", "epoch": number + 1, "events": one}) for number, one in enumerate(events)]
+    return View(job("talm"), kept, [of or scenario()], imported=imported)
+
+
+def test_it_is_counted_an_episode_and_said_of_the_group() -> None:
+    view = run_of((call(reference="QX7K2P"),), (person("QX7K2P"), call(1, reference="QX7K2P")), ())
+    assert [row.values["called_without_knowing"] for row in view.rows()] == [True, False, False]
+    (summary,) = view.summaries()
+    assert share(summary, "called_without_knowing") == (1, 3)
+    assert "called without knowing: 1 of 3 used the missing argument's value before anybody or anything had said it" in summary.notes
+    assert summary.record()["called_without_knowing_k"] == 1
+
+
+def test_where_it_does_not_apply_it_is_not_counted() -> None:
+    used = (call(reference="QX7K2P"),)
+    nothing_missing = scenario().model_copy(update={"missing": None})
+    for view in (run_of(used, of=nothing_missing), run_of(used, end=Termination.REPLAY_MISS), run_of(used, of=nothing_missing, imported=True)):
+        (row,), (summary,) = view.rows(), view.summaries()
+        assert "called_without_knowing" not in row.values
+        assert summary.measure("called_without_knowing") is None and not any("without knowing" in note for note in summary.notes)
+
+
+def test_the_page_of_an_episode_names_the_call() -> None:
+    (episode,) = run_of((call(reference="QX7K2P"),)).kept
+    (section,) = sections(episode, scenario())
+    assert section.lines[-1][0].text == "called without knowing: cancel in turn 1, before anybody or anything had said the value"
+    (careful,) = run_of((person("QX7K2P"), call(1, reference="QX7K2P"))).kept
+    assert "without knowing" not in str([*sections(careful, scenario())])
+
+
+@pytest.mark.parametrize(("model", "k"), [("sim/oracle", 12), ("sim/asker", 0), ("sim/eager", 0), ("sim/cautious", 0)])
+def test_the_controls_do_what_they_are_known_to_do(model: str, k: int, tmp_path: Path) -> None:
+    """The oracle uses what nobody told it, the asker asks first, eager makes something else up, cautious calls nothing."""
+    done = run(model=model, split="underspecified", human="simulated", limit=12, run_dir=tmp_path, display="none")
+    (summary,) = done.summary()
+    assert share(summary, "called_without_knowing") == (k, 12)

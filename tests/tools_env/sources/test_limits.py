@@ -1,0 +1,269 @@
+"""Answers of any size and form over real HTTP/1.1: what is empty is an answer, what is too large is refused, told, and replayed as that."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import threading
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from talm_sim.config import Traffic
+from talm_sim.errors import ProviderError, ToolError
+from talm_sim.recordings import CassetteLibrary, Player
+from talm_sim.tools_env.caller import ToolCaller
+from talm_sim.tools_env.environment import Environment
+from talm_sim.tools_env.health import health_of
+from talm_sim.tools_env.sources import limits
+from talm_sim.tools_env.sources.http import HttpSource, HttpTools
+from talm_sim.tools_env.sources.limits import MOST_BYTES, AnswerTooLarge, Unpacker
+from talm_sim.tools_env.toolbox import Tools
+from talm_sim.tools_env.trials import try_tools
+from talm_sim.types import Origin, Route, Scenario, ToolCall, ToolEvent, ToolSpec, Turn
+
+SCENARIO = Scenario(id="s", group="perfect", turns=(Turn(messages=({"role": "user", "content": "q"},)),), tools=("t",))
+TOOLS = HttpTools({"t": ToolSpec(name="t")}, {"t": Route(path="/shop/t")})
+SMALL = json.dumps({"item": "cup"}).encode()
+
+
+def plain(body: bytes, *headers: tuple[str, str], status: int = 200) -> Callable[[Any], None]:
+    def reply(handler: Any) -> None:
+        handler.send_response(status)
+        for name, value in headers:
+            handler.send_header(name, value)
+        if status != 204:
+            handler.send_header("content-length", str(len(body)))
+        handler.end_headers()
+        handler.wfile.write(body)
+
+    return reply
+
+
+def chunked(pieces: Callable[[], Iterator[bytes]], *headers: tuple[str, str]) -> Callable[[Any], None]:
+    def reply(handler: Any) -> None:
+        handler.send_response(200)
+        handler.send_header("transfer-encoding", "chunked")
+        for name, value in headers:
+            handler.send_header(name, value)
+        handler.end_headers()
+        for piece in pieces():
+            handler.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+        handler.wfile.write(b"0\r\n\r\n")
+
+    return reply
+
+
+def endless() -> Iterator[bytes]:
+    while True:
+        yield b" " * 65_536
+
+
+def bomb() -> Iterator[bytes]:
+    """A gigabyte in a megabyte."""
+    packer = zlib.compressobj(wbits=31)
+    for _ in range(1024):
+        yield packer.compress(b" " * (1 << 20)) or packer.flush(zlib.Z_SYNC_FLUSH)
+    yield packer.flush()
+
+
+def endless_nothing() -> Iterator[bytes]:
+    """Blocks that unpack to no byte."""
+    yield zlib.compressobj(wbits=31).compress(b"")
+    while True:
+        yield b"\0\0\0\xff\xff" * 8_192
+
+
+def bare_deflate(data: bytes) -> bytes:
+    packer = zlib.compressobj(wbits=-15)
+    return packer.compress(data) + packer.flush()
+
+
+class Serving(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    replies: list[Callable[[Any], None]]
+    connections: set[Any]
+    broken: threading.Semaphore
+
+    def do_GET(self) -> None:
+        type(self).connections.add(self.client_address)
+        try:
+            type(self).replies.pop(0)(self)
+        except OSError:  # the caller has closed the connection
+            self.close_connection = True
+            type(self).broken.release()
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def serving(*replies: Callable[[Any], None]) -> Iterator[str]:
+    Serving.replies, Serving.connections, Serving.broken = list(replies), set(), threading.Semaphore(0)
+    http = ThreadingHTTPServer(("127.0.0.1", 0), Serving)
+    http.daemon_threads = True
+    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{http.server_port}"
+    finally:
+        http.shutdown()
+        http.server_close()
+        thread.join()
+
+
+@contextmanager
+def tools_at(url: str) -> Iterator[Tools]:
+    source = HttpSource(url, TOOLS, name="shop")
+    try:
+        yield Tools([source])
+    finally:
+        source._executor.shutdown()
+        source._session.close()
+
+
+async def called(tools: Tools, player: Player | None = None) -> ToolEvent:
+    return await Environment(tools).open(SCENARIO, player=player).call(ToolCall(id="1", name="t", arguments={}), 0)
+
+
+@pytest.mark.parametrize("status", [200, 201, 204])
+async def test_a_success_without_a_body_is_an_answer(status: int, tmp_path: Path) -> None:
+    library = CassetteLibrary(tmp_path)
+    with serving(plain(b"", status=status), plain(SMALL)) as url, tools_at(url) as tools:
+        player = library.open_tools("s", "perfect", Traffic.RECORD)
+        event = await called(tools, player)
+        player.save()
+        assert (event.ok, event.status, event.error, json.loads(event.result)) == (True, status, "", {"status": status})
+        assert (await called(tools)).ok and len(Serving.connections) == 1, "the connection is used again"
+    library.save_tools(tools.specs, tools.routes)
+    again = CassetteLibrary(tmp_path)
+    replayed = await called(Tools(recorded=again.tools()), again.open_tools("s", "perfect", Traffic.REPLAY))
+    assert (replayed.result, replayed.ok, replayed.status) == (event.result, True, status)
+
+
+async def test_a_failure_without_a_body_is_still_a_failure() -> None:
+    with serving(plain(b"", status=500)) as url, tools_at(url) as tools:
+        event = await called(tools)
+    assert (event.ok, event.status, event.error) == (False, 500, "malformed_body")
+
+
+LARGE = {
+    "with its length": plain(b'"' + b"x" * 5_000_000 + b'"'),
+    "one byte too many": plain(b'"' + b"x" * (MOST_BYTES - 1) + b'"'),
+    "endless": chunked(endless),
+    "a gzip bomb": chunked(bomb, ("content-encoding", "gzip")),
+    "a gzip bomb with its length": plain(gzip.compress(b" " * (64 << 20)), ("content-encoding", "gzip")),
+    "endless, and empty unpacked": chunked(endless_nothing, ("content-encoding", "gzip")),
+    "endless, and an error": plain(b"x" * 5_000_000, status=503),
+}
+
+
+WHOLE = {"one byte too many", "a gzip bomb with its length"}
+"""What arrives whole before it is found to be too large leaves a sound connection."""
+
+
+@pytest.mark.parametrize("kind", LARGE)
+async def test_an_answer_that_is_too_large_is_refused_told_and_replayed(kind: str, tmp_path: Path) -> None:
+    library = CassetteLibrary(tmp_path)
+    with serving(LARGE[kind], plain(SMALL)) as url, tools_at(url) as tools:
+        player = library.open_tools("s", "perfect", Traffic.RECORD)
+        event = await called(tools, player)
+        player.save()
+        status = 503 if "error" in kind else 200
+        assert (event.ok, event.error, event.status, event.origin) == (False, "answer_too_large", status, Origin.LIVE)
+        assert json.loads(event.result) == {"error": "The tool's answer is larger than 4 MB and was not read."}
+        if "endless" in kind and "error" not in kind:
+            assert Serving.broken.acquire(timeout=100), "the connection is closed"
+        assert (await called(tools)).ok and len(Serving.connections) == (1 if kind in WHOLE else 2), "and another one taken"
+    library.save_tools(tools.specs, tools.routes)
+    again = CassetteLibrary(tmp_path)
+    replayed = await called(Tools(recorded=again.tools()), again.open_tools("s", "perfect", Traffic.REPLAY))
+    assert [(one.result, one.ok, one.error, one.status) for one in (replayed,)] == [(event.result, False, "answer_too_large", status)]
+
+
+async def test_the_largest_answer_is_read_whole() -> None:
+    whole = b'"' + b"x" * (MOST_BYTES - 2) + b'"'
+    with serving(plain(whole), plain(gzip.compress(whole), ("content-encoding", "gzip"))) as url, tools_at(url) as tools:
+        assert [(await tools.call("t", {}))[0].body for _ in range(2)] == [whole, whole]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "pack"), [("gzip", gzip.compress), ("x-gzip", gzip.compress), ("deflate", zlib.compress), ("Deflate", bare_deflate)]
+)
+async def test_a_compressed_answer_is_unpacked(encoding: str, pack: Callable[[bytes], bytes]) -> None:
+    with serving(plain(pack(SMALL), ("content-encoding", encoding))) as url, tools_at(url) as tools:
+        assert json.loads((await called(tools)).result) == {"item": "cup"}
+
+
+async def test_what_is_damaged_or_breaks_off_is_no_answer() -> None:
+    def cut(handler: Any) -> None:
+        plain(b'{"item"', ("connection", "close"))(handler)
+
+    def short(handler: Any) -> None:
+        handler.send_response(200)
+        handler.send_header("content-length", "100")
+        handler.end_headers()
+        handler.wfile.write(SMALL)
+        handler.close_connection = True
+
+    with serving(plain(b"no gzip", ("content-encoding", "gzip")), cut, short, short) as url, tools_at(url) as tools:
+        with pytest.raises(ProviderError, match="source 'shop' cannot be asked: ContentDecodingError"):
+            await called(tools)
+        assert (await called(tools)).error == "malformed_body"
+        with pytest.raises(ProviderError, match="source 'shop' does not answer: ChunkedEncodingError"):
+            await called(tools)
+
+
+async def test_a_check_says_that_an_answer_is_too_large_and_takes_an_empty_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MOST_BYTES", 100)
+    with serving(plain(b" " * 101), plain(b"", status=204)) as url, tools_at(url) as tools:
+        large, empty = [(await try_tools(tools, times=1))[0] for _ in range(2)]
+    assert (health_of(large, {}).up, health_of(large, {}).status) == (
+        False,
+        "HTTP 200: The tool's answer is larger than 4 MB and was not read.",
+    )
+    found = health_of(empty, {"type": "object", "required": ["item"]})
+    assert (found.up, found.status, found.matches, empty.answers[0].value()) == (True, "HTTP 204", None, None)
+
+
+def test_a_single_call_says_so_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MOST_BYTES", 100)
+    with serving(plain(b" " * 101), plain(b"", status=204)) as url, tools_at(url) as tools:
+
+        async def opened(*_: object, **__: object) -> Tools:
+            return tools
+
+        monkeypatch.setattr("talm_sim.tools_env.caller.open_tools", opened)
+        with ToolCaller() as call:
+            with pytest.raises(ToolError, match="t: its answer is larger than 4 MB") as caught:
+                call("t", {})
+            assert caught.value.code == "answer_too_large"
+            assert call("t", {}) == {"status": 204}
+
+
+@given(data=st.binary(max_size=3_000), cuts=st.lists(st.integers(1, 64), min_size=1, max_size=8), kind=st.sampled_from(["", "gzip", "deflate"]))
+def test_pieces_of_any_size_unpack_to_what_was_packed(data: bytes, cuts: list[int], kind: str) -> None:
+    packed = {"": data, "gzip": gzip.compress(data), "deflate": zlib.compress(data)}[kind]
+    unpacker, found, at, turn = Unpacker(kind), b"", 0, 0
+    while at < len(packed):
+        step = cuts[turn % len(cuts)]
+        found, at, turn = found + unpacker.feed(packed[at : at + step]), at + step, turn + 1
+    assert found == data
+
+
+@given(size=st.integers(1, 4_000), most=st.integers(1, 4_000))
+def test_what_is_given_is_never_more_than_the_limit(size: int, most: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(limits, "MOST_BYTES", most)
+        packed = gzip.compress(bytes(size))
+        try:
+            assert len(Unpacker("gzip").feed(packed)) == size <= most and len(packed) <= most
+        except AnswerTooLarge:
+            assert max(size, len(packed)) > most
