@@ -35,6 +35,20 @@ def server() -> Iterator[Loopback]:
         yield running
 
 
+def closed(*clients: Any) -> None:
+    """Close clients on the loop that they were used on, so that no socket is left for another test to find."""
+    for client in clients:
+        asyncio.run_coroutine_threadsafe(client.close(), foreign_loop()).result(60)
+
+
+@pytest.fixture
+def client(server: Loopback) -> Iterator[AsyncOpenAI]:
+    """A client that is made once."""
+    made = AsyncOpenAI(api_key="k", base_url=server.url, max_retries=0)
+    yield made
+    closed(made)
+
+
 def small_world(directory: Path) -> dict[str, Any]:
     directory.mkdir(exist_ok=True)
     return {name: value for name, value in make_world(directory).items() if name != "model"}
@@ -52,8 +66,8 @@ def asking(client: AsyncOpenAI) -> Any:
     return act
 
 
-def test_a_client_made_once_serves_every_run(tmp_path: Path, server: Loopback) -> None:
-    act = asking(AsyncOpenAI(api_key="k", base_url=server.url, max_retries=0))
+def test_a_client_made_once_serves_every_run(tmp_path: Path, client: AsyncOpenAI) -> None:
+    act = asking(client)
     assert [play(small_world(tmp_path / str(number)), act) for number in range(3)] == [[Termination.ANSWERED]] * 3
 
 
@@ -64,10 +78,11 @@ def test_a_chat_model_made_once_serves_every_run(tmp_path: Path, server: Loopbac
         return create_agent(model, list(tools))
 
     assert [play(small_world(tmp_path / str(number)), build) for number in range(3)] == [[Termination.ANSWERED]] * 3
+    closed(model.root_async_client)
 
 
-async def test_where_a_loop_runs_and_on_the_callers_own(tmp_path: Path, server: Loopback) -> None:
-    act = asking(AsyncOpenAI(api_key="k", base_url=server.url, max_retries=0))
+async def test_where_a_loop_runs_and_on_the_callers_own(tmp_path: Path, client: AsyncOpenAI) -> None:
+    act = asking(client)
     for number in range(2):  # as in a notebook
         assert play(small_world(tmp_path / str(number)), act) == [Termination.ANSWERED]
     seen = []
@@ -161,9 +176,7 @@ assert os.waitpid(pid, 0)[1] == 0
     assert (done.returncode, done.stdout, done.stderr) == (0, "['answered']\n", "")
 
 
-def test_an_async_tool_keeps_its_client_too(tmp_path: Path, server: Loopback) -> None:
-    client = AsyncOpenAI(api_key="k", base_url=server.url, max_retries=0)
-
+def test_an_async_tool_keeps_its_client_too(tmp_path: Path, client: AsyncOpenAI) -> None:
     async def ask_office(question: str) -> dict[str, str]:
         """Ask the office.
 
