@@ -26,7 +26,7 @@ def _point_at(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _behaviour(episode: Episode) -> dict[str, Any]:
     """What an episode did, without clocks and without where the answers came from."""
-    facts = episode.model_dump(exclude={"started_at", "elapsed_s", "events", "human"})
+    facts = episode.model_dump(exclude={"started_at", "elapsed_s", "events", "human", "tools"})
     clocks = {"elapsed_ms", "origin", "asked_at", "answered_at", "responder"}
     return facts | {"events": [event.model_dump(exclude=clocks) for event in episode.events]}
 
