@@ -17,7 +17,7 @@ from campaign.base import Outcome, Part, talm
 __all__ = ["PARTS"]
 
 RUNS: Final = {
-    "perfect": "cdd6439388b4c6df",
+    "perfect": "4366b91df5ed6360",
     "underspecified": "7828c037919f0661",
     "replaceable": "a8efeda7f52a5188",
     "non-replaceable": "d86b3dff28d0ee66",
@@ -70,10 +70,10 @@ def _rows(path: Path) -> Iterator[Any]:
 
 
 def _timeless(value: Any) -> Any:
-    """A document without its times, and without what is empty: records gain fields that say nothing of what was there before."""
+    """A document without its times, and without what is empty or says that it is a replay: records gain fields."""
     if isinstance(value, dict):
         said = ((key, _timeless(item)) for key, item in sorted(value.items()) if not key.endswith(("_at", "_s", "_ms")))
-        return {key: item for key, item in said if item not in (None, "", [], {})}
+        return {key: item for key, item in said if item not in (None, "", [], {}) and (key, item) != ("tools", "replay")}
     return [_timeless(item) for item in value] if isinstance(value, list) else value
 
 
