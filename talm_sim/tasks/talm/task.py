@@ -141,8 +141,9 @@ class TalmTask(Task[TalmOptions]):
         tools = job.config.tools
         if tools is None:
             toolless = (name for name, group in groups.GROUPS.items() if not group.has_tools)
-            theirs = bool(job.options.tools_from) or recorded.holds_others
-            replays = job.config.cassettes is not None if theirs else job.config.models is Traffic.REPLAY
+            named = job.config.cassettes is not None
+            theirs = bool(job.options.tools_from) or (named and recorded.holds_others)
+            replays = named if theirs else job.config.models is Traffic.REPLAY
             tools = Traffic.REPLAY if replays and recorded.tools(without=toolless) else Traffic.LIVE
         human = job.options.human
         if human == "auto":
