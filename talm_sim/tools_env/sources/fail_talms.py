@@ -48,7 +48,7 @@ class ToolFolder:
 
     Args:
         name: The source's.
-        folder: The folder, which is all that the code can write to.
+        folder: The folder.
 
     Raises:
         PrerequisiteError: It holds no tools.
@@ -71,20 +71,20 @@ class ToolFolder:
         self.routes = posted(name, self.specs)
 
     @property
-    def has_code(self) -> bool:
-        """Whether there is code that could be run."""
-        return any(function.code for function in self._functions.values())
+    def code_folders(self) -> set[Path]:
+        """Where there is code that could be run."""
+        return {function.code.parent for function in self._functions.values() if function.code}
 
     async def call(self, tool: str, arguments: Mapping[str, object], episode: str) -> HttpResponse:
         """Make a call, in a sandbox.
 
         Raises:
-            ProviderError: There is no code for it.
+            ProviderError: There is no code for it, or the sandbox could not be started.
         """
         function = self._functions[tool]
         if function.code is None:
             raise ProviderError(f"Tool '{tool}' of source '{self.name}' is only described: nothing executes it; mask it, or replay it.")
-        return await call_in_sandbox(function.code, self._folder, function.name, arguments)
+        return await call_in_sandbox(function.code, function.name, arguments)
 
     async def aclose(self) -> None:
         """Nothing was started."""
@@ -131,8 +131,8 @@ async def open_fail_talms(request: SourceRequest) -> ToolFolder:
     if not folder.is_dir():
         raise PrerequisiteError("there is no such folder.")
     tools = ToolFolder(request.name, folder)
-    if tools.has_code:
+    if tools.code_folders:
         if not request.trusted:
             raise PrerequisiteError(f"holds code ({CODE}); add --trust to run it in a sandbox: no network, 1 GiB, 10 s a call.")
-        check_sandbox()
+        check_sandbox(tools.code_folders)
     return tools
