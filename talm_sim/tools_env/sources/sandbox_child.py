@@ -62,6 +62,7 @@ def main() -> None:
         _build_root(order)
         # Not to be traced or read by the code, which has the same user.
         _check(_LIBC.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0), "prctl")
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # the kernel lets no signal without a handler reach the first process
         os.dup2(os.open("/dev/null", os.O_WRONLY), 2)
         answers, answering = os.pipe()
         code = os.fork()
@@ -69,7 +70,6 @@ def main() -> None:
         _fail(err)
     if code == 0:
         _work(order, answering)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the kernel lets no signal without a handler reach the first process
     os.close(answering)
     said = _watched(answers, order)
     os.kill(code, signal.SIGKILL)

@@ -19,6 +19,7 @@ import pytest
 
 from talm_sim.tools_env.sources.sandbox import call_in_sandbox, why_no_sandbox
 from tests.tools_env.sources import attempts
+from tests.tools_env.sources.traces import state
 
 pytestmark = pytest.mark.skipif(bool(why_no_sandbox()), reason="this system has no namespaces")
 
@@ -52,11 +53,6 @@ def _lay_out(directory: Path) -> Path:
     return folder
 
 
-def _state(directory: Path) -> dict[str, tuple[int, int, int]]:
-    """All that is in a folder, with size, mode and time of change."""
-    return {str(one): (found.st_size, found.st_mode, found.st_mtime_ns) for one in directory.rglob("*") if (found := one.lstat()) is not None}
-
-
 def _others(folder: Path, directory: Path) -> list[str]:
     """What is in a folder beside the tools and the Python installation."""
     shown = [str(directory), sys.prefix, sys.base_prefix]
@@ -86,7 +82,7 @@ def outcome() -> Iterator[dict[str, str]]:
         with stream, datagram, victim, open(directory / "secret.txt", encoding="utf-8") as inherited:
             os.set_inheritable(inherited.fileno(), True)
             os.environ["TALM_SIM_ATTEMPT_KEY"] = "hunter2"
-            before = _state(directory), os.stat(attempts.__file__)
+            before = state(directory), os.stat(attempts.__file__)
             known = {
                 "folder": str(folder),
                 "secret": str(directory / "secret.txt"),
@@ -103,7 +99,7 @@ def outcome() -> Iterator[dict[str, str]]:
             try:
                 found = asyncio.run(call_in_sandbox(folder / "api.py", "try_all", known, seconds=60))
                 said = json.loads(found.body)
-                said["left"] = "" if (_state(directory), os.stat(attempts.__file__)) == before else "something was left behind"
+                said["left"] = "" if (state(directory), os.stat(attempts.__file__)) == before else "something was left behind"
                 said["heard"] = "" if victim.poll() is None else "the process outside was ended"
                 for one in (server, stream, datagram):
                     one.setblocking(False)
