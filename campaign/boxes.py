@@ -36,7 +36,7 @@ def _play(count: int, rng: random.Random, scratch: Path) -> Outcome:
         place = scratch / str(number)
         place.mkdir()
         tools = rng.sample(_TOOLS, _TOOLS_A_RUN)
-        ends = None if number % 2 else (rng.choice(_SIGNALS), rng.uniform(1, SECONDS))
+        ends = None if number % 2 else (rng.choice(_SIGNALS), rng.uniform(3, SECONDS))
         killed += ends is not None
         found.tried += 1
         if wrong := _wrong(place, tools, ends):
