@@ -1,5 +1,6 @@
 """What sandboxed code may try: each attempt returns something true only where it got out. It is run as a tool's `api.py`, inside."""
 
+# mypy: disable-error-code="func-returns-value"
 from __future__ import annotations
 
 import ctypes
@@ -40,7 +41,7 @@ given: dict[str, Any] = {}
 
 def system(name: str, *arguments: Any) -> int:
     """Make a system call; one that fails raises."""
-    done = LIBC.syscall(NUMBERS[name], *arguments)
+    done: int = LIBC.syscall(NUMBERS[name], *arguments)
     if done < 0:
         raise OSError(ctypes.get_errno(), name)
     return done
@@ -151,7 +152,7 @@ def descriptor_of_first() -> bool:
 
 def perf_of_first() -> bool:
     asked = ctypes.create_string_buffer(128)
-    asked[4] = 128
+    asked[4] = b"\x80"
     return system("perf_event_open", asked, 1, -1, -1, 0) >= 0
 
 

@@ -56,7 +56,7 @@ def _lay_out(directory: Path) -> Path:
 def _others(folder: Path, directory: Path) -> list[str]:
     """What is in a folder beside the tools and the Python installation."""
     shown = [str(directory), sys.prefix, sys.base_prefix]
-    return [one.name for one in folder.iterdir() if not any(place.startswith(str(one)) for place in shown)]
+    return [one.name for one in (folder.iterdir() if folder.is_dir() else ()) if not any(place.startswith(str(one)) for place in shown)]
 
 
 def _key() -> int:
@@ -64,7 +64,8 @@ def _key() -> int:
     numbers, libc = attempts.NUMBERS, ctypes.CDLL(None)
     if libc.syscall(numbers["keyctl"], 1, None) < 0:
         return 0
-    return max(0, libc.syscall(numbers["add_key"], b"user", b"talm-sim-attempt", b"hunter2", ctypes.c_size_t(7), attempts.SESSION_KEYRING))
+    key: int = libc.syscall(numbers["add_key"], b"user", b"talm-sim-attempt", b"hunter2", ctypes.c_size_t(7), attempts.SESSION_KEYRING)
+    return max(0, key)
 
 
 @pytest.fixture(scope="module")
