@@ -69,6 +69,8 @@ class ToolFolder:
             why = f"; {self.not_taken[0].tool}: {self.not_taken[0].reason}" if self.not_taken else ""
             raise PrerequisiteError(f"holds no file of tools (JSON with an 'api_list'){why}")
         self.routes = posted(name, self.specs)
+        # Nothing that sandboxed code changes is kept.
+        self.reading = {name for name, function in self._functions.items() if function.code}
 
     @property
     def code_folders(self) -> set[Path]:

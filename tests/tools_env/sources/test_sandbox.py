@@ -245,6 +245,7 @@ async def test_a_folder_without_code_is_described_and_not_executed(tmp_path: Pat
     (tmp_path / "broken.json").write_text("{", encoding="utf-8")
     (tmp_path / "other.json").write_text("[]", encoding="utf-8")
     source = await open_fail_talms(SourceRequest("numbers", str(tmp_path)))
+    assert not source.reading
     assert sorted(source.specs) == ["more_double", "numbers_double"]
     assert [tuple(one) for one in source.not_taken] == [
         ("broken.json", "not valid JSON (JSONDecodeError)."),
@@ -253,6 +254,10 @@ async def test_a_folder_without_code_is_described_and_not_executed(tmp_path: Pat
     ]
     with pytest.raises(ProviderError, match="is only described"):
         await source.call("more_double", {}, "")
+
+
+def test_what_code_changes_is_not_kept_so_its_tools_only_read(tmp_path: Path) -> None:
+    assert ToolFolder("numbers", write_folder(tmp_path)).reading == {"double"}
 
 
 def test_a_folder_without_tools_is_one_line(tmp_path: Path) -> None:
