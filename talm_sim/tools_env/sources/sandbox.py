@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import math
 import os
 import shutil
 import signal
@@ -87,7 +86,7 @@ async def call_in_sandbox(code: Path, function: str, arguments: Mapping[str, obj
     try:
         said = await _exchange(json.dumps(order).encode() + b"\n", seconds + _TO_START_S)
     except OSError as err:
-        raise ProviderError(f"{_NOT_STARTED}{err.strerror}") from None
+        raise ProviderError(f"{_NOT_STARTED}{err.strerror or err}") from None
     why, stands, found = said.partition(_STANDS)
     if not stands:
         lines = why.decode(errors="replace").split("\n")
@@ -99,7 +98,7 @@ def _order(**what: Any) -> dict[str, Any]:
     prefixes = {sys.base_prefix, sys.prefix, *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib"))}
     outer = [place for place in prefixes | {os.path.realpath(one) for one in prefixes} if not place.startswith("/usr/")]
     readable = [*_READABLE, *(place for place in outer if not any(place != one and Path(place).is_relative_to(one) for one in outer))]
-    limits = {"memory": MEMORY, "processor": math.ceil(SECONDS), "room": _ROOM, "files": _FILES, "processes": _PROCESSES}
+    limits = {"memory": MEMORY, "processor": SECONDS, "room": _ROOM, "files": _FILES, "processes": _PROCESSES}
     folder = os.path.dirname(what["code"])
     return {"folder": folder, "readable": [place for place in readable if Path(place).exists()], "answer": _MOST_ANSWER, **limits, **what}
 
