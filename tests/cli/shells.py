@@ -136,7 +136,7 @@ class Shell:
         self._given = folder / "given"
         self.shown = b""
 
-    def types(self, keys: str, limit: float = 15) -> list[str] | None:
+    def types(self, keys: str, limit: float = 30) -> list[str] | None:
         """Type keys and Enter; returns the words that `talm-sim` got, or None where it was not called within `limit` seconds."""
         self._given.unlink(missing_ok=True)
         os.write(self._terminal, keys.encode() + b"\r")

@@ -149,7 +149,7 @@ def typed_in_part(name: str, how: str) -> str | None:
 HOW = ("plain", "in single quotes", "in double quotes", "in dollar quotes", "with backslashes", "up to a backslash", "in parts")
 
 
-@pytest.mark.parametrize(("shell", "each"), [("bash", 4), ("zsh", 11), ("fish", 11)])
+@pytest.mark.parametrize(("shell", "each"), [("bash", 6), ("zsh", 11), ("fish", 11)])
 def test_a_name_that_is_completed_reaches_the_program_and_nothing_acts(shell: str, each: int, tmp_path: Path) -> None:
     needs(shell)
     chosen = NAMES[::each]
