@@ -18,6 +18,7 @@ from talm_sim.tasks.registry import TASKS
 PACKAGE = Path(talm_sim.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 LAYERS = (
+    ("shell_lines",),
     ("agreement", "errors", "foreign", "interrupts", "types", "digests", "schemas", "threads"),
     ("credentials", "foreign_loop", "plugins", "toml_files", "processes", "tool_files"),
     ("foreign_time", "published"),

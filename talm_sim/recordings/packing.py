@@ -13,6 +13,7 @@ from pathlib import Path
 from talm_sim.errors import PrerequisiteError
 from talm_sim.recordings.archive import INDEX, open_archive
 from talm_sim.recordings.files import write_atomically
+from talm_sim.shell_lines import line_to_copy
 
 __all__ = ["SETTINGS", "SPECS", "TOOLS", "export", "pack"]
 
@@ -44,7 +45,8 @@ def pack(source: Path, target: Path, *, command: str, licence: str, created: str
     """
     groups = list(_groups(source))
     if not groups:
-        raise PrerequisiteError(f"{source}: holds no recordings; record some with `talm-sim run ... --record --cassettes {source}`.")
+        record = line_to_copy("talm-sim", "run", "...", "--record", "--cassettes", str(source))
+        raise PrerequisiteError(f"{source}: holds no recordings; record some with: {record}")
     if created is None:
         newest = max(path.stat().st_mtime for _, _, files in groups for path in files.values())
         created = datetime.fromtimestamp(newest, UTC).date().isoformat()

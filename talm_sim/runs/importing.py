@@ -18,6 +18,7 @@ from talm_sim.runs.sealing import seal
 from talm_sim.runs.store import write_episode, write_verdict
 from talm_sim.runs.tables import first_measure
 from talm_sim.scenarios.fail_talms import PublishedRun, coinciding_grades, read_outputs
+from talm_sim.shell_lines import line_to_copy
 from talm_sim.tasks import find_task, job_of
 
 __all__ = ["import_fail_talms"]
@@ -43,9 +44,8 @@ def import_fail_talms(directory: Path, run_dir: Path = Path("runs"), *, command:
     names = {run.name: "fail-talms-" + re.sub(r"[^A-Za-z0-9._-]+", "-", run.name) for run in published}
     taken = [run_dir / name for name in names.values() if (run_dir / name).exists()]
     if taken:
-        raise PrerequisiteError(
-            f"{taken[0]}: was imported before; delete it (talm-sim runs delete {taken[0].name}), or choose another --run-dir."
-        )
+        delete = line_to_copy("talm-sim", "runs", "delete", str(taken[0]))
+        raise PrerequisiteError(f"{taken[0]}: was imported before; choose another --run-dir, or delete it with: {delete}")
     notes = _agreement_notes(published)
     return [StoredRun(_write(run, run_dir, names[run.name], notes.get(run.name, {}), command)) for run in published]
 

@@ -16,6 +16,7 @@ from talm_sim.runs import sealing
 from talm_sim.runs.database import connect_writer
 from talm_sim.runs.load import StoredRun
 from talm_sim.runs.manifest import COMING, MANIFEST, base_of, check_name, run_names
+from talm_sim.shell_lines import line_to_copy
 from talm_sim.tasks import PairedOptions
 
 __all__ = ["controls_of", "delete_run", "paired_with", "rename_run"]
@@ -67,9 +68,8 @@ def rename_run(path: Path, name: str) -> Path:
         _check_free(one)
         StoredRun(one).closed  # noqa: B018 - what is damaged is not sealed under another name
         if target.exists():
-            raise PrerequisiteError(
-                f"{target}: a run of this name exists; choose another name, or delete it with: talm-sim runs delete {target.name}"
-            )
+            delete = line_to_copy("talm-sim", "runs", "delete", str(target))
+            raise PrerequisiteError(f"{target}: a run of this name exists; choose another name, or delete it with: {delete}")
     done: list[tuple[Path, Path]] = []
     try:
         for one, target in moves:

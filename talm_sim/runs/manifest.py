@@ -27,6 +27,7 @@ from talm_sim.processes import own_name, sweep
 from talm_sim.runs.database import DATABASE, check_regular, create_database, fold, pack
 from talm_sim.runs.rows import put
 from talm_sim.runs.sealing import Stamp, seal, stamp_of
+from talm_sim.shell_lines import line_to_copy
 from talm_sim.types import Scenario, ToolSpec
 
 __all__ = [
@@ -333,7 +334,8 @@ def _installed(
 ) -> Path:
     """Write a run beside its place and rename it into it, so that a kill leaves a whole run or a hidden leftover, never half a run."""
     if target.exists():
-        raise RunExistsError(f"{target}: a run of this name exists; continue it with `talm-sim resume {target}` or choose another --run-id.")
+        again = line_to_copy("talm-sim", "resume", str(target))
+        raise RunExistsError(f"{target}: a run of this name exists; choose another --run-id, or continue it with: {again}")
     sweep(target.parent)
     draft = target.parent / own_name(target.name)
     try:

@@ -66,7 +66,7 @@ def test_imported_answers_can_be_judged_again_but_not_run(release: Path, tmp_pat
 
 def test_importing_twice_is_refused_whole(release: Path, tmp_path: Path) -> None:
     import_fail_talms(release, tmp_path / "runs")
-    with pytest.raises(PrerequisiteError, match=r"was imported before; delete it \(talm-sim runs delete \S+\), or choose another --run-dir"):
+    with pytest.raises(PrerequisiteError, match=r"was imported before; choose another --run-dir, or delete it with: talm-sim runs delete \S+$"):
         import_fail_talms(release, tmp_path / "runs")
     with pytest.raises(PrerequisiteError):
         import_fail_talms(tmp_path / "nowhere", tmp_path / "other")

@@ -61,8 +61,8 @@ async def test_a_run_can_be_read_while_it_goes_on_and_from_a_copy(tmp_path: Path
     [
         ("plain-1", r"no episode 'plain-1'\. Did you mean 'plain-00"),
         ("zzz", r"no episode 'zzz'\. Known are 2, such as 'plain-001'\."),
-        ("ask-000", r"episode 'ask-000' waits for a person; see `talm-sim answer "),
-        ("plain-009", r"episode 'plain-009' is not finished; continue with `talm-sim resume "),
+        ("ask-000", r"episode 'ask-000' waits for a person; see: talm-sim answer "),
+        ("plain-009", r"episode 'plain-009' is not finished; continue with: talm-sim resume "),
     ],
 )
 async def test_an_episode_that_is_not_there_is_explained(tmp_path: Path, episode_id: str, message: str) -> None:

@@ -184,4 +184,4 @@ def test_the_command_that_goes_on_names_what_the_user_brought() -> None:
     assert resume_command(plain, "my run") == "talm-sim resume 'my run'"
     brought = replace(plain, options=plain.options.model_copy(update=options))
     words = "talm-sim resume r --agent math:sqrt --tools-from 'a=openapi:my api.json' --tools-from t:TOOLS --failed agent_error"
-    assert resume_command(brought, "r", "--failed agent_error") == words
+    assert resume_command(brought, "r", "--failed", "agent_error") == words

@@ -15,6 +15,7 @@ from langgraph.pregel import Pregel
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.plugins import load_object
+from talm_sim.shell_lines import line_to_copy
 
 __all__ = ["OwnAgent", "check_graph", "find_agent", "hand_over", "load_agent", "tool_nodes"]
 
@@ -93,7 +94,7 @@ def find_agent(name: str) -> OwnAgent:
     """
     if name not in _agents:
         module, _, path = name.partition(":")
-        mend = f"hand it over again: resume(..., agent={path})" if module == "python" else f"add --agent {name}"
+        mend = f"hand it over again: resume(..., agent={path})" if module == "python" else f"add {line_to_copy('--agent', name)}"
         raise PrerequisiteError(f"agent '{name}' is the user's own, and nothing that a run names is imported by itself; {mend}.")
     return _agents[name]
 

@@ -11,6 +11,7 @@ from typing import TypeVar
 from talm_sim.credentials import Hider, credentials_in_environment, names_credential
 from talm_sim.errors import PrerequisiteError
 from talm_sim.plugins import Registry
+from talm_sim.shell_lines import line_to_copy
 from talm_sim.tools_env.sources.base import SourceRequest, ToolSource
 
 __all__ = ["BUILT_IN", "TOOL_SOURCES", "open_source", "read_source", "register_tool_source"]
@@ -113,7 +114,7 @@ def _kind_of(rest: str, text: str) -> str:
         return "python"
     parts = rest.split(",")
     if len(parts) > 1 and all(map(_OBJECT.fullmatch, parts)):
-        repeated = " ".join(f"--tools-from {part}" for part in parts)
+        repeated = " ".join(line_to_copy("--tools-from", part) for part in parts)
         raise PrerequisiteError(f"--tools-from {text}: one source each; repeat the option: {repeated}.")
     module = path if path.suffix == ".py" else Path(*rest.split(".")).with_suffix(".py")
     if module.is_file():
