@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from talm_sim.credentials import Hider
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tools_env.sources import limits
-from talm_sim.tools_env.sources.mcp_limits import limited_transport
 from talm_sim.tools_env.sources.mcp_program import running
 from talm_sim.tools_env.sources.openapi_document import MOST_TOOLS
 
@@ -132,10 +131,12 @@ class Connection:
         import httpx2
         from mcp.client.streamable_http import streamable_http_client
 
+        from talm_sim.tools_env.sources.mcp_http import LimitedTransport
+
         secret = self._given.get("Authorization")
         headers = {"Authorization": f"Bearer {secret}"} if secret else {}
         headers["Accept-Encoding"] = limits.ACCEPTED_ENCODINGS
-        transport = limited_transport(self._seconds)
+        transport = LimitedTransport(self._seconds)
         async with (
             httpx2.AsyncClient(headers=headers, timeout=self._seconds, trust_env=False, transport=transport) as http,
             streamable_http_client(self._place, http_client=http, max_sse_event_size=limits.MOST_BYTES) as streams,

@@ -8,14 +8,15 @@ import json
 import math
 import os
 import re
+import signal
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from talm_sim.tools_env.sources import limits
-from talm_sim.tools_env.sources.mcp_limits import TOO_LARGE, has_too_many_values
+from talm_sim.tools_env.sources.mcp_limits import TOO_LARGE, Counts
 
 if TYPE_CHECKING:
     import anyio
@@ -36,9 +37,9 @@ _PIECE = 65_536
 _LAST_WORDS = 2_000
 _PAUSE_S = 0.01
 """Between pieces that hold nothing for us: whoever floods us waits, and not the other episodes."""
-_UNSENT = 100
-"""Messages not yet taken by a server whose own requests are answered no more."""
-_ID_FIRST = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*"?(\d{1,18})\b')
+_ENDS = 200
+"""Bytes of a line that cannot be read in which the id of its request is looked for."""
+_ID_FIRST = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"[\d.]*"\s*,\s*)?"id"\s*:\s*"?(\d{1,18})\b')
 _ID_LAST = re.compile(rb'[,{]\s*"id"\s*:\s*"?(\d{1,18})"?\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$')
 
 
@@ -64,7 +65,7 @@ async def running(words: Sequence[str], given: Mapping[str, str], said: bytearra
     heard, reading = anyio.create_memory_object_stream[Any](0)
     writing, unsent = anyio.create_memory_object_stream[Any](math.inf)
     at_work = [
-        asyncio.create_task(_read(process.stdout, heard, writing)),
+        asyncio.create_task(_read(process.stdout, heard)),
         asyncio.create_task(_write(process.stdin, unsent)),
         asyncio.create_task(_keep_last(process.stderr, said)),
     ]
@@ -76,34 +77,49 @@ async def running(words: Sequence[str], given: Mapping[str, str], said: bytearra
             stream.close()
 
 
-async def _read(stdout: asyncio.StreamReader, heard: MemoryObjectSendStream[Any], writing: MemoryObjectSendStream[Any]) -> None:
+async def _read(stdout: asyncio.StreamReader, heard: MemoryObjectSendStream[Any]) -> None:
     import anyio
 
-    line = bytearray()
-    skipping = False
+    lines = _Lines()
     with heard, contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
         while piece := await stdout.read(_PIECE):
-            *ended, rest = piece.split(b"\n")
-            wanted = not ended and not skipping
-            for part in ended:
-                message = None
-                if skipping:
-                    message, skipping = _refused(bytes(line + part), TOO_LARGE), False
-                else:
-                    message = _message(bytes(line + part))
-                line.clear()
-                if message is not None and not (_asks(message) and writing.statistics().current_buffer_used > _UNSENT):
-                    wanted = True
-                    await heard.send(message)
-            line += rest
-            if len(line) > limits.MOST_BYTES:
-                if not skipping and (message := _refused(bytes(line[:200]), TOO_LARGE)) is not None:
-                    await heard.send(message)
-                skipping = True
-            if skipping:
-                del line[:-200]
-            if not wanted:
+            wanted = 0
+            for message in lines.feed(piece):
+                wanted += 1
+                await heard.send(message)
+            if not wanted and (lines.skipping or b"\n" in piece):
                 await asyncio.sleep(_PAUSE_S)
+
+
+class _Lines:
+    """Reads messages, one a line; of a line that is too long only its ends are kept.
+
+    Attributes:
+        skipping: Whether it is in the middle of such a line.
+    """
+
+    def __init__(self) -> None:
+        self.skipping = False
+        self._line = bytearray()
+
+    def feed(self, piece: bytes) -> Iterator[SessionMessage]:
+        """The messages that the next piece completes."""
+        *ended, rest = piece.split(b"\n")
+        for part in ended:
+            line = bytes(self._line + part)
+            message = _refused(line, TOO_LARGE) if self.skipping else _message(line)
+            self._line.clear()
+            self.skipping = False
+            if message is not None:
+                yield message
+        self._line += rest
+        if len(self._line) > limits.MOST_BYTES and not self.skipping:
+            self.skipping = True
+            message = _refused(bytes(self._line[:_ENDS]), TOO_LARGE)
+            if message is not None:
+                yield message
+        if self.skipping:
+            del self._line[:-_ENDS]
 
 
 def _message(line: bytes) -> SessionMessage | None:
@@ -113,7 +129,7 @@ def _message(line: bytes) -> SessionMessage | None:
 
     if not line.strip():
         return None
-    if has_too_many_values(line) or len(line) > limits.MOST_BYTES:
+    if len(line) > limits.MOST_BYTES or Counts().exceed(line):
         return _refused(line, TOO_LARGE)
     try:
         return SessionMessage(jsonrpc_message_adapter.validate_python(_value(line), by_name=False))
@@ -140,14 +156,10 @@ def _refused(line: bytes, reason: str) -> SessionMessage | None:
     from mcp.shared.message import SessionMessage
     from mcp.types import PARSE_ERROR, ErrorData, JSONRPCError
 
-    found = _ID_FIRST.match(line[:200]) or _ID_LAST.search(line[-200:])
+    found = _ID_FIRST.match(line[:_ENDS]) or _ID_LAST.search(line[-_ENDS:])
     if found is None:
         return None
     return SessionMessage(JSONRPCError(jsonrpc="2.0", id=int(found[1]), error=ErrorData(code=PARSE_ERROR, message=reason)))
-
-
-def _asks(message: SessionMessage) -> bool:
-    return hasattr(message.message, "id") and hasattr(message.message, "method")
 
 
 async def _write(stdin: asyncio.StreamWriter, unsent: Any) -> None:
@@ -170,8 +182,11 @@ async def _end(process: asyncio.subprocess.Process, at_work: Sequence[asyncio.Ta
         task.cancel()
     assert process.stdin is not None and process.stdout is not None and process.stderr is not None
     process.stdin.close()
-    with contextlib.suppress(ProcessLookupError):
-        process.terminate()  # the watcher, which goes on by itself should this be cut off
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            # The watcher, which goes on by itself should this be cut off. Not `process.terminate()`, which takes the exit status of one that
+            # has just ended away from whoever waits for it.
+            os.kill(process.pid, signal.SIGTERM)
     await asyncio.wait(at_work)
     # What is not read to its end would be waited for without end.
     await asyncio.wait([asyncio.create_task(one) for one in (process.wait(), _drain(process.stdout), _drain(process.stderr))], timeout=_ENDED_S)

@@ -1,4 +1,4 @@
-"""What passes between the MCP client and a server: answers to what was asked, each once, in a form that the client cannot fail at or spend much on."""
+"""What passes between the MCP client and a server: each answer once, in a form that the client cannot fail at or spend much on."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from talm_sim.types import JsonObject
 
 __all__ = ["MOST_OF_A_TOOL", "Heard", "Sent", "Wall", "why_not"]
 
-_ASIDE: Final = {"resources/list": "resources", "prompts/list": "prompts"}
+_REFUSALS: Final = 20
+"""Requests of the server, as for a model's answer, that are refused for each of ours; more are not heard."""
+_HOLDS: Final = {"tools/list": "tools", "tools/call": "content", "resources/list": "resources", "prompts/list": "prompts"}
 MOST_OF_A_TOOL: Final = 100_000
 """Bytes that the description of one tool may have, its schema included."""
 
@@ -31,38 +33,42 @@ class Wall:
         self.listed: list[Any] = []
         self.ended = asyncio.Event()
         self._asked: dict[Any, str] = {}
+        self._refusals = 0
 
     def asks(self, message: Any) -> None:
         """Take notice of what the client sends."""
         if isinstance(message, JSONRPCRequest):
             self._asked[message.id] = message.method
+            self._refusals = _REFUSALS
         elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
             self._asked.pop((message.params or {}).get("requestId"), None)
 
     def heard(self, message: Any) -> Any:
         """What the client is to read of a message; None for progress, logs, changes of the list of tools, and answers to nothing."""
         if isinstance(message, JSONRPCRequest):
-            return message  # refused by the client, which the server waits for
+            self._refusals -= 1
+            return message if self._refusals >= 0 else None  # the client refuses it, which the server waits for
         if isinstance(message, JSONRPCNotification) or message.id is None:
             return None
-        method = self._asked.pop(coerce_request_id(message.id), None)
-        if method is None or isinstance(message, JSONRPCError):
+        method = self._asked.pop(coerce_request_id(message.id), "")
+        if isinstance(message, JSONRPCError) or not method:
             return message if method else None
-        if method == "tools/list" and isinstance(message.result.get("tools"), list):
-            self.listed = message.result["tools"]
-            tools = [_shown(tool) for tool in self.listed if not why_not(tool)]
-            return JSONRPCResponse(jsonrpc="2.0", id=message.id, result={**message.result, "tools": tools})
-        if method in _ASIDE and isinstance(message.result.get(_ASIDE[method]), list):
-            shown = message.result[_ASIDE[method]][:1]  # what matters is whether there is one
-            return JSONRPCResponse(jsonrpc="2.0", id=message.id, result={**message.result, _ASIDE[method]: shown})
-        if method == "tools/call" and isinstance(message.result.get("content"), list):
-            try:
-                content = _joined(message.result["content"])
-            except (KeyError, TypeError) as err:
-                told = ErrorData(code=INTERNAL_ERROR, message=f"a part of its answer is no content: {err}")
-                return JSONRPCError(jsonrpc="2.0", id=message.id, error=told)
-            return JSONRPCResponse(jsonrpc="2.0", id=message.id, result={**message.result, "content": content})
-        return message
+        try:
+            return JSONRPCResponse(jsonrpc="2.0", id=message.id, result=self._result(method, message.result))
+        except (KeyError, TypeError) as err:
+            told = ErrorData(code=INTERNAL_ERROR, message=f"a part of its answer is no content: {err}")
+            return JSONRPCError(jsonrpc="2.0", id=message.id, error=told)
+
+    def _result(self, method: str, result: dict[str, Any]) -> dict[str, Any]:
+        """A result, shortened to what is needed of it."""
+        held = _HOLDS.get(method, "")
+        items = result.get(held)
+        if not isinstance(items, list):
+            return result
+        if method == "tools/list":
+            self.listed = items
+            return {**result, held: [_shown(tool) for tool in items if not why_not(tool)]}
+        return {**result, held: _joined(items) if method == "tools/call" else items[:1]}
 
 
 def why_not(tool: Any) -> str:

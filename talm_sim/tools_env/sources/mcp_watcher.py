@@ -1,12 +1,13 @@
 """Starts an MCP server's program and ends it, with all that it started, once talm-sim has ended in whatever way or says so with SIGTERM.
 
-Run as a program, `mcp_watcher.py PARENT SECONDS PROGRAM [WORD ...]`, with the server's standard streams. PARENT is talm-sim's process id, SECONDS
-how long the server has to end by itself, and again after SIGTERM. On Linux the watcher adopts what the server leaves behind, so that not even a
-process with a session of its own escapes; elsewhere it ends the server's process group.
+Run as a program, `mcp_watcher.py PARENT SECONDS PROGRAM [WORD ...]`, with the server's standard streams. PARENT is talm-sim's process id,
+SECONDS is how long the server has to end by itself, and again after SIGTERM. On Linux the watcher adopts what the server leaves behind, so that
+not even a process with a session of its own escapes; elsewhere it ends the server's process group.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -74,10 +75,8 @@ def _end(server: int, how: signal.Signals, seconds: float) -> None:
             return
         if first or how == signal.SIGKILL:
             for pid in left:
-                try:
+                with contextlib.suppress(OSError):
                     os.kill(pid, how)
-                except OSError:
-                    pass
         first = False
         time.sleep(0.02)
 
