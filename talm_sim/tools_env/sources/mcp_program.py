@@ -36,7 +36,7 @@ _ENDED_S = 8.0
 _PIECE = 65_536
 _LAST_WORDS = 2_000
 _PAUSE_S = 0.01
-"""Between pieces that hold nothing for us: whoever floods us waits, and not the other episodes."""
+"""Between pieces that hold no answer: whoever floods us waits, and not the other episodes."""
 _ENDS = 200
 """Bytes of a line that cannot be read in which the id of its request is looked for."""
 _ID_FIRST = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"[\d.]*"\s*,\s*)?"id"\s*:\s*"?(\d{1,18})\b')
@@ -83,11 +83,11 @@ async def _read(stdout: asyncio.StreamReader, heard: MemoryObjectSendStream[Any]
     lines = _Lines()
     with heard, contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
         while piece := await stdout.read(_PIECE):
-            wanted = 0
-            for message in lines.feed(piece):
-                wanted += 1
-                await heard.send(message)
-            if not wanted and (lines.skipping or b"\n" in piece):
+            answers = 0
+            for one in lines.feed(piece):
+                answers += not hasattr(one.message, "method")
+                await heard.send(one)
+            if not answers and (lines.skipping or b"\n" in piece):
                 await asyncio.sleep(_PAUSE_S)
 
 
