@@ -68,7 +68,17 @@ def _try(mode: str, folder: Path, most: int) -> tuple[str, int]:
             played = f"start: {what.partition(', ')[2]}" if kind == "end" else mode
             command = f"{sys.executable} -S {hostile_mcp.__file__} {shlex.quote(played)} {folder}"
             source = f"h=mcp:{command}".replace(",", "\\,")
-        args = ("run", "--scenarios", _scenarios(folder), "--tools-from", source, "--model", "sim/oracle", "--run-id", "r")
+        args: tuple[str | Path, ...] = (
+            "run",
+            "--scenarios",
+            _scenarios(folder),
+            "--tools-from",
+            source,
+            "--model",
+            "sim/oracle",
+            "--run-id",
+            "r",
+        )
         args = (*args, "--display", "none", "--no-fail-fast")
         wrong, memory = _ended(what, args, folder) if kind == "end" else _played(mode, args, folder, most)
         until = time.monotonic() + LEFT_S

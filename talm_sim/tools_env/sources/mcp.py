@@ -131,6 +131,7 @@ class McpSource:
         if self._connection.ended:
             if self._again is None or self._again.done():
                 self._again = asyncio.create_task(self._reconnect())
+                self._again.add_done_callback(lambda task: task.cancelled() or task.exception())  # those who waited may be gone
             try:
                 await asyncio.shield(self._again)
             except PrerequisiteError as err:

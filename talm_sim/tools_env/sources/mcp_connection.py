@@ -8,6 +8,7 @@ import logging
 import os
 import shlex
 import shutil
+import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -145,6 +146,8 @@ class Connection:
 
     @asynccontextmanager
     async def _beside(self) -> AsyncIterator[Any]:
+        if sys.platform == "win32":
+            raise PrerequisiteError("a command takes Linux or macOS; start the server yourself and name its address")
         words = shlex.split(self._place)
         if shutil.which(words[0], path=self._given.get("PATH", os.environ.get("PATH"))) is None:
             raise PrerequisiteError("there is no such program")

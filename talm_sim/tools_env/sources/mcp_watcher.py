@@ -60,7 +60,7 @@ def _become(words: list[str]) -> None:
 
 def _lives(server: int) -> bool:
     try:
-        return os.waitid(os.P_PID, server, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+        return os.waitpid(server, os.WNOHANG)[0] == 0
     except ChildProcessError:
         return False
 
