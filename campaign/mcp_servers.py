@@ -56,8 +56,8 @@ def _scenarios(folder: Path) -> Path:
     return file
 
 
-def _try(mode: str, folder: Path, most: int) -> tuple[str, int]:
-    """What is wrong, or nothing, and the most memory it took."""
+def _try(mode: str, folder: Path, most: int, own: float = 0.0) -> tuple[str, int]:
+    """What is wrong, or nothing, and the most memory it took; the program itself may take `own` seconds besides."""
     folder.mkdir()
     kind, _, what = mode.partition(": ")
     with ExitStack() as stack, suppress(OSError):
@@ -80,7 +80,7 @@ def _try(mode: str, folder: Path, most: int) -> tuple[str, int]:
             "r",
         )
         args = (*args, "--display", "none", "--no-fail-fast")
-        wrong, memory = _ended(what, args, folder) if kind == "end" else _played(mode, args, folder, most)
+        wrong, memory = _ended(what, args, folder) if kind == "end" else _played(mode, args, folder, most, own)
         until = time.monotonic() + LEFT_S
         while (left := _living(str(folder))) and time.monotonic() < until:
             time.sleep(0.2)
@@ -88,7 +88,7 @@ def _try(mode: str, folder: Path, most: int) -> tuple[str, int]:
     return f"{mode}: not tried", 0
 
 
-def _played(mode: str, args: tuple[str | Path, ...], folder: Path, most: int) -> tuple[str, int]:
+def _played(mode: str, args: tuple[str | Path, ...], folder: Path, most: int, own: float) -> tuple[str, int]:
     ran = talm(*args, scratch=folder, seconds=150)
     wrong = ran.wrong or ("its text shows escapes" if UNPRINTABLE.search(ran.out + ran.err) else "")
     if ran.most_memory > most:
@@ -151,9 +151,11 @@ def play(count: int, rng: random.Random, scratch: Path) -> Outcome:
         return Outcome(0, skipped="needs the extra mcp")
     modes = _modes()
     rng.shuffle(modes)
+    began = time.monotonic()
     _, least = _try(HARMLESS, scratch / "harmless", 10**12)
+    took = time.monotonic() - began
     with ThreadPoolExecutor(3) as pool:
-        found = list(pool.map(lambda pair: _try(pair[1], scratch / str(pair[0]), least + MOST_MEMORY), enumerate(modes[:count])))
+        found = list(pool.map(lambda pair: _try(pair[1], scratch / str(pair[0]), least + MOST_MEMORY, 2 * took), enumerate(modes[:count])))
     most = max(memory for _, memory in found)
     figures = {"most memory": f"{most / 10**6:.0f} MB", "with a harmless one": f"{least / 10**6:.0f} MB"}
     return Outcome(len(found), [wrong for wrong, _ in found if wrong], figures)

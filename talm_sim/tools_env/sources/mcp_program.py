@@ -187,9 +187,12 @@ async def _end(process: asyncio.subprocess.Process, at_work: Sequence[asyncio.Ta
             # The watcher, which goes on by itself should this be cut off. Not `process.terminate()`, which takes the exit status of one that
             # has just ended away from whoever waits for it.
             os.kill(process.pid, signal.SIGTERM)
-    await asyncio.wait(at_work)
-    # What is not read to its end would be waited for without end.
-    await asyncio.wait([asyncio.create_task(one) for one in (process.wait(), _drain(process.stdout), _drain(process.stderr))], timeout=_ENDED_S)
+    await asyncio.gather(*at_work, return_exceptions=True)
+    # What is not read to its end would be waited for without end; that its input broke is told on standard error unless somebody asks.
+    ends = (process.wait(), _drain(process.stdout), _drain(process.stderr), process.stdin.wait_closed())
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_ENDED_S):
+            await asyncio.gather(*ends, return_exceptions=True)
 
 
 async def _drain(stream: asyncio.StreamReader) -> None:

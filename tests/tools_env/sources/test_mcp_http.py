@@ -20,7 +20,7 @@ from tests.tools_env.sources.test_mcp_hostile import called
 async def test_a_bad_answer_over_http_fails_its_call_and_the_others_go_on(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with hostile.served({**hostile.BAD_ANSWERS, **hostile.SLOW}[what]) as url:
         # What a connection may take is said when it is opened.
-        monkeypatch.setattr(mcp, "CALL_S", 1.0 if what in {**hostile.SLOW, **hostile.ENDLESS, "of another": None} else 60.0)
+        monkeypatch.setattr(mcp, "CALL_S", 2.0 if what in {**hostile.SLOW, **hostile.ENDLESS, "of another": None} else 60.0)
         tools = await open_tools([f"h=mcp:{url}"])
         try:
             bad, *good = await asyncio.gather(*(called(tools, name) for name in ("bad", "good", "good")))
