@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import gc
 import json
 import shlex
 import signal
@@ -112,6 +114,18 @@ async def test_noise_and_children_are_no_hindrance_and_end_with_it(what: str, tm
         assert json.loads((await called(tools, "good")).result) == {"twice": 8}
         assert _living(str(tmp_path))
     assert not _living(str(tmp_path)) and time.monotonic() - began < 60
+
+
+async def test_one_that_never_read_its_input_leaves_no_stack_on_the_screen(caplog: pytest.LogCaptureFixture) -> None:
+    from mcp.shared.message import SessionMessage
+    from mcp.types import JSONRPCNotification
+
+    async with mcp_program.running([sys.executable, "-c", "import time; time.sleep(600)"], {}, bytearray()) as (_, sent):
+        await sent.send(SessionMessage(JSONRPCNotification(jsonrpc="2.0", method="x" * 4_000_000)))
+        await asyncio.sleep(0.5)
+    await asyncio.sleep(0.1)
+    gc.collect()
+    assert not [record.getMessage() for record in caplog.records if record.name == "asyncio"]
 
 
 async def test_episodes_that_may_have_changed_something_in_a_server_that_ended_are_told() -> None:
