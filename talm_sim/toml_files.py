@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.plain_files import LARGEST_SETTINGS, read_text
 
 __all__ = ["packaged_toml", "read_toml", "texts_of"]
 
@@ -29,11 +30,13 @@ def read_toml(file: Path, option: str) -> dict[str, Any]:
         PrerequisiteError: It cannot be read or is not TOML.
     """
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        return tomllib.loads(read_text(file, LARGEST_SETTINGS))
     except OSError as err:
         raise PrerequisiteError(f"{file}: cannot be read: {err.strerror}; {option} needs a TOML file.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as err:
         raise PrerequisiteError(f"{file}: not valid TOML: {err}.") from None
+    except RecursionError:
+        raise PrerequisiteError(f"{file}: not valid TOML: nested too deeply.") from None
 
 
 def texts_of(document: Mapping[str, Any], table: str, known: Collection[str], where: str, *, filled: bool = True) -> dict[str, str]:

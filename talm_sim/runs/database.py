@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-import stat
 import zlib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 from talm_sim.errors import PrerequisiteError
+from talm_sim.plain_files import kind_of_file
 
 __all__ = [
     "DATABASE",
@@ -178,9 +178,9 @@ def check_regular(path: Path) -> None:
         found = path.lstat()
     except OSError:
         return  # whoever opens it says so
-    if not stat.S_ISREG(found.st_mode):
-        what = "a link" if stat.S_ISLNK(found.st_mode) else "a directory" if stat.S_ISDIR(found.st_mode) else "a pipe or device"
-        raise PrerequisiteError(f"{path}: is {what}, and must be a plain file; put the file itself there.")
+    kind = kind_of_file(found.st_mode)
+    if kind:
+        raise PrerequisiteError(f"{path}: is {kind}, and must be a plain file; put the file itself there.")
 
 
 @contextlib.contextmanager
