@@ -25,7 +25,7 @@ from talm_sim.digests import digest
 from talm_sim.errors import PrerequisiteError, RunExistsError, did_you_mean, full_name
 from talm_sim.plain_files import read_bytes
 from talm_sim.processes import own_name, sweep
-from talm_sim.runs.database import DATABASE, check_regular, create_database, fold, pack
+from talm_sim.runs.database import DATABASE, TooLargeError, check_regular, check_size, create_database, fold, pack
 from talm_sim.runs.rows import put
 from talm_sim.runs.sealing import Stamp, seal, stamp_of
 from talm_sim.types import Scenario, ToolSpec
@@ -356,8 +356,16 @@ def _write(
     with closing(create_database(directory)) as conn:
         conn.execute("BEGIN")
         for position, item in enumerate(scenarios):
-            put(conn, "scenarios", position, item.id, item.group, body=pack(item.model_dump_json()))
-        put(conn, "meta", "tools", json.dumps([tool.model_dump(mode="json") for tool in tools]))
+            try:
+                put(conn, "scenarios", position, item.id, item.group, body=pack(item.model_dump_json()))
+            except TooLargeError as err:
+                raise PrerequisiteError(f"scenario '{item.id}': {err}; make it smaller.") from None
+        described = json.dumps([tool.model_dump(mode="json") for tool in tools])
+        try:
+            check_size(described.encode())
+        except TooLargeError as err:
+            raise PrerequisiteError(f"the description of {len(tools):,} tools {err}; take fewer tools into the run.") from None
+        put(conn, "meta", "tools", described)
         if fill is not None:
             fill(conn)
         seal(conn, _stamp(directory, text.encode()))
