@@ -75,7 +75,7 @@ _PLACES: Final = (
     _Place("import, tools", "release/tools/Geo/x.json", (*_IMPORT, "--tools-to", "y"), **_DOCUMENT),
     _Place("--cassettes: tools", "tapes/tools/perfect.zip", (*_RUN, "--replay", "--cassettes", "tapes"), deep="", largest=2**30),
     _Place("--cassettes: specs", "tapes/tools/specs.json", (*_RUN, "--tools", "replay", "--cassettes", "tapes"), **_DOCUMENT),
-    _Place("export cassettes", "tapes/tools/perfect.zip", ("export", "cassettes", "--from", "tapes", "--out", "out"), deep="", largest=2**30),
+    _Place("export cassettes", "tapes/tools/perfect.zip", ("export", "cassettes", "--from", "tapes", "--to", "out"), deep="", largest=2**30),
     _Place("report: run.json", "runs/r/run.json", ("report", "runs/r"), largest=8 * 2**20),
     _Place("report: run.db", "runs/r/run.db", ("report", "runs/r"), deep="", largest=0),
 )  # fmt: skip
