@@ -9,9 +9,19 @@ import errno
 import os
 import stat
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
-__all__ = ["LARGEST_DATA", "LARGEST_DOCUMENT", "LARGEST_SETTINGS", "UnfitFileError", "kind_of_file", "open_plain", "read_bytes", "read_text"]
+__all__ = [
+    "LARGEST_DATA",
+    "LARGEST_DOCUMENT",
+    "LARGEST_SETTINGS",
+    "UnfitFileError",
+    "kind_of_file",
+    "nests_deeply",
+    "open_plain",
+    "read_bytes",
+    "read_text",
+]
 
 LARGEST_SETTINGS: Final = 4 * 2**20
 """Bytes of what a person writes: options, wordings, templates, prices, arguments."""
@@ -19,6 +29,8 @@ LARGEST_DOCUMENT: Final = 32 * 2**20
 """Bytes of what a program writes as one document: a recording, descriptions of tools, outputs of one model."""
 LARGEST_DATA: Final = 256 * 2**20
 """Bytes of what is a line or an entry for each scenario."""
+_DEEPEST: Final = 100
+"""Levels of lists and objects in what was read; about twice as many cannot be stored and read again."""
 _AT_ONCE: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
 """Without waiting for whoever writes to a pipe, should one have come into the file's place since it was looked at."""
 _KINDS: Final = (
@@ -87,6 +99,17 @@ def read_text(path: Path, largest: int, encoding: str = "utf-8") -> str:
         UnicodeDecodeError: It is not written in this encoding.
     """
     return read_bytes(path, largest).decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def nests_deeply(value: Any) -> bool:
+    """Whether lists and objects stand within each other deeper than can be kept."""
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(_DEEPEST):
+        inner = (item for one in level for item in (one.values() if isinstance(one, dict) else one))
+        level = [item for item in inner if isinstance(item, dict | list)]
+        if not level:
+            return False
+    return True
 
 
 def _check(found: os.stat_result, path: Path, largest: int) -> None:

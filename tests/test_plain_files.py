@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import signal
 import stat
@@ -9,7 +10,10 @@ from pathlib import Path
 import pytest
 
 from talm_sim.cli import main
-from talm_sim.plain_files import LARGEST_DATA, LARGEST_DOCUMENT, LARGEST_SETTINGS, UnfitFileError, read_bytes, read_text
+from talm_sim.errors import PrerequisiteError
+from talm_sim.plain_files import LARGEST_DATA, LARGEST_DOCUMENT, LARGEST_SETTINGS, UnfitFileError, nests_deeply, read_bytes, read_text
+from talm_sim.scenarios.jsonl import json_lines
+from talm_sim.tools_env.sources.spec_file import open_spec_list
 
 DEEP = 100_000
 
@@ -66,6 +70,20 @@ def test_a_file_is_read_up_to_its_size_and_through_a_link(tmp_path: Path) -> Non
     assert read_text(tmp_path / "x", 7) == "a\nb\nc\n"
     with pytest.raises(UnfitFileError, match=r"^it is larger than 0 MiB$"):
         read_bytes(tmp_path / "x", 6)
+
+
+@pytest.mark.parametrize(("depth", "deep"), [(100, False), (101, True), (900, True)])
+def test_what_nests_too_deeply_to_be_stored_is_told(tmp_path: Path, depth: int, deep: bool) -> None:
+    value = json.loads("[" * depth + "]" * depth)
+    assert nests_deeply(value) is deep and nests_deeply({"a": [1, {}], "b": 2}) is False
+    (tmp_path / "x.jsonl").write_text(json.dumps(value) + "\n")
+    if deep:
+        with pytest.raises(PrerequisiteError, match=r"x\.jsonl:1: not JSON \(nested too deeply\)"):
+            list(json_lines(tmp_path / "x.jsonl"))
+        with pytest.raises(PrerequisiteError, match="tool 1: nested too deeply"):
+            open_spec_list("s", [{"name": "f", "parameters": {"type": "object", "properties": {"a": {"default": value}}}}])
+    else:
+        assert next(json_lines(tmp_path / "x.jsonl"))[1] == value
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux")

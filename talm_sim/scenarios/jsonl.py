@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.plain_files import LARGEST_DATA, read_text
+from talm_sim.plain_files import LARGEST_DATA, nests_deeply, read_text
 
 __all__ = ["COMMENT", "json_lines", "numbered_lines", "parse"]
 
@@ -77,6 +77,8 @@ def parse(text: str) -> Any:
         raise
     except ValueError:
         raise ValueError("a number is too long") from None
+    if text.count("[") + text.count("{") > 100 and nests_deeply(value):
+        raise ValueError("nested too deeply")
     if _HALF.search(text) and _HALF_PAIR.search(json.dumps(value, ensure_ascii=False)):
         raise ValueError("half a surrogate pair, which no text can hold")
     return value
