@@ -47,8 +47,8 @@ class _Place:
 _RUN: Final = ("run", "--model", "sim/oracle", "--limit", "1", "-q")
 _IMPORT: Final = ("import", "fail-talms", "release")
 _TOML: Final = "a=" + "[" * _DEPTH
-_SMALL: Final = {"largest": LARGEST_SETTINGS}
-_DOCUMENT: Final = {"largest": LARGEST_DOCUMENT}
+_SMALL: Final = LARGEST_SETTINGS
+_DOCUMENT: Final = LARGEST_DOCUMENT
 _PLACES: Final = (
     _Place("--scenarios", "x.jsonl", (*_RUN, "--scenarios", "x.jsonl")),
     _Place("scenarios check", "x.jsonl", ("scenarios", "check", "--scenarios", "x.jsonl")),
@@ -60,21 +60,21 @@ _PLACES: Final = (
     _Place("run, when2call", "x.jsonl", (*_RUN, "--task", "when2call", "--scenarios", "x.jsonl")),
     _Place("run, awareness", "x.jsonl", (*_RUN, "--task", "awareness", "--scenarios", "x.jsonl")),
     _Place("run, refusal", "x.jsonl", (*_RUN, "--task", "refusal", "--bfcl", "x.jsonl")),
-    _Place("--config", "x.toml", (*_RUN, "--config", "x.toml"), deep=_TOML, **_SMALL),
-    _Place("--prompts", "x.toml", (*_RUN, "--prompts", "x.toml"), deep=_TOML, **_SMALL),
-    _Place("--prices", "x.toml", (*_RUN, "--prices", "x.toml"), deep=_TOML, **_SMALL),
-    _Place("--template", "x.jinja", (*_RUN, "--task", "when2call", "--template", "x.jinja"), deep="", **_SMALL),
-    _Place("--arguments", "x.json", ("tools", "check", "--arguments", "x.json"), **_SMALL),
-    _Place("tools: document", "x.json", ("tools", "check", "--tools-from", "x.json"), **_DOCUMENT),
-    _Place("tools: YAML", "x.yaml", ("tools", "check", "--tools-from", "openapi:x.yaml"), **_DOCUMENT),
-    _Place("tools: list", "x.json", ("tools", "check", "--tools-from", "specs:x.json"), **_DOCUMENT),
-    _Place("tools: folder", "tools/x.json", ("tools", "check", "--tools-from", "fail-talms:tools"), **_DOCUMENT),
-    _Place("tools: module", "x.py", ("tools", "check", "--tools-from", "x.py"), deep="(" * _DEPTH, **_SMALL),
-    _Place("import", "release/outputs/Original/m_auto_eval/answers.json", _IMPORT, **_DOCUMENT),
-    _Place("import, queries", "release/benchmark/Original/all_Original_queries.json", (*_IMPORT, "--scenarios-to", "y"), **_DOCUMENT),
-    _Place("import, tools", "release/tools/Geo/x.json", (*_IMPORT, "--tools-to", "y"), **_DOCUMENT),
+    _Place("--config", "x.toml", (*_RUN, "--config", "x.toml"), deep=_TOML, largest=_SMALL),
+    _Place("--prompts", "x.toml", (*_RUN, "--prompts", "x.toml"), deep=_TOML, largest=_SMALL),
+    _Place("--prices", "x.toml", (*_RUN, "--prices", "x.toml"), deep=_TOML, largest=_SMALL),
+    _Place("--template", "x.jinja", (*_RUN, "--task", "when2call", "--template", "x.jinja"), deep="", largest=_SMALL),
+    _Place("--arguments", "x.json", ("tools", "check", "--arguments", "x.json"), largest=_SMALL),
+    _Place("tools: document", "x.json", ("tools", "check", "--tools-from", "x.json"), largest=_DOCUMENT),
+    _Place("tools: YAML", "x.yaml", ("tools", "check", "--tools-from", "openapi:x.yaml"), largest=_DOCUMENT),
+    _Place("tools: list", "x.json", ("tools", "check", "--tools-from", "specs:x.json"), largest=_DOCUMENT),
+    _Place("tools: folder", "tools/x.json", ("tools", "check", "--tools-from", "fail-talms:tools"), largest=_DOCUMENT),
+    _Place("tools: module", "x.py", ("tools", "check", "--tools-from", "x.py"), deep="(" * _DEPTH, largest=_SMALL),
+    _Place("import", "release/outputs/Original/m_auto_eval/answers.json", _IMPORT, largest=_DOCUMENT),
+    _Place("import, queries", "release/benchmark/Original/all_Original_queries.json", (*_IMPORT, "--scenarios-to", "y"), largest=_DOCUMENT),
+    _Place("import, tools", "release/tools/Geo/x.json", (*_IMPORT, "--tools-to", "y"), largest=_DOCUMENT),
     _Place("--cassettes: tools", "tapes/tools/perfect.zip", (*_RUN, "--replay", "--cassettes", "tapes"), deep="", largest=2**30),
-    _Place("--cassettes: specs", "tapes/tools/specs.json", (*_RUN, "--tools", "replay", "--cassettes", "tapes"), **_DOCUMENT),
+    _Place("--cassettes: specs", "tapes/tools/specs.json", (*_RUN, "--tools", "replay", "--cassettes", "tapes"), largest=_DOCUMENT),
     _Place("export cassettes", "tapes/tools/perfect.zip", ("export", "cassettes", "--from", "tapes", "--to", "out"), deep="", largest=2**30),
     _Place("report: run.json", "runs/r/run.json", ("report", "runs/r"), largest=8 * 2**20),
     _Place("report: run.db", "runs/r/run.db", ("report", "runs/r"), deep="", largest=0),
