@@ -19,7 +19,7 @@ PACKAGE = Path(talm_sim.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 LAYERS = (
     ("shell_lines",),
-    ("agreement", "errors", "foreign", "interrupts", "types", "digests", "schemas", "threads"),
+    ("agreement", "errors", "foreign", "interrupts", "types", "digests", "plain_files", "schemas", "threads"),
     ("credentials", "foreign_loop", "plugins", "toml_files", "processes", "tool_files"),
     ("foreign_time", "published"),
     ("config",),

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from talm_sim.errors import PrerequisiteError
+from talm_sim.plain_files import LARGEST_DOCUMENT, read_bytes
 from talm_sim.processes import own_name, sweep
 from talm_sim.runs import sealing
 from talm_sim.runs.database import connect_writer
@@ -85,7 +86,7 @@ def rename_run(path: Path, name: str) -> Path:
 def _move(one: Path, target: Path) -> None:
     """Give one run another name: it has the old one whole until its directory is renamed, and from then on the new one, whatever is killed."""
     with _telling(one):
-        document = json.loads((one / MANIFEST).read_bytes())
+        document = json.loads(read_bytes(one / MANIFEST, LARGEST_DOCUMENT))
         _name(one, document["id"], target.name)
         _write_flushed(one / COMING, json.dumps({**document, "id": target.name}, indent=2, ensure_ascii=False) + "\n")
         try:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from talm_sim.digests import digest
+from talm_sim.plain_files import LARGEST_SETTINGS, read_text
 from talm_sim.tasks.base import Job
 
 __all__ = ["differences", "recorded_settings", "recording_key"]
@@ -47,7 +48,7 @@ def _shaping(job: Job[Any]) -> dict[str, Any]:
         "model": config.model,
         "model_options": config.model_options,
         "tool_format": "constrained" if config.constrained else "native",
-        "prompts": config.prompts.read_text(encoding="utf-8") if config.prompts else "",
+        "prompts": read_text(config.prompts, LARGEST_SETTINGS) if config.prompts else "",
         "temperature": settings.temperature,
         "max_new_tokens": settings.max_new_tokens,
         "seed": config.seed,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.plain_files import LARGEST_SETTINGS, read_text
 from talm_sim.schemas import validator_of
 from talm_sim.types import JsonObject, ToolSpec
 
@@ -102,7 +103,7 @@ def read_arguments(file: Path, tools: Mapping[str, ToolSpec]) -> dict[str, JsonO
     """
     mend = '; write {"TOOL": {"ARGUMENT": VALUE}}'
     try:
-        read = json.loads(file.read_text(encoding="utf-8"))
+        read = json.loads(read_text(file, LARGEST_SETTINGS))
     except OSError as err:
         raise PrerequisiteError(f"--arguments {file}: cannot be read: {err.strerror}{mend}.") from None
     except (ValueError, RecursionError) as err:

@@ -102,9 +102,9 @@ async def test_a_damaged_or_crafted_row_is_an_error_not_code(tmp_path: Path, bod
 
 
 def test_a_small_row_cannot_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("talm_sim.runs.database._UNPACKED_LIMIT", 2**20)
-    with pytest.raises(PrerequisiteError, match="too large"):
-        unpack(zlib.compress(b"0" * 2**24))
+    monkeypatch.setattr("talm_sim.runs.database._LARGEST", 2**20)
+    with pytest.raises(PrerequisiteError, match=r"run\.db: episode 'a' unpacks to more than 1 MiB or 500,000 values, which no run holds"):
+        unpack(zlib.compress(b"0" * 2**24), "episode 'a'")
 
 
 async def test_another_database_is_no_run(tmp_path: Path) -> None:

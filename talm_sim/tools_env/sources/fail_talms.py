@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from talm_sim.errors import PrerequisiteError, ProviderError
+from talm_sim.plain_files import LARGEST_DOCUMENT, read_text
 from talm_sim.recordings import HttpResponse
 from talm_sim.tool_files import FunctionKey, function_key, function_names, spec_of_function
 from talm_sim.tools_env.routes import posted
@@ -95,8 +96,11 @@ class ToolFolder:
         for file in sorted(self._folder.rglob("*.json")):
             place = str(file.relative_to(self._folder))
             try:
-                tool = json.loads(file.read_text(encoding="utf-8"))
-            except (OSError, ValueError, RecursionError) as err:
+                tool = json.loads(read_text(file, LARGEST_DOCUMENT))
+            except OSError as err:
+                self.not_taken.append(NotTaken(place, f"cannot be read: {err.strerror}."))
+                continue
+            except (ValueError, RecursionError) as err:
                 self.not_taken.append(NotTaken(place, f"not valid JSON ({type(err).__name__})."))
                 continue
             listed = tool.get("api_list") if isinstance(tool, dict) else None

@@ -16,6 +16,7 @@ import requests
 
 from talm_sim.credentials import sendable
 from talm_sim.errors import PrerequisiteError
+from talm_sim.plain_files import read_text
 from talm_sim.tools_env.sources.base import NotTaken, SourceRequest
 from talm_sim.tools_env.sources.http import HttpSource, HttpTools, Proof
 from talm_sim.tools_env.sources.openapi_document import tools_from_openapi
@@ -53,11 +54,8 @@ async def open_openapi(request: SourceRequest) -> Any:
 
 
 def _read(place: str) -> str:
-    path = Path(place)
     try:
-        if path.stat().st_size > _LARGEST:
-            raise PrerequisiteError(f"larger than {_LARGEST >> 20} MiB; cut it down.")
-        return path.read_text(encoding="utf-8")
+        return read_text(Path(place), _LARGEST)
     except OSError as err:
         raise PrerequisiteError(f"cannot be read: {err.strerror}.") from None
     except UnicodeDecodeError:

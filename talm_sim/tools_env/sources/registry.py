@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from talm_sim.credentials import Hider, credentials_in_environment, names_credential
 from talm_sim.errors import PrerequisiteError
+from talm_sim.plain_files import LARGEST_SETTINGS, read_text
 from talm_sim.plugins import Registry
 from talm_sim.shell_lines import line_to_copy
 from talm_sim.tools_env.sources.base import SourceRequest, ToolSource
@@ -128,8 +129,8 @@ def _kind_of(rest: str, text: str) -> str:
 def _tools_in(module: Path) -> str:
     """What holds the tools of a module, as far as its text tells: its first list, else its first public function."""
     try:
-        body = ast.parse(module.read_text(encoding="utf-8")).body
-    except (OSError, ValueError, SyntaxError):
+        body = ast.parse(read_text(module, LARGEST_SETTINGS)).body
+    except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
         return "TOOLS"
     lists = [
         target.id

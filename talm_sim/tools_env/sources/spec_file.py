@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from talm_sim.config import fault_of
 from talm_sim.errors import PrerequisiteError, ProviderError
+from talm_sim.plain_files import LARGEST_DOCUMENT, nests_deeply, read_text
 from talm_sim.recordings import HttpResponse
 from talm_sim.tools_env.routes import posted
 from talm_sim.tools_env.sources.base import NotTaken, SourceRequest
@@ -57,7 +58,7 @@ async def open_spec_file(request: SourceRequest) -> SpecList:
         PrerequisiteError: It cannot be read, or is no list of tools.
     """
     try:
-        tools = json.loads(Path(request.place).read_text(encoding="utf-8"))
+        tools = json.loads(read_text(Path(request.place), LARGEST_DOCUMENT))
     except OSError as err:
         raise PrerequisiteError(f"cannot be read: {err.strerror}.") from None
     except (ValueError, RecursionError):
@@ -75,6 +76,8 @@ def open_spec_list(name: str, tools: Any) -> SpecList:
         raise PrerequisiteError("no list of tools; give the file that `talm-sim import --tools-to` writes.")
     specs: dict[str, ToolSpec] = {}
     for number, entry in enumerate(tools, start=1):
+        if nests_deeply(entry):
+            raise PrerequisiteError(f"tool {number}: nested too deeply.")
         try:
             spec = ToolSpec.model_validate(entry)
         except ValidationError as err:
