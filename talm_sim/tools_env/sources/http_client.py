@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import re
 import ssl
-import zlib
 from collections.abc import Mapping
 from functools import cache, lru_cache
 from urllib.parse import quote
@@ -146,9 +145,8 @@ def _below(server: httpx2.URL, target: str) -> httpx2.URL:
 
 
 def _new_line(scheme: str) -> httpx2.AsyncHTTPTransport:
-    return httpx2.AsyncHTTPTransport(
-        verify=_certificates() if scheme == "https" else _no_certificates(), trust_env=False, limits=_ONE_CONNECTION
-    )
+    context = _certificates() if scheme == "https" else _no_certificates()
+    return httpx2.AsyncHTTPTransport(verify=context, trust_env=False, limits=_ONE_CONNECTION)
 
 
 @cache
