@@ -42,7 +42,7 @@ def server_at(address: str) -> httpx2.URL:
         url = httpx2.URL(address)
     except httpx2.InvalidURL:
         raise WrongAddressError from None
-    if not url.host:
+    if not url.host or (url.port or 0) >= 2**16:
         raise WrongAddressError
     return url
 
@@ -85,7 +85,7 @@ class HttpClient:
             httpx2.TransportError: There is none.
         """
         fields = httpx2.Headers({"Accept": "*/*", "Accept-Encoding": ACCEPTED_ENCODINGS, "User-Agent": _AGENT})
-        fields.update(headers)
+        fields.update({name.encode(): value.encode(errors="replace") for name, value in (headers or {}).items()})
         request = httpx2.Request(method, _below(server, target), headers=fields, content=body)
         async with self._gate, asyncio.timeout(self._timeout):
             try:
@@ -137,7 +137,7 @@ def _below(server: httpx2.URL, target: str) -> httpx2.URL:
     prefix = server.raw_path.rstrip(b"/")
     if not target.startswith("/") or leads_away(target.partition("?")[0]):
         raise WrongAddressError
-    url = server.copy_with(raw_path=prefix + quote(target, safe=_LITERAL).encode())
+    url = server.copy_with(raw_path=prefix + quote(target, safe=_LITERAL, errors="replace").encode())
     same = (url.scheme, url.raw_host, url.port, url.userinfo) == (server.scheme, server.raw_host, server.port, b"")
     if not same or not url.raw_path.startswith(prefix + b"/"):
         raise WrongAddressError
