@@ -14,7 +14,7 @@ from talm_sim.credentials import Hider, credentials_in_environment
 from talm_sim.errors import ProviderError
 from talm_sim.recordings import HttpRequest, HttpResponse
 from talm_sim.tools_env.restarts import Recovered, on_restart
-from talm_sim.tools_env.routes import LOGICAL_HOST, build_request
+from talm_sim.tools_env.routes import LOGICAL_HOST, build_request, failure
 from talm_sim.tools_env.sources.base import NotTaken
 from talm_sim.tools_env.sources.http_client import HttpClient, WrongAddressError, server_at
 from talm_sim.types import JsonObject, Route, ToolSpec
@@ -122,7 +122,11 @@ class HttpSource:
         if self._proof.query:
             target += ("&" if "?" in target else "?") + urlencode(self._proof.query)
         # A redirection is not followed: another address may be another host, which nobody named, and would be told the proof.
-        answer = await self._client.ask(server_at(address), request.method, target, {**request.headers, **self._proof.headers}, request.body)
+        headers = {**request.headers, **self._proof.headers}
+        try:
+            answer = await self._client.ask(server_at(address), request.method, target, headers, request.body)
+        except httpx2.InvalidURL:  # what is longer than 64 KiB is sent by no client, and taken by hardly a server
+            return failure(414, "The address of the call is too long.")
         return replace(answer, body=self._hide.body(answer.body))
 
     async def aclose(self) -> None:

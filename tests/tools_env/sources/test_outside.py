@@ -256,6 +256,16 @@ async def test_a_redirection_is_not_followed_by_a_call_nor_by_the_document(
         assert (len(here.heard), there.heard) == (2, [])
 
 
+async def test_an_argument_that_no_address_can_hold_is_a_failed_call(tmp_path: Path) -> None:
+    paths = {"/a/{id}": {"get": operation("/a/{id}", parameter("q", "query"))}}
+    async with listening() as here:
+        tools = await opened(tmp_path, paths, f"http://127.0.0.1:{here.port}", {})
+        for arguments in ({"id": "x" * 70_000}, {"id": "x", "q": "x" * 70_000}, {"id": "%25" * 30_000}):
+            assert (await played(tools, "get_a_id", arguments)).error == "http_414"
+        await tools.aclose()
+    assert here.heard == []
+
+
 def test_variables_of_a_server_do_not_grow(tmp_path: Path) -> None:
     variables = {f"v{number}": {"default": f"{{v{number + 1}}}" * 1_000} for number in range(9)}
     document = {"openapi": "3.1.0", "servers": [{"url": "http://127.0.0.1/{v0}", "variables": variables}], "paths": {"/a": {"get": {}}}}
