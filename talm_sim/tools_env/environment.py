@@ -22,7 +22,7 @@ from talm_sim.recordings import Player
 from talm_sim.schemas import validator_of
 from talm_sim.tools_env.clock import Clock, RealClock, VirtualClock
 from talm_sim.tools_env.perturbations import Call, Outcome, Perturbation, open_perturbations
-from talm_sim.tools_env.routes import TOO_LARGE
+from talm_sim.tools_env.routes import TOO_LARGE, fill_path
 from talm_sim.tools_env.toolbox import Tools, ToolSession
 from talm_sim.types import Event, Origin, PerturbationLog, Scenario, ToolCall, ToolEvent, ToolSpec, UnparsableCall
 
@@ -181,6 +181,7 @@ class EpisodeTools:
             raise ToolError(f"The arguments could not be read: {call.reason}.", "unparsable_arguments")
         spec = self._by_name[call.name]
         validate_arguments(spec, call.arguments)
+        fill_path(self._environment.tools.routes[call.name], call.arguments)
         return spec
 
     def _numbered(self, spec: ToolSpec, arguments: Mapping[str, Any]) -> Call:

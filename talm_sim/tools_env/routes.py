@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import json
+import re
+import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, unquote, urlencode
 
 from pydantic_core import to_json
 
+from talm_sim.errors import ToolError
 from talm_sim.recordings import FAULT_HEADER, HttpRequest, HttpResponse
 from talm_sim.types import Route
 
-__all__ = ["LOGICAL_HOST", "TOO_LARGE", "answer", "build_request", "failure", "fault_of", "posted", "too_large"]
+__all__ = ["LOGICAL_HOST", "TOO_LARGE", "answer", "build_request", "failure", "fault_of", "fill_path", "leads_away", "posted", "too_large"]
 
 LOGICAL_HOST = "http://tools.invalid"
 """Stands for whatever base address the tools have, so recordings fit every port."""
 TOO_LARGE = "answer_too_large"
 """Reason code of an answer of which not all was read."""
+_DECODED = 4
+"""Times that one server after another may decode a path."""
 _JSON = (("content-type", "application/json"),)
 
 
@@ -31,11 +36,11 @@ def build_request(route: Route, arguments: Mapping[str, Any], *, headers_apart: 
         route: How the tool is reached.
         arguments: What it is called with.
         headers_apart: Whether arguments that travel as headers do so, as on the wire; in a recording they stand in the query string.
+
+    Raises:
+        ToolError: An argument would lead out of its place in the path.
     """
-    path, rest = route.path, dict(arguments)
-    for name in list(rest):
-        if "{" + name + "}" in path:
-            path = path.replace("{" + name + "}", quote(_text(rest.pop(name)), safe=""))
+    path, rest = fill_path(route, arguments)
     headers = {name: _header(rest.pop(name)) for name in route.header if headers_apart and name in rest}
     has_body = route.method in {"POST", "PUT", "PATCH"}
     query = {name: rest.pop(name) for name in sorted(rest) if not has_body or name in (*route.query, *route.header)}
@@ -44,6 +49,41 @@ def build_request(route: Route, arguments: Mapping[str, Any], *, headers_apart: 
     if not has_body:
         return HttpRequest(route.method, url, headers, None)
     return HttpRequest(route.method, url, {"Content-Type": "application/json", **headers}, json.dumps(rest, sort_keys=True).encode())
+
+
+def fill_path(route: Route, arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Put arguments into a route's path; return it, and the other arguments.
+
+    Raises:
+        ToolError: A segment would be empty, `.` or `..`: another operation than the tool's would be called.
+    """
+    rest = dict(arguments)
+    given = {name: quote(_text(rest.pop(name)), safe="") for name in arguments if "{" + name + "}" in route.path}
+    segments = []
+    for segment in route.path.split("/"):
+        filled, names = segment, [name for name in given if "{" + name + "}" in segment]
+        for name in names:
+            filled = filled.replace("{" + name + "}", given[name])
+        if names and (not filled or leads_away(filled)):
+            raise ToolError(
+                f"Invalid arguments at {', '.join(names)}: in the path of this tool, no part may be empty, '.' or '..'.", "invalid_arguments"
+            )
+        segments.append(filled)
+    return "/".join(segments), rest
+
+
+def leads_away(path: str) -> bool:
+    """Whether a server, or a proxy before it, may read a path as another one: a segment of it is `.` or `..`, in any spelling.
+
+    >>> [leads_away(path) for path in ("/a/../b", "/%2e%2E/b", "/a/..;x/b", "/a%2F..%5Cb", "/v1.2/...", "/a/%252e")]
+    [True, True, True, True, False, True]
+    """
+    if "." not in path and path.isascii() and "%" not in path:
+        return False
+    for _ in range(_DECODED):
+        path = unquote(path)
+    path = unicodedata.normalize("NFKC", path)
+    return any(segment.partition(";")[0].strip() in {".", ".."} for segment in re.split(r"[/\\]", path))
 
 
 def posted(source: str, tools: Iterable[str]) -> dict[str, Route]:
@@ -89,5 +129,5 @@ def _text(value: Any) -> str:
 
 
 def _header(value: Any) -> str:
-    # A line break would end the header, and what follows it be another one.
-    return " ".join(_text(value).split())
+    # A line break would end the header, and what follows it be another one; and no header holds other control characters.
+    return " ".join("".join(one if one >= " " and one != "\x7f" else " " for one in _text(value)).split())
