@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
@@ -22,6 +23,19 @@ class ToolSpec(Record):
     """JSON Schema of the arguments, always of type object."""
     human_replaceable: bool = False
     """Whether a person can stand in for the tool with minimal effort (Fail-TaLMs, section 3.2)."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _can_be_written(cls, values: Any) -> Any:
+        try:
+            json.dumps(values, ensure_ascii=False, default=str).encode()
+        except UnicodeEncodeError:
+            raise ValueError("half a surrogate pair, which no text can hold") from None
+        except RecursionError:
+            raise ValueError("it is nested too deeply") from None
+        except TypeError:
+            pass  # keys of other types: told below
+        return values
 
     @model_validator(mode="before")
     @classmethod

@@ -22,7 +22,7 @@ from talm_sim.errors import PrerequisiteError, ProviderError, pip_install
 from talm_sim.recordings import HttpResponse
 from talm_sim.tools_env.routes import answer, failure, posted, too_large
 from talm_sim.tools_env.sources import limits
-from talm_sim.tools_env.sources.base import NotTaken, SourceRequest
+from talm_sim.tools_env.sources.base import NotTaken, SourceRequest, tool_spec
 from talm_sim.tools_env.sources.mcp_limits import is_too_large, limited_transport
 from talm_sim.tools_env.sources.openapi_document import MOST_TOOLS, simple_schema
 from talm_sim.types import JsonObject, ToolSpec
@@ -107,10 +107,7 @@ class McpSource:
         value = _value_of(result)
         if result.is_error:
             return failure(500, self._hide.text(value if isinstance(value, str) else json.dumps(value)))
-        try:
-            made = answer(value)
-        except ValueError as err:
-            return failure(502, str(err))
+        made = answer(value)
         if len(made.body) > limits.MOST_BYTES:  # over stdio the client has read it whole
             return too_large(made.status)
         return HttpResponse(made.status, made.reason, made.headers, self._hide.body(made.body))
@@ -188,11 +185,12 @@ class McpSource:
             if name in self.specs:
                 raise PrerequisiteError(f"the name '{name}' is taken twice.")
             parameters = {"type": "object", "properties": {}, **simple_schema(tool.input_schema)}
+            description = " ".join((tool.description or tool.title or "").split())
+            spec = tool_spec({"name": name, "category": self.name, "description": description, "parameters": parameters})
         except PrerequisiteError as err:
             self.not_taken.append(NotTaken(tool.name, str(err)))
             return
-        description = " ".join((tool.description or tool.title or "").split())
-        self.specs[name] = ToolSpec(name=name, category=self.name, description=description, parameters=parameters)
+        self.specs[name] = spec
         self._theirs[name] = tool.name
         if tool.annotations and tool.annotations.read_only_hint:
             self.reading.add(name)
