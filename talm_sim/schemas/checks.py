@@ -75,7 +75,8 @@ class Schema:
         """
         from jsonschema.exceptions import best_match
 
-        return best_match(self.faults(value))
+        best: ValidationError | None = best_match(self.faults(value))
+        return best
 
     def fits(self, value: Any) -> bool | None:
         """Whether a value fits; None where that cannot be said."""

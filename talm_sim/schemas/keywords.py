@@ -244,7 +244,7 @@ _OWN: Mapping[str, Keyword] = {
     "unevaluatedItems": _unevaluated_items,
     "unevaluatedProperties": _unevaluated_properties,
 }
-BoundedValidator: Any = extend(
+BoundedValidator: Any = extend(  # type: ignore[no-untyped-call]
     Draft202012Validator,
     {name: _bounded(name, _OWN.get(name, check)) for name, check in Draft202012Validator.VALIDATORS.items()},
 )

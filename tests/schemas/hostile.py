@@ -52,7 +52,7 @@ HOSTILE: dict[str, tuple[Any, Any]] = {
     "a large enum": ({"items": {"enum": [[n, [n]] for n in range(5_000)]}}, [[n, [n]] for n in range(5_000)]),
     "enum that is told again and again": ({"items": {"enum": [str(n) for n in range(20_000)]}}, ["x"] * 5_000),
     "const that is nearly met": ({"items": {"const": list(range(5_000))}}, [[*range(4_999), 0]] * 500),
-    "large numbers": ({"items": {"multipleOf": 1e-300}}, [10**4_000 + n for n in range(5_000)]),
+    "large numbers": ({"items": {"multipleOf": 1e-300}}, [10**4_000 + n for n in range(900)]),
     "a number that no float holds": ({"multipleOf": 0.5}, 10**4_000),
     "dependentSchemas": (
         {"dependentSchemas": {f"k{n}": {"allOf": [{"required": [f"k{n}", "z"]}] * 50} for n in range(2_000)}},

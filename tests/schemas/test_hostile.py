@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -15,16 +16,12 @@ from tests.schemas.hostile import HOSTILE
 def test_a_check_is_over_within_a_second(name: str) -> None:
     schema, value = HOSTILE[name]
     began = time.thread_time()
-    try:
+    with suppress(NotChecked):
         fault_of_schema(schema)
-    except NotChecked:
-        pass
     between = time.thread_time()
     stated = Schema(schema)
-    try:
+    with suppress(NotChecked):
         stated.fault(value)
-    except NotChecked:
-        pass
     assert between - began < 1
     assert time.thread_time() - between < 1
 

@@ -85,8 +85,12 @@ def test_what_is_no_pattern(pattern: str) -> None:
         "(?#c)",
         "[]a]",
         r"\p{Nothing}",
-    ]
-    + [r"\ud800", "\ud800", "a{99999}{2}"[:8], "(a{999}){999}", "(" * 400 + ")" * 400, "a" * 10_001],
+        r"\ud800",
+        "\ud800",
+        "(a{999}){999}",
+        "(" * 400 + ")" * 400,
+        "a" * 10_001,
+    ],
 )
 def test_what_cannot_be_matched_in_linear_time(pattern: str) -> None:
     with pytest.raises(NotMatched):

@@ -24,6 +24,7 @@ from talm_sim.tools_env.routes import answer, failure, posted, too_large
 from talm_sim.tools_env.sources import limits
 from talm_sim.tools_env.sources.base import NotTaken, SourceRequest, tool_spec
 from talm_sim.tools_env.sources.mcp_limits import is_too_large, limited_transport
+from talm_sim.tools_env.sources.mcp_results import leave_unchecked, misfit
 from talm_sim.tools_env.sources.openapi_document import MOST_TOOLS, simple_schema
 from talm_sim.types import JsonObject, ToolSpec
 
@@ -101,12 +102,14 @@ class McpSource:
             return failure(400, self._hide.text(err.error.message))
         except Exception as err:  # the client's own failures: a result that does not fit, a broken stream
             return failure(502, self._hide.text(f"{type(err).__name__}: {' '.join(str(err).split())[:300]}"))
-        return self._response(result)
+        return self._response(tool, result)
 
-    def _response(self, result: CallToolResult) -> HttpResponse:
+    def _response(self, tool: str, result: CallToolResult) -> HttpResponse:
         value = _value_of(result)
         if result.is_error:
             return failure(500, self._hide.text(value if isinstance(value, str) else json.dumps(value)))
+        if why := misfit(self.responses.get(tool, {}), result.structured_content):
+            return failure(502, self._hide.text(why))
         made = answer(value)
         if len(made.body) > limits.MOST_BYTES:  # over stdio the client has read it whole
             return too_large(made.status)
@@ -127,6 +130,7 @@ class McpSource:
     async def _hold(self, ready: asyncio.Future[None]) -> None:
         try:
             async with self._connected() as client:
+                leave_unchecked(client)
                 await self._take_tools(client)
                 self._client = client
                 if not ready.done():
