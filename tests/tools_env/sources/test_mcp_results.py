@@ -115,7 +115,7 @@ async def test_half_a_character_in_an_answer_is_a_failed_call(tmp_path: Path) ->
         "error": text(inner, isError=True),
         "error_object": text(json.dumps({"why": HALF}), isError=True),
     }
-    tools = await opened(tmp_path, dict.fromkeys(results, {}), results)
+    tools = await opened(tmp_path, {name: {} for name in results}, results)
     try:
         answers = {name: (await tools.call(name, {}))[0] for name in results}
     finally:
