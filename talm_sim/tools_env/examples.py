@@ -115,8 +115,11 @@ def read_arguments(file: Path, tools: Mapping[str, ToolSpec]) -> dict[str, JsonO
     mend = '; write {"TOOL": {"ARGUMENT": VALUE}}'
     try:
         read = json.loads(file.read_text(encoding="utf-8"))
+        json.dumps(read, ensure_ascii=False).encode()
     except OSError as err:
         raise PrerequisiteError(f"--arguments {file}: cannot be read: {err.strerror}{mend}.") from None
+    except UnicodeEncodeError:
+        raise PrerequisiteError(f"--arguments {file}: holds half a surrogate pair, which no request can hold; correct it.") from None
     except (ValueError, RecursionError) as err:
         raise PrerequisiteError(f"--arguments {file}: is not JSON ({err}){mend}.") from None
     if not isinstance(read, dict):

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from langchain_core.tools import StructuredTool
 
+from talm_sim.agent.humans import HumanReply
 from talm_sim.digests import canonical_json
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tools_env.environment import Environment
@@ -185,6 +186,10 @@ def test_what_is_no_answer(value: Any) -> None:
 
 def test_a_message_loses_the_half() -> None:
     assert json.loads(failure(400, f"no {HALF}!").body) == {"detail": "no ?!"}
+
+
+def test_a_persons_answer_loses_the_half() -> None:
+    assert HumanReply(f"no {HALF}!", "parrot").answer == "no ?!"
 
 
 def test_a_description_cannot_be_made_with_it() -> None:
