@@ -94,12 +94,14 @@ def posted(source: str, tools: Iterable[str]) -> dict[str, Route]:
 def answer(value: Any) -> HttpResponse:
     """What a tool that is not reached over HTTP gave back, as the answer it is written down as; what is no JSON is given as its text.
 
-    Raises:
-        ValueError: It holds itself, a number that JSON does not have, or cannot be written down otherwise.
+    What holds itself, a number that JSON does not have, or half a character, is the tool's failure.
     """
-    body = to_json(value, fallback=str)
-    if b"NaN" in body or b"Infinity" in body:
-        json.loads(body, parse_constant=_refuse)
+    try:
+        body = to_json(value, fallback=str)
+        if b"NaN" in body or b"Infinity" in body:
+            json.loads(body, parse_constant=_refuse)
+    except (ValueError, RecursionError) as err:
+        return failure(500, f"{type(err).__name__}: {err}")
     return HttpResponse(200, "OK", _JSON, body)
 
 
@@ -108,8 +110,8 @@ def _refuse(constant: str) -> None:
 
 
 def failure(status: int, message: str) -> HttpResponse:
-    """The same for a tool that failed."""
-    return HttpResponse(status, "Error", _JSON, json.dumps({"detail": message}, ensure_ascii=False).encode())
+    """The same for a tool that failed; of half a character in its message, a question mark is left."""
+    return HttpResponse(status, "Error", _JSON, json.dumps({"detail": message}, ensure_ascii=False).encode("utf-8", "replace"))
 
 
 def too_large(status: int) -> HttpResponse:

@@ -22,7 +22,7 @@ from tests.tools_env.sources.worlds import source_of
 
 N = {"name": "n", "in": "query", "required": True, "schema": {"type": "integer", "example": 4}}
 UNKNOWN = {"name": "n", "in": "query", "required": True, "schema": {"type": "integer"}}
-IMPOSSIBLE = {"name": "n", "in": "query", "required": True, "schema": {"type": "string", "pattern": "^(?=x)y$"}}
+IMPOSSIBLE = {"name": "n", "in": "query", "required": True, "schema": {"type": "string", "pattern": "^x\\by$"}}
 NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
+from talm_sim.config import fault_of
 from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.plain_files import LARGEST_DOCUMENT, read_text
 from talm_sim.recordings import HttpResponse
@@ -121,7 +122,9 @@ class ToolFolder:
         category = function.file.parent.name if function.file.parent != self._folder else self.name
         try:
             self.specs[name] = spec_of_function(name, category, function.described)
-        except (ValidationError, TypeError, AttributeError):
+        except ValidationError as err:
+            self.not_taken.append(NotTaken(place, f"{fault_of(err.errors()[0])}."))
+        except (TypeError, AttributeError):
             self.not_taken.append(NotTaken(place, "it is not described as Fail-TaLMs does."))
         else:
             self._functions[name] = function

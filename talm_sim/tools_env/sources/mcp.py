@@ -17,8 +17,9 @@ from talm_sim.errors import PrerequisiteError, ProviderError, pip_install
 from talm_sim.recordings import HttpResponse
 from talm_sim.tools_env.routes import answer, failure, posted, too_large
 from talm_sim.tools_env.sources import limits
-from talm_sim.tools_env.sources.base import NotTaken, SourceRequest
+from talm_sim.tools_env.sources.base import NotTaken, SourceRequest, tool_spec
 from talm_sim.tools_env.sources.mcp_limits import is_too_large
+from talm_sim.tools_env.sources.mcp_results import misfit
 from talm_sim.tools_env.sources.openapi_document import simple_schema
 from talm_sim.types import JsonObject, ToolSpec
 
@@ -100,13 +101,15 @@ class McpSource:
                 if is_too_large(err.error.message):
                     return too_large(200)
                 return failure(400, self._hide.text(err.error.message))
-        return self._response(result)
+        return self._response(tool, result)
 
-    def _response(self, result: CallToolResult) -> HttpResponse:
+    def _response(self, tool: str, result: CallToolResult) -> HttpResponse:
         value = _value_of(result)
         try:
             if result.is_error:
                 return failure(500, self._hide.text(value if isinstance(value, str) else json.dumps(value)))
+            if why := misfit(self.responses.get(tool, {}), result.structured_content):
+                return failure(502, self._hide.text(why))
             made = answer(value)
         except (ValueError, RecursionError) as err:
             return failure(502, f"its answer is no JSON value: {type(err).__name__}")
@@ -172,7 +175,7 @@ class McpSource:
         if odd is not None:
             raise PrerequisiteError(f"its parameter '{_shown(odd)}' has a character that cannot be seen.")
         description = next((text for text in (tool.get("description"), tool.get("title")) if text and isinstance(text, str)), "")
-        return ToolSpec(name=name, category=self.name, description=" ".join(description.split()), parameters=parameters)
+        return tool_spec({"name": name, "category": self.name, "description": " ".join(description.split()), "parameters": parameters})
 
 
 async def open_mcp(request: SourceRequest) -> McpSource:

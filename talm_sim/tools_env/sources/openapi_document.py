@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any, Literal, NamedTuple
 
-import jsonschema
-
 from talm_sim.errors import PrerequisiteError, did_you_mean
-from talm_sim.tools_env.sources.base import NotTaken
+from talm_sim.schemas import NotChecked, fault_of_schema
+from talm_sim.tools_env.sources.base import NotTaken, tool_spec
 from talm_sim.tools_env.sources.http import HttpTools
 from talm_sim.tools_env.sources.openapi_limits import Reading, check_path, is_transport
 from talm_sim.types import JsonObject, Route, ToolSpec
@@ -132,12 +131,14 @@ def _tool(
     check_path(path)
     _check_server(document, item, operation)
     arguments = list(_arguments(document, item, operation))
-    spec = ToolSpec(
-        name=name,
-        category=_category(path, operation),
-        description=_description(item, operation),
-        parameters=_parameters(arguments),
-        human_replaceable=operation.get(REPLACEABLE_KEY) is True,
+    spec = tool_spec(
+        {
+            "name": name,
+            "category": _category(path, operation),
+            "description": _description(item, operation),
+            "parameters": _parameters(arguments),
+            "human_replaceable": operation.get(REPLACEABLE_KEY) is True,
+        }
     )
     at = {place: tuple(argument.name for argument in arguments if argument.place == place) for place in ("path", "query", "header")}
     if undeclared := set(re.findall(r"\{([^}]*)\}", path)) - set(at["path"]):
@@ -281,12 +282,13 @@ def check_schema(schema: JsonObject) -> None:
     Raises:
         PrerequisiteError: It is no JSON Schema; the message says where and why.
     """
-    kind = jsonschema.Draft202012Validator
     try:
-        kind.check_schema(schema, format_checker=kind.FORMAT_CHECKER)
-    except jsonschema.SchemaError as err:
-        where = "/".join(str(part) for part in err.absolute_path)
-        raise PrerequisiteError(f"its schema is no JSON Schema{f' at {where}' if where else ''}: {err.message[:200]}.") from None
+        fault = fault_of_schema(schema)
+    except NotChecked as err:
+        raise PrerequisiteError(f"its schema is too large to be checked: {err}.") from None
+    if fault is not None:
+        where = "/".join(str(part) for part in fault.absolute_path)
+        raise PrerequisiteError(f"its schema is no JSON Schema{f' at {where}' if where else ''}: {fault.message[:200]}.")
 
 
 def _simplify(document: Reading, schema: Mapping[str, Any], seen: tuple[str, ...] = ()) -> JsonObject:

@@ -19,7 +19,7 @@ from talm_sim.plugins import load_object
 from talm_sim.recordings import HttpResponse
 from talm_sim.threads import Work, working_for
 from talm_sim.tools_env.routes import answer, failure, posted
-from talm_sim.tools_env.sources.base import EpisodeCalls, NotTaken, SourceRequest
+from talm_sim.tools_env.sources.base import EpisodeCalls, NotTaken, SourceRequest, tool_spec
 from talm_sim.tools_env.sources.factories import Ended, Made, check_maker, make_tools, makes_tools, name_of, run_apart
 from talm_sim.tools_env.sources.openapi_document import simple_schema
 from talm_sim.types import JsonObject, ToolSpec
@@ -335,7 +335,8 @@ def _spec(tool: BaseTool, category: str, replaceable: bool) -> ToolSpec:
     parameters = {"type": "object", "properties": {}, **parameters, "additionalProperties": False}
     replaceable = replaceable or bool((tool.metadata or {}).get("human_replaceable"))
     name = re.sub(r"\W+", "_", tool.name, flags=re.ASCII)[:64]
-    return ToolSpec(name=name, category=category, description=tool.description, parameters=parameters, human_replaceable=replaceable)
+    shown_as = {"name": name, "category": category, "description": tool.description, "parameters": parameters}
+    return tool_spec({**shown_as, "human_replaceable": replaceable})
 
 
 def _only_reads(one: Any, tool: BaseTool) -> bool:

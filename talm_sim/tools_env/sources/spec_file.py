@@ -70,11 +70,12 @@ def open_spec_list(name: str, tools: Any) -> SpecList:
     """A source of the tools in a list.
 
     Raises:
-        PrerequisiteError: It is no list of tools; the message names the place of the first fault.
+        PrerequisiteError: It is no list of tools, or no tool of it can be taken; the message names the place of the first fault.
     """
     if not isinstance(tools, list) or not tools:
         raise PrerequisiteError("no list of tools; give the file that `talm-sim import --tools-to` writes.")
     specs: dict[str, ToolSpec] = {}
+    not_taken: list[NotTaken] = []
     for number, entry in enumerate(tools, start=1):
         if nests_deeply(entry):
             raise PrerequisiteError(f"tool {number}: nested too deeply.")
@@ -82,6 +83,9 @@ def open_spec_list(name: str, tools: Any) -> SpecList:
             spec = ToolSpec.model_validate(entry)
         except ValidationError as err:
             first = err.errors()[0]
+            if first["type"] == "value_error":  # a text that cannot be written down, of whoever wrote the tool
+                not_taken.append(NotTaken(_name_of(entry, number), f"{fault_of(first)}."))
+                continue
             raise PrerequisiteError(f"tool {number}: {'.'.join(map(str, first['loc']))}: {fault_of(first)}") from None
         try:
             check_schema(spec.parameters)
@@ -90,4 +94,10 @@ def open_spec_list(name: str, tools: Any) -> SpecList:
         if spec.name in specs:
             raise PrerequisiteError(f"tool {number}: the name '{spec.name}' is taken twice; rename one.")
         specs[spec.name] = spec
-    return SpecList(name, specs)
+    if not specs:
+        raise PrerequisiteError(f"{not_taken[0].tool}: {not_taken[0].reason}")
+    return SpecList(name, specs, not_taken)
+
+
+def _name_of(entry: Any, number: int) -> str:
+    return str(entry.get("name", f"tool {number}")) if isinstance(entry, Mapping) else f"tool {number}"
