@@ -15,7 +15,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from talm_sim.errors import PrerequisiteError, did_you_mean, nearest
-from talm_sim.foreign import foreign_code
+from talm_sim.foreign import directory_kept, foreign_code
 from talm_sim.telling import escaped, told
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def looking_at(fails: str) -> Iterator[None]:
         PrerequisiteError: It does.
     """
     try:
-        with foreign_code():
+        with foreign_code(), directory_kept():
             yield
     except (PrerequisiteError, KeyboardInterrupt):  # ours; and what may be Ctrl-C
         raise
