@@ -19,8 +19,8 @@ PACKAGE = Path(talm_sim.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 LAYERS = (
     ("shell_lines",),
-    ("agreement", "errors", "foreign", "interrupts", "types", "digests", "plain_files", "schemas", "threads"),
-    ("credentials", "foreign_loop", "plugins", "toml_files", "processes", "tool_files"),
+    ("agreement", "errors", "foreign", "types", "digests", "plain_files", "schemas", "telling", "threads"),
+    ("credentials", "foreign_loop", "interrupts", "plugins", "toml_files", "processes", "tool_files"),
     ("foreign_time", "published"),
     ("config",),
     ("models",),

@@ -17,7 +17,7 @@ from talm_sim.cli.logs import logging_to
 from talm_sim.cli.progress import Display, JsonDisplay, open_display
 from talm_sim.cli.responder import TerminalResponder
 from talm_sim.cli.signals import only_ends
-from talm_sim.cli.streams import silence_stdout
+from talm_sim.cli.streams import silence_stdout, streams_kept
 from talm_sim.cli.table import print_table
 from talm_sim.cli.text import clean, count, one_line
 from talm_sim.cli.took import took
@@ -70,6 +70,7 @@ def watching(config: RunConfig, again: str = "") -> Iterator[Session]:
     session = Session(display, TerminalResponder(display, console, plain=config.display == "plain"))
     try:
         with ExitStack() as stack:
+            stack.enter_context(streams_kept())
             stack.enter_context(logging_to(console, config.log_level))
             stack.enter_context(display)
             stack.enter_context(closing(session.ask))

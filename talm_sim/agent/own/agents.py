@@ -14,7 +14,7 @@ from langgraph.prebuilt import ToolNode
 from langgraph.pregel import Pregel
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.plugins import load_object
+from talm_sim.plugins import load_object, looking_at
 from talm_sim.shell_lines import line_to_copy
 
 __all__ = ["OwnAgent", "check_graph", "find_agent", "hand_over", "load_agent", "tool_nodes"]
@@ -126,6 +126,11 @@ def _read(name: str, thing: Any) -> OwnAgent:
     Raises:
         PrerequisiteError: It is no agent; the message says what one is.
     """
+    with looking_at(f"{name}: cannot be looked at"):
+        return _as_agent(name, thing)
+
+
+def _as_agent(name: str, thing: Any) -> OwnAgent:
     if isinstance(thing, CompiledStateGraph):
         check_graph(name, thing)
         if not any(tool_nodes(thing)):
