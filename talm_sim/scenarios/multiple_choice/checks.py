@@ -31,7 +31,7 @@ LIMITS = {Behaviour.DIRECT: 50, Behaviour.REQUEST_FOR_INFO: 50, Behaviour.CANNOT
 _PREAMBLE = re.compile(
     r"^\W*(?:sure|certainly|of course|okay|ok|here(?:'s| is| are))\b[^.?!]*:|^\W*(?:\w+ ){0,2}(?:question|answer|response|request|follow-up"
     r"|user|assistant|rewritten|refusal)\s*:|\b(?:rewritten|rephrased) (?:question|request|version)\b"
-    r"|\bit (?:can|cannot) serve\s*:|[.?!]\W+(?:it lacks|leave out|new request|request|answer|question)\s*:",
+    r"|\bit (?:can|cannot) serve\s*:|[.?!]\W{1,20}(?:it lacks|leave out|new request|request|answer|question)\s*:",
     re.IGNORECASE,
 )
 _MARKUP = re.compile(r'\{\s*"|"\s*:\s*[{\["]|</?[A-Za-z_]\w*>|<\|\w*')

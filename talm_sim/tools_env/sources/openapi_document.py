@@ -141,7 +141,8 @@ def _tool(
         }
     )
     at = {place: tuple(argument.name for argument in arguments if argument.place == place) for place in ("path", "query", "header")}
-    if undeclared := set(re.findall(r"\{([^}]*)\}", path)) - set(at["path"]):
+    # Up to the last bracket that closes, so that none that stays open is looked for to the end again and again.
+    if undeclared := set(re.findall(r"\{([^}]*)\}", path[: path.rfind("}") + 1])) - set(at["path"]):
         raise PrerequisiteError(f"its path has '{min(undeclared)}', which is no path parameter.")
     if source:
         check_schema(spec.parameters)

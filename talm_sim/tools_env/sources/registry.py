@@ -40,7 +40,8 @@ TOOL_SOURCES: Registry[OpenSource] = Registry(
 Opener = TypeVar("Opener", bound=OpenSource)
 
 _NAMED = re.compile(r"([A-Za-z][\w-]*)=(.+)", re.DOTALL)
-_OPTION = re.compile(r"(?<!\\),(server|auth|only|env)=((?:[^,\\]|\\.)*)$", re.DOTALL)
+_COMMA = re.compile(r"(?<!\\),")
+_OPTION = re.compile(r"(server|auth|only|env)=((?:[^,\\]|\\.)*)", re.DOTALL)
 _OBJECT = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
 
@@ -69,10 +70,11 @@ def read_source(text: str, *, trusted: bool = False) -> tuple[str, SourceRequest
     named = _NAMED.fullmatch(text)
     name, rest = (named[1], named[2]) if named else ("", text)
     options: dict[str, str] = {}
-    while found := _OPTION.search(rest):
+    parts = _COMMA.split(rest)
+    while len(parts) > 1 and (found := _OPTION.fullmatch(parts[-1])):
         options[found[1]] = found[2].replace("\\,", ",")
-        rest = rest[: found.start()]
-    rest = rest.replace("\\,", ",")
+        parts.pop()
+    rest = ",".join(parts).replace("\\,", ",")
     kind, colon, place = rest.partition(":")
     if kind not in TOOL_SOURCES or not (colon or kind == BUILT_IN):
         kind, place = _kind_of(rest, text), rest
