@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Final
 
 from campaign.readers.base import CALLS, DECIDES, JAVA, TOOLS, Reader, all_of
@@ -107,7 +108,7 @@ READERS: Final = (
         Reader(
             f"written_numbers, {one}",
             "talm_sim.judges.numbers",
-            lambda text, one=one: numbers.written_numbers(text, one),
+            partial(numbers.written_numbers, language=one),
             ("-1", "1,", "1.", "$"),
             ("1,000", "1 000", "12:30", ".5", "1e5"),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -10,7 +11,7 @@ import httpx2
 from campaign.readers.base import ASKED, ASKS, CALLS, DECIDES, JAVA, TOOLS, Reader, also_in, hider
 from talm_sim.agent.asking import asking_sentences
 from talm_sim.agent.humans import question_digest
-from talm_sim.agent.own.failures import line_of, traceback_of
+from talm_sim.agent.own.failures import failure_of
 from talm_sim.agent.sentences import read_sentences
 from talm_sim.agent.shown_tools import tool_specs
 from talm_sim.agent.templates import chat, values
@@ -51,8 +52,7 @@ def _values_said(text: str) -> None:
 
 def _own_error(text: str) -> None:
     error = RuntimeError(text)
-    line_of(error, hider().text, frozenset())
-    traceback_of(error, hider().text, frozenset())
+    asyncio.run(failure_of(error, hider().text, frozenset()))
 
 
 READERS: Final = (

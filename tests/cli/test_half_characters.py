@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,7 +47,7 @@ def address() -> Iterator[str]:
 @pytest.fixture
 def world(nothing_given: None, address: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     """A document, scenarios and an agent; the options that name them."""
-    paths = {path: {"get": {"operationId": path[1:], "summary": "s", "responses": {}}} for path in ("/fine", *BODIES)}
+    paths: dict[str, Any] = {path: {"get": {"operationId": path[1:], "summary": "s", "responses": {}}} for path in ("/fine", *BODIES)}
     odd = {"name": "q", "in": "query", "schema": {"type": "string", "default": HALF}}
     paths["/odd"] = {"get": {"operationId": "odd", "summary": "s", "parameters": [odd], "responses": {}}}
     document = {"openapi": "3.1.0", "info": {}, "servers": [{"url": address}], "paths": paths}
