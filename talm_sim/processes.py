@@ -18,7 +18,6 @@ from typing import Final, NoReturn
 from talm_sim.digests import digest
 from talm_sim.foreign import foreign_has_run
 from talm_sim.telling import escaped
-from talm_sim.threads import place_in, stack_of
 
 __all__ = ["abandon", "end_in_time", "here", "leave", "mark_of", "own_name", "sweep"]
 
@@ -63,6 +62,8 @@ def end_in_time(code: int) -> None:
 
 
 def _watch_end(ends: threading.Event) -> None:
+    from talm_sim.threads import place_in, stack_of  # not at the top: it imports asyncio, which a help page does without
+
     ends.wait()
     time.sleep(_END_S)
     frames = sys._current_frames()

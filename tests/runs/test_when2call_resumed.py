@@ -24,7 +24,7 @@ def test_a_template_that_changed_is_named(tmp_path: Path, change: str) -> None:
         return
     told = {
         "edited": r"^resume: template \S*mine\.jinja has changed since the run began; restore it, or start a new run\.$",
-        "removed": r"^\S*mine\.jinja: cannot be read; template needs a Jinja file or a built-in name\.$",
+        "removed": r"^\S*mine\.jinja: cannot be read \(No such file or directory\); template needs a Jinja file or a built-in name\.$",
     }
     with pytest.raises(PrerequisiteError, match=told[change]):
         resume(stored.path)

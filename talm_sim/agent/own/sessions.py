@@ -134,12 +134,15 @@ class Sessions:
                 session.break_off(err)
         except NotAnAgentError as err:
             session.break_off(err)
+        except KeyboardInterrupt:  # on the caller's own loop: of Ctrl-C or of the agent, which cannot be told apart
+            raise
+        except Exception as err:  # an interrupt that the agent raised on its own loop comes as another error
+            _fail(session, await failure_of(err, session.text, _OURS))
         else:
             if isinstance(end, str):
                 session.finish(end)
             else:
-                session.stop(Termination.AGENT_ERROR, end.line, end.traceback)
-                log.debug("the agent failed:\n%s", end.traceback or end.line)
+                _fail(session, end)
 
     async def _played(self, session: Session) -> str | Failure:
         """The agent's part, on its own loop: its answer, or how it failed, which is told there, as its errors may be of any kind."""
@@ -154,3 +157,8 @@ class Sessions:
         finally:
             with suppress(RuntimeError):  # the run may be over
                 session.loop.call_soon_threadsafe(session.gone.set)
+
+
+def _fail(session: Session, failure: Failure) -> None:
+    session.stop(Termination.AGENT_ERROR, failure.line, failure.traceback)
+    log.debug("the agent failed:\n%s", failure.traceback or failure.line)
