@@ -24,6 +24,8 @@ _EACH = frozenset({"items", "contains", "additionalProperties", "patternProperti
 """Keywords that look at each item or property."""
 _CONTRARY = frozenset({"not", "if", "oneOf", "contains", "unevaluatedItems", "unevaluatedProperties"})
 """Keywords that find a fault where a part fits: one that could not be checked counts as fitting."""
+_TO_MAKE = 200
+"""Steps to make the automaton of a pattern, beside one for each state."""
 _EVOLVED = Draft202012Validator.evolve
 
 Errors = Iterator[ValidationError]
@@ -51,7 +53,11 @@ def _found(pattern: str, text: str) -> bool | None:
     work = current_work()
     work.spend(1)
     try:
-        one = pattern_of(pattern)
+        if pattern not in work.patterns:
+            work.spend(min(len(pattern), LONGEST))
+            work.patterns[pattern] = one = pattern_of(pattern)
+            work.spend(_TO_MAKE + one.size)
+        one = work.patterns[pattern]
         work.spend(one.size * len(text) * (1 if text.isascii() else 3) / 100)
         return one.found_in(text)
     except (NoPattern, NotMatched) as err:

@@ -24,6 +24,14 @@ HOSTILE: dict[str, tuple[Any, Any]] = {
     "pattern with a large repetition": ({"pattern": "([ab]?){4000}[ab]{4000}c"}, "ab" * 5_000),
     "pattern with repetitions of repetitions": ({"pattern": "((a{0,99}){0,99}){0,99}$"}, "a" * 5_000 + "!"),
     "pattern of a million characters": ({"pattern": "a?" * 500_000 + "b"}, "a" * 5_000),
+    "patterns that are large once they are made": (
+        {"properties": {f"p{n}": {"pattern": rf"^\p{{L}}{{80}}{n}$"} for n in range(500)}},
+        {f"p{n}": "a" for n in range(500)},
+    ),
+    "large patterns, each for many texts": (
+        {"items": {"allOf": [{"pattern": rf"^\p{{L}}{{9}}{n}$"} for n in range(40)]}},
+        ["a"] * 1_000,
+    ),
     "pattern that ignores case": ({"pattern": "(?i)" + "[\x01-\U0010fffe]" * 100}, "a" * 50),
     "many patterns": ({"allOf": [{"pattern": f"([ab]*a){{9}}c{n}"} for n in range(5_000)]}, "ab" * 5_000),
     "patternProperties": ({"patternProperties": {f"^(a+)+{n}$": {} for n in range(1_000)}}, {"a" * 30 + str(n): 1 for n in range(1_000)}),

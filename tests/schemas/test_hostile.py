@@ -26,6 +26,13 @@ def test_a_check_is_over_within_a_second(name: str) -> None:
     assert time.thread_time() - between < 1
 
 
+def test_patterns_are_named_without_being_made() -> None:
+    patterns = [rf"^\p{{L}}{{80}}{n}$" for n in range(1_000)]
+    began = time.thread_time()
+    assert list(unchecked_patterns({"allOf": [{"pattern": one} for one in patterns]})) == []
+    assert time.thread_time() - began < 1
+
+
 def test_what_is_wrong_is_found_before_the_work_is_spent() -> None:
     schema = {"required": ["b"], "properties": {"a": {"uniqueItems": True, "items": {"anyOf": [{"const": n} for n in range(1_000)]}}}}
     fault = Schema(schema).fault({"a": [-1] * 10_000})
