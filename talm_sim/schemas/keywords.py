@@ -138,13 +138,18 @@ def _one_of_values(name: str) -> Keyword:
 
 def _reference(name: str) -> Keyword:
     def check(validator: Any, target: str, instance: Any, schema: Any) -> Errors:
-        work = current_work()
-        work.spend(5 + len(target) / 50 + target.count("/") ** 2 / 20)
-        if work.root is not None and (name == "$dynamicRef" or not target.startswith("#/")):
-            work.weigh(work.root, each=15)  # what it means is looked for in all of it
+        _spend_to_follow(validator, target, anywhere=name == "$dynamicRef")
         yield from Draft202012Validator.VALIDATORS[name](validator, target, instance, schema)
 
     return check
+
+
+def _spend_to_follow(validator: Any, target: str, *, anywhere: bool) -> None:
+    work, resolver = current_work(), validator._resolver
+    work.spend(5 + len(target) / 50 + target.count("/") ** 2 / 20)
+    # What it means is looked for in the whole schema, but for a path in one that is known already: not so in a part with an `$id` of its own.
+    if work.root is not None and (anywhere or not target.startswith("#/") or resolver._base_uri not in resolver._registry):
+        work.weigh(work.root, each=15)
 
 
 def _unevaluated_items(validator: Any, rest: Any, instance: Any, schema: Any) -> Errors:
@@ -215,7 +220,7 @@ def _applied(validator: Any, instance: Any, schema: Mapping[str, Any]) -> Iterat
     """The schemas that hold in place for an instance, each with a validator that knows where its references lead."""
     for key in ("$ref", "$dynamicRef"):
         if key in schema:
-            current_work().spend(10 + len(schema[key]))
+            _spend_to_follow(validator, schema[key], anywhere=key == "$dynamicRef")
             found = validator._resolver.lookup(schema[key])
             yield validator.evolve(schema=found.contents, _resolver=found.resolver), found.contents
     for key in ("allOf", "oneOf", "anyOf"):

@@ -43,6 +43,25 @@ HOSTILE: dict[str, tuple[Any, Any]] = {
     "uniqueItems of objects": ({"uniqueItems": True}, _OBJECTS),
     "uniqueItems of colliding numbers": ({"uniqueItems": True}, [n * (2**61 - 1) for n in range(60_000)] + ["x"]),
     "contains": ({"allOf": [{"contains": {"const": n}} for n in range(2_000)]}, _OBJECTS),
+    "parts with an identity of their own": (
+        {
+            "$defs": {f"d{n}": {"type": "string"} for n in range(3_000)},
+            "items": {"$id": "https://example.org/b", "$ref": "#/$defs/z", "$defs": {"z": {"type": "integer"}}},
+        },
+        [1] * 500,
+    ),
+    "unevaluated beside parts with an identity of their own": (
+        {
+            "$defs": {f"d{n}": {"type": "string"} for n in range(3_000)},
+            "items": {
+                "$id": "https://example.org/b",
+                "allOf": [{"$ref": "#/$defs/z"}],
+                "unevaluatedProperties": False,
+                "$defs": {"z": {"properties": {"a": {}}}},
+            },
+        },
+        [{"a": 1}] * 500,
+    ),
     "doublings of oneOf": (_doublings("oneOf", 30), "x"),
     "doublings of anyOf": (_doublings("anyOf", 30), "x"),
     "doublings of allOf": (_doublings("allOf", 30), 1),
