@@ -270,4 +270,4 @@ def _hider(environment: tuple[str, ...], borne: tuple[str, ...]) -> Hider:
 def _forms(secret: str) -> tuple[str, ...]:
     written = json.dumps(secret)[1:-1]
     more = (json.dumps(secret, ensure_ascii=False)[1:-1], written.replace("/", "\\/"), html.escape(secret))
-    return (secret, written, *more, quote(secret, safe=""), quote_plus(secret))
+    return (secret, written, *more, quote(secret, safe=""), quote(secret), quote_plus(secret))

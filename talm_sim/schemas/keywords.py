@@ -24,6 +24,8 @@ _EACH = frozenset({"items", "contains", "additionalProperties", "patternProperti
 """Keywords that look at each item or property."""
 _CONTRARY = frozenset({"not", "if", "oneOf", "contains", "unevaluatedItems", "unevaluatedProperties"})
 """Keywords that find a fault where a part fits: one that could not be checked counts as fitting."""
+_TO_MAKE = 200
+"""Steps to make the automaton of a pattern, beside one for each state."""
 _EVOLVED = Draft202012Validator.evolve
 
 Errors = Iterator[ValidationError]
@@ -51,7 +53,11 @@ def _found(pattern: str, text: str) -> bool | None:
     work = current_work()
     work.spend(1)
     try:
-        one = pattern_of(pattern)
+        if pattern not in work.patterns:
+            work.spend(min(len(pattern), LONGEST))
+            work.patterns[pattern] = one = pattern_of(pattern)
+            work.spend(_TO_MAKE + one.size)
+        one = work.patterns[pattern]
         work.spend(one.size * len(text) * (1 if text.isascii() else 3) / 100)
         return one.found_in(text)
     except (NoPattern, NotMatched) as err:
@@ -132,13 +138,18 @@ def _one_of_values(name: str) -> Keyword:
 
 def _reference(name: str) -> Keyword:
     def check(validator: Any, target: str, instance: Any, schema: Any) -> Errors:
-        work = current_work()
-        work.spend(5 + len(target) / 50 + target.count("/") ** 2 / 20)
-        if work.root is not None and (name == "$dynamicRef" or not target.startswith("#/")):
-            work.weigh(work.root, each=15)  # what it means is looked for in all of it
+        _spend_to_follow(validator, target, anywhere=name == "$dynamicRef")
         yield from Draft202012Validator.VALIDATORS[name](validator, target, instance, schema)
 
     return check
+
+
+def _spend_to_follow(validator: Any, target: str, *, anywhere: bool) -> None:
+    work, resolver = current_work(), validator._resolver
+    work.spend(5 + len(target) / 50 + target.count("/") ** 2 / 20)
+    # What it means is looked for in the whole schema, but for a path in one that is known already: not so in a part with an `$id` of its own.
+    if work.root is not None and (anywhere or not target.startswith("#/") or resolver._base_uri not in resolver._registry):
+        work.weigh(work.root, each=15)
 
 
 def _unevaluated_items(validator: Any, rest: Any, instance: Any, schema: Any) -> Errors:
@@ -209,7 +220,7 @@ def _applied(validator: Any, instance: Any, schema: Mapping[str, Any]) -> Iterat
     """The schemas that hold in place for an instance, each with a validator that knows where its references lead."""
     for key in ("$ref", "$dynamicRef"):
         if key in schema:
-            current_work().spend(10 + len(schema[key]))
+            _spend_to_follow(validator, schema[key], anywhere=key == "$dynamicRef")
             found = validator._resolver.lookup(schema[key])
             yield validator.evolve(schema=found.contents, _resolver=found.resolver), found.contents
     for key in ("allOf", "oneOf", "anyOf"):

@@ -6,7 +6,7 @@ Python's own engine takes for ever over `^(a+)+$`, and holds the whole process w
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -22,6 +22,12 @@ _WIDE = 15
 """States of a class with characters beyond ASCII, about."""
 _PROPERTY = 600
 """States of a class like `\\p{L}`, about."""
+
+_DEEPEST = 100
+"""Groups in each other; the engine takes 250 groups and repetitions."""
+_KEPT = 16
+"""Patterns that are kept from one check to the next; one may take a few megabytes."""
+_UNKNOWN = "it is not known to an engine that takes linear time"
 
 _SPACES = r"\t\n\x0b\x0c\r\x20\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x{feff}"
 _SETS = {"d": "0-9", "w": "0-9A-Za-z_", "s": _SPACES}
@@ -45,21 +51,25 @@ class NotMatched(ValueError):
 
 
 class Pattern:
-    """A pattern, ready to be searched for.
+    """A pattern that was read; the engine makes an automaton of it with the first search, as that takes time and memory.
 
     Attributes:
-        size: States of its automaton, about: what a search costs for each character.
+        size: States of its automaton, about: what a search costs for each character, and the automaton itself once.
     """
 
-    def __init__(self, engine: SchemaValidator, size: int) -> None:
-        self._engine = engine
+    def __init__(self, written: str, size: int) -> None:
+        self._written = written
         self.size = size
+
+    @cached_property
+    def _engine(self) -> SchemaValidator:
+        return _engine_of(self._written)
 
     def found_in(self, text: str) -> bool:
         """Whether some part of a text matches.
 
         Raises:
-            NotMatched: The text is longer than is searched.
+            NotMatched: The text is longer than is searched, or the engine cannot take the pattern.
         """
         if len(text) > LONGEST:
             raise NotMatched(f"a text of more than {LONGEST:,} characters")
@@ -79,20 +89,32 @@ def pattern_of(source: str) -> Pattern:
     return found
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=_KEPT)
 def _read(source: str) -> Pattern | NoPattern | NotMatched:
-    from pydantic_core import SchemaError, SchemaValidator, core_schema
-
     if len(source) > LONGEST:
         return NotMatched(f"a pattern of more than {LONGEST:,} characters")
     try:
-        written, size = _Reader(source).written()
-        engine = SchemaValidator(core_schema.str_schema(pattern=written, regex_engine="rust-regex"))
+        return Pattern(*_Reader(source).written())
     except (NoPattern, NotMatched) as err:
         return err
+
+
+@lru_cache(maxsize=1024)
+def _is_known(category: str) -> bool:
+    try:
+        _engine_of(category)
+    except NotMatched:
+        return False
+    return True
+
+
+def _engine_of(written: str) -> SchemaValidator:
+    from pydantic_core import SchemaError, SchemaValidator, core_schema
+
+    try:
+        return SchemaValidator(core_schema.str_schema(pattern=written, regex_engine="rust-regex"))
     except (SchemaError, UnicodeError):
-        return NotMatched("it is not known to an engine that takes linear time")
-    return Pattern(engine, size)
+        raise NotMatched(_UNKNOWN) from None
 
 
 class _Reader:
@@ -161,6 +183,8 @@ class _Reader:
             self.at += 1
         self.parts.append(opening)
         self.open.append(self.size)
+        if len(self.open) > _DEEPEST:
+            raise NotMatched("its groups are nested too deeply")
         self.size = self.last = 0
 
     def _close(self) -> None:
@@ -210,6 +234,8 @@ class _Reader:
             return (_SETS[char] if char in _SETS else f"[^{_SETS[char.lower()]}]"), None
         if found := _CATEGORY.match(source, at):
             self.at = found.end()
+            if not _is_known(f"\\{found[0]}"):
+                raise NotMatched(_UNKNOWN)
             return f"\\{found[0]}", None
         if found := _CODE.match(source, at):
             self.at = found.end()
@@ -282,6 +308,8 @@ class _Reader:
 
 
 def _literal(code: int) -> str:
+    if 0xD800 <= code < 0xE000 or code > 0x10FFFF:
+        raise NotMatched(_UNKNOWN)
     char = chr(code) if code < 128 else ""
     return char if char.isalnum() else f"\\x{{{code:x}}}"
 

@@ -27,6 +27,7 @@ class Work:
         left: Steps that it may still take.
         unknown: How many parts could not be checked so far.
         why: The reason of the last of them.
+        patterns: Those that were searched for, each made once.
         root: The schema that is being checked against, where references may lead anywhere in it.
     """
 
@@ -34,6 +35,7 @@ class Work:
         self.left = steps
         self.unknown = 0
         self.why = ""
+        self.patterns: dict[str, Any] = {}
         self.root: Any = None
 
     def spend(self, steps: float) -> None:

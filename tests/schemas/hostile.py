@@ -24,6 +24,14 @@ HOSTILE: dict[str, tuple[Any, Any]] = {
     "pattern with a large repetition": ({"pattern": "([ab]?){4000}[ab]{4000}c"}, "ab" * 5_000),
     "pattern with repetitions of repetitions": ({"pattern": "((a{0,99}){0,99}){0,99}$"}, "a" * 5_000 + "!"),
     "pattern of a million characters": ({"pattern": "a?" * 500_000 + "b"}, "a" * 5_000),
+    "patterns that are large once they are made": (
+        {"properties": {f"p{n}": {"pattern": rf"^\p{{L}}{{80}}{n}$"} for n in range(500)}},
+        {f"p{n}": "a" for n in range(500)},
+    ),
+    "large patterns, each for many texts": (
+        {"items": {"allOf": [{"pattern": rf"^\p{{L}}{{9}}{n}$"} for n in range(40)]}},
+        ["a"] * 1_000,
+    ),
     "pattern that ignores case": ({"pattern": "(?i)" + "[\x01-\U0010fffe]" * 100}, "a" * 50),
     "many patterns": ({"allOf": [{"pattern": f"([ab]*a){{9}}c{n}"} for n in range(5_000)]}, "ab" * 5_000),
     "patternProperties": ({"patternProperties": {f"^(a+)+{n}$": {} for n in range(1_000)}}, {"a" * 30 + str(n): 1 for n in range(1_000)}),
@@ -35,6 +43,25 @@ HOSTILE: dict[str, tuple[Any, Any]] = {
     "uniqueItems of objects": ({"uniqueItems": True}, _OBJECTS),
     "uniqueItems of colliding numbers": ({"uniqueItems": True}, [n * (2**61 - 1) for n in range(60_000)] + ["x"]),
     "contains": ({"allOf": [{"contains": {"const": n}} for n in range(2_000)]}, _OBJECTS),
+    "parts with an identity of their own": (
+        {
+            "$defs": {f"d{n}": {"type": "string"} for n in range(3_000)},
+            "items": {"$id": "https://example.org/b", "$ref": "#/$defs/z", "$defs": {"z": {"type": "integer"}}},
+        },
+        [1] * 500,
+    ),
+    "unevaluated beside parts with an identity of their own": (
+        {
+            "$defs": {f"d{n}": {"type": "string"} for n in range(3_000)},
+            "items": {
+                "$id": "https://example.org/b",
+                "allOf": [{"$ref": "#/$defs/z"}],
+                "unevaluatedProperties": False,
+                "$defs": {"z": {"properties": {"a": {}}}},
+            },
+        },
+        [{"a": 1}] * 500,
+    ),
     "doublings of oneOf": (_doublings("oneOf", 30), "x"),
     "doublings of anyOf": (_doublings("anyOf", 30), "x"),
     "doublings of allOf": (_doublings("allOf", 30), 1),

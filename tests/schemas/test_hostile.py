@@ -26,6 +26,18 @@ def test_a_check_is_over_within_a_second(name: str) -> None:
     assert time.thread_time() - between < 1
 
 
+def test_patterns_are_named_without_being_made() -> None:
+    patterns = [rf"^\p{{L}}{{80}}{n}$" for n in range(1_000)]
+    began = time.thread_time()
+    assert list(unchecked_patterns({"allOf": [{"pattern": one} for one in patterns]})) == []
+    assert time.thread_time() - began < 1
+
+
+def test_a_part_with_an_identity_of_its_own_is_checked() -> None:
+    schema = {"items": {"$id": "https://example.org/b", "$ref": "#/$defs/z", "$defs": {"z": {"type": "integer"}}}}
+    assert [Schema(schema).fits(value) for value in ([1, 2], [1, "x"])] == [True, False]
+
+
 def test_what_is_wrong_is_found_before_the_work_is_spent() -> None:
     schema = {"required": ["b"], "properties": {"a": {"uniqueItems": True, "items": {"anyOf": [{"const": n} for n in range(1_000)]}}}}
     fault = Schema(schema).fault({"a": [-1] * 10_000})

@@ -127,7 +127,9 @@ class HttpSource:
             answer = await self._client.ask(server_at(address), request.method, target, headers, request.body)
         except httpx2.InvalidURL:  # what is longer than 64 KiB is sent by no client, and taken by hardly a server
             return failure(414, "The address of the call is too long.")
-        return replace(answer, body=self._hide.body(answer.body))
+        # A redirection may name the address that was asked, and the proof in it.
+        told = tuple((name, self._hide.text(value)) for name, value in answer.headers)
+        return replace(answer, reason=self._hide.text(answer.reason), headers=told, body=self._hide.body(answer.body))
 
     async def aclose(self) -> None:
         """Close the connections."""

@@ -7,6 +7,7 @@ import json
 import re
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -208,6 +209,21 @@ async def test_no_argument_replaces_the_credential(place: str, tmp_path: Path, m
         assert (await played(tools, "get_a", {"q": "&shop=mine"})).ok
         await tools.aclose()
     assert here.heard[0].count(SECRET) == 1 and here.heard[0].count("shop=mine") == 0
+
+
+@pytest.mark.parametrize("written", [quote(f"{SECRET}/x+y", safe=""), quote(f"{SECRET}/x+y"), f"{SECRET}/x+y"])
+async def test_no_header_of_an_answer_holds_the_credential(written: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOP_API_KEY", f"{SECRET}/x+y")
+
+    async def moved(writer: asyncio.StreamWriter) -> None:
+        writer.write(answered(b"{}", f"302 {written}", f"Location: http://127.0.0.1:9/a?k={written}"))
+
+    async with listening(moved) as here:
+        tools = await opened(tmp_path, {"/a": {"get": operation("/a")}}, f"http://127.0.0.1:{here.port}")
+        monkeypatch.delenv("SHOP_API_KEY")  # as one whose name says nothing
+        response, _ = await tools.call("get_a", {})
+        await tools.aclose()
+    assert SECRET not in f"{response.reason} {response.headers}" and "REDACTED" in dict(response.headers)["location"]
 
 
 @pytest.mark.parametrize(
