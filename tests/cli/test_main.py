@@ -250,3 +250,20 @@ def test_a_run_whose_reader_went_says_what_is_left(tmp_path: Path) -> None:
         and " of 72 episodes finished, all kept; continue with: talm-sim resume 2" in done.stderr
     )
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("verb", ["run", "ablate --over human=none"])
+def test_a_reader_that_stops_early_hides_no_agent_that_failed(tmp_path: Path, verb: str) -> None:
+    (tmp_path / "failing_agent.py").write_text("def act(messages, tools):\n    raise ValueError\n", encoding="utf-8")
+    line = f"{warm_python()} -m talm_sim {verb} --agent failing_agent:act --scenario calendar-01 --display none"
+    done = subprocess.run(
+        ["bash", "-c", f"{line} | exec true; exit ${{PIPESTATUS[0]}}"],
+        cwd=tmp_path,
+        env=environ(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    assert "Traceback" not in done.stderr and "Exception ignored" not in done.stderr
