@@ -5,10 +5,12 @@ from __future__ import annotations
 import importlib
 import os
 import shlex
+import signal
 import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -183,6 +185,19 @@ def test_a_bug_is_not_dressed_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(root, "main", broken)
     with pytest.raises(ZeroDivisionError):
         main(["runs"])
+
+
+def test_what_a_library_makes_of_ctrl_c_is_ctrl_c(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def broken_off(*_: object, **__: object) -> None:
+        with suppress(KeyboardInterrupt):  # as where a class of pydantic is made
+            signal.raise_signal(signal.SIGINT)
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(root, "main", broken_off)
+    handler, noted = signal.getsignal(signal.SIGINT), signal.set_wakeup_fd(-1)
+    assert main(["runs"]) == 130
+    assert (signal.getsignal(signal.SIGINT), signal.set_wakeup_fd(noted)) == (handler, -1)
+    assert "Traceback" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["scenarios", "list"], ["scenarios", "list", "--json"]])
