@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 import click
 
 from talm_sim.cli.root import root
-from talm_sim.cli.signals import as_ctrl_c, only_ends
+from talm_sim.cli.signals import Ending, as_ctrl_c, only_ends
 from talm_sim.cli.streams import data_alone, settle_stdout, silence_stdout, streams_kept, talk_that_may_end
 from talm_sim.cli.text import clean
 from talm_sim.errors import PrerequisiteError, on_command_line
@@ -61,9 +61,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             # Where the terminal has gone with the signal, nothing can be told there.
             gone = bool(ending.number) and isinstance(err, OSError)
             try:
-                code = _ended(KeyboardInterrupt() if gone else err)
+                code = _ended(KeyboardInterrupt() if gone else err, ending)
             except KeyboardInterrupt as again:  # pressed again before that was heard
-                code = _ended(again)
+                code = _ended(again, ending)
         code = ending.code(code) if isinstance(code, int) else 0
     settle_stdout()
     if arguments is None and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
@@ -84,7 +84,7 @@ def _on_command_line() -> Iterator[None]:
         on_command_line.reset(token)
 
 
-def _ended(err: BaseException) -> int:
+def _ended(err: BaseException, ending: Ending) -> int:
     """The exit code of a command that did not end by itself; a bug is raised."""
     code = 0
     if isinstance(err, click.ClickException):
@@ -104,6 +104,8 @@ def _ended(err: BaseException) -> int:
         code = _complain(f"the output cannot be written: {err.strerror}.")
     elif isinstance(err, PrerequisiteError):
         code = _complain(str(err))
+    elif ending.pressed():
+        code = _ended(KeyboardInterrupt(), ending)
     else:
         raise err
     return code

@@ -17,7 +17,7 @@ from talm_sim.cli.logs import logging_to
 from talm_sim.cli.progress import Display, JsonDisplay, open_display
 from talm_sim.cli.responder import TerminalResponder
 from talm_sim.cli.signals import only_ends
-from talm_sim.cli.streams import silence_stdout, streams_kept
+from talm_sim.cli.streams import silence_stdout, streams_kept, while_read
 from talm_sim.cli.table import print_table
 from talm_sim.cli.text import clean, count, one_line
 from talm_sim.cli.took import took
@@ -122,13 +122,14 @@ def print_result(runs: Sequence[StoredRun], blocks: Sequence[Block], config: Run
         The exit code: 1 where episodes failed, or where all there are wait for an answer.
     """
     stored = runs[0]
-    if config.display == "json":
-        groups = summary_records(runs, config.against)
-        JsonDisplay.write(
-            {"event": "summary", "run": stored.id, "path": str(stored.path), "groups": groups, "took": took(stored, prices).record()}
-        )
-    else:
-        print_table(blocks, explained=not config.quiet)
+    with while_read():
+        if config.display == "json":
+            groups = summary_records(runs, config.against)
+            JsonDisplay.write(
+                {"event": "summary", "run": stored.id, "path": str(stored.path), "groups": groups, "took": took(stored, prices).record()}
+            )
+        else:
+            print_table(blocks, explained=not config.quiet)
     waits = _say_what_next(stored, quiet=config.quiet)
     return 1 if stored.failed or waits else 0
 

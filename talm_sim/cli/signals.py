@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import signal
+import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 from talm_sim.interrupts import taken_once
@@ -26,6 +27,32 @@ class Ending:
 
     number = 0
     _taken = 0.0
+    _noted: socket.socket | None = None
+
+    def pressed(self) -> bool:
+        """Whether Ctrl-C was, since this was asked last: an import that it breaks off may end in any error of the library's own."""
+        with suppress(OSError):
+            return self._noted is not None and signal.SIGINT in self._noted.recv(4096)
+        return False
+
+    @contextmanager
+    def noting(self) -> Iterator[None]:
+        """Within it, see `pressed`; not where somebody else has the signals noted, as a program may in which this is called."""
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            ours.setblocking(False)
+            theirs.setblocking(False)
+            before = signal.set_wakeup_fd(theirs.fileno(), warn_on_full_buffer=False)
+            if before == -1:
+                self._noted = ours
+            else:
+                signal.set_wakeup_fd(before)
+            try:
+                yield
+            finally:
+                if before == -1:
+                    signal.set_wakeup_fd(-1)
+                self._noted = None
 
     def code(self, code: int) -> int:
         """The exit code of a command that ended with `code`: where a signal interrupted it, that which shells know the signal by."""
@@ -80,13 +107,15 @@ def as_ctrl_c() -> Iterator[Ending]:
     """Take SIGTERM and SIGHUP as Ctrl-C while a command runs; one that is ignored, as under nohup, or taken already stays so."""
     ending = Ending()
     numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    ours = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
     if threading.current_thread() is not threading.main_thread():  # no place for handlers
-        ours = []
+        yield ending
+        return
+    ours = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
     for number in ours:
         signal.signal(number, ending)
     try:
-        yield ending
+        with ending.noting():
+            yield ending
     finally:
         for number in ours:
             signal.signal(number, signal.SIG_DFL)

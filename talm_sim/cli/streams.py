@@ -10,7 +10,7 @@ from typing import Any, TextIO
 
 from talm_sim.foreign import is_foreign
 
-__all__ = ["data_alone", "settle_stdout", "silence_stdout", "streams_kept", "talk_that_may_end"]
+__all__ = ["data_alone", "settle_stdout", "silence_stdout", "streams_kept", "talk_that_may_end", "while_read"]
 
 
 def silence_stdout() -> None:
@@ -24,6 +24,16 @@ def settle_stdout() -> None:
         sys.stdout.flush()
     except OSError:
         _silence(sys.stdout)
+
+
+@contextlib.contextmanager
+def while_read() -> Iterator[None]:
+    """Print results within it for as long as somebody reads them: who stops early, such as `head`, changes nothing of the exit code."""
+    try:
+        yield
+        sys.stdout.flush()
+    except (BrokenPipeError, SystemExit):  # the latter is what Rich makes of the former
+        silence_stdout()
 
 
 @contextlib.contextmanager

@@ -103,7 +103,8 @@ class CassetteLibrary:
     """
 
     def __init__(self, root: Path | None = None, folder: str = "") -> None:
-        self.root = root or shipped_cassettes()
+        self._named = root or shipped_cassettes()
+        self.root = self._named.absolute()  # an agent may move to another directory
         self._folder = folder
         self._redactor = Redactor()
         self._open: WeakValueDictionary[str, Tape] = WeakValueDictionary()
@@ -268,12 +269,12 @@ class CassetteLibrary:
 
     def _read(self, place: _Place) -> tuple[str, str | None]:
         """Return the shown name and the content of a file; unpacked ones come first, as they are newer."""
-        path = self.root / str(place)
+        path, name = self.root / str(place), str(self._named / str(place))
         if path.is_file():
-            return str(path), read_text(path)
+            return name, read_text(path)
         archive = self._archive(place)
         if archive is None:
-            return str(path), None
+            return name, None
         name, data = f"{archive.path}:{place.inner}", archive.read(place.inner)
         return name, None if data is None else _decode(name, data)
 

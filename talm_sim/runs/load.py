@@ -43,6 +43,7 @@ class StoredRun:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._place = path.absolute()  # whoever reads it may have moved to another directory since
         self.manifest: RunManifest = read_manifest(path)
         self._scoring: RunConfig | None = None
         self._held: sqlite3.Connection | None = None
@@ -338,7 +339,7 @@ class StoredRun:
         if self._held is not None:
             yield self._held
             return
-        with closing(connect_reader(self.path)) as conn:
+        with closing(connect_reader(self._place)) as conn:
             try:
                 self._look_through(conn)
                 yield conn
@@ -347,14 +348,14 @@ class StoredRun:
 
     def _look_through(self, conn: sqlite3.Connection) -> None:
         """See that the run is as it was left; once, as long as its file stays the same."""
-        file = (self.path / DATABASE).stat()
+        file = (self._place / DATABASE).stat()
         now = (file.st_ino, file.st_size, file.st_mtime_ns)
         if now == self._looked_through:
             return
         conn.execute("BEGIN")  # all of it at one moment
         try:
             owned = is_owned(conn)
-            sealed = check_fits(conn, stamp(self.path), owned=owned)
+            sealed = check_fits(conn, stamp(self._place), owned=owned)
         except PrerequisiteError as err:
             raise PrerequisiteError(f"{self.path}: {err}") from None
         finally:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import importlib
 import os
 import shlex
+import signal
 import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -185,6 +187,19 @@ def test_a_bug_is_not_dressed_up(monkeypatch: pytest.MonkeyPatch) -> None:
         main(["runs"])
 
 
+def test_what_a_library_makes_of_ctrl_c_is_ctrl_c(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def broken_off(*_: object, **__: object) -> None:
+        with suppress(KeyboardInterrupt):  # as where a class of pydantic is made
+            signal.raise_signal(signal.SIGINT)
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(root, "main", broken_off)
+    handler, noted = signal.getsignal(signal.SIGINT), signal.set_wakeup_fd(-1)
+    assert main(["runs"]) == 130
+    assert (signal.getsignal(signal.SIGINT), signal.set_wakeup_fd(noted)) == (handler, -1)
+    assert "Traceback" not in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("arguments", [["--help"], ["scenarios", "list"], ["scenarios", "list", "--json"]])
 def test_a_closed_pipe_is_quiet(arguments: list[str]) -> None:
     words = " ".join(arguments)
@@ -250,3 +265,20 @@ def test_a_run_whose_reader_went_says_what_is_left(tmp_path: Path) -> None:
         and " of 72 episodes finished, all kept; continue with: talm-sim resume 2" in done.stderr
     )
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("verb", ["run", "ablate --over human=none"])
+def test_a_reader_that_stops_early_hides_no_agent_that_failed(tmp_path: Path, verb: str) -> None:
+    (tmp_path / "failing_agent.py").write_text("def act(messages, tools):\n    raise ValueError\n", encoding="utf-8")
+    line = f"{warm_python()} -m talm_sim {verb} --agent failing_agent:act --scenario calendar-01 --display none"
+    done = subprocess.run(
+        ["bash", "-c", f"{line} | exec true; exit ${{PIPESTATUS[0]}}"],
+        cwd=tmp_path,
+        env=environ(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    assert "Traceback" not in done.stderr and "Exception ignored" not in done.stderr

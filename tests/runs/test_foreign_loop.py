@@ -23,7 +23,7 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.foreign_loop import foreign_loop
 from talm_sim.types import Termination
 from tests.models.loopback import Loopback, chat_answer, loopback
-from tests.runs.recorded_world import make_world
+from tests.runs.recorded_world import TOWNS, make_world
 
 ROOT = Path(__file__).parents[2]
 
@@ -239,3 +239,22 @@ def test_an_agent_that_moves_to_another_directory_takes_the_run_not_along(
     assert (Path.cwd(), stored.path, stored.finished) == (tmp_path, Path("mine/r"), 6)
     assert [one.name for one in Path("mine").iterdir()] == ["r"]
     talm_sim.judge(stored)
+
+
+def test_recordings_and_the_run_are_found_wherever_an_agent_moves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def act(messages: Any, tools: Any) -> str:
+        os.chdir("/")
+        return str(tools[0].invoke({"town": next(town for town in TOWNS if town in messages[-1].text)}))
+
+    def asks_for_another(messages: Any, tools: Any) -> Any:
+        return tools[0].invoke({"town": "Bern"})
+
+    world = small_world(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    world |= {"run_dir": Path("mine"), "cassettes": Path("cassettes"), "max_episodes": 1, "tools": "replay"}
+    stored = talm_sim.run(**world, agent=act)
+    assert [one.answer for one in stored.episodes()] == [f'{{"latitude":{latitude}}}' for latitude in TOWNS.values()]
+    (missed,) = talm_sim.run(**world, agent=asks_for_another, scenario="towns-rome").episodes()
+    assert (missed.error or "").startswith("cassettes/tools/perfect/towns-rome.json: ")
+    os.chdir("/")  # as a thread that an agent left behind may
+    assert stored.finished == len(TOWNS)

@@ -42,6 +42,7 @@ def command(*, axes: tuple[str, ...], name: str, as_json: bool, as_csv: bool, **
     config = given_config(options)
     from talm_sim.cli.blocks import block_of
     from talm_sim.cli.session import watching
+    from talm_sim.cli.streams import while_read
     from talm_sim.cli.table import print_table
     from talm_sim.runs.ablate import ablate
     from talm_sim.runs.resolve import refuse_unknown
@@ -59,12 +60,13 @@ def command(*, axes: tuple[str, ...], name: str, as_json: bool, as_csv: bool, **
         block = block_of(cell.run)
         values = ", ".join(f"{field}={_value(value)}" for field, value in cell.values.items())
         blocks.append(replace(block, title=f"{values}: {block.title}"))
-    if as_json:
-        print_json(done.to_records())
-    elif as_csv:
-        print_csv(done.to_records())
-    else:
-        print_table(blocks, explained=not config.quiet)
+    with while_read():
+        if as_json:
+            print_json(done.to_records())
+        elif as_csv:
+            print_csv(done.to_records())
+        else:
+            print_table(blocks, explained=not config.quiet)
     return 1 if any(cell.run.failed or cell.run.crashed for cell in done.cells) else 0
 
 
