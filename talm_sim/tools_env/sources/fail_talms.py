@@ -28,6 +28,7 @@ CODE = "api.py"
 class _Function(NamedTuple):
     """One entry of a file's `api_list`."""
 
+    top: Path
     file: Path
     tool: str
     name: str
@@ -40,9 +41,10 @@ class _Function(NamedTuple):
 
     @property
     def code(self) -> Path | None:
-        """The code beside the file, or in the folder of its name."""
+        """The code beside the file, or in the folder of its name, unless a link leads to it out of the folder of tools."""
         places = (self.file.with_suffix("") / CODE, self.file.parent / CODE)
-        return next((place for place in places if place.is_file()), None)
+        found = next((place.resolve() for place in places if place.is_file()), None)
+        return found if found is not None and found.is_relative_to(self.top.resolve()) else None
 
 
 class ToolFolder:
@@ -110,7 +112,7 @@ class ToolFolder:
                 continue
             for number, function in enumerate(listed, start=1):
                 if isinstance(function, dict) and isinstance(function.get("name"), str):
-                    yield _Function(file, str(tool.get("tool_name", file.stem)), function["name"], function)
+                    yield _Function(self._folder, file, str(tool.get("tool_name", file.stem)), function["name"], function)
                 else:
                     self.not_taken.append(NotTaken(f"{place}, entry {number}", "no name."))
 

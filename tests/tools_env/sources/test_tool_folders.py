@@ -1,0 +1,48 @@
+"""A folder in the form of Fail-TaLMs: what lies in it in an odd way, and what its code may rely on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from talm_sim.errors import PrerequisiteError, ProviderError
+from talm_sim.tools_env.sources.base import SourceRequest
+from talm_sim.tools_env.sources.fail_talms import open_fail_talms
+from talm_sim.tools_env.sources.sandbox import why_no_sandbox
+from tests.tools_env.sources.worlds import write_folder
+
+walled = pytest.mark.skipif(bool(why_no_sandbox()), reason="this system has no namespaces")
+
+
+@pytest.mark.parametrize("link", ["numbers", "numbers/api.py", "api.py"])
+async def test_code_to_which_a_link_leads_out_of_the_folder_is_not_run(link: str, tmp_path: Path) -> None:
+    outside = write_folder(_made(tmp_path / "outside"))
+    folder = write_folder(_made(tmp_path / "tools"))
+    (folder / "api.py").unlink()
+    place = folder / link
+    place.parent.mkdir(exist_ok=True)
+    place.symlink_to(outside / "api.py" if link.endswith("api.py") else outside)
+    source = await open_fail_talms(SourceRequest("numbers", str(folder)))
+    assert not source.code_folders and not source.reading
+    with pytest.raises(ProviderError, match="is only described"):
+        await source.call("double", {"n": 2}, "")
+
+
+@walled
+async def test_code_to_which_a_link_leads_in_the_folder_is_run_where_it_lies(tmp_path: Path) -> None:
+    folder = write_folder(_made(tmp_path / "tools"))
+    _made(folder / "common")
+    (folder / "api.py").rename(folder / "common" / "api.py")
+    (folder / "numbers").symlink_to("common")
+    (tmp_path / "link").symlink_to(folder)
+    with pytest.raises(PrerequisiteError, match="add --trust"):
+        await open_fail_talms(SourceRequest("numbers", str(tmp_path / "link")))
+    source = await open_fail_talms(SourceRequest("numbers", str(tmp_path / "link"), trusted=True))
+    assert source.code_folders == {folder / "common"}
+    assert (await source.call("double", {"n": 2}, "")).status == 200
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
