@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -96,7 +98,7 @@ class ToolFolder:
         """Nothing was started."""
 
     def _read(self) -> Iterator[_Function]:
-        for file in sorted(self._folder.rglob("*.json")):
+        for file in sorted(_files(self._folder)):
             place = str(file.relative_to(self._folder))
             try:
                 tool = json.loads(read_text(file, LARGEST_DOCUMENT))
@@ -130,6 +132,18 @@ class ToolFolder:
             self.not_taken.append(NotTaken(place, "it is not described as Fail-TaLMs does."))
         else:
             self._functions[name] = function
+
+
+def _files(top: Path) -> Iterator[Path]:
+    """What is named as a file of tools, in folders however deep; links to folders are not followed."""
+    folders = [top]
+    while folders:
+        with contextlib.suppress(OSError), os.scandir(folders.pop()) as entries:  # one that cannot be read holds nothing
+            for entry in entries:
+                if entry.name.endswith(".json"):
+                    yield Path(entry)
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(Path(entry))
 
 
 async def open_fail_talms(request: SourceRequest) -> ToolFolder:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.tools_env.sources.base import SourceRequest
-from talm_sim.tools_env.sources.fail_talms import open_fail_talms
+from talm_sim.tools_env.sources.fail_talms import ToolFolder, open_fail_talms
 from talm_sim.tools_env.sources.sandbox import why_no_sandbox
 from tests.tools_env.sources.worlds import write_folder
 
@@ -41,6 +43,21 @@ async def test_code_to_which_a_link_leads_in_the_folder_is_run_where_it_lies(tmp
     source = await open_fail_talms(SourceRequest("numbers", str(tmp_path / "link"), trusted=True))
     assert source.code_folders == {folder / "common"}
     assert (await source.call("double", {"n": 2}, "")).status == 200
+
+
+def test_folders_may_lie_in_each_other_however_deep(tmp_path: Path) -> None:
+    write_folder(tmp_path)
+    descriptor = os.open(tmp_path, os.O_RDONLY)
+    for _ in range(1_200):
+        os.mkdir("d", dir_fd=descriptor)
+        inner = os.open("d", os.O_RDONLY, dir_fd=descriptor)
+        os.close(descriptor)
+        descriptor = inner
+    os.close(descriptor)
+    try:
+        assert list(ToolFolder("numbers", tmp_path).specs) == ["double"]
+    finally:
+        subprocess.run(["rm", "-r", tmp_path / "d"], check=True)  # deeper than Python removes
 
 
 def _made(folder: Path) -> Path:
