@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -11,10 +12,24 @@ import pytest
 from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.tools_env.sources.base import SourceRequest
 from talm_sim.tools_env.sources.fail_talms import ToolFolder, open_fail_talms
-from talm_sim.tools_env.sources.sandbox import why_no_sandbox
+from talm_sim.tools_env.sources.sandbox import call_in_sandbox, why_no_sandbox
 from tests.tools_env.sources.worlds import write_folder
 
 walled = pytest.mark.skipif(bool(why_no_sandbox()), reason="this system has no namespaces")
+_PLAIN = """
+import pickle
+from dataclasses import dataclass
+
+@dataclass
+class Point:
+    x: int
+    y: "int" = 2
+
+def keep():
+    import api
+    assert api.Point is Point and keep.__annotations__ == {}
+    return pickle.loads(pickle.dumps(Point(1))).y
+"""
 
 
 @pytest.mark.parametrize("link", ["numbers", "numbers/api.py", "api.py"])
@@ -58,6 +73,13 @@ def test_folders_may_lie_in_each_other_however_deep(tmp_path: Path) -> None:
         assert list(ToolFolder("numbers", tmp_path).specs) == ["double"]
     finally:
         subprocess.run(["rm", "-r", tmp_path / "d"], check=True)  # deeper than Python removes
+
+
+@walled
+async def test_code_is_read_as_a_module_is(tmp_path: Path) -> None:
+    (tmp_path / "api.py").write_text(_PLAIN, encoding="utf-8")
+    response = await call_in_sandbox(tmp_path / "api.py", "keep", {})
+    assert (response.status, json.loads(response.body)) == (200, 2)
 
 
 def _made(folder: Path) -> Path:
