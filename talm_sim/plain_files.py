@@ -83,9 +83,9 @@ def read_bytes(path: Path, largest: int) -> bytes:
     """Read a file whole; arguments and errors as of `open_plain`."""
     with open_plain(path, largest) as file:
         size = os.fstat(file.fileno()).st_size
-        data = file.read(size + 1)
+        data = file.read(size + 1) or b""  # one that the system makes up may have nothing at the moment
         if len(data) > size:  # somebody writes to it, or it is one that the system makes up
-            data += file.read(largest + 1 - len(data))
+            data += file.read(largest + 1 - len(data)) or b""
     if len(data) > largest:
         raise _too_large(path, largest)
     return data

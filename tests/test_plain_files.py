@@ -54,6 +54,16 @@ def test_only_a_plain_file_is_read(tmp_path: Path, kind: str) -> None:
         read_bytes(tmp_path / "x", 10)
 
 
+def test_a_file_that_the_system_makes_up_and_that_has_nothing_at_the_moment_is_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reading, writing = os.pipe()  # as `/proc/kmsg`, which says that it is a plain file
+    os.set_blocking(reading, False)
+    monkeypatch.setattr("talm_sim.plain_files.open_plain", lambda path, largest: os.fdopen(reading, "rb"))
+    try:
+        assert read_bytes(tmp_path / "x", 10) == b""
+    finally:
+        os.close(writing)
+
+
 def test_a_pipe_that_takes_the_place_of_a_file_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("x")
     seen = os.stat(tmp_path / "file")

@@ -279,11 +279,17 @@ def _entries(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _json(file: Path) -> Any:
     try:
-        return json.loads(read_text(file, LARGEST_DOCUMENT))
+        text = read_text(file, LARGEST_DOCUMENT)
+        found = json.loads(text)
+        if "\\ud" in text.lower():
+            json.dumps(found, ensure_ascii=False).encode()
+        return found
     except OSError as err:
         raise PrerequisiteError(f"{file}: cannot be read: {err.strerror}.") from None
     except json.JSONDecodeError as err:
         raise PrerequisiteError(f"{file}:{err.lineno}: not valid JSON: {err.msg}.") from None
+    except UnicodeEncodeError:
+        raise PrerequisiteError(f"{file}: holds half a surrogate pair, which no text can hold; correct it.") from None
     except (UnicodeDecodeError, RecursionError):
         raise PrerequisiteError(f"{file}: not a JSON text.") from None
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -28,6 +30,7 @@ CODE = "api.py"
 class _Function(NamedTuple):
     """One entry of a file's `api_list`."""
 
+    top: Path
     file: Path
     tool: str
     name: str
@@ -40,9 +43,10 @@ class _Function(NamedTuple):
 
     @property
     def code(self) -> Path | None:
-        """The code beside the file, or in the folder of its name."""
+        """The code beside the file, or in the folder of its name, unless a link leads to it out of the folder of tools."""
         places = (self.file.with_suffix("") / CODE, self.file.parent / CODE)
-        return next((place for place in places if place.is_file()), None)
+        found = next((place.resolve() for place in places if place.is_file()), None)
+        return found if found is not None and found.is_relative_to(self.top.resolve()) else None
 
 
 class ToolFolder:
@@ -94,7 +98,7 @@ class ToolFolder:
         """Nothing was started."""
 
     def _read(self) -> Iterator[_Function]:
-        for file in sorted(self._folder.rglob("*.json")):
+        for file in sorted(_files(self._folder)):
             place = str(file.relative_to(self._folder))
             try:
                 tool = json.loads(read_text(file, LARGEST_DOCUMENT))
@@ -110,7 +114,7 @@ class ToolFolder:
                 continue
             for number, function in enumerate(listed, start=1):
                 if isinstance(function, dict) and isinstance(function.get("name"), str):
-                    yield _Function(file, str(tool.get("tool_name", file.stem)), function["name"], function)
+                    yield _Function(self._folder, file, str(tool.get("tool_name", file.stem)), function["name"], function)
                 else:
                     self.not_taken.append(NotTaken(f"{place}, entry {number}", "no name."))
 
@@ -128,6 +132,18 @@ class ToolFolder:
             self.not_taken.append(NotTaken(place, "it is not described as Fail-TaLMs does."))
         else:
             self._functions[name] = function
+
+
+def _files(top: Path) -> Iterator[Path]:
+    """What is named as a file of tools, in folders however deep; links to folders are not followed."""
+    folders = [top]
+    while folders:
+        with contextlib.suppress(OSError), os.scandir(folders.pop()) as entries:  # one that cannot be read holds nothing
+            for entry in entries:
+                if entry.name.endswith(".json"):
+                    yield Path(entry)
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(Path(entry))
 
 
 async def open_fail_talms(request: SourceRequest) -> ToolFolder:

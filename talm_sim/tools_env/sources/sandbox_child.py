@@ -285,11 +285,12 @@ def _check(result: int, place: str) -> None:
 
 
 def _called(order: dict[str, Any]) -> Any:
-    names: dict[str, Any] = {"__name__": "api", "__file__": order["code"]}
+    module = sys.modules["api"] = type(sys)("api")  # by its name it is found again, as by `dataclass` and `pickle`
+    module.__file__ = order["code"]
     sys.path.insert(0, os.path.dirname(order["code"]))
     with open(order["code"], encoding="utf-8") as file:
-        exec(compile(file.read(), order["code"], "exec"), names)
-    return names[order["function"]](**order["arguments"])
+        exec(compile(file.read(), order["code"], "exec", dont_inherit=True), vars(module))
+    return vars(module)[order["function"]](**order["arguments"])
 
 
 def works() -> bool:
