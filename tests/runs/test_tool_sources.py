@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +24,7 @@ from talm_sim.runs.resolve import configure
 from talm_sim.runs.tool_sources import check_sources, resume_command
 from talm_sim.tools_env.sources.sandbox import why_no_sandbox
 from talm_sim.types import Origin
-from tests.tools_env.sources.worlds import source_of
+from tests.tools_env.sources.worlds import MCP_SERVER, source_of
 from tests.warm import warm_python
 
 needs_mcp = pytest.mark.skipif(importlib.util.find_spec("mcp") is None, reason="needs the extra mcp")
@@ -170,12 +171,22 @@ def test_a_run_that_goes_on_is_told_its_sources_again() -> None:
         check_sources(configure(None, {"model": "sim/oracle"}), (text,), "runs/a")
 
 
-def test_a_dry_run_starts_no_source(tmp_path: Path) -> None:
-    source = f"mcp:touch {tmp_path / 'started'}"
-    words = ["run", "--dry-run", "--scenarios", str(write_scenarios(tmp_path, 4)), "--model", "openai/any", "--live", "--tools-from", source]
-    done = subprocess.run([warm_python(), "-m", "talm_sim", *words], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert not (tmp_path / "started").exists(), done
-    assert "Traceback" not in done.stderr
+@needs_mcp
+def test_a_dry_run_opens_its_sources_as_the_run_would_and_calls_no_tool(tmp_path: Path) -> None:
+    server = textwrap.dedent(MCP_SERVER).replace("if n == 13:", f"open({str(tmp_path / 'called')!r}, 'w')\n    if n == 13:")
+    (tmp_path / "server.py").write_text(f"import os\nopen({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))\n{server}", encoding="utf-8")
+    words = ["run", "--dry-run", "--scenarios", str(write_scenarios(tmp_path, 4)), "--model", "openai/any", "--live", "--tools-from"]
+
+    def dry_run(source: str) -> subprocess.CompletedProcess[str]:
+        command = [warm_python(), "-m", "talm_sim", *words, source]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=100)
+
+    done = dry_run(f"mcp:{sys.executable} server.py")
+    assert done.returncode == 0 and "1 episode" in done.stdout, done
+    assert not (tmp_path / "called").exists() and not (tmp_path / "runs").exists()
+    assert not _lives(int((tmp_path / "pid").read_text()))
+    refused = dry_run(f"mcp:{sys.executable} -c 0")
+    assert refused.returncode == 2 and "could not be asked for its tools" in refused.stderr and "Traceback" not in refused.stderr
 
 
 def test_the_command_that_goes_on_names_what_the_user_brought() -> None:

@@ -17,7 +17,7 @@ __all__ = ["command"]
 
 
 @click.command(cls=ConfigCommand)
-@click.option("--dry-run", is_flag=True, help="Print what would be asked and cost; run nothing.")
+@click.option("--dry-run", is_flag=True, help="Print what would be asked and cost; play no episode.")
 @prices_option
 @click.option("--yes", is_flag=True, hidden=True, help="Begin a very large run without asking.")
 def command(*, dry_run: bool, prices: Mapping[str, Price] | None, yes: bool, **options: Any) -> int:

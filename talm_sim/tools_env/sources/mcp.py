@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from talm_sim.credentials import Hider, credentials_in_environment, sendable
 from talm_sim.errors import PrerequisiteError, ProviderError, pip_install
 from talm_sim.recordings import HttpResponse
+from talm_sim.schemas import counted
 from talm_sim.tools_env.routes import answer, failure, posted, too_large
 from talm_sim.tools_env.sources import limits
 from talm_sim.tools_env.sources.base import NotTaken, SourceRequest, tool_spec
@@ -34,6 +35,9 @@ START_S = 30.0
 CALL_S = 30.0
 RESTART_S = 25.0
 """Less than a call may take: it waits for this."""
+STEPS_OF_ONE = 600_000.0
+STEPS_OF_ALL = 6_000_000.0
+"""Of checking the schemas of all tools: about 35,000 parts."""
 
 
 class McpSource:
@@ -56,6 +60,7 @@ class McpSource:
         self._given = _given(request.options)
         self._hide = Hider.knowing(credentials_in_environment(), tuple(self._given.values()))
         self._theirs: dict[str, str] = {}
+        self._steps = STEPS_OF_ALL
         self._connection = self._connect()
         self._again: asyncio.Task[None] | None = None
         self._changing: set[str] = set()
@@ -70,6 +75,7 @@ class McpSource:
         await self._connection.open(START_S)
         for tool, reason in self._connection.tools:
             self._take(tool, reason)
+            await asyncio.sleep(0)  # the end of the command is heard between tools
         self.not_taken += [NotTaken(what, "an agent is offered tools alone.") for what in self._connection.has]
         if not self.specs:
             why = f": {self.not_taken[0].tool}: {self.not_taken[0].reason}" if self.not_taken else "."
@@ -170,7 +176,13 @@ class McpSource:
             raise PrerequisiteError("its name has no letter or digit of ASCII.")
         if name in self.specs:
             raise PrerequisiteError(f"the name '{name}' is taken twice.")
-        parameters = {"type": "object", "properties": {}, **simple_schema(tool["inputSchema"])}
+        if self._steps <= 0:
+            raise PrerequisiteError("the schemas of the tools before it are so large that no more are checked.")
+        with counted(STEPS_OF_ONE) as work:
+            try:
+                parameters = {"type": "object", "properties": {}, **simple_schema(tool["inputSchema"])}
+            finally:
+                self._steps -= STEPS_OF_ONE - work.left
         odd = next((key for key in _names_in(parameters) if not key.isprintable()), None)
         if odd is not None:
             raise PrerequisiteError(f"its parameter '{_shown(odd)}' has a character that cannot be seen.")

@@ -12,6 +12,7 @@ import httpx2
 
 from talm_sim.tools_env.sources.limits import AnswerTooLarge, Unpacker
 from talm_sim.tools_env.sources.mcp_limits import TOO_LARGE, Counts
+from talm_sim.tools_env.sources.mcp_lists import Mender
 
 __all__ = ["LimitedTransport"]
 
@@ -44,9 +45,10 @@ class LimitedTransport(httpx2.AsyncHTTPTransport):
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request."""
         now = asyncio.get_running_loop().time()
-        if request.method == "POST" and (asked := _id_of(request.content)) is not None:
+        asked, method = _asked(request.content) if request.method == "POST" else (None, "")
+        if asked is not None:
             self._last_asked = now
-            return await self._answer(request, asked, now + self._seconds)
+            return await self._answer(request, asked, now + self._seconds, of_a_list=method == "tools/list")
         if request.method == "GET":
             # The client looks for the rest of an answer for ever; without an answer's mark it asks for what nobody asked for.
             if "last-event-id" not in request.headers or now > self._last_asked + self._seconds:
@@ -58,9 +60,9 @@ class LimitedTransport(httpx2.AsyncHTTPTransport):
         except (TimeoutError, httpx2.TransportError):
             return httpx2.Response(202, request=request)
 
-    async def _answer(self, request: httpx2.Request, asked: Any, until: float) -> httpx2.Response:
+    async def _answer(self, request: httpx2.Request, asked: Any, until: float, *, of_a_list: bool) -> httpx2.Response:
         try:
-            return await self._limited(request, until)
+            return await self._limited(request, until, of_a_list=of_a_list)
         except httpx2.ConnectError:
             raise
         except TimeoutError:
@@ -69,18 +71,20 @@ class LimitedTransport(httpx2.AsyncHTTPTransport):
             told = f"{type(err).__name__}: {err}"
         return httpx2.Response(200, json={"jsonrpc": "2.0", "id": asked, "error": {"code": _FAILED, "message": told}}, request=request)
 
-    async def _limited(self, request: httpx2.Request, until: float) -> httpx2.Response:
+    async def _limited(self, request: httpx2.Request, until: float, *, of_a_list: bool = False) -> httpx2.Response:
         async with asyncio.timeout_at(until):
             found = await super().handle_async_request(request)
         headers = [(name, value) for name, value in found.headers.raw if name.lower() != b"content-encoding"]
-        stream = _Limited(cast(httpx2.AsyncByteStream, found.stream), found.headers.get("content-encoding", ""), until)
+        mender = Mender(found.headers.get("content-type", "")) if of_a_list else None
+        stream = _Limited(cast(httpx2.AsyncByteStream, found.stream), found.headers.get("content-encoding", ""), until, mender)
         return httpx2.Response(found.status_code, headers=headers, stream=stream, extensions=found.extensions)
 
 
 class _Limited(httpx2.AsyncByteStream):
-    def __init__(self, stream: httpx2.AsyncByteStream, encoding: str, until: float) -> None:
+    def __init__(self, stream: httpx2.AsyncByteStream, encoding: str, until: float, mender: Mender | None) -> None:
         self._stream = stream
         self._until = until
+        self._mender = mender
         self._unpacker = Unpacker(encoding)
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -90,7 +94,7 @@ class _Limited(httpx2.AsyncByteStream):
                 async with asyncio.timeout_at(self._until):
                     part = await anext(parts, None)
                 if part is None:
-                    return
+                    break
                 part = self._unpacker.feed(part)
             except AnswerTooLarge:
                 raise Broken(TOO_LARGE) from None
@@ -100,13 +104,15 @@ class _Limited(httpx2.AsyncByteStream):
                 raise Broken(f"{type(err).__name__}: {err}") from None
             if counts.exceed(part):
                 raise Broken(TOO_LARGE)
-            yield part
+            yield part if self._mender is None else self._mender.feed(part)
+        if self._mender is not None:
+            yield self._mender.finish()
 
     async def aclose(self) -> None:
         await self._stream.aclose()
 
 
-def _id_of(content: bytes) -> Any:
-    """The id of a request that is sent; None for a message that is answered by nothing."""
+def _asked(content: bytes) -> tuple[Any, str]:
+    """The id and the method of a request that is sent; None for a message that is answered by nothing."""
     message = json.loads(content)
-    return message.get("id") if "method" in message else None
+    return (message.get("id"), message["method"]) if "method" in message else (None, "")

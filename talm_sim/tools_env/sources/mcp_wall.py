@@ -10,6 +10,7 @@ from mcp.shared.dispatcher import coerce_request_id
 from mcp.types import INTERNAL_ERROR, ErrorData, JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 from pydantic_core import to_json
 
+from talm_sim.tools_env.sources.mcp_lists import UNREADABLE
 from talm_sim.types import JsonObject
 
 __all__ = ["MOST_OF_A_TOOL", "Heard", "Sent", "Wall", "why_not"]
@@ -78,6 +79,8 @@ def why_not(tool: Any) -> str:
     try:
         size = len(to_json(tool))
     except ValueError:
+        size = 0
+    if not size or UNREADABLE in tool:
         return "its description is no JSON: it holds half a character, or is too deep."
     if size > MOST_OF_A_TOOL:
         return f"its description is longer than {MOST_OF_A_TOOL:,} bytes."

@@ -8,7 +8,7 @@ import struct
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -119,7 +119,7 @@ class Handler(BaseHTTPRequestHandler):
                 version = params["protocolVersion"]
                 self._say({"protocolVersion": version, "capabilities": {}, "serverInfo": {"name": "h", "version": "1"}}, id)
             case "tools/list":
-                self._say({"tools": [GOOD, BAD]}, id)
+                self._list(said(id, {"tools": [GOOD, *self.server.listed, BAD]}))
             case "tools/call" if params["name"] == "bad":
                 self._play(self.server.play, id)
             case "tools/call":
@@ -136,6 +136,12 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.do_DELETE()
+
+    def _list(self, body: bytes) -> None:
+        if not self.server.events:
+            return self._send(body)
+        self.close_connection = True
+        self.wfile.write(event(note("message", level="info", data="x"), EVENTS + CLOSED) + event(body))
 
     def _say(self, result: Any, id: int) -> None:
         self._send(said(id, result))
@@ -156,24 +162,26 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
 
-    def __init__(self, play: Play, aside: Play | None) -> None:
+    def __init__(self, play: Play, aside: Play | None, listed: Sequence[Any], events: bool) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
-        self.play, self.aside = play, aside
+        self.play, self.aside, self.listed, self.events = play, aside, listed, events
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """The other side has had enough."""
 
 
 @contextmanager
-def served(play: Play, aside: Play | None = None) -> Iterator[str]:
+def served(play: Play, aside: Play | None = None, listed: Sequence[Any] = (), *, events: bool = False) -> Iterator[str]:
     """Serve on loopback.
 
     Args:
         play: Answers a call of `bad`, on the bare connection.
         aside: Answers what is no request: messages that need no answer, GET and DELETE.
+        listed: Further tools in its list.
+        events: Whether the list is sent as an event.
     """
 
-    with Server(play, aside) as server:
+    with Server(play, aside, listed, events) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
         thread.start()
         try:

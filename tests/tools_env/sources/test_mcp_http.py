@@ -13,7 +13,8 @@ pytest.importorskip("mcp")
 from talm_sim.tools_env.sources import mcp, mcp_http
 from talm_sim.tools_env.toolbox import open_tools
 from tests.tools_env.sources import hostile_http as hostile
-from tests.tools_env.sources.test_mcp_hostile import called
+from tests.tools_env.sources import hostile_mcp
+from tests.tools_env.sources.test_mcp_hostile import called, opened
 
 
 @pytest.mark.parametrize("what", [*hostile.BAD_ANSWERS, *hostile.SLOW])
@@ -42,3 +43,30 @@ async def test_what_needs_no_answer_holds_up_nothing(what: str, monkeypatch: pyt
         finally:
             await tools.aclose()
     assert json.loads(good.result) == {"twice": 8} and time.monotonic() - began < 30
+
+
+@pytest.mark.parametrize("events", [False, True], ids=["one message", "events"])
+@pytest.mark.parametrize("what", hostile_mcp.LISTS)
+async def test_a_tool_that_cannot_be_taken_is_left_out_over_http_as_over_stdio(what: str, events: bool) -> None:
+    with hostile.served(hostile.BAD_ANSWERS["nothing"], listed=[hostile_mcp.LISTS[what]], events=events) as url:
+        tools = await open_tools([f"h=mcp:{url}"])
+        async with opened(f"list: {what}") as beside:
+            expected = beside.not_taken()["h"]
+        try:
+            good = await called(tools, "good")
+        finally:
+            await tools.aclose()
+    assert {*tools.specs} == {"good", "bad"} and json.loads(good.result) == {"twice": 8}
+    assert [(one.tool, one.reason) for one in tools.not_taken()["h"]] == [(one.tool, one.reason) for one in expected]
+
+
+async def test_checking_the_schemas_of_all_tools_has_one_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcp, "STEPS_OF_ALL", 1_000_000.0)
+    large = {"type": "object", "properties": {f"p{number}": {} for number in range(2_500)}}
+    listed = [{"name": f"t{number}", "inputSchema": large} for number in range(5)]
+    with hostile.served(hostile.BAD_ANSWERS["nothing"], listed=listed) as url:
+        tools = await open_tools([f"h=mcp:{url}"])
+        await tools.aclose()
+    left = tools.not_taken()["h"]
+    assert {*tools.specs} == {"good", "t0", "t1", "t2"} and [one.tool for one in left] == ["t3", "t4", "bad"]
+    assert {one.reason for one in left} == {"the schemas of the tools before it are so large that no more are checked."}

@@ -1,0 +1,79 @@
+"""A list of tools over HTTP, of which one cannot be read: the client, which reads whole messages, would take none of them."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Final
+
+from pydantic_core import from_json
+
+__all__ = ["UNREADABLE", "Mender"]
+
+UNREADABLE: Final = "talm-sim: cannot be read"
+"""The key of what stands in the list in place of such a tool."""
+_END: Final = re.compile(rb"\r\n\r\n|\n\n|\r\r")
+"""Of an event."""
+
+
+class Mender:
+    """Writes an answer anew where a tool in it cannot be read.
+
+    Args:
+        kind: The answer's content type: one message, or events that hold one each.
+    """
+
+    def __init__(self, kind: str) -> None:
+        self._events = kind.strip().lower().startswith("text/event-stream")
+        self._rest = bytearray()
+
+    def feed(self, piece: bytes) -> bytes:
+        """What the next piece completes."""
+        begin, seen = 0, max(0, len(self._rest) - 3)
+        self._rest += piece
+        found = b""
+        while self._events and (end := _END.search(self._rest, max(begin, seen))) is not None:
+            found += _event(bytes(self._rest[begin : end.end()]))
+            begin = end.end()
+        del self._rest[:begin]
+        return found
+
+    def finish(self) -> bytes:
+        """What is left at the end."""
+        rest, self._rest = bytes(self._rest), bytearray()
+        return rest if self._events else _message(rest)
+
+
+def _event(event: bytes) -> bytes:
+    lines = event.splitlines()
+    data = b"\n".join(line[5:].removeprefix(b" ") for line in lines if line.startswith(b"data:"))
+    mended = _message(data)
+    if mended == data:
+        return event
+    return b"\n".join([*(line for line in lines if line and not line.startswith(b"data:")), b"data: " + mended, b"", b""])
+
+
+def _message(text: bytes) -> bytes:
+    """The message; with what stands for each tool that cannot be read, where there is one."""
+    if _reads(text):
+        return text
+    try:
+        message = json.loads(text)
+        tools = message["result"]["tools"]
+        message["result"]["tools"] = [tool if _reads(json.dumps({"result": {"tools": [tool]}}).encode()) else _named(tool) for tool in tools]
+        return json.dumps(message).encode()
+    except (ValueError, RecursionError, LookupError, TypeError):
+        return text
+
+
+def _reads(text: bytes) -> bool:
+    try:
+        from_json(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _named(tool: Any) -> dict[str, Any]:
+    name = str(tool.get("name", "")) if isinstance(tool, dict) else ""
+    return {"name": "".join(one if one.isprintable() else f"U+{ord(one):04X}" for one in name[:200]), UNREADABLE: True}
