@@ -202,6 +202,8 @@ async def resume_with(
     check_brought(stored.manifest.brought, str(stored.path))
     overrides = with_tools(overrides)
     check_sources(stored.job, overrides.get("tools_from"), str(stored.path))
+    if isinstance(stored.job.options, AgentOptions):
+        overrides.setdefault("trust", False)  # whether code may run is for the user to say, and not for a stored run
     job = overridden(stored.job, overrides, {Scope.OPERATIONAL}, verb="resume", otherwise="start a new run with `talm-sim run` instead.")
     take_up(overrides)
     check_judges(job)

@@ -46,12 +46,12 @@ def resume_command(job: Job[Any], run: str, *options: str) -> str:
     if agent:
         words += ["--agent", agent]
     if isinstance(job.options, AgentOptions) and job.config.tools is not Traffic.REPLAY:
-        words += _named(job.options.tools_from)
+        words += _named(job.options)
     return line_to_copy(*words, *options)
 
 
-def _named(sources: Sequence[str]) -> list[str]:
-    return [word for source in sources for word in ("--tools-from", source)]
+def _named(options: AgentOptions) -> list[str]:
+    return [word for source in options.tools_from for word in ("--tools-from", source)] + ["--trust"] * options.trust
 
 
 def check_sources(job: Job[Any], named: Sequence[str] | None, run: str) -> None:
@@ -71,5 +71,5 @@ def check_sources(job: Job[Any], named: Sequence[str] | None, run: str) -> None:
     if named is None and (not begun or job.config.tools is Traffic.REPLAY):
         return
     if tuple(named or ()) != begun:
-        words = line_to_copy(*_named(begun)) or "no --tools-from"
+        words = line_to_copy(*_named(job.options)) or "no --tools-from"
         raise PrerequisiteError(f"{run}: its tools came from elsewhere, and nothing that a run names is started by itself; give it {words}.")

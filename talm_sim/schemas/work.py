@@ -8,7 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from talm_sim.schemas.patterns import Pattern
 
 __all__ = ["NotChecked", "Work", "counted", "current_work"]
 
@@ -35,7 +38,7 @@ class Work:
         self.left = steps
         self.unknown = 0
         self.why = ""
-        self.patterns: dict[str, Any] = {}
+        self.patterns: dict[str, Pattern] = {}
         self.root: Any = None
 
     def spend(self, steps: float) -> None:

@@ -108,6 +108,9 @@ def test_a_sandbox_that_cannot_be_started_is_no_failure_of_the_tool_and_is_tried
         assert ends[0] == ("answered", "")
         assert ends[1:] == [("infrastructure_error", "The sandbox could not be started: No space left on device")] * 2
         program.unlink()
+        with pytest.raises(PrerequisiteError, match=r"holds code \(api\.py\); add trust to run it"):
+            talm_sim.resume(tmp_path / "runs" / "r", tools_from=(source,))
+        assert resume_command(run.job, "r").endswith(" --trust")
         run = talm_sim.resume(tmp_path / "runs" / "r", **shared)
     assert [(str(episode.termination), len(episode.tool_events)) for episode in run.episodes()] == [("answered", 1)] * 3
 
