@@ -26,7 +26,7 @@ from talm_sim.scenarios.load import select
 from talm_sim.tasks import Job, Opened, Recorded
 from talm_sim.tasks.keys import differences, recorded_settings, recording_key
 from talm_sim.tasks.shared import Shared
-from talm_sim.types import Episode, Scenario, Termination
+from talm_sim.types import Choice, Episode, Facts, Scenario, Termination
 
 __all__ = ["CHECKPOINTS", "Built", "Runner", "build", "open_runner", "plan"]
 
@@ -59,7 +59,8 @@ def plan(job: Job[Any], shared: Shared) -> tuple[Job[Any], list[Scenario]]:
     first = {scenario.group: scenario.id for scenario in reversed(scenarios)}
     known = job.config.scenarios is None or job.config.cassettes is not None
     _check_cassettes(job.config)
-    job = settled(job, Recorded(shared.library(job.config.cassettes, job.task.recorded_in), first, known))
+    without_tools = frozenset(first) - {scenario.group for scenario in scenarios if scenario.tools}
+    job = settled(job, Recorded(shared.library(job.config.cassettes, job.task.recorded_in), first, known, without_tools))
     return check_judges(job), scenarios
 
 
@@ -120,9 +121,18 @@ async def build(
     async with job.task.open(job.having(fail_fast=False) if answered else job, shared) as opened:
         _check_wording(opened, begun_with or {})
         opened.check(scenarios)
+        _check_control(job, scenarios)
         built = Built(opened, scenarios, grader, shared.library(opened.job.config.cassettes, opened.job.task.recorded_in))
         await _check_recorded(built)
         yield built
+
+
+def _check_control(job: Job[Any], scenarios: Sequence[Scenario]) -> None:
+    """See that a control knows how to play every scenario: one that does not would print rates that say nothing."""
+    name = job.config.model
+    for scenario in scenarios if name.startswith("sim/") else ():
+        if not isinstance(scenario.target, Facts | Choice) and job.task.control(name, scenario) is None:
+            raise PrerequisiteError(f"model '{name}': task {job.task.name} brings no policy for it; choose another --model.")
 
 
 @asynccontextmanager

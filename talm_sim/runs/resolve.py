@@ -15,7 +15,7 @@ from talm_sim.errors import OptionError, PrerequisiteError, did_you_mean
 from talm_sim.models.registry import in_process
 from talm_sim.plugins import load_plugins
 from talm_sim.runs.tool_sources import with_tools
-from talm_sim.tasks import Job, Recorded, Task, find_task, job_of, list_tasks
+from talm_sim.tasks import AgentOptions, Job, Recorded, Task, find_task, job_of, list_tasks
 from talm_sim.tasks.job import belongs_to, owner_of_option
 from talm_sim.toml_files import read_toml
 
@@ -130,8 +130,14 @@ def configure(config: RunConfig | None, options: Mapping[str, Any], *, look_up: 
 
 
 def settled(job: Job[Any], recorded: Recorded) -> Job[Any]:
-    """Decide the automatic values: the model is replayed where a recording is found; the rest is the task's affair."""
-    models = job.config.models
+    """Decide the automatic values: the model is replayed where a recording is found; the rest is the task's affair.
+
+    Raises:
+        PrerequisiteError: The user says how tools are reached, and the task executes none.
+    """
+    models, tools = job.config.models, job.config.tools
+    if tools not in (None, models) and not isinstance(job.options, AgentOptions):
+        raise PrerequisiteError(f"--tools {tools}: task {job.task.name} executes no tools; leave it out.")
     if in_process(job.config.model):
         models = None
     elif models is None:

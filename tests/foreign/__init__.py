@@ -1,0 +1,1 @@
+"""Tasks as a stranger writes them, one file each, and what the framework makes of them."""
