@@ -43,9 +43,11 @@ class AgentOptions(TaskOptions):
     trust: bool = option(False, OPE, "Run a tool folder's code, in a sandbox.")
 
     def check(self) -> None:
-        """Look up the responder and the kinds of tool sources."""
+        """Look up the perturbations, the kinds of tool sources, and the responder."""
+        from talm_sim.tools_env.perturbations import open_perturbations  # not at the top: a help page needs none
         from talm_sim.tools_env.sources.registry import read_source
 
+        open_perturbations(self.perturb, seed=0, episode="")
         for text in self.tools_from:
             try:
                 read_source(text)
