@@ -6,13 +6,17 @@ import json
 import random
 import shutil
 import threading
+import time
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 from campaign.base import Outcome, Part, talm
+from campaign.brought import bring
+from campaign.kinds import KINDS, RUN, Kind, kinds_with_brought
 from campaign.sessions import Kill, Session, broken_off
 from campaign.stand_in import Model, serving
 from talm_sim.errors import PrerequisiteError
@@ -21,105 +25,31 @@ from talm_sim.tasks import find_task
 
 __all__ = ["PARTS"]
 
-_RUN: Final = "r"
-_MODEL: Final = "openai-api/host/m"
 _KILLS_A_STORY: Final = 3
 _MOST_SESSIONS: Final = 12
-_DAMAGED: Final = ["--perturb", "http-500:p=0.4", "--split", "underspecified", "--human", "simulated", "--display", "json", "--run-id", _RUN]
-"""Half of the episodes meet a broken tool, so that the numbers are not all alike."""
-
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """A command that is killed.
-
-    Attributes:
-        name: What it is.
-        begin: The options of `run`.
-        work: The command that is killed, and called again until it is done; None: `run`, then `resume`.
-        typed: Whether a person's lines come through a pipe.
-        tapes: Where it records.
-        child: Whether the tool service is killed in place of the command.
-        sounds: What a line holds that tells of progress.
-    """
-
-    name: str
-    begin: tuple[str, ...]
-    work: tuple[str, ...] = ()
-    typed: bool = False
-    tapes: str = ""
-    child: bool = False
-    sounds: str = "episode_finished"
-
-
-_KINDS: Final = (
-    Kind("run", ("--model", "sim/asker", "--tools", "replay", *_DAMAGED)),
-    Kind(
-        "record tools", ("--model", "sim/asker", "--tools", "record", "--cassettes", "tapes", *_DAMAGED, "--limit", "40"), tapes="tapes/tools"
-    ),
-    Kind("model", ("--model", _MODEL, "--models", "live", "--tools", "replay", *_DAMAGED)),
-    Kind(
-        "record model",
-        (
-            "--task",
-            "when2call",
-            "--mode",
-            "judge",
-            "--model",
-            _MODEL,
-            "--models",
-            "record",
-            "--cassettes",
-            "tapes",
-            "--display",
-            "json",
-            "--run-id",
-            _RUN,
-        ),
-        tapes="tapes",
-    ),
-    Kind(
-        "judge",
-        ("--model", "sim/asker", "--tools", "replay", *_DAMAGED),
-        ("judge", _RUN, "--judge", "llm", "--judge-model", _MODEL, "--live", "--display", "json"),
-        sounds="judge_progress",
-    ),
-    Kind(
-        "answer",
-        ("--model", "sim/asker", "--tools", "live", *_DAMAGED, "--human", "terminal", "--limit", "24"),
-        ("answer", _RUN, "--display", "plain"),
-        typed=True,
-        sounds="saved: ",
-    ),
-    Kind(
-        "terminal",
-        ("--model", "sim/asker", "--tools", "live", *_DAMAGED, "--human", "terminal", "--limit", "24"),
-        typed=True,
-        sounds="saved: ",
-    ),
-    Kind("tool service", ("--model", "sim/asker", "--tools", "live", *_DAMAGED, "--limit", "40"), child=True),
-)
 
 
 class World:
     """What the stories of a part share: unbroken runs to compare with, each made once."""
 
-    def __init__(self, scratch: Path) -> None:
-        self.scratch = scratch
+    def __init__(self, scratch: Path, kinds: Sequence[Kind], service: str) -> None:
+        self.scratch, self.service = scratch, service
         self.queries = {
             scenario.query: scenario.id
             for name in ("talm", "when2call")
             for scenario in find_task(name).read(find_task(name).groups("all" if name == "when2call" else "underspecified"))
         }
         self._whole: dict[str, Story] = {}
-        self._locks = {kind.name: threading.Lock() for kind in _KINDS}
+        self._locks = {kind.name: threading.Lock() for kind in kinds}
 
     def whole(self, kind: Kind) -> Story:
         """A story of this kind in which nothing is killed."""
         with self._locks[kind.name]:
             if kind.name not in self._whole:
                 story = Story(self, kind, self.scratch / f"whole {kind.name}", random.Random(0))
+                began = time.monotonic()
                 story.play(0)
+                story.took = time.monotonic() - began
                 self._whole[kind.name] = story
             return self._whole[kind.name]
 
@@ -136,34 +66,38 @@ class Story:
         self._known: dict[str, Any] = {}
         self._asked: Counter[str] = Counter()
         self._saved = 0
+        self.took = 0.0
         place.mkdir(parents=True)
+        bring(place)
 
     @property
-    def run(self) -> StoredRun:
-        return StoredRun(self.place / "runs" / _RUN)
+    def runs(self) -> list[StoredRun]:
+        return [StoredRun(file.parent) for file in sorted((self.place / "runs").glob("[!.]*/run.json"))]
 
     def play(self, kills: int) -> None:
         """Kill so many times at most, and go on to the end."""
         with serving(self.model):
-            if self.kind.work:
+            if self.kind.work and self.kind.begin:
                 self._prepare()
             while not self._done(kills):
                 if len(self.sessions) >= _MOST_SESSIONS:
                     self._fail(f"not done after {_MOST_SESSIONS} sessions: {self.sessions[-1].text[-300:]}")
                     return
             if self.kind.name == "answer":
-                self._last(talm("resume", _RUN, "--display", "json", scratch=self.place, seconds=240))
+                self._last(talm("resume", RUN, "--display", "json", scratch=self.place, seconds=240))
 
     def metrics(self) -> Any:
         """What `report --json` prints."""
-        return self.run.summary_records()
+        return {run.id: run.summary_records() for run in self.runs}
 
     def content(self) -> dict[str, Any]:
-        """The episodes less times and attempts."""
-        return {episode.id: _timeless(episode.model_dump(mode="json")) for episode in self.run.episodes()}
+        """The episodes less times and attempts, and the lines of scenarios that were made."""
+        made = self.place / "made" / "items.jsonl"
+        lines = {"made": made.read_text(encoding="utf-8")} if made.exists() else {}
+        return lines | {name: _timeless(value) for name, value in self._stored().items()}
 
     def verdicts(self) -> list[tuple[Any, ...]]:
-        return sorted((one.episode_id, one.judge, str(one.value), str(one.label)) for one in self.run.verdicts())
+        return sorted((run.id, one.episode_id, one.judge, str(one.value), str(one.label)) for run in self.runs for one in run.verdicts())
 
     def recorded(self) -> dict[str, list[str]]:
         """Every recording, its exchanges in order of what they hold."""
@@ -180,7 +114,7 @@ class Story:
             return self.failures
         whole = self.world.whole(self.kind)
         self._see()
-        kept = sum(len(episode.human_events) for episode in self.run.episodes())
+        kept = sum(len(episode.human_events) for run in self.runs for episode in run.episodes())
         if self.kind.typed and self._saved > kept:
             self._fail(f"lost: {self._saved} answers were saved, {kept} are there")
         for what, mine, theirs in (
@@ -191,6 +125,8 @@ class Story:
         ):
             if mine != theirs:
                 self._fail(f"{what} differ: {_difference(mine, theirs)}")
+        if left := _left_behind(self.place):
+            self._fail(f"left: {left[:3]}")
         return self.failures
 
     def _prepare(self) -> None:
@@ -203,7 +139,8 @@ class Story:
 
     def _done(self, kills: int) -> bool:
         """Play the next session; whether it was the last."""
-        command = self.kind.work or (("resume", _RUN, "--display", "json") if self._begun() else ("run", *self.kind.begin))
+        command = self.kind.work or (("resume", RUN, "--display", "json") if self._begun() else ("run", *self.kind.begin))
+        command = tuple(word.replace("{service}", self.world.service) for word in (*command, *self.kind.brought))
         kill = self._kill() if self.kills < kills else None
         typed = "I would rather not say\n" * 100 if self.kind.typed else ""
         session = broken_off(command, self.place, kill, typed=typed, env=self.model.environment())
@@ -222,12 +159,12 @@ class Story:
             self._fail(f"exit {session.code} {session.wrong}: {session.text[-300:]}")
         if session.term and session.code == 143 and session.under_way and "Continue with: " not in session.text:
             self._fail(f"SIGTERM said nothing: {session.text[-300:]}")
-        told = [event["episode_id"] for event in session.events if event["event"] == "episode_finished"]
+        told = _told(session)
         again = self._known.keys() & set(told)
         if again or len(set(told)) < len(told):
             self._fail(f"repeated: {sorted(again)[:3]}")
         try:
-            there = {episode.id for episode in self.run.episodes()} if self._begun() else set()
+            there = self._stored().keys()
         except PrerequisiteError as err:
             self._fail(f"cannot be read: {err}")
             return
@@ -238,11 +175,15 @@ class Story:
 
     def _see(self) -> None:
         """See that what was there before is there still, to the letter, and that the model was not asked about it again."""
-        if not self._begun():
-            return
-        now: dict[str, Any] = {episode.id: episode.model_dump(mode="json") for episode in self.run.episodes()}
+        now = self._stored()
         if self.kind.name == "judge":
-            now |= {f"verdict of {one.episode_id}": one.model_dump(mode="json") for one in self.run.verdicts() if one.judge == "llm"}
+            judged = [one for run in self.runs for one in run.verdicts() if one.judge == "llm"]
+            now |= {f"verdict of {one.episode_id}": one.model_dump(mode="json") for one in judged}
+        made = self.place / "made" / "state.jsonl"
+        sources = [json.loads(line) for line in made.read_text(encoding="utf-8").splitlines()[1:]] if made.exists() else []
+        now |= {f"made of {one['source']}": one for one in sources}
+        if len({one["source"] for one in sources}) < len(sources):
+            self._fail("repeated: a source")
         changed = [name for name, value in self._known.items() if now.get(name) != value]
         if changed:
             self._fail(f"lost or repeated: {changed[:3]}")
@@ -253,7 +194,12 @@ class Story:
             self._fail(f"the model was asked again about {again[:3]}")
         self._known, self._asked = now, asked
 
+    def _stored(self) -> dict[str, Any]:
+        return {_named(run.id, one.id): one.model_dump(mode="json") for run in self.runs for one in run.episodes()}
+
     def _kill(self) -> Kill:
+        if not self.kind.sounds:
+            return Kill(sounds="", after=None, seconds=self.rng.uniform(0.3, 1) * self.world.whole(self.kind).took)
         late = self.rng.random() < 0.75
         most = 6 if self.kind.sounds != "episode_finished" else 38
         return Kill(
@@ -265,7 +211,7 @@ class Story:
         )
 
     def _begun(self) -> bool:
-        return (self.place / "runs" / _RUN / "run.json").exists()
+        return (self.place / "runs" / RUN / "run.json").exists()
 
     def _last(self, ran: Any, allowed: tuple[int, ...] = (0,)) -> None:
         if ran.wrong or ran.code not in allowed:
@@ -277,6 +223,40 @@ class Story:
 
 
 _BASES: Final = threading.Lock()
+_LEFT_S: Final = 15.0
+"""After so long nothing that a killed command started may be there."""
+
+
+def _named(run: str, episode: str) -> str:
+    return episode if run == RUN else f"{run}:{episode}"
+
+
+def _told(session: Session) -> list[str]:
+    """The episodes that a session said are finished."""
+    found, run = [], RUN
+    for event in session.events:
+        if event["event"] == "run_started":
+            run = event["run_id"]
+        elif event["event"] == "episode_finished":
+            found.append(_named(run, event["episode_id"]))
+    return found
+
+
+def _left_behind(place: Path) -> list[str]:
+    """The command lines of processes that a story started and that outlive it."""
+    until = time.monotonic() + _LEFT_S
+    while (found := list(_processes_of(place))) and time.monotonic() < until:
+        time.sleep(0.1)
+    return found
+
+
+def _processes_of(place: Path) -> Iterator[str]:
+    home = f"HOME={place}/home".encode()
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            line = (process / "cmdline").read_bytes()
+            if line and (home in (process / "environ").read_bytes().split(b"\0") or (process / "cwd").readlink().is_relative_to(place)):
+                yield line.replace(b"\0", b" ").decode(errors="replace")[:100]
 
 
 def _timeless(episode: dict[str, Any]) -> Any:
@@ -310,9 +290,9 @@ def _difference(mine: Any, theirs: Any, place: str = "") -> str:
     return f"{place}: {str(mine)[:150]} | {str(theirs)[:150]}"
 
 
-def _play(count: int, rng: random.Random, scratch: Path) -> Outcome:
-    world = World(scratch)
-    seeds = [(_KINDS[number % len(_KINDS)], rng.random()) for number in range(4 * count + len(_KINDS))]
+def _play(count: int, rng: random.Random, scratch: Path, kinds: Sequence[Kind] = KINDS, kills_a_story: int = _KILLS_A_STORY) -> Outcome:
+    service = Model({})
+    seeds = [(kinds[number % len(kinds)], rng.random()) for number in range(4 * count + len(kinds))]
     kills: Counter[str] = Counter()
     failures: list[str] = []
     lock = threading.Lock()
@@ -326,7 +306,7 @@ def _play(count: int, rng: random.Random, scratch: Path) -> Outcome:
             if left <= 0 or kind is None:
                 return
             story = Story(world, kind, scratch / f"{number} {kind.name}", random.Random(seed))
-            story.play(min(left, _KILLS_A_STORY, 2 if kind.child else 9))
+            story.play(min(left, kills_a_story, 2 if kind.child else 9))
             found = story.check()
             with lock:
                 kills[kind.name] += story.kills
@@ -334,12 +314,22 @@ def _play(count: int, rng: random.Random, scratch: Path) -> Outcome:
             if not found:
                 shutil.rmtree(story.place, ignore_errors=True)
 
-    with ThreadPoolExecutor(2) as pool:
+    with serving(service), ThreadPoolExecutor(2) as pool:
+        world = World(scratch, kinds, service.address)
         for done in [pool.submit(work) for _ in range(2)]:
             done.result()
     of = Counter(line.partition(": ")[2].partition(":")[0].split(" ")[0] for line in failures)
-    figures = {"lost": str(of["lost"]), "repeated": str(of["repeated"]), "metric differences": str(of["metrics"])}
+    figures = {"lost": str(of["lost"]), "repeated": str(of["repeated"]), "metric differences": str(of["metrics"]), "left": str(of["left"])}
     return Outcome(kills.total(), failures, figures | {f"of {name}": str(number) for name, number in kills.items()})
 
 
-PARTS: tuple[Part, ...] = (Part("kills", "commands killed at random moments, then gone on with", "kills", full=220, short=12, play=_play),)
+def _play_brought(count: int, rng: random.Random, scratch: Path) -> Outcome:
+    # A short form kills each kind once at most.
+    return _play(count, rng, scratch, kinds_with_brought(), _KILLS_A_STORY if count > _SHORT else 1)
+
+
+_SHORT: Final = 5
+PARTS: tuple[Part, ...] = (
+    Part("kills", "commands killed at random moments, then gone on with", "kills", full=220, short=12, play=_play),
+    Part("kills-brought", "the same with agents, tools and tasks that users bring", "kills", full=80, short=_SHORT, play=_play_brought),
+)

@@ -21,11 +21,12 @@ from typing import Any, Final
 
 from campaign.base import Outcome, Part, talm
 
-__all__ = ["PARTS", "Server", "anthropic_turn", "chat_turn", "http", "serve"]
+__all__ = ["PARTS", "Play", "Server", "anthropic_turn", "chat_turn", "heads", "http", "lines", "serve", "statuses"]
 
 MOST_MEMORY: Final = 600 * 10**6
 EPISODES: Final = 16
 TIMEOUT: Final = 4
+ENDLESS_S: Final = 120
 MODELS: Final = {"chat": "openai-api/evil/m", "messages": "anthropic/m"}
 Play = Callable[[socket.socket], None]
 JSON_KIND: Final = {"content-type": "application/json"}
@@ -47,14 +48,14 @@ class Server:
 
 
 @contextmanager
-def serve(play: Play) -> Iterator[Server]:
-    """Serve on loopback, a thread a connection, one request each."""
+def serve(play: Play, *, patience: float = TIMEOUT * 4) -> Iterator[Server]:
+    """Serve on loopback, a thread a connection, one request each; none is waited for longer than `patience` seconds."""
     listener = socket.create_server(("127.0.0.1", 0), backlog=128)
     server = Server(f"http://127.0.0.1:{listener.getsockname()[1]}", play, [])
 
     def one(connection: socket.socket) -> None:
         with connection, suppress(OSError):
-            connection.settimeout(TIMEOUT * 4)
+            connection.settimeout(patience)
             server.heard.append(_request(connection))
             server.play(connection)
 
@@ -125,7 +126,7 @@ def _send(data: bytes) -> Play:
 def _endless(head: bytes, piece: bytes, pause: float = 0.0) -> Play:
     def play(connection: socket.socket) -> None:
         connection.sendall(head)
-        until = time.monotonic() + TIMEOUT * 3
+        until = time.monotonic() + ENDLESS_S
         while time.monotonic() < until:
             connection.sendall(piece)
             time.sleep(pause)
@@ -152,7 +153,8 @@ CHUNKED: Final = OK + b"transfer-encoding: chunked\r\n"
 MIB: Final = 2**20
 
 
-def _statuses() -> Iterator[tuple[str, Play]]:
+def statuses() -> Iterator[tuple[str, Play]]:
+    """Answers of any status."""
     for status in (
         "201 Created", "204 No Content", "206 Partial", "300 Many", "304 Not Modified", "400 Bad", "401 No", "402 Pay", "403 No", "404 No",
         "418 Tea",        "429 Wait", "451 Law", "500 Oh", "503 Later", "529 Full",
@@ -168,7 +170,8 @@ def _statuses() -> Iterator[tuple[str, Play]]:
         yield f"redirect to {to[:30]!r}", _send(http(b"", "307 Go", {"location": to}))
 
 
-def _heads(good: bytes) -> Iterator[tuple[str, Play]]:
+def heads(good: bytes) -> Iterator[tuple[str, Play]]:
+    """Answers whose heads are odd."""
     for name, value in (
         ("retry-after", "590"), ("retry-after", "nan"), ("retry-after", "-1e999"), ("retry-after", "Wed, 21 Oct 99999 07:28:00 GMT"),
         ("retry-after-ms", "1e308"), ("x-should-retry", "maybe"),
@@ -198,7 +201,8 @@ def _heads(good: bytes) -> Iterator[tuple[str, Play]]:
     yield "HTTP/0.9", _send(good)
 
 
-def _lines(good: bytes) -> Iterator[tuple[str, Play]]:
+def lines(good: bytes) -> Iterator[tuple[str, Play]]:
+    """What breaks off, never ends, or unpacks to more."""
     whole = http(good)
     yield "nothing", _send(b"")
     yield "reset", _reset(b"")
@@ -293,9 +297,9 @@ def _mutant(protocol: str, rng: random.Random) -> tuple[str, Play]:
 
 
 GROUPS: Final[tuple[Callable[[str], Iterator[tuple[str, Play]]], ...]] = (
-    lambda protocol: _statuses(),
-    lambda protocol: _heads(json.dumps(TURNS[protocol]()).encode()),
-    lambda protocol: _lines(json.dumps(TURNS[protocol]()).encode()),
+    lambda protocol: statuses(),
+    lambda protocol: heads(json.dumps(TURNS[protocol]()).encode()),
+    lambda protocol: lines(json.dumps(TURNS[protocol]()).encode()),
     _bodies,
 )
 

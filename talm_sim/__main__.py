@@ -1,7 +1,19 @@
-"""`python -m talm_sim`: the command line."""
+"""`python -m talm_sim`, and the program `talm-sim`: the command line."""
 
+import signal
 import sys
 
-from talm_sim.cli import main
 
-sys.exit(main())
+def main() -> int:
+    """Run one command; Ctrl-C ends the process without a word while nothing is there yet that could answer it."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from talm_sim.cli import main as run
+
+    signal.signal(signal.SIGINT, before)
+    return run()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

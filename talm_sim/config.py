@@ -58,7 +58,8 @@ _WEAK_MODELS = frozenset({"smollm2-135m"})
 """Model names for which `--tool-format auto` means `constrained`."""
 
 
-_NAMED = re.compile(r"([\w.-]+)[\"']?\s*[:=]\s*[\"']?[^\s\"']")
+_NAMED = re.compile(r"([\w.-]++)(?=([\"']?\s*[:=]\s*[\"']?[^\s\"'])?)")
+"""A word, and what makes it a name. It takes each word whole, so that none is read again from its middle."""
 _OF_REQUEST = re.compile(r"header|query|body|param|cookie|extra", re.IGNORECASE)
 _NO_VALUES = frozenset({"", "true", "false", "none", "null"})
 
@@ -208,7 +209,7 @@ def _names_in(key: str, text: str) -> Iterator[str]:
     try:
         level = [json.loads(text)]
     except (ValueError, RecursionError):
-        yield from _NAMED.findall(text) if _OF_REQUEST.search(key) else ()
+        yield from (word for word, named in _NAMED.findall(text) if named) if _OF_REQUEST.search(key) else ()
         return
     while level:
         for one in level:

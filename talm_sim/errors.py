@@ -6,6 +6,8 @@ import difflib
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 
+from talm_sim.shell_lines import line_to_copy
+
 __all__ = [
     "CassetteMissError",
     "ContextOverflowError",
@@ -170,6 +172,6 @@ def pip_install(extra: str) -> str:
         origin = {}
     url = str(origin.get("url", ""))
     if "dir_info" not in origin:
-        return f"pip install 'talm-sim[{extra}]{f' @ {url}' if url else ''}'"
+        return line_to_copy("pip", "install", f"talm-sim[{extra}]{f' @ {url}' if url else ''}")
     place = Path(url2pathname(urlsplit(url).path))
-    return f"pip install '{'.' if place == Path.cwd() else place}[{extra}]'"
+    return line_to_copy("pip", "install", f"{'.' if place == Path.cwd() else place}[{extra}]")

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import signal
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from talm_sim.errors import on_command_line
+
+if TYPE_CHECKING:
+    import asyncio
 
 __all__ = ["PATIENCE_S", "in_order", "run_in_order", "taken_once"]
 
@@ -41,9 +45,13 @@ def taken_once(handler: Handler, since: float | None = None) -> Handler:
 def in_order() -> Iterator[asyncio.Runner]:
     """A runner as of `asyncio.run`, in which a second Ctrl-C does not break off what the first one ends in order.
 
+    Where that ends a command, it does not break off the command's last words either.
+
     Raises:
         KeyboardInterrupt: Ctrl-C was pressed; what was under way has been put down.
     """
+    import asyncio  # not at the top: a help page needs no event loop
+
     before = signal.getsignal(signal.SIGINT)
     with asyncio.Runner() as runner:
         if threading.current_thread() is not threading.main_thread() or before is not signal.default_int_handler:
@@ -56,10 +64,15 @@ def in_order() -> Iterator[asyncio.Runner]:
                 signal.signal(signal.SIGINT, taken_once(own))
 
         runner.get_loop().call_soon(take_once)  # in the loop: asyncio sets its own as it begins to run
+        after: Handler = before
         try:
             yield runner
+        except KeyboardInterrupt:
+            if on_command_line.get():
+                after = taken_once(before, time.monotonic())
+            raise
         finally:
-            signal.signal(signal.SIGINT, before)
+            signal.signal(signal.SIGINT, after)
 
 
 def run_in_order(work: Coroutine[Any, Any, _T]) -> _T:

@@ -7,19 +7,23 @@ decorators register what it holds. Nothing is imported before its name is asked 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from importlib import import_module
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from talm_sim.errors import PrerequisiteError, did_you_mean, nearest
-from talm_sim.foreign import foreign_code
+from talm_sim.foreign import directory_kept, foreign_code
+from talm_sim.telling import escaped, told
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-__all__ = ["Registry", "load_object", "load_plugins"]
+__all__ = ["Registry", "load_object", "load_plugins", "looking_at"]
+
+_LONGEST: Final = 500
 
 T = TypeVar("T")
 
@@ -92,11 +96,9 @@ class Registry(Generic[T]):
         return "" if point is None else _package(point)
 
     def _from_package(self, name: str, point: EntryPoint) -> T:
-        try:
+        source = f" of {_package(point)}" if point.dist is not None else ""
+        with looking_at(f"{self.kind} '{name}'{source} cannot be loaded"):
             thing = point.load()
-        except Exception as err:  # another package's import may fail in any way
-            source = f" of {_package(point)}" if point.dist is not None else ""
-            raise PrerequisiteError(f"{self.kind} '{name}'{source} cannot be loaded: {_told(err)}.") from err
         # Loading may have registered it by its decorator; else the entry point names the thing itself.
         found = self._registered.get(name) or self.register(name, thing)
         self._packages[name] = _package(point)
@@ -133,12 +135,32 @@ def load_object(text: str, place: str) -> Any:
     if not (module and colon and path):
         raise PrerequisiteError(f"{place}: write MODULE:OBJECT, such as my_module:my_object.")
     found = _import(module, place, f":{path}")
-    for name in path.split("."):
-        if not hasattr(found, name):
-            public = [one for one in vars(found) if not one.startswith("_")] if hasattr(found, "__dict__") else []
-            raise PrerequisiteError(f"{place}: {module} has no '{path}'.{nearest(name, public)}")
-        found = getattr(found, name)
+    with looking_at(f"{place}: {escaped(path)} cannot be taken out of {escaped(module)}"):
+        for name in path.split("."):
+            if not hasattr(found, name):
+                public = [one for one in vars(found) if not one.startswith("_")] if hasattr(found, "__dict__") else []
+                raise PrerequisiteError(f"{place}: {module} has no '{path}'.{nearest(name, public)}")
+            found = getattr(found, name)
     return found
+
+
+@contextmanager
+def looking_at(fails: str) -> Iterator[None]:
+    """Within it, code of the user's own is imported or looked at, which may fail in any way.
+
+    Args:
+        fails: What is said where it does, before what it raised.
+
+    Raises:
+        PrerequisiteError: It does.
+    """
+    try:
+        with foreign_code(), directory_kept():
+            yield
+    except (PrerequisiteError, KeyboardInterrupt):  # ours; and what may be Ctrl-C
+        raise
+    except BaseException as err:
+        raise PrerequisiteError(f"{fails}: {escaped(told(err, _LONGEST))}.") from err
 
 
 def _import(name: str, place: str, rest: str = "") -> Any:
@@ -151,19 +173,16 @@ def _import(name: str, place: str, rest: str = "") -> Any:
         raise PrerequisiteError(f"{place}: name a module alone; write {name.partition(':')[0]}.")
     if "" not in sys.path:
         sys.path.insert(0, "")
-    try:
-        with foreign_code():
+    fails = f"{place}: cannot be imported"
+    with looking_at(fails):
+        try:
             return import_module(name)
-    except ModuleNotFoundError as err:
-        mend = "; install it, or run where it can be imported" if err.name and (name == err.name or name.startswith(f"{err.name}.")) else ""
-        raise PrerequisiteError(f"{place}: cannot be imported: {_told(err)}{mend}.") from err
-    except (Exception, SystemExit) as err:  # the user's module may fail in any way
-        raise PrerequisiteError(f"{place}: cannot be imported: {_told(err)}.") from err
-
-
-def _told(err: BaseException) -> str:
-    """The error on one line."""
-    return ": ".join(filter(None, (type(err).__name__, " ".join(str(err).split()))))
+        except PrerequisiteError as err:  # of a run that it begins, or the like
+            raise PrerequisiteError(f"{fails}: {told(err, _LONGEST)}.") from err
+        except ModuleNotFoundError as err:
+            if not isinstance(err.name, str) or not f"{name}.".startswith(f"{err.name}."):
+                raise
+            raise PrerequisiteError(f"{fails}: {escaped(told(err, _LONGEST))}; install it, or run where it can be imported.") from err
 
 
 @lru_cache(maxsize=16)

@@ -13,11 +13,14 @@ import threading
 import time
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
 from talm_sim.digests import digest
+from talm_sim.foreign import foreign_has_run
+from talm_sim.telling import escaped
+from talm_sim.threads import place_in, stack_of
 
-__all__ = ["abandon", "here", "leave", "mark_of", "own_name", "sweep"]
+__all__ = ["abandon", "end_in_time", "here", "leave", "mark_of", "own_name", "sweep"]
 
 _YOUNG_SECONDS: Final = 86_400.0
 """A leftover whose process cannot be told, as one of another machine, is left alone for so long."""
@@ -25,6 +28,9 @@ _OWN_NAME: Final = re.compile(r"\..*\.(?P<pid>\d{1,10})-(?P<place>[0-9a-f]{8})-(
 
 
 _ABANDONED: Final[list[threading.Thread]] = []
+_CODES: Final[list[int]] = []
+_END_S: Final = 5.0
+"""So long the interpreter's end may take where code of the user's own has run."""
 
 
 def abandon(thread: threading.Thread) -> None:
@@ -35,11 +41,47 @@ def abandon(thread: threading.Thread) -> None:
 def leave(code: int) -> int:
     """Return an exit code; where an abandoned thread still runs, end with it here: the interpreter's own end would be an abort."""
     if any(thread.is_alive() for thread in _ABANDONED):
-        for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(AttributeError, OSError, ValueError):
-                stream.flush()
-        os._exit(code)
+        _end(code)
     return code
+
+
+def end_in_time(code: int) -> None:
+    """Let the interpreter's end take a few seconds at most, where code of the user's own has run.
+
+    That end waits for pools and child processes, and calls what was registered; each of them may never return.
+
+    Args:
+        code: The exit code; of several calls that of the last counts.
+    """
+    if not foreign_has_run():
+        return
+    _CODES.append(code)
+    if len(_CODES) == 1:
+        ends = threading.Event()
+        threading.Thread(target=_watch_end, args=(ends,), name="talm-sim-end", daemon=True).start()
+        threading._register_atexit(ends.set)  # type: ignore[attr-defined]  # called first of all; what is public is called after the waiting
+
+
+def _watch_end(ends: threading.Event) -> None:
+    ends.wait()
+    time.sleep(_END_S)
+    frames = sys._current_frames()
+    others = (frames.get(one.ident or 0) for one in threading.enumerate() if one is not threading.current_thread())
+    place = next(filter(None, (place_in(stack_of(one)) for one in others)), "")
+    with contextlib.suppress(AttributeError, OSError, ValueError):
+        print(f"your code still ran {_END_S:g} s after the end, and was left{f' at {escaped(place)}' if place else ''}", file=sys.stderr)
+    _end(_CODES[-1])
+
+
+def _end(code: int) -> NoReturn:
+    """End the process here and now, with the child processes that Python's own end would wait for."""
+    if "multiprocessing" in sys.modules:
+        for child in sys.modules["multiprocessing"].active_children():
+            child.kill()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, OSError, ValueError):
+            stream.flush()
+    os._exit(code)
 
 
 def here() -> tuple[str, str]:

@@ -13,12 +13,14 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from contextvars import ContextVar
 from types import FrameType
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-__all__ = ["Work", "call_apart", "place_in", "run_for", "stack_of", "working_for"]
+__all__ = ["Work", "call_apart", "call_briefly", "place_in", "run_for", "stack_of", "working_for"]
 
 _LIBRARIES: Final = tuple({os.path.join(sysconfig.get_path(name), "") for name in ("purelib", "platlib")})
 _PYTHON: Final = os.path.join(sysconfig.get_path("stdlib"), "")
+_BRIEFLY_S: Final = 1.0
+_T = TypeVar("_T")
 _OURS: Final = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
 
 
@@ -106,12 +108,12 @@ async def call_apart(function: Callable[[], Any], name: str) -> Any:
         BaseException: What the function raised; `RuntimeError` for `KeyboardInterrupt` and `StopIteration`.
     """
     loop = asyncio.get_running_loop()
-    done: asyncio.Future[Any] = loop.create_future()
+    done: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
     context = contextvars.copy_context()
 
     def settle(result: Any, error: BaseException | None) -> None:
         if not done.done():
-            done.set_result(result) if error is None else done.set_exception(error)
+            done.set_result((result, error))  # a future looks at an error that it is given, and any class may refuse that
 
     def work() -> None:
         result: Any = None
@@ -126,5 +128,22 @@ async def call_apart(function: Callable[[], Any], name: str) -> Any:
             loop.call_soon_threadsafe(settle, result, error)
 
     run_for(working_for.get(), work, name)
-    result = await done
+    result, raised = await done
+    if raised is not None:
+        raise raised
     return await result if inspect.isawaitable(result) else result
+
+
+async def call_briefly(function: Callable[[], _T], otherwise: _T) -> _T:
+    """Call a function that may run code which is not ours, as what looks at an error does: in a thread of its own, and for a second at most.
+
+    Args:
+        function: Called once.
+        otherwise: Returned where it takes longer; it is left running then.
+    """
+    try:
+        async with asyncio.timeout(_BRIEFLY_S):
+            found: _T = await call_apart(function, "talm-sim-telling")
+            return found
+    except TimeoutError:
+        return otherwise

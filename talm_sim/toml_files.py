@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Collection, Mapping
 from importlib import resources
@@ -9,8 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.plain_files import LARGEST_SETTINGS, read_text
 
 __all__ = ["packaged_toml", "read_toml", "texts_of"]
+
+_LONG_KEY = re.compile(r"""(?:^|[\[{,])[ \t]*+(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){32}""", re.MULTILINE)
+"""A key of very many parts: the time that Python takes for one grows with their square."""
 
 
 def packaged_toml(package: str, name: str = "prompts.toml") -> dict[str, Any]:
@@ -29,11 +34,16 @@ def read_toml(file: Path, option: str) -> dict[str, Any]:
         PrerequisiteError: It cannot be read or is not TOML.
     """
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        text = read_text(file, LARGEST_SETTINGS)
+        if _LONG_KEY.search(text):
+            raise RecursionError
+        return tomllib.loads(text)
     except OSError as err:
         raise PrerequisiteError(f"{file}: cannot be read: {err.strerror}; {option} needs a TOML file.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as err:
         raise PrerequisiteError(f"{file}: not valid TOML: {err}.") from None
+    except RecursionError:
+        raise PrerequisiteError(f"{file}: not valid TOML: nested too deeply.") from None
 
 
 def texts_of(document: Mapping[str, Any], table: str, known: Collection[str], where: str, *, filled: bool = True) -> dict[str, str]:

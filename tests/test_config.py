@@ -17,6 +17,7 @@ from talm_sim.errors import OptionError, PrerequisiteError
 from talm_sim.runs.judging import check_judges
 from talm_sim.runs.resolve import load_config
 from talm_sim.tasks import find_task, job_of
+from tests.growth import check_growth
 
 
 @pytest.mark.parametrize(
@@ -193,3 +194,8 @@ def test_a_limit_is_a_range_that_counts_from_one(first: int, more: int) -> None:
 def test_a_model_needs_its_provider(field: str) -> None:
     with pytest.raises(OptionError, match="'gpt-4o' is no model: write PROVIDER/NAME"):
         RunConfig(**{field: "gpt-4o"})
+
+
+@pytest.mark.parametrize("piece", ["_", "a-", "a  ", "x = "])
+def test_a_long_option_of_the_provider_is_read_in_step_with_its_length(piece: str) -> None:
+    check_growth(lambda text: RunConfig(model_options={"extra_headers": text}), lambda size: piece * (size // len(piece)), 2**14)

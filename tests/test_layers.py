@@ -18,8 +18,9 @@ from talm_sim.tasks.registry import TASKS
 PACKAGE = Path(talm_sim.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 LAYERS = (
-    ("agreement", "errors", "foreign", "interrupts", "types", "digests", "schemas", "threads"),
-    ("credentials", "foreign_loop", "plugins", "toml_files", "processes", "tool_files"),
+    ("shell_lines",),
+    ("agreement", "errors", "foreign", "types", "digests", "plain_files", "schemas", "telling", "threads"),
+    ("credentials", "foreign_loop", "interrupts", "plugins", "toml_files", "processes", "tool_files"),
     ("foreign_time", "published"),
     ("config",),
     ("models",),

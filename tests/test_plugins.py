@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from pathlib import Path
@@ -9,8 +10,11 @@ from typing import Any
 
 import pytest
 
+from talm_sim.agent.own.agents import load_agent
 from talm_sim.errors import PrerequisiteError
 from talm_sim.plugins import Registry, load_plugins
+from talm_sim.tools_env.sources.base import SourceRequest
+from talm_sim.tools_env.sources.python import open_python
 from tests.offered import bring_along
 
 BUILT_IN = {"sqrt": "math:sqrt", "here": len, "gone": "no_such_module:thing"}
@@ -137,3 +141,52 @@ def test_a_plugin_that_is_not_there_is_one_line(name: str) -> None:
         load_plugins([name])
     assert str(caught.value).startswith(f"--plugin {name}: cannot be imported: ")
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("raise BaseException('plain \\x1b[31m \\ud800')", r"cannot be imported: BaseException: plain \x1b[31m \ud800."),
+        ("raise SystemExit('bye \\x1b]0;t\\x07')", r"cannot be imported: SystemExit: bye \x1b]0;t\x07."),
+        ("raise BaseExceptionGroup('g', [KeyboardInterrupt()])", "cannot be imported: BaseExceptionGroup: g (1 sub-exception)."),
+        ("class Mute(Exception):\n    def __str__(self): return self.missing\nraise Mute('x')", "cannot be imported: Mute."),
+        ("raise ModuleNotFoundError(name=5)", "cannot be imported: ModuleNotFoundError."),
+        (
+            "def __getattr__(name):\n    if name == 'thing': raise RuntimeError('\\x1b[31m')",
+            r"cannot be taken out of odd_one: RuntimeError: \x1b[31m.",
+        ),
+        ("def __getattr__(name):\n    if name == 'thing': raise BaseException('x')", "cannot be taken out of odd_one: BaseException: x."),
+        (
+            "import sys\nclass M:\n    def __getattr__(self, name): raise ZeroDivisionError(name)\nsys.modules[__name__] = M()",
+            "cannot be taken out of odd_one: ZeroDivisionError: thing.",
+        ),
+        (
+            "class T:\n    def __getattribute__(self, name): raise ValueError('\\x1b[31m')\nthing = T()",
+            r"cannot be looked at: ValueError: \x1b[31m.",
+        ),
+    ],
+)
+def test_a_module_that_fails_oddly_is_one_line_in_which_nothing_acts(
+    text: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "odd_one.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "odd_one", raising=False)
+    for load in (load_agent, _as_tools):
+        with pytest.raises(PrerequisiteError) as caught:
+            load("odd_one:thing")
+        sys.modules.pop("odd_one", None)
+        assert said in str(caught.value) and all(one.isprintable() for one in str(caught.value))
+
+
+def _as_tools(name: str) -> None:
+    asyncio.run(open_python(SourceRequest("x", name)))
+
+
+def test_a_module_does_not_move_the_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "goes_away.py").write_text("import os\nos.chdir('/')\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    load_plugins(["goes_away"])
+    assert Path.cwd() == tmp_path
+    sys.modules.pop("goes_away")

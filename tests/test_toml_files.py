@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,23 @@ def test_what_is_wrong_with_a_file_is_one_line_that_names_the_option(tmp_path: P
         (tmp_path / "bad.toml").write_bytes(content)
         with pytest.raises(PrerequisiteError, match=r"bad\.toml: not valid TOML: [^\n]+$"):
             read_toml(tmp_path / "bad.toml", "--prompts")
+
+
+@pytest.mark.parametrize(
+    "content", ["a=" + "[" * 100_000, "a." * 40_000 + "b=1", f"[{'a.' * 40_000}b]", "a = {" + '"x" . ' * 40_000 + "b = 1}"]
+)
+def test_what_nests_deeply_is_one_line_and_takes_no_time(tmp_path: Path, content: str) -> None:
+    (tmp_path / "deep.toml").write_text(content)
+    began = time.process_time()
+    with pytest.raises(PrerequisiteError, match=r"deep\.toml: not valid TOML: nested too deeply\.$"):
+        read_toml(tmp_path / "deep.toml", "--prompts")
+    assert time.process_time() - began < 2
+
+
+def test_a_text_with_many_dots_is_a_text(tmp_path: Path) -> None:
+    text = "e.g. " * 1_000 + "..." + " a.b.c" * 1_000
+    (tmp_path / "a.toml").write_text(f'[t]\na = """{text}"""\n')
+    assert read_toml(tmp_path / "a.toml", "--prompts") == {"t": {"a": text}}
 
 
 def test_the_texts_of_a_table() -> None:

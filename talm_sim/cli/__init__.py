@@ -18,10 +18,10 @@ import click
 
 from talm_sim.cli.root import root
 from talm_sim.cli.signals import as_ctrl_c, only_ends
-from talm_sim.cli.streams import data_alone, settle_stdout, silence_stdout, talk_that_may_end
+from talm_sim.cli.streams import data_alone, settle_stdout, silence_stdout, streams_kept, talk_that_may_end
 from talm_sim.cli.text import clean
 from talm_sim.errors import PrerequisiteError, on_command_line
-from talm_sim.processes import leave
+from talm_sim.processes import end_in_time, leave
 
 __all__ = ["main"]
 
@@ -51,7 +51,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     before = signal.getsignal(signal.SIGINT)
     with _on_command_line(), talk_that_may_end(), data_alone(), as_ctrl_c() as ending:
         try:
-            code = root.main(args=None if arguments is None else list(arguments), prog_name=PROGRAM, standalone_mode=False)
+            with streams_kept():
+                code = root.main(args=None if arguments is None else list(arguments), prog_name=PROGRAM, standalone_mode=False)
             sys.stdout.flush()
         except click.exceptions.NoArgsIsHelpError as err:
             click.echo(err.ctx.get_help())  # what Click raises holds the page as an error's text
@@ -59,11 +60,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except BaseException as err:
             # Where the terminal has gone with the signal, nothing can be told there.
             gone = bool(ending.number) and isinstance(err, OSError)
-            code = _ended(KeyboardInterrupt() if gone else err)
+            try:
+                code = _ended(KeyboardInterrupt() if gone else err)
+            except KeyboardInterrupt as again:  # pressed again before that was heard
+                code = _ended(again)
         code = ending.code(code) if isinstance(code, int) else 0
     settle_stdout()
+    if arguments is None and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # the interpreter's end is no place for an error
     if arguments is not None and threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, before)  # whoever called goes on
+    if arguments is None:
+        end_in_time(code)
     return leave(code)
 
 

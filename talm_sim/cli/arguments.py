@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import os
-import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -21,6 +20,7 @@ from talm_sim.cli.lazy import completed
 from talm_sim.cli.text import as_json, clean, spreadsheet_cell
 from talm_sim.credentials import Hider, credentials_in_environment
 from talm_sim.errors import PrerequisiteError
+from talm_sim.shell_lines import line_to_copy, quoted
 
 __all__ = [
     "INTERRUPTED",
@@ -102,16 +102,18 @@ def short_name(path: Path) -> str:
     """What names a run on a command line: the beginning of its name where it lies in the directory looked in anyway, else its path."""
     from talm_sim.runs.manifest import beginning, run_names
 
-    if path.parent != Path(os.environ.get("TALM_SIM_RUN_DIR", "runs")):
-        return clean(str(path))
-    return clean(beginning(path.name, run_names(path.parent)))
+    looked_in = path.parent == Path(os.environ.get("TALM_SIM_RUN_DIR", "runs"))
+    name = beginning(path.name, run_names(path.parent)) if looked_in else str(path)
+    if name.startswith("-"):  # which would be read as an option
+        return f"./{path}"
+    return name
 
 
 def tell_unclosed(path: Path, *, imported: bool = False) -> None:
     """Say that whoever wrote a run last was killed: it is read as it is, and it is mended by going on with it."""
     verb = "judge" if imported else "resume"
-    name = clean(short_name(path))
-    click.echo(f"{name}: was not closed properly: {verb} it with: talm-sim {verb} {shlex.quote(name)}", err=True)
+    name = short_name(path)
+    click.echo(f"{clean(name)}: was not closed properly: {verb} it with: {line_to_copy('talm-sim', verb, name)}", err=True)
 
 
 def print_json(value: Any) -> None:
@@ -155,7 +157,8 @@ def print_list(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], *,
 
 def command_line() -> str:
     """The command as it was typed, to be stored with what it makes."""
-    return Hider.knowing(credentials_in_environment()).text(shlex.join(["talm-sim", *sys.argv[1:]]))
+    hider = Hider.knowing(credentials_in_environment())
+    return " ".join(quoted(hider.text(word)) for word in ("talm-sim", *sys.argv[1:]))
 
 
 def confirm(question: str, yes: bool) -> None:

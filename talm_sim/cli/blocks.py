@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -14,6 +13,7 @@ from talm_sim.cli.took import took
 from talm_sim.config import RunConfig, Traffic
 from talm_sim.runs.load import StoredRun
 from talm_sim.runs.prices import Price
+from talm_sim.shell_lines import line_to_copy
 from talm_sim.tasks import AgentOptions
 from talm_sim.types import Summary
 
@@ -80,8 +80,8 @@ def judge_hint(stored: StoredRun) -> list[str]:
     if stored.imported or job.config.judge_model is not None or job.config.judge:
         return []
     more = [judge for judge in job.task.judges(job.having(judge_model="any/model")) if judge not in job.task.judges(job)]
-    live = " --live" if job.config.models is Traffic.REPLAY else ""
-    command = f"talm-sim judge {shlex.quote(short_name(stored.path))} --judge-model PROVIDER/NAME{live}"
+    live = ("--live",) if job.config.models is Traffic.REPLAY else ()
+    command = line_to_copy("talm-sim", "judge", short_name(stored.path), "--judge-model", "PROVIDER/NAME", *live)
     return [f"LLM judge:   {command}"] if more else []
 
 

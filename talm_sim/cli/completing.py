@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.shell_completion import BashComplete, CompletionItem, add_completion_class, get_completion_class
+from click.shell_completion import CompletionItem, get_completion_class
 
+import talm_sim.cli.shells  # noqa: F401  # how bash and fish are answered
 from talm_sim.config import ENV_PREFIX
+from talm_sim.shell_lines import can_be_copied
 
 __all__ = ["COMPLETED", "completes", "script"]
 
@@ -21,46 +23,6 @@ VARIABLE = "_TALM_SIM_COMPLETE"
 """Environment variable by which a shell asks."""
 _RUNS = 50
 """The newest runs are offered; an older one is named by more of its name."""
-
-
-@add_completion_class
-class _Bash(BashComplete):
-    """Bash breaks a word at `:` and `=`, which names hold: the whole line is read, and what follows the last break is given back."""
-
-    source_template = """\
-%(complete_func)s() {
-    local IFS=$'\\n' line
-    COMPREPLY=()
-    while read -r line; do
-        case "$line" in
-            dir,*) compopt -o dirnames ;;
-            file,*) compopt -o default ;;
-            plain,*) COMPREPLY+=("${line#plain,}") ;;
-        esac
-    done < <(COMP_LINE="$COMP_LINE" COMP_POINT="$COMP_POINT" WORDBREAKS="$COMP_WORDBREAKS" %(complete_var)s=bash_complete "$1" 2>/dev/null)
-    [[ ${COMPREPLY[0]} == *[:/=] ]] && compopt -o nospace
-    return 0
-}
-complete -o nosort -F %(complete_func)s %(prog_name)s
-"""
-
-    def get_completion_args(self) -> tuple[list[str], str]:
-        """The words before the one under the cursor, and that one."""
-        from click.shell_completion import split_arg_string
-
-        line = os.environ["COMP_LINE"].encode()[: int(os.environ["COMP_POINT"])].decode(errors="ignore")
-        words = split_arg_string(line)[1:]
-        incomplete = words.pop() if words and not line[-1:].isspace() else ""
-        self._given = incomplete
-        return words, incomplete
-
-    def format_completion(self, item: CompletionItem) -> str:
-        """A line of the answer, without what of the word stands before bash's last break."""
-        value = str(item.value)
-        breaks = {char for char in ":=" if char in os.environ.get("WORDBREAKS", ":=")}
-        given = self._given.partition("=")[2] if self._given.startswith("--") else self._given
-        end = max((given.rfind(char) for char in breaks), default=-1) + 1
-        return f"{item.type},{value[end:] if value.startswith(given[:end]) else value}"
 
 
 def script(shell: str, command: click.Command) -> str:
@@ -75,18 +37,22 @@ def completes(kind: str) -> Complete:
     """Make the function by which a parameter completes what it names, such as `run`."""
 
     def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        # A word that cannot be completed is typed; whatever hinders it is told when the command runs. A name that was read from a
-        # directory or database may hold line ends and escape sequences, which no shell or terminal is to be handed.
+        # A word that cannot be completed is typed; whatever hinders it is told when the command runs.
         with contextlib.suppress(Exception):
             before, comma, word = incomplete.rpartition(",") if kind in _LISTS else ("", "", incomplete)
             return [
                 CompletionItem(before + comma + name)
                 for name in COMPLETED[kind](context, word)
-                if name.startswith(word) and name not in before.split(",") and name.isprintable()
+                if name.startswith(word) and name not in before.split(",") and _can_be_given(name, parameter)
             ]
         return []
 
     return complete
+
+
+def _can_be_given(name: str, parameter: click.Parameter) -> bool:
+    """Whether a name, which a stranger may have chosen, can be handed to a shell and is not read as an option."""
+    return can_be_copied(name) and not (name.startswith("-") and isinstance(parameter, click.Argument))
 
 
 def _run_dir(context: click.Context) -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from talm_sim.scenarios.drafts import Draft, Tried, draft_scenarios
 from talm_sim.scenarios.given_away import odds_words
 from talm_sim.scenarios.jsonl import COMMENT
 from talm_sim.scenarios.other_values import with_other_values
+from talm_sim.shell_lines import line_to_copy
 from talm_sim.tools_env.trials import AT_ONCE, MAY_CHANGE, Answered, Trial, call_times
 from talm_sim.types import JsonObject
 
@@ -221,8 +221,8 @@ def _yield(outcomes: Sequence[_Outcome]) -> Iterator[str]:
 def _commands(out: Path, sources: tuple[str, ...], trusted: bool) -> list[str]:
     more = [*(word for source in sources for word in ("--tools-from", source)), *(["--trust"] if trusted else [])]
     return [
-        shlex.join(["talm-sim", "scenarios", "check", "--scenarios", str(out), *more]),
-        shlex.join(["talm-sim", "run", "--scenarios", str(out), *more, *([] if sources else ["--tools", "live"]), "--model", "PROVIDER/NAME"]),
+        line_to_copy("talm-sim", "scenarios", "check", "--scenarios", str(out), *more),
+        line_to_copy("talm-sim", "run", "--scenarios", str(out), *more, *(() if sources else ("--tools", "live")), "--model", "PROVIDER/NAME"),
     ]
 
 

@@ -18,6 +18,7 @@ from talm_sim.cli.text import count, one_line
 from talm_sim.interrupts import run_in_order
 from talm_sim.runs.making import bound_of, make_scenarios
 from talm_sim.scenarios.making.outcome import Outcome
+from talm_sim.shell_lines import line_to_copy
 from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.makers import Maker
 
@@ -76,7 +77,7 @@ def print_report(report: Mapping[str, Any], maker: Maker[Any, Any, Any]) -> None
     for one in sources["failed"]:
         click.echo(f"failed {one_line(one['id'])}: {one_line(one['reason'])}; the same command tries it again", err=True)
     out = maker.options.out
-    click.echo(f"written to {out}; read through them: talm-sim scenarios review {out}", err=True)
+    click.echo(f"written to {out}; read through them: {line_to_copy('talm-sim', 'scenarios', 'review', str(out))}", err=True)
 
 
 @contextmanager

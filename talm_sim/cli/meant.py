@@ -13,6 +13,7 @@ import click
 
 from talm_sim.config import ENV_PREFIX, RunConfig, Scope, scope_of
 from talm_sim.errors import PrerequisiteError
+from talm_sim.shell_lines import line_to_copy
 from talm_sim.toml_files import read_toml
 
 __all__ = ["fixed", "foreign", "last_of", "superfluous", "task_of"]
@@ -58,9 +59,9 @@ def superfluous(words: list[str], task: Any) -> str:
     """What words without an option were meant for."""
     splits = () if task is None else task.splits
     if all(part in splits for word in words for part in word.split(",")):
-        return f"'{' '.join(words)}' belongs to no option; write --split {','.join(words)}"
+        return f"'{' '.join(words)}' belongs to no option; write {line_to_copy('--split', ','.join(words))}"
     if "/" in words[0] and not Path(words[0]).exists():
-        return f"'{words[0]}' belongs to no option; write --model {words[0]}"
+        return f"'{words[0]}' belongs to no option; write {line_to_copy('--model', words[0])}"
     return f"'{words[0]}' belongs to no option; each value stands behind the name of its own, as in --split perfect"
 
 

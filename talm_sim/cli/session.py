@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
@@ -18,7 +17,7 @@ from talm_sim.cli.logs import logging_to
 from talm_sim.cli.progress import Display, JsonDisplay, open_display
 from talm_sim.cli.responder import TerminalResponder
 from talm_sim.cli.signals import only_ends
-from talm_sim.cli.streams import silence_stdout
+from talm_sim.cli.streams import silence_stdout, streams_kept
 from talm_sim.cli.table import print_table
 from talm_sim.cli.text import clean, count, one_line
 from talm_sim.cli.took import took
@@ -30,6 +29,7 @@ from talm_sim.runs.load import StoredRun
 from talm_sim.runs.manifest import control_name
 from talm_sim.runs.prices import Price
 from talm_sim.runs.tool_sources import resume_command
+from talm_sim.shell_lines import line_to_copy
 from talm_sim.types import Termination
 
 __all__ = ["CONTROLS", "Session", "print_result", "run_controls", "talk_of", "watching"]
@@ -70,6 +70,7 @@ def watching(config: RunConfig, again: str = "") -> Iterator[Session]:
     session = Session(display, TerminalResponder(display, console, plain=config.display == "plain"))
     try:
         with ExitStack() as stack:
+            stack.enter_context(streams_kept())
             stack.enter_context(logging_to(console, config.log_level))
             stack.enter_context(display)
             stack.enter_context(closing(session.ask))
@@ -100,7 +101,7 @@ def _resume(display: Display) -> str:
     if not display.started:
         return ""
     path = Path(display.started.path)
-    return clean(resume_command(StoredRun(path).job, short_name(path)))
+    return resume_command(StoredRun(path).job, short_name(path))
 
 
 def talk_of(overrides: Mapping[str, Any]) -> RunConfig:
@@ -152,7 +153,8 @@ def run_controls(stored: StoredRun) -> list[StoredRun]:
 
 def _say_what_next(stored: StoredRun, *, quiet: bool) -> bool:
     """Say what failed, what waits and how to go on; return whether nothing is finished because all waits."""
-    path, again = shlex.quote(short_name(stored.path)), clean(resume_command(stored.job, short_name(stored.path)))
+    name = short_name(stored.path)
+    again = resume_command(stored.job, name)
     lines, failures, crashed = [""], stored.failed, stored.crashed
     if failures:
         first = next(episode for episode in stored.episodes() if episode.termination.failed)
@@ -160,24 +162,25 @@ def _say_what_next(stored: StoredRun, *, quiet: bool) -> bool:
         if stored.terminations.keys() & set(AGAIN):
             lines.append(f"try them again with: {again}")
         if Termination.REPLAY_MISS in stored.terminations and stored.job.config.tools is Traffic.REPLAY:
-            lines.append(f"call the tools in place of the recording: {again} --failed replay_miss --tools live")
+            live = resume_command(stored.job, name, "--failed", "replay_miss", "--tools", "live")
+            lines.append(f"call the tools in place of the recording: {live}")
     if crashed:
         broken = [episode for episode in stored.episodes() if episode.termination is Termination.AGENT_ERROR]
         first = next((episode for episode in broken if episode.traceback), broken[0])
         lines.append(f"the agent failed in {count(crashed, 'episode')}, for example {clean(first.id)}: {one_line(first.error, 300)}")
         if first.traceback:
-            lines.append(f"its traceback: talm-sim show {shlex.quote(clean(f'{short_name(stored.path)}:{first.id}'))}")
+            lines.append(f"its traceback: {line_to_copy('talm-sim', 'show', f'{name}:{first.id}')}")
     waiting, finished = stored.open_questions, stored.finished
     if waiting:
         asked = () if finished else stored.pending(limit=1)
         such = "".join(f"nothing is finished: {clean(one.episode_id)} asks: {one_line(one.question)}\n" for one in asked)
-        lines.append(f"{such}{count(waiting, 'question')} open. Answer with: talm-sim answer {path}")
+        lines.append(f"{such}{count(waiting, 'question')} open. Answer with: {line_to_copy('talm-sim', 'answer', name)}")
     if finished < stored.total:
         lines.append(f"not finished. Continue with: {again}")
     example = next((episode.id for episode in stored.episodes()), None)
     if example is not None and not quiet:
-        lines.append(f"one episode: talm-sim show {shlex.quote(clean(f'{short_name(stored.path)}:{example}'))}")
-        lines.append(f"this table:  talm-sim report {path}")
+        lines.append(f"one episode: {line_to_copy('talm-sim', 'show', f'{name}:{example}')}")
+        lines.append(f"this table:  {line_to_copy('talm-sim', 'report', name)}")
         lines += judge_hint(stored)
     if lines[1:]:
         click.echo("\n".join(lines), err=True)

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from talm_sim.interrupts import taken_once
+
 __all__ = ["Ending", "as_ctrl_c", "only_ends"]
 
 _INTERRUPTED = 130
@@ -49,14 +51,13 @@ def only_ends() -> None:
 
     One that comes later than `PATIENCE_S` seconds ends the process at once.
     """
-    from talm_sim.interrupts import taken_once  # not at the top: a help page needs no event loop
 
     def end(number: int, frame: FrameType | None) -> None:
         signal.signal(number, signal.SIG_DFL)
         signal.raise_signal(number)
 
     in_main = threading.current_thread() is threading.main_thread()
-    if in_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    if in_main and callable(signal.getsignal(signal.SIGINT)):
         signal.signal(signal.SIGINT, taken_once(end, time.monotonic()))
 
 

@@ -10,7 +10,7 @@ from typing import Any, TextIO
 
 from talm_sim.foreign import is_foreign
 
-__all__ = ["data_alone", "settle_stdout", "silence_stdout", "talk_that_may_end"]
+__all__ = ["data_alone", "settle_stdout", "silence_stdout", "streams_kept", "talk_that_may_end"]
 
 
 def silence_stdout() -> None:
@@ -51,6 +51,16 @@ def data_alone() -> Iterator[None]:
         yield
     finally:
         sys.stdout = given
+
+
+@contextlib.contextmanager
+def streams_kept() -> Iterator[None]:
+    """Where code of the user's own puts others in their place within it, as `sys.stdout = None` does, they are back at its end."""
+    given = sys.stdout, sys.stderr
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = given
 
 
 class _Data:

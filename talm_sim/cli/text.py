@@ -22,7 +22,7 @@ _CONTROLS = re.compile(
     "]"
 )
 _NOT_IN_JSON = re.compile(f"[\u2028\u2029{_CONTROLS.pattern[1:]}")
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_NUMBER = re.compile(r"[+-]?(\d++(\.\d*+)?|\.\d++)([eE][+-]?\d++)?")
 _FORMULA = ("=", "+", "-", "@", "\t", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001 # where those are typed, a spreadsheet reads them as the others
 
 

@@ -106,7 +106,9 @@ async def tried_tools(
 
 
 def tell_not_taken(tools: Tools) -> None:
-    """Name on standard error what the sources could not bring, with its reason."""
+    """Name on standard error what the sources could not bring, and patterns that nothing is checked for, each with its reason."""
     for source, left in tools.not_taken().items():
         for one in left:
             click.echo(clean(one_line(f"{source}: not taken: {one.tool}: {one.reason}", 400)), err=True)
+    for tool, pattern, why in tools.unchecked():
+        click.echo(clean(one_line(f"{tool}: not checked: pattern {pattern[:100]}: {why}", 400)), err=True)

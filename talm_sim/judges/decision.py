@@ -2,7 +2,7 @@
 
 1. Thinking blocks are passed over.
 2. Where the answer has places marked `Answer:` or `Decision:`, the last one behind which a Yes or No can be read decides: a chain of thought
-   ends in such a place, a decision with its explanation begins with one.
+   ends in such a place, a decision with its explanation begins with one. Of what stands behind a mark, 500 characters are read.
 3. Otherwise what it opens with decides.
 4. Read is a Yes or No that stands alone or before a new clause; case, quotes and markdown are forgiven. A list of both ("Yes or No"), "I don't
    know" and anything else is unreadable.
@@ -23,6 +23,8 @@ __all__ = ["Decision", "read_decision"]
 _MARK = re.compile(r"\b(?:answer|decision)\b[\s*_`\"']*:", re.IGNORECASE)
 _EXPLANATION = re.compile(r"\b(?:explanation|reason)\b[\s*_`\"']*:[\s*_`\"']*", re.IGNORECASE)
 _LABEL = re.compile(r"[\W_]*(?:yes|no)\b[\W_]*", re.IGNORECASE)
+_MOST_READ = 500
+"""Characters behind a mark in which a Yes or No is looked for."""
 _READ: dict[AwarenessValue, Literal["yes", "no"]] = {AwarenessValue.YES: "yes", AwarenessValue.NO: "no"}
 
 
@@ -46,12 +48,12 @@ def read_decision(raw: str) -> Decision:
     'unparsed'
     """
     text = split_reasoning(raw)[0]
-    marked = [text[mark.end() :] for mark in _MARK.finditer(text)]
-    for place in (*reversed(marked), text):
-        said = _READ.get(read_yes_no(place))
+    for place in reversed([mark.end() for mark in _MARK.finditer(text)]):
+        said = _READ.get(read_yes_no(text[place : place + _MOST_READ]))
         if said is not None:
-            return Decision(said, _explanation(text, place))
-    return Decision("unparsed")
+            return Decision(said, _explanation(text, text[place:]))
+    said = _READ.get(read_yes_no(text))
+    return Decision(said, _explanation(text, text)) if said is not None else Decision("unparsed")
 
 
 def _explanation(text: str, decided: str) -> str:

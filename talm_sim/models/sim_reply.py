@@ -13,22 +13,28 @@ from talm_sim.types import Missing
 
 __all__ = ["declines", "holds", "said_value", "shown"]
 
-_NO_ANSWER = re.compile(
-    r"\b(?:don['’]?t|do not|can['’]?t|cannot|won['’]?t|not)\b.*\b(?:know|say|tell|answer|sure|remember)\b|\bno idea\b", re.IGNORECASE
+_NOT = re.compile(r"\b(?:don['’]?t|do not|can['’]?t|cannot|won['’]?t|not)\b", re.IGNORECASE)
+_KNOW = re.compile(r"\b(?:know|say|tell|answer|sure|remember)\b", re.IGNORECASE)
+_NO_IDEA = re.compile(r"\bno idea\b", re.IGNORECASE)
+_LEADS = re.compile(
+    r"\A(?:.*\b)?(?:it['’]s|that['’]s|is|are|was|were|in|on|at|to|from|about|for|by|of|mean|want|says?)\s+(?=\S)", re.IGNORECASE
 )
-_LEADS = re.compile(r"(?:.*\b)?(?:it['’]s|that['’]s|is|are|was|were|in|on|at|to|from|about|for|by|of|mean|want|says?)\s+(?=\S)", re.IGNORECASE)
 _OPENING = re.compile(r"^(?:it|that)(?:['’]s| is| was) |^i mean ", re.IGNORECASE)
 _NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
 _DATES = ("%Y-%m-%d", "%d %B %Y", "%d %b %Y", "%B %d %Y", "%b %d %Y", "%d.%m.%Y", "%Y/%m/%d")
 _DATE = re.compile(
-    r"\d{4}[-/]\d\d?[-/]\d\d?|\d\d?\.\d\d?\.\d{4}|\d\d?(?:st|nd|rd|th)? [^\W\d]+\.?,? \d{4}|[^\W\d]+\.? \d\d?(?:st|nd|rd|th)?,? \d{4}"
+    r"\d{4}[-/]\d\d?[-/]\d\d?|\d\d?\.\d\d?\.\d{4}|\d\d?(?:st|nd|rd|th)? [^\W\d]++\.?,? \d{4}"
+    r"|(?<![^\W\d])[^\W\d]++\.? \d\d?(?:st|nd|rd|th)?,? \d{4}"
 )
+_QUOTED = re.compile(r"[\"“']([^\"”']{1,200})[\"”'](?!\w)")
 _A_FEW_WORDS = 3
 
 
 def declines(reply: str) -> bool:
     """Whether a reply holds no answer at all."""
-    return not reply.strip() or _NO_ANSWER.search(" ".join(reply.split())) is not None
+    said = " ".join(reply.split())
+    denied = _NOT.search(said)
+    return not said or _NO_IDEA.search(said) is not None or (denied is not None and _KNOW.search(said, denied.end()) is not None)
 
 
 def holds(reply: str, missing: Missing | None) -> bool:
@@ -98,7 +104,7 @@ def _pieces(words: str, schema: dict[str, Any]) -> Iterator[str]:
     bare = _OPENING.sub("", words.rstrip(".!"))
     tokens = [token.strip(".,;:!?()'\"") for token in bare.split()]
     yield from re.findall(r"#[0-9a-fA-F]{3,8}\b", words)
-    yield from re.findall(r"[\"“']([^\"”']+)[\"”'](?!\w)", words)
+    yield from _QUOTED.findall(words)
     if schema.get("maxLength", 99) <= 4:  # a code: mostly in capitals, however it is typed
         yield from (token for token in reversed(tokens) if token.isupper())
         yield bare.upper()

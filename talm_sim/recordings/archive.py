@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import weakref
 import zipfile
 import zlib
 from functools import lru_cache
@@ -12,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.recordings.files import LARGEST_FILE
+from talm_sim.plain_files import LARGEST_DOCUMENT, open_plain
 
 __all__ = ["INDEX", "Archive", "open_archive"]
 
@@ -37,14 +38,17 @@ class Archive:
         self.path = path
         self._lock = threading.Lock()
         try:
-            self._zip = zipfile.ZipFile(path)
+            file = open_plain(path, _LARGEST_ARCHIVE)
+            weakref.finalize(self, file.close)
+            self._zip = zipfile.ZipFile(file)
             sizes = [member.file_size for member in self._zip.infolist()]
-            if sum(sizes) > _LARGEST_ARCHIVE or self._zip.getinfo(INDEX).file_size > LARGEST_FILE:
+            if sum(sizes) > _LARGEST_ARCHIVE or self._zip.getinfo(INDEX).file_size > LARGEST_DOCUMENT:
                 raise PrerequisiteError(f"{path}: unpacks to more than a recording can hold; do not trust it.")
             self.index: dict[str, Any] = json.loads(self._zip.read(INDEX))
             self._digests: dict[str, str] = dict(self.index["files"])
         except (*_UNREADABLE, TypeError) as err:
-            raise PrerequisiteError(f"{path}: not a readable recording ({type(err).__name__}); restore it, or reinstall.") from None
+            why = getattr(err, "strerror", None) or type(err).__name__
+            raise PrerequisiteError(f"{path}: not a readable recording ({why}); restore it, or reinstall.") from None
         for name in self._digests:
             if not _stays_inside(name):
                 raise PrerequisiteError(f"{path}: names a file outside its folder ('{name}'); do not trust it.")
@@ -63,7 +67,7 @@ class Archive:
             return None
         try:
             with self._lock:
-                if self._zip.getinfo(name).file_size > LARGEST_FILE:
+                if self._zip.getinfo(name).file_size > LARGEST_DOCUMENT:
                     raise PrerequisiteError(f"{self.path}:{name}: larger than a recording can be; restore it.")
                 data = self._zip.read(name)
         except _UNREADABLE as err:

@@ -9,29 +9,34 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from talm_sim import plain_files
 from talm_sim.errors import PrerequisiteError
 from talm_sim.processes import own_name, sweep
 
-__all__ = ["LARGEST_FILE", "exclusively", "read_text", "write_atomically"]
-
-LARGEST_FILE = 32 * 2**20
-"""Bytes; a larger recording is refused: it may come from elsewhere, and would be held in memory several times over."""
+__all__ = ["exclusively", "read_bytes", "read_text", "write_atomically"]
 
 
-def read_text(path: Path) -> str:
+def read_bytes(path: Path) -> bytes:
     """Read a file of recordings.
 
     Raises:
-        PrerequisiteError: It is too large, cannot be read, or is no UTF-8.
+        PrerequisiteError: It cannot be read, is no plain file, or is too large.
     """
     try:
-        if path.stat().st_size > LARGEST_FILE:
-            raise PrerequisiteError(
-                f"{path}: larger than a recording can be ({LARGEST_FILE >> 20} MiB); delete it and record again, or restore it."
-            )
-        return path.read_text(encoding="utf-8")
+        return plain_files.read_bytes(path, plain_files.LARGEST_DOCUMENT)
     except OSError as err:
-        raise PrerequisiteError(f"{path}: cannot be read ({err.strerror}); mend its permissions, or choose another directory.") from None
+        mend = "delete it and record again, restore it, or choose another directory"
+        raise PrerequisiteError(f"{path}: cannot be read ({err.strerror}); {mend}.") from None
+
+
+def read_text(path: Path) -> str:
+    """Read a file of recordings as text.
+
+    Raises:
+        PrerequisiteError: It cannot be read, is no plain file, is too large, or is no UTF-8.
+    """
+    try:
+        return read_bytes(path).decode()
     except UnicodeDecodeError:
         raise PrerequisiteError(f"{path}: not a readable recording (no UTF-8); delete it and record again, or restore it.") from None
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.recordings.archive import INDEX, open_archive
-from talm_sim.recordings.files import write_atomically
+from talm_sim.recordings.files import read_bytes, write_atomically
+from talm_sim.shell_lines import line_to_copy
 
 __all__ = ["SETTINGS", "SPECS", "TOOLS", "export", "pack"]
 
@@ -44,13 +45,14 @@ def pack(source: Path, target: Path, *, command: str, licence: str, created: str
     """
     groups = list(_groups(source))
     if not groups:
-        raise PrerequisiteError(f"{source}: holds no recordings; record some with `talm-sim run ... --record --cassettes {source}`.")
+        record = line_to_copy("talm-sim", "run", "...", "--record", "--cassettes", str(source))
+        raise PrerequisiteError(f"{source}: holds no recordings; record some with: {record}")
     if created is None:
         newest = max(path.stat().st_mtime for _, _, files in groups for path in files.values())
         created = datetime.fromtimestamp(newest, UTC).date().isoformat()
     written = []
     for folder, group, files in groups:
-        contents = {name: path.read_bytes() for name, path in files.items()}
+        contents = {name: read_bytes(path) for name, path in files.items()}
         model, _, task = folder.partition("/")
         index = {
             "model": model.replace("--", "/"),
@@ -93,7 +95,7 @@ def _copy_settings(source: Path, target: Path) -> Iterator[Path]:
     """Copy what lies beside the conversations, packed or not."""
     for path in sorted(source.glob(f"*/*{SETTINGS}")):
         place = target / path.parent.name / path.name
-        write_atomically(place, path.read_bytes())
+        write_atomically(place, read_bytes(path))
         yield place
 
 

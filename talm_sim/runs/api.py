@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from talm_sim.config import RunConfig, Scope, Traffic
 from talm_sim.errors import PrerequisiteError, RefusedError, ToolsGoneError, did_you_mean
+from talm_sim.foreign import directory_kept
 from talm_sim.foreign_loop import foreign_code_apart, here_is_foreign_loop, running_loop
 from talm_sim.interrupts import in_order
 from talm_sim.models.registry import in_process
@@ -278,7 +279,7 @@ async def _carried_out(
     stored: StoredRun, built: Built, failed: Collection[Termination], *, on_event: OnEvent, ask: Ask | None, wait: bool
 ) -> StoredRun:
     started = time.monotonic()
-    async with RunStore.open(stored.path) as store:
+    async with RunStore.open(stored.path.absolute()) as store:  # an agent may move to another directory
         if built.job.config.blind:
             await store.set_meta({BLIND: True})  # kept with the run, so that whoever answers later is not told either
         if built.job.config.tools is not stored.config.tools:
@@ -286,16 +287,17 @@ async def _carried_out(
         async with open_runner(built, store) as runner:
             again = store.ended_in(failed)
             on_event(_started(stored, built, store, len(again)))
-            counts = await run_batch(
-                store,
-                runner,
-                epochs=built.job.config.epochs,
-                max_episodes=built.opened.in_flight,
-                again=again,
-                on_event=on_event,
-                ask=ask if built.opened.waits else None,
-                wait=wait,
-            )
+            with directory_kept():
+                counts = await run_batch(
+                    store,
+                    runner,
+                    epochs=built.job.config.epochs,
+                    max_episodes=built.opened.in_flight,
+                    again=again,
+                    on_event=on_event,
+                    ask=ask if built.opened.waits else None,
+                    wait=wait,
+                )
         await _judge(stored, store, built.job, built.grader, on_event)
     on_event(_finished(stored, counts, time.monotonic() - started))
     return stored

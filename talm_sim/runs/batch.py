@@ -223,7 +223,7 @@ class _Batch:
         self._in_flight -= 1
         self._wake.set()
         if isinstance(result, Episode):
-            await self._store.finish(result, job.position)
+            result = await self._store.finish(result, job.position)
             self._finished += 1
             self._terminations[result.termination.value] += 1
             self._tell_finished(result)

@@ -6,19 +6,24 @@ A run directory may come from a stranger: documents are JSON (never pickle), and
 from __future__ import annotations
 
 import contextlib
+import re
 import sqlite3
-import stat
 import zlib
 from collections.abc import Iterator
 from functools import cache
+from itertools import islice
 from pathlib import Path
 
 from talm_sim.errors import PrerequisiteError
+from talm_sim.plain_files import kind_of_file
 
 __all__ = [
     "DATABASE",
+    "TooLargeError",
     "begin_log",
     "check_regular",
+    "check_size",
+    "check_stored",
     "connect_reader",
     "connect_writer",
     "create_database",
@@ -33,8 +38,14 @@ DATABASE = "run.db"
 _FILES = tuple(f"{name}{end}" for name in (DATABASE, "checkpoints.db") for end in ("", "-wal", "-shm", "-journal"))
 _OUR_TABLES = "SELECT type, name, tbl_name, sql FROM sqlite_schema"
 _NOT_OURS = "restore the file from a copy, and take it from nobody you do not trust"
-_UNPACKED_LIMIT = 256 * 2**20
-"""Bytes one document may unpack to: far above any episode, far below what would exhaust the memory."""
+_LARGEST = 32 * 2**20
+"""Bytes of one document: far above any episode."""
+_MOST_VALUES = 500_000
+"""Values in one document: of an episode, about as many as tokens whose probability is kept. Each can take a kilobyte where it is read."""
+_FEW = 2**20
+"""Bytes that hold too few values to be counted."""
+_MARKS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|([,[{])', re.DOTALL)
+"""What tells of values in JSON: commas and brackets, without those in a text."""
 _BUSY_SECONDS = 30.0
 _APPLICATION_ID = 0x74616C6D
 _SCHEMA = """
@@ -81,25 +92,67 @@ CREATE TABLE answers (
 """The digest stands before the body, so that what is long need not be read for it."""
 
 
-def pack(text: str) -> bytes:
-    """Compress a JSON document for its row."""
-    return zlib.compress(text.encode(), level=1)
+class TooLargeError(PrerequisiteError):
+    """A document is larger than a run keeps; the message says how large, and what is kept."""
 
 
-def unpack(body: bytes) -> bytes:
-    """Return the JSON document of a row.
+def check_size(document: bytes) -> None:
+    """See that a JSON document can be kept, and read again without filling the memory.
 
     Raises:
-        PrerequisiteError: The row is damaged, or unpacks to more than a document may hold.
+        TooLargeError: It cannot.
+    """
+    if len(document) > _LARGEST:
+        raise TooLargeError(f"takes {len(document) / 2**20:,.1f} MiB, and a run keeps at most {_LARGEST >> 20} MiB of one record")
+    if len(document) > _FEW and sum(map(document.count, (b",", b"[", b"{"))) > _MOST_VALUES:
+        marks = (mark for mark in _MARKS.finditer(document) if mark.lastindex)
+        if next(islice(marks, _MOST_VALUES, None), None):
+            raise TooLargeError(f"holds more than {_MOST_VALUES:,} values, and a run keeps at most so many of one record")
+
+
+def pack(text: str) -> bytes:
+    """Compress a JSON document for its row.
+
+    Raises:
+        TooLargeError: It is larger than a row may be.
+    """
+    document = text.encode()
+    check_size(document)
+    return zlib.compress(document, level=1)
+
+
+def unpack(body: bytes, what: str) -> bytes:
+    """Return the JSON document of a row.
+
+    Args:
+        body: As it is stored.
+        what: Whose it is, for messages.
+
+    Raises:
+        PrerequisiteError: The row is damaged, or unpacks to more than a row may hold.
     """
     machine = zlib.decompressobj()
     try:
-        data = machine.decompress(body, _UNPACKED_LIMIT)
+        document = machine.decompress(body, _LARGEST + 1)
     except (zlib.error, TypeError) as err:
-        raise PrerequisiteError(f"{DATABASE}: a stored document is damaged ({err}); restore the file from a copy.") from None
-    if not machine.eof:
-        raise PrerequisiteError(f"{DATABASE}: a stored document is damaged (cut short or too large); restore the file from a copy.")
-    return data
+        raise PrerequisiteError(f"{DATABASE}: {what} is damaged ({err}); restore the file from a copy.") from None
+    if len(document) <= _LARGEST and not machine.eof:
+        raise PrerequisiteError(f"{DATABASE}: {what} is damaged (cut short); restore the file from a copy.")
+    check_stored(document, what)
+    return document
+
+
+def check_stored(document: bytes, what: str) -> None:
+    """See that what was stored can be read without filling the memory; arguments as of `unpack`.
+
+    Raises:
+        PrerequisiteError: It cannot.
+    """
+    try:
+        check_size(document)
+    except TooLargeError:
+        limits = f"{_LARGEST >> 20} MiB or {_MOST_VALUES:,} values"
+        raise PrerequisiteError(f"{DATABASE}: {what} unpacks to more than {limits}, which no run holds; {_NOT_OURS}.") from None
 
 
 def create_database(directory: Path) -> sqlite3.Connection:
@@ -178,9 +231,9 @@ def check_regular(path: Path) -> None:
         found = path.lstat()
     except OSError:
         return  # whoever opens it says so
-    if not stat.S_ISREG(found.st_mode):
-        what = "a link" if stat.S_ISLNK(found.st_mode) else "a directory" if stat.S_ISDIR(found.st_mode) else "a pipe or device"
-        raise PrerequisiteError(f"{path}: is {what}, and must be a plain file; put the file itself there.")
+    kind = kind_of_file(found.st_mode)
+    if kind:
+        raise PrerequisiteError(f"{path}: is {kind}, and must be a plain file; put the file itself there.")
 
 
 @contextlib.contextmanager

@@ -10,7 +10,9 @@ from pathlib import Path
 
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError
-from talm_sim.runs.database import connect_writer
+from talm_sim.processes import sweep
+from talm_sim.runs import records
+from talm_sim.runs.database import connect_reader, connect_writer, telling
 from talm_sim.runs.load import StoredRun
 from talm_sim.runs.manifest import create_run, stamp
 from talm_sim.runs.rows import put
@@ -18,6 +20,7 @@ from talm_sim.runs.sealing import seal
 from talm_sim.runs.store import write_episode, write_verdict
 from talm_sim.runs.tables import first_measure
 from talm_sim.scenarios.fail_talms import PublishedRun, coinciding_grades, read_outputs
+from talm_sim.shell_lines import line_to_copy
 from talm_sim.tasks import find_task, job_of
 
 __all__ = ["import_fail_talms"]
@@ -32,22 +35,50 @@ def import_fail_talms(directory: Path, run_dir: Path = Path("runs"), *, command:
         command: Stored with the runs as what made them.
 
     Returns:
-        The runs, named `fail-talms-<model>`.
+        The runs, named `fail-talms-<model>`. One that lies there already, whole and of the same outputs, is left as it is: a call that was
+        killed can be repeated.
 
     Raises:
-        PrerequisiteError: The directory holds no outputs, a file is broken, or a run was imported before.
+        PrerequisiteError: The directory holds no outputs, a file is broken, or another run has the name of one of these.
     """
     published = read_outputs(directory)
     if not published:
         raise PrerequisiteError(f"{directory}: no outputs of Fail-TaLMs (outputs/<Setting>/<model>/answers.json) below it.")
     names = {run.name: "fail-talms-" + re.sub(r"[^A-Za-z0-9._-]+", "-", run.name) for run in published}
-    taken = [run_dir / name for name in names.values() if (run_dir / name).exists()]
-    if taken:
-        raise PrerequisiteError(
-            f"{taken[0]}: was imported before; delete it (talm-sim runs delete {taken[0].name}), or choose another --run-dir."
+    agreement = _agreement_notes(published)
+    notes = {run.name: _origin(run) | agreement.get(run.name, {}) for run in published}
+    places = {run.name: run_dir / names[run.name] for run in published}
+    there = {run.name for run in published if places[run.name].exists()}
+    for run in published:
+        if run.name in there and not _is_import_of(StoredRun(places[run.name]), run, notes[run.name]):
+            path = places[run.name]
+            delete = line_to_copy("talm-sim", "runs", "delete", str(path))
+            raise PrerequisiteError(
+                f"{path}: is a run of something else than {directory} holds now; choose another --run-dir, or delete it with: {delete}"
+            )
+    sweep(run_dir)
+    for run in published:
+        if run.name not in there:
+            _write(run, run_dir, names[run.name], notes[run.name], command)
+        _keep_first_measure(places[run.name])
+    return [StoredRun(path) for path in places.values()]
+
+
+def _is_import_of(stored: StoredRun, run: PublishedRun, notes: dict[str, str]) -> bool:
+    """Whether a run holds what would be imported; what was judged since stands beside it."""
+    with closing(connect_reader(stored.path)) as conn, telling(stored.path):
+        imported = records.imported_judges(conn)
+        said = {(verdict.episode_id, verdict.judge): verdict for verdict in records.verdicts(conn, imported)}
+        return (
+            stored.manifest.notes == notes
+            and list(records.scenarios(conn)) == run.scenarios
+            and {episode.id: episode for episode in records.episodes(conn)} == {episode.id: episode for episode in run.episodes}
+            and said == {(verdict.episode_id, verdict.judge): verdict for verdict in run.verdicts}
         )
-    notes = _agreement_notes(published)
-    return [StoredRun(_write(run, run_dir, names[run.name], notes.get(run.name, {}), command)) for run in published]
+
+
+def _origin(run: PublishedRun) -> dict[str, str]:
+    return {"imported": "Fail-TaLMs, published outputs", "graded by": "a person" if run.grading == "human" else "GPT-4o"}
 
 
 def _agreement_notes(published: list[PublishedRun]) -> dict[str, dict[str, str]]:
@@ -61,7 +92,7 @@ def _agreement_notes(published: list[PublishedRun]) -> dict[str, dict[str, str]]
     return notes
 
 
-def _write(run: PublishedRun, run_dir: Path, name: str, notes: dict[str, str], command: str) -> Path:
+def _write(run: PublishedRun, run_dir: Path, name: str, notes: dict[str, str], command: str) -> None:
     task = find_task(run.scenarios[0].task)
     groups = {scenario.group for scenario in run.scenarios}
     split = next(split for split, members in task.splits.items() if groups <= set(members))
@@ -80,13 +111,16 @@ def _write(run: PublishedRun, run_dir: Path, name: str, notes: dict[str, str], c
         for key, value in facts.items():
             put(conn, "meta", key, json.dumps(value))
 
-    origin = {"imported": "Fail-TaLMs, published outputs", "graded by": "a person" if run.grading == "human" else "GPT-4o"}
-    path = create_run(run_dir, name, config, run.scenarios, command=command, notes=origin | notes, fill=fill)
-    first = first_measure(StoredRun(path).summary())
+    create_run(run_dir, name, config, run.scenarios, command=command, notes=notes, fill=fill)
+
+
+def _keep_first_measure(path: Path) -> None:
+    """Keep what lists of runs show, unless it is there."""
+    stored = StoredRun(path)
+    first = first_measure(stored.summary()) if stored.first_measure is None else None
     if first is not None:
         with closing(connect_writer(path)) as conn:
             conn.execute("BEGIN IMMEDIATE")
             put(conn, "meta", "first_measure", first.model_dump_json())
             seal(conn, stamp(path))
             conn.execute("COMMIT")
-    return path

@@ -23,6 +23,7 @@ from talm_sim.runs import records
 from talm_sim.runs.events import JudgeProgress, OnEvent, ignore_events
 from talm_sim.runs.manifest import find_run
 from talm_sim.runs.store import RunStore
+from talm_sim.shell_lines import line_to_copy
 from talm_sim.tasks import Job, PairedOptions, find_task, list_tasks
 from talm_sim.tasks.shared import Shared
 from talm_sim.types import Episode, Scenario
@@ -134,7 +135,7 @@ def judge_traffic(config: RunConfig, library: CassetteLibrary, scenarios: Iterab
     if config.models is None:
         return Traffic.LIVE
     run = config.run_id or "RUN"  # one that is not begun has no name yet
-    command = f"talm-sim judge {run} --judge-model {model} --live"
+    command = line_to_copy("talm-sim", "judge", run, "--judge-model", model, "--live")
     first = "" if config.run_id else "run without --judge-model, then "
     raise PrerequisiteError(f"--judge-model {model}: was not recorded, and this run is replayed; {first}judge it live: {command}")
 

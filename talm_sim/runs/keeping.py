@@ -11,11 +11,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from talm_sim.errors import PrerequisiteError
+from talm_sim.plain_files import LARGEST_DOCUMENT, read_bytes
 from talm_sim.processes import own_name, sweep
 from talm_sim.runs import sealing
 from talm_sim.runs.database import connect_writer
 from talm_sim.runs.load import StoredRun
 from talm_sim.runs.manifest import COMING, MANIFEST, base_of, check_name, run_names
+from talm_sim.shell_lines import line_to_copy
 from talm_sim.tasks import PairedOptions
 
 __all__ = ["controls_of", "delete_run", "paired_with", "rename_run"]
@@ -67,9 +69,8 @@ def rename_run(path: Path, name: str) -> Path:
         _check_free(one)
         StoredRun(one).closed  # noqa: B018 - what is damaged is not sealed under another name
         if target.exists():
-            raise PrerequisiteError(
-                f"{target}: a run of this name exists; choose another name, or delete it with: talm-sim runs delete {target.name}"
-            )
+            delete = line_to_copy("talm-sim", "runs", "delete", str(target))
+            raise PrerequisiteError(f"{target}: a run of this name exists; choose another name, or delete it with: {delete}")
     done: list[tuple[Path, Path]] = []
     try:
         for one, target in moves:
@@ -85,7 +86,7 @@ def rename_run(path: Path, name: str) -> Path:
 def _move(one: Path, target: Path) -> None:
     """Give one run another name: it has the old one whole until its directory is renamed, and from then on the new one, whatever is killed."""
     with _telling(one):
-        document = json.loads((one / MANIFEST).read_bytes())
+        document = json.loads(read_bytes(one / MANIFEST, LARGEST_DOCUMENT))
         _name(one, document["id"], target.name)
         _write_flushed(one / COMING, json.dumps({**document, "id": target.name}, indent=2, ensure_ascii=False) + "\n")
         try:

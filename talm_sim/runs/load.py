@@ -23,6 +23,7 @@ from talm_sim.runs.lease import Owner, is_owned, owner_of
 from talm_sim.runs.manifest import RunManifest, find_run, read_manifest, stamp
 from talm_sim.runs.sealing import check_fits
 from talm_sim.runs.tables import episode_records, frame, settings_of, summary_with, with_judges
+from talm_sim.shell_lines import line_to_copy
 from talm_sim.tasks import Job, PairedOptions, job_of
 from talm_sim.types import Episode, Measure, Measured, Row, Scenario, Summary, Termination, ToolSpec, Verdict
 from talm_sim.types.measures import summary_table
@@ -227,9 +228,11 @@ class StoredRun:
             if found is not None:
                 return found
             if conn.execute("SELECT 1 FROM waiting WHERE episode_id = ?", (episode_id,)).fetchone():
-                raise PrerequisiteError(f"{self.path}: episode '{episode_id}' waits for a person; see `talm-sim answer {self.path}`.")
+                answer = line_to_copy("talm-sim", "answer", str(self.path))
+                raise PrerequisiteError(f"{self.path}: episode '{episode_id}' waits for a person; see: {answer}")
             if conn.execute("SELECT 1 FROM attempts WHERE episode_id = ?", (episode_id,)).fetchone():
-                raise PrerequisiteError(f"{self.path}: episode '{episode_id}' is not finished; continue with `talm-sim resume {self.path}`.")
+                again = line_to_copy("talm-sim", "resume", str(self.path))
+                raise PrerequisiteError(f"{self.path}: episode '{episode_id}' is not finished; continue with: {again}")
             known = [row[0] for row in conn.execute("SELECT id FROM episodes ORDER BY epoch, position")]
         raise PrerequisiteError(f"{self.path}: no episode '{episode_id}'.{_hint(episode_id, known)}")
 

@@ -23,10 +23,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from talm_sim.config import RunConfig, fault_of
 from talm_sim.digests import digest
 from talm_sim.errors import PrerequisiteError, RunExistsError, did_you_mean, full_name
+from talm_sim.plain_files import read_bytes
 from talm_sim.processes import own_name, sweep
-from talm_sim.runs.database import DATABASE, check_regular, create_database, fold, pack
+from talm_sim.runs.database import DATABASE, TooLargeError, check_regular, check_size, create_database, fold, pack
 from talm_sim.runs.rows import put
 from talm_sim.runs.sealing import Stamp, seal, stamp_of
+from talm_sim.shell_lines import line_to_copy
 from talm_sim.types import Scenario, ToolSpec
 
 __all__ = [
@@ -226,21 +228,13 @@ def _read(directory: Path) -> bytes:
     check_regular(coming)
     try:
         if coming.exists():
-            text = _limited(coming)
+            text = read_bytes(coming, _LARGEST)
             with contextlib.suppress(ValueError, RecursionError, AttributeError):
                 if json.loads(text).get("id") == directory.resolve().name:
                     return text
-        return _limited(path)
+        return read_bytes(path, _LARGEST)
     except OSError as err:
         raise PrerequisiteError(f"{directory}: is no run ({MANIFEST}: {err.strerror}).") from None
-
-
-def _limited(path: Path) -> bytes:
-    with path.open("rb") as file:
-        text = file.read(_LARGEST + 1)
-    if len(text) > _LARGEST:
-        raise PrerequisiteError(f"{path}: is larger than it can be ({_LARGEST >> 20} MiB); restore the file from a copy.")
-    return text
 
 
 def _check_format(path: Path, text: bytes) -> None:
@@ -333,7 +327,8 @@ def _installed(
 ) -> Path:
     """Write a run beside its place and rename it into it, so that a kill leaves a whole run or a hidden leftover, never half a run."""
     if target.exists():
-        raise RunExistsError(f"{target}: a run of this name exists; continue it with `talm-sim resume {target}` or choose another --run-id.")
+        again = line_to_copy("talm-sim", "resume", str(target))
+        raise RunExistsError(f"{target}: a run of this name exists; choose another --run-id, or continue it with: {again}")
     sweep(target.parent)
     draft = target.parent / own_name(target.name)
     try:
@@ -363,8 +358,16 @@ def _write(
     with closing(create_database(directory)) as conn:
         conn.execute("BEGIN")
         for position, item in enumerate(scenarios):
-            put(conn, "scenarios", position, item.id, item.group, body=pack(item.model_dump_json()))
-        put(conn, "meta", "tools", json.dumps([tool.model_dump(mode="json") for tool in tools]))
+            try:
+                put(conn, "scenarios", position, item.id, item.group, body=pack(item.model_dump_json()))
+            except TooLargeError as err:
+                raise PrerequisiteError(f"scenario '{item.id}': {err}; make it smaller.") from None
+        described = json.dumps([tool.model_dump(mode="json") for tool in tools])
+        try:
+            check_size(described.encode())
+        except TooLargeError as err:
+            raise PrerequisiteError(f"the description of {len(tools):,} tools {err}; take fewer tools into the run.") from None
+        put(conn, "meta", "tools", described)
         if fill is not None:
             fill(conn)
         seal(conn, _stamp(directory, text.encode()))

@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, Field, FiniteFloat, TypeAdapter, ValidationError, field_validator
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.runs.database import DATABASE, unpack
+from talm_sim.runs.database import DATABASE, check_stored, unpack
 from talm_sim.runs.rows import rows
 from talm_sim.types import Episode, Event, Measured, Scenario, Verdict
 
@@ -35,6 +35,8 @@ BLIND = "blind"
 MIXED = "mixed"
 """Key of the small fact that a session reached the tools otherwise than the run was begun with."""
 
+_TOLD = 1_000
+"""Faults of a document of which the first is told: of more, the list alone would fill the memory."""
 _T = TypeVar("_T", bound=BaseModel)
 _V = TypeVar("_V")
 _EVENT: TypeAdapter[Event] = TypeAdapter(Event)
@@ -146,6 +148,7 @@ def meta(conn: sqlite3.Connection, key: str, kind: type[_V]) -> _V | None:
     """A small fact about the run, which is a `kind`; None where it is not set."""
     try:
         for _, value in rows(conn, "meta", "WHERE key = ?", (key,)):
+            check_stored(value.encode(errors="replace"), f"'{key}'")
             return TypeAdapter(kind).validate_json(value)
         return None
     except ValidationError as err:
@@ -159,11 +162,13 @@ def is_blind(conn: sqlite3.Connection) -> bool:
 
 def _parsed(kind: type[_T], body: bytes, what: str) -> _T:
     try:
-        return kind.model_validate_json(unpack(body))
+        return kind.model_validate_json(unpack(body, what))
     except ValidationError as err:
         raise PrerequisiteError(f"{DATABASE}: {what} is damaged: {_first(err)}; restore the file from a copy.") from None
 
 
 def _first(err: ValidationError) -> str:
+    if err.error_count() > _TOLD:
+        return f"{err.error_count():,} faults"
     first = err.errors()[0]
     return ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from talm_sim.runs import desk, manifest, records, sealing
-from talm_sim.runs.database import begin_log, connect_reader, connect_writer, pack, telling
+from talm_sim.runs.database import TooLargeError, begin_log, connect_reader, connect_writer, pack, telling
 from talm_sim.runs.lease import acquire
 from talm_sim.runs.rows import put, rows
 from talm_sim.runs.writer import Writer
@@ -93,14 +93,24 @@ class RunStore:
         """Note that an attempt begins, so that the next one after a kill has another number; what a failed one left goes, verdicts and all."""
         self._writer.later(lambda conn: _begin(conn, episode_id, attempt))
 
-    async def finish(self, episode: Episode, position: int) -> None:
+    async def finish(self, episode: Episode, position: int) -> Episode:
         """Commit a finished episode.
 
         Args:
             episode: The episode; no longer waiting from now on.
             position: Place of its scenario in the run's order.
+
+        Returns:
+            The episode as it is kept; see `write_episode`.
         """
-        await self._writer.commit(lambda conn: write_episode(conn, episode, position))
+        kept = episode
+
+        def change(conn: sqlite3.Connection) -> None:
+            nonlocal kept
+            kept = write_episode(conn, episode, position)
+
+        await self._writer.commit(change)
+        return kept
 
     async def pause(self, waiting: Waiting) -> None:
         """Commit that an episode waits for a person."""
@@ -200,22 +210,46 @@ def _begin(conn: sqlite3.Connection, episode_id: str, attempt: int) -> None:
     conn.execute("DELETE FROM verdicts WHERE episode_id = ?", (episode_id,))
 
 
-def write_episode(conn: sqlite3.Connection, episode: Episode, position: int) -> None:
-    """Within a transaction: add a finished episode, which waits no more; `position` is its scenario's place in the run."""
+def write_episode(conn: sqlite3.Connection, episode: Episode, position: int) -> Episode:
+    """Within a transaction: add a finished episode, which waits no more; `position` is its scenario's place in the run.
+
+    Returns:
+        The episode as it is kept: of one that is too large, that it failed, and what it cost.
+    """
     where = (episode.epoch, position, episode.attempt)
-    body = pack(episode.model_dump_json())
+    try:
+        body = pack(episode.model_dump_json())
+    except TooLargeError as err:
+        episode = _without_record(episode, str(err))
+        body = pack(episode.model_dump_json())
     put(conn, "episodes", episode.id, episode.scenario_id, episode.group, *where, episode.termination.value, body=body)
     _wait_no_more(conn, episode.id)
+    return episode
+
+
+def _without_record(episode: Episode, why: str) -> Episode:
+    """What is kept of an episode whose record is too large: nobody can judge it, and `resume` tries it again."""
+    names = ("id", "scenario_id", "group", "epoch", "attempt", "model", "human", "tools", "perturbations", "usage", "started_at", "elapsed_s")
+    error = f"the record of this episode {why}; let the agent, its tools or the model write less"
+    return Episode(**{name: getattr(episode, name) for name in names}, termination=Termination.INFRASTRUCTURE_ERROR, error=error)
 
 
 def write_verdict(conn: sqlite3.Connection, verdict: Verdict, *, failed: bool = False) -> None:
     """Within a transaction: add a verdict, in place of an earlier one of the same judge and judge config."""
     key = (verdict.episode_id, verdict.judge, verdict.judge_config_digest)
-    put(conn, "verdicts", *key, int(failed), body=pack(verdict.model_dump_json()), either="REPLACE")
+    try:
+        body = pack(verdict.model_dump_json())
+    except TooLargeError as err:
+        short = dict(label=verdict.label[:200], votes=(), explanation=f"The record of this verdict {err}; what explains it is left out.")
+        body = pack(verdict.model_copy(update=short).model_dump_json())
+    put(conn, "verdicts", *key, int(failed), body=body, either="REPLACE")
 
 
 def _pause(conn: sqlite3.Connection, waiting: Waiting) -> None:
-    body = pack(json.dumps({"state": waiting.state, "progress": _progress(waiting)}))
+    try:
+        body = pack(json.dumps({"state": waiting.state, "progress": _progress(waiting)}))
+    except TooLargeError:  # the person sees the question without what went before it
+        body = pack(json.dumps({"state": waiting.state, "progress": []}))
     put(conn, "waiting", waiting.episode_id, waiting.scenario_id, waiting.epoch, waiting.attempt, body=body, either="REPLACE")
     desk.put_questions(conn, waiting)
 

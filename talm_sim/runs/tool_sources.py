@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from talm_sim.config import Scope, Traffic
 from talm_sim.errors import PrerequisiteError
+from talm_sim.shell_lines import line_to_copy
 from talm_sim.tasks import AgentOptions, Job
 
 __all__ = ["check_sources", "resume_command", "with_tools"]
@@ -41,13 +41,17 @@ def resume_command(job: Job[Any], run: str, *options: str) -> str:
         run: What names it on a command line.
         options: Others that the command is to have.
     """
-    words = ["talm-sim resume", shlex.quote(run)]
+    words = ["talm-sim", "resume", run]
     agent = job.values(Scope.GENERATION).get("agent")
     if agent:
-        words.append(f"--agent {shlex.quote(agent)}")
+        words += ["--agent", agent]
     if isinstance(job.options, AgentOptions) and job.config.tools is not Traffic.REPLAY:
-        words += [f"--tools-from {shlex.quote(text)}" for text in job.options.tools_from]
-    return " ".join([*words, *options])
+        words += _named(job.options.tools_from)
+    return line_to_copy(*words, *options)
+
+
+def _named(sources: Sequence[str]) -> list[str]:
+    return [word for source in sources for word in ("--tools-from", source)]
 
 
 def check_sources(job: Job[Any], named: Sequence[str] | None, run: str) -> None:
@@ -67,5 +71,5 @@ def check_sources(job: Job[Any], named: Sequence[str] | None, run: str) -> None:
     if named is None and (not begun or job.config.tools is Traffic.REPLAY):
         return
     if tuple(named or ()) != begun:
-        words = " ".join(f"--tools-from {shlex.quote(text)}" for text in begun) or "no --tools-from"
+        words = line_to_copy(*_named(begun)) or "no --tools-from"
         raise PrerequisiteError(f"{run}: its tools came from elsewhere, and nothing that a run names is started by itself; give it {words}.")

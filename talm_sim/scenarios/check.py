@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,7 @@ from talm_sim.errors import ToolError
 from talm_sim.scenarios.build import GROUPS, CallTool
 from talm_sim.scenarios.given_away import choices_of, given_away
 from talm_sim.scenarios.leaks import find_leak, mentions, tokens
-from talm_sim.schemas import validator_of
+from talm_sim.schemas import NotChecked, Schema
 from talm_sim.types import Fact, Facts, GoldCall, MissingKind, Scenario, ToolSpec
 
 __all__ = ["LOOKS_SECRET", "MASK", "Problem", "check_scenarios", "guessing_odds"]
@@ -148,9 +149,9 @@ class _Proof:
             if one.tool not in scenario.tools:
                 yield f"gold call '{one.tool}' is not among its tools", "add it to `tools`"
             elif one.tool in self._specs:
-                validator = validator_of(self._specs[one.tool].parameters)
-                for error in validator.iter_errors(one.arguments):
-                    yield f"gold call '{one.tool}': {error.message}", "correct the arguments"
+                with suppress(NotChecked):
+                    for fault in Schema(self._specs[one.tool].parameters).faults(one.arguments):
+                        yield f"gold call '{one.tool}': {fault.message}", "correct the arguments"
 
     def _facts(self, scenario: Scenario, facts: Iterable[Fact]) -> Iterator[Finding]:
         names = Counter(fact.name for fact in facts)

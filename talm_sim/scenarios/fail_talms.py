@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from talm_sim.errors import PrerequisiteError
+from talm_sim.plain_files import LARGEST_DOCUMENT, read_text
 from talm_sim.tool_files import FunctionKey, function_key, function_names, spec_of_function
 from talm_sim.types import (
     AwarenessAnswer,
@@ -278,7 +279,7 @@ def _entries(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _json(file: Path) -> Any:
     try:
-        return json.loads(file.read_text(encoding="utf-8"))
+        return json.loads(read_text(file, LARGEST_DOCUMENT))
     except OSError as err:
         raise PrerequisiteError(f"{file}: cannot be read: {err.strerror}.") from None
     except json.JSONDecodeError as err:

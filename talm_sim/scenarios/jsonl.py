@@ -6,9 +6,11 @@ import json
 import re
 from collections.abc import Iterator
 from importlib.resources.abc import Traversable
+from pathlib import Path
 from typing import Any
 
 from talm_sim.errors import PrerequisiteError
+from talm_sim.plain_files import LARGEST_DATA, nests_deeply, read_text
 
 __all__ = ["COMMENT", "json_lines", "numbered_lines", "parse"]
 
@@ -39,7 +41,8 @@ def numbered_lines(source: Traversable) -> Iterator[tuple[str, str]]:
         PrerequisiteError: The file cannot be read or is no UTF-8.
     """
     try:
-        text = source.read_text(encoding="utf-8-sig")
+        encoding = "utf-8-sig"
+        text = read_text(source, LARGEST_DATA, encoding) if isinstance(source, Path) else source.read_text(encoding)
     except OSError as err:
         raise PrerequisiteError(f"{source}: cannot be read: {err.strerror}; give a JSONL file with one scenario a line.") from None
     except UnicodeDecodeError as err:
@@ -74,6 +77,8 @@ def parse(text: str) -> Any:
         raise
     except ValueError:
         raise ValueError("a number is too long") from None
+    if text.count("[") + text.count("{") > 100 and nests_deeply(value):
+        raise ValueError("nested too deeply")
     if _HALF.search(text) and _HALF_PAIR.search(json.dumps(value, ensure_ascii=False)):
         raise ValueError("half a surrogate pair, which no text can hold")
     return value

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from decimal import Decimal
+from itertools import islice
 from typing import Any
 
 from talm_sim.scenarios.question_words import STOP, stem
@@ -15,6 +16,8 @@ __all__ = ["find_leak", "mentions", "tokens"]
 _TOKEN = re.compile(r"\d[\d,]*(?:\.\d+)?|[^\W\d_]+")
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _SHORTEST_PART = 3
+_MOST_DATES = 20
+"""Dates of one value that are looked for in other spellings."""
 _NUMERALS = (
     (0, "zero", ""),
     (1, "one", "first"),
@@ -33,6 +36,7 @@ _NUMERALS = (
 )
 _MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december")
 _ISO_DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)")
+_ORDINAL = re.compile(r"^(st|nd|rd|th)$")
 
 
 def tokens(text: str) -> list[str]:
@@ -60,7 +64,9 @@ def mentions(text: str, value: Any, spellings: Iterable[str] = ()) -> bool:
     (True, False)
     """
     within = tokens(text)
-    return any(_holds(within, form) for form in _forms(value, spellings))
+    ordinals = [_ORDINAL.sub("", token) for token in within]
+    said = [_joined(words) for words in (within, [token for token in ordinals if token])]
+    return any(_joined(form) in words for form in _forms(value, spellings) for words in said)
 
 
 def _forms(value: Any, spellings: Iterable[str]) -> Iterable[list[str]]:
@@ -72,17 +78,15 @@ def _forms(value: Any, spellings: Iterable[str]) -> Iterable[list[str]]:
     for number, *words in _NUMERALS:
         if value == number and not isinstance(value, bool):
             texts += words
-    for year, month, day in _ISO_DATE.findall(str(value)):
+    for year, month, day in islice((date.groups() for date in _ISO_DATE.finditer(str(value))), _MOST_DATES):
         name = _MONTHS[(int(month) - 1) % 12]
         texts += [f"{int(day)} {name} {year}", f"{name} {int(day)} {year}", f"{name} {int(day)}", f"{int(day)} {name}"]
     return [form for form in map(tokens, texts) if form]
 
 
-def _holds(within: list[str], form: list[str]) -> bool:
-    ordinals = [re.sub(r"^(st|nd|rd|th)$", "", token) for token in within]
-    kept = [token for token in ordinals if token]
-    size = len(form)
-    return any(words[index : index + size] == form for words in (within, kept) for index in range(len(words) - size + 1))
+def _joined(words: list[str]) -> str:
+    """Words as one text in which no word is a part of another one: to look for a text in a text takes time in step with both."""
+    return f" {' '.join(words)} "
 
 
 def find_leak(query: str, value: Any, removed_text: str, common: Iterable[str] = ()) -> str:

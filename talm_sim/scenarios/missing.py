@@ -3,7 +3,8 @@
 The rule takes what a question asks *for*: the words after "which", "what" or "please provide", up to the next preposition; where a question
 has none of these, all its words. It compares them with the words of the missing thing: its name, its value, the text taken out of the query,
 a description, the person's answer, and a small table of concepts ("which airport" asks for `iata`). A generic request ("could you give more
-details?") is about nothing in particular and does not count: an agent that knows what it lacks can name it.
+details?") is about nothing in particular and does not count: an agent that knows what it lacks can name it. What a question asks for is
+looked for in 60 words.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from talm_sim.types import Missing, MissingKind, Scenario, ToolSpec
 
 __all__ = ["describe_missing", "question_is_about", "what_the_user_knows"]
 
-_SENTENCE_END = re.compile(r"[.?!;:]+(?=\s|$)|\n")
+_SENTENCE_END = re.compile(r"(?<![.?!;:])[.?!;:]++(?=\s|$)|\n")
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
 _WHAT = frozenset({"which", "what", "what's", "whats", "whose"})
 _ADVERBS = frozenset({"where", "when", "who", "whom"})
@@ -50,6 +51,8 @@ _REQUESTS = frozenset(
         "identify",
     }
 )
+_MOST_WORDS = 60
+"""Words behind "which" or "please provide" that are read as what it asks for."""
 _FOCUS_ENDS = frozenset({"for", "at", "in", "on", "to", "from", "with", "by", "about", "when", "where", "if", "because", "so", "that"})
 
 
@@ -149,7 +152,7 @@ def _asked_for(words: Sequence[str]) -> list[frozenset[str]]:
     """What a sentence asks for: a set of stems for each interrogative, else for each request verb, else one of all its words."""
     phrases: list[frozenset[str]] = []
     for index, word in enumerate(words):
-        rest = words[index + 1 :]
+        rest = words[index + 1 : index + 1 + _MOST_WORDS]
         if word in _WHAT:
             phrases.append(_focus(rest))
         elif word in _ADVERBS and (index < 2 or words[index - 1] in _LEADS_IN):
@@ -157,7 +160,7 @@ def _asked_for(words: Sequence[str]) -> list[frozenset[str]]:
         elif word == "how" and rest and rest[0] in _QUANTITY:
             phrases.append(_focus(rest))
     if not phrases:
-        phrases = [_focus(words[index + 1 :]) for index, word in enumerate(words) if word in _REQUESTS]
+        phrases = [_focus(words[index + 1 : index + 1 + _MOST_WORDS]) for index, word in enumerate(words) if word in _REQUESTS]
     return phrases or [frozenset(map(stem, words)) - STOP]
 
 

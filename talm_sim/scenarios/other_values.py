@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from talm_sim.scenarios.drafts import Draft, Tried, could_be_stated, draft_scenarios, leaves_out
 from talm_sim.scenarios.given_away import given_away
 from talm_sim.scenarios.question_words import name_stems
-from talm_sim.schemas import validator_of
+from talm_sim.schemas import Schema
 from talm_sim.types import JsonObject, ToolSpec
 
 __all__ = ["CallAgain", "with_other_values"]
@@ -76,8 +76,8 @@ async def _search(
     theirs = sorted((one for one in known if one.source == tried.source), key=lambda one: abs(one.place - own))
     for name in (one for one in draft.given_away if one not in tried.kept):
         schema = tried.spec.parameters.get("properties", {}).get(name, {})
-        fitting = validator_of(schema)
-        values = (value for value in _candidates(schema, name, tried.arguments[name], theirs) if fitting.is_valid(value))
+        stated = Schema(schema)
+        values = (value for value in _candidates(schema, name, tried.arguments[name], theirs) if stated.fits(value) is not False)
         hidden = (value for value in values if not given_away(value, name, [tried.spec], offered, anywhere=True))
         wanted = ({**tried.arguments, name: value} for value in hidden)
         for arguments in islice((one for one in wanted if one not in seen), MOST_TRIES):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from talm_sim.errors import PrerequisiteError
+from talm_sim.toml_files import read_toml
 
 __all__ = ["Seed", "SeedFact", "load_seeds"]
 
@@ -88,10 +88,7 @@ def load_seeds(file: Path) -> list[Seed]:
     Raises:
         PrerequisiteError: The file is not TOML, or a seed is broken; the message names file and scenario.
     """
-    try:
-        tables = tomllib.loads(file.read_text(encoding="utf-8")).get("scenario", [])
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as err:
-        raise PrerequisiteError(f"{file}: not valid TOML: {err}.") from None
+    tables = read_toml(file, "a seed").get("scenario", [])
     seeds: list[Seed] = []
     for number, table in enumerate(tables, 1):
         try:

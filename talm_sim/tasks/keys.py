@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from talm_sim.config import RunConfig
 from talm_sim.digests import digest
+from talm_sim.plain_files import LARGEST_SETTINGS, read_text
 
 if TYPE_CHECKING:
     from talm_sim.models.base import GenerationSettings
@@ -77,7 +78,7 @@ def _shaping(job: AnyJob) -> dict[str, Any]:
         "model": config.model,
         "model_options": config.model_options,
         "tool_format": "constrained" if config.constrained else "native",
-        "prompts": config.prompts.read_text(encoding="utf-8") if config.prompts else "",
+        "prompts": read_text(config.prompts, LARGEST_SETTINGS) if config.prompts else "",
         "temperature": settings.temperature,
         "max_new_tokens": settings.max_new_tokens,
         "seed": config.seed,

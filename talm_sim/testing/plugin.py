@@ -5,6 +5,7 @@ Pytest imports this in every session of an environment that holds the package, s
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -62,6 +63,13 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     if report.failed and item.stash.get(_used, False) and type(error).__module__ == "talm_sim.errors":
         report.longrepr = f"talm-sim: {error}"
     return report
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Let an agent that still blocks a thread not hold up the end of pytest."""
+    if "talm_sim.processes" in sys.modules:
+        sys.modules["talm_sim.processes"].end_in_time(int(exitstatus))
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

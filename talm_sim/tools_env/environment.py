@@ -8,25 +8,26 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-import jsonschema
-
 from talm_sim.digests import canonical_json
 from talm_sim.errors import PrerequisiteError, ToolError
 from talm_sim.recordings import Player
-from talm_sim.schemas import validator_of
+from talm_sim.schemas import NotChecked, Schema
 from talm_sim.tools_env.clock import Clock, RealClock, VirtualClock
 from talm_sim.tools_env.perturbations import Call, Outcome, Perturbation, open_perturbations
-from talm_sim.tools_env.routes import TOO_LARGE
+from talm_sim.tools_env.routes import TOO_LARGE, fill_path
 from talm_sim.tools_env.toolbox import Tools, ToolSession
 from talm_sim.types import Event, Origin, PerturbationLog, Scenario, ToolCall, ToolEvent, ToolSpec, UnparsableCall
 
 __all__ = ["Environment", "EpisodeTools", "read_answer", "validate_arguments"]
+
+log = logging.getLogger(__name__)
 
 _UNCOUNTED = ("unknown_tool", "unparsable_arguments", "invalid_arguments")
 """Errors of calls that were never made."""
@@ -181,6 +182,7 @@ class EpisodeTools:
             raise ToolError(f"The arguments could not be read: {call.reason}.", "unparsable_arguments")
         spec = self._by_name[call.name]
         validate_arguments(spec, call.arguments)
+        fill_path(self._environment.tools.routes[call.name], call.arguments)
         return spec
 
     def _numbered(self, spec: ToolSpec, arguments: Mapping[str, Any]) -> Call:
@@ -300,20 +302,31 @@ class _Hits:
 
 
 def validate_arguments(spec: ToolSpec, arguments: Mapping[str, Any]) -> None:
-    """Check arguments against the tool's JSON Schema.
+    """Check arguments against the tool's JSON Schema. What cannot be checked passes: it is not known to be the model's mistake.
 
     Raises:
         ToolError: They do not fit; the message says which argument and why.
     """
-    error = jsonschema.exceptions.best_match(_validator(canonical_json(spec.parameters)).iter_errors(arguments))
+    schema = canonical_json(spec.parameters)
+    try:
+        error = _schema(schema).fault(arguments)
+    except NotChecked as err:
+        _tell_unchecked(spec.name, schema, str(err))
+        return
     if error is not None:
         where = ".".join(str(part) for part in error.absolute_path)
-        raise ToolError(f"Invalid arguments{' at ' + where if where else ''}: {error.message}", "invalid_arguments")
+        raise ToolError(f"Invalid arguments{' at ' + where if where else ''}: {_cut(error.message, MAX_RESULT_CHARS)}", "invalid_arguments")
 
 
 @lru_cache(maxsize=512)
-def _validator(schema: str) -> jsonschema.Draft202012Validator:
-    return validator_of(json.loads(schema))
+def _schema(schema: str) -> Schema:
+    return Schema(json.loads(schema))
+
+
+@lru_cache(maxsize=512)
+def _tell_unchecked(tool: str, schema: str, why: str) -> None:
+    """Say once that arguments of a tool went unchecked."""
+    log.warning("tool %s: arguments were not checked against all of its schema: %s", tool, why)
 
 
 def _shown(outcome: Outcome) -> tuple[str, str]:

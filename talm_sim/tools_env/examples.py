@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from talm_sim.errors import PrerequisiteError, did_you_mean
-from talm_sim.schemas import validator_of
+from talm_sim.plain_files import LARGEST_SETTINGS, read_text
+from talm_sim.schemas import NotChecked, Schema, counted, current_work
 from talm_sim.types import JsonObject, ToolSpec
 
 __all__ = ["Example", "example_arguments", "read_arguments"]
@@ -55,7 +56,7 @@ class Example:
 
 
 def example_arguments(spec: ToolSpec, given: Mapping[str, Any] | None = None) -> Example:
-    """Arguments for a tool.
+    """Arguments for a tool. Where making them up would take too long, those that it takes are missing.
 
     Args:
         spec: The tool.
@@ -64,17 +65,29 @@ def example_arguments(spec: ToolSpec, given: Mapping[str, Any] | None = None) ->
     >>> example_arguments(ToolSpec(name="t", parameters={"properties": {"n": {"type": "integer", "minimum": 3}}, "required": ["n"]}))
     Example(arguments={'n': 3}, made_up=('n',))
     """
-    properties = spec.parameters.get("properties", {})
     whole = next((one for one in spec.parameters.get("examples") or () if isinstance(one, dict)), {})
     arguments = {**whole, **(given or {})}
+    try:
+        with counted():
+            return Example(arguments, _complete(arguments, spec))
+    except NotChecked:
+        return Example({name: value for name, value in arguments.items() if value is not None})
+
+
+def _complete(arguments: JsonObject, spec: ToolSpec) -> tuple[str, ...]:
+    """Add what the tool requires; return what is made up.
+
+    Raises:
+        NotChecked: It takes too long.
+    """
     open_ones: dict[str, Mapping[str, Any]] = {}
     for name in spec.required:
-        schema = properties.get(name, {})
+        schema = _mapping(spec.parameters.get("properties", {}).get(name))
         if name not in arguments:
             arguments[name] = next((value for value in _told(schema) if _fits(schema, value)), None)
             if arguments[name] is None:
                 open_ones[name] = schema
-    return Example(arguments, _fill(arguments, open_ones, [*_in_words(spec.description)]))
+    return _fill(arguments, open_ones, [*_in_words(spec.description)])
 
 
 def _fill(arguments: JsonObject, open_ones: Mapping[str, Mapping[str, Any]], said: list[Any]) -> tuple[str, ...]:
@@ -102,9 +115,12 @@ def read_arguments(file: Path, tools: Mapping[str, ToolSpec]) -> dict[str, JsonO
     """
     mend = '; write {"TOOL": {"ARGUMENT": VALUE}}'
     try:
-        read = json.loads(file.read_text(encoding="utf-8"))
+        read = json.loads(read_text(file, LARGEST_SETTINGS))
+        json.dumps(read, ensure_ascii=False).encode()
     except OSError as err:
         raise PrerequisiteError(f"--arguments {file}: cannot be read: {err.strerror}{mend}.") from None
+    except UnicodeEncodeError:
+        raise PrerequisiteError(f"--arguments {file}: holds half a surrogate pair, which no request can hold; correct it.") from None
     except (ValueError, RecursionError) as err:
         raise PrerequisiteError(f"--arguments {file}: is not JSON ({err}){mend}.") from None
     if not isinstance(read, dict):
@@ -118,22 +134,29 @@ def read_arguments(file: Path, tools: Mapping[str, ToolSpec]) -> dict[str, JsonO
         unknown = next((name for name in arguments if name not in known), None)
         if unknown is not None and tools[tool].parameters.get("additionalProperties", False) is False:
             raise PrerequisiteError(f"--arguments {file}: {tool} has no argument '{unknown}'.{did_you_mean(unknown, known)}")
-        wrong = next((error for name in arguments if name in known for error in validator_of(known[name]).iter_errors(arguments[name])), None)
-        if wrong is not None:
-            raise PrerequisiteError(f"--arguments {file}: {tool}: {wrong.message[:300]}; correct it.")
+        for name in arguments.keys() & known.keys():
+            with contextlib.suppress(NotChecked):
+                for wrong in Schema(known[name]).faults(arguments[name], most=1):
+                    raise PrerequisiteError(f"--arguments {file}: {tool}: {wrong.message[:300]}; correct it.")
     return read
 
 
 def _told(schema: Mapping[str, Any]) -> Iterator[Any]:
     """What a schema gives as a value, in its keywords or in the words that describe it."""
+    current_work().spend(5)
     yield from (schema[key] for key in ("const", "default") if key in schema)
     for key in ("examples", "enum"):
         yield from (schema.get(key) or ())[:1]
     for part in (one for key in ("anyOf", "oneOf") for one in schema.get(key) or ()):
-        yield from _told(part)
+        yield from _told(_mapping(part))
     described = str(schema.get("description", ""))
     yield from _in_words(described)
     yield from (value for form, value in _WRITTEN if form in described)
+
+
+def _mapping(schema: Any) -> Mapping[str, Any]:
+    """A schema's keywords; `true` has none."""
+    return schema if isinstance(schema, Mapping) else {}
 
 
 def _in_words(described: str) -> Iterator[Any]:
@@ -146,7 +169,7 @@ def _in_words(described: str) -> Iterator[Any]:
 
 
 def _fits(schema: Mapping[str, Any], value: Any) -> bool:
-    return value is not None and bool(validator_of(schema).is_valid(value))
+    return value is not None and Schema(schema).fits(value) is not False
 
 
 def _plain(schema: Mapping[str, Any], place: int = 0) -> Any:
@@ -163,16 +186,17 @@ def _plain(schema: Mapping[str, Any], place: int = 0) -> Any:
 def _candidates(schema: Mapping[str, Any], place: int) -> Iterator[Any]:
     yield from (value for value in _told(schema) if value is not None)
     for key in ("anyOf", "oneOf"):
-        yield from (_plain(part, place) for part in schema.get(key) or ())
+        yield from (_plain(_mapping(part), place) for part in schema.get(key) or ())
+    current_work().spend(10)
     kind = schema.get("type", "object" if "properties" in schema else "string")
     kind = kind[0] if isinstance(kind, list) else kind
     if kind in {"integer", "number"}:
         yield from _numbers(schema, place)
     elif kind == "array":
-        yield [_plain(schema.get("items") or {}, number) for number in range(max(1, schema.get("minItems", 1)))]
+        yield [_plain(_mapping(schema.get("items")), number) for number in range(max(1, int(schema.get("minItems", 1))))]
     elif kind == "object":
         properties = schema.get("properties", {})
-        yield {name: _plain(properties.get(name, {}), number) for number, name in enumerate(schema.get("required", ()))}
+        yield {name: _plain(_mapping(properties.get(name)), number) for number, name in enumerate(schema.get("required", ()))}
     elif kind == "boolean":
         yield False
     else:
@@ -183,15 +207,19 @@ def _numbers(schema: Mapping[str, Any], place: int) -> Iterator[Any]:
     step = schema.get("multipleOf", 1)
     bounds = [schema[key] for key in ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum") if key in schema]
     yield 1 + place
-    for bound in bounds:
-        nearest = round(bound / step) * step
-        yield from (bound, nearest, nearest + step, nearest - step)
-    yield from (sum(bounds) / max(1, len(bounds)), step, 0)
+    with contextlib.suppress(OverflowError):
+        for bound in bounds:
+            nearest = round(bound / step) * step
+            yield from (bound, nearest, nearest + step, nearest - step)
+        yield sum(bounds) / max(1, len(bounds))
+    yield from (step, 0)
 
 
 def _texts(schema: Mapping[str, Any], place: int) -> Iterator[str]:
     if schema.get("format") in _FORMATS:
         yield _FORMATS[schema["format"]]
     text = _TEXTS[place % len(_TEXTS)]
-    yield text[: schema.get("maxLength", len(text))].ljust(schema.get("minLength", 0), "e")
+    shortest = int(schema.get("minLength", 0))
+    current_work().spend(shortest / 50)
+    yield text[: int(schema.get("maxLength", len(text)))].ljust(shortest, "e")
     yield from (*_TEXTS, *_FORMATS.values(), *_TRIED)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from talm_sim.schemas import validator_of
+from talm_sim.schemas import Schema, counted
 from talm_sim.tools_env.trials import Answered, Trial
 from talm_sim.types import JsonObject
 
@@ -29,7 +29,7 @@ class ToolHealth:
         failed: How many of these calls failed.
         median_ms: Milliseconds a call takes; None where none was answered.
         p95_ms: Milliseconds that 95 of 100 calls stay within; of fewer than 20 calls, the longest.
-        matches: Whether every answer fits the source's schema of it; None where there is none, or nothing to compare.
+        matches: Whether every answer fits the source's schema of it; None where there is none, nothing to compare, or it cannot be said.
         arguments: What it was called with.
         made_up: The names of those arguments that neither the user nor the tool's description gave.
     """
@@ -96,10 +96,10 @@ def _matches(schema: JsonObject, answers: Sequence[Answered]) -> bool | None:
     found = [one for one in answers if one.ok and one.response and one.response.body.strip()]  # a 204 has nothing to compare
     if not schema or not found:
         return None
-    try:
-        return all(validator_of(schema).is_valid(one.value()) for one in found)
-    except Exception:  # a schema of anybody's may lead nowhere, and an answer be no JSON
-        return False
+    stated = Schema(schema)
+    with counted():
+        fits = [stated.fits(one.value()) for one in found]
+    return False if False in fits else None if None in fits else True
 
 
 def _p95(took: Sequence[float]) -> float:

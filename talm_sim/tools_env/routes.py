@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import json
+import re
+import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, unquote, urlencode
 
 from pydantic_core import to_json
 
+from talm_sim.errors import ToolError
 from talm_sim.recordings import FAULT_HEADER, HttpRequest, HttpResponse
 from talm_sim.types import Route
 
-__all__ = ["LOGICAL_HOST", "TOO_LARGE", "answer", "build_request", "failure", "fault_of", "posted", "too_large"]
+__all__ = ["LOGICAL_HOST", "TOO_LARGE", "answer", "build_request", "failure", "fault_of", "fill_path", "leads_away", "posted", "too_large"]
 
 LOGICAL_HOST = "http://tools.invalid"
 """Stands for whatever base address the tools have, so recordings fit every port."""
 TOO_LARGE = "answer_too_large"
 """Reason code of an answer of which not all was read."""
+_DECODED = 4
+"""Times that one server after another may decode a path."""
 _JSON = (("content-type", "application/json"),)
 
 
@@ -31,11 +36,11 @@ def build_request(route: Route, arguments: Mapping[str, Any], *, headers_apart: 
         route: How the tool is reached.
         arguments: What it is called with.
         headers_apart: Whether arguments that travel as headers do so, as on the wire; in a recording they stand in the query string.
+
+    Raises:
+        ToolError: An argument would lead out of its place in the path.
     """
-    path, rest = route.path, dict(arguments)
-    for name in list(rest):
-        if "{" + name + "}" in path:
-            path = path.replace("{" + name + "}", quote(_text(rest.pop(name)), safe=""))
+    path, rest = fill_path(route, arguments)
     headers = {name: _header(rest.pop(name)) for name in route.header if headers_apart and name in rest}
     has_body = route.method in {"POST", "PUT", "PATCH"}
     query = {name: rest.pop(name) for name in sorted(rest) if not has_body or name in (*route.query, *route.header)}
@@ -46,6 +51,41 @@ def build_request(route: Route, arguments: Mapping[str, Any], *, headers_apart: 
     return HttpRequest(route.method, url, {"Content-Type": "application/json", **headers}, json.dumps(rest, sort_keys=True).encode())
 
 
+def fill_path(route: Route, arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Put arguments into a route's path; return it, and the other arguments.
+
+    Raises:
+        ToolError: A segment would be empty, `.` or `..`: another operation than the tool's would be called.
+    """
+    rest = dict(arguments)
+    given = {name: quote(_text(rest.pop(name)), safe="") for name in arguments if "{" + name + "}" in route.path}
+    segments = []
+    for segment in route.path.split("/"):
+        filled, names = segment, [name for name in given if "{" + name + "}" in segment]
+        for name in names:
+            filled = filled.replace("{" + name + "}", given[name])
+        if names and (not filled or leads_away(filled)):
+            raise ToolError(
+                f"Invalid arguments at {', '.join(names)}: in the path of this tool, no part may be empty, '.' or '..'.", "invalid_arguments"
+            )
+        segments.append(filled)
+    return "/".join(segments), rest
+
+
+def leads_away(path: str) -> bool:
+    """Whether a server, or a proxy before it, may read a path as another one: a segment of it is `.` or `..`, in any spelling.
+
+    >>> [leads_away(path) for path in ("/a/../b", "/%2e%2E/b", "/a/..;x/b", "/a%2F..%5Cb", "/v1.2/...", "/a/%252e")]
+    [True, True, True, True, False, True]
+    """
+    if "." not in path and path.isascii() and "%" not in path:
+        return False
+    for _ in range(_DECODED):
+        path = unquote(path)
+    path = unicodedata.normalize("NFKC", path)
+    return any(segment.partition(";")[0].strip() in {".", ".."} for segment in re.split(r"[/\\]", path))
+
+
 def posted(source: str, tools: Iterable[str]) -> dict[str, Route]:
     """Routes of tools that are not reached over HTTP: each call is written down as one POST to `/<source>/<tool>`."""
     return {tool: Route(method="POST", path=f"/{quote(source, safe='')}/{quote(tool, safe='')}") for tool in tools}
@@ -54,12 +94,14 @@ def posted(source: str, tools: Iterable[str]) -> dict[str, Route]:
 def answer(value: Any) -> HttpResponse:
     """What a tool that is not reached over HTTP gave back, as the answer it is written down as; what is no JSON is given as its text.
 
-    Raises:
-        ValueError: It holds itself, a number that JSON does not have, or cannot be written down otherwise.
+    What holds itself, a number that JSON does not have, or half a character, is the tool's failure.
     """
-    body = to_json(value, fallback=str)
-    if b"NaN" in body or b"Infinity" in body:
-        json.loads(body, parse_constant=_refuse)
+    try:
+        body = to_json(value, fallback=str)
+        if b"NaN" in body or b"Infinity" in body:
+            json.loads(body, parse_constant=_refuse)
+    except (ValueError, RecursionError) as err:
+        return failure(500, f"{type(err).__name__}: {err}")
     return HttpResponse(200, "OK", _JSON, body)
 
 
@@ -68,8 +110,8 @@ def _refuse(constant: str) -> None:
 
 
 def failure(status: int, message: str) -> HttpResponse:
-    """The same for a tool that failed."""
-    return HttpResponse(status, "Error", _JSON, json.dumps({"detail": message}, ensure_ascii=False).encode())
+    """The same for a tool that failed; of half a character in its message, a question mark is left."""
+    return HttpResponse(status, "Error", _JSON, json.dumps({"detail": message}, ensure_ascii=False).encode("utf-8", "replace"))
 
 
 def too_large(status: int) -> HttpResponse:
@@ -89,5 +131,5 @@ def _text(value: Any) -> str:
 
 
 def _header(value: Any) -> str:
-    # A line break would end the header, and what follows it be another one.
-    return " ".join(_text(value).split())
+    # A line break would end the header, and what follows it be another one; and no header holds other control characters.
+    return " ".join("".join(one if one >= " " and one != "\x7f" else " " for one in _text(value)).split())

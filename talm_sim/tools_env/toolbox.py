@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 
@@ -17,6 +17,7 @@ from talm_sim.digests import canonical_json, digest
 from talm_sim.errors import PrerequisiteError, ProviderError, listed, nearest
 from talm_sim.models.base import ASK_HUMAN
 from talm_sim.recordings import HttpResponse, Player
+from talm_sim.schemas import unchecked_patterns
 from talm_sim.tools_env.routes import build_request
 from talm_sim.tools_env.sources.base import EpisodeCalls, NotTaken, StatefulSource, ToolSource
 from talm_sim.tools_env.sources.registry import BUILT_IN, open_source
@@ -74,6 +75,13 @@ class Tools:
             for source in self.sources
         }
         return {name: found for name, found in left.items() if found}
+
+    def unchecked(self) -> Iterator[tuple[str, str, str]]:
+        """The patterns that no argument, or no answer, is checked for: the tool, the pattern, and why."""
+        for tool, spec in self.specs.items():
+            for schema in (spec.parameters, self.response_schema(tool)):
+                for pattern, why in unchecked_patterns(schema):
+                    yield tool, pattern, why
 
     def unknown(self, tool: str) -> str:
         """What to say of a name that no tool has: that it could not be taken, or that several sources have it, where that is so."""

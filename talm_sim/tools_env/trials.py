@@ -14,6 +14,7 @@ from talm_sim.recordings import HttpResponse
 from talm_sim.tools_env.environment import read_answer, validate_arguments
 from talm_sim.tools_env.examples import Example, example_arguments
 from talm_sim.tools_env.perturbations import Outcome
+from talm_sim.tools_env.routes import fill_path
 from talm_sim.tools_env.toolbox import Tools
 from talm_sim.types import JsonObject
 
@@ -140,6 +141,7 @@ async def _try(tools: Tools, tool: str, times: int, given: JsonObject | None, *,
         return _idle(trial, MAY_CHANGE)
     try:
         validate_arguments(tools.specs[tool], example.arguments)
+        fill_path(tools.routes[tool], example.arguments)
     except ToolError as err:
         return _idle(trial, f"no arguments are known that fit ({' '.join(str(err).split())[:_LONGEST]})")
     return Trial(tool, trial.source, example, await call_times(tools, tool, example.arguments, times))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
@@ -9,6 +10,19 @@ from pydantic import Field, model_validator
 from talm_sim.types.base import JsonObject, Record
 
 __all__ = ["GoldCall", "Route", "ToolCall", "ToolSpec", "UnparsableCall"]
+
+
+def _can_be_written(values: Any) -> Any:
+    """See that no text holds half of a character: no file, request or recording does."""
+    try:
+        json.dumps(values, ensure_ascii=False, default=str).encode()
+    except UnicodeEncodeError:
+        raise ValueError("half a surrogate pair, which no text can hold") from None
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    except TypeError:
+        return values  # a key that is no text: told by its field
+    return values
 
 
 class ToolSpec(Record):
@@ -22,6 +36,8 @@ class ToolSpec(Record):
     """JSON Schema of the arguments, always of type object."""
     human_replaceable: bool = False
     """Whether a person can stand in for the tool with minimal effort (Fail-TaLMs, section 3.2)."""
+
+    _written = model_validator(mode="before")(_can_be_written)
 
     @model_validator(mode="before")
     @classmethod
@@ -45,6 +61,8 @@ class Route(Record):
     """Arguments that travel in the query string; what is neither there, in the path nor a header is the JSON body's."""
     header: tuple[str, ...] = ()
     """Arguments that travel as headers. They are written down in the query string: recordings are not told apart by headers."""
+    _written = model_validator(mode="before")(_can_be_written)
+
     state: Literal["", "reads", "writes"] = ""
     """What a call does with a state that each episode has of its own; empty for a tool that has none."""
 

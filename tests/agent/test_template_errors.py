@@ -69,8 +69,8 @@ def test_a_parameter_that_nobody_gives_is_told(tmp_path: Path) -> None:
     [
         ("qwen25", "unknown template 'qwen25': give a built-in name or a Jinja file. Did you mean 'qwen2.5'?"),
         ("zzzz", "unknown template 'zzzz': give a built-in name or a Jinja file. Known: auto, chat, chat-bare, default, functionary"),
-        ("mine.jinja", "mine.jinja: cannot be read; --template needs a Jinja file or a built-in name."),
-        ("no/such", "no/such: cannot be read; --template needs a Jinja file or a built-in name."),
+        ("mine.jinja", "mine.jinja: cannot be read (No such file or directory); --template needs a Jinja file or a built-in name."),
+        ("no/such", "no/such: cannot be read (No such file or directory); --template needs a Jinja file or a built-in name."),
         ("a\0b", "unknown template"),
         ("chat", "template 'chat': needs a local model's tokenizer"),
     ],

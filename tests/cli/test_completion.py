@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import os
+import re
+import shlex
 import shutil
-import stat
 import subprocess
 from pathlib import Path
 
 import pytest
 from click.shell_completion import ShellComplete
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from talm_sim.cli import main
-from talm_sim.cli.completing import COMPLETED, VARIABLE, completes
+from talm_sim.cli.completing import COMPLETED, VARIABLE, completes, script
 from talm_sim.cli.root import root
-from tests.warm import warm_python
+from talm_sim.cli.shells import read_line
+from tests.cli.shells import NAMES, at_a_terminal, needs, passed, program
 
 
 def offered(line: str) -> list[str]:
@@ -85,19 +88,9 @@ def test_what_hinders_a_completion_is_not_told(stored: Path, monkeypatch: pytest
     assert offered("talm-sim run --task nosuch --epochs ") == []
     monkeypatch.setitem(COMPLETED, "task", lambda *_: 1 / 0)
     assert offered("talm-sim run --task t") == []
-    monkeypatch.setitem(COMPLETED, "task", lambda *_: ["talm", "talm\x1b[2J", "ta\nlm", "tä"])
-    assert offered("talm-sim run --task t") == ["talm", "tä"]
+    monkeypatch.setitem(COMPLETED, "task", lambda *_: ["talm", "talm\x1b[2J", "ta\nlm", "tä", "t\u202ea", "t\u3000a"])
+    assert offered("talm-sim run --task t") == ["talm", "tä", "t\u3000a"]
     assert completes("nosuch")(None, None, "") == []  # type: ignore[arg-type]
-
-
-def program(folder: Path) -> dict[str, str]:
-    """An environment in which `talm-sim` is this checkout's."""
-    folder.mkdir()
-    file = folder / "talm-sim"
-    file.write_text(f'#!/bin/sh\nexec "{warm_python()}" -m talm_sim "$@"\n')
-    file.chmod(file.stat().st_mode | stat.S_IXUSR)
-    root_folder = str(Path(__file__).parents[2])
-    return os.environ | {"PATH": f"{folder}:{os.environ['PATH']}", "PYTHONPATH": root_folder, "SHELL": "/bin/bash"}
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
@@ -119,13 +112,95 @@ def test_a_real_bash_completes_after_one_command(stored: Path, tmp_path: Path) -
         "talm-sim run --perturb timeout:tool=find_h": "find_holiday",
     }
     asks = "\n".join(
-        f'COMP_LINE="{line}" COMP_POINT={len(line)} COMP_WORDS=({line}); _talm_sim_completion talm-sim x y; echo "${{COMPREPLY[*]}}"'
+        f'COMP_LINE="{line}" COMP_POINT={len(line)}; _talm_sim_completion talm-sim "{re.split("[ =:]", line)[-1]}"; echo "${{COMPREPLY[*]}}"'
         for line in words
     )
     code = f"source ~/.bashrc; complete -p talm-sim\n{asks}"
     found = subprocess.run(["bash", "--norc", "-c", code], env=environ, capture_output=True, text=True, check=True, cwd=stored.parent.parent)
     assert found.stdout.splitlines() == ["complete -o nosort -F _talm_sim_completion talm-sim", *words.values()]
     assert found.stderr == ""
+
+
+def test_a_run_that_is_called_as_an_option_is_not_offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("--plugin=evil", "-x", "a"):
+        (tmp_path / "runs" / name).mkdir(parents=True)
+        (tmp_path / "runs" / name / "run.json").write_text("{}")
+    assert offered("talm-sim report ") == ["a", "latest"]
+
+
+def typed_in_part(name: str, how: str) -> str | None:
+    """The beginning of a name as somebody may have typed it before Tab; None where it cannot be typed so."""
+    size = 2 if name.startswith("sm") else 1
+    start, half = name[:size], name[: max(1, len(name) // 2)]
+    escaped = shlex.quote(start) if not start.isalnum() else start
+    spellings = {
+        "plain": escaped,
+        "in single quotes": None if "'" in start else f"'{start}",
+        "in double quotes": None if set(start) & set('$`"\\!') else f'"{start}',
+        "in dollar quotes": "$'" + half.replace("\\", "\\\\").replace("'", "\\'"),
+        "with backslashes": re.sub(r"([^\w.-])", r"\\\1", half),
+        "up to a backslash": re.sub(r"([^\w.-])", r"\\\1", half) + "\\" if half < name else None,
+        "in parts": None if "'" in start else f"'{start}'" + re.sub(r"([^\w.-])", r"\\\1", half[size:]),
+    }
+    return spellings[how]
+
+
+HOW = ("plain", "in single quotes", "in double quotes", "in dollar quotes", "with backslashes", "up to a backslash", "in parts")
+
+
+@pytest.mark.parametrize(("shell", "each"), [("bash", 6), ("zsh", 11), ("fish", 11)])
+def test_a_name_that_is_completed_reaches_the_program_and_nothing_acts(shell: str, each: int, tmp_path: Path) -> None:
+    needs(shell)
+    chosen = NAMES[::each]
+    for number, name in enumerate(NAMES):
+        (tmp_path / f"d{number}" / name).mkdir(parents=True)
+        (tmp_path / f"d{number}" / name / "run.json").write_text("{}")
+    with at_a_terminal(shell, tmp_path, {shell: script(shell, root)}) as terminal:
+        for number, name in enumerate(chosen):
+            begun = typed_in_part(name, HOW[number % len(HOW)] if shell == "bash" else "plain") or typed_in_part(name, "with backslashes")
+            keys = f"talm-sim report --run-dir d{number * each} {begun}\t"
+            assert terminal.types(keys) == ["report", "--run-dir", f"d{number * each}", name], (keys, terminal.shown[-400:])
+    assert not list(tmp_path.rglob("PWNED"))
+
+
+def test_what_somebody_typed_goes_on_to_the_name_in_each_way_to_type_it(tmp_path: Path) -> None:
+    lines, names = [], []
+    for name in NAMES:
+        for how in HOW:
+            if (begun := typed_in_part(name, how)) is not None:
+                typed = read_line(f"talm-sim show {begun}")
+                assert typed.literal and typed.words == ["talm-sim", "show"] and name.startswith(typed.word), begun
+                rest = typed.completed(name[len(typed.word) :])
+                assert rest is not None, begun
+                lines.append(f"talm-sim show {begun}{rest}")
+                names.append(name)
+    assert len(lines) > 250
+    assert passed("bash", lines, tmp_path) == [["show", name] for name in names]
+    assert not list(tmp_path.rglob("PWNED"))
+
+
+PIECES = st.sampled_from(["", "'", '"', "$'", '$"', "\\"])
+
+
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(names=st.lists(st.tuples(st.text("'\"\\$`! ab;=:~{#ä", min_size=1, max_size=6), st.integers(0, 5), PIECES), min_size=60, max_size=60))
+def test_a_line_is_read_as_bash_reads_it(names: list[tuple[str, int, str]], tmp_path: Path) -> None:
+    lines, words = [], []
+    for name, size, opening in names:
+        typed = read_line(f"talm-sim show {shlex.quote(name[:size]) if size else ''}{opening}")
+        assert typed.word == name[:size]
+        rest = typed.completed(name[size:]) if typed.literal else None
+        if rest is not None:
+            lines.append(f"talm-sim show {shlex.quote(name[:size]) if size else ''}{opening}{rest}")
+            words.append(["show", name])
+    assert passed("bash", lines, tmp_path) == words
+
+
+@pytest.mark.parametrize("typed", ["sm$(", "sm$HOME", "sm`", "sm*", "sm{", "~", '"sm$', '"sm!', "$'sm\\x41", ">sm", "a;b", '"sm\\'])
+def test_where_bash_would_expand_what_is_typed_nothing_is_offered(typed: str) -> None:
+    line = read_line(f"talm-sim report {typed}")
+    assert not line.literal
 
 
 def test_each_shell_has_a_script_and_another_is_named(

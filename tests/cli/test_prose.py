@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
@@ -48,7 +49,11 @@ def long_run(directory: Path, text: str) -> None:
     asked = scenario("long", "perfect")
     kept = episode(asked, answer=text, model_turns=(ModelTurn(text=text),))
     config = RunConfig(split="all", model="openai/some", models="replay", tools="replay", options={"human": "none"})
-    create_run(directory / "runs", "a-run", config, [asked], fill=lambda conn: write_episode(conn, kept, 0))
+
+    def fill(conn: sqlite3.Connection) -> None:
+        write_episode(conn, kept, 0)
+
+    create_run(directory / "runs", "a-run", config, [asked], fill=fill)
 
 
 def test_an_answer_of_many_lines_is_shown_in_a_time_in_step_with_its_length(

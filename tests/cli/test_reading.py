@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
 import re
-import shlex
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from talm_sim.cli import main
 from talm_sim.config import RunConfig
 from talm_sim.runs.api import run
-from talm_sim.runs.store import write_verdict
-from talm_sim.types import Verdict
+from talm_sim.runs.manifest import create_run
+from talm_sim.runs.store import write_episode, write_verdict
+from talm_sim.types import Termination, Verdict
+from tests.cli.conftest import episode, scenario
+from tests.cli.shells import NAMES, SHELLS, needs, passed
 from tests.runs.crafting import changed
 
 Talm = Callable[..., tuple[int, str, str]]
@@ -250,16 +256,40 @@ def test_the_episodes_of_multiple_choice_show_right_and_chosen(talm: Talm, tmp_p
     assert len(out.splitlines()) == 4 and max(map(len, out.splitlines())) <= 80, "an id of 36 letters and a verdict fit a line"
 
 
-def test_the_command_that_is_suggested_can_be_pasted(talm: Talm, tmp_path: Path) -> None:
-    answers = {"direct": "Yes.", "tool_call": '{"name": "f", "arguments": {}}', "request_for_info": "Which?", "cannot_answer": "No."}
-    row = {"uuid": "a;\x1b[2Jtouch $(x)", "question": "Which?", "correct_answer": "direct", "answers": answers, "tools": []}
-    file = tmp_path / "rows.jsonl"
-    file.write_text(json.dumps(row) + "\n")
-    options = ("--task", "when2call", "--model", "sim/oracle", "--scenarios", str(file), "--run-dir", str(tmp_path / "r"), "--run-id", "c")
-    code, _, err = talm("run", *options)
-    assert code == 0
-    shown = next(line for line in err.splitlines() if line.startswith("one episode:"))
-    assert shlex.split(shown)[-1].endswith("c:a;touch $(x)")
+@pytest.fixture(scope="module")
+def printed(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, list[str]]]:
+    """The lines for copying that are printed of runs which a stranger named, their agents, tools and episodes; beside each, its words."""
+    place = tmp_path_factory.mktemp("named")
+    failed: dict[str, Any] = {"termination": Termination.INFRASTRUCTURE_ERROR, "error": "no route", "awareness": (), "answer": ""}
+    found: list[tuple[str, list[str]]] = []
+    for name in NAMES[::3]:
+
+        def fill(conn: sqlite3.Connection, name: str = name) -> None:
+            write_episode(conn, episode(scenario(name, "perfect"), **failed), 0)
+
+        config = RunConfig(model="agent/a", agent=name, tools="live", tools_from=(f"x=python:{name}",))
+        path = create_run(place, "r", config, [scenario(name, "perfect"), scenario("b", "perfect")], fill=fill).rename(place / name)
+        with contextlib.redirect_stderr(io.StringIO()) as said, contextlib.redirect_stdout(io.StringIO()):
+            assert main(["judge", str(path)]) == 1
+        again = ["resume", str(path), "--agent", name, "--tools-from", f"x=python:{name}"]
+        judge = ["judge", str(path), "--judge-model", "PROVIDER/NAME"]
+        lines = [line[line.index("talm-sim ") :] for line in said.getvalue().splitlines() if "talm-sim " in line]
+        found += zip(lines, [again, again, ["show", f"{path}:{name}"], ["report", str(path)], judge], strict=True)
+    return found
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_every_line_that_is_printed_for_copying_can_be_pasted(shell: str, printed: list[tuple[str, list[str]]], tmp_path: Path) -> None:
+    needs(shell)
+    assert passed(shell, [line for line, _ in printed], tmp_path) == [words for _, words in printed]
+    assert not list(tmp_path.rglob("PWNED"))
+
+
+def test_a_name_with_control_characters_is_printed_in_no_line_to_copy(stored: Path, talm: Talm) -> None:
+    stored.rename(stored.parent / "a\x1b[2J;touch PWNED\nb")
+    _, _, err = talm("judge", "latest")
+    assert "one episode: no line to copy, since a name in it holds control characters\n" in err
+    assert "talm-sim" not in err and "PWNED" not in err
 
 
 def test_the_name_of_a_judge_steers_no_terminal(stored: Path, talm: Talm) -> None:

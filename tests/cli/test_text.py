@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from talm_sim.cli.text import as_json, clean, clip, count, one_line, spreadsheet_cell
+from tests.growth import check_growth
 
 
 @pytest.mark.parametrize(
@@ -90,3 +91,14 @@ def test_json_keeps_the_letters_of_all_scripts() -> None:
 )
 def test_a_cell_of_a_spreadsheet_is_no_formula(value: object, cell: object) -> None:
     assert spreadsheet_cell(value) == cell
+
+
+@pytest.mark.parametrize("end", ["x", ".x", "e", "e1x"])
+def test_a_cell_of_many_digits_takes_time_in_step_with_its_length(end: str) -> None:
+    check_growth(spreadsheet_cell, lambda size: f"-{'1' * size}{end}", 2**14)
+    assert spreadsheet_cell(f"-{'1' * 100}{end}") == f"'-{'1' * 100}{end}"
+
+
+@pytest.mark.parametrize("number", ["-1", "+1.", "-1.5", "-.5", "+1e9", "-1.5E-3"])
+def test_a_number_is_no_formula(number: str) -> None:
+    assert spreadsheet_cell(number) == number

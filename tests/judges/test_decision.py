@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from talm_sim.judges.decision import read_decision
+from tests.growth import check_growth
 
 
 @pytest.mark.parametrize(
@@ -86,3 +87,13 @@ def test_the_explanation_is_what_is_said_besides(raw: str, explanation: str) -> 
 @given(st.text())
 def test_no_text_breaks_it(raw: str) -> None:
     assert read_decision(raw).said in {"yes", "no", "unparsed"}
+
+
+@pytest.mark.parametrize("piece", ["answer: ", "'answer: ", "1s2 decision: ", "Answer: yes or no "])
+def test_any_number_of_marks_is_read_in_step_with_the_length(piece: str) -> None:
+    check_growth(read_decision, lambda size: piece * (size // len(piece)), 2**16)
+
+
+def test_a_label_far_behind_its_mark_is_none_and_an_explanation_is_kept_whole() -> None:
+    assert read_decision(f"So it is. Answer: {'*' * 600}No").said == "unparsed"
+    assert read_decision(f"Answer: No. {'why ' * 600}").explanation == ("why " * 600).strip()

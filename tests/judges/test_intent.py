@@ -138,7 +138,7 @@ def test_work_grows_with_the_text_and_no_faster(piece: str) -> None:
     assert steps(large) <= 6 * steps(small) + 2_000
 
 
-@pytest.mark.parametrize("piece", ["[", '{"a":', "say <tool_call> tags here "])
+@pytest.mark.parametrize("piece", ["[", '{"a":', "say <tool_call> tags here ", ")Map.of(", "Arrays.asList(", "your Action: 1,1) Map.of(,"])
 def test_a_long_text_takes_time_in_step_with_its_length(piece: str) -> None:
     """Regular expressions run outside of Python's lines, so time is looked at too."""
     check_growth(lambda text: find_attempt(text, TOOLS), lambda size: piece * (size // len(piece)), 2**18)
@@ -153,6 +153,8 @@ def test_a_long_text_takes_time_in_step_with_its_length(piece: str) -> None:
         ("here is how you do it {}", "see get_weather(city) now\n"),
         ("<tool>{}</tool>", " "),
         ("{}", "print(sum([1]))\n"),
+        ('{"name": "f", "arguments": {"city": "{}', ")Map.of("),
+        ('{"name": "f", "arguments": {"city": "{}', "Arrays.asList("),
     ],
 )
 def test_so_does_a_long_part_of_a_text(text: str, piece: str) -> None:

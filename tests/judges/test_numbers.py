@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from talm_sim.judges.numbers import number_is_stated, states_number, written_numbers
+from tests.growth import check_growth
 
 
 def states(text: str, value: int | float | Decimal) -> bool:
@@ -168,3 +169,8 @@ def test_any_text_can_be_read(text: str) -> None:
 def test_a_very_long_number_is_read_without_harm() -> None:
     assert not states("9" * 5000 + "." + "3" * 5000, 3)
     assert not states("1e999 1e-999", 3)
+
+
+def test_groups_of_two_digits_are_read_in_step_with_their_number() -> None:
+    check_growth(lambda text: written_numbers(text, "en"), lambda size: "6,7" * (size // 3), 2**14)
+    assert [number.value for number in written_numbers("Rs 12,34,56,789", "en")] == [123456789]

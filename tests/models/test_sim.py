@@ -13,8 +13,9 @@ from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.models.base import GenerationSettings, ScenarioModel
 from talm_sim.models.request import ModelRequest
 from talm_sim.models.sim import CONTROLS, SimModel, open_sim
-from talm_sim.models.sim_reply import said_value
+from talm_sim.models.sim_reply import declines, said_value
 from talm_sim.types import Fact, Facts, GoldCall, Missing, MissingKind, ModelTurn, Scenario, ToolSpec, Turn
+from tests.growth import check_growth
 
 AIRPORT = ToolSpec(
     name="get_airport",
@@ -284,3 +285,19 @@ async def test_a_control_does_nothing_without_a_scenario() -> None:
         with pytest.raises(ProviderError, match=f"sim/{control}"):
             await model.generate([HumanMessage("?")], (), GenerationSettings())
         await model.aclose()
+
+
+@pytest.mark.parametrize("piece", ["do not ", "not sure ", "“", "Word ", "a"])
+def test_a_long_reply_is_read_in_step_with_its_length(piece: str) -> None:
+    def read(reply: str) -> None:
+        declines(reply)
+        said_value(reply, {"type": "string"})
+        said_value(reply, {"type": "string", "format": "date"})
+
+    check_growth(read, lambda size: piece * (size // len(piece)), 2**14)
+
+
+@pytest.mark.parametrize("reply", ["I do not really know.", "No idea!", "can't, sorry: it is not for me to say", "", " \n"])
+def test_a_reply_without_an_answer_declines(reply: str) -> None:
+    assert declines(reply)
+    assert not declines("I know that it is not far.")

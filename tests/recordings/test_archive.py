@@ -95,7 +95,7 @@ def test_a_name_that_leads_outside_is_refused(tmp_path: Path, name: str) -> None
 def test_a_small_zip_that_unpacks_to_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = _zip(tmp_path / "a.zip", {"1.json": bytes(10_000)})
     assert path.stat().st_size < 1_000
-    monkeypatch.setattr(archive, "LARGEST_FILE", 9_999)
+    monkeypatch.setattr(archive, "LARGEST_DOCUMENT", 9_999)
     with pytest.raises(PrerequisiteError, match=r"a\.zip:1\.json: larger than a recording can be"):
         Archive(path).read("1.json")
     monkeypatch.setattr(archive, "_LARGEST_ARCHIVE", 9_999)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from talm_sim import plain_files
 from talm_sim.errors import PrerequisiteError
-from talm_sim.recordings import files
 from talm_sim.recordings.files import exclusively, read_text, write_atomically
 
 
@@ -51,16 +51,16 @@ def test_a_folder_that_is_a_file_is_one_line(tmp_path: Path) -> None:
         write_atomically(tmp_path / "file" / "a.json", b"")
 
 
-@pytest.mark.parametrize(("content", "why"), [(b"x" * 101, "larger than a recording can be"), (b"\xff", "no UTF-8")])
+@pytest.mark.parametrize(("content", "why"), [(b"x" * 101, "it is larger than"), (b"\xff", "no UTF-8")])
 def test_what_cannot_be_a_recording_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, why: str) -> None:
-    monkeypatch.setattr(files, "LARGEST_FILE", 100)
+    monkeypatch.setattr(plain_files, "LARGEST_DOCUMENT", 100)
     (tmp_path / "a.json").write_bytes(content)
     with pytest.raises(PrerequisiteError, match=rf"a\.json: .*{why}.*; delete it and record again"):
         read_text(tmp_path / "a.json")
 
 
 def test_a_file_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(PrerequisiteError, match=r"cannot be read \(.+\); mend its permissions"):
+    with pytest.raises(PrerequisiteError, match=r"cannot be read \(it is a directory, .+\); delete it"):
         read_text(tmp_path)
 
 

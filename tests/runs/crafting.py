@@ -113,10 +113,10 @@ HOSTILE: dict[str, tuple[Callable[[Path], None], str]] = {
     "link to run.json": (link_to("run.json", "../good/run.json"), r"run\.json: is a link"),
     "link to checkpoints": (link_to("checkpoints.db", "../../written-through"), r"checkpoints\.db: is a link"),
     "log": (link_to("run.db-wal", "/dev/zero"), r"run\.db-wal: is a link"),
-    "pipe": (pipe("run.json"), r"run\.json: is a pipe or device|no such run|is no run"),
-    "pipe of a database": (pipe("run.db"), r"run\.db: is a pipe or device"),
+    "pipe": (pipe("run.json"), r"run\.json: is a pipe|no such run|is no run"),
+    "pipe of a database": (pipe("run.db"), r"run\.db: is a pipe"),
     "zeros": (link_to("run.json", "/dev/zero"), r"run\.json: is a link|no such run|is no run"),
-    "large": (large, r"run\.json: is larger than it can be"),
+    "large": (large, r"run\.json: it is larger than 8 MiB"),
 }  # fmt: skip
 """How a run directory is made a hostile one, and what is said of it; the run waits for answers, and `good` lies beside it."""
 INSIDE = ("state", "perturbations")

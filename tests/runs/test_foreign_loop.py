@@ -217,3 +217,25 @@ def test_an_async_tool_keeps_its_client_too(tmp_path: Path, client: AsyncOpenAI)
         stored = talm_sim.run(agent=act, tools=[ask_office], scenarios=file, split="all", run_dir=tmp_path / str(number))
         (episode,) = stored.episodes()
         assert "It is 41." in episode.answer, episode
+
+
+@pytest.mark.parametrize("asynchronous", [True, False])
+def test_an_agent_that_moves_to_another_directory_takes_the_run_not_along(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asynchronous: bool
+) -> None:
+    async def act(messages: Any, tools: Any) -> str:
+        os.chdir("/")
+        await asyncio.sleep(0.01)
+        return "done"
+
+    def act_in_a_thread(messages: Any, tools: Any) -> str:
+        os.chdir("/")
+        return "done"
+
+    world = small_world(tmp_path / "world")
+    monkeypatch.chdir(tmp_path)
+    world |= {"run_dir": Path("mine"), "run_id": "r"}
+    stored = talm_sim.run(**world, agent=act if asynchronous else act_in_a_thread, tools="replay", scenario="towns-rome", epochs=6)
+    assert (Path.cwd(), stored.path, stored.finished) == (tmp_path, Path("mine/r"), 6)
+    assert [one.name for one in Path("mine").iterdir()] == ["r"]
+    talm_sim.judge(stored)

@@ -1,16 +1,19 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from talm_sim import processes
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.api import judge, resume
 from talm_sim.runs.importing import import_fail_talms
 from talm_sim.runs.listing import list_runs
 from talm_sim.runs.load import StoredRun
+from tests.runs.crafting import changed
 
 
 def write_outputs(root: Path, setting: str, model: str, answers: list[dict[str, Any]]) -> None:
@@ -64,10 +67,34 @@ def test_imported_answers_can_be_judged_again_but_not_run(release: Path, tmp_pat
         resume(alone.path)
 
 
-def test_importing_twice_is_refused_whole(release: Path, tmp_path: Path) -> None:
-    import_fail_talms(release, tmp_path / "runs")
-    with pytest.raises(PrerequisiteError, match=r"was imported before; delete it \(talm-sim runs delete \S+\), or choose another --run-dir"):
+def contents(runs: list[StoredRun]) -> list[Any]:
+    return [(run.id, run.manifest.notes, list(run.episodes()), list(run.verdicts()), run.first_measure) for run in runs]
+
+
+def test_an_import_that_was_killed_is_repeated(release: Path, tmp_path: Path) -> None:
+    whole = contents(import_fail_talms(release, tmp_path / "whole"))
+    alone, helped = import_fail_talms(release, tmp_path / "runs")
+    with changed(alone.path) as conn:  # killed between the run and its first measure
+        conn.execute("DELETE FROM meta WHERE key = 'first_measure'")
+    shutil.move(helped.path, tmp_path / "runs" / f".{helped.id}.999999999-{processes._place()}-00000000.00000000")  # killed within the next run
+    assert contents(import_fail_talms(release, tmp_path / "runs")) == whole
+    assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["fail-talms-big_4", "fail-talms-big_4-aah"]
+
+
+def test_what_was_imported_before_is_left_as_it_is(release: Path, tmp_path: Path) -> None:
+    before = import_fail_talms(release, tmp_path / "runs")
+    judge(before[0].path, judge=("reference",))
+    was = contents(before)
+    assert contents(import_fail_talms(release, tmp_path / "runs")) == was
+
+
+def test_another_import_of_the_same_name_is_refused_whole(release: Path, tmp_path: Path) -> None:
+    shutil.rmtree(import_fail_talms(release, tmp_path / "runs")[1].path)
+    file = release / "outputs" / "underspecified" / "big_4_auto_eval" / "answers.json"
+    file.write_text(json.dumps([entry(1, 0)]))
+    with pytest.raises(PrerequisiteError, match=r"fail-talms-big_4: .* choose another --run-dir, or delete it with: talm-sim runs delete \S+$"):
         import_fail_talms(release, tmp_path / "runs")
+    assert len(list((tmp_path / "runs").iterdir())) == 1
     with pytest.raises(PrerequisiteError):
         import_fail_talms(tmp_path / "nowhere", tmp_path / "other")
     assert not (tmp_path / "other").exists()

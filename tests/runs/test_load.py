@@ -61,8 +61,8 @@ async def test_a_run_can_be_read_while_it_goes_on_and_from_a_copy(tmp_path: Path
     [
         ("plain-1", r"no episode 'plain-1'\. Did you mean 'plain-00"),
         ("zzz", r"no episode 'zzz'\. Known are 2, such as 'plain-001'\."),
-        ("ask-000", r"episode 'ask-000' waits for a person; see `talm-sim answer "),
-        ("plain-009", r"episode 'plain-009' is not finished; continue with `talm-sim resume "),
+        ("ask-000", r"episode 'ask-000' waits for a person; see: talm-sim answer "),
+        ("plain-009", r"episode 'plain-009' is not finished; continue with: talm-sim resume "),
     ],
 )
 async def test_an_episode_that_is_not_there_is_explained(tmp_path: Path, episode_id: str, message: str) -> None:
@@ -102,9 +102,9 @@ async def test_a_damaged_or_crafted_row_is_an_error_not_code(tmp_path: Path, bod
 
 
 def test_a_small_row_cannot_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("talm_sim.runs.database._UNPACKED_LIMIT", 2**20)
-    with pytest.raises(PrerequisiteError, match="too large"):
-        unpack(zlib.compress(b"0" * 2**24))
+    monkeypatch.setattr("talm_sim.runs.database._LARGEST", 2**20)
+    with pytest.raises(PrerequisiteError, match=r"run\.db: episode 'a' unpacks to more than 1 MiB or 500,000 values, which no run holds"):
+        unpack(zlib.compress(b"0" * 2**24), "episode 'a'")
 
 
 async def test_another_database_is_no_run(tmp_path: Path) -> None:

@@ -31,7 +31,9 @@ def test_a_run_says_what_it_is(tmp_path: Path) -> None:
 
 def test_an_existing_name_is_refused(tmp_path: Path) -> None:
     new_run(tmp_path)
-    with pytest.raises(PrerequisiteError, match=r"a-run: a run of this name exists; continue it with `talm-sim resume"):
+    with pytest.raises(
+        PrerequisiteError, match=r"a-run: a run of this name exists; choose another --run-id, or continue it with: talm-sim resume"
+    ):
         new_run(tmp_path)
 
 

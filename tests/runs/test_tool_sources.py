@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -89,6 +90,27 @@ def test_a_run_with_tools_of_ones_own_is_replayed_without_them(kind: str, tmp_pa
     assert "13 is no number to double" in events[1][1].result
 
 
+@pytest.mark.skipif(bool(why_no_sandbox()), reason="this system has no namespaces")
+def test_a_sandbox_that_cannot_be_started_is_no_failure_of_the_tool_and_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = shutil.which("unshare")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "theirs").mkdir()
+    program = tmp_path / "bin" / "unshare"
+    program.write_text(f'#!/bin/sh\nmkdir {tmp_path}/first || {{ echo No space left on device >&2; exit 1; }}\nexec {real} "$@"\n', "utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    scenarios = write_scenarios(tmp_path, 4, 21, 34)
+    with source_of("fail-talms", tmp_path / "theirs") as source:
+        shared: dict[str, Any] = {"tools_from": (source,), "trust": True}
+        run = talm_sim.run(scenarios=scenarios, model="sim/oracle", tools="live", run_dir=tmp_path / "runs", run_id="r", **shared)
+        ends = sorted((str(episode.termination), episode.error) for episode in run.episodes())
+        assert ends[0] == ("answered", "")
+        assert ends[1:] == [("infrastructure_error", "The sandbox could not be started: No space left on device")] * 2
+        program.unlink()
+        run = talm_sim.resume(tmp_path / "runs" / "r", **shared)
+    assert [(str(episode.termination), len(episode.tool_events)) for episode in run.episodes()] == [("answered", 1)] * 3
+
+
 HANGING = """
 import os, sys, time
 from pathlib import Path
@@ -162,4 +184,4 @@ def test_the_command_that_goes_on_names_what_the_user_brought() -> None:
     assert resume_command(plain, "my run") == "talm-sim resume 'my run'"
     brought = replace(plain, options=plain.options.model_copy(update=options))
     words = "talm-sim resume r --agent math:sqrt --tools-from 'a=openapi:my api.json' --tools-from t:TOOLS --failed agent_error"
-    assert resume_command(brought, "r", "--failed agent_error") == words
+    assert resume_command(brought, "r", "--failed", "agent_error") == words

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from talm_sim.scenarios.missing import describe_missing, question_is_about, what_the_user_knows
 from talm_sim.scenarios.question_words import STOP, stem
 from talm_sim.types import GoldCall, Missing, MissingKind, Scenario, ToolSpec, Turn
+from tests.growth import check_growth
 
 
 def argument(name: str, value: object, removed: str, answer: str | None = None) -> Missing:
@@ -139,3 +140,15 @@ def test_the_tools_say_what_the_missing_thing_is() -> None:
 def test_what_the_user_knows_is_said_in_words(missing: Missing | None, knows: str) -> None:
     turn = Turn(messages=({"role": "user", "content": "How high is it?"},))
     assert what_the_user_knows(Scenario(id="s", group="g", turns=(turn,), missing=missing)) == knows
+
+
+@pytest.mark.parametrize("piece", ["how many ", "tell ", "which is it and ", "know ", ";", ".:!"])
+def test_a_long_question_is_read_in_step_with_its_length(piece: str) -> None:
+    unit = argument("unit", "km", "in kilometres")
+    check_growth(lambda question: question_is_about(f"{question}x", unit), lambda size: piece * (size // len(piece)), 2**15)
+
+
+def test_what_is_asked_for_is_looked_for_in_sixty_words() -> None:
+    unit = argument("unit", "km", "in kilometres")
+    assert question_is_about(f"Which {'the ' * 59}kilometres?", unit)
+    assert not question_is_about(f"Which {'the ' * 60}kilometres?", unit)

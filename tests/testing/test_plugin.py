@@ -64,6 +64,19 @@ def test_it_looks_the_price_up(talm):
     played.recovered_from("http-500")
     assert played.episodes[0].answer == 'It says {"price":4.5}'
 """
+LEAVES_A_POOL = """
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+POOL = ThreadPoolExecutor(1)
+
+def act(messages, tools):
+    POOL.submit(time.sleep, 1000)
+    return "done"
+
+def test_it_leaves_a_pool(talm):
+    assert talm.run(act, scenario="calendar-01.underspecified").passed()
+"""
 SCENARIO = {
     "id": "tea",
     "group": "perfect",
@@ -105,6 +118,13 @@ def test_it_costs_those_who_do_not_use_it_nothing() -> None:
 def test_it_can_be_left_out_by_its_name() -> None:
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"]["pytest11"]
     assert declared == {"talm_sim": "talm_sim.testing.plugin"}  # pytest -p no:talm_sim
+
+
+def test_what_an_agent_leaves_behind_does_not_hold_up_its_end(tmp_path: Path) -> None:
+    (tmp_path / "test_leaving.py").write_text(LEAVES_A_POOL, encoding="utf-8")
+    done = pytest_in(tmp_path)
+    assert done.returncode == 1 and "1 failed" in done.stdout
+    assert "your code still ran 5 s after the end, and was left" in done.stderr
 
 
 def test_beside_xdist_and_on_an_event_loop(tmp_path: Path) -> None:

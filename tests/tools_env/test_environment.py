@@ -42,6 +42,10 @@ BOTH = HttpTools({"t": SPEC, "u": OTHER}, {"t": ROUTE, "u": OTHER_ROUTE})
 SCENARIO = Scenario(id="s", group="perfect", turns=(Turn(messages=({"role": "user", "content": "q"},)),), tools=("t", "u"))
 
 
+_loop = asyncio.Runner()
+"""All calls of this file are made on one loop, as those of a run are: connections are kept open on it."""
+
+
 class Handler(BaseHTTPRequestHandler):
     """Echoes the path; `/c/gone` is not there, `/c/slow` waits for the end of the tests."""
 
@@ -66,6 +70,12 @@ class Server(ThreadingHTTPServer):
     closing = threading.Event()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _close_the_loop() -> Iterator[None]:
+    yield
+    _loop.close()
+
+
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
     http = Server(("127.0.0.1", 0), Handler)
@@ -82,7 +92,7 @@ def url() -> Iterator[str]:
 def client(url: str) -> Iterator[Tools]:
     client = reached(url)
     yield client
-    asyncio.run(client.aclose())
+    _loop.run(client.aclose())
 
 
 def reached(url: str, timeout: float = 100.0) -> Tools:
@@ -95,7 +105,7 @@ def absent() -> Tools:
 
 def _call(client: Tools, *perturb: str, place: str = "x", player: Player | None = None, name: str = "t") -> ToolEvent:
     tools = Environment(client, perturb=perturb, clock=VirtualClock).open(SCENARIO, player=player)
-    return asyncio.run(tools.call(ToolCall(id="1", name=name, arguments={"place": place}), 0))
+    return _loop.run(tools.call(ToolCall(id="1", name=name, arguments={"place": place}), 0))
 
 
 def test_a_live_call_is_real_http(client: Tools) -> None:
@@ -109,7 +119,7 @@ def test_a_credential_that_a_tool_says_does_not_come_in(url: str, monkeypatch: p
     client = reached(url)
     said = json.loads(_call(client, place="key-of-the-tool-1 z9x8c7v6b5n4m3q2w1").result)
     assert said == {"path": "/c/REDACTED%20z9x8c7v6b5n4m3q2w1"}
-    asyncio.run(client.aclose())
+    _loop.run(client.aclose())
 
 
 def test_a_tools_own_error_is_shown_to_the_model(client: Tools) -> None:
@@ -121,7 +131,7 @@ def test_a_tools_own_error_is_shown_to_the_model(client: Tools) -> None:
 def test_a_tool_that_does_not_answer_times_out(url: str) -> None:
     client = reached(url, timeout=0.1)
     event = _call(client, place="slow")
-    asyncio.run(client.aclose())
+    _loop.run(client.aclose())
     assert (event.ok, event.status, event.error, event.origin) == (False, None, "timeout", Origin.LIVE)
 
 
@@ -129,7 +139,7 @@ def test_an_absent_service_is_no_tools_failure() -> None:
     client = reached("http://127.0.0.1:9")
     with pytest.raises(ProviderError, match="does not answer"):
         _call(client)
-    asyncio.run(client.aclose())
+    _loop.run(client.aclose())
 
 
 @pytest.mark.parametrize(
@@ -167,7 +177,7 @@ def test_a_perturbation_shows_in_the_event(client: Tools, perturb: str, error: s
 )
 def test_only_what_lands_counts_as_fired(client: Tools, perturb: tuple[str, ...], fired: dict[str, int]) -> None:
     tools = Environment(client, perturb=perturb, clock=VirtualClock).open(SCENARIO)
-    event = asyncio.run(tools.call(ToolCall(id="1", name="t", arguments={"place": "x"}), 0))
+    event = _loop.run(tools.call(ToolCall(id="1", name="t", arguments={"place": "x"}), 0))
     assert {log.name: log.fired for log in tools.logs()} == fired
     assert {log.name: log.fired for log in event.perturbations}.items() <= fired.items()
     assert [log.name for log in event.perturbations if log.seen] == [name for name, hits in fired.items() if hits]
@@ -204,7 +214,7 @@ def test_the_log_of_a_call_says_what_watched_it_hit_it_and_was_seen(
 def test_the_log_of_a_call_is_of_that_call_alone(client: Tools) -> None:
     tools = Environment(client, perturb=("malformed-body:times=2",)).open(SCENARIO)
     calls = [ToolCall(id=str(n), name="t", arguments={"place": "x"}) for n in range(3)]
-    events = [asyncio.run(tools.call(call, 0)) for call in calls]
+    events = [_loop.run(tools.call(call, 0)) for call in calls]
     assert [[(log.armed, log.fired, log.seen) for log in event.perturbations] for event in events] == [[(1, 1, 1)], [(1, 1, 1)], [(1, 0, 0)]]
     assert [(log.armed, log.fired, log.seen) for log in tools.logs()] == [(3, 2, 2)]
 
@@ -247,11 +257,11 @@ def test_a_perturbation_of_ones_own_sees_the_whole_call(client: Tools, tmp_path:
         environment = Environment(client, perturb=perturb, clock=VirtualClock)
         tools = environment.open(only_t, epoch=2)
         assert [tool.name for tool in tools.tools] == ["t", "u"]
-        asyncio.run(tools.call(ToolCall(id="0", name="t", arguments={"place": 3}), 0))
-        first = asyncio.run(tools.call(ToolCall(id="1", name="u", arguments={"place": "x"}), 0))
+        _loop.run(tools.call(ToolCall(id="0", name="t", arguments={"place": 3}), 0))
+        first = _loop.run(tools.call(ToolCall(id="1", name="u", arguments={"place": "x"}), 0))
         assert json.loads(first.result) == "Look, here: u {'place': 'x'} 1 ['t', 'u'] s@2"
         again = environment.open(only_t, epoch=2, state=json.loads(json.dumps(tools.state())))
-        second = asyncio.run(again.call(ToolCall(id="2", name="t", arguments={"place": "y"}), 1))
+        second = _loop.run(again.call(ToolCall(id="2", name="t", arguments={"place": "y"}), 1))
         assert " 2 " in json.loads(second.result)
         assert [log.model_dump() for log in again.logs()] == [{"name": perturb[0], "armed": 3, "fired": 3, "seen": 3}]
         assert (tools.slept, again.slept) == (4, 4)
@@ -298,22 +308,22 @@ def test_a_masked_tool_is_out_of_sight_and_out_of_reach(client: Tools) -> None:
     tools = Environment(client).open(masked)
     assert [tool.name for tool in tools.tools] == ["t"]
     assert [(log.name, log.armed, log.fired) for log in tools.logs()] == [("mask:tool=u", 1, 1)]
-    event = asyncio.run(tools.call(ToolCall(id="1", name="u", arguments={"place": "x"}), 0))
+    event = _loop.run(tools.call(ToolCall(id="1", name="u", arguments={"place": "x"}), 0))
     assert event.error == "unknown_tool"
 
 
 def test_counts_carry_a_paused_episode_over(client: Tools) -> None:
     environment = Environment(client, perturb=("http-500:times=1",))
     before = environment.open(SCENARIO)
-    assert not asyncio.run(before.call(ToolCall(id="1", name="t", arguments={"place": "x"}), 0)).ok
+    assert not _loop.run(before.call(ToolCall(id="1", name="t", arguments={"place": "x"}), 0)).ok
     after = environment.open(SCENARIO, state=json.loads(json.dumps(before.state())))
-    assert asyncio.run(after.call(ToolCall(id="2", name="t", arguments={"place": "x"}), 1)).ok
+    assert _loop.run(after.call(ToolCall(id="2", name="t", arguments={"place": "x"}), 1)).ok
 
 
 def test_unparsable_and_invalid_arguments_never_reach_the_wire() -> None:
     tools = Environment(absent()).open(SCENARIO)
-    broken = asyncio.run(tools.call(UnparsableCall(id="1", name="t", raw="{", reason="malformed JSON"), 0))
-    wrong = asyncio.run(tools.call(ToolCall(id="2", name="t", arguments={"place": 3}), 0))
+    broken = _loop.run(tools.call(UnparsableCall(id="1", name="t", raw="{", reason="malformed JSON"), 0))
+    wrong = _loop.run(tools.call(ToolCall(id="2", name="t", arguments={"place": 3}), 0))
     assert (broken.error, wrong.error) == ("unparsable_arguments", "invalid_arguments")
     assert "place" in wrong.result
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.schemas import validator_of
+from talm_sim.schemas import Schema
 from talm_sim.tools_env.examples import example_arguments, read_arguments
 from talm_sim.types import ToolSpec
 
@@ -65,7 +65,7 @@ def test_what_the_description_gives_is_taken_and_is_not_made_up(schema: dict[str
 )
 def test_what_is_made_up_fits_and_is_told(schema: dict[str, Any]) -> None:
     found = example_arguments(tool(a=schema))
-    assert validator_of(schema).is_valid(found.arguments["a"]), found
+    assert Schema(schema).fits(found.arguments["a"]), found
     assert found.made_up == ("a",)
 
 
@@ -91,6 +91,7 @@ def test_the_users_arguments_go_before_all_others() -> None:
     [
         ("{", r"is not JSON \(.*\); write \{\"TOOL\": \{\"ARGUMENT\": VALUE\}\}\.$"),
         ("[]", "is no JSON object; write"),
+        ('{"t": {"a": "\\ud800"}}', "holds half a surrogate pair"),
         ('{"u": {}}', "there is no tool 'u'"),
         ('{"t": 3}', "t: is no JSON object; write"),
         ('{"t": {"aa": "x"}}', "t has no argument 'aa'. Did you mean 'a'?"),

@@ -14,7 +14,8 @@ from langgraph.prebuilt import ToolNode
 from langgraph.pregel import Pregel
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.plugins import load_object
+from talm_sim.plugins import load_object, looking_at
+from talm_sim.shell_lines import line_to_copy
 
 __all__ = ["OwnAgent", "check_graph", "find_agent", "hand_over", "load_agent", "tool_nodes"]
 
@@ -93,7 +94,7 @@ def find_agent(name: str) -> OwnAgent:
     """
     if name not in _agents:
         module, _, path = name.partition(":")
-        mend = f"hand it over again: resume(..., agent={path})" if module == "python" else f"add --agent {name}"
+        mend = f"hand it over again: resume(..., agent={path})" if module == "python" else f"add {line_to_copy('--agent', name)}"
         raise PrerequisiteError(f"agent '{name}' is the user's own, and nothing that a run names is imported by itself; {mend}.")
     return _agents[name]
 
@@ -125,6 +126,11 @@ def _read(name: str, thing: Any) -> OwnAgent:
     Raises:
         PrerequisiteError: It is no agent; the message says what one is.
     """
+    with looking_at(f"{name}: cannot be looked at"):
+        return _as_agent(name, thing)
+
+
+def _as_agent(name: str, thing: Any) -> OwnAgent:
     if isinstance(thing, CompiledStateGraph):
         check_graph(name, thing)
         if not any(tool_nodes(thing)):

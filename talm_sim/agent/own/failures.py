@@ -4,51 +4,73 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
 
-__all__ = ["line_of", "traceback_of"]
+from talm_sim.telling import MOST_READ, kind_of, text_of
+from talm_sim.threads import call_briefly
+
+__all__ = ["Failure", "failure_of"]
 
 _MOST_LINE = 500
 _MOST_BEGIN, _MOST_END = 2_000, 6_000
 """Characters that are kept of a traceback: its first frames are the agent's own, its last ones say where the error was raised."""
 _FRAME = '  File "'
+_HEAD = "Traceback (most recent call last):\n"
+_TRACEBACK: Final[Any] = BaseException.__dict__["__traceback__"]
 
 
-def line_of(error: BaseException, hide: Callable[[str], str], ours: frozenset[str]) -> str:
-    """Say in a line what an agent raised: the kind of the error, its text, and the agent's frame that raised it.
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """How an agent failed.
 
-    Args:
-        error: What the agent raised.
-        hide: Takes secrets out of a text; it is given whole texts, as half a secret is not recognised.
-        ours: Files whose frames called the agent.
+    Attributes:
+        line: The kind of the error, its text, and the agent's frame that raised it.
+        traceback: From the agent's first frame on; empty where no code of the agent's was running.
     """
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename not in ours]
-    where = f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
-    said = " ".join(hide(_text_of(error)).split())[:_MOST_LINE]
-    return f"{type(error).__name__}: {said}{where}" if said else f"{type(error).__name__}{where}"
+
+    line: str
+    traceback: str
 
 
-def traceback_of(error: BaseException, hide: Callable[[str], str], ours: frozenset[str]) -> str:
-    """Return the traceback of what an agent raised, from the agent's first frame on, and of what caused it.
+async def failure_of(error: BaseException, hide: Callable[[str], str], ours: frozenset[str]) -> Failure:
+    """Say how an agent failed. The error is looked at in a thread of its own, as its class may do anything then, and for a second at most.
 
     Args:
         error: What the agent raised.
-        hide: Takes secrets out of a text.
+        hide: Takes secrets out of a text; it is given more than is kept, as half a secret is not recognised.
         ours: Files whose frames called the agent; they are left out.
-
-    Returns:
-        Its text, without the middle of a very long one; empty where no code of the agent's was running.
     """
-    told = traceback.TracebackException.from_exception(error)
-    told.stack[:] = [frame for frame in told.stack if frame.filename not in ours]
-    text = hide("".join(told.format())).rstrip()
+    otherwise = Failure(f"{kind_of(error)}, whose text takes too long", "")
+    return await call_briefly(lambda: Failure(_line_of(error, hide, ours), _traceback_of(error, hide, ours)), otherwise)
+
+
+def _line_of(error: BaseException, hide: Callable[[str], str], ours: frozenset[str]) -> str:
+    frames = _frames(error, ours)
+    where = f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
+    said = " ".join(hide(text_of(error)).split())[:_MOST_LINE]
+    return f"{kind_of(error)}: {said}{where}" if said else f"{kind_of(error)}{where}"
+
+
+def _traceback_of(error: BaseException, hide: Callable[[str], str], ours: frozenset[str]) -> str:
+    """The traceback, with that of what caused the error; without the middle of a very long one."""
+    try:
+        told = traceback.TracebackException.from_exception(error)
+        told.stack[:] = [frame for frame in told.stack if frame.filename not in ours]
+        lines = [*told.format()]
+    except BaseException:  # the error's class, or that of what caused it, may refuse to be looked at
+        lines = [_HEAD, *traceback.format_list(_frames(error, ours)), f"{kind_of(error)}: {text_of(error)}"]
+    short = [*map(_shortened, lines)]
+    text = hide("".join(short)).rstrip()
     if _FRAME not in text:
         return ""
-    left_out = len(text) - _MOST_BEGIN - _MOST_END
+    left_out = len(text) - _MOST_BEGIN - _MOST_END + sum(map(len, lines)) - sum(map(len, short))
     return text if left_out <= 0 else f"{text[:_MOST_BEGIN]}\n[… {left_out:,} characters left out …]\n{text[-_MOST_END:]}"
 
 
-def _text_of(error: BaseException) -> str:
-    try:
-        return str(error)
-    except Exception:  # the agent's own class may not know how
-        return ""
+def _frames(error: BaseException, ours: frozenset[str]) -> list[traceback.FrameSummary]:
+    return [frame for frame in traceback.extract_tb(_TRACEBACK.__get__(error)) if frame.filename not in ours]
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= MOST_READ else text[: MOST_READ // 2] + text[-MOST_READ // 2 :]

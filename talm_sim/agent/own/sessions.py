@@ -20,7 +20,7 @@ from talm_sim.agent.context import EpisodeContext
 from talm_sim.agent.own import conversation
 from talm_sim.agent.own.agents import OwnAgent, tool_nodes
 from talm_sim.agent.own.conversation import NotAnAgentError, play_agent
-from talm_sim.agent.own.failures import line_of, traceback_of
+from talm_sim.agent.own.failures import Failure, failure_of
 from talm_sim.agent.own.handed import TurnWatcher, put_in_place
 from talm_sim.agent.own.session import CURRENT, AgentStopped, Limits, Session
 from talm_sim.errors import PrerequisiteError
@@ -123,7 +123,7 @@ class Sessions:
         _watcher.set(TurnWatcher(session))
         try:
             with foreign_code():
-                answer = await on_foreign_loop(self._played(session))
+                end = await on_foreign_loop(self._played(session))
         except AgentStopped:
             pass
         except LoopGivenUp as err:
@@ -134,22 +134,23 @@ class Sessions:
                 session.break_off(err)
         except NotAnAgentError as err:
             session.break_off(err)
-        except KeyboardInterrupt:  # on the caller's own loop: of Ctrl-C or of the agent, which cannot be told apart
-            raise
-        except BaseException as err:
-            # The agent may fail in any way; how it failed is what is measured. Where it is this task that is cancelled, the episode has an end
-            # already, and the first end stands.
-            line, trace = line_of(err, session.text, _OURS), traceback_of(err, session.text, _OURS)
-            session.stop(Termination.AGENT_ERROR, line, trace)
-            log.debug("the agent failed:\n%s", trace or line)
         else:
-            session.finish(answer)
+            if isinstance(end, str):
+                session.finish(end)
+            else:
+                session.stop(Termination.AGENT_ERROR, end.line, end.traceback)
+                log.debug("the agent failed:\n%s", end.traceback or end.line)
 
-    async def _played(self, session: Session) -> str:
-        """The agent's part, on its own loop."""
+    async def _played(self, session: Session) -> str | Failure:
+        """The agent's part, on its own loop: its answer, or how it failed, which is told there, as its errors may be of any kind."""
         session.work.task = asyncio.current_task()
         try:
             return await play_agent(self._agent, session)
+        except (AgentStopped, LoopGivenUp, NotAnAgentError, KeyboardInterrupt):  # the last on the caller's own loop: of Ctrl-C, or of the agent
+            raise
+        except BaseException as err:
+            # Where it is this task that is cancelled, the episode has an end already, and the first end stands.
+            return "" if session.ended else await failure_of(err, session.text, _OURS)
         finally:
             with suppress(RuntimeError):  # the run may be over
                 session.loop.call_soon_threadsafe(session.gone.set)

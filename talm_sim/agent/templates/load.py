@@ -10,6 +10,7 @@ from talm_sim.agent.templates.chat import ChatTemplate, pick
 from talm_sim.agent.templates.jinja import JinjaTemplate, Template
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.models.base import TextModel
+from talm_sim.plain_files import LARGEST_SETTINGS, read_text
 
 __all__ = ["list_templates", "load_template"]
 
@@ -52,12 +53,13 @@ def _style(name: str, model: TextModel | None) -> JinjaTemplate:
 
 def _from_file(name: str, model: TextModel | None, also: Sequence[str]) -> JinjaTemplate:
     try:
-        source = Path(name).read_text(encoding="utf-8")
+        source = read_text(Path(name), LARGEST_SETTINGS)
     except UnicodeDecodeError:
         raise PrerequisiteError(f"{name}: is no UTF-8 text; --template needs a Jinja file.") from None
-    except (OSError, ValueError):  # a name may hold what no path can
-        if Path(name).suffix in {_SUFFIX, ".j2", ".jinja2"} or "/" in name:
-            raise PrerequisiteError(f"{name}: cannot be read; --template needs a Jinja file or a built-in name.") from None
+    except (OSError, ValueError) as err:  # a name may hold what no path can
+        if Path(name).suffix in {_SUFFIX, ".j2", ".jinja2"} or "/" in name or Path(name).exists():
+            why = f" ({err.strerror})" if isinstance(err, OSError) else ""
+            raise PrerequisiteError(f"{name}: cannot be read{why}; --template needs a Jinja file or a built-in name.") from None
         hint = did_you_mean(name, (*list_templates(), *also))
         raise PrerequisiteError(f"unknown template '{name}': give a built-in name or a Jinja file.{hint}") from None
     return JinjaTemplate(source, name, name, _in_chat(model))

@@ -22,6 +22,7 @@ from talm_sim.runs.desk import AnswerStatus, Desk, Question, answer, near_open
 from talm_sim.runs.listing import unfinished_run, waiting_run
 from talm_sim.runs.load import StoredRun, load_run
 from talm_sim.runs.tool_sources import resume_command
+from talm_sim.shell_lines import line_to_copy
 
 __all__ = ["command"]
 
@@ -176,8 +177,8 @@ def _hint(stored: StoredRun, *, given: bool = False) -> None:
     name = short_name(stored.path)
     left = stored.open_questions
     if left:
-        click.echo(f"{count(left, 'question')} still open; answer with: talm-sim answer {name}", err=True)
+        click.echo(f"{count(left, 'question')} still open; answer with: {line_to_copy('talm-sim', 'answer', name)}", err=True)
     if stored.owner is None and stored.finished < stored.total:
         if given:
-            click.echo(f"a slip? take the last answer back with: talm-sim answer {name} --undo", err=True)
-        click.echo(f"nobody runs this run now; continue it with: {clean(resume_command(stored.job, name))}", err=True)
+            click.echo(f"a slip? take the last answer back with: {line_to_copy('talm-sim', 'answer', name, '--undo')}", err=True)
+        click.echo(f"nobody runs this run now; continue it with: {resume_command(stored.job, name)}", err=True)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import shlex
 from pathlib import Path
 
 import click
 
 from talm_sim.errors import PrerequisiteError
+from talm_sim.shell_lines import quoted
 
 __all__ = ["command"]
 
@@ -54,7 +54,7 @@ def _install(shell: str, text: str) -> list[Path]:
     folder = Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share") / "talm-sim"
     made = _written(folder / f"completion.{shell}", text)
     start = (Path(os.environ.get("ZDOTDIR") or home) if shell == "zsh" else home) / _SHELLS[shell]
-    line = f". {shlex.quote(str(made))}"
+    line = f". {quoted(str(made))}"
     before = start.read_text(encoding="utf-8") if start.exists() else ""
     if line in before.splitlines():
         return [made]

@@ -12,6 +12,7 @@ import click
 from talm_sim.cli.arguments import command_line
 from talm_sim.cli.text import count
 from talm_sim.errors import PrerequisiteError
+from talm_sim.shell_lines import line_to_copy
 
 __all__ = ["command"]
 
@@ -43,7 +44,8 @@ def cassettes(target: Path, source: Path | None) -> None:
     if not written:
         raise PrerequisiteError(f"{source}: holds no packed recording.")
     click.echo(target)
-    click.echo(f"{count(len(written), 'file')} written; replay them with: talm-sim run --replay --cassettes {target}", err=True)
+    replay = line_to_copy("talm-sim", "run", "--replay", "--cassettes", str(target))
+    click.echo(f"{count(len(written), 'file')} written; replay them with: {replay}", err=True)
 
 
 @command.command("when2call")

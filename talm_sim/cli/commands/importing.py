@@ -10,6 +10,7 @@ import click
 from talm_sim.cli.arguments import command_line, run_dir_option
 from talm_sim.cli.text import count
 from talm_sim.errors import PrerequisiteError
+from talm_sim.shell_lines import line_to_copy
 
 __all__ = ["command"]
 
@@ -45,7 +46,7 @@ def fail_talms(directory: Path, run_dir: Path, scenarios_to: Path | None, tools_
         runs = import_fail_talms(directory, run_dir, command=command_line())
         for run in runs:
             click.echo(run.path)
-        click.echo(f"{count(len(runs), 'run')} imported. Print one: talm-sim report {runs[0].path}", err=True)
+        click.echo(f"{count(len(runs), 'run')} imported. Print one: {line_to_copy('talm-sim', 'report', str(runs[0].path))}", err=True)
 
 
 def _write(path: Path, text: str) -> None:

@@ -9,6 +9,7 @@ import click
 
 from talm_sim.cli.arguments import json_option, plugin_option, print_json, print_list
 from talm_sim.models.registry import ProviderStatus, list_providers
+from talm_sim.shell_lines import line_to_copy
 
 __all__ = ["command", "provider_records"]
 
@@ -56,7 +57,7 @@ def get(name: str, to: Path | None, gguf: Path | None, force: bool) -> None:
 
     made = fetch_model(name, target=to, gguf=gguf, force=force, say=lambda line: click.echo(line, err=True))
     click.echo(str(made))
-    click.echo(f"use it: talm-sim run --live --model hf/{name if to is None else made}", err=True)
+    click.echo(f"use it: {line_to_copy('talm-sim', 'run', '--live', '--model', f'hf/{name if to is None else made}')}", err=True)
 
 
 def provider_records() -> list[dict[str, Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from calendar import timegm
 from collections.abc import Mapping, Sequence
@@ -14,7 +13,17 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from talm_sim.cli.arguments import completed, confirm, json_option, plugin_option, print_json, run_argument, run_dir_option, tell_unclosed
+from talm_sim.cli.arguments import (
+    completed,
+    confirm,
+    json_option,
+    plugin_option,
+    print_json,
+    run_argument,
+    run_dir_option,
+    short_name,
+    tell_unclosed,
+)
 from talm_sim.cli.console import print_page, stdout
 from talm_sim.cli.text import clean, one_line
 from talm_sim.errors import listed
@@ -22,6 +31,7 @@ from talm_sim.runs.keeping import controls_of, delete_run, paired_with, rename_r
 from talm_sim.runs.listing import RunInfo, list_runs
 from talm_sim.runs.load import StoredRun
 from talm_sim.runs.manifest import base_of, beginning, find_run
+from talm_sim.shell_lines import line_to_copy
 from talm_sim.types.figures import shown
 
 __all__ = ["command"]
@@ -97,7 +107,7 @@ def rename(run: str, name: str, run_dir: Path) -> None:
     target = rename_run(path, name)
     click.echo(target)
     for other in compared:
-        mend = f"talm-sim judge {shlex.quote(clean(other))} --paired-run {name}"
+        mend = line_to_copy("talm-sim", "judge", short_name(path.parent / other), "--paired-run", name)
         click.echo(f"{clean(other)} is compared with it by its old name; say the new one with: {mend}", err=True)
 
 

@@ -14,8 +14,7 @@ from talm_sim.types import JsonObject, ToolCall, UnparsableCall
 
 __all__ = ["Written", "read_calls"]
 
-_TOKEN = r"<\|[A-Za-z_]++\|>|<\uff5c[\w▁]++\uff5c>|</s>|<turn\|>|<end_of_turn>|<\|tool_response>|<start_function_response>"
-_SPECIAL = re.compile(rf"(?>(?:\s*+(?:{_TOKEN}))+)\s*+\Z")
+_SPECIAL = re.compile(r"<\|[A-Za-z_]++\|>|<\uff5c[\w▁]++\uff5c>|</s>|<turn\|>|<end_of_turn>|<\|tool_response>|<start_function_response>")
 _EMPTY_FENCE = re.compile(r"```\w*+\s*+```")
 _SEPARATORS = re.compile(r"[\s,;]*+\Z")
 
@@ -93,5 +92,15 @@ def _read(call_id: str, found: Found) -> ToolCall | UnparsableCall:
 
 def _tidied(rest: str) -> str:
     """The text without what only framed the calls."""
-    rest = _EMPTY_FENCE.sub("", CLOSING.sub("", _SPECIAL.sub("", rest)))
+    rest = _EMPTY_FENCE.sub("", CLOSING.sub("", _without_last_tokens(rest)))
     return "" if _SEPARATORS.match(rest) else rest.strip()
+
+
+def _without_last_tokens(text: str) -> str:
+    """The text without the special tokens at its end."""
+    end = len(text)
+    for token in reversed(list(_SPECIAL.finditer(text))):
+        if text[token.end() : end].strip():
+            break
+        end = token.start()
+    return text[:end]

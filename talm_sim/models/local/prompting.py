@@ -18,6 +18,7 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.models.formats import read_calls
 from talm_sim.models.messages import joined, openai_messages
 from talm_sim.models.parsing import split_reasoning
+from talm_sim.plain_files import LARGEST_SETTINGS, read_text
 
 __all__ = [
     "THINKING",
@@ -84,7 +85,7 @@ def read_rendering(name: str, options: Mapping[str, str], created: date | None =
 
 def _read_template(file: str) -> str:
     try:
-        source = Path(file).expanduser().read_text(encoding="utf-8")
+        source = read_text(Path(file).expanduser(), LARGEST_SETTINGS)
     except (OSError, ValueError) as err:  # no UTF-8 is a ValueError
         reason = getattr(err, "strerror", None) or "is no UTF-8 text"
         raise PrerequisiteError(f"-M {_TEMPLATE}={file}: cannot be read ({reason}); name a Jinja file.") from None

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from talm_sim.errors import PrerequisiteError
+from talm_sim.plain_files import LARGEST_DATA, read_text
 from talm_sim.scenarios.awareness.apibank_apis import TOOL_SEARCH, read_apis
 from talm_sim.scenarios.awareness.loaded import Loaded, Problem, complete_scenario
 from talm_sim.scenarios.awareness.spellings import says
@@ -79,7 +80,7 @@ def load_apibank(folder: Path) -> Loaded:
 def _read(path: Path) -> _Rows | Problem:
     """A dialogue's lines, or what is wrong with it: one broken line breaks what comes after it."""
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")
+        lines = read_text(path, LARGEST_DATA).split("\n")
     except (OSError, UnicodeDecodeError) as err:
         return Problem(str(path), f"cannot be read ({err}).")
     rows: _Rows = []

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import ast
 import csv
+import io
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from talm_sim.plain_files import LARGEST_DATA, LARGEST_SETTINGS, open_plain, read_text
 from talm_sim.scenarios.awareness.loaded import Problem
 from talm_sim.scenarios.tool_texts import json_schema
 from talm_sim.types import JsonObject
@@ -91,8 +93,8 @@ def _from_code(folder: Path) -> dict[str, JsonObject]:
     found: dict[str, JsonObject] = {}
     for path in sorted(folder.glob("*.py")):
         try:
-            tree = ast.parse(path.read_text(encoding="utf-8"))
-        except (OSError, SyntaxError, ValueError):
+            tree = ast.parse(read_text(path, LARGEST_SETTINGS))
+        except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
             continue  # the other two places know the API, or its instances are counted as unusable
         for node in tree.body:
             if isinstance(node, ast.ClassDef):
@@ -106,7 +108,7 @@ def _from_catalogue(path: Path) -> tuple[dict[str, JsonObject], list[Problem]]:
     found: dict[str, JsonObject] = {}
     problems: list[Problem] = []
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with io.TextIOWrapper(open_plain(path, LARGEST_DATA), encoding="utf-8-sig", newline="") as file:
             for row in csv.DictReader(file):
                 name, about = row.get(_NAME_COLUMN) or "", row.get("api_info") or ""
                 try:

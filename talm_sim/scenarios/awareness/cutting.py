@@ -51,6 +51,10 @@ _JOINS_NOUN = re.compile(
     re.IGNORECASE,
 )
 _PRONOUN_CLAUSE = re.compile(r"\b(?:what|which|who|how|where|when|why|there|it|this|that|he|she|they|i|you|we|and)\b", re.IGNORECASE)
+_MOST_PLACES = 50
+"""Places that are cut out of one text."""
+_MOST_LEADING = 400
+"""Characters before a place in which the words are looked for that lead to it."""
 _FAULTS = (
     (re.compile(r"[\"“]\s*[\"”]|(?<!\w)'\s*'(?!\w)|\(\s*\)"), "empty quotation marks or brackets"),
     (re.compile(r"[,;:]\s*[,;:.?!]|\s[,.;?!](?!\w)|\.\s*\.(?!\.)|^\s*[,.;:]"), "punctuation without words"),
@@ -107,8 +111,11 @@ def cut(text: str, spans: Collection[tuple[int, int]], about: Collection[str]) -
         about: Stems of words that name what is cut: those of the argument and its description.
 
     Returns:
-        What is left, and the words cut out, in order; None where a place has no words that could go with it, or nothing would be left.
+        What is left, and the words cut out, in order; None where a place has no words that could go with it, nothing would be left, or
+        there are more than 50 places.
     """
+    if len(spans) > _MOST_PLACES:
+        return None
     gone: list[str] = []
     for start, end in sorted(spans, reverse=True):
         place = _clause(text, start, end) or _phrase(text, start, end, about)
@@ -138,12 +145,13 @@ def _joined(left: str, joint: str, right: str) -> str:
 
 def _clause(text: str, start: int, end: int) -> _Cut | None:
     """A clause like "my password is ..."."""
-    before = _CLAUSE.search(text[:start])
+    before = _CLAUSE.search(text, max(0, start - _MOST_LEADING), start)
     after = re.match(r"\s*(?:[.!?;]|$|(?P<joint>,\s*(?:and\s+)?|\s+and\s+))", text[end:], re.IGNORECASE)
     if before is None or after is None or _PRONOUN_CLAUSE.match(before["clause"]) or not _is_clause(before, text):
         return None
     lead, earlier, stop = before["lead"].strip(), text[: before.start()], end + after.end()
-    after_yes = lead == "," and _ONLY_YES.search(earlier) is not None
+    near = max(0, len(earlier) - _MOST_LEADING)
+    after_yes = lead == "," and _ONLY_YES.search(earlier, near) is not None
     if after["joint"] is not None:
         if lead not in {"", ":", "with"} and not after_yes:
             return _Cut(before.start(), end)
@@ -153,7 +161,7 @@ def _clause(text: str, start: int, end: int) -> _Cut | None:
     if lead in {"", ":"}:
         return _Cut(before.start(), stop, " ")  # a whole sentence goes with its full stop
     # "A is 1, B is 2, and C is 3": the clause that is last now is joined by the "and".
-    comma = _LAST_COMMA.search(earlier) if "and" in lead else None
+    comma = _LAST_COMMA.search(earlier, near) if "and" in lead else None
     return _Cut(before.start(), end, comma=comma.start() if comma else None)
 
 
@@ -174,13 +182,13 @@ def _article(article: str, rest: str) -> str:
 
 def _phrase(text: str, start: int, end: int, about: Collection[str]) -> _Cut | None:
     """A phrase like "at ..." or "with the title ..."."""
-    before = _PHRASE.search(text[:start])
+    before = _PHRASE.search(text, max(0, start - _MOST_LEADING), start)
     if before is None:
         return None
     named = {stem(word.casefold().rstrip(".")) for word in before["nouns"].split()}
     if not all(word in about or word in _STEMS for word in named):
         return None
-    if re.search(r"\bbetween\b[^.?!]*$", text[: before.start()], re.IGNORECASE):
+    if re.search(r"\bbetween\b", re.split("[.?!]", text[: before.start()])[-1], re.IGNORECASE):
         return None
     follows = None if _GOES_ON.match(text[end:]) else _NEXT_WORD.match(text[end:])
     stop = end + (follows.end() if follows and stem(follows[1].casefold()) in {*about, *_STEMS} else 0)
@@ -204,7 +212,7 @@ def unnatural(text: str, before: str) -> str:
         text: The text as it is now.
         before: The text it was made from: what stood there already is not held against it.
     """
-    if not re.search(r"\w+\W+\w+", text):
+    if not re.search(r"\w\W+\w", text):
         return "fewer than two words"
     for pattern, fault in _FAULTS:
         if len(pattern.findall(text)) > len(pattern.findall(before)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from talm_sim.errors import PrerequisiteError
+from talm_sim.plain_files import LARGEST_DATA, read_text
 from talm_sim.scenarios.awareness.loaded import TASK, Loaded, Problem, fault_in
 from talm_sim.scenarios.jsonl import parse
 from talm_sim.scenarios.load import read_scenario
@@ -20,7 +21,7 @@ def load_lines(path: Path) -> Loaded:
         PrerequisiteError: The file cannot be read or is no UTF-8.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path, LARGEST_DATA)
     except OSError as err:
         raise PrerequisiteError(f"{path}: cannot be read: {err.strerror}; give a JSONL file with one scenario a line.") from None
     except UnicodeDecodeError:

@@ -11,6 +11,7 @@ from typing import Any
 
 from talm_sim.digests import digest
 from talm_sim.errors import PrerequisiteError
+from talm_sim.plain_files import LARGEST_DATA, read_text
 from talm_sim.scenarios.awareness.checks import check_manipulated
 from talm_sim.scenarios.awareness.loaded import TASK
 from talm_sim.scenarios.awareness.manipulation import line_of
@@ -96,7 +97,7 @@ class ManipulationReviewer:
 def _doubts(report: Path) -> dict[str, str]:
     """Id of each scenario to what the checks left to a person; empty where there is no report."""
     try:
-        found = json.loads(report.read_text(encoding="utf-8"))["for_a_person"]
+        found = json.loads(read_text(report, LARGEST_DATA))["for_a_person"]
         return {str(one["id"]): str(one["words"]) for one in found}
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return {}

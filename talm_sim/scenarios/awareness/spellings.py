@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,6 +17,8 @@ _TIME = re.compile(r"(?P<hour>[01]?\d|2[0-3]):(?P<minute>[0-5]\d)(?::(?P<second>
 _NO_TIME = frozenset({"00:00:00", "23:59:59", "23:59:00", "00:00"})
 """What calls give where only a day was said."""
 _NUMERALS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_MOST_READ = 500
+"""Characters of a value that has a spelling: nobody says a longer one as it stands."""
 _QUOTE = "[\"'“”‘’`]"
 
 
@@ -27,7 +30,8 @@ def spans_of(text: str, value: Any) -> list[tuple[int, int]] | None:
         value: An argument's value: a text or a number. A moment is found by its date and its time.
 
     Returns:
-        Beginning and end of each place, in order; None for a value that has no spelling (true, null, a list, an empty text).
+        Beginning and end of each place, in order; None for a value that has no spelling (true, null, a list, an empty
+        or a very long text).
 
     >>> spans_of("Book it for March 26th at 2 PM.", "2023-03-26 14:00:00")
     [(12, 22), (26, 30)]
@@ -39,9 +43,10 @@ def spans_of(text: str, value: Any) -> list[tuple[int, int]] | None:
     for pattern in patterns:
         for match in re.finditer(rf"{_QUOTE}?(?<!\w)(?:{pattern})(?!\w){_QUOTE}?", text, re.IGNORECASE):
             start, end = _whole_quotes(text, *match.span())
-            if not any(start < other_end and other_start < end for other_start, other_end in found):
-                found.append((start, end))
-    return sorted(found)
+            place = bisect(found, (start, end))
+            if (not place or found[place - 1][1] <= start) and (place == len(found) or end <= found[place][0]):
+                found.insert(place, (start, end))
+    return found
 
 
 def says(text: str, value: Any) -> bool:
@@ -67,7 +72,7 @@ def _patterns(value: Any) -> Iterator[str]:
     if isinstance(value, bool) or not isinstance(value, str | int | float) or not str(value).strip():
         return
     said = str(value).strip().strip("\"' ")
-    if not said:
+    if not 0 < len(said) <= _MOST_READ:
         return
     yield _literally(said)
     if "_" in said:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from talm_sim.errors import PrerequisiteError
+from talm_sim.plain_files import LARGEST_DATA, read_text
 from talm_sim.scenarios.awareness.apibank_apis import described
 from talm_sim.scenarios.awareness.loaded import Loaded, Problem, complete_scenario, fault_in
 from talm_sim.scenarios.awareness.toolbench import api_spec, callable_names
@@ -34,7 +35,7 @@ def load_study(path: Path) -> Loaded:
         PrerequisiteError: The file cannot be read.
     """
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")
+        lines = read_text(path, LARGEST_DATA).split("\n")
     except (OSError, UnicodeDecodeError) as err:
         raise PrerequisiteError(f"{path}: cannot be read ({err}); give one of the study's JSONL files.") from None
     scenarios: dict[str, Scenario] = {}

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from talm_sim.errors import PrerequisiteError
+from talm_sim.plain_files import LARGEST_DATA, read_text
 from talm_sim.scenarios.awareness.loaded import Loaded, Problem, complete_scenario
 from talm_sim.scenarios.jsonl import parse
 from talm_sim.types import JsonObject, Scenario, Source
@@ -55,7 +56,7 @@ def load_toolbench(folder: Path) -> Loaded:
 
 def _read(path: Path) -> Iterator[tuple[str, Scenario | Problem]]:
     try:
-        queries = parse(path.read_text(encoding="utf-8"))
+        queries = parse(read_text(path, LARGEST_DATA))
     except (OSError, ValueError) as err:  # UnicodeDecodeError is a ValueError
         yield str(path), Problem(str(path), f"cannot be read as JSON ({err}).")
         return

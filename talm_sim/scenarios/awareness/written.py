@@ -18,6 +18,10 @@ _USER, _ASSISTANT, _CALL, _RESULT = "User", "AI", "API call", "API result"
 _SPEAKER = re.compile(rf"^({_USER}|{_ASSISTANT}|{_CALL}|{_RESULT}):[ \t]*", re.MULTILINE)
 _LONGEST = 100_000
 """Characters of an answer that are looked at."""
+_MOST_TIMES = 10
+"""How often an answer is read, one object within another one, until one has the key."""
+_MOST_COMPARED = 300
+"""Words of a text that are compared with those of another one."""
 
 
 def conversation_text(scenario: Scenario) -> str:
@@ -38,15 +42,26 @@ def gold_calls_text(scenario: Scenario) -> str:
 
 
 def read_object(text: str, key: str) -> JsonObject | None:
-    """The first JSON object of an answer that has `key`, wherever it stands: in a code block, after other words; None where there is none."""
+    """The first JSON object of an answer that has `key`, wherever it stands: in a code block, after other words; None where there is none.
+
+    Where brackets are opened again and again it gives up once it has read about ten times the text.
+    """
     decoder = json.JSONDecoder(strict=False)  # models write line ends into texts as they are
-    for match in re.finditer(r"\{", text[:_LONGEST]):
+    text = text[:_LONGEST]
+    left = _MOST_TIMES * len(text)
+    for match in re.finditer(r"\{", text):
+        start = end = match.start()
         try:
-            found, _ = decoder.raw_decode(text[:_LONGEST], match.start())
+            found, end = decoder.raw_decode(text, start)
+        except json.JSONDecodeError as err:
+            found, end = None, len(text) if err.msg.startswith("Unterminated") else err.pos
         except (ValueError, RecursionError):
-            continue
+            found, end = None, len(text)
         if isinstance(found, dict) and key in found:
             return found
+        left -= end - start + end // 50  # an error counts the lines before it, too
+        if left < 0:
+            break
     return None
 
 
@@ -132,7 +147,19 @@ def _squeezed(text: str) -> str:
 
 
 def _removed(before: str, after: str) -> list[str]:
-    """The words of a text that another one does not have in their place."""
+    """The words of a text that another one does not have in their place; of a longer text all that stands between the first and last change."""
     old, new = before.split(), after.split()
+    if max(len(old), len(new)) > _MOST_COMPARED:
+        old, new = _differing(old, new)
+    if max(len(old), len(new)) > _MOST_COMPARED:
+        return [" ".join(old)] if old else []
     codes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
     return [" ".join(old[start:end]) for kind, start, end, _, _ in codes if kind in {"delete", "replace"}]
+
+
+def _differing(old: list[str], new: list[str]) -> tuple[list[str], list[str]]:
+    """Both without the words with which both begin and end."""
+    first = next((place for place, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), min(len(old), len(new)))
+    old, new = old[first:], new[first:]
+    last = next((place for place, (one, other) in enumerate(zip(old[::-1], new[::-1], strict=False)) if one != other), min(len(old), len(new)))
+    return old[: len(old) - last], new[: len(new) - last]

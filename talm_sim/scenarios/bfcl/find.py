@@ -8,6 +8,7 @@ from pathlib import Path
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.bfcl.subsets import V3_NAMES, Subset, Version
+from talm_sim.scenarios.jsonl import numbered_lines
 
 __all__ = ["answers_of", "bfcl_folder", "data_version", "installed_data", "is_own", "subset_file"]
 
@@ -76,7 +77,7 @@ def subset_file(folder: Path, subset: Subset, version: Version) -> Path:
     for one in (file, answers_of(file)) if subset.expected == "calls" else (file,):
         if not one.is_file():
             raise PrerequisiteError(f"{one}: is missing; add this file of BFCL's, or leave {subset.name} out of --subset.")
-        if not one.read_bytes().strip():
+        if not any(numbered_lines(one)):
             raise PrerequisiteError(f"{one}: is empty; put BFCL's own file in its place, or leave {subset.name} out of --subset.")
     return file
 

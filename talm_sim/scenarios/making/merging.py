@@ -12,6 +12,7 @@ from talm_sim.agreement import kappa
 from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.making.review import Decision, Entry, Part, Review, Reviewer, beside, open_review
 from talm_sim.scenarios.making.state import write_lines
+from talm_sim.shell_lines import line_to_copy
 
 __all__ = ["Agreement", "Merge", "open_merge"]
 
@@ -99,7 +100,7 @@ def open_merge(place: Path, reviewer: Reviewer, *, rejected: bool = False) -> Me
     files = sorted(path.name.removesuffix(".jsonl") for path in beside(place, "review").parent.iterdir() if path.suffix == ".jsonl")
     names = [name.removeprefix(start).removeprefix("-") for name in files if name == start or name.startswith(f"{start}-")]
     if len(names) < 2:
-        mend = f"let each of two do so: talm-sim scenarios review {place} --annotator NAME"
+        mend = f"let each of two do so: {line_to_copy('talm-sim', 'scenarios', 'review', str(place), '--annotator', 'NAME')}"
         raise PrerequisiteError(f"{place}: {'one person' if names else 'nobody'} reviewed it; {mend}")
     return Merge(place, reviewer, {name or UNNAMED: open_review(place, reviewer, rejected=rejected, annotator=name) for name in names})
 

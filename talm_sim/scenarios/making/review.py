@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from talm_sim.errors import PrerequisiteError
+from talm_sim.plain_files import LARGEST_DATA, read_bytes
 from talm_sim.scenarios.making.runner import ITEMS, REJECTED
 from talm_sim.scenarios.making.state import write_lines
 
@@ -274,7 +275,7 @@ def beside(place: Path, name: str) -> Path:
 def _decisions(path: Path) -> dict[str, Decision]:
     """The decisions of a file by key, in the order they were made; a line that a kill cut short is passed over."""
     try:
-        lines = path.read_bytes().split(b"\n") if path.is_file() else []
+        lines = read_bytes(path, LARGEST_DATA).split(b"\n") if path.is_file() else []
     except OSError as err:
         raise PrerequisiteError(f"{path}: cannot be read: {err.strerror}; mend its permissions.") from None
     found: dict[str, Decision] = {}

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO, Any, Self, TypeVar
 
 from talm_sim.errors import PrerequisiteError
+from talm_sim.plain_files import LARGEST_DATA, read_bytes
 from talm_sim.scenarios.making.outcome import Outcome, Source
 
 __all__ = ["STATE", "Begun", "State", "open_state", "write_lines"]
@@ -96,7 +97,7 @@ def open_state(folder: Path, begun: Begun, sources: Sequence[Source], kind: type
     path = folder / STATE
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        content = path.read_bytes() if path.is_file() else b""
+        content = read_bytes(path, LARGEST_DATA) if path.is_file() else b""
         others = sorted(one.name for one in folder.iterdir() if one.name != STATE)
     except OSError as err:
         raise PrerequisiteError(f"{folder}: cannot be used: {err.strerror}; choose another --out.") from None

@@ -16,7 +16,7 @@ from talm_sim.scenarios.missing import question_is_about
 from talm_sim.scenarios.multiple_choice.items import Item
 from talm_sim.scenarios.multiple_choice.wording import asks, confirms, declines, disclaims, is_english, names_new_things, speaks_of_tools, words
 from talm_sim.scenarios.tool_texts import required_of
-from talm_sim.schemas import validator_of
+from talm_sim.schemas import NotChecked, Schema, fault_of_schema
 from talm_sim.types import Behaviour, Missing, MissingKind
 
 __all__ = ["LIMITS", "OPTION_CHECKS", "RULES_VERSION", "Check", "differs", "failures"]
@@ -31,7 +31,7 @@ LIMITS = {Behaviour.DIRECT: 50, Behaviour.REQUEST_FOR_INFO: 50, Behaviour.CANNOT
 _PREAMBLE = re.compile(
     r"^\W*(?:sure|certainly|of course|okay|ok|here(?:'s| is| are))\b[^.?!]*:|^\W*(?:\w+ ){0,2}(?:question|answer|response|request|follow-up"
     r"|user|assistant|rewritten|refusal)\s*:|\b(?:rewritten|rephrased) (?:question|request|version)\b"
-    r"|\bit (?:can|cannot) serve\s*:|[.?!]\W+(?:it lacks|leave out|new request|request|answer|question)\s*:",
+    r"|\bit (?:can|cannot) serve\s*:|[.?!]\W{1,20}(?:it lacks|leave out|new request|request|answer|question)\s*:",
     re.IGNORECASE,
 )
 _MARKUP = re.compile(r'\{\s*"|"\s*:\s*[{\["]|</?[A-Za-z_]\w*>|<\|\w*')
@@ -149,9 +149,6 @@ def refusal_stays_with_the_question(text: str, item: Item) -> str:
 
 def call_is_complete(text: str, item: Item) -> str:
     """The tool call names the tool, gives what it requires, and keeps to its schema."""
-    from jsonschema import SchemaError
-    from referencing.exceptions import Unresolvable
-
     try:
         call = json.loads(text)
         name, arguments = call["name"], call["arguments"]
@@ -160,15 +157,15 @@ def call_is_complete(text: str, item: Item) -> str:
     if name != item.source.spec.name:
         return "it calls another tool"
     schema = item.source.spec.parameters
-    validator = validator_of(schema)
     try:
-        validator.check_schema(schema)
-        error = next(iter(validator.iter_errors(arguments)), None)
-    except (SchemaError, Unresolvable):
+        faults = Schema(schema).faults(arguments, most=1) if fault_of_schema(schema) is None else None
+    except NotChecked:
+        faults = None
+    if faults is None:
         # Published schemas say "dict", which JSON Schema does not know.
         lacking = [one for one in required_of({"parameters": schema}) if not isinstance(arguments, dict) or one not in arguments]
         return f"it lacks '{lacking[0]}'" if lacking else ""
-    return f"its arguments do not fit the tool: {error.message[:120]}" if error else ""
+    return f"its arguments do not fit the tool: {faults[0].message[:120]}" if faults else ""
 
 
 def differs(text: str, others: Sequence[str]) -> str:

@@ -29,6 +29,7 @@ _OPENS_WITH = re.compile(
     r"(?!\s+\w+\s)",
     re.IGNORECASE,
 )
+_WORD = re.compile(r"\w+")
 _PRONOUN = re.compile(r"\b(its|they|them|their|it(?=\W*$|[,.?!;]))(?!\w)", re.IGNORECASE)
 
 
@@ -111,19 +112,23 @@ def refers_to_nothing_unsaid(text: str, item: Item) -> str:
     early = _PRONOUN.search(text)
     if early and len(content_stems(text[: early.start()])) < 2:
         return f"it refers to what was not said ('{early[1]}')"
+    said: set[str] = set()
+    read, last = 0, ""
     for match in _POINTS.finditer(text):
-        before = content_stems(text[: match.start()])
-        if not before & content_stems(match[1]) and not _is_conjunction(text, match):
+        passed = text[read : match.start()]
+        said |= content_stems(passed)
+        last = [last, *_WORD.findall(passed)][-1]
+        read = match.start()
+        if not said & content_stems(match[1]) and not _is_conjunction(last, match):
             return f"it refers to what was not said ('{match[0]}')"
     return ""
 
 
-def _is_conjunction(text: str, match: re.Match[str]) -> bool:
+def _is_conjunction(before: str, match: re.Match[str]) -> bool:
     """Whether "that" joins clauses: after a noun or a verb, not after a preposition or a question word."""
     if not match[0].lower().startswith("that"):
         return False
-    before = re.findall(r"\w+", text[: match.start()])
-    return bool(before) and before[-1].lower() not in {
+    return bool(before) and before.lower() not in {
         "of",
         "on",
         "in",

@@ -30,10 +30,13 @@ _LEADS_OVER = re.compile(
     r"^(?:(?:and|also|besides(?: that)?|besides|by the way|then|after that|while you're at it|oh|plus|further|second|next)\b[,:]?\s+)+",
     re.IGNORECASE,
 )
-_ALSO = re.compile(r"\balso\s+|,?\s+as well(?=[.?!,;]|$)", re.IGNORECASE)
+_ALSO = re.compile(r"\balso\s+|(?:,|(?<!\s))\s++as well(?=[.?!,;]|$)", re.IGNORECASE)
 _BARE_PLEASE = re.compile(r"^please (?=(?:the|a|an)\b)", re.IGNORECASE)
 _LAST_SENTENCE = re.compile(r"(?:.*[.?!:]\s)?(.*)$", re.DOTALL)
 _INTERROGATIVE = re.compile(r"^\W*(?:how|what|which|when|where|who|(?:at|on|by|in) (?:how|what|which))\b", re.IGNORECASE)
+
+_MOST_READ, _MOST_BOUNDARIES = 2_000, 12
+"""Characters of a query that is split, and places where it may be: both parts are read anew at each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +63,17 @@ def split_query(query: str, calls: Sequence[GoldCall], specs: Sequence[ToolSpec]
         specs: Their tools.
 
     Returns:
-        The split, or in a few words why there is no clean one.
+        The split, or in a few words why there is no clean one; of a query of more than 2,000 characters or 12 boundaries none is
+        looked for.
     """
+    boundaries = list(_BREAK.finditer(query)) if len(query) <= _MOST_READ else []
+    if len(query) > _MOST_READ or len(boundaries) > _MOST_BOUNDARIES:
+        return f"it has more than {_MOST_READ:,} characters or {_MOST_BOUNDARIES} sentences"
     if len(calls) != 2:
         return f"it has {len(calls)} gold calls; two can be told apart"
     found: dict[tuple[int, int], list[tuple[int, int]]] = {}
     reason = "no sentence boundary separates its two asks"
-    for match in _BREAK.finditer(query):
+    for match in boundaries:
         first, second = query[: match.start()], query[match.end() :]
         for order in ((0, 1), (1, 0)):
             why = _unclean((first, second), [calls[index] for index in order], [specs[index] for index in order])

@@ -61,7 +61,7 @@ _TOOLS = re.compile(
 _GAP = re.compile(
     r"\b(?:not (?:provided|given|specified|mentioned|stated|known|included)|un(?:specified|known|stated|provided)|missing|left out"
     r"|omitted|removed|redacted"
-    r"|without (?:specifying|mentioning|stating|giving)|placeholder|n/a|to be determined|tbd)\b|\[[^\]]*\]|<[^>]*>|_{2,}|\bX{2,}\b",
+    r"|without (?:specifying|mentioning|stating|giving)|placeholder|n/a|to be determined|tbd)\b|\[[^\[\]]*\]|<[^<>]*>|_{2,}|\bX{2,}\b",
     re.IGNORECASE,
 )
 _VAGUE = re.compile(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -91,14 +91,18 @@ class When2CallTask(Task[When2CallOptions]):
         return sorted(scenarios, key=lambda one: (-longest[one.shown_tools], one.shown_tools, -rough_length(one)))
 
     def key(self, job: Job[When2CallOptions]) -> Mapping[str, Any]:
-        """How the request is written; of a template file its text, and of one that is not there its name: opening the task says so."""
+        """How the request is written; of a template file its text, and of one that cannot be read its name: opening the task says so."""
         from pathlib import Path
 
         from talm_sim.agent.templates import list_templates
+        from talm_sim.plain_files import LARGEST_SETTINGS, read_bytes
 
         name = job.options.template
         is_text = name not in list_templates() and Path(name).is_file()
-        written = Path(name).read_text(encoding="utf-8", errors="replace") if is_text else name
+        written = name
+        if is_text:
+            with suppress(OSError):
+                written = read_bytes(Path(name), LARGEST_SETTINGS).decode(errors="replace")
         return {"task": self.name, "mode": job.options.mode, "template": written, "human": False, "perturb": ()}
 
     def bounds(self, scenarios: Sequence[Scenario], job: Job[When2CallOptions], recorded: Recorded) -> Iterator[Bound]:

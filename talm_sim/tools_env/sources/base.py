@@ -6,10 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, runtime_checkable
 
+from pydantic import ValidationError
+
+from talm_sim.config import fault_of
+from talm_sim.errors import PrerequisiteError
 from talm_sim.recordings import HttpResponse
 from talm_sim.types import JsonObject, Route, ToolSpec
 
-__all__ = ["EpisodeCalls", "NotTaken", "SourceRequest", "StatefulSource", "ToolSource"]
+__all__ = ["EpisodeCalls", "NotTaken", "SourceRequest", "StatefulSource", "ToolSource", "tool_spec"]
 
 
 class NotTaken(NamedTuple):
@@ -17,6 +21,20 @@ class NotTaken(NamedTuple):
 
     tool: str
     reason: str
+
+
+def tool_spec(fields: Mapping[str, object]) -> ToolSpec:
+    """What is shown of a tool.
+
+    Raises:
+        PrerequisiteError: It cannot be written down, or is no description of a tool.
+    """
+    try:
+        return ToolSpec.model_validate(fields)
+    except ValidationError as err:
+        first = err.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise PrerequisiteError(f"{where + ': ' if where else ''}{fault_of(first)}") from None
 
 
 @dataclass(frozen=True, slots=True)

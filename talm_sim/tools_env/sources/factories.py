@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from talm_sim.errors import PrerequisiteError
 from talm_sim.foreign import foreign_code
 from talm_sim.foreign_loop import on_foreign_loop
+from talm_sim.telling import told
 from talm_sim.threads import call_apart
 
 __all__ = ["Ended", "Made", "check_maker", "make_tools", "makes_tools", "name_of", "run_apart", "tool_factory"]
@@ -123,7 +124,15 @@ async def make_tools(maker: Any) -> Made:
 
 
 class Ended(Exception):
-    """The user's code raised what ends more than its call; that is its cause."""
+    """The user's code raised what would end more than its call.
+
+    Args:
+        raised: What it raised.
+    """
+
+    def __init__(self, raised: BaseException) -> None:
+        super().__init__()
+        self.raised = raised
 
 
 async def run_apart(function: Callable[[], Any]) -> Any:
@@ -139,7 +148,7 @@ async def run_apart(function: Callable[[], Any]) -> Any:
         except Exception:
             raise
         except BaseException as err:
-            raise Ended from err
+            raise Ended(err) from err
 
     with foreign_code():
         return await on_foreign_loop(call_apart(work, "talm-sim-tool"))
@@ -162,5 +171,4 @@ def _public_methods(thing: Any) -> Iterator[str]:
 
 
 def _told(err: BaseException) -> str:
-    cause = err.__cause__ or err if isinstance(err, Ended) else err
-    return f"{type(cause).__name__}: {' '.join(str(cause).split())[:300]}"
+    return told(err.raised if type(err) is Ended else err, 300)

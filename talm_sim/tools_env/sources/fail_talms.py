@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
+from talm_sim.config import fault_of
 from talm_sim.errors import PrerequisiteError, ProviderError
+from talm_sim.plain_files import LARGEST_DOCUMENT, read_text
 from talm_sim.recordings import HttpResponse
 from talm_sim.tool_files import FunctionKey, function_key, function_names, spec_of_function
 from talm_sim.tools_env.routes import posted
@@ -48,7 +50,7 @@ class ToolFolder:
 
     Args:
         name: The source's.
-        folder: The folder, which is all that the code can write to.
+        folder: The folder.
 
     Raises:
         PrerequisiteError: It holds no tools.
@@ -69,22 +71,24 @@ class ToolFolder:
             why = f"; {self.not_taken[0].tool}: {self.not_taken[0].reason}" if self.not_taken else ""
             raise PrerequisiteError(f"holds no file of tools (JSON with an 'api_list'){why}")
         self.routes = posted(name, self.specs)
+        # Nothing that sandboxed code changes is kept.
+        self.reading = {name for name, function in self._functions.items() if function.code}
 
     @property
-    def has_code(self) -> bool:
-        """Whether there is code that could be run."""
-        return any(function.code for function in self._functions.values())
+    def code_folders(self) -> set[Path]:
+        """Where there is code that could be run."""
+        return {function.code.parent for function in self._functions.values() if function.code}
 
     async def call(self, tool: str, arguments: Mapping[str, object], episode: str) -> HttpResponse:
         """Make a call, in a sandbox.
 
         Raises:
-            ProviderError: There is no code for it.
+            ProviderError: There is no code for it, or the sandbox could not be started.
         """
         function = self._functions[tool]
         if function.code is None:
             raise ProviderError(f"Tool '{tool}' of source '{self.name}' is only described: nothing executes it; mask it, or replay it.")
-        return await call_in_sandbox(function.code, self._folder, function.name, arguments)
+        return await call_in_sandbox(function.code, function.name, arguments)
 
     async def aclose(self) -> None:
         """Nothing was started."""
@@ -93,8 +97,11 @@ class ToolFolder:
         for file in sorted(self._folder.rglob("*.json")):
             place = str(file.relative_to(self._folder))
             try:
-                tool = json.loads(file.read_text(encoding="utf-8"))
-            except (OSError, ValueError, RecursionError) as err:
+                tool = json.loads(read_text(file, LARGEST_DOCUMENT))
+            except OSError as err:
+                self.not_taken.append(NotTaken(place, f"cannot be read: {err.strerror}."))
+                continue
+            except (ValueError, RecursionError) as err:
                 self.not_taken.append(NotTaken(place, f"not valid JSON ({type(err).__name__})."))
                 continue
             listed = tool.get("api_list") if isinstance(tool, dict) else None
@@ -115,7 +122,9 @@ class ToolFolder:
         category = function.file.parent.name if function.file.parent != self._folder else self.name
         try:
             self.specs[name] = spec_of_function(name, category, function.described)
-        except (ValidationError, TypeError, AttributeError):
+        except ValidationError as err:
+            self.not_taken.append(NotTaken(place, f"{fault_of(err.errors()[0])}."))
+        except (TypeError, AttributeError):
             self.not_taken.append(NotTaken(place, "it is not described as Fail-TaLMs does."))
         else:
             self._functions[name] = function
@@ -131,8 +140,8 @@ async def open_fail_talms(request: SourceRequest) -> ToolFolder:
     if not folder.is_dir():
         raise PrerequisiteError("there is no such folder.")
     tools = ToolFolder(request.name, folder)
-    if tools.has_code:
+    if tools.code_folders:
         if not request.trusted:
             raise PrerequisiteError(f"holds code ({CODE}); add --trust to run it in a sandbox: no network, 1 GiB, 10 s a call.")
-        check_sandbox()
+        check_sandbox(tools.code_folders)
     return tools

@@ -1,31 +1,27 @@
-"""Tools over HTTP, with `requests`: the built-in service's and those of any OpenAPI document."""
+"""Tools over HTTP: the built-in service's and those of any OpenAPI document."""
 
 from __future__ import annotations
 
 import asyncio
-import time
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from urllib.parse import quote, urlencode
 
-import requests
-import urllib3
-from requests.adapters import HTTPAdapter
+import httpx2
 
 from talm_sim.credentials import Hider, credentials_in_environment
 from talm_sim.errors import ProviderError
 from talm_sim.recordings import HttpRequest, HttpResponse
 from talm_sim.tools_env.restarts import Recovered, on_restart
-from talm_sim.tools_env.routes import LOGICAL_HOST, build_request, too_large
+from talm_sim.tools_env.routes import LOGICAL_HOST, build_request, failure
 from talm_sim.tools_env.sources.base import NotTaken
-from talm_sim.tools_env.sources.limits import ACCEPTED_ENCODINGS, AnswerTooLarge, Unpacker
+from talm_sim.tools_env.sources.http_client import HttpClient, WrongAddressError, server_at
 from talm_sim.types import JsonObject, Route, ToolSpec
 
 __all__ = ["HttpSource", "HttpTools", "Proof"]
 
-_PIECE = 64 * 1024
-_BROKEN = (requests.ConnectionError, requests.exceptions.ChunkedEncodingError)
+_BROKEN = (httpx2.NetworkError, httpx2.RemoteProtocolError)
 """What a call meets whose server cannot be reached, or goes away before it has answered to the end."""
 
 
@@ -82,18 +78,11 @@ class HttpSource:
         self.specs, self.routes = tools.specs, tools.routes
         self.responses, self.not_taken = tools.responses, tools.not_taken
         self.base_url = base_url
-        self._logical = f"{LOGICAL_HOST}/{name}" if name else LOGICAL_HOST
-        self._timeout = timeout
+        self._logical = f"{LOGICAL_HOST}/{quote(name, safe='')}" if name else LOGICAL_HOST
+        self._client = HttpClient(connections=connections, timeout=timeout)
         self._recover = recover
         self._proof = proof
         self._hide = Hider.knowing(credentials_in_environment(), tuple(filter(None, [proof.secret])))
-        self._executor = ThreadPoolExecutor(connections, thread_name_prefix="tool")
-        self._session = requests.Session()
-        self._session.trust_env = False
-        self._session.headers["Accept-Encoding"] = ACCEPTED_ENCODINGS
-        adapter = HTTPAdapter(pool_maxsize=connections)
-        self._session.mount("http://", adapter)
-        self._session.mount("https://", adapter)
 
     async def call(self, tool: str, arguments: Mapping[str, object], episode: str) -> HttpResponse:
         """Make a call; see `ToolSource`."""
@@ -105,22 +94,21 @@ class HttpSource:
         Raises:
             ProviderError: The tools cannot be reached, or broke the connection of a call that must not be made twice.
             ToolsGoneError: They died, and do so again.
-            TimeoutError: The tool did not answer in time.
+            TimeoutError: The tool's answer was not whole in time.
         """
         what = f"source '{self.name}'" if self.name else "tool service"
-        run = asyncio.get_running_loop().run_in_executor
         while True:
             address = self.base_url
             try:
-                return await run(self._executor, self._send, request, address)
+                return await self._send(request, address)
             except _BROKEN as err:
                 failure = f"The {what} does not answer: {type(err).__name__}."
-            except requests.Timeout:
-                raise TimeoutError from None
-            except requests.RequestException as err:
-                raise ProviderError(f"The {what} cannot be asked: {type(err).__name__}.") from None
+            except WrongAddressError:
+                raise ProviderError(f"The {what} cannot be asked: the address of the call is not below {address[:200]}.") from None
+            except (httpx2.TransportError, zlib.error) as err:
+                raise ProviderError(f"The {what} cannot be asked: {_name(err)}.") from None
             if self._recover is not None:
-                found = await run(self._executor, self._recover, address)
+                found = await asyncio.to_thread(self._recover, address)
                 self.base_url = found.address
                 if found.died and (tell := on_restart.get()) is not None:
                     tell(found.died)
@@ -129,62 +117,22 @@ class HttpSource:
             if self.base_url == address:
                 raise ProviderError(failure)
 
-    def _send(self, request: HttpRequest, address: str) -> HttpResponse:
-        url = address.rstrip("/") + request.url.removeprefix(self._logical)
+    async def _send(self, request: HttpRequest, address: str) -> HttpResponse:
+        target = request.url.removeprefix(self._logical)
+        if self._proof.query:
+            target += ("&" if "?" in target else "?") + urlencode(self._proof.query)
+        # A redirection is not followed: another address may be another host, which nobody named, and would be told the proof.
+        headers = {**request.headers, **self._proof.headers}
         try:
-            return self._request(request, url)
-        except _BROKEN:
-            # A server may close an idle connection just as it is taken from the pool: a reading call is safe to send again.
-            if request.method != "GET":
-                raise
-            return self._request(request, url)
-
-    def _request(self, request: HttpRequest, url: str) -> HttpResponse:
-        # Another address may be another host, which nobody named, and would be told the proof.
-        with self._session.request(
-            request.method,
-            url,
-            params=dict(self._proof.query),
-            data=request.body,
-            headers={**request.headers, **self._proof.headers},
-            timeout=self._timeout,
-            allow_redirects=False,
-            stream=True,
-        ) as answer:
-            try:
-                body = _body(answer, time.monotonic() + self._timeout)
-            except AnswerTooLarge:
-                return too_large(answer.status_code)
-            return HttpResponse(answer.status_code, answer.reason, tuple(answer.headers.items()), self._hide.body(body))
+            answer = await self._client.ask(server_at(address), request.method, target, headers, request.body)
+        except httpx2.InvalidURL:  # what is longer than 64 KiB is sent by no client, and taken by hardly a server
+            return failure(414, "The address of the call is too long.")
+        return replace(answer, body=self._hide.body(answer.body))
 
     async def aclose(self) -> None:
-        """Close connections and threads."""
-        self._executor.shutdown(wait=False, cancel_futures=True)
-        self._session.close()
+        """Close the connections."""
+        await self._client.aclose()
 
 
-def _body(answer: requests.Response, until: float) -> bytes:
-    """The body of an answer, read to its end, so that the connection can be used again.
-
-    Args:
-        answer: Of which only the head was read.
-        until: When to stop, by the monotonic clock: a limit on each read alone lets a slow server go on for ever.
-
-    Raises:
-        AnswerTooLarge: It is longer than is read.
-        requests.RequestException: It breaks off, takes too long, or is damaged.
-    """
-    unpacker = Unpacker(answer.headers.get("content-encoding", ""))
-    parts = []
-    try:
-        for part in answer.raw.stream(_PIECE, decode_content=False):
-            parts.append(unpacker.feed(part))
-            if time.monotonic() > until:
-                raise requests.ReadTimeout
-    except zlib.error:
-        raise requests.exceptions.ContentDecodingError from None
-    except urllib3.exceptions.ReadTimeoutError:
-        raise requests.ReadTimeout from None
-    except urllib3.exceptions.HTTPError as err:
-        raise requests.exceptions.ChunkedEncodingError(str(err)) from None
-    return b"".join(parts)
+def _name(err: Exception) -> str:
+    return type(err).__name__ if isinstance(err, httpx2.TransportError) else f"its answer cannot be unpacked: {err}"

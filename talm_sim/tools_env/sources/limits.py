@@ -11,10 +11,13 @@ MOST_BYTES = 4_000_000
 ACCEPTED_ENCODINGS = "gzip, deflate"
 _EITHER = 32 + zlib.MAX_WBITS
 """The header tells gzip from deflate."""
+_GZIP = b"\x1f\x8b"
+_MOST_MEMBERS = 100
+"""Files that one gzip may be made of; each costs time, and may be empty."""
 
 
 class AnswerTooLarge(Exception):
-    """An answer is longer than `MOST_BYTES`."""
+    """An answer is longer than is read."""
 
 
 class Unpacker:
@@ -22,12 +25,15 @@ class Unpacker:
 
     Args:
         encoding: The answer's `Content-Encoding`; what is neither gzip nor deflate is left as it is.
+        most: Bytes, as sent and as unpacked; None for `MOST_BYTES`.
     """
 
-    def __init__(self, encoding: str) -> None:
+    def __init__(self, encoding: str, most: int | None = None) -> None:
         self._encoding = encoding.strip().lower()
         packed = self._encoding in {"gzip", "x-gzip", "deflate"}
         self._unpack = zlib.decompressobj(_EITHER) if packed else None
+        self._most = MOST_BYTES if most is None else most
+        self._members = 1
         self._read = 0
         self._given = 0
 
@@ -42,18 +48,34 @@ class Unpacker:
         if self._unpack is not None:
             data = self._unpacked(data)
         self._given += len(data)
-        if max(self._read, self._given) > MOST_BYTES:
+        if max(self._read, self._given) > self._most:
             raise AnswerTooLarge
         return data
 
+    def finish(self) -> None:
+        """See that nothing is missing at the end.
+
+        Raises:
+            zlib.error: It breaks off.
+        """
+        if self._unpack is not None and self._read and not self._unpack.eof:
+            raise zlib.error("breaks off")
+
     def _unpacked(self, data: bytes) -> bytes:
         assert self._unpack is not None
-        most = MOST_BYTES - self._given + 1
+        most = self._most - self._given + 1
         try:
-            return self._unpack.decompress(data, most)
+            found = self._unpack.decompress(data, most)
         except zlib.error:
             if self._encoding != "deflate" or self._read != len(data):
                 raise
             # Some servers send deflate without the header that it should have.
             self._unpack = zlib.decompressobj(-zlib.MAX_WBITS)
-            return self._unpack.decompress(data, most)
+            found = self._unpack.decompress(data, most)
+        while self._unpack.eof and len(found) < most and (rest := self._unpack.unused_data.lstrip(b"\0")).startswith(_GZIP):
+            self._members += 1
+            if self._members > _MOST_MEMBERS:
+                raise zlib.error("is made of too many")
+            self._unpack = zlib.decompressobj(_EITHER)
+            found += self._unpack.decompress(rest, most - len(found))
+        return found

@@ -6,41 +6,41 @@ The server lives as long as the source. A program is given the few variables it 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
-import logging
 import os
 import re
-import shlex
-import tempfile
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
-from typing import IO, TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from talm_sim.credentials import Hider, credentials_in_environment, sendable
 from talm_sim.errors import PrerequisiteError, ProviderError, pip_install
 from talm_sim.recordings import HttpResponse
 from talm_sim.tools_env.routes import answer, failure, posted, too_large
 from talm_sim.tools_env.sources import limits
-from talm_sim.tools_env.sources.base import NotTaken, SourceRequest
-from talm_sim.tools_env.sources.mcp_limits import is_too_large, limited_transport
-from talm_sim.tools_env.sources.openapi_document import MOST_TOOLS, simple_schema
+from talm_sim.tools_env.sources.base import NotTaken, SourceRequest, tool_spec
+from talm_sim.tools_env.sources.mcp_limits import is_too_large
+from talm_sim.tools_env.sources.mcp_results import misfit
+from talm_sim.tools_env.sources.openapi_document import simple_schema
 from talm_sim.types import JsonObject, ToolSpec
 
 if TYPE_CHECKING:
-    from mcp import Client, Tool
     from mcp.types import CallToolResult
+
+    from talm_sim.tools_env.sources.mcp_connection import Connection
 
 __all__ = ["McpSource", "open_mcp"]
 
 START_S = 30.0
 CALL_S = 30.0
-STOP_S = 10.0
-_QUIET = logging.NullHandler()
+RESTART_S = 25.0
+"""Less than a call may take: it waits for this."""
 
 
 class McpSource:
     """The tools of one MCP server; attributes as of `ToolSource`. Its resources and prompts are left out.
+
+    What is offered is what the server had when it was first asked. One that has ended is started, or connected to, anew at the next call; the
+    episodes that may have changed something in it before fail at theirs.
 
     Args:
         request: What to start, or where it is.
@@ -56,10 +56,10 @@ class McpSource:
         self._given = _given(request.options)
         self._hide = Hider.knowing(credentials_in_environment(), tuple(self._given.values()))
         self._theirs: dict[str, str] = {}
-        self._client: Client | None = None
-        self._end = asyncio.Event()
-        self._errors: IO[str] = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 - closed by aclose()
-        self._task: asyncio.Task[None] | None = None
+        self._connection = self._connect()
+        self._again: asyncio.Task[None] | None = None
+        self._changing: set[str] = set()
+        self._lost: set[str] = set()
 
     async def start(self) -> None:
         """Start the server and ask for its tools.
@@ -67,14 +67,10 @@ class McpSource:
         Raises:
             PrerequisiteError: It does not start, does not answer, or has no tool that can be taken.
         """
-        ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        # The client must be closed by the task that opened it.
-        self._task = asyncio.create_task(self._hold(ready))
-        try:
-            async with asyncio.timeout(START_S):
-                await ready
-        except TimeoutError:
-            raise PrerequisiteError(f"the MCP server did not answer within {START_S:g} s{self._last_words()}.") from None
+        await self._connection.open(START_S)
+        for tool, reason in self._connection.tools:
+            self._take(tool, reason)
+        self.not_taken += [NotTaken(what, "an agent is offered tools alone.") for what in self._connection.has]
         if not self.specs:
             why = f": {self.not_taken[0].tool}: {self.not_taken[0].reason}" if self.not_taken else "."
             raise PrerequisiteError(f"the MCP server has no tool that can be taken{why}")
@@ -83,130 +79,103 @@ class McpSource:
     async def call(self, tool: str, arguments: Mapping[str, object], episode: str) -> HttpResponse:
         """Make a call; see `ToolSource`."""
         from mcp import MCPError
-        from mcp.types import CONNECTION_CLOSED
 
-        gone = f"The MCP server '{self.name}' has ended"
-        if self._client is None or self._task is None or self._task.done():
-            raise ProviderError(f"{gone}{self._last_words()}.")
-        try:
-            async with asyncio.timeout(CALL_S):
-                result = await self._client.call_tool(self._theirs[tool], dict(arguments))
-        except TimeoutError:
-            raise
-        except MCPError as err:
-            if is_too_large(err.error.message):
-                return too_large(200)
-            if err.error.code == CONNECTION_CLOSED:
-                raise ProviderError(f"{gone}{self._last_words()}.") from None
-            return failure(400, self._hide.text(err.error.message))
-        except Exception as err:  # the client's own failures: a result that does not fit, a broken stream
-            return failure(502, self._hide.text(f"{type(err).__name__}: {' '.join(str(err).split())[:300]}"))
-        return self._response(result)
+        async with asyncio.timeout(CALL_S):
+            connection = await self._living()
+            if episode in self._lost:
+                self._lost.discard(episode)
+                raise ProviderError(f"The MCP server '{self.name}' has ended and was started again: what this episode did there is lost.")
+            if episode and tool not in self.reading:
+                self._changing.add(episode)
+            try:
+                assert connection.client is not None
+                result = await connection.client.call_tool(self._theirs[tool], dict(arguments))
+            except TimeoutError:
+                raise
+            except Exception as err:
+                if connection.ended:
+                    self._changing.discard(episode)
+                    raise ProviderError(f"The MCP server '{self.name}' has ended{connection.last_words()}.") from None
+                if not isinstance(err, MCPError):  # the client's own failures: a result that does not fit
+                    return failure(502, self._hide.text(f"{type(err).__name__}: {' '.join(str(err).split())[:300]}"))
+                if is_too_large(err.error.message):
+                    return too_large(200)
+                return failure(400, self._hide.text(err.error.message))
+        return self._response(tool, result)
 
-    def _response(self, result: CallToolResult) -> HttpResponse:
+    def _response(self, tool: str, result: CallToolResult) -> HttpResponse:
         value = _value_of(result)
-        if result.is_error:
-            return failure(500, self._hide.text(value if isinstance(value, str) else json.dumps(value)))
         try:
+            if result.is_error:
+                return failure(500, self._hide.text(value if isinstance(value, str) else json.dumps(value)))
+            if why := misfit(self.responses.get(tool, {}), result.structured_content):
+                return failure(502, self._hide.text(why))
             made = answer(value)
-        except ValueError as err:
-            return failure(502, str(err))
-        if len(made.body) > limits.MOST_BYTES:  # over stdio the client has read it whole
+        except (ValueError, RecursionError) as err:
+            return failure(502, f"its answer is no JSON value: {type(err).__name__}")
+        if len(made.body) > limits.MOST_BYTES:
             return too_large(made.status)
         return HttpResponse(made.status, made.reason, made.headers, self._hide.body(made.body))
 
     async def aclose(self) -> None:
         """End the server."""
-        self._end.set()
-        if self._task is not None:
-            if self._client is None:
-                self._task.cancel()  # it does not answer, and would not hear of the end either
-            done, _ = await asyncio.wait([self._task], timeout=STOP_S)
-            if not done:
-                self._task.cancel()
-                await asyncio.wait([self._task], timeout=STOP_S)
-        self._errors.close()
+        if self._again is not None:
+            self._again.cancel()
+            await asyncio.wait([self._again])
+        await self._connection.aclose()
 
-    async def _hold(self, ready: asyncio.Future[None]) -> None:
+    def _connect(self) -> Connection:
+        from talm_sim.tools_env.sources.mcp_connection import Connection  # it needs the client, which is an extra
+
+        return Connection(self._request.place, self._given, self._hide, CALL_S)
+
+    async def _living(self) -> Connection:
+        """The connection, made anew where it has ended; whoever asks meanwhile waits for the same."""
+        if self._connection.ended:
+            if self._again is None or self._again.done():
+                self._again = asyncio.create_task(self._reconnect())
+                self._again.add_done_callback(lambda task: task.cancelled() or task.exception())  # those who waited may be gone
+            try:
+                await asyncio.shield(self._again)
+            except PrerequisiteError as err:
+                raise ProviderError(f"The MCP server '{self.name}' has ended and does not start again: {err}") from None
+        return self._connection
+
+    async def _reconnect(self) -> None:
+        await self._connection.aclose()
+        self._connection = self._connect()
+        self._lost |= self._changing
+        self._changing.clear()
+        await self._connection.open(RESTART_S)
+
+    def _take(self, tool: Any, reason: str) -> None:
+        theirs = str(tool.get("name", "")) if isinstance(tool, dict) else ""
+        name = re.sub(r"\W+", "_", theirs, flags=re.ASCII)[:64]
         try:
-            async with self._connected() as client:
-                await self._take_tools(client)
-                self._client = client
-                if not ready.done():
-                    ready.set_result(None)
-                await self._end.wait()
-        except Exception as err:  # a server may fail in any way, and the client wraps it in groups
-            if not ready.done():
-                ready.set_exception(PrerequisiteError(f"the MCP server could not be asked for its tools ({_told(err)}){self._last_words()}."))
-        finally:
-            self._client = None
-
-    @asynccontextmanager
-    async def _connected(self) -> AsyncIterator[Client]:
-        import httpx2
-        from mcp import Client, StdioServerParameters
-        from mcp.client.stdio import stdio_client
-        from mcp.client.streamable_http import streamable_http_client
-
-        place = self._request.place
-        if place.startswith(("http://", "https://")):
-            secret = self._given.get("Authorization")
-            headers = {"Authorization": f"Bearer {secret}"} if secret else {}
-            headers["Accept-Encoding"] = limits.ACCEPTED_ENCODINGS
-            transport = limited_transport()
-            async with (
-                httpx2.AsyncClient(headers=headers, timeout=CALL_S, trust_env=False, transport=transport) as http,
-                Client(streamable_http_client(place, http_client=http, max_sse_event_size=limits.MOST_BYTES)) as client,
-            ):
-                yield client
-            return
-        program, *words = shlex.split(place)
-        parameters = StdioServerParameters(command=program, args=words, env=self._given)
-        # What it says on standard error is nobody's progress: its last line is told where it fails.
-        async with Client(stdio_client(parameters, errlog=self._errors)) as client:
-            yield client
-
-    async def _take_tools(self, client: Client) -> None:
-        cursor: str | None = None
-        while True:
-            page = await client.list_tools(cursor=cursor)
-            for tool in page.tools:
-                self._take(tool)
-            cursor = page.next_cursor
-            if len(self.specs) > MOST_TOOLS:
-                raise PrerequisiteError(f"it has more than {MOST_TOOLS:,} tools")
-            if not cursor or not page.tools:
-                break
-        for what, ask in (("resources", client.list_resources), ("prompts", client.list_prompts)):
-            with contextlib.suppress(Exception):  # most servers have none and say so in ways of their own
-                if getattr(await ask(), what):
-                    self.not_taken.append(NotTaken(what, "an agent is offered tools alone."))
-
-    def _take(self, tool: Tool) -> None:
-        name = re.sub(r"\W+", "_", tool.name, flags=re.ASCII)[:64]
-        try:
-            if name in self.specs:
-                raise PrerequisiteError(f"the name '{name}' is taken twice.")
-            parameters = {"type": "object", "properties": {}, **simple_schema(tool.input_schema)}
+            if reason:
+                raise PrerequisiteError(reason)
+            self.specs[name] = self._spec(name, tool)
         except PrerequisiteError as err:
-            self.not_taken.append(NotTaken(tool.name, str(err)))
+            self.not_taken.append(NotTaken(_shown(theirs) or "(a tool without a name)", str(err)))
             return
-        description = " ".join((tool.description or tool.title or "").split())
-        self.specs[name] = ToolSpec(name=name, category=self.name, description=description, parameters=parameters)
-        self._theirs[name] = tool.name
-        if tool.annotations and tool.annotations.read_only_hint:
+        self._theirs[name] = theirs
+        notes, output = tool.get("annotations"), tool.get("outputSchema")
+        if isinstance(notes, dict) and notes.get("readOnlyHint") is True:
             self.reading.add(name)
-        if tool.output_schema:
-            self.responses[name] = tool.output_schema
+        if isinstance(output, dict) and output:
+            self.responses[name] = output
 
-    def _last_words(self) -> str:
-        """The last line the server wrote to standard error, as the end of a message."""
-        with contextlib.suppress(OSError, ValueError):
-            self._errors.seek(max(0, self._errors.seek(0, os.SEEK_END) - 2_000))
-            lines = [line.strip() for line in self._errors.read().splitlines() if line.strip()]
-            if lines:
-                return f"; it said: {self._hide.text(lines[-1])[:300]}"
-        return ""
+    def _spec(self, name: str, tool: Mapping[str, Any]) -> ToolSpec:
+        if not name.strip("_"):
+            raise PrerequisiteError("its name has no letter or digit of ASCII.")
+        if name in self.specs:
+            raise PrerequisiteError(f"the name '{name}' is taken twice.")
+        parameters = {"type": "object", "properties": {}, **simple_schema(tool["inputSchema"])}
+        odd = next((key for key in _names_in(parameters) if not key.isprintable()), None)
+        if odd is not None:
+            raise PrerequisiteError(f"its parameter '{_shown(odd)}' has a character that cannot be seen.")
+        description = next((text for text in (tool.get("description"), tool.get("title")) if text and isinstance(text, str)), "")
+        return tool_spec({"name": name, "category": self.name, "description": " ".join(description.split()), "parameters": parameters})
 
 
 async def open_mcp(request: SourceRequest) -> McpSource:
@@ -223,11 +192,6 @@ async def open_mcp(request: SourceRequest) -> McpSource:
         raise PrerequisiteError(f"the MCP client is not installed: {pip_install('mcp')}") from None
     if "@" in request.place.partition("://")[2].partition("/")[0]:
         raise PrerequisiteError("an address with a user or password would be written into the run; name a variable: ,auth=VARIABLE.")
-    for logger in (
-        "mcp",
-        "client",
-    ):  # they log, with tracebacks, what a server says beside the protocol; failures are told by us
-        logging.getLogger(logger).addHandler(_QUIET)
     source = McpSource(request)
     try:
         await source.start()
@@ -259,10 +223,15 @@ def _value_of(result: Any) -> Any:
         return whole
 
 
-def _told(err: BaseException) -> str:
-    """The first of what a group of errors holds, in a line."""
-    while isinstance(err, BaseExceptionGroup):
-        err = err.exceptions[0]
-    if isinstance(err, FileNotFoundError):
-        return "there is no such program"
-    return " ".join(str(err).split())[:200] or type(err).__name__
+def _shown(name: str) -> str:
+    """A server's name for something, with all that cannot be seen written out, and not too long for a line."""
+    shown = "".join(one if one.isprintable() else f"U+{ord(one):04X}" for one in name[:81])
+    return shown if len(name) <= 80 else f"{shown[:80]}..."
+
+
+def _names_in(schema: Any) -> Iterator[str]:
+    """Every name in a schema."""
+    if isinstance(schema, dict):
+        yield from schema
+    for part in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
+        yield from _names_in(part)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
+import re
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from ipaddress import ip_address
@@ -12,22 +13,26 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urljoin, urlsplit
 
-import requests
+import httpx2
 
 from talm_sim.credentials import sendable
 from talm_sim.errors import PrerequisiteError
+from talm_sim.plain_files import read_text
+from talm_sim.tools_env.routes import fault_of
 from talm_sim.tools_env.sources.base import NotTaken, SourceRequest
 from talm_sim.tools_env.sources.http import HttpSource, HttpTools, Proof
+from talm_sim.tools_env.sources.http_client import HttpClient, WrongAddressError, server_at
 from talm_sim.tools_env.sources.openapi_document import tools_from_openapi
+from talm_sim.tools_env.sources.openapi_limits import is_header_name, is_reserved
+from talm_sim.tools_env.sources.openapi_text import parsed_document
 from talm_sim.tools_env.sources.spec_file import open_spec_list
 
 __all__ = ["open_openapi"]
 
 _LARGEST = 32 * 2**20
 _FETCH_S = 30.0
-_DEEPEST = 200
 _NO_ADDRESS = "the address of its service is none; name it: ,server=http://HOST"
-_TOO_DEEP = "nested too deeply to be an OpenAPI document."
+_LONGEST_ADDRESS = 2_000
 
 
 async def open_openapi(request: SourceRequest) -> Any:
@@ -40,8 +45,7 @@ async def open_openapi(request: SourceRequest) -> Any:
         PrerequisiteError: The document cannot be read, its server is elsewhere, or the credential is not there.
     """
     is_url = request.place.startswith(("http://", "https://"))
-    text = await asyncio.to_thread(_fetched if is_url else _read, request.place)
-    document = _parsed(text)
+    document = parsed_document(await _fetched(request.place) if is_url else await asyncio.to_thread(_read, request.place))
     if isinstance(document, list) and all(isinstance(one, Mapping) for one in document):
         return open_spec_list(request.name, document)
     if not isinstance(document, Mapping):
@@ -53,116 +57,81 @@ async def open_openapi(request: SourceRequest) -> Any:
 
 
 def _read(place: str) -> str:
-    path = Path(place)
     try:
-        if path.stat().st_size > _LARGEST:
-            raise PrerequisiteError(f"larger than {_LARGEST >> 20} MiB; cut it down.")
-        return path.read_text(encoding="utf-8")
+        return read_text(Path(place), _LARGEST)
     except OSError as err:
         raise PrerequisiteError(f"cannot be read: {err.strerror}.") from None
     except UnicodeDecodeError:
         raise PrerequisiteError("cannot be read: no UTF-8.") from None
 
 
-def _fetched(url: str) -> str:
-    _without_user(url)
+async def _fetched(url: str) -> str:
+    client = HttpClient(connections=1, timeout=_FETCH_S, most=_LARGEST)
     try:
-        with requests.Session() as session:
-            session.trust_env = False
-            with session.get(url, timeout=_FETCH_S, stream=True, allow_redirects=False) as answer:
-                if answer.status_code != 200:
-                    raise PrerequisiteError(f"its address answered HTTP {answer.status_code}, not the document.")
-                body = answer.raw.read(_LARGEST + 1, decode_content=True)
-    except (requests.RequestException, OSError) as err:
+        server, parts = _read_address(_origin(url)), urlsplit(url)
+        answer = await client.ask(server, "GET", (parts.path or "/") + (f"?{parts.query}" if parts.query else ""))
+    except TimeoutError:
+        raise PrerequisiteError(f"its address does not give it within {_FETCH_S:g} s.") from None
+    except (httpx2.TransportError, WrongAddressError, zlib.error) as err:
         raise PrerequisiteError(f"its address does not answer: {type(err).__name__}.") from None
-    if len(body) > _LARGEST:
+    finally:
+        await client.aclose()
+    if answer.status != 200:
+        raise PrerequisiteError(f"its address answered HTTP {answer.status}, not the document.")
+    if fault_of(answer):
         raise PrerequisiteError(f"larger than {_LARGEST >> 20} MiB; cut it down.")
-    return str(body.decode("utf-8", "replace"))
-
-
-def _parsed(text: str) -> Any:
-    try:
-        return json.loads(text, parse_constant=_refuse_constant)
-    except RecursionError:
-        raise PrerequisiteError(_TOO_DEEP) from None
-    except ValueError:
-        return _of_yaml(text)
-
-
-def _of_yaml(text: str) -> Any:
-    import yaml  # type: ignore[import-untyped]  # not at the top: most documents are JSON, and replays read none
-
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    depth = 0
-    try:
-        for event in yaml.parse(text, loader):
-            # A few lines of aliases can stand for any amount, or for themselves; and the loader's stack has an end.
-            if isinstance(event, yaml.AliasEvent):
-                raise PrerequisiteError("it uses YAML aliases (*name), which are not read; write out what they stand for.")
-            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            if depth > _DEEPEST:
-                raise PrerequisiteError(_TOO_DEEP)
-        found = yaml.load(text, loader)
-    except (yaml.YAMLError, ValueError, RecursionError) as err:
-        where = getattr(getattr(err, "problem_mark", None), "line", None)
-        line = "" if where is None else f" at line {where + 1}"
-        raise PrerequisiteError(f"neither JSON nor YAML{line}.") from None
-    # As JSON has it: a status is a text, and so is a date.
-    return json.loads(json.dumps(found, default=str), parse_constant=_refuse_constant)
-
-
-def _refuse_constant(name: str) -> Any:
-    raise PrerequisiteError(f"holds {name}, which is no JSON; write a number.")
+    return answer.body.decode("utf-8", "replace")
 
 
 def _server(document: Mapping[str, Any], origin: str, named: str) -> str:
     """Address of the service; only one that the user named, here or by the document's own address, or one on this machine."""
     if named:
-        _without_user(named)
         if not named.startswith(("http://", "https://")):
             raise PrerequisiteError(f"server={named}: no address; write http://... or https://...")
-        return named
+        return str(_read_address(named))
     servers = document.get("servers")
     first = servers[0] if isinstance(servers, Sequence) and servers and isinstance(servers[0], Mapping) else {}
-    told = str(first.get("url") or "/")
-    variables = first.get("variables")
-    for name, one in variables.items() if isinstance(variables, Mapping) else ():
-        told = told.replace("{" + str(name) + "}", str(one.get("default", "")) if isinstance(one, Mapping) else "")
+    variables = _mapping(first.get("variables"))
+    defaults = {name: str(_mapping(one).get("default", "")) for name, one in variables.items()}
+    told = re.sub(
+        r"\{([^{}]*)\}", lambda found: defaults.get(found[1], found[0])[:_LONGEST_ADDRESS], str(first.get("url") or "/")[:_LONGEST_ADDRESS]
+    )
     try:
         address = urljoin(origin, told) if origin else told
     except ValueError:
         raise PrerequisiteError(_NO_ADDRESS) from None
     if not address.startswith(("http://", "https://")):
         raise PrerequisiteError("it does not say where its service is; name it: ,server=http://HOST")
-    _without_user(address)
-    if _host(address) not in {_host(origin), None} and not _is_here(address):
+    service = _read_address(address)
+    if (not origin or _host(service) != _host(_read_address(_origin(origin)))) and not _is_here(service.host):
         raise PrerequisiteError(f"its service is elsewhere, at {address[:200]}; to have it called, name it: ,server={address[:200]}")
-    return address
+    return str(service)
 
 
-def _host(address: str) -> tuple[str, str | None, int | None] | None:
+def _read_address(address: str) -> httpx2.URL:
+    """Read an address as what sends the calls reads it."""
     try:
-        parts = urlsplit(address)
-        return (parts.scheme, parts.hostname, parts.port) if parts.hostname else ("", None, None)
-    except ValueError:
-        raise PrerequisiteError(_NO_ADDRESS) from None
+        if "@" in urlsplit(address).netloc:
+            raise PrerequisiteError("an address with a user or password would be written into the run; name a variable: ,auth=VARIABLE.")
+        return server_at(address)
+    except (ValueError, WrongAddressError):
+        raise PrerequisiteError(f"{address[:200]}: is no address of a service; write http://HOST, with its port and path.") from None
 
 
-def _is_here(address: str) -> bool:
-    host = urlsplit(address).hostname or ""
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def _host(url: httpx2.URL) -> tuple[str, bytes, int | None]:
+    return url.scheme, url.raw_host, url.port
+
+
+def _is_here(host: str) -> bool:
     try:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def _without_user(address: str) -> None:
-    try:
-        place = urlsplit(address).netloc
-    except ValueError:
-        raise PrerequisiteError(f"{address[:200]}: is no address.") from None
-    if "@" in place:
-        raise PrerequisiteError("an address with a user or password would be written into the run; name a variable: ,auth=VARIABLE.")
 
 
 def _proof(document: Mapping[str, Any], tools: HttpTools, request: SourceRequest) -> tuple[Proof, HttpTools]:
@@ -184,6 +153,8 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 def _sent(schemes: Mapping[str, Any], variable: str, secret: str) -> Proof:
     scheme = next((one for one in schemes.values() if isinstance(one, Mapping)), {"type": "http", "scheme": "bearer"})
     kind, place, name = scheme.get("type"), scheme.get("in"), str(scheme.get("name"))
+    if kind == "apiKey" and place != "query" and (not is_header_name(name) or is_reserved(name)):
+        raise PrerequisiteError(f"its security scheme sends the credential as '{name[:200]}', which no {place} is called.")
     if kind == "apiKey" and place == "query":
         return Proof(query={name: secret}, secret=secret)
     if kind == "http" and str(scheme.get("scheme")).lower() == "basic":

@@ -1,15 +1,16 @@
 """ToolSpecs out of an OpenAPI 3 document: the service's own, or anybody's."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any, Literal, NamedTuple
 
-import jsonschema
-
-from talm_sim.credentials import names_credential
 from talm_sim.errors import PrerequisiteError, did_you_mean
-from talm_sim.tools_env.sources.base import NotTaken
+from talm_sim.schemas import NotChecked, fault_of_schema
+from talm_sim.tools_env.sources.base import NotTaken, tool_spec
 from talm_sim.tools_env.sources.http import HttpTools
+from talm_sim.tools_env.sources.openapi_limits import Reading, check_path, is_transport
 from talm_sim.types import JsonObject, Route, ToolSpec
 
 __all__ = ["MOST_TOOLS", "REPLACEABLE_KEY", "check_schema", "simple_schema", "tools_from_openapi"]
@@ -46,10 +47,11 @@ KEPT = (
 
 MOST_TOOLS = 1_000
 """Operations of one document; a model is never shown as many."""
-_MOST_PARTS = 20_000
-"""Parts of a schema, its references written out: a short document can hold one without end."""
-_IGNORED_HEADERS = frozenset({"accept", "content-type", "authorization"})
-"""Header parameters that OpenAPI itself says are not to be read."""
+_MOST_TAGS, _LONGEST_TAG = 2_000, 100
+"""Of what is offered in the place of an unknown tag."""
+_LONGEST_REASON = 500
+_KEYS = 16
+"""Keys of what a reference leads to that count as a part."""
 _STYLES = {"path": "simple", "query": "form", "header": "simple"}
 
 
@@ -60,19 +62,6 @@ class Argument(NamedTuple):
     schema: JsonObject
     required: bool
     place: str
-
-
-class _Document:
-    """A document that is being read, and how many parts of it one more operation may take."""
-
-    def __init__(self, root: Mapping[str, Any]) -> None:
-        self.root = root
-        self.left = _MOST_PARTS
-
-    def spend(self) -> None:
-        self.left -= 1
-        if self.left < 0:
-            raise PrerequisiteError(f"its schemas hold more than {_MOST_PARTS:,} parts.")
 
 
 def tools_from_openapi(document: Mapping[str, Any], source: str = "", *, only: str = "") -> HttpTools:
@@ -96,17 +85,17 @@ def tools_from_openapi(document: Mapping[str, Any], source: str = "", *, only: s
     if len(operations) > MOST_TOOLS:
         raise PrerequisiteError(f"it has {len(operations):,} operations, more than {MOST_TOOLS:,}; take one tag of them: ,only=TAG.")
     specs, routes, responses, not_taken = dict[str, ToolSpec](), dict[str, Route](), dict[str, JsonObject](), list[NotTaken]()
-    reading = _Document(document)
+    reading = Reading(document)
     for method, path, item, operation in operations:
-        place = f"{method} {path}"
-        reading.left = _MOST_PARTS
+        place = f"{method} {path[:_LONGEST_REASON]}"
         try:
+            reading.begin()
             name = _identifier(str(operation.get("operationId") or "")) or _identifier(f"{method.lower()}{path}")
             if name in specs:
                 raise PrerequisiteError(f"another operation is called '{name}' too; tool names must be unique.")
             specs[name], routes[name] = _tool(reading, name, method, path, item, operation, source)
         except PrerequisiteError as err:
-            not_taken.append(NotTaken(place, str(err)))
+            not_taken.append(NotTaken(place, str(err)[:_LONGEST_REASON]))
         except (AttributeError, KeyError, TypeError, ValueError, RecursionError, IndexError):
             not_taken.append(NotTaken(place, "it is not written as OpenAPI says."))
         else:
@@ -114,8 +103,7 @@ def tools_from_openapi(document: Mapping[str, Any], source: str = "", *, only: s
             if schema:
                 responses[name] = schema
     if not specs:
-        tags = sorted({str(tag) for *_, operation in _operations(document, "") for tag in operation.get("tags") or ()}) if only else []
-        nothing = f"has no operation{f' with the tag {only}' if only else ''}.{did_you_mean(only, tags) if only else ''}"
+        nothing = f"has no operation{f' with the tag {only}' if only else ''}.{did_you_mean(only, _tags(document)) if only else ''}"
         raise PrerequisiteError(f"{not_taken[0].tool}: {not_taken[0].reason}" if not_taken else nothing)
     return HttpTools(specs, routes, responses, not_taken)
 
@@ -131,33 +119,43 @@ def _operations(document: Mapping[str, Any], only: str) -> Iterator[tuple[Method
                 yield method, str(path), item, operation
 
 
+def _tags(document: Mapping[str, Any]) -> list[str]:
+    """Some tags of the document, to be compared with one that it does not have."""
+    every = (str(tag) for *_, operation in _operations(document, "") for tag in list(operation.get("tags") or ())[:_MOST_TAGS])
+    return sorted({tag for tag in islice(every, _MOST_TAGS) if len(tag) <= _LONGEST_TAG})
+
+
 def _tool(
-    document: _Document, name: str, method: Method, path: str, item: Mapping[str, Any], operation: Mapping[str, Any], source: str
+    document: Reading, name: str, method: Method, path: str, item: Mapping[str, Any], operation: Mapping[str, Any], source: str
 ) -> tuple[ToolSpec, Route]:
+    check_path(path)
     _check_server(document, item, operation)
     arguments = list(_arguments(document, item, operation))
-    spec = ToolSpec(
-        name=name,
-        category=_category(path, operation),
-        description=_description(item, operation),
-        parameters=_parameters(arguments),
-        human_replaceable=operation.get(REPLACEABLE_KEY) is True,
+    spec = tool_spec(
+        {
+            "name": name,
+            "category": _category(path, operation),
+            "description": _description(item, operation),
+            "parameters": _parameters(arguments),
+            "human_replaceable": operation.get(REPLACEABLE_KEY) is True,
+        }
     )
     at = {place: tuple(argument.name for argument in arguments if argument.place == place) for place in ("path", "query", "header")}
-    if undeclared := set(re.findall(r"\{([^}]*)\}", path)) - set(at["path"]):
+    # Up to the last bracket that closes, so that none that stays open is looked for to the end again and again.
+    if undeclared := set(re.findall(r"\{([^}]*)\}", path[: path.rfind("}") + 1])) - set(at["path"]):
         raise PrerequisiteError(f"its path has '{min(undeclared)}', which is no path parameter.")
     if source:
         check_schema(spec.parameters)
     return spec, Route(method=method, path=(f"/{source}" if source else "") + path, query=at["query"], header=at["header"])
 
 
-def _check_server(document: _Document, item: Mapping[str, Any], operation: Mapping[str, Any]) -> None:
+def _check_server(document: Reading, item: Mapping[str, Any], operation: Mapping[str, Any]) -> None:
     own = [str(one.get("url")) for one in operation.get("servers") or item.get("servers") or ()]
     if own and not {str(one.get("url")) for one in (document.root.get("servers") or ())[:1]} & set(own):
         raise PrerequisiteError(f"it has a server of its own, {own[0][:200]}; all operations of a document are called at one.")
 
 
-def _response(document: _Document, operation: Mapping[str, Any]) -> JsonObject:
+def _response(document: Reading, operation: Mapping[str, Any]) -> JsonObject:
     """Schema of what an operation answers when all is well; its references are read within the document."""
     try:
         named = operation.get("responses", {})
@@ -186,25 +184,25 @@ def _description(item: Mapping[str, Any], operation: Mapping[str, Any]) -> str:
 
 
 def _parameters(arguments: list[Argument]) -> JsonObject:
-    names = [argument.name for argument in arguments]
-    twice = sorted({name for name in names if names.count(name) > 1})
+    twice = [name for name, times in Counter(argument.name for argument in arguments).items() if times > 1]
     if twice:
-        raise PrerequisiteError(f"two parameters are called '{twice[0]}'; a tool's arguments need distinct names.")
+        raise PrerequisiteError(f"two parameters are called '{min(twice)}'; a tool's arguments need distinct names.")
     schema: JsonObject = {"type": "object", "properties": {argument.name: argument.schema for argument in arguments}}
     required = [argument.name for argument in arguments if argument.required]
     return schema | ({"required": required} if required else {}) | {"additionalProperties": False}
 
 
-def _arguments(document: _Document, item: Mapping[str, Any], operation: Mapping[str, Any]) -> Iterator[Argument]:
+def _arguments(document: Reading, item: Mapping[str, Any], operation: Mapping[str, Any]) -> Iterator[Argument]:
     """Yield the arguments of one operation: those of the path item, overridden by its own, then the JSON body's properties."""
     declared: dict[tuple[str, str], Mapping[str, Any]] = {}
     for entry in [*item.get("parameters", ()), *operation.get("parameters", ())]:
         parameter = _resolve(document, entry)
         declared[parameter["in"], parameter["name"]] = parameter
     for (where, name), parameter in declared.items():
-        if where == "cookie" and parameter.get("required") and not _proves_sender(document, name):
+        proves = (where, str(name).lower()) in document.proofs
+        if where == "cookie" and parameter.get("required") and not proves:
             raise PrerequisiteError(f"it requires the cookie '{name}', and cookies are not sent.")
-        if where in _STYLES and not _is_transport(where, name):
+        if where in _STYLES and not proves and not is_transport(where, name):
             yield _argument(document, where, name, parameter)
     body = _resolve(document, operation.get("requestBody", {}))
     if _of_json(body.get("content", {})):
@@ -217,7 +215,7 @@ def _arguments(document: _Document, item: Mapping[str, Any], operation: Mapping[
         raise PrerequisiteError(f"it takes a body that is no JSON ({', '.join(body.get('content', {})) or 'of no kind'}).")
 
 
-def _argument(document: _Document, where: str, name: str, parameter: Mapping[str, Any]) -> Argument:
+def _argument(document: Reading, where: str, name: str, parameter: Mapping[str, Any]) -> Argument:
     if parameter.get("style", _STYLES[where]) != _STYLES[where] or (where == "query" and parameter.get("explode") is False):
         raise PrerequisiteError(f"parameter '{name}' is written in a style that is not known here ({parameter.get('style', 'not exploded')}).")
     schema = _simplify(document, parameter.get("schema") or _of_json(parameter.get("content", {})))
@@ -225,18 +223,8 @@ def _argument(document: _Document, where: str, name: str, parameter: Mapping[str
         schema["description"] = parameter["description"]
     if "examples" not in schema and (examples := _examples(document, parameter)):
         schema["examples"] = examples
+    document.spend(sum(document.size(schema.get(key)) for key in ("description", "examples")))
     return Argument(name, schema, where == "path" or bool(parameter.get("required")), where)
-
-
-def _is_transport(where: str, name: str) -> bool:
-    """Whether a header is the transport's affair: it proves the sender, or says how a body is written."""
-    return where == "header" and (name.lower() in _IGNORED_HEADERS or names_credential(name))
-
-
-def _proves_sender(document: _Document, cookie: str) -> bool:
-    """Whether a cookie is the document's credential, which is sent as such."""
-    schemes = document.root.get("components", {}).get("securitySchemes", {}).values()
-    return any(one.get("in") == "cookie" and one.get("name") == cookie for one in schemes)
 
 
 def _is_json(kind: str) -> bool:
@@ -250,18 +238,20 @@ def _of_json(content: Mapping[str, Any]) -> Mapping[str, Any]:
     return schema
 
 
-def _examples(document: _Document, parameter: Mapping[str, Any]) -> list[Any]:
+def _examples(document: Reading, parameter: Mapping[str, Any]) -> list[Any]:
     if "example" in parameter:
         return [parameter["example"]]
     named = (_resolve(document, example) for example in parameter.get("examples", {}).values())
     return [example["value"] for example in named if "value" in example]
 
 
-def _resolve(document: _Document, node: Mapping[str, Any], seen: tuple[str, ...] = ()) -> Mapping[str, Any]:
+def _resolve(document: Reading, node: Mapping[str, Any], seen: tuple[str, ...] = ()) -> Mapping[str, Any]:
     """Follow `$ref`s within the document; keywords beside a `$ref` stay and win."""
+    document.spend(1)
     pointer = node.get("$ref")
     if pointer is None:
         return node
+    document.spend(len(node))
     if not pointer.startswith("#/") or pointer in seen:
         raise PrerequisiteError(f"cannot resolve $ref '{pointer}': only references within the document, without circles, are read.")
     target: Any = document.root
@@ -269,6 +259,7 @@ def _resolve(document: _Document, node: Mapping[str, Any], seen: tuple[str, ...]
         target = target.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(target, Mapping) else None
     if not isinstance(target, Mapping):
         raise PrerequisiteError(f"cannot resolve $ref '{pointer}': the document has no such part.")
+    document.spend(len(target) // _KEYS)
     return {**_resolve(document, target, (*seen, pointer)), **{key: value for key, value in node.items() if key != "$ref"}}
 
 
@@ -279,7 +270,7 @@ def simple_schema(schema: Mapping[str, Any]) -> JsonObject:
         PrerequisiteError: A reference leads nowhere or out of it, or it is too large.
     """
     try:
-        short = _simplify(_Document(schema), schema)
+        short = _simplify(Reading(schema), schema)
     except (AttributeError, KeyError, TypeError, RecursionError):
         raise PrerequisiteError("its schema is no JSON Schema.") from None
     check_schema(short)
@@ -292,17 +283,18 @@ def check_schema(schema: JsonObject) -> None:
     Raises:
         PrerequisiteError: It is no JSON Schema; the message says where and why.
     """
-    kind = jsonschema.Draft202012Validator
     try:
-        kind.check_schema(schema, format_checker=kind.FORMAT_CHECKER)
-    except jsonschema.SchemaError as err:
-        where = "/".join(str(part) for part in err.absolute_path)
-        raise PrerequisiteError(f"its schema is no JSON Schema{f' at {where}' if where else ''}: {err.message[:200]}.") from None
+        fault = fault_of_schema(schema)
+    except NotChecked as err:
+        raise PrerequisiteError(f"its schema is too large to be checked: {err}.") from None
+    if fault is not None:
+        where = "/".join(str(part) for part in fault.absolute_path)
+        raise PrerequisiteError(f"its schema is no JSON Schema{f' at {where}' if where else ''}: {fault.message[:200]}.")
 
 
-def _simplify(document: _Document, schema: Mapping[str, Any], seen: tuple[str, ...] = ()) -> JsonObject:
+def _simplify(document: Reading, schema: Mapping[str, Any], seen: tuple[str, ...] = ()) -> JsonObject:
     """Rewrite a schema as short as it can be: references inlined, allOf merged, "or null" and titles dropped."""
-    document.spend()
+    document.spend(1)
     if "$ref" in schema:
         seen = (*seen, schema["$ref"])
         if seen.count(schema["$ref"]) > 1:
@@ -311,9 +303,9 @@ def _simplify(document: _Document, schema: Mapping[str, Any], seen: tuple[str, .
     short: JsonObject = {key: value for key, value in schema.items() if key in KEPT}
     if "example" in schema and "examples" not in short:
         short["examples"] = [schema["example"]]
-    for part in schema.get("allOf", ()):
-        merged = _simplify(document, part, seen)
-        short = {**merged, **short, **_joined(merged, short)}
+    document.spend(sum(map(document.size, short.values())))
+    if "allOf" in schema:
+        short = _merged([*reversed([_simplify(document, part, seen) for part in schema["allOf"]]), short])
     for key in ("anyOf", "oneOf"):
         options = [_simplify(document, option, seen) for option in schema.get(key, ()) if option.get("type") != "null"]
         short |= ({**options[0], **short}) if len(options) == 1 else ({key: options} if options else {})
@@ -330,14 +322,16 @@ def _simplify(document: _Document, schema: Mapping[str, Any], seen: tuple[str, .
     return _strict_bounds(short)
 
 
-def _joined(left: JsonObject, right: JsonObject) -> JsonObject:
-    """What two schemas of an allOf both contribute to."""
-    both: JsonObject = {}
-    if "properties" in left or "properties" in right:
-        both["properties"] = left.get("properties", {}) | right.get("properties", {})
-    if "required" in left or "required" in right:
-        both["required"] = [*left.get("required", ()), *(name for name in right.get("required", ()) if name not in left.get("required", ()))]
-    return both
+def _merged(parts: list[JsonObject]) -> JsonObject:
+    """What the schemas of an allOf say together: the last one that has a keyword counts, but all properties and all required ones."""
+    whole: JsonObject = {}
+    for part in parts:
+        whole |= part
+    if any("properties" in part for part in parts):
+        whole["properties"] = {name: schema for part in parts for name, schema in part.get("properties", {}).items()}
+    if any("required" in part for part in parts):
+        whole["required"] = list(dict.fromkeys(name for part in parts for name in part.get("required", ())))
+    return whole
 
 
 def _strict_bounds(schema: JsonObject) -> JsonObject:

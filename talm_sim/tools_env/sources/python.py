@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 from talm_sim.digests import canonical_json, digest
 from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.foreign import foreign_code
-from talm_sim.foreign_loop import free_from, on_foreign_loop
+from talm_sim.foreign_loop import LoopGivenUp, free_from, on_foreign_loop
 from talm_sim.foreign_time import in_time
-from talm_sim.plugins import load_object
+from talm_sim.plugins import load_object, looking_at
 from talm_sim.recordings import HttpResponse
-from talm_sim.threads import Work, working_for
+from talm_sim.telling import kind_of, told
+from talm_sim.threads import Work, call_briefly, working_for
 from talm_sim.tools_env.routes import answer, failure, posted
-from talm_sim.tools_env.sources.base import EpisodeCalls, NotTaken, SourceRequest
+from talm_sim.tools_env.sources.base import EpisodeCalls, NotTaken, SourceRequest, tool_spec
 from talm_sim.tools_env.sources.factories import Ended, Made, check_maker, make_tools, makes_tools, name_of, run_apart
 from talm_sim.tools_env.sources.openapi_document import simple_schema
 from talm_sim.types import JsonObject, ToolSpec
@@ -184,18 +185,14 @@ async def _answered(tool: BaseTool, arguments: Mapping[str, object], timeout: fl
     try:
         async with in_time(work, timeout):
             with foreign_code():
-                found = await on_foreign_loop(_found(tool, dict(arguments)), work)
-            return answer(found)
+                found, failed = await on_foreign_loop(_found_or_failed(tool, dict(arguments)), work)
+            return failure(500, failed) if failed else answer(found)
     except TimeoutError:
         if agents is None:  # an agent of the user's own has a time of its own, and the loop is needed until then
             await free_from(work)
         raise
-    except asyncio.CancelledError as err:
-        if (task := asyncio.current_task()) is not None and task.cancelling():
-            raise
-        return _failure(err)  # the tool raised it: nobody cancelled this call
-    except (Exception, SystemExit) as err:  # a user's function may fail in any way
-        return _failure(err.__cause__ or err if isinstance(err, Ended) else err)
+    except Exception as err:  # what it answers may be nothing that can be written
+        return failure(500, _message(err))
 
 
 async def open_python(request: SourceRequest) -> PythonSource:
@@ -205,7 +202,8 @@ async def open_python(request: SourceRequest) -> PythonSource:
         PrerequisiteError: There is no such module or object, or it holds no tool.
     """
     found = load_object(request.place, "python")
-    return await PythonSource(request.name, found if isinstance(found, list | tuple) else [found]).look()
+    with looking_at(f"{request.place}: cannot be looked at"):
+        return await PythonSource(request.name, found if isinstance(found, list | tuple) else [found]).look()
 
 
 def hand_over(objects: Sequence[Any]) -> str:
@@ -278,6 +276,23 @@ async def _invoked(tool: BaseTool, arguments: JsonObject) -> Any:
     return await run_apart(work)
 
 
+async def _found_or_failed(tool: BaseTool, arguments: JsonObject) -> tuple[Any, str]:
+    """What a tool gives back, or how it failed; that is told here, on the loop of foreign code, as its errors may be of any kind."""
+    try:
+        return await _found(tool, arguments), ""
+    except (TimeoutError, LoopGivenUp, KeyboardInterrupt):  # the last on the caller's own loop, where it may be Ctrl-C
+        raise
+    except Ended as err:
+        raised = err.raised
+    except asyncio.CancelledError as err:
+        if (task := asyncio.current_task()) is not None and task.cancelling():
+            raise
+        raised = err  # the tool raised it: nobody cancelled this call
+    except BaseException as err:  # a user's function may fail in any way
+        raised = err
+    return None, await call_briefly(lambda: _message(raised), f"{kind_of(raised)}, whose text takes too long")
+
+
 async def _found(tool: BaseTool, arguments: JsonObject) -> Any:
     found = await _invoked(tool, arguments)
     return await _items(found) if isinstance(found, AsyncIterator) else found
@@ -305,13 +320,13 @@ def _contained(function: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitab
         try:
             return await function(*args, **kwargs)
         except (SystemExit, GeneratorExit) as err:
-            raise Ended from err
+            raise Ended(err) from err
 
     return contained
 
 
-def _failure(err: BaseException) -> HttpResponse:
-    return failure(500, f"{type(err).__name__}: {' '.join(str(err).split())}"[:_LONGEST_MESSAGE])
+def _message(err: BaseException) -> str:
+    return told(err, _LONGEST_MESSAGE)[:_LONGEST_MESSAGE]
 
 
 def _check_signature(function: Callable[..., Any]) -> None:
@@ -335,7 +350,8 @@ def _spec(tool: BaseTool, category: str, replaceable: bool) -> ToolSpec:
     parameters = {"type": "object", "properties": {}, **parameters, "additionalProperties": False}
     replaceable = replaceable or bool((tool.metadata or {}).get("human_replaceable"))
     name = re.sub(r"\W+", "_", tool.name, flags=re.ASCII)[:64]
-    return ToolSpec(name=name, category=category, description=tool.description, parameters=parameters, human_replaceable=replaceable)
+    shown_as = {"name": name, "category": category, "description": tool.description, "parameters": parameters}
+    return tool_spec({**shown_as, "human_replaceable": replaceable})
 
 
 def _only_reads(one: Any, tool: BaseTool) -> bool:

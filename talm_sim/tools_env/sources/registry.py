@@ -10,7 +10,9 @@ from typing import TypeVar
 
 from talm_sim.credentials import Hider, credentials_in_environment, names_credential
 from talm_sim.errors import PrerequisiteError
+from talm_sim.plain_files import LARGEST_SETTINGS, read_text
 from talm_sim.plugins import Registry
+from talm_sim.shell_lines import line_to_copy
 from talm_sim.tools_env.sources.base import SourceRequest, ToolSource
 
 __all__ = ["BUILT_IN", "TOOL_SOURCES", "open_source", "read_source", "register_tool_source"]
@@ -38,7 +40,8 @@ TOOL_SOURCES: Registry[OpenSource] = Registry(
 Opener = TypeVar("Opener", bound=OpenSource)
 
 _NAMED = re.compile(r"([A-Za-z][\w-]*)=(.+)", re.DOTALL)
-_OPTION = re.compile(r"(?<!\\),(server|auth|only|env)=((?:[^,\\]|\\.)*)$", re.DOTALL)
+_COMMA = re.compile(r"(?<!\\),")
+_OPTION = re.compile(r"(server|auth|only|env)=((?:[^,\\]|\\.)*)", re.DOTALL)
 _OBJECT = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
 
@@ -67,10 +70,11 @@ def read_source(text: str, *, trusted: bool = False) -> tuple[str, SourceRequest
     named = _NAMED.fullmatch(text)
     name, rest = (named[1], named[2]) if named else ("", text)
     options: dict[str, str] = {}
-    while found := _OPTION.search(rest):
+    parts = _COMMA.split(rest)
+    while len(parts) > 1 and (found := _OPTION.fullmatch(parts[-1])):
         options[found[1]] = found[2].replace("\\,", ",")
-        rest = rest[: found.start()]
-    rest = rest.replace("\\,", ",")
+        parts.pop()
+    rest = ",".join(parts).replace("\\,", ",")
     kind, colon, place = rest.partition(":")
     if kind not in TOOL_SOURCES or not (colon or kind == BUILT_IN):
         kind, place = _kind_of(rest, text), rest
@@ -113,7 +117,7 @@ def _kind_of(rest: str, text: str) -> str:
         return "python"
     parts = rest.split(",")
     if len(parts) > 1 and all(map(_OBJECT.fullmatch, parts)):
-        repeated = " ".join(f"--tools-from {part}" for part in parts)
+        repeated = " ".join(line_to_copy("--tools-from", part) for part in parts)
         raise PrerequisiteError(f"--tools-from {text}: one source each; repeat the option: {repeated}.")
     module = path if path.suffix == ".py" else Path(*rest.split(".")).with_suffix(".py")
     if module.is_file():
@@ -127,8 +131,8 @@ def _kind_of(rest: str, text: str) -> str:
 def _tools_in(module: Path) -> str:
     """What holds the tools of a module, as far as its text tells: its first list, else its first public function."""
     try:
-        body = ast.parse(module.read_text(encoding="utf-8")).body
-    except (OSError, ValueError, SyntaxError):
+        body = ast.parse(read_text(module, LARGEST_SETTINGS)).body
+    except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
         return "TOOLS"
     lists = [
         target.id

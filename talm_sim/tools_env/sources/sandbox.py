@@ -8,16 +8,15 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import sysconfig
-import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from talm_sim.errors import PrerequisiteError
+from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.recordings import HttpResponse
 from talm_sim.tools_env.routes import answer, failure
 
@@ -25,20 +24,34 @@ __all__ = ["MEMORY", "SECONDS", "call_in_sandbox", "check_sandbox", "why_no_sand
 
 SECONDS = 10
 MEMORY = 1 << 30
-_FILE, _PROCESSES = 64 << 20, 32
+_ROOM, _FILES, _PROCESSES = 64 << 20, 1_000, 32
 _MOST_ANSWER = 1 << 20
+_LONGEST_MESSAGE = 500
+_TO_START_S = 30
+"""Seconds beyond its own that a call is waited for: the first process in the sandbox keeps the time, and this holds should it not do so."""
+_STANDS = b"\0"
+"""Is sent once the walls stand; what comes before says why they do not, what comes after is the answer."""
+_NOT_STARTED = "The sandbox could not be started: "
 _UNSHARE = ("unshare", "--user", "--map-root-user", "--mount", "--net", "--pid", "--ipc", "--uts", "--fork", "--kill-child")
 _CHILD = Path(__file__).with_name("sandbox_child.py")
 _READABLE = ("/usr", "/lib", "/lib64", "/bin", "/etc/ld.so.cache", "/dev/null", "/dev/urandom")
-_ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
+_ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1", "HOME": "/tmp", "TMPDIR": "/tmp"}
+_NOWHERE = (Path("/"), Path("/tmp"))
+"""Folders that cannot be shown by themselves: the root of the sandbox, and its one writable place."""
 
 
-def check_sandbox() -> None:
+def check_sandbox(folders: Iterable[Path]) -> None:
     """See that the kernel can shut code in here.
 
+    Args:
+        folders: Those of the code.
+
     Raises:
-        PrerequisiteError: It cannot, and says why; nothing is run without it.
+        PrerequisiteError: It cannot, and says why, or a folder cannot be shown by itself; nothing is run without that.
     """
+    for folder in folders:
+        if folder in _NOWHERE:
+            raise PrerequisiteError(f"its code lies in {folder} itself and cannot be shut in there; move the tools to a folder of their own.")
     why = why_no_sandbox()
     if why:
         raise PrerequisiteError(f"its code cannot be shut in here ({why}), and is not run without that; replay a recording instead.")
@@ -49,88 +62,97 @@ def why_no_sandbox() -> str:
     """Why code cannot be shut in here; empty where it can. The walls are put up once to see."""
     if sys.platform != "linux" or shutil.which(_UNSHARE[0]) is None:
         return "it takes Linux and the program `unshare`"
-    with tempfile.TemporaryDirectory(prefix="talm-sim-root-") as root, tempfile.TemporaryDirectory(prefix="talm-sim-try-") as folder:
-        code = Path(folder, "api.py")
-        code.write_text("def works():\n    return True\n", encoding="utf-8")
-        order = _order(root, Path(folder), code=str(code), function="works", arguments={})
+    with ThreadPoolExecutor(1) as apart:  # from the event loop of whoever asks
         try:
-            done = subprocess.run(_command(), input=json.dumps(order).encode(), capture_output=True, env=_ENVIRONMENT, timeout=60, check=False)
-            found = json.loads(done.stdout or b"{}")
-        except (OSError, ValueError, subprocess.TimeoutExpired) as err:
-            return type(err).__name__
-    if found.get("value") is True:
-        return ""
-    return str(found.get("walls") or found.get("error") or done.stderr.decode(errors="replace").strip()[:200] or "no namespaces")
+            tried = apart.submit(asyncio.run, call_in_sandbox(_CHILD, "works", {})).result()
+        except ProviderError as err:
+            return str(err).removeprefix(_NOT_STARTED)
+    return "" if tried.status == 200 else tried.body.decode()
 
 
-async def call_in_sandbox(
-    code: Path, folder: Path, function: str, arguments: Mapping[str, object], *, seconds: float = SECONDS
-) -> HttpResponse:
-    """Call a function of a file, shut in. What it raises, and which wall it ran into, is the tool's failure.
+async def call_in_sandbox(code: Path, function: str, arguments: Mapping[str, object], *, seconds: float = SECONDS) -> HttpResponse:
+    """Call a function of a file, shut in. What it raises, which wall it ran into, and what is no answer, is the tool's failure.
 
     Args:
-        code: The file.
-        folder: The one folder it may write to; the file lies in it.
+        code: The file; its folder is all that the code sees beside the Python installation, and nothing that it writes is kept.
         function: The function's name.
         arguments: By name.
         seconds: How long it may take.
+
+    Raises:
+        ProviderError: The sandbox could not be started.
     """
-    with tempfile.TemporaryDirectory(prefix="talm-sim-root-") as root:
-        order = _order(root, folder, code=str(code), function=function, arguments=dict(arguments))
-        process = await asyncio.create_subprocess_exec(
-            *_command(),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=_ENVIRONMENT,
-            start_new_session=True,
-        )
-        try:
-            async with asyncio.timeout(seconds):
-                said = await _exchange(process, json.dumps(order).encode())
-        except TimeoutError:
-            return failure(500, f"it was stopped: it ran longer than {seconds:g} s")
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                # Not `process.kill()`, which takes the exit status of one that has just ended away from whoever waits for it.
-                os.kill(process.pid, signal.SIGKILL)
-            assert process.stdout is not None
-            await process.stdout.read()  # a pipe that is not read to its end would be waited for without end
-            await process.wait()
-    return _read(said)
+    order = _order(code=str(code), function=function, arguments=dict(arguments), seconds=seconds)
+    try:
+        said = await _exchange(json.dumps(order).encode() + b"\n", seconds + _TO_START_S)
+    except OSError as err:
+        raise ProviderError(f"{_NOT_STARTED}{err.strerror or err}") from None
+    why, stands, found = said.partition(_STANDS)
+    if not stands:
+        lines = why.decode(errors="replace").split("\n")
+        raise ProviderError(_NOT_STARTED + (next((line[:200] for line in reversed(lines) if line.strip()), "") or "it said nothing"))
+    return _read(found)
 
 
-def _order(root: str, folder: Path, **what: Any) -> dict[str, Any]:
+def _order(**what: Any) -> dict[str, Any]:
     prefixes = {sys.base_prefix, sys.prefix, *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib"))}
-    outer = [place for place in prefixes if not place.startswith("/usr/")]
+    outer = [place for place in prefixes | {os.path.realpath(one) for one in prefixes} if not place.startswith("/usr/")]
     readable = [*_READABLE, *(place for place in outer if not any(place != one and Path(place).is_relative_to(one) for one in outer))]
-    limits = {"memory": MEMORY, "seconds": SECONDS, "file": _FILE, "processes": _PROCESSES}
-    return {"root": root, "folder": str(folder), "readable": [place for place in readable if Path(place).exists()], **limits, **what}
+    limits = {"memory": MEMORY, "processor": SECONDS, "room": _ROOM, "files": _FILES, "processes": _PROCESSES}
+    folder = os.path.dirname(what["code"])
+    return {"folder": folder, "readable": [place for place in readable if Path(place).exists()], "answer": _MOST_ANSWER, **limits, **what}
 
 
 def _command() -> list[str]:
     return [str(shutil.which(_UNSHARE[0])), *_UNSHARE[1:], sys.executable, "-I", str(_CHILD)]
 
 
-async def _exchange(process: asyncio.subprocess.Process, order: bytes) -> bytes:
-    assert process.stdin is not None and process.stdout is not None
-    with contextlib.suppress(ConnectionError):
-        process.stdin.write(order)
-        await process.stdin.drain()
-    process.stdin.close()
-    said = b""
-    while len(said) <= _MOST_ANSWER and (more := await process.stdout.read(65_536)):
-        said += more
-    return said
+async def _exchange(order: bytes, seconds: float) -> bytes:
+    """Start the sandbox, and return what it says until its end, or until the time is up.
+
+    What it hears is a pipe that stays open: by its end the sandbox knows that this process has ended.
+    """
+    hearing, saying = os.pipe()
+    with contextlib.ExitStack() as opened:
+        hears = opened.enter_context(os.fdopen(hearing, "rb"))
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *_command(), stdin=asyncio.subprocess.PIPE, stdout=saying, stderr=saying, env=_ENVIRONMENT, start_new_session=True
+            )
+        finally:
+            os.close(saying)
+        assert process.stdin is not None
+        said = bytearray()
+        try:
+            reader = asyncio.StreamReader()
+            # Not a pipe of `process`, which would be waited for until its end.
+            transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), hears)
+            opened.callback(transport.close)
+            process.stdin.write(order)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    while len(said) <= 2 * _MOST_ANSWER and (more := await reader.read(65_536)):
+                        said += more
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                # Not `process.kill()`, which takes the exit status of one that has just ended away from whoever waits for it.
+                os.kill(process.pid, signal.SIGKILL)
+            process.stdin.close()
+            await process.wait()
+    return bytes(said)
 
 
 def _read(said: bytes) -> HttpResponse:
-    if len(said) > _MOST_ANSWER:
-        return failure(500, f"it was stopped: its answer is longer than {_MOST_ANSWER >> 10:,} KiB")
-    try:
-        found = json.loads(said)
-    except ValueError:
+    if not said:
         return failure(500, "it was stopped: it ran into a limit of memory, time or processes, or ended itself")
-    if "walls" in found:
-        return failure(500, f"its code could not be shut in: {found['walls']}")
-    return answer(found["value"]) if "value" in found else failure(500, str(found["error"]))
+    error = "its answer cannot be read"
+    with contextlib.suppress(ValueError, RecursionError):
+        found = json.loads(said)
+        if isinstance(found, dict) and isinstance(found.get("error"), str):
+            error = found["error"]
+        elif isinstance(found, dict) and "value" in found:
+            try:
+                return answer(found["value"])
+            except (ValueError, RecursionError) as err:
+                error = f"{type(err).__name__}: {err}"
+    return failure(500, error[:_LONGEST_MESSAGE].encode(errors="backslashreplace").decode())

@@ -1,8 +1,11 @@
-"""What runs inside the sandbox, as the first process of its namespaces: it shuts itself in, then makes one call of a tool's code.
+"""What runs inside the sandbox: it shuts itself in, then makes one call of a tool's code, under the eyes of the first process.
 
-It is run as a script and imports nothing of this package. The walls are the kernel's: a root of its own that holds the interpreter, read-only,
-and the tool's folder; no network; no other process in sight, and none to be started; limits; no capability left. Only when they stand is the
-code read.
+It is run as a script and imports nothing of this package. The walls are the kernel's: a root of its own that holds the interpreter and the
+code's folder, read-only, and a small `/tmp` that ends with the call; no network; no other process in sight but the one that watches, and none
+to be started; limits; no capability left. Only when they stand is the code read.
+
+What is written to standard output: what kept the walls from standing; or a zero byte, once they stand, and then the answer. The code holds a
+pipe to the watching process, not this output, so it can write neither.
 """
 
 from __future__ import annotations
@@ -11,85 +14,242 @@ import ctypes
 import json
 import os
 import resource
+import select
+import signal
 import struct
 import sys
-from typing import Any
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # importing it takes a tenth of a call
+    from typing import Any, NoReturn
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
+_ROOT = "/proc"
+"""A folder that is always there, over which the root is mounted: it is seen in here alone, so nothing is left behind outside."""
+_TMP = "/tmp"
+_ORDER, _OUTPUT, _ANSWER = 0, 1, 3
+"""File descriptors: where the order comes from, whose other end the caller holds as long as it lives; the output; the code's answer."""
 _MS_NOSUID, _MS_NODEV, _MS_BIND, _MS_REC, _MS_PRIVATE = 2, 4, 4096, 16384, 1 << 18
 _ATTR_RDONLY, _ATTR_NOSUID = 1, 2
 _MOUNT_SETATTR = 442
 """Number of the system call, on every architecture."""
 _AT_FDCWD, _AT_RECURSIVE = -100, 0x8000
-_PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS = 24, 38
+_PR_SET_DUMPABLE, _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS = 4, 24, 38
 _CAPABILITY_V3 = 0x20080522
 _PR_SET_SECCOMP, _SECCOMP_FILTER, _CLONE_THREAD = 22, 2, 0x10000
 _EPERM, _ENOSYS = 1, 38
+_NEW_SESSION_KEYRING = 1
+_FAMILIES = (2, 10, 16)
+"""Sockets may be of IPv4, IPv6 and netlink, by which Python looks up the network's devices."""
 _SYSTEM_CALLS = {
-    "x86_64": (0xC000003E, 56, (57, 58, 29, 319)),
-    "aarch64": (0xC00000B7, 220, (194, 279)),
+    "x86_64": (0xC000003E, 56, 41, 250, (57, 58, 29, 319, 248, 249)),
+    "aarch64": (0xC00000B7, 220, 198, 219, (194, 279, 217, 218)),
 }
-"""By processor: its number, that of `clone`, and those of `fork`, `vfork`, `shmget` and `memfd_create`, where it has them."""
+"""By processor: its number, those of `clone`, `socket`, `keyctl`, and of what is refused besides: `fork`, `vfork`, `shmget`, `memfd_create`,
+`add_key`, `request_key`, where it has them."""
+_IO_URING = (425, 426, 427)
+"""On every architecture: what is asked for through a ring passes by the filter."""
 _CLONE3 = 435
 """Its flags lie in memory, where no filter can look; who is told that it does not exist uses `clone`."""
+_TO_WRITE_S = 10
 
 
 def main() -> None:
-    """Shut in, call, and write what came of it to the file descriptor that standard output was."""
-    order = json.load(sys.stdin)
-    answers = os.dup(1)
-    # What the code prints is no answer.
-    os.dup2(2, 1)
+    """Shut in, and stay behind as the first process, which watches the other one make the call."""
+    order = json.loads(_line())
     try:
-        _shut_in(order)
+        _build_root(order)
+        # Not to be traced or read by the code, which has the same user.
+        _check(_LIBC.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0), "prctl")
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # the kernel lets no signal without a handler reach the first process
+        os.dup2(os.open("/dev/null", os.O_WRONLY), 2)
+        answers, answering = os.pipe()
+        code = os.fork()
     except OSError as err:
-        _tell(answers, {"walls": f"{err.strerror} ({err.filename or 'system call'})"})
-        return
-    try:
-        found = {"value": _called(order)}
-        json.dumps(found)
-    except MemoryError:
-        found = {"error": f"MemoryError: it wanted more than {order['memory'] >> 20:,} MiB"}
-    except BaseException as err:  # code of anybody's, which may also exit
-        found = {"error": f"{type(err).__name__}: {' '.join(str(err).split())[:400]}"}
-    _tell(answers, found)
+        _fail(err)
+    if code == 0:
+        _work(order, answering)
+    os.close(answering)
+    said = _watched(answers, order)
+    os.kill(code, signal.SIGKILL)
+    _write(said)
+    os._exit(0)
 
 
-def _shut_in(order: dict[str, Any]) -> None:
-    root, folder = order["root"], order["folder"]
+def _line() -> bytes:
+    read = b""
+    while not read.endswith(b"\n"):
+        more = os.read(_ORDER, 1 << 20)
+        if not more:
+            os._exit(1)
+        read += more
+    return read
+
+
+def _fail(err: OSError) -> NoReturn:
+    os.write(_OUTPUT, f"{err.strerror} ({err.filename or 'system call'})".encode())
+    os._exit(1)
+
+
+def _watched(answers: int, order: dict[str, Any]) -> bytes:
+    """What the code answers, in time and not too long; nobody waits for it any more when the caller is gone."""
+    ends = time.monotonic() + order["seconds"]
+    poll = select.poll()
+    for descriptor in (answers, _ORDER):
+        poll.register(descriptor, select.POLLIN)
+    said = b""
+    while len(said) <= order["answer"]:
+        left = ends - time.monotonic()
+        ready = [descriptor for descriptor, _ in poll.poll(left * 1e3)] if left > 0 else []
+        if _ORDER in ready:
+            os._exit(1)
+        if not ready:
+            return json.dumps({"error": f"it was stopped: it ran longer than {order['seconds']:g} s"}).encode()
+        more = os.read(answers, 1 << 16)
+        if not more:
+            return said
+        said += more
+    return json.dumps({"error": f"it was stopped: its answer is longer than {order['answer'] >> 10:,} KiB"}).encode()
+
+
+def _write(said: bytes) -> None:
+    os.set_blocking(_OUTPUT, False)
+    poll = select.poll()
+    poll.register(_OUTPUT, select.POLLOUT)
+    while said and poll.poll(_TO_WRITE_S * 1e3):
+        said = said[os.write(_OUTPUT, said) :]
+
+
+def _build_root(order: dict[str, Any]) -> None:
     _mount("none", "/", "", _MS_REC | _MS_PRIVATE)
-    _mount("tmpfs", root, "tmpfs", _MS_NOSUID | _MS_NODEV, "size=1m")
-    for place in [*order["readable"], folder]:
-        inside = root + place
-        if os.path.islink(place):
+    _mount("tmpfs", _ROOT, "tmpfs", _MS_NOSUID | _MS_NODEV, "size=1m,mode=755")
+    folder = order["folder"]
+    # A folder comes before what lies in it: the interpreter may lie in the code's folder, and both of them below /tmp.
+    for place in sorted({*order["readable"], folder, _TMP}):
+        inside = _ROOT + place
+        if place == folder:
+            _show(place, inside)
+        elif place == _TMP:
+            os.makedirs(inside, exist_ok=True)
+            _mount("tmpfs", inside, "tmpfs", _MS_NOSUID | _MS_NODEV, f"size={order['room']},nr_inodes={order['files']},mode=1777")
+        elif os.path.islink(place):
             os.makedirs(os.path.dirname(inside), exist_ok=True)
             os.symlink(os.readlink(place), inside)
-            continue
-        if os.path.isdir(place):
-            os.makedirs(inside, exist_ok=True)
         else:
-            os.makedirs(os.path.dirname(inside), exist_ok=True)
-            open(inside, "a").close()
-        _mount(place, inside, "", _MS_BIND | _MS_REC)
-    _set_attributes(root, add=_ATTR_RDONLY | _ATTR_NOSUID, flags=_AT_RECURSIVE)
-    _set_attributes(root + folder, remove=_ATTR_RDONLY)
-    os.chroot(root)
-    os.chdir(folder)
-    for limit, most in ((resource.RLIMIT_AS, "memory"), (resource.RLIMIT_CPU, "seconds"), (resource.RLIMIT_FSIZE, "file")):
-        resource.setrlimit(limit, (order[most], order[most]))
-    resource.setrlimit(resource.RLIMIT_NPROC, (order["processes"], order["processes"]))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    _drop_capabilities()
-    _stay_one_process()
+            _bind(place, inside)
+    _set_attributes(_ROOT, add=_ATTR_RDONLY | _ATTR_NOSUID, flags=_AT_RECURSIVE)
+    _set_attributes(_ROOT + _TMP, remove=_ATTR_RDONLY)
+
+
+def _bind(place: str, inside: str) -> None:
+    if os.path.isdir(place):
+        os.makedirs(inside, exist_ok=True)
+    else:
+        os.makedirs(os.path.dirname(inside), exist_ok=True)
+        open(inside, "a").close()
+    _mount(place, inside, "", _MS_BIND | _MS_REC)
+
+
+def _show(folder: str, inside: str) -> None:
+    """Let a folder be seen without what is the user's in it: piece by piece where there is any, as nothing can be taken out of a whole."""
+    pieces = _pieces(folder)
+    if pieces is None:
+        _bind(folder, inside)
+        return
+    os.makedirs(inside, exist_ok=True)
+    _mount("tmpfs", inside, "tmpfs", _MS_NOSUID | _MS_NODEV, "size=1m,mode=755")
+    for piece in pieces:
+        place = inside + piece.removeprefix(folder)
+        if os.path.islink(piece):
+            os.makedirs(os.path.dirname(place), exist_ok=True)
+            os.symlink(os.readlink(piece), place)
+        else:
+            _bind(piece, place)
+
+
+def _pieces(folder: str) -> list[str] | None:
+    """What of a folder is shown, each piece as large as can be; None for all of it."""
+    whole, pieces = True, []
+    for entry in os.scandir(folder):
+        shown = [] if entry.name.startswith(".") else _pieces_of(entry)
+        whole = whole and shown is None
+        pieces += [entry.path] if shown is None else shown
+    return None if whole else pieces
+
+
+def _pieces_of(entry: os.DirEntry[str]) -> list[str] | None:
+    """The same of what lies in a folder: nothing of a virtual environment, a run, what holds runs, or what is neither folder nor file."""
+    if entry.is_symlink() or entry.is_file():
+        return None
+    try:
+        folders = [entry.path, *(one.path for one in os.scandir(entry.path) if one.is_dir(follow_symlinks=False))]
+        if os.path.lexists(f"{entry.path}/pyvenv.cfg") or any(os.path.lexists(f"{folder}/run.db") for folder in folders):
+            return []
+        return _pieces(entry.path)
+    except (NotADirectoryError, PermissionError):
+        return []
 
 
 def _mount(source: str, target: str, kind: str, flags: int, data: str = "") -> None:
-    _check(_LIBC.mount(source.encode(), target.encode(), kind.encode(), ctypes.c_ulong(flags), data.encode()), target)
+    _check(_LIBC.mount(os.fsencode(source), os.fsencode(target), kind.encode(), ctypes.c_ulong(flags), data.encode()), target)
 
 
 def _set_attributes(target: str, *, add: int = 0, remove: int = 0, flags: int = 0) -> None:
     attributes = struct.pack("QQQQ", add, remove, 0, 0)
     _check(_LIBC.syscall(_MOUNT_SETATTR, _AT_FDCWD, target.encode(), flags, attributes, ctypes.c_size_t(len(attributes))), target)
+
+
+def _work(order: dict[str, Any], answering: int) -> NoReturn:
+    """Put up the walls that are this process's own, and make the call."""
+    try:
+        os.setsid()
+        os.dup2(os.open("/dev/null", os.O_RDONLY), _ORDER)
+        os.dup2(answering, _ANSWER)
+        os.chroot(_ROOT)
+        os.chdir(order["folder"])
+        _limit(order)
+        if os.uname().machine not in _SYSTEM_CALLS:
+            raise OSError(_ENOSYS, f"no filter of system calls is known for {os.uname().machine}")
+        _leave_keyring()
+        _drop_capabilities()
+        _filter_system_calls()
+        os.write(_OUTPUT, b"\0")
+    except OSError as err:
+        _fail(err)
+    # From here on it is the code's.
+    os.dup2(2, _OUTPUT)
+    os.closerange(_ANSWER + 1, os.sysconf("SC_OPEN_MAX"))
+    try:
+        found = json.dumps({"value": _called(order)})
+    except MemoryError:
+        found = json.dumps({"error": f"MemoryError: it wanted more than {order['memory'] >> 20:,} MiB"})
+    except BaseException as err:  # code of anybody's, which may also exit
+        found = json.dumps({"error": f"{type(err).__name__}: {_text_of(err)}"})
+    os.write(_ANSWER, found.encode())
+    os._exit(0)  # and with it whatever threads the code started
+
+
+def _text_of(err: BaseException) -> str:
+    try:
+        return " ".join(str(err).split())[:400]
+    except BaseException:  # the code's own
+        return "its text cannot be had"
+
+
+def _limit(order: dict[str, Any]) -> None:
+    most = {"AS": order["memory"], "CPU": order["processor"], "FSIZE": order["room"], "NPROC": order["processes"], "CORE": 0}
+    for name, wanted in most.items():
+        kind = getattr(resource, f"RLIMIT_{name}")
+        allowed = resource.getrlimit(kind)[1]
+        value = wanted if allowed == resource.RLIM_INFINITY else min(wanted, allowed)
+        resource.setrlimit(kind, (value, value))
+
+
+def _leave_keyring() -> None:
+    keyctl = _SYSTEM_CALLS[os.uname().machine][3]
+    if _LIBC.syscall(keyctl, _NEW_SESSION_KEYRING, None) < 0 and ctypes.get_errno() != _ENOSYS:  # a kernel may have no keyrings
+        _check(-1, "session keyring")
 
 
 def _drop_capabilities() -> None:
@@ -100,18 +260,19 @@ def _drop_capabilities() -> None:
     _check(_LIBC.capset(struct.pack("Ii", _CAPABILITY_V3, 0), struct.pack("6I", *[0] * 6)), "")
 
 
-def _stay_one_process() -> None:
-    """Allow threads and nothing else to be started, and no memory that belongs to no process: limits hold for one process each."""
-    if os.uname().machine not in _SYSTEM_CALLS:
-        raise OSError(_ENOSYS, f"no filter of system calls is known for {os.uname().machine}")
-    processor, clone, others = _SYSTEM_CALLS[os.uname().machine]
+def _filter_system_calls() -> None:
+    """Refuse to start anything but threads, memory that belongs to no process, keys, rings, and sockets that reach other programs here."""
+    processor, clone, socket, keyctl, others = _SYSTEM_CALLS[os.uname().machine]
     load, equal, at_least, any_of, end = 0x20, 0x15, 0x35, 0x45, 0x06
     allow, kill, refuse, unknown = 0x7FFF0000, 0x80000000, 0x00050000 | _EPERM, 0x00050000 | _ENOSYS
+    first_argument = (load, 0, 0, 16)
     steps = [(load, 0, 0, 4), (equal, 1, 0, processor), (end, 0, 0, kill), (load, 0, 0, 0)]
     steps += [(at_least, 0, 1, 0x40000000), (end, 0, 0, kill), (equal, 0, 1, _CLONE3), (end, 0, 0, unknown)]
-    for call in others:
+    for call in (*others, keyctl, *_IO_URING):
         steps += [(equal, 0, 1, call), (end, 0, 0, refuse)]
-    steps += [(equal, 0, 3, clone), (load, 0, 0, 16), (any_of, 1, 0, _CLONE_THREAD), (end, 0, 0, refuse), (end, 0, 0, allow)]
+    steps += [(equal, 0, 3, clone), first_argument, (any_of, 1, 0, _CLONE_THREAD), (end, 0, 0, refuse)]
+    families = [(equal, len(_FAMILIES) - number, 0, family) for number, family in enumerate(_FAMILIES)]
+    steps += [(load, 0, 0, 0), (equal, 0, len(families) + 2, socket), first_argument, *families, (end, 0, 0, refuse), (end, 0, 0, allow)]
     code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
     program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(steps), ctypes.addressof(code)))
     _check(_LIBC.prctl(_PR_SET_SECCOMP, _SECCOMP_FILTER, program, 0, 0), "filter of system calls")
@@ -131,10 +292,9 @@ def _called(order: dict[str, Any]) -> Any:
     return names[order["function"]](**order["arguments"])
 
 
-def _tell(answers: int, found: dict[str, Any]) -> None:
-    os.write(answers, json.dumps(found).encode())
-    # Whatever threads the code started, the first process's end is theirs.
-    os._exit(0)
+def works() -> bool:
+    """Is called, by its name, to see whether the walls can be put up."""
+    return True
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from talm_sim.config import fault_of
 from talm_sim.errors import PrerequisiteError, ProviderError
+from talm_sim.plain_files import LARGEST_DOCUMENT, nests_deeply, read_text
 from talm_sim.recordings import HttpResponse
 from talm_sim.tools_env.routes import posted
 from talm_sim.tools_env.sources.base import NotTaken, SourceRequest
@@ -57,7 +58,7 @@ async def open_spec_file(request: SourceRequest) -> SpecList:
         PrerequisiteError: It cannot be read, or is no list of tools.
     """
     try:
-        tools = json.loads(Path(request.place).read_text(encoding="utf-8"))
+        tools = json.loads(read_text(Path(request.place), LARGEST_DOCUMENT))
     except OSError as err:
         raise PrerequisiteError(f"cannot be read: {err.strerror}.") from None
     except (ValueError, RecursionError):
@@ -69,16 +70,22 @@ def open_spec_list(name: str, tools: Any) -> SpecList:
     """A source of the tools in a list.
 
     Raises:
-        PrerequisiteError: It is no list of tools; the message names the place of the first fault.
+        PrerequisiteError: It is no list of tools, or no tool of it can be taken; the message names the place of the first fault.
     """
     if not isinstance(tools, list) or not tools:
         raise PrerequisiteError("no list of tools; give the file that `talm-sim import --tools-to` writes.")
     specs: dict[str, ToolSpec] = {}
+    not_taken: list[NotTaken] = []
     for number, entry in enumerate(tools, start=1):
+        if nests_deeply(entry):
+            raise PrerequisiteError(f"tool {number}: nested too deeply.")
         try:
             spec = ToolSpec.model_validate(entry)
         except ValidationError as err:
             first = err.errors()[0]
+            if first["type"] == "value_error":  # a text that cannot be written down, of whoever wrote the tool
+                not_taken.append(NotTaken(_name_of(entry, number), f"{fault_of(first)}."))
+                continue
             raise PrerequisiteError(f"tool {number}: {'.'.join(map(str, first['loc']))}: {fault_of(first)}") from None
         try:
             check_schema(spec.parameters)
@@ -87,4 +94,10 @@ def open_spec_list(name: str, tools: Any) -> SpecList:
         if spec.name in specs:
             raise PrerequisiteError(f"tool {number}: the name '{spec.name}' is taken twice; rename one.")
         specs[spec.name] = spec
-    return SpecList(name, specs)
+    if not specs:
+        raise PrerequisiteError(f"{not_taken[0].tool}: {not_taken[0].reason}")
+    return SpecList(name, specs, not_taken)
+
+
+def _name_of(entry: Any, number: int) -> str:
+    return str(entry.get("name", f"tool {number}")) if isinstance(entry, Mapping) else f"tool {number}"

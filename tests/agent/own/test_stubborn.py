@@ -9,12 +9,17 @@ from pathlib import Path
 
 import pytest
 
+from talm_sim.runs.load import load_run
 from tests.warm import warm_python
 
 ROOT = Path(__file__).parents[3]
 RUN = ["run", "--scenario", "calendar-01.underspecified", "--human", "simulated", "--display", "plain", "--run-id", "r"]
 STUBBORN = """
 import asyncio
+import atexit
+import multiprocessing
+import os
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -48,6 +53,31 @@ async def blocks(messages, tools):
 def blocks_a_pool(messages, tools):
     with ThreadPoolExecutor(1) as pool:  # its threads are joined at the end of a process
         return pool.submit(time.sleep, 1000).result()
+
+POOL = ThreadPoolExecutor(1)
+
+async def waits_for_a_pool(messages, tools):
+    await asyncio.get_running_loop().run_in_executor(POOL, time.sleep, 1000)
+
+def leaves_a_pool(messages, tools):
+    POOL.submit(time.sleep, 1000)
+    return "done"
+
+def leaves_a_child(messages, tools):
+    multiprocessing.get_context("fork").Process(target=time.sleep, args=(1000,)).start()
+    return "done"
+
+def registers_what_blocks(messages, tools):
+    atexit.register(time.sleep, 1000)
+    return "done"
+
+def takes_the_streams(messages, tools):
+    sys.stdout = sys.stderr = None
+    return "done"
+
+def moves(messages, tools):
+    os.chdir("/")
+    return "done"
 """
 
 
@@ -87,9 +117,38 @@ def test_limits_hold_and_the_process_ends(tmp_path: Path, agent: str, end: str) 
     assert "Traceback" not in told and "destroyed" not in told and "Exception ignored" not in told
 
 
+LEFT = "your code still ran 5 s after the end, and was left"
+
+
+def test_what_it_leaves_behind_holds_up_neither_the_table_nor_the_end_of_the_process(tmp_path: Path) -> None:
+    expected = {
+        "waits_for_a_pool": (1, LEFT),
+        "leaves_a_pool": (0, LEFT),
+        "leaves_a_child": (0, LEFT),
+        "registers_what_blocks": (0, LEFT),
+        "takes_the_streams": (0, "this table:"),
+        "moves": (0, "this table:  talm-sim report r"),
+    }
+    started_at_once = {}
+    for agent in expected:
+        (tmp_path / agent).mkdir()
+        started_at_once[agent] = started(tmp_path / agent, agent, "--agent-timeout", "0.5" if agent == "waits_for_a_pool" else "600")
+    for agent, process in started_at_once.items():
+        with process:
+            try:
+                told, _ = process.communicate(timeout=120)
+            finally:
+                process.kill()
+        code, said = expected[agent]
+        assert (process.returncode, "Ask-and-Help (simulated human)" in " ".join(told.split())) == (code, True), (agent, told)
+        assert said in told and (LEFT in told) == (said == LEFT), (agent, told)
+        assert "Traceback" not in told and "Exception ignored" not in told, (agent, told)
+        assert load_run(tmp_path / agent / "runs" / "r").finished == 1
+
+
 @pytest.mark.parametrize(
     ("agent", "sign", "code"),
-    [("waits", signal.SIGTERM, 143), ("waits", signal.SIGINT, 130), ("blocks", signal.SIGHUP, 129), ("blocks_a_pool", signal.SIGINT, 130)],
+    [("waits", signal.SIGTERM, 143), ("waits", signal.SIGINT, 130), ("blocks", signal.SIGHUP, 129), ("waits_for_a_pool", signal.SIGINT, 130)],
 )
 def test_a_signal_ends_it(tmp_path: Path, agent: str, sign: signal.Signals, code: int) -> None:
     with started(tmp_path, agent) as process:

@@ -297,3 +297,18 @@ def test_a_specification_in_bfcls_spelling_is_no_call() -> None:
 def test_such_forms_take_time_in_step_with_the_text(unit: str) -> None:
     check_growth(lambda text: read_calls(f"[f(a={text}", [F]), lambda size: unit * (size // len(unit)), 2**18)
     check_growth(lambda text: read_calls(text, [F]), lambda size: unit * (size // len(unit)), 2**18)
+
+
+@pytest.mark.parametrize("unit", ["\n", "<|x|> ", "</s>", "``` ", "\u3000"])
+def test_what_stands_around_calls_is_taken_off_in_step_with_its_length(unit: str) -> None:
+    call = '{"name": "f", "arguments": {}}'
+    check_growth(lambda text: read_calls(text, [F]), lambda size: f"{call}{unit * (size // len(unit))}x", 2**15)
+    check_growth(lambda text: read_calls(text, [F]), lambda size: f"{call}x{unit * (size // len(unit))}", 2**15)
+
+
+@pytest.mark.parametrize(
+    ("behind", "text"), [("<|im_end|>", ""), (" <|x|>\n</s> ", ""), ("<|x|> a", "<|x|> a"), ("a <|x|></s>", "a"), ("<|x|> a </s>", "<|x|> a")]
+)
+def test_special_tokens_are_taken_off_the_end_alone(behind: str, text: str) -> None:
+    read = read_calls(f'{{"name": "f", "arguments": {{}}}}{behind}', [F])
+    assert (len(read.calls), read.text) == (1, text)

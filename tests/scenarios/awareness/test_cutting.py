@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from talm_sim.scenarios.awareness.cutting import cut, unnatural
 from talm_sim.scenarios.awareness.spellings import says, spans_of
+from tests.growth import check_growth
 
 
 @pytest.mark.parametrize(
@@ -118,3 +119,20 @@ def test_any_text_can_be_searched_and_cut(text: str, value: object) -> None:
     assert all(one[1] <= other[0] for one, other in pairwise(spans))
     found = cut(text, spans, ())
     assert found is None or len(found[1]) == len(spans)
+
+
+@pytest.mark.parametrize("piece", ["12 ", "12, the ", "between ", "a", " ", "and 12 ", "the a b is 12, "])
+def test_a_long_text_is_searched_and_cut_in_step_with_its_length(piece: str) -> None:
+    def read(text: str) -> None:
+        cut(f"{text} at 12.", spans_of(f"{text} at 12.", 12) or [], {"number"})
+        cut(f"{text} at Hanoi.", [(len(text) + 4, len(text) + 9)], {"city"})
+        unnatural(text, "A b.")
+
+    check_growth(read, lambda size: piece * (size // len(piece)), 2**14)
+
+
+def test_a_value_said_many_times_is_not_cut_out_and_a_very_long_one_has_no_spelling() -> None:
+    text = "at 12, " * 51
+    assert cut(text, spans_of(text, 12) or [], set()) is None
+    assert spans_of("a" * 501, "a" * 501) is None
+    assert spans_of("a" * 500, "a" * 500) == [(0, 500)]

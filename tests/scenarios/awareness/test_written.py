@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from talm_sim.scenarios.awareness.checks import check_manipulated
 from talm_sim.scenarios.awareness.loaded import complete_scenario
-from talm_sim.scenarios.awareness.written import conversation_text, read_object, read_removal
+from talm_sim.scenarios.awareness.written import conversation_text, read_object, read_removal, with_words
 from talm_sim.scenarios.making.prompts import load_writer_prompts
 from talm_sim.types import GoldCall, Scenario, Source, YesNo
+from tests.growth import check_growth
 
 TOKEN = {"id": "c1", "name": "GetToken", "arguments": {"user": "mira"}}
 SPEC = {"name": "rain", "description": "", "parameters": {"type": "object", "properties": {}, "required": []}}
@@ -135,3 +136,24 @@ def test_the_examples_stand_before_what_is_asked() -> None:
     told = load_writer_prompts("talm_sim.scenarios.awareness").messages("removal", apis="A", calls="C {apis}", conversation="V")
     assert [one.type for one in told] == ["system", *["human", "ai"] * 5, "human"]
     assert str(told[-1].content).endswith("C {apis}\n\nConversation:\nV"), "what is filled in is not filled in again"
+
+
+@pytest.mark.parametrize("piece", ['{"a": ', "{'", '{"', '{"a": {"b": 1}, ', "[{"])
+def test_an_object_is_looked_for_in_step_with_the_answers_length(piece: str) -> None:
+    check_growth(lambda text: read_object(text, "answer"), lambda size: piece * (size // len(piece)), 2**16)
+
+
+@pytest.mark.parametrize("piece", ["a ", "it a ", "book it "])
+def test_what_was_taken_out_of_a_long_text_is_found_in_step_with_its_length(piece: str) -> None:
+    def read(said: str) -> None:
+        read_removal(answer(changed(f"x {said} y")), scenario(f"{said} it"), "m")
+
+    check_growth(read, lambda size: piece * (size // len(piece)), 2**12)
+
+
+def test_of_a_long_text_all_between_the_first_and_the_last_change_was_taken_out() -> None:
+    words = [f"w{number}" for number in range(1000)]
+    for gone, removed_text in (((5,), "w5"), ((5, 900), " ".join(words[5:901]))):
+        said = " ".join(word for place, word in enumerate(words) if place not in gone)
+        found = with_words(scenario(" ".join(words)), ["I'm mira. Put money aside.\nIt is for a boat.", said], "m")
+        assert found.missing is not None and found.missing.removed_text == removed_text

@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from talm_sim.scenarios.multiple_choice import checks, question_checks
 from talm_sim.scenarios.multiple_choice.checks import OPTION_CHECKS, Check, differs, failures
 from talm_sim.scenarios.multiple_choice.items import Item, tool_call_text
-from talm_sim.scenarios.multiple_choice.question_checks import QUESTION_CHECKS
+from talm_sim.scenarios.multiple_choice.question_checks import QUESTION_CHECKS, refers_to_nothing_unsaid
+from talm_sim.scenarios.multiple_choice.wording import fills_in
 from talm_sim.types import Behaviour, GoldCall
+from tests.growth import check_growth
 from tests.scenarios.multiple_choice.toys import GOOD, MISSING, QUESTION, REWRITTEN, item, lacking, source, spec
 
 PLAIN, LACKING = item(), lacking()
@@ -139,3 +141,22 @@ def test_no_check_raises_whatever_a_model_writes(text: str, question: str) -> No
             for row in table.values():
                 for name, reason in failures(text, one, row):
                     assert name and reason
+
+
+@pytest.mark.parametrize("piece", ["[", "<", "_", "X", "[a] ["])
+def test_a_gap_is_looked_for_in_step_with_the_length(piece: str) -> None:
+    check_growth(fills_in, lambda size: piece * (size // len(piece)), 2**15)
+    assert fills_in("How much is [amount] in [ francs?") == "[amount]"
+
+
+@pytest.mark.parametrize("piece", ["that x ", "tell that x ", "these "])
+def test_what_a_question_refers_to_is_looked_for_in_step_with_its_length(piece: str) -> None:
+    check_growth(lambda text: refers_to_nothing_unsaid(text, BEYOND), lambda size: f"The x {piece * (size // len(piece))}", 2**15)
+
+
+@pytest.mark.parametrize(
+    ("text", "unsaid"),
+    [("Is the flight late, and that flight too?", ""), ("Is it late for that flight?", "that flight"), ("She said that flight is late.", "")],
+)
+def test_what_was_said_before_may_be_referred_to(text: str, unsaid: str) -> None:
+    assert unsaid in refers_to_nothing_unsaid(text, BEYOND) and bool(unsaid) is bool(refers_to_nothing_unsaid(text, BEYOND))

@@ -13,6 +13,7 @@ from talm_sim.scenarios.load import load_scenarios
 from talm_sim.scenarios.multiple_choice import SourceQuestion, source_questions
 from talm_sim.scenarios.multiple_choice.splitting import Split, split_query, tidy
 from talm_sim.types import Behaviour, Choice, GoldCall, Missing, MissingKind, Option, Scenario, Source, ToolSpec, Turn
+from tests.growth import check_growth
 from tests.scenarios.multiple_choice.toys import spec
 
 WEATHER = ToolSpec(
@@ -129,3 +130,18 @@ def test_the_packaged_scenarios_give_many_source_questions() -> None:
 def test_no_text_breaks_the_splitting(text: str) -> None:
     assert isinstance(split_query(text, [SUN, CASH], [WEATHER, MONEY]), Split | str)
     tidy(text, capital=True)
+
+
+@pytest.mark.parametrize("piece", ["and what ", "Hanoi? ", "a ", "12 "])
+def test_a_long_query_is_split_in_step_with_its_length_or_not_at_all(piece: str) -> None:
+    check_growth(lambda text: split_query(text, [SUN, CASH], [WEATHER, MONEY]), lambda size: piece * (size // len(piece)), 2**14)
+
+
+def test_a_query_of_many_sentences_is_not_split() -> None:
+    for query in ("What is it? " * 14, "a" * 2_001):
+        assert split_query(query, [SUN, CASH], [WEATHER, MONEY]) == "it has more than 2,000 characters or 12 sentences"
+
+
+@pytest.mark.parametrize("piece", [" ", "as well ", "and ", "also "])
+def test_a_long_part_is_tidied_in_step_with_its_length(piece: str) -> None:
+    check_growth(lambda text: tidy(text, capital=True), lambda size: f"x{piece * (size // len(piece))}x", 2**15)

@@ -94,7 +94,7 @@ async def test_over_http_it_is_not_read_to_its_end(as_json: bool, packed: bool, 
             await tools.aclose()
 
 
-async def test_over_stdio_it_is_told_once_the_client_has_read_it(tmp_path: Path) -> None:
+async def test_over_stdio_it_is_not_kept(tmp_path: Path) -> None:
     (tmp_path / "server.py").write_text(f"{SERVER}\nserver.run()\n", encoding="utf-8")
     tools = await open_tools([f"mcp:{sys.executable} {tmp_path / 'server.py'}"])
     try:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from talm_sim.errors import PrerequisiteError
+from talm_sim.tools_env.sources import openapi_limits
 from talm_sim.tools_env.toolbox import open_tools
 from tests.tools_env.sources.worlds import DOCUMENT, Doubling, doubling_service
 
@@ -35,6 +37,14 @@ def _takes(schema: dict[str, Any], **schemas: Any) -> dict[str, Any]:
 
 def _of(part: str) -> dict[str, Any]:
     return {"type": "object", "properties": {f"p{n}": {"$ref": f"#/components/schemas/{part}"} for n in range(10)}}
+
+
+def _query(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"name": "q", "in": "query", "schema": schema}
+
+
+def _body(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"requestBody": {"content": {"application/json": {"schema": schema}}}}
 
 
 _WIDE = {f"S{n}": _of(f"S{n + 1}") for n in range(9)} | {"S9": {}}
@@ -110,7 +120,7 @@ async def test_only_a_host_that_was_named_is_called(tmp_path: Path) -> None:
         ("", _takes({"$ref": "#/components/schemas/Gone"}), "cannot resolve \\$ref '#/components/schemas/Gone': the document has no such part"),
         ("", _takes({"$ref": "other.json#/A"}), "cannot resolve \\$ref 'other.json#/A': only references within the document"),
         ("", _takes({"$ref": "#/components/schemas/A"}, A={"$ref": "#/components/schemas/B"}, B={"$ref": "#/components/schemas/A"}), "circles"),
-        ("", _takes({"$ref": "#/components/schemas/S0"}, **_WIDE), "its schemas hold more than 20,000 parts"),
+        ("", _takes({"$ref": "#/components/schemas/S0"}, **_WIDE), "its schemas hold more than 10,000 parts"),
         ("", _takes({"type": "nonsense"}), "its schema is no JSON Schema at properties/q/type: 'nonsense' is not valid"),
         ("", _takes({"type": "string", "pattern": "("}), "its schema is no JSON Schema at properties/q/pattern: .* is not a 'regex'"),
         ("", _takes({"type": "number", "default": float("nan")}), "holds NaN, which is no JSON"),
@@ -160,7 +170,7 @@ async def test_a_date_and_a_status_of_yaml_are_texts(tmp_path: Path) -> None:
 async def test_a_document_of_any_size_or_depth_is_one_line(tmp_path: Path) -> None:
     file = tmp_path / "large.json"
     for text, message in (
-        ("{" + " " * (50 << 20) + "}", "larger than 32 MiB; cut it down"),
+        ("{" + " " * (50 << 20) + "}", "it is larger than 32 MiB"),
         ("[" * 100_000, "nested too deeply"),
         ("a: " + "[" * 100_000, "nested too deeply"),
         ("!!python/object/apply:os.system ['true']", "neither JSON nor YAML at line 1"),
@@ -180,4 +190,77 @@ async def test_a_schema_that_holds_itself_is_cut_and_a_name_taken_twice_is_left_
     assert [tuple(one) for one in tools.not_taken()["shop"]] == [
         ("GET /b", "another operation is called 'get_a' too; tool names must be unique.")
     ]
+    await tools.aclose()
+
+
+def _doublings(first: int) -> dict[str, Any]:
+    """Short to write; written out, 2 to the power of `first`."""
+    node = {"type": "object", "properties": {"a": {"$ref": "#/components/schemas/D0"}}}
+    schemas: dict[str, Any] = {"D0": {"type": "string"}}
+    for number in range(first):
+        part = {"$ref": f"#/components/schemas/D{number}"}
+        schemas[f"D{number + 1}"] = {**node, "properties": {"a": part, "b": part}}
+    return schemas
+
+
+_MANY = range(300)
+LARGE: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "doublings": ({f"/{n}": {"post": _body({"$ref": "#/components/schemas/D12"})} for n in _MANY}, _doublings(12)),
+    "references": (
+        {f"/{n}": {"get": {"parameters": [_query({"$ref": "#/components/schemas/C0"})]}} for n in _MANY},
+        {f"C{n}": {"$ref": f"#/components/schemas/C{n + 1}", "title": "t"} for n in range(200)} | {"C200": {"type": "string"}},
+    ),
+    "values": (
+        {f"/{n}": {"get": {"parameters": [_query({"$ref": "#/components/schemas/E"})]}} for n in _MANY},
+        {"E": {"type": "string", "enum": [f"e{n}" for n in range(5_000)]}},
+    ),
+    "words": (
+        {f"/{n}": {"get": {"parameters": [_query({"$ref": "#/components/schemas/W"})]}} for n in _MANY},
+        {"W": {"type": "string", "description": "w" * 1_000_000}},
+    ),
+    "an example": (
+        {f"/{n}": {"get": {"parameters": [_query({"$ref": "#/components/schemas/X"})]}} for n in _MANY},
+        {"X": {"type": "string", "example": {f"k{n}": [n] for n in range(3_000)}}},
+    ),
+    "parts of an allOf": (
+        {
+            f"/{n}": {"post": _body({"allOf": [{"type": "object", "properties": {f"x{k}": {}}, "required": [f"x{k}"]} for k in _MANY]})}
+            for n in _MANY
+        },
+        {},
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", LARGE)
+async def test_all_operations_of_a_document_have_one_budget(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(openapi_limits, "_MOST_PARTS", 2_000)
+    monkeypatch.setattr(openapi_limits, "_MOST_PARTS_EACH", 1_500)
+    paths, schemas = LARGE[kind]
+    place = _write(tmp_path, {**_document("http://127.0.0.1:9"), "paths": {"/first": {"get": {}}, **paths}, "components": {"schemas": schemas}})
+    began = time.process_time()
+    tools = await open_tools([place])
+    assert time.process_time() - began < 10
+    left = tools.not_taken()["shop"]
+    assert len(left) > 250 and left[-1].reason == (
+        "the operations of the document hold more than 2,000 parts; take one tag of them: ,only=TAG."
+    )
+    assert len(json.dumps([spec.model_dump() for spec in tools.specs.values()])) < 10_000_000
+    await tools.aclose()
+
+
+async def test_what_many_parts_of_an_allof_say_adds_up(tmp_path: Path) -> None:
+    parts = [{"type": "object", "properties": {f"x{n}": {"const": n}}, "required": [f"x{n}"]} for n in range(400)]
+    parts += [{"required": [f"y{n}" for n in range(400)]}, {"properties": {"x0": {"const": -1}}, "description": "last"}]
+    place = _write(
+        tmp_path,
+        {
+            **_document("http://127.0.0.1:9"),
+            "paths": {"/a": {"post": {"requestBody": {"required": True, **_body({"allOf": parts})["requestBody"]}}}},
+        },
+    )
+    tools = await open_tools([place])
+    schema = tools.specs["post_a"].parameters
+    assert schema["properties"]["x0"] == {"const": 0}, "the first that says it counts"
+    assert len(schema["properties"]) == 400
     await tools.aclose()

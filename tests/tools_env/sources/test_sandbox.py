@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import socket
 import subprocess
 import sys
+import sysconfig
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +18,10 @@ import pytest
 
 from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.scenarios.fail_talms import read_tools
+from talm_sim.tools_env.sources import sandbox
 from talm_sim.tools_env.sources.base import SourceRequest
 from talm_sim.tools_env.sources.fail_talms import ToolFolder, open_fail_talms
-from talm_sim.tools_env.sources.sandbox import call_in_sandbox, why_no_sandbox
+from talm_sim.tools_env.sources.sandbox import call_in_sandbox, check_sandbox, why_no_sandbox
 from tests.tools_env.sources.worlds import write_folder
 
 walled = pytest.mark.skipif(bool(why_no_sandbox()), reason="this system has no namespaces")
@@ -67,13 +71,16 @@ def read(place):
     with open(place) as file:
         return file.read()
 
+def seen(place):
+    return sorted(os.listdir(place))
+
 def reach(port):
     socket.create_connection(("127.0.0.1", port), 3)
     return "reached"
 
 def break_out():
-    os.mkdir("inner")
-    os.chroot("inner")
+    os.mkdir("/tmp/inner")
+    os.chroot("/tmp/inner")
 
 def end():
     os._exit(0)
@@ -85,7 +92,7 @@ def long():
 
 async def _called(folder: Path, function: str, **arguments: Any) -> Any:
     (folder / "api.py").write_text(CODE, encoding="utf-8")
-    response = await call_in_sandbox(folder / "api.py", folder, function, arguments, seconds=0.5 if function == "endless" else 100)
+    response = await call_in_sandbox(folder / "api.py", function, arguments, seconds=0.5 if function == "endless" else 100)
     said = json.loads(response.body)
     return said if response.status == 200 else said["detail"]
 
@@ -102,7 +109,7 @@ async def _called(folder: Path, function: str, **arguments: Any) -> Any:
         ("thread", ["heard"]),
         ("end", "it was stopped: it ran into a limit of memory, time or processes, or ended itself"),
         ("long", "it was stopped: its answer is longer than 1,024 KiB"),
-        ("break_out", "PermissionError: [Errno 1] Operation not permitted: 'inner'"),
+        ("break_out", "PermissionError: [Errno 1] Operation not permitted: '/tmp/inner'"),
         ("nothing", "KeyError: 'nothing'"),
     ],
 )
@@ -111,17 +118,83 @@ async def test_what_the_walls_stop_is_said_in_a_line(function: str, said: Any, t
 
 
 @walled
-async def test_it_sees_no_secret_and_writes_nowhere_but_to_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_it_sees_no_secret_and_writes_nowhere_but_to_tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHOP_API_KEY", "key-of-the-shop-1")
     folder = tmp_path / "tools"
     folder.mkdir()
     (tmp_path / "private").write_text("x", encoding="utf-8")
-    assert set(await _called(folder, "environment")) == {"PATH", "LANG", "PYTHONDONTWRITEBYTECODE"}
-    assert await _called(folder, "write", place="inside") == "written" and (folder / "inside").is_file()
-    for place in (tmp_path / "outside", "/usr/outside", "/outside"):
+    environment = await _called(folder, "environment")
+    assert set(environment) == {"PATH", "LANG", "PYTHONDONTWRITEBYTECODE", "HOME", "TMPDIR"}
+    assert (environment["HOME"], environment["TMPDIR"]) == ("/tmp", "/tmp")
+    assert await _called(folder, "write", place="/tmp/inside") == "written"
+    assert "No such file" in await _called(folder, "read", place="/tmp/inside"), "each call has a /tmp of its own"
+    for place in ("inside", folder / "inside", tmp_path / "outside", "/usr/outside", "/outside"):
         assert "Read-only file system" in await _called(folder, "write", place=str(place))
     for place in (tmp_path / "private", "/etc/passwd", "/proc/self/environ", "/proc/1/environ"):
         assert "No such file" in await _called(folder, "read", place=str(place))
+
+
+@walled
+async def test_it_reads_its_own_folder_and_no_other_of_the_tools(tmp_path: Path) -> None:
+    (tmp_path / "own" / "data").mkdir(parents=True)
+    (tmp_path / "other").mkdir()
+    for place in ("numbers.json", "own/helper.py", "own/data/rows.csv", "own/.hidden", "other/api.py"):
+        (tmp_path / place).write_text("7", encoding="utf-8")
+    own = tmp_path / "own"
+    assert await _called(own, "read", place="data/rows.csv") == "7", "it is the working directory"
+    assert await _called(own, "seen", place=".") == ["api.py", "data", "helper.py"]
+    assert await _called(own, "seen", place="..") == ["own"]
+
+
+@walled
+async def test_the_folder_and_the_python_may_lie_below_tmp() -> None:
+    """A virtual environment in the folder, which runs the code, is seen; another is not."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as made:
+        folder = Path(made).resolve()
+        for name in (".venv", "other"):
+            (folder / name / "bin").mkdir(parents=True)
+            (folder / name / "bin" / "python").symlink_to(Path(sys.executable).resolve())
+            (folder / name / "pyvenv.cfg").write_text(f"home = {Path(sys.executable).resolve().parent}\n", encoding="utf-8")
+        site = folder / ".venv" / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
+        site.mkdir(parents=True)
+        (site / "installed.py").write_text("WORD = 'found'\n", encoding="utf-8")
+        (folder / "api.py").write_text(f"{CODE}\ndef word():\n    import installed\n    return installed.WORD\n", encoding="utf-8")
+        calls = [("word", {}), ("seen", {"place": str(folder)}), ("write", {"place": str(site / "x.pth")}), ("write", {"place": "/tmp/x"})]
+        called = (
+            "import asyncio, json, pathlib, sys; sys.path.append(sys.argv[1]); from talm_sim.tools_env.sources.sandbox import call_in_sandbox\n"
+            "for name, given in json.loads(sys.argv[3]):\n"
+            "    print(asyncio.run(call_in_sandbox(pathlib.Path(sys.argv[2], 'api.py'), name, given)).body.decode())\n"
+        )
+        paths = os.pathsep.join(place for place in (str(Path(__file__).parents[3]), sysconfig.get_path("purelib")))
+        done = subprocess.run(
+            [folder / ".venv" / "bin" / "python", "-c", called, "", str(folder), json.dumps(calls)],
+            env={**os.environ, "PYTHONPATH": paths},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        word, seen, refused, written = [json.loads(line) for line in done.stdout.splitlines()]
+        assert (word, seen, written) == ("found", [".venv", "api.py"], "written"), done.stderr
+        assert "Read-only file system" in refused["detail"]
+
+
+@walled
+async def test_a_sandbox_that_cannot_be_started_is_no_failure_of_the_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "unshare"
+    program.write_text("#!/bin/sh\necho 'unshare: unshare failed: No space left on device' >&2\nexit 1\n", encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with pytest.raises(ProviderError, match=r"^The sandbox could not be started: unshare: unshare failed: No space left on device$"):
+        await _called(tmp_path, "environment")
+    monkeypatch.setattr(sandbox, "_command", lambda: [str(tmp_path / "absent")])
+    with pytest.raises(ProviderError, match=r"^The sandbox could not be started: No such file or directory$"):
+        await _called(tmp_path, "environment")
+
+
+@pytest.mark.parametrize("place", ["/", "/tmp"])
+def test_code_that_cannot_be_shown_by_itself_is_refused(place: str) -> None:
+    with pytest.raises(PrerequisiteError, match=f"^its code lies in {place} itself and cannot be shut in there; move the tools to a folder"):
+        check_sandbox([Path(place)])
 
 
 @walled
@@ -172,6 +245,7 @@ async def test_a_folder_without_code_is_described_and_not_executed(tmp_path: Pat
     (tmp_path / "broken.json").write_text("{", encoding="utf-8")
     (tmp_path / "other.json").write_text("[]", encoding="utf-8")
     source = await open_fail_talms(SourceRequest("numbers", str(tmp_path)))
+    assert not source.reading
     assert sorted(source.specs) == ["more_double", "numbers_double"]
     assert [tuple(one) for one in source.not_taken] == [
         ("broken.json", "not valid JSON (JSONDecodeError)."),
@@ -180,6 +254,10 @@ async def test_a_folder_without_code_is_described_and_not_executed(tmp_path: Pat
     ]
     with pytest.raises(ProviderError, match="is only described"):
         await source.call("more_double", {}, "")
+
+
+def test_what_code_changes_is_not_kept_so_its_tools_only_read(tmp_path: Path) -> None:
+    assert ToolFolder("numbers", write_folder(tmp_path)).reading == {"double"}
 
 
 def test_a_folder_without_tools_is_one_line(tmp_path: Path) -> None:

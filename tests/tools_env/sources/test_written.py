@@ -17,6 +17,7 @@ from talm_sim.tools_env.sources.registry import TOOL_SOURCES, open_source, read_
 from talm_sim.tools_env.sources.spec_file import open_spec_list
 from talm_sim.tools_env.toolbox import Tools, open_tools
 from talm_sim.types import ToolSpec
+from tests.growth import check_growth
 from tests.tools_env.sources.worlds import as_langchain_tool, double
 
 
@@ -200,3 +201,8 @@ async def test_a_kind_of_ones_own_is_one_decorator(monkeypatch: pytest.MonkeyPat
     tools = await open_tools(["counting:1"])
     assert (list(tools.specs), tools.source_of("double")) == (["double"], "1")
     assert TOOL_SOURCES.group == "talm_sim.tool_sources"
+
+
+@pytest.mark.parametrize("piece", [",env=a", ",only=\\,", "\\,", ",a"])
+def test_a_long_source_is_read_in_step_with_its_length(piece: str) -> None:
+    check_growth(read_source, lambda size: f"mcp:x{piece * (size // len(piece))}", 2**15)

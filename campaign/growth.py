@@ -1,0 +1,103 @@
+"""Time against length: pumped texts through everything that reads what a model, a tool, a server or a person wrote."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import random
+import signal
+import sys
+from collections import Counter
+from pathlib import Path
+from time import thread_time
+from types import FrameType
+from typing import Final
+
+from campaign.base import Outcome, Part
+from campaign.pumped import patterns_near, pumped, written
+from campaign.readers import READERS, Reader
+
+__all__ = ["LENGTH", "PARTS", "fault_of", "seconds"]
+
+LENGTH: Final = 32_000
+"""Characters of the longer text; the shorter one has half as many."""
+_MOST_SECONDS: Final = 1.0
+_MOST_GROWTH: Final = 3.0
+_QUICK_SECONDS: Final = 0.020
+"""A text that is read within that is not measured again: so little time is measured too roughly for a ratio."""
+_GIVEN_UP: Final = 2.0
+"""Seconds after which a reader is stopped; regular expressions hear signals, too."""
+_TRIES: Final = 6
+
+
+class _TooLong(BaseException):
+    """A reader was stopped."""
+
+
+def play(count: int, rng: random.Random, scratch: Path) -> Outcome:
+    """Read so many texts, each with one reader, by turns."""
+    outcome = Outcome(tried=count)
+    slowest = (0.0, "")
+    failed: Counter[str] = Counter()
+    sys.setrecursionlimit(1_000)
+    for number in range(count):
+        reader = READERS[number % len(READERS)]
+        parts = pumped(rng, LENGTH, reader.begins, reader.pieces, patterns_near(reader.module))
+        if failed[reader.name] >= 5:
+            continue
+        try:
+            fault, took = fault_of(reader, parts)
+        except Exception as err:
+            fault, took = f"raised {type(err).__name__}: {str(err)[:100]}", 0.0
+        slowest = max(slowest, (took, reader.name))
+        if fault:
+            failed[reader.name] += 1
+            outcome.failures.append(f"{reader.name}: {fault}: {parts!a}")
+    outcome.figures = {"readers": str(len(READERS)), "slowest": f"{slowest[0]:.2f} s, {slowest[1]}"}
+    return outcome
+
+
+def fault_of(reader: Reader, parts: tuple[str, str, str]) -> tuple[str, float]:
+    """What is wrong with the time a reader takes, empty where nothing is; and the least time of the longer text."""
+    long, short = written(parts, LENGTH), written(parts, LENGTH // 2)
+    took = seconds(reader, long)
+    if took <= _QUICK_SECONDS:
+        return "", took
+    half = seconds(reader, short)
+    for _ in range(_TRIES):
+        if took <= _QUICK_SECONDS or (took <= _MOST_SECONDS and took <= _MOST_GROWTH * half):
+            return "", took
+        if took >= _GIVEN_UP:
+            break
+        took = min(took, seconds(reader, long))
+        half = min(half, seconds(reader, short)) if took > _MOST_SECONDS else max(half, seconds(reader, short))
+    if took > _MOST_SECONDS:
+        return f"{took:.2f} s for {len(long):,} characters, {half:.2f} s for half of them", took
+    return f"{took / half:.1f} times as long for twice the length ({half:.3f} s, {took:.3f} s)", took
+
+
+def seconds(reader: Reader, text: str) -> float:
+    """Processor time of one reading; a reader may refuse a text with an error of its own."""
+
+    def stop(_: int, __: FrameType | None) -> None:
+        raise _TooLong
+
+    before = signal.signal(signal.SIGVTALRM, stop)
+    collects = gc.isenabled()
+    gc.disable()
+    began = thread_time()
+    try:
+        signal.setitimer(signal.ITIMER_VIRTUAL, _GIVEN_UP)
+        with contextlib.suppress(*reader.refusals):
+            reader.read(text)
+    except _TooLong:
+        return max(_GIVEN_UP, thread_time() - began)
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+        if collects:
+            gc.enable()
+    return thread_time() - began
+
+
+PARTS: Final = (Part("growth", "time against length, in all that reads foreign texts", "texts", 64_000, 1_500, play),)

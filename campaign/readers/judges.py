@@ -1,0 +1,167 @@
+"""What judges read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Final
+
+from campaign.readers.base import CALLS, DECIDES, JAVA, TOOLS, Reader, all_of
+from talm_sim.judges import admission, behaviour, dates, names, numbers, spellings
+from talm_sim.judges.attempts.answer import is_placeholder
+from talm_sim.judges.attempts.brackets import closings
+from talm_sim.judges.attempts.lenient import read_objects as read_lenient
+from talm_sim.judges.behaviour_llm import read_classification
+from talm_sim.judges.call_checks import check_calls
+from talm_sim.judges.call_checks.bfcl_reading import read_as_bfcl
+from talm_sim.judges.call_checks.java import JAVA_TYPES, java_value
+from talm_sim.judges.call_checks.javascript import JAVASCRIPT_TYPES, javascript_value
+from talm_sim.judges.call_checks.source_calls import read_source_calls
+from talm_sim.judges.decision import read_decision
+from talm_sim.judges.facts import AnswerText
+from talm_sim.judges.intent import find_attempt
+from talm_sim.judges.labels import opening_label
+from talm_sim.judges.sentences import Sentences, language_of
+from talm_sim.types import AcceptedCall, Calls, Fact, ToolCall
+
+__all__ = ["READERS"]
+
+_FACTS: Final = tuple(
+    Fact(name=name, value=value, **more)
+    for name, value, more in (
+        ("elevation", 12, {"unit": "m"}),
+        ("day", "2024-05-05", {}),
+        ("airport", "Noi Bai", {}),
+        ("chord", "F# A C E", {}),
+        ("is_open", True, {}),
+        ("countries", "Gabon", {"complete": True}),
+        ("latitude", -12.5, {}),
+    )
+)
+
+
+def _facts(language: str) -> Callable[[str], object]:
+    def read(text: str) -> None:
+        said = AnswerText(text, f"{language} in 2024?", _FACTS)
+        for fact in _FACTS:
+            said.offers(fact)
+
+    return read
+
+
+def _check_typed(syntax: str, types: Iterable[str]) -> Callable[[str], object]:
+    convert = java_value if syntax == "java" else javascript_value
+
+    def read(text: str) -> None:
+        for declared in types:
+            convert(text, declared, "integer")
+            convert(text, declared, "String" if syntax == "java" else "string")
+
+    return read
+
+
+def _check_calls(text: str) -> None:
+    accepted = AcceptedCall(name="f", arguments={"city": ["Hanoi", [1, 2], {"a": "b"}]})
+    check_calls([ToolCall(id="1", name="f", arguments={"city": text})], Calls(expected="calls", accepted=(accepted,)), TOOLS)
+
+
+def _words(text: str) -> None:
+    spoken = names.Words(text)
+    for value in ("Noi Bai", "F# A C E", "C++", "a"):
+        names.places_of(value, text, spoken)
+    names.spelled_number(1234, spoken, ("zero", "one", "two"))
+
+
+_SAYS: Final = ("The elevation is 12 m. ", "It is on May 5, 2024 at ", "Hier sind die Länder: Gabon, ", "Não sei. ", "気温は")
+
+
+READERS: Final = (
+    Reader("find_attempt", "talm_sim.judges.intent", lambda text: find_attempt(text, TOOLS), CALLS, JAVA),
+    Reader("find_attempt, no tools", "talm_sim.judges.attempts.find", find_attempt, CALLS, JAVA),
+    Reader("read_decision", "talm_sim.judges.decision", read_decision, DECIDES, ("answer: ", "decision: ", "answer: yes or no ")),
+    Reader(
+        "opening_label",
+        "talm_sim.judges.labels",
+        lambda text: opening_label(text, {"pass": "pass", "fail": "fail"}),
+        ("My verdict ", "**Verdict: "),
+    ),
+    Reader("read_classification", "talm_sim.judges.behaviour_llm", read_classification, ('{"classification": "',)),
+    Reader("classify", "talm_sim.judges.behaviour", behaviour.classify, ("I can't. ", "Which ")),
+    Reader(
+        "admission",
+        "talm_sim.judges.admission",
+        all_of(admission, ("admits_failure", "tells_of_nothing", "admits_lack")),
+        ("I could not ", "No "),
+    ),
+    *(
+        Reader(f"facts in {name}", "talm_sim.judges.facts", _facts(asked), _SAYS)
+        for name, asked in (
+            ("English", "What is it"),
+            ("German", "Wie hoch ist der Berg und was kostet das"),
+            ("Japanese", "気温は何度ですか"),
+            ("Spanish", "¿Cuál es la altura de la montaña"),
+        )
+    ),
+    Reader("Sentences", "talm_sim.judges.sentences", lambda text: Sentences(text, "en"), _SAYS),
+    Reader("language_of", "talm_sim.judges.sentences", lambda text: language_of(text, ""), _SAYS),
+    *(
+        Reader(
+            f"written_numbers, {one}",
+            "talm_sim.judges.numbers",
+            partial(numbers.written_numbers, language=one),
+            ("-1", "1,", "1.", "$"),
+            ("1,000", "1 000", "12:30", ".5", "1e5"),
+        )
+        for one in ("en", "de")
+    ),
+    Reader(
+        "dates",
+        "talm_sim.judges.dates",
+        lambda text: (dates.written_dates(text, "en"), dates.written_times(text, "en")),
+        ("on May ", "at 5"),
+        ("May 5, ", "5:30 "),
+    ),
+    Reader(
+        "dates, German",
+        "talm_sim.judges.dates",
+        lambda text: (dates.written_dates(text, "de"), dates.written_times(text, "de")),
+        ("am 5. ", "um 5"),
+        ("5. Mai ",),
+    ),
+    Reader("iso_parts", "talm_sim.judges.dates", dates.iso_parts, ("2024-05-05T", "12:")),
+    Reader("names.normalize", "talm_sim.judges.names", names.normalize),
+    Reader("names.Words", "talm_sim.judges.names", _words, ("Noi ", "F# ", "[Ar] "), ("F# ", "Noi ", "one hundred ", "1s2 ")),
+    Reader("colors", "talm_sim.judges.names", names.colors, ("rgb(", "#ff")),
+    Reader(
+        "spellings",
+        "talm_sim.judges.spellings",
+        all_of(spellings, ("plain", "clean", "month_of", "scale_of", "unit_of", "country_of")),
+        ("10^", "$\\text{"),
+    ),
+    Reader("read_objects", "talm_sim.judges.attempts.lenient", lambda text: list(read_lenient(text)), ("{", '{"a": ')),
+    Reader("closings", "talm_sim.judges.attempts.brackets", lambda text: closings(text, 0), ("(", "f(a='")),
+    Reader("is_placeholder", "talm_sim.judges.attempts.answer", is_placeholder, ("<", "[", "{", "your ")),
+    Reader("read_as_bfcl", "talm_sim.judges.call_checks.bfcl_reading", read_as_bfcl, ("[f(a=", "f(", "[")),
+    Reader(
+        "java_value",
+        "talm_sim.judges.call_checks.java",
+        _check_typed("java", JAVA_TYPES),
+        ("new ArrayList<>(Arrays.asList(", "new HashMap<>() {{ ", "new int[]{", "-"),
+        JAVA,
+    ),
+    Reader(
+        "javascript_value",
+        "talm_sim.judges.call_checks.javascript",
+        _check_typed("javascript", JAVASCRIPT_TYPES),
+        ("[[", "new Array(", "{", "-"),
+        ("[1], ", "a: 1, "),
+    ),
+    Reader(
+        "read_source_calls",
+        "talm_sim.judges.call_checks.source_calls",
+        read_source_calls,
+        ("[f(a=", "f(a='", "```java\nf("),
+        ("a=1, ", "f(a=1), ", "`", "a{i}=1, "),
+    ),
+    Reader("check_calls", "talm_sim.judges.call_checks.calls", _check_calls),
+)

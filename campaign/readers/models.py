@@ -1,0 +1,117 @@
+"""What reads the outputs of models and of agents."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, Final
+
+import httpx2
+
+from campaign.readers.base import ASKED, ASKS, CALLS, DECIDES, JAVA, TOOLS, Reader, also_in, hider
+from talm_sim.agent.asking import asking_sentences
+from talm_sim.agent.humans import question_digest
+from talm_sim.agent.own.failures import failure_of
+from talm_sim.agent.sentences import read_sentences
+from talm_sim.agent.shown_tools import tool_specs
+from talm_sim.agent.templates import chat, values
+from talm_sim.models.channels import split_channels
+from talm_sim.models.constrained import read_action, read_label
+from talm_sim.models.endpoint import provider_failure
+from talm_sim.models.formats import literals, python_calls, read_calls
+from talm_sim.models.formats.table import format_of_template
+from talm_sim.models.line import _in_utf8
+from talm_sim.models.parsing import clean, parse_call, read_object, split_reasoning
+from talm_sim.models.retries import retry_after
+from talm_sim.models.sim_reply import declines, holds, said_value
+from talm_sim.models.yes_no import read_yes_no
+
+__all__ = ["READERS"]
+
+
+def _provider_failure(text: str) -> None:
+    class Failed(Exception):
+        response = httpx2.Response(400, text=text.encode("utf-8", "replace").decode())
+
+    provider_failure("m", Failed(text), hider())
+    provider_failure("m", ValueError(text), hider())
+
+
+def _values_said(text: str) -> None:
+    schemas: Sequence[dict[str, Any]] = (
+        {"type": "integer"},
+        {"type": "array", "items": {"type": "string"}},
+        {"type": "string", "format": "date"},
+        {"type": "string", "enum": ["one", "two_three"]},
+        {"type": "string", "maxLength": 3},
+        {"type": "string"},
+    )
+    for schema in schemas:
+        said_value(text, schema)
+
+
+def _own_error(text: str) -> None:
+    error = RuntimeError(text)
+    asyncio.run(failure_of(error, hider().text, frozenset()))
+
+
+READERS: Final = (
+    Reader("read_calls", "talm_sim.models.formats.readers", lambda text: read_calls(text, TOOLS), CALLS, JAVA),
+    Reader("read_calls, no tools", "talm_sim.models.formats.reader", lambda text: read_calls(text, ()), CALLS),
+    Reader("read_whole", "talm_sim.models.formats.literals", also_in(["TEXT"], literals.read_whole), ("[", "{", "'", '{"a": ')),
+    Reader("read_expression", "talm_sim.models.formats.literals", lambda text: literals.read_expression(text, 0), ("[", "f(", "'", "new ")),
+    Reader("read_list", "talm_sim.models.formats.python_calls", lambda text: python_calls.read_list(text, 0), ("[f(", "[f(a=")),
+    Reader("split_reasoning", "talm_sim.models.parsing", split_reasoning, ("<think>", "<|channel|>analysis<|message|>")),
+    Reader("split_channels", "talm_sim.models.channels", split_channels, ("<|channel|>final<|message|>", "<|START_THINKING|>")),
+    Reader("parsing.clean", "talm_sim.models.parsing", clean, ("<think>", "```")),
+    Reader("read_object", "talm_sim.models.parsing", also_in({"TEXT": "TEXT"}, read_object), ("{", "```json\n{")),
+    Reader("parse_call", "talm_sim.models.parsing", lambda text: parse_call("1", "f", text), ("{", '{"a": ')),
+    Reader(
+        "read_action",
+        "talm_sim.models.constrained",
+        lambda text: read_action(text, 0),
+        ('{"action": "answer", "text": "', '{"action": "'),
+        ('{"action": "',),
+    ),
+    Reader("read_label", "talm_sim.models.constrained", read_label, ('{"answer": "',)),
+    Reader("read_yes_no", "talm_sim.models.yes_no", read_yes_no, DECIDES),
+    Reader("read_sentences", "talm_sim.agent.sentences", read_sentences, ASKS),
+    Reader("asking_sentences", "talm_sim.agent.asking", asking_sentences, ASKS),
+    Reader("question_digest", "talm_sim.agent.humans", question_digest),
+    Reader(
+        "tool_specs",
+        "talm_sim.agent.shown_tools",
+        also_in({"name": "f", "description": "TEXT", "parameters": {"TEXT": "TEXT"}}, lambda text: tool_specs([text])),
+        ('{"name": "',),
+    ),
+    Reader(
+        "templates.read_call",
+        "talm_sim.agent.templates.values",
+        also_in({"name": "f", "arguments": {"TEXT": "TEXT"}}, values.read_call),
+        ('{"name": "f", "arguments": {',),
+    ),
+    Reader(
+        "chat templates",
+        "talm_sim.agent.templates.chat",
+        lambda text: (chat.pick(text), chat.shows_tools(text), format_of_template(text)),
+        ("{% ", "{{ "),
+    ),
+    Reader("own agents' errors", "talm_sim.agent.own.failures", _own_error),
+    Reader(
+        "declines, holds",
+        "talm_sim.models.sim_reply",
+        lambda text: (declines(text), holds(text, ASKED)),
+        ("I don't ", "It is "),
+        ("not ", "do not ", "know "),
+    ),
+    Reader("said_value", "talm_sim.models.sim_reply", _values_said, ("It is ", '"', "#ff"), ("is ", "and ", "12 May ", "“")),
+    Reader(
+        "provider_failure",
+        "talm_sim.models.endpoint",
+        _provider_failure,
+        ('{"error": {"message": "', "<html"),
+        ("maximum context length ", "context ", "tokens "),
+    ),
+    Reader("charset", "talm_sim.models.line", lambda text: _in_utf8(b"\xff", text), ("text/plain; charset=",), ("; charset", ";", " ")),
+    Reader("retry_after", "talm_sim.models.retries", lambda text: retry_after({"retry-after": text}, 0.0), ("1", "Mon, ")),
+)

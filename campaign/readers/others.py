@@ -1,0 +1,201 @@
+"""What reads settings, sources, recordings and secrets, and what prints."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any, Final
+
+from rich.console import Console
+
+from campaign.readers.base import SPEC, Reader, all_of, hider
+from talm_sim.cli import prose, screen
+from talm_sim.cli import text as printed
+from talm_sim.cli.markdown import _cell
+from talm_sim.cli.review_page import page_of
+from talm_sim.cli.transcript import call_text
+from talm_sim.config import RunConfig, parse_limit
+from talm_sim.credentials import credentials_in_headers, credentials_in_url, names_credential, telling
+from talm_sim.errors import did_you_mean, full_name
+from talm_sim.recordings import HttpRequest, HttpResponse, matching, misses
+from talm_sim.recordings import calls as recorded_calls
+from talm_sim.recordings.redaction import Redactor
+from talm_sim.runs.manifest import check_name
+from talm_sim.runs.python_words import python_words
+from talm_sim.scenarios import given_away
+from talm_sim.scenarios.making.review import Entry, Part
+from talm_sim.tools_env.environment import validate_arguments
+from talm_sim.tools_env.examples import example_arguments
+from talm_sim.tools_env.perturbations.registry import parse_perturbation
+from talm_sim.tools_env.service.lookup import fold, not_found
+from talm_sim.tools_env.sources.openapi_document import tools_from_openapi
+from talm_sim.tools_env.sources.registry import read_source
+from talm_sim.types import ToolCall, ToolSpec
+from talm_sim.types.pages import html_table
+
+__all__ = ["READERS"]
+
+
+def _review(text: str) -> None:
+    page = page_of(Entry(key="a", title="a", parts=(Part("text", text, before=text[::-1]),)), {}, "", 80)
+    _print(page)
+
+
+def _print(page: Any) -> None:
+    with open("/dev/null", "w", encoding="utf-8", errors="replace") as nowhere:
+        Console(file=nowhere, width=100).print(page)
+
+
+@cache
+def _redactor() -> Redactor:
+    return Redactor(("sk-abcdefghijklmnop", "s3cret/with+signs=", "aaaaaaaaaaaaaaaa"))
+
+
+def _request(text: str) -> HttpRequest:
+    body = json.dumps({"q": text, "token": text[:50]}).encode()
+    return HttpRequest(
+        "POST", f"http://a.example/x?q={text[:2000].encode('ascii', 'ignore').decode()}", {"content-type": "application/json"}, body
+    )
+
+
+def _redact(text: str) -> None:
+    request = _request(text)
+    _redactor().request(request)
+    _redactor().response(HttpResponse(200, "OK", (("content-type", "application/json"),), text.encode("utf-8", "replace")), request)
+
+
+def _openapi(text: str) -> None:
+    tools_from_openapi({"openapi": "3.1.0", "paths": {f"/{text}": {"get": {"operationId": text, "summary": text, "description": text}}}}, "x")
+
+
+def _described(text: str) -> None:
+    properties = {"city": {"type": "string", "description": text}, "day": {"type": "string"}}
+    spec = ToolSpec(name="f", description=text, parameters={"type": "object", "properties": properties, "required": ["city", "day"]})
+    example_arguments(spec)
+    given_away.given_away("Hanoi", "city", [spec], [spec], anywhere=True)
+    given_away.given_away(12, "city", [spec], [spec], anywhere=True)
+
+
+READERS: Final = (
+    Reader(
+        "Hider.text",
+        "talm_sim.credentials",
+        lambda text: hider().text(text),
+        ("sk-", "http://a:", "Bearer "),
+        ("sk-", "eyJ", "://a:", "-----BEGIN "),
+    ),
+    Reader(
+        "Hider.body",
+        "talm_sim.credentials",
+        lambda text: hider().body(json.dumps(text).encode()),
+        ("sk-",),
+        ("\\u0073", "\\\\u00", "sk-", "eyJ"),
+    ),
+    Reader("Hider.value", "talm_sim.credentials", lambda text: hider().value({text: [text]})),
+    Reader(
+        "credentials",
+        "talm_sim.credentials",
+        lambda text: (
+            names_credential(text),
+            telling(text),
+            list(credentials_in_url(text)),
+            list(credentials_in_headers([("authorization", text), (text, "x")])),
+        ),
+        ("http://a:b@", "Basic ", "Bearer "),
+    ),
+    Reader("Redactor", "talm_sim.recordings.redaction", _redact, ('{"token": "', "a=b&")),
+    Reader(
+        "recorded bodies",
+        "talm_sim.recordings.matching",
+        lambda text: matching.canonical_body(text.encode("utf-8", "replace")),
+        ("{", '{"a": "'),
+    ),
+    Reader(
+        "recorded calls",
+        "talm_sim.recordings.calls",
+        lambda text: recorded_calls.without_named(
+            json.dumps(
+                {"choices": [{"message": {"tool_calls": [{"id": "1", "type": "function", "function": {"name": "f", "arguments": text}}]}}]}
+            ).encode(),
+            text.encode("utf-8", "replace"),
+            lambda name, value: "token" in name,
+        ),
+        ('{"token": "',),
+        ('"token": "a", ',),
+    ),
+    Reader(
+        "recorded misses",
+        "talm_sim.recordings.misses",
+        lambda text: misses._difference(text.encode("utf-8", "replace"), (text[: len(text) // 2] + "x").encode("utf-8", "replace")),
+        ('{"a": "',),
+    ),
+    Reader("given_away, examples", "talm_sim.tools_env.examples", _described, ("e.g. ", "for example "), ("e.g. ", "like ", "example: ", "A/")),
+    Reader(
+        "cli.clean",
+        "talm_sim.cli.text",
+        all_of(printed, ("clean", "flat", "one_line", "as_json")),
+        ("\x1b]0;", "\x1b["),
+        ("\x1b[", "\x1b]", "\x1bP", "\r"),
+    ),
+    Reader("spreadsheet_cell", "talm_sim.cli.text", printed.spreadsheet_cell, ("-", "+", "-1.", "-1e"), ("1", "1.", ".", "e1")),
+    Reader("Markdown's cells", "talm_sim.cli.markdown", _cell, ("http",), ("|", "http:", "www.", "`")),
+    Reader(
+        "prose",
+        "talm_sim.cli.prose",
+        lambda text: _print(prose.indented(prose.prose(printed.clean(text)))),
+        (),
+        ("語", "a\u0301", "\t", "word "),
+    ),
+    Reader(
+        "screen", "talm_sim.cli.screen", lambda text: (screen.fit(text, 60), list(screen.wrapped(text, 60))), (), ("\u0301", "語", "a", "- ")
+    ),
+    Reader("call_text", "talm_sim.cli.transcript", lambda text: call_text(ToolCall(id="1", name=text, arguments={text: text}))),
+    Reader("reviewed texts", "talm_sim.cli.review_page", _review, (), ("a ", "word{i} ")),
+    Reader("html_table", "talm_sim.types.pages", lambda text: html_table({"a": text}, [[text]])),
+    Reader(
+        "python_words",
+        "talm_sim.runs.python_words",
+        python_words,
+        ("talm-sim ", "--"),
+        ("--split ", "talm-sim a", "-M a=", "-M a=such as ", "'--a", "`"),
+    ),
+    Reader("names of runs", "talm_sim.runs.manifest", lambda text: check_name(text, "--run-id"), ("a",)),
+    Reader(
+        "settings",
+        "talm_sim.config",
+        lambda text: RunConfig(model="openai/x", model_options={"extra_headers": text}, limit=None),
+        ("x-key: ", '{"a": "'),
+        ("_", "a", "a:", "a= ", "-.", "a'"),
+    ),
+    Reader("limits", "talm_sim.config", parse_limit, ("1:", "1"), ("1", "0")),
+    Reader(
+        "did_you_mean",
+        "talm_sim.errors",
+        lambda text: (
+            did_you_mean(text, ["perfect", "underspecified", "a" * 30]),
+            full_name(text, ["perfect"], "runs"),
+            did_you_mean("perfect", [text, "a"]),
+        ),
+        ("perf",),
+        ("perfect", "a", ","),
+    ),
+    Reader(
+        "perturbations", "talm_sim.tools_env.perturbations.registry", parse_perturbation, ("mask:", "http:status="), (",", "a=b,", "\\,", ":")
+    ),
+    Reader(
+        "tool sources",
+        "talm_sim.tools_env.sources.registry",
+        read_source,
+        ("mcp:", "a=openapi:", "x.y:"),
+        (",env=a", ",only=", "\\,", "a.", ":", "a", ".py:", ",a:b"),
+    ),
+    Reader("OpenAPI texts", "talm_sim.tools_env.sources.openapi_document", _openapi, ("{",), ("{", "}", "/", "{a}", "%7B")),
+    Reader("arguments", "talm_sim.tools_env.environment", lambda text: validate_arguments(SPEC, {"amount": text, text: 1})),
+    Reader(
+        "looked up names",
+        "talm_sim.tools_env.service.lookup",
+        lambda text: (fold(text), not_found("city", text, ["Hanoi", "Bern"])),
+        ("Han",),
+        ("Hanoi", "a"),
+    ),
+)

@@ -1,0 +1,211 @@
+"""What reads scenarios, and what models write to make them."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Final
+
+from campaign.readers.base import ASKED, ASKS, SPEC, TOOLS, Reader, all_of, also_in
+from talm_sim.scenarios import damage, drafts, jsonl, leaks, missing, question_words, tool_texts, when2call
+from talm_sim.scenarios.awareness import cutting, study, toolbench, written
+from talm_sim.scenarios.awareness import spellings as said_spellings
+from talm_sim.scenarios.awareness.checks import check_manipulated
+from talm_sim.scenarios.bfcl.rows import read_line
+from talm_sim.scenarios.load import read_scenario
+from talm_sim.scenarios.multiple_choice import splitting, wording
+from talm_sim.scenarios.multiple_choice.checks import OPTION_CHECKS, failures
+from talm_sim.scenarios.multiple_choice.items import Item
+from talm_sim.scenarios.multiple_choice.question_checks import QUESTION_CHECKS
+from talm_sim.scenarios.multiple_choice.sources import SourceQuestion
+from talm_sim.types import Behaviour, GoldCall, Scenario, ToolSpec, Turn, YesNo
+
+__all__ = ["READERS"]
+
+
+def _item(question: str = "How much are 250 dollars in francs?", gold: Behaviour = Behaviour.REQUEST_FOR_INFO) -> Item:
+    call = GoldCall(tool="convert_money", arguments={"amount": 250, "to_currency": "francs", "day": "2024-05-05"})
+    source = SourceQuestion("a", "How much are 250 dollars in francs?", call, SPEC)
+    return Item(source, gold, question, ASKED)
+
+
+def _cut(text: str) -> None:
+    for value in ("Hanoi", 12, "2024-05-05 14:00:00"):
+        said = f"{text} Hanoi, 12 and 2024-05-05."
+        spans = said_spellings.spans_of(said, value)
+        if spans:
+            cutting.cut(said, spans, {"city"})
+
+
+def _complete(said: str) -> Scenario:
+    turn = Turn(messages=({"role": "user", "content": said},))
+    return Scenario(id="a", group="complete", turns=(turn,), target=YesNo(gold="yes", relevant=("f",)))
+
+
+def _removal(text: str) -> None:
+    scenario = _complete("Book it for Hanoi, " * 10)
+    written.read_removal(json.dumps({"answer": f"User: {text}"}), scenario, "m")
+    written.read_removal(json.dumps({"answer": f"User: {text[:1_500]}"}), scenario, "m")
+    written.read_removal(text, scenario, "m")
+
+
+def _changed(text: str) -> None:
+    written.with_words(_complete(text), [text[::2]], "m")
+    check_manipulated(_complete("Book it."), written.with_words(_complete("Book it."), [text], "m"))
+
+
+def _split_query(text: str) -> None:
+    calls = (GoldCall(tool="a", arguments={"city": "Hanoi"}), GoldCall(tool="b", arguments={"n": 12}))
+    specs = (ToolSpec(name="a", description="Weather."), ToolSpec(name="b", description="Money."))
+    splitting.split_query(f"What is it in Hanoi? {text} How much is 12?", calls, specs)
+    splitting.split_query(f"What is it in Hanoi? {text[:1_900]} How much is 12?", calls, specs)
+
+
+def _checked(text: str) -> None:
+    for kind, checks in {**OPTION_CHECKS}.items():
+        failures(text, _item(gold=kind), checks)
+    for kind, checks in QUESTION_CHECKS.items():
+        failures(text, _item(gold=kind), checks)
+
+
+def _damaged(text: str) -> None:
+    calls = [{"name": "f", "arguments": {"city": text, "n": 12}}]
+    pool = damage.ValuePool([])
+    damage.damages(calls, {"f": TOOLS[0]}, f"of {text}", pool, random.Random(1))
+
+
+def _scenario_line(text: str) -> None:
+    read_scenario({"id": text[:50], "group": "perfect", "turns": [{"messages": [{"role": "user", "content": text}]}]}, "x:1", "talm")
+
+
+READERS: Final = (
+    Reader("jsonl.parse", "talm_sim.scenarios.jsonl", also_in(["TEXT"], jsonl.parse), ("[", '{"a": "'), ("\\ud800", '\\"', "[")),
+    Reader("read_scenario", "talm_sim.scenarios.load", _scenario_line),
+    Reader("leaks.tokens", "talm_sim.scenarios.leaks", leaks.tokens, ("1,", "1."), ("1,000", "1,")),
+    Reader(
+        "leaks.mentions",
+        "talm_sim.scenarios.leaks",
+        lambda text: (leaks.mentions(text, 1250), leaks.mentions("a b", text), leaks.mentions(text, text[: len(text) // 2] + "x")),
+        (),
+        ("1,000 ", "st "),
+    ),
+    Reader(
+        "find_leak",
+        "talm_sim.scenarios.leaks",
+        lambda text: (leaks.find_leak(text, "Hanoi", "in Hanoi"), leaks.find_leak("a", text, text)),
+        ("in Hano ",),
+    ),
+    Reader(
+        "question_is_about",
+        "talm_sim.scenarios.missing",
+        lambda text: missing.question_is_about(text, ASKED),
+        ASKS,
+        ("what ", "tell ", "need ", "know ", "how many ", "where "),
+    ),
+    Reader("question words", "talm_sim.scenarios.question_words", all_of(question_words, ("stem", "content_stems", "name_stems"))),
+    Reader("calls_in", "talm_sim.scenarios.damage", damage.calls_in, ('{"name": "f", "arguments": {',)),
+    Reader("could_be_stated", "talm_sim.scenarios.drafts", drafts.could_be_stated),
+    Reader(
+        "cutting.cut",
+        "talm_sim.scenarios.awareness.cutting",
+        _cut,
+        ("My name is ", "at the ", "between ", ", and the "),
+        ("the ", "and ", ", ", "is ", "with ", "at ", "a b c is "),
+    ),
+    Reader(
+        "cutting.unnatural",
+        "talm_sim.scenarios.awareness.cutting",
+        lambda text: (cutting.unnatural(text, "A b."), cutting.unnatural("A b.", text)),
+        (),
+        ("and ", "the ", ". ", ", "),
+    ),
+    Reader(
+        "spans_of, says",
+        "talm_sim.scenarios.awareness.spellings",
+        lambda text: [
+            (said_spellings.spans_of(text, one), said_spellings.says(text, one)) for one in ("Hanoi", 12, "2024-05-05 14:00:00", "a b", 1.0)
+        ],
+        ("on ",),
+        ("12 ", "5 May ", "May ", "2 PM ", "Hanoi ", "May the ", "0"),
+    ),
+    Reader(
+        "values said",
+        "talm_sim.scenarios.awareness.spellings",
+        lambda text: said_spellings.says("on May 5 at 12", text),
+        ("2024-05-05 ",),
+        ("12:30 ",),
+    ),
+    Reader(
+        "written.read_object",
+        "talm_sim.scenarios.awareness.written",
+        lambda text: written.read_object(text, "answer"),
+        ('{"a": ', "{"),
+        ('{"a": ', '{"a": 1} ', "{'"),
+    ),
+    Reader(
+        "read_removal",
+        "talm_sim.scenarios.awareness.written",
+        _removal,
+        ("AI: ", "User: "),
+        ("User: x\n", "AI: x\n", "Book ", "it ", "word{i} "),
+    ),
+    Reader("with_words", "talm_sim.scenarios.awareness.written", _changed, ("Book ",), ("it ", "a ", "word{i} ")),
+    Reader(
+        "the study's lines",
+        "talm_sim.scenarios.awareness.study",
+        lambda text: (study._call(text), study._messages(text), study._named(text, {"f": {}})),
+        ("User: ", "API-Request: [f(a='"),
+        ("User: a\n", "f(", ") -> ", "API-Request: f() -> x\n"),
+    ),
+    Reader("callable_names", "talm_sim.scenarios.awareness.toolbench", lambda text: toolbench.callable_names([(text, "a"), (text, "b")])),
+    Reader(
+        "split_query",
+        "talm_sim.scenarios.multiple_choice.splitting",
+        _split_query,
+        (),
+        ("and what ", ". What ", "and then also tell me ", "Hanoi. ", "? 12 "),
+    ),
+    Reader(
+        "tidy",
+        "talm_sim.scenarios.multiple_choice.splitting",
+        lambda text: splitting.tidy(text, capital=True),
+        ("And ", "Also, "),
+        ("also ", "and ", ". ", "as well ", " "),
+    ),
+    Reader(
+        "options' checks",
+        "talm_sim.scenarios.multiple_choice.checks",
+        _checked,
+        ("Sure, here is ", "What is ", "I can't ", "these "),
+        ("that x ", "these a ", "Name{i} ", "[", "<", "it ", "tell "),
+    ),
+    Reader(
+        "wording",
+        "talm_sim.scenarios.multiple_choice.wording",
+        all_of(wording, ("words", "is_english", "asks", "confirms", "declines", "disclaims", "fills_in", "vague_words")),
+        ("a: ",),
+        ("[", "<", "_", "X", "a "),
+    ),
+    Reader(
+        "When2Call's answers",
+        "talm_sim.scenarios.when2call",
+        also_in({"name": "TEXT", "arguments": {}}, all_of(when2call, ("behaviour_of", "tool_name"))),
+        ('<TOOLCALL>{"name": "', '{"name": "'),
+    ),
+    Reader(
+        "BFCL's lines",
+        "talm_sim.scenarios.bfcl.rows",
+        also_in({"id": "TEXT", "question": [[{"role": "user", "content": "TEXT"}]], "function": []}, lambda text: read_line("a.json:1", text)),
+        ('{"id": "a", "question": [[{"content": "',),
+    ),
+    Reader(
+        "tools' texts",
+        "talm_sim.scenarios.tool_texts",
+        also_in(
+            {"name": "TEXT", "parameters": {"type": "TEXT", "description": "TEXT"}},
+            lambda text: tool_texts.json_schema(tool_texts.spec_of(text)),
+        ),
+        ('{"name": "f", "parameters": {',),
+    ),
+    Reader("damages", "talm_sim.scenarios.damage", _damaged, (), ("1", "12 ", "2024-05-05 ")),
+)

@@ -1,0 +1,124 @@
+"""The one reader of files that come from outside: only plain files, and only up to a stated size.
+
+A pipe never ends, a device gives any amount, and either may lie in a folder that somebody else filled.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+__all__ = [
+    "LARGEST_DATA",
+    "LARGEST_DOCUMENT",
+    "LARGEST_SETTINGS",
+    "UnfitFileError",
+    "kind_of_file",
+    "nests_deeply",
+    "open_plain",
+    "read_bytes",
+    "read_text",
+]
+
+LARGEST_SETTINGS: Final = 4 * 2**20
+"""Bytes of what a person writes: options, wordings, templates, prices, arguments."""
+LARGEST_DOCUMENT: Final = 32 * 2**20
+"""Bytes of what a program writes as one document: a recording, descriptions of tools, outputs of one model."""
+LARGEST_DATA: Final = 256 * 2**20
+"""Bytes of what is a line or an entry for each scenario."""
+_DEEPEST: Final = 100
+"""Levels of lists and objects in what was read; about twice as many cannot be stored and read again."""
+_AT_ONCE: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
+"""Without waiting for whoever writes to a pipe, should one have come into the file's place since it was looked at."""
+_KINDS: Final = (
+    (stat.S_ISREG, ""),
+    (stat.S_ISDIR, "a directory"),
+    (stat.S_ISLNK, "a link"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+)
+
+
+class UnfitFileError(OSError):
+    """A file is there, and is not of a kind or size that is read; `strerror` says which."""
+
+    def __str__(self) -> str:
+        return str(self.strerror)
+
+
+def kind_of_file(mode: int) -> str:
+    """What lies at a place, in words; empty for a plain file.
+
+    Args:
+        mode: `st_mode` of its `stat`.
+    """
+    return next((words for is_kind, words in _KINDS if is_kind(mode)), "a device")
+
+
+def open_plain(path: Path, largest: int) -> BinaryIO:
+    """Open a file, or what a link leads to, for reading.
+
+    Args:
+        path: The file.
+        largest: Bytes it may have.
+
+    Raises:
+        UnfitFileError: It is no plain file, or is larger.
+        OSError: It cannot be opened.
+    """
+    _check(os.stat(path), path, largest)
+    descriptor = os.open(path, _AT_ONCE)
+    try:
+        _check(os.fstat(descriptor), path, largest)
+        return os.fdopen(descriptor, "rb")
+    except OSError:
+        os.close(descriptor)
+        raise
+
+
+def read_bytes(path: Path, largest: int) -> bytes:
+    """Read a file whole; arguments and errors as of `open_plain`."""
+    with open_plain(path, largest) as file:
+        size = os.fstat(file.fileno()).st_size
+        data = file.read(size + 1)
+        if len(data) > size:  # somebody writes to it, or it is one that the system makes up
+            data += file.read(largest + 1 - len(data))
+    if len(data) > largest:
+        raise _too_large(path, largest)
+    return data
+
+
+def read_text(path: Path, largest: int, encoding: str = "utf-8") -> str:
+    """Read a file of text, its lines ended alike; arguments as of `open_plain`.
+
+    Raises:
+        OSError: As of `open_plain`.
+        UnicodeDecodeError: It is not written in this encoding.
+    """
+    return read_bytes(path, largest).decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def nests_deeply(value: Any) -> bool:
+    """Whether lists and objects stand within each other deeper than can be kept."""
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(_DEEPEST):
+        inner = (item for one in level for item in (one.values() if isinstance(one, dict) else one))
+        level = [item for item in inner if isinstance(item, dict | list)]
+        if not level:
+            return False
+    return True
+
+
+def _check(found: os.stat_result, path: Path, largest: int) -> None:
+    kind = kind_of_file(found.st_mode)
+    if kind:
+        raise UnfitFileError(errno.EINVAL, f"it is {kind}, and must be a plain file", str(path))
+    if found.st_size > largest:
+        raise _too_large(path, largest)
+
+
+def _too_large(path: Path, largest: int) -> UnfitFileError:
+    return UnfitFileError(errno.EFBIG, f"it is larger than {largest >> 20} MiB", str(path))

@@ -1,0 +1,120 @@
+"""Values checked against JSON Schemas, and JSON Schemas against what they have to be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from talm_sim.schemas.patterns import NoPattern, NotMatched, pattern_of
+from talm_sim.schemas.work import NotChecked, counted, current_work
+
+if TYPE_CHECKING:
+    from jsonschema import ValidationError
+
+__all__ = ["Schema", "fault_of_schema", "unchecked_patterns"]
+
+_STEPS_OF_SCHEMA = 600_000
+"""Of checking a schema itself, once, when its tool is read: enough for a few thousand parts."""
+_ONE = ("items", "contains", "additionalProperties", "propertyNames", "not", "if", "then", "else", "unevaluatedItems", "unevaluatedProperties")
+_SEVERAL = ("allOf", "anyOf", "oneOf", "prefixItems")
+_NAMED = ("properties", "patternProperties", "dependentSchemas", "$defs")
+
+
+class Schema:
+    """A JSON Schema that values are checked against.
+
+    Only references within it are followed: left to itself, the library would read others from the network or from this machine's files.
+    """
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        self._schema = schema
+
+    @cached_property
+    def _validator(self) -> Any:
+        from referencing import Registry
+
+        from talm_sim.schemas.keywords import BoundedValidator
+
+        current_work().spend(50)
+        return BoundedValidator(self._schema, registry=Registry())
+
+    def faults(self, value: Any, most: int | None = None) -> list[ValidationError]:
+        """What of a value does not fit.
+
+        Args:
+            value: As JSON has it.
+            most: Where to stop; None to find all.
+
+        Raises:
+            NotChecked: Nothing was found, and not all could be checked.
+        """
+        found: list[ValidationError] = []
+        with counted() as work:
+            outer, work.root = work.root, self._schema
+            before, why = work.unknown, ""
+            try:
+                for error in islice(self._validator.iter_errors(value), most):
+                    found.append(error)
+            except NotChecked as err:
+                why = str(err)
+            except Exception as err:  # a schema of anybody's may lead nowhere, or around in circles
+                why = f"its schema cannot be followed ({type(err).__name__})"
+            finally:
+                work.root = outer
+            if not found and (why or work.unknown > before):
+                raise NotChecked(why or work.why)
+        return found
+
+    def fault(self, value: Any) -> ValidationError | None:
+        """What of a value fits least; None where all of it does.
+
+        Raises:
+            NotChecked: Nothing was found, and not all could be checked.
+        """
+        from jsonschema.exceptions import best_match
+
+        best: ValidationError | None = best_match(self.faults(value))
+        return best
+
+    def fits(self, value: Any) -> bool | None:
+        """Whether a value fits; None where that cannot be said."""
+        try:
+            return not self.faults(value, most=1)
+        except NotChecked:
+            return None
+
+
+def fault_of_schema(schema: Any) -> ValidationError | None:
+    """Where something is no JSON Schema; None for one.
+
+    Raises:
+        NotChecked: It is too large to tell.
+    """
+    from talm_sim.schemas.keywords import FORMATS, BoundedValidator
+
+    with counted(_STEPS_OF_SCHEMA):
+        try:
+            return next(BoundedValidator(BoundedValidator.META_SCHEMA, format_checker=FORMATS).iter_errors(schema), None)
+        except RecursionError:
+            raise NotChecked("it is nested too deeply") from None
+
+
+def unchecked_patterns(schema: Any) -> Iterator[tuple[str, str]]:
+    """The patterns of a schema that values are not checked for, each with the reason."""
+    parts = [schema]
+    while parts:
+        one = parts.pop()
+        if not isinstance(one, Mapping):
+            continue
+        patterns = one.get("patternProperties")
+        for pattern in (one.get("pattern"), *(patterns if isinstance(patterns, Mapping) else ())):
+            if isinstance(pattern, str):
+                try:
+                    pattern_of(pattern)
+                except (NoPattern, NotMatched) as err:
+                    yield pattern, str(err)
+        parts += (one[key] for key in _ONE if key in one)
+        parts += (part for key in _SEVERAL if isinstance(one.get(key), list) for part in one[key])
+        parts += (part for key in _NAMED if isinstance(one.get(key), Mapping) for part in one[key].values())

@@ -1,0 +1,39 @@
+"""What code that is not ours raised, in words, whatever its class does when it is looked at."""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = ["MOST_READ", "escaped", "kind_of", "text_of", "told"]
+
+MOST_READ: Final = 100_000
+"""Characters that are read of a text; what is shown of it is far shorter."""
+_LONGEST_NAME: Final = 200
+_NAME: Final = type.__dict__["__name__"]
+
+
+def kind_of(error: BaseException) -> str:
+    """The name of an error's class; its metaclass is not asked."""
+    return str(_NAME.__get__(type(error)))[:_LONGEST_NAME]
+
+
+def text_of(error: BaseException) -> str:
+    """The beginning of an error's own text; empty where it cannot be had."""
+    try:
+        return str.__getitem__(str(error), slice(MOST_READ))  # a plain text, even where its class is one that only looks so
+    except BaseException:  # `__str__` may raise anything, as the error itself did
+        return ""
+
+
+def told(error: BaseException, most: int) -> str:
+    """An error on one line, without its place: its kind, and at most so many characters of its text."""
+    return ": ".join(filter(None, (kind_of(error), " ".join(text_of(error).split())[:most])))
+
+
+def escaped(text: str) -> str:
+    r"""A text in which nothing acts on a terminal.
+
+    >>> print(escaped("a\x1b[31m é"))
+    a\x1b[31m é
+    """
+    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)

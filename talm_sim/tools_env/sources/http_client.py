@@ -1,0 +1,160 @@
+"""Requests to one server: nothing is sent to another one, and an answer has a limit of size and one of time, its head included."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import ssl
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from urllib.parse import quote
+
+import httpx2
+
+from talm_sim.recordings import HttpResponse
+from talm_sim.tools_env.routes import leads_away, too_large
+from talm_sim.tools_env.sources.limits import ACCEPTED_ENCODINGS, AnswerTooLarge, Unpacker
+
+__all__ = ["HttpClient", "WrongAddressError", "server_at"]
+
+_AGENT = "talm-sim"
+_LITERAL = "/?%:@!$&'()*+,;=~-._"
+"""What stays in a target as it is; anything else is percent-encoded."""
+_ONE_CONNECTION = httpx2.Limits(max_connections=1, max_keepalive_connections=1)
+_YIELD_EVERY = 64
+"""Pieces of one answer after which others on the loop have their turn: a server may send it byte by byte."""
+
+
+class WrongAddressError(Exception):
+    """An address is none, or is not the server's."""
+
+
+@lru_cache(maxsize=64)
+def server_at(address: str) -> httpx2.URL:
+    """Read a server's address; only what it says of scheme, host, port and path counts.
+
+    Raises:
+        WrongAddressError: It is no plain address of HTTP.
+    """
+    if not re.fullmatch(r"https?://[^\s\\@?#%{}/]+(/[^\s\\?#{}]*)?", address) or leads_away(address.split("://", 1)[1]):
+        raise WrongAddressError
+    try:
+        url = httpx2.URL(address)
+    except httpx2.InvalidURL:
+        raise WrongAddressError from None
+    if not url.host or (url.port or 0) >= 2**16:
+        raise WrongAddressError
+    return url
+
+
+class HttpClient:
+    """Sends requests to a server over connections that are used again.
+
+    Args:
+        connections: Requests in flight.
+        timeout: Seconds from the first byte sent to the last one read, also where a request is sent again.
+        most: Bytes of an answer; None for those of a tool's.
+    """
+
+    def __init__(self, *, connections: int, timeout: float, most: int | None = None) -> None:
+        self._gate = asyncio.Semaphore(connections)
+        self._timeout = timeout
+        self._most = most
+        # A pool of many connections is searched with every request; of these, the one used last is the next.
+        self._idle: list[httpx2.AsyncHTTPTransport] = []
+
+    async def ask(
+        self, server: httpx2.URL, method: str, target: str, headers: Mapping[str, str] | None = None, body: bytes | None = None
+    ) -> HttpResponse:
+        """Send a request; a reading one is sent again where the connection breaks: the server may have closed it while it was idle.
+
+        Args:
+            server: Made by `server_at`.
+            method: In capitals.
+            target: Path below the server's, and query.
+            headers: Those that only this request has.
+            body: Sent with it.
+
+        Returns:
+            The answer, or `routes.too_large` in the place of one.
+
+        Raises:
+            WrongAddressError: The target leads away from the server.
+            TimeoutError: The answer is not whole in time.
+            zlib.error: It cannot be unpacked.
+            httpx2.TransportError: There is none.
+        """
+        fields = httpx2.Headers({"Accept": "*/*", "Accept-Encoding": ACCEPTED_ENCODINGS, "User-Agent": _AGENT})
+        fields.update({name.encode(): value.encode(errors="replace") for name, value in (headers or {}).items()})
+        request = httpx2.Request(method, _below(server, target), headers=fields, content=body)
+        async with self._gate, asyncio.timeout(self._timeout):
+            try:
+                return await self._exchange(request)
+            except (httpx2.NetworkError, httpx2.RemoteProtocolError):
+                if method != "GET":
+                    raise
+                return await self._exchange(request)
+
+    async def _exchange(self, request: httpx2.Request) -> HttpResponse:
+        line = self._idle.pop() if self._idle else _new_line(request.url.scheme)
+        try:
+            answer = await line.handle_async_request(request)
+            try:
+                body = await self._body(answer)
+            finally:
+                await answer.aclose()
+        except AnswerTooLarge:
+            await line.aclose()
+            return too_large(answer.status_code)
+        except BaseException:
+            await line.aclose()
+            raise
+        self._idle.append(line)
+        return HttpResponse(answer.status_code, answer.reason_phrase, tuple(answer.headers.items()), body)
+
+    async def _body(self, answer: httpx2.Response) -> bytes:
+        """The body, unpacked, read to its end, so that the connection can be used again."""
+        assert isinstance(answer.stream, httpx2.AsyncByteStream)
+        unpacker = Unpacker(answer.headers.get("content-encoding", ""), self._most)
+        body, pieces = bytearray(), 0
+        async for piece in answer.stream:
+            body += unpacker.feed(piece)
+            pieces += 1
+            if pieces % _YIELD_EVERY == 0:
+                await asyncio.sleep(0)
+        unpacker.finish()
+        return bytes(body)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        idle, self._idle = self._idle, []
+        for line in idle:
+            await line.aclose()
+
+
+def _below(server: httpx2.URL, target: str) -> httpx2.URL:
+    """The address of a target, compared with the server's as it is about to be sent."""
+    prefix = server.raw_path.rstrip(b"/")
+    if not target.startswith("/") or leads_away(target.partition("?")[0]):
+        raise WrongAddressError
+    url = server.copy_with(raw_path=prefix + quote(target, safe=_LITERAL, errors="replace").encode())
+    same = (url.scheme, url.raw_host, url.port, url.userinfo) == (server.scheme, server.raw_host, server.port, b"")
+    if not same or not url.raw_path.startswith(prefix + b"/"):
+        raise WrongAddressError
+    return url
+
+
+def _new_line(scheme: str) -> httpx2.AsyncHTTPTransport:
+    context = _certificates() if scheme == "https" else _no_certificates()
+    return httpx2.AsyncHTTPTransport(verify=context, trust_env=False, limits=_ONE_CONNECTION)
+
+
+@cache
+def _certificates() -> ssl.SSLContext:
+    return httpx2.create_ssl_context(trust_env=False)
+
+
+@cache
+def _no_certificates() -> ssl.SSLContext:
+    """For plain HTTP; a context that knows the authorities takes 17 ms to make."""
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

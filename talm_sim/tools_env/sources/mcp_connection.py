@@ -1,0 +1,191 @@
+"""One connection to an MCP server, from its start to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from talm_sim.credentials import Hider
+from talm_sim.errors import PrerequisiteError
+from talm_sim.tools_env.sources import limits
+from talm_sim.tools_env.sources.mcp_program import running
+from talm_sim.tools_env.sources.openapi_document import MOST_TOOLS
+
+if TYPE_CHECKING:
+    from mcp import Client
+
+__all__ = ["Connection"]
+
+STOP_S = 10.0
+MOST_LISTED = limits.MOST_BYTES
+"""Bytes of all pages of the list of tools."""
+_PAGES = 1_000
+_ASIDE_S = 5.0
+"""For what no agent is offered."""
+_QUIET = logging.NullHandler()
+
+
+class Connection:
+    """A server and the client that talks to it.
+
+    Args:
+        place: What to start, or where it is.
+        given: Variables a program is given, or the credential an address is sent.
+        seconds: How long an answer may take.
+    """
+
+    def __init__(self, place: str, given: Mapping[str, str], hide: Hider, seconds: float) -> None:
+        from talm_sim.tools_env.sources.mcp_wall import Wall
+
+        self.client: Client | None = None
+        self.tools: list[tuple[Any, str]] = []
+        """Its tools, as it describes them, each with why the client does not take it."""
+        self.has: list[str] = []
+        """What else it has."""
+        self._place, self._given, self._hide, self._seconds = place, given, hide, seconds
+        self._said = bytearray()
+        self._wall = Wall()
+        self._stop = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more comes from it."""
+        return self.client is None or self._wall.ended.is_set()
+
+    async def open(self, seconds: float) -> None:
+        """Start it and ask for its tools.
+
+        Args:
+            seconds: How long that may take.
+
+        Raises:
+            PrerequisiteError: It does not start or does not answer.
+        """
+        for logger in ("mcp", "client"):  # they log, with tracebacks, what a server says beside the protocol; failures are told by us
+            logging.getLogger(logger).addHandler(_QUIET)
+        ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        # The client must be closed by the task that opened it.
+        self._task = asyncio.create_task(self._hold(ready))
+        try:
+            async with asyncio.timeout(seconds):
+                await ready
+        except TimeoutError:
+            raise PrerequisiteError(f"the MCP server did not answer within {seconds:g} s{self.last_words()}.") from None
+
+    async def aclose(self) -> None:
+        """End it."""
+        self._stop.set()
+        if self._task is None:
+            return
+        if self.client is None:
+            self._task.cancel()  # it does not answer, and would not hear of the end either
+        done, _ = await asyncio.wait([self._task], timeout=STOP_S)
+        if not done:
+            self._task.cancel()
+            await asyncio.wait([self._task], timeout=STOP_S)
+
+    def last_words(self) -> str:
+        """The last line the server wrote to standard error, as the end of a message."""
+        lines = [line.strip() for line in self._said.decode(errors="replace").splitlines() if line.strip()]
+        return f"; it said: {self._hide.text(lines[-1])[:300]}" if lines else ""
+
+    async def _hold(self, ready: asyncio.Future[None]) -> None:
+        try:
+            async with self._connected() as client:
+                await self._list(client)
+                self.client = client
+                if not ready.done():
+                    ready.set_result(None)
+                await self._stop.wait()
+        except Exception as err:  # a server may fail in any way, and the client wraps it in groups
+            if not ready.done():
+                ready.set_exception(PrerequisiteError(f"the MCP server could not be asked for its tools ({_told(err)}){self.last_words()}."))
+        finally:
+            self.client = None
+
+    @asynccontextmanager
+    async def _connected(self) -> AsyncIterator[Client]:
+        from mcp import Client
+
+        async with Client(self._transport()) as client:
+            yield client
+
+    @asynccontextmanager
+    async def _transport(self) -> AsyncIterator[Any]:
+        from talm_sim.tools_env.sources.mcp_wall import Heard, Sent
+
+        streams = self._over_http() if self._place.startswith(("http://", "https://")) else self._beside()
+        async with streams as (heard, sent):
+            yield Heard(heard, self._wall), Sent(sent, self._wall)
+
+    @asynccontextmanager
+    async def _over_http(self) -> AsyncIterator[Any]:
+        import httpx2
+        from mcp.client.streamable_http import streamable_http_client
+
+        from talm_sim.tools_env.sources.mcp_http import LimitedTransport
+
+        secret = self._given.get("Authorization")
+        headers = {"Authorization": f"Bearer {secret}"} if secret else {}
+        headers["Accept-Encoding"] = limits.ACCEPTED_ENCODINGS
+        transport = LimitedTransport(self._seconds)
+        async with (
+            httpx2.AsyncClient(headers=headers, timeout=self._seconds, trust_env=False, transport=transport) as http,
+            streamable_http_client(self._place, http_client=http, max_sse_event_size=limits.MOST_BYTES) as streams,
+        ):
+            yield streams
+
+    @asynccontextmanager
+    async def _beside(self) -> AsyncIterator[Any]:
+        if sys.platform == "win32":
+            raise PrerequisiteError("a command takes Linux or macOS; start the server yourself and name its address")
+        words = shlex.split(self._place)
+        if shutil.which(words[0], path=self._given.get("PATH", os.environ.get("PATH"))) is None:
+            raise PrerequisiteError("there is no such program")
+        async with running(words, self._given, self._said) as streams:
+            yield streams
+
+    async def _list(self, client: Client) -> None:
+        from pydantic_core import to_json
+
+        from talm_sim.tools_env.sources.mcp_wall import why_not
+
+        cursor: str | None = None
+        size = 0
+        for _ in range(_PAGES):
+            page = await client.list_tools(cursor=cursor, cache_mode="bypass")
+            taken = {tool.name for tool in page.tools}
+            listed, self._wall.listed = self._wall.listed, []
+            for tool in listed:
+                reason = why_not(tool)
+                size += 100 if reason else len(to_json(tool))
+                self.tools.append((tool, reason or ("" if tool["name"] in taken else "its x-mcp-header cannot be sent.")))
+            if size > MOST_LISTED:
+                raise PrerequisiteError(f"its list of tools is longer than {MOST_LISTED // 1_000_000} MB")
+            if len(self.tools) > MOST_TOOLS:
+                raise PrerequisiteError(f"it has more than {MOST_TOOLS:,} tools")
+            cursor = page.next_cursor
+            if not cursor or not listed:
+                break
+        else:
+            raise PrerequisiteError(f"its list of tools has more than {_PAGES:,} pages")
+        for what, ask in (("resources", client.list_resources), ("prompts", client.list_prompts)):
+            with contextlib.suppress(Exception):  # most servers have none and say so in ways of their own
+                async with asyncio.timeout(_ASIDE_S):
+                    self.has += [what] if getattr(await ask(), what) else []
+
+
+def _told(err: BaseException) -> str:
+    """The first of what a group of errors holds, in a line."""
+    while isinstance(err, BaseExceptionGroup):
+        err = err.exceptions[0]
+    return " ".join(str(err).split())[:200] or type(err).__name__

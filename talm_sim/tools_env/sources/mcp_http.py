@@ -1,0 +1,112 @@
+"""The HTTP transport below the MCP client: it reads no answer for longer, nor more of it, than it may, and one that breaks fails alone."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import zlib
+from collections.abc import AsyncIterator
+from typing import Any, Final, cast
+
+import httpx2
+
+from talm_sim.tools_env.sources.limits import AnswerTooLarge, Unpacker
+from talm_sim.tools_env.sources.mcp_limits import TOO_LARGE, Counts
+
+__all__ = ["LimitedTransport"]
+
+UNASKED_S: Final = 5.0
+"""For a message that no answer is expected to: all others wait for it."""
+_RESUMED_S: Final = 0.5
+"""Before an answer that broke off is asked for again."""
+_FAILED: Final = -32603
+
+
+class Broken(httpx2.SSEError, httpx2.StreamError):
+    """Both, as the client takes the one from a stream of events for the end of a call, and the other from a JSON answer."""
+
+    def __init__(self, message: str) -> None:
+        httpx2.SSEError.__init__(self, message)
+
+
+class LimitedTransport(httpx2.AsyncHTTPTransport):
+    """Reads answers within limits. Only a server that cannot be reached breaks the client's connection, and with it the calls of others.
+
+    Args:
+        seconds: How long a whole answer may take.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(trust_env=False)
+        self._seconds = seconds
+        self._last_asked = 0.0
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send a request."""
+        now = asyncio.get_running_loop().time()
+        if request.method == "POST" and (asked := _id_of(request.content)) is not None:
+            self._last_asked = now
+            return await self._answer(request, asked, now + self._seconds)
+        if request.method == "GET":
+            # The client looks for the rest of an answer for ever; without an answer's mark it asks for what nobody asked for.
+            if "last-event-id" not in request.headers or now > self._last_asked + self._seconds:
+                return httpx2.Response(405, request=request)
+            await asyncio.sleep(_RESUMED_S)
+            return await self._limited(request, now + self._seconds)
+        try:
+            return await self._limited(request, now + UNASKED_S)
+        except (TimeoutError, httpx2.TransportError):
+            return httpx2.Response(202, request=request)
+
+    async def _answer(self, request: httpx2.Request, asked: Any, until: float) -> httpx2.Response:
+        try:
+            return await self._limited(request, until)
+        except httpx2.ConnectError:
+            raise
+        except TimeoutError:
+            told = "it took too long"
+        except httpx2.TransportError as err:
+            told = f"{type(err).__name__}: {err}"
+        return httpx2.Response(200, json={"jsonrpc": "2.0", "id": asked, "error": {"code": _FAILED, "message": told}}, request=request)
+
+    async def _limited(self, request: httpx2.Request, until: float) -> httpx2.Response:
+        async with asyncio.timeout_at(until):
+            found = await super().handle_async_request(request)
+        headers = [(name, value) for name, value in found.headers.raw if name.lower() != b"content-encoding"]
+        stream = _Limited(cast(httpx2.AsyncByteStream, found.stream), found.headers.get("content-encoding", ""), until)
+        return httpx2.Response(found.status_code, headers=headers, stream=stream, extensions=found.extensions)
+
+
+class _Limited(httpx2.AsyncByteStream):
+    def __init__(self, stream: httpx2.AsyncByteStream, encoding: str, until: float) -> None:
+        self._stream = stream
+        self._until = until
+        self._unpacker = Unpacker(encoding)
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        parts, counts = aiter(self._stream), Counts()
+        while True:
+            try:
+                async with asyncio.timeout_at(self._until):
+                    part = await anext(parts, None)
+                if part is None:
+                    return
+                part = self._unpacker.feed(part)
+            except AnswerTooLarge:
+                raise Broken(TOO_LARGE) from None
+            except TimeoutError:
+                raise Broken("it took too long") from None
+            except (zlib.error, httpx2.TransportError) as err:
+                raise Broken(f"{type(err).__name__}: {err}") from None
+            if counts.exceed(part):
+                raise Broken(TOO_LARGE)
+            yield part
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+def _id_of(content: bytes) -> Any:
+    """The id of a request that is sent; None for a message that is answered by nothing."""
+    message = json.loads(content)
+    return message.get("id") if "method" in message else None

@@ -1,0 +1,161 @@
+"""What passes between the MCP client and a server: each answer once, in a form that the client cannot fail at or spend much on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, Final
+
+from mcp.shared.dispatcher import coerce_request_id
+from mcp.types import INTERNAL_ERROR, ErrorData, JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
+from pydantic_core import to_json
+
+from talm_sim.types import JsonObject
+
+__all__ = ["MOST_OF_A_TOOL", "Heard", "Sent", "Wall", "why_not"]
+
+_REFUSALS: Final = 20
+"""Requests of the server, as for a model's answer, that are refused for each of ours; more are not heard."""
+_HOLDS: Final = {"tools/list": "tools", "tools/call": "content", "resources/list": "resources", "prompts/list": "prompts"}
+MOST_OF_A_TOOL: Final = 100_000
+"""Bytes that the description of one tool may have, its schema included."""
+
+
+class Wall:
+    """Stands between one server and the client.
+
+    Attributes:
+        listed: The tools of the last page of a list, as the server sent them; the client is shown those of them that it can take.
+        ended: Set once nothing more comes.
+    """
+
+    def __init__(self) -> None:
+        self.listed: list[Any] = []
+        self.ended = asyncio.Event()
+        self._asked: dict[Any, str] = {}
+        self._refusals = 0
+
+    def asks(self, message: Any) -> None:
+        """Take notice of what the client sends."""
+        if isinstance(message, JSONRPCRequest):
+            self._asked[message.id] = message.method
+            self._refusals = _REFUSALS
+        elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
+            self._asked.pop((message.params or {}).get("requestId"), None)
+
+    def heard(self, message: Any) -> Any:
+        """What the client is to read of a message; None for progress, logs, changes of the list of tools, and answers to nothing."""
+        if isinstance(message, JSONRPCRequest):
+            self._refusals -= 1
+            return message if self._refusals >= 0 else None  # the client refuses it, which the server waits for
+        if isinstance(message, JSONRPCNotification) or message.id is None:
+            return None
+        method = self._asked.pop(coerce_request_id(message.id), "")
+        if isinstance(message, JSONRPCError) or not method:
+            return message if method else None
+        try:
+            return JSONRPCResponse(jsonrpc="2.0", id=message.id, result=self._result(method, message.result))
+        except (KeyError, TypeError) as err:
+            told = ErrorData(code=INTERNAL_ERROR, message=f"a part of its answer is no content: {err}")
+            return JSONRPCError(jsonrpc="2.0", id=message.id, error=told)
+
+    def _result(self, method: str, result: dict[str, Any]) -> dict[str, Any]:
+        """A result, shortened to what is needed of it."""
+        held = _HOLDS.get(method, "")
+        items = result.get(held)
+        if not isinstance(items, list):
+            return result
+        if method == "tools/list":
+            self.listed = items
+            return {**result, held: [_shown(tool) for tool in items if not why_not(tool)]}
+        return {**result, held: _joined(items) if method == "tools/call" else items[:1]}
+
+
+def why_not(tool: Any) -> str:
+    """Why a tool cannot be shown to the client, which would take none of its page; empty where it can."""
+    if not isinstance(tool, dict) or not isinstance(tool.get("name"), str):
+        return "it has no name."
+    try:
+        size = len(to_json(tool))
+    except ValueError:
+        return "its description is no JSON: it holds half a character, or is too deep."
+    if size > MOST_OF_A_TOOL:
+        return f"its description is longer than {MOST_OF_A_TOOL:,} bytes."
+    schema = tool.get("inputSchema")
+    if not isinstance(schema, dict) or schema.get("type") != "object":
+        return 'its inputSchema has no "type": "object".'
+    return "" if isinstance(schema.get("properties", {}), dict) else "the properties of its inputSchema are no schemas."
+
+
+def _shown(tool: Mapping[str, Any]) -> JsonObject:
+    """What the client needs of a tool: its name, and which arguments go to headers."""
+    properties = {name: one for name, one in tool["inputSchema"].get("properties", {}).items() if isinstance(one, dict)}
+    return {"name": tool["name"], "inputSchema": {"type": "object", "properties": properties}}
+
+
+def _joined(content: list[Any]) -> list[dict[str, str]]:
+    """The parts of an answer as one: the client makes an object of each."""
+    texts = [str.__str__(part["text"]) if part["type"] == "text" else f"[{part['type']}]" for part in content]
+    return [{"type": "text", "text": "\n".join(texts)}] if texts else []
+
+
+class Heard:
+    """A stream of messages to the client, through the wall."""
+
+    def __init__(self, stream: Any, wall: Wall) -> None:
+        self._stream, self._wall = stream, wall
+
+    async def receive(self) -> Any:
+        """The next message that passes."""
+        while True:
+            try:
+                item = await self._stream.receive()
+            except BaseException:
+                self._wall.ended.set()
+                raise
+            if not isinstance(item, Exception) and (message := self._wall.heard(item.message)) is not None:
+                item.message = message
+                return item
+
+    def __aiter__(self) -> Heard:
+        return self
+
+    async def __anext__(self) -> Any:
+        import anyio
+
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def aclose(self) -> None:
+        """Close it."""
+        await self._stream.aclose()
+
+    async def __aenter__(self) -> Heard:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.aclose()
+
+
+class Sent:
+    """A stream of messages from the client, seen by the wall."""
+
+    def __init__(self, stream: Any, wall: Wall) -> None:
+        self._stream, self._wall = stream, wall
+
+    async def send(self, item: Any, /) -> None:
+        """Send a message."""
+        self._wall.asks(item.message)
+        await self._stream.send(item)
+
+    async def aclose(self) -> None:
+        """Close it."""
+        await self._stream.aclose()
+
+    async def __aenter__(self) -> Sent:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.aclose()

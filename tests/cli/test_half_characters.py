@@ -1,0 +1,99 @@
+"""A run over a source with half a character in every place ends, and is told, shown and written like any other."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.wrong import Talm
+
+HALF = "\ud800"
+BODIES = {"/half": b'{"a": "\\ud800"}', "/half_key": b'{"\\udfff": 1}', "/half_error": b'{"detail": "\\ud83d!"}', "/half_text": b'"\\ud83d"'}
+AGENT = """
+async def act(messages, tools):
+    said = [await tool.ainvoke({}) for tool in tools]
+    return f"42 after {len(said)}"
+"""
+
+
+class Service(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        body = BODIES.get(self.path, b'{"value": 42}')
+        self.send_response(500 if self.path == "/half_error" else 200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def address() -> Iterator[str]:
+    http = ThreadingHTTPServer(("127.0.0.1", 0), Service)
+    threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    yield f"http://127.0.0.1:{http.server_port}"
+    http.shutdown()
+    http.server_close()
+
+
+@pytest.fixture
+def world(nothing_given: None, address: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
+    """A document, scenarios and an agent; the options that name them."""
+    paths: dict[str, Any] = {path: {"get": {"operationId": path[1:], "summary": "s", "responses": {}}} for path in ("/fine", *BODIES)}
+    odd = {"name": "q", "in": "query", "schema": {"type": "string", "default": HALF}}
+    paths["/odd"] = {"get": {"operationId": "odd", "summary": "s", "parameters": [odd], "responses": {}}}
+    document = {"openapi": "3.1.0", "info": {}, "servers": [{"url": address}], "paths": paths}
+    Path("odd.json").write_text(json.dumps(document), encoding="utf-8")
+    scenario = {
+        "turns": [{"messages": [{"role": "user", "content": "Go."}]}],
+        "group": "perfect",
+        "tools": ["fine", *(one[1:] for one in BODIES)],
+        "target": {"type": "facts", "required": [{"name": "v", "value": 42}]},
+    }
+    lines = [json.dumps({"id": f"s{number}", **scenario}) for number in range(3)]
+    Path("odd.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    Path("half_agents.py").write_text(AGENT, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return ["--tools-from", "odd.json", "--scenarios", "odd.jsonl", "--agent", "half_agents:act"]
+
+
+def test_a_run_over_it(talm: Talm, world: list[str]) -> None:
+    code, out, err = talm("run", *world, "--run-id", "r")
+    assert code == 0 and "Traceback" not in err, err
+    for words in (["report", "r"], ["report", "r", "--csv"], ["report", "r", "--html", "r.html"], ["report", "r", "--json"], ["show", "r:s0"]):
+        code, out, err = talm(*words)
+        assert code == 0, (words, err)
+        (out + err).encode()
+    assert "malformed_body" in out
+    Path("r.html").read_text(encoding="utf-8")
+
+
+def test_the_tools_of_it(talm: Talm, world: list[str]) -> None:
+    code, out, err = talm("tools", "list", "--tools-from", "odd.json")
+    assert code == 0 and "GET /odd: half a surrogate pair" in err and "5 tools" in err
+    for more in ([], ["--json"]):
+        code, out, err = talm("tools", "check", "--tools-from", "odd.json", "--times", "1", *more)
+        assert code == 1 and "1 up, 4 down" in err
+        (out + err).encode()
+
+
+def test_a_scenario_that_wants_it_is_told_why_not(talm: Talm, world: list[str]) -> None:
+    text = Path("odd.jsonl").read_text(encoding="utf-8").replace('"fine"', '"GET /odd"')
+    Path("odd.jsonl").write_text(text, encoding="utf-8")
+    code, _, err = talm("run", *world)
+    assert code == 2 and "could not be taken: half a surrogate pair" in err
+
+
+def test_patterns_that_are_not_checked_are_named(talm: Talm, nothing_given: None) -> None:
+    parameters = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(?=.*x).*$"}}}
+    Path("tools.json").write_text(json.dumps([{"name": "t", "parameters": parameters}]), encoding="utf-8")
+    code, _, err = talm("tools", "list", "--tools-from", "tools.json")
+    assert code == 0 and "t: not checked: pattern ^(?=.*x).*$: it looks ahead or back" in err

@@ -1,0 +1,67 @@
+"""No schema holds up the process that checks values against it, and what cannot be checked is not said to be wrong."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from talm_sim.schemas import NotChecked, Schema, fault_of_schema, unchecked_patterns
+from tests.schemas.hostile import HOSTILE
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_check_is_over_within_a_second(name: str) -> None:
+    schema, value = HOSTILE[name]
+    began = time.thread_time()
+    with suppress(NotChecked):
+        fault_of_schema(schema)
+    between = time.thread_time()
+    stated = Schema(schema)
+    with suppress(NotChecked):
+        stated.fault(value)
+    assert between - began < 1
+    assert time.thread_time() - between < 1
+
+
+def test_what_is_wrong_is_found_before_the_work_is_spent() -> None:
+    schema = {"required": ["b"], "properties": {"a": {"uniqueItems": True, "items": {"anyOf": [{"const": n} for n in range(1_000)]}}}}
+    fault = Schema(schema).fault({"a": [-1] * 10_000})
+    assert fault is not None and fault.message == "'b' is a required property"
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "fits"),
+    [
+        ({"pattern": "^(?=a)b"}, "x", None),
+        ({"pattern": "^(?=a)b", "maxLength": 0}, "x", False),
+        ({"pattern": "^a*$"}, "a" * 10_000, True),
+        ({"pattern": "^a*$"}, "a" * 10_001, None),
+        ({"pattern": "a" * 10_001}, "x", None),
+        ({"not": {"pattern": "(?=a)"}}, "x", None),
+        ({"not": {"not": {"pattern": "(?=a)"}}}, "x", None),
+        ({"oneOf": [{"pattern": "(?=a)"}, {"type": "string"}]}, "x", None),
+        ({"anyOf": [{"pattern": "(?=a)"}, {"type": "integer"}]}, "x", None),
+        ({"anyOf": [{"pattern": "(?=a)"}, {"type": "integer"}]}, 1, True),
+        ({"if": {"pattern": "(?=a)"}, "then": False, "else": False}, "x", None),
+        ({"contains": {"pattern": "(?=a)"}, "maxContains": 0}, ["x"], None),
+        ({"patternProperties": {"(?=a)": False}}, {"x": 1}, None),
+        ({"patternProperties": {"(?=a)": False}, "additionalProperties": False}, {"x": 1}, None),
+        ({"$ref": "#/$defs/nowhere"}, 1, None),
+        ({"$ref": "https://example.org/elsewhere"}, 1, None),
+        ({"type": 5}, 1, None),
+    ],
+)
+def test_what_cannot_be_checked_is_neither_right_nor_wrong(schema: dict[str, Any], value: Any, fits: bool | None) -> None:
+    assert Schema(schema).fits(value) is fits
+
+
+def test_patterns_that_are_not_checked_are_named() -> None:
+    schema = {
+        "properties": {"a": {"pattern": "a(?=b)"}, "pattern": {"type": "string", "pattern": "fine"}},
+        "patternProperties": {r"(.)\1": {"items": {"pattern": "(?!a)"}}},
+        "default": {"pattern": "(?=b)"},
+    }
+    assert {pattern for pattern, _ in unchecked_patterns(schema)} == {"a(?=b)", r"(.)\1", "(?!a)"}

@@ -1,0 +1,44 @@
+"""Hostile MCP servers over HTTP: each answer that is bad fails its own call, and the others of the connection go on."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+
+import pytest
+
+pytest.importorskip("mcp")
+
+from talm_sim.tools_env.sources import mcp, mcp_http
+from talm_sim.tools_env.toolbox import open_tools
+from tests.tools_env.sources import hostile_http as hostile
+from tests.tools_env.sources.test_mcp_hostile import called
+
+
+@pytest.mark.parametrize("what", [*hostile.BAD_ANSWERS, *hostile.SLOW])
+async def test_a_bad_answer_over_http_fails_its_call_and_the_others_go_on(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with hostile.served({**hostile.BAD_ANSWERS, **hostile.SLOW}[what]) as url:
+        # What a connection may take is said when it is opened.
+        monkeypatch.setattr(mcp, "CALL_S", 2.0 if what in {**hostile.SLOW, **hostile.ENDLESS, "of another": None} else 60.0)
+        tools = await open_tools([f"h=mcp:{url}"])
+        try:
+            bad, *good = await asyncio.gather(*(called(tools, name) for name in ("bad", "good", "good")))
+            good.append(await called(tools, "good"))
+        finally:
+            await tools.aclose()
+    assert not bad.ok and (bad.error or bad.status), bad
+    assert [json.loads(one.result) for one in good] == [{"twice": 8}] * 3
+
+
+@pytest.mark.parametrize("what", ["silence", "an endless body", "a head a byte a time", "nothing"])
+async def test_what_needs_no_answer_holds_up_nothing(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcp_http, "UNASKED_S", 0.3)
+    with hostile.served(hostile.BAD_ANSWERS["nothing"], {**hostile.BAD_ANSWERS, **hostile.SLOW}[what]) as url:
+        began = time.monotonic()
+        tools = await open_tools([f"h=mcp:{url}"])
+        try:
+            good = await called(tools, "good")
+        finally:
+            await tools.aclose()
+    assert json.loads(good.result) == {"twice": 8} and time.monotonic() - began < 30
