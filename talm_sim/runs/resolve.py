@@ -65,7 +65,9 @@ def read_config(file: Path | None = None, environ: Mapping[str, str] | None = No
     for name, value in given.items():
         refuse_unknown(name, task, spelt=_flag)
         values[name], origin[name] = value, _given(name, value)
-    return _built({**values, "task": task.name}, origin), origin
+    job = _built({**values, "task": task.name}, origin)
+    job.config.keep_read(job)
+    return job.config, origin
 
 
 def chosen_task(document: Mapping[str, Any], file: Path | None, environ: Mapping[str, str], given: Mapping[str, Any]) -> Task[Any]:
@@ -112,6 +114,9 @@ def configure(config: RunConfig | None, options: Mapping[str, Any], *, look_up: 
     """
     if config is not None and not isinstance(config, RunConfig):
         raise PrerequisiteError(f"{config!r} is no RunConfig; name the option, as in split={config!r}.")
+    read: Job[Any] | None = None if config is None or options else config.as_read()
+    if read is not None:
+        return read.made(created)
     given = {} if config is None else {name: getattr(config, name) for name in config.model_fields_set if name != "options"}
     own = {} if config is None else config.options
     options = with_tools(options)
@@ -126,7 +131,7 @@ def configure(config: RunConfig | None, options: Mapping[str, Any], *, look_up: 
     if task.name != before:
         own = {}  # another task's
     values = {**given, **own, **options}
-    return job_of(_built(values, {name: _given(name, value) for name, value in values.items()}, look_up=look_up), created)
+    return _built(values, {name: _given(name, value) for name, value in values.items()}, look_up=look_up).made(created)
 
 
 def settled(job: Job[Any], recorded: Recorded) -> Job[Any]:
@@ -208,8 +213,8 @@ def refuse_unknown(name: str, task: Task[Any], place: str = "", *, spelt: Callab
     raise PrerequisiteError(f"{place}unknown option '{spelt(name)}'.{did_you_mean(name, names, spelt)}")
 
 
-def _built(values: Mapping[str, Any], origin: Mapping[str, str], *, look_up: bool = True) -> RunConfig:
-    """A configuration whose options its task has read, so that every wrong one is told with its place."""
+def _built(values: Mapping[str, Any], origin: Mapping[str, str], *, look_up: bool = True) -> Job[Any]:
+    """A configuration as its task reads it; every wrong option is told with its place."""
     name = ""
     try:
         config = RunConfig(**values)
@@ -217,7 +222,7 @@ def _built(values: Mapping[str, Any], origin: Mapping[str, str], *, look_up: boo
         if look_up:
             job.options.check()
             _check_files(config)
-        return config
+        return job
     except OptionError as err:
         name, message = err.name, err.fault
     except PrerequisiteError as err:

@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from pydantic import BaseModel
 
@@ -42,6 +42,10 @@ class Job(Generic[OptionsT]):
     options: OptionsT
     created: datetime = field(default_factory=lambda: datetime.now(UTC), compare=False)
     """When the run was created: prompts that show a date show this one's, also when the run goes on on another day."""
+
+    def made(self, created: datetime | None) -> Self:
+        """The job of a run that was created at some time; now, where it is not yet."""
+        return replace(self, created=created or datetime.now(UTC))
 
     @property
     def groups(self) -> tuple[str, ...]:
