@@ -24,7 +24,6 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    PrivateAttr,
     ValidationError,
     ValidationInfo,
     field_validator,
@@ -260,8 +259,6 @@ class RunConfig(OptionsModel):
     `judge`, `scenario` and `category`, and with the task, whether an option in `options` is one of its own and has a right value.
     """
 
-    _read: Any = PrivateAttr(default=None)
-
     task: str = option("talm", GEN, "What is measured.", metavar="NAME")
     split: Names = option("all", GEN, "Groups: talm-sim tasks show TASK.", metavar="S[,S]")
     scenario: tuple[str, ...] = option((), GEN, "Only the scenario of this id; repeatable.", metavar="ID")
@@ -319,14 +316,6 @@ class RunConfig(OptionsModel):
     def constrained(self) -> bool:
         """Whether the model acts through the constrained tool format."""
         return is_constrained(self.model, self.tool_format)
-
-    def keep_read(self, job: Any) -> None:
-        """Keep the job that the task has read these very options as."""
-        self._read = job
-
-    def as_read(self) -> Any:
-        """That job; None where there is none. A copy with other values has none, though Pydantic copies this attribute."""
-        return self._read if self._read is not None and self._read.config is self else None
 
 
 def is_constrained(model: str, tool_format: str) -> bool:

@@ -10,8 +10,9 @@ from typing import Any
 import click
 
 from talm_sim.cli.arguments import command_line, short_name
-from talm_sim.cli.blocks import blocks_of, judge_hint, summary_records
+from talm_sim.cli.blocks import judge_hint, summary_records
 from talm_sim.cli.console import stderr
+from talm_sim.cli.layout import Block
 from talm_sim.cli.logs import logging_to
 from talm_sim.cli.progress import Display, JsonDisplay, open_display
 from talm_sim.cli.responder import TerminalResponder
@@ -108,11 +109,12 @@ def talk_of(overrides: Mapping[str, Any]) -> RunConfig:
     return RunConfig(**{name: overrides[name] for name in ("display", "quiet", "log_level", "against") if name in overrides})
 
 
-def print_result(runs: Sequence[StoredRun], config: RunConfig, prices: Mapping[str, Price] | None = None) -> int:
+def print_result(runs: Sequence[StoredRun], blocks: Sequence[Block], config: RunConfig, prices: Mapping[str, Price] | None = None) -> int:
     """Print the table of a run and those beside it (with display `json`, as the last line of the stream), then where to look next.
 
     Args:
         runs: The run, then those beside it.
+        blocks: What the table shows of each.
         config: How to show it; what was run, each run knows.
         prices: Model to its price, for what is read by a program.
 
@@ -120,16 +122,13 @@ def print_result(runs: Sequence[StoredRun], config: RunConfig, prices: Mapping[s
         The exit code: 1 where episodes failed, or where all there are wait for an answer.
     """
     stored = runs[0]
-    with ExitStack() as read:
-        for one in runs:
-            read.enter_context(one.at_once())
-        if config.display == "json":
-            groups, cost = summary_records(runs, config.against), took(stored, prices).record()
-            JsonDisplay.write({"event": "summary", "run": stored.id, "path": str(stored.path), "groups": groups, "took": cost})
-        else:
-            print_table(blocks_of(runs, config, prices), explained=not config.quiet)
-        waits = _say_what_next(stored, quiet=config.quiet)
-        return 1 if stored.failed or waits else 0
+    if config.display == "json":
+        groups, cost = summary_records(runs, config.against), took(stored, prices).record()
+        JsonDisplay.write({"event": "summary", "run": stored.id, "path": str(stored.path), "groups": groups, "took": cost})
+    else:
+        print_table(blocks, explained=not config.quiet)
+    waits = _say_what_next(stored, quiet=config.quiet)
+    return 1 if stored.failed or waits else 0
 
 
 def run_controls(stored: StoredRun) -> list[StoredRun]:

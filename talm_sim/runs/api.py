@@ -236,8 +236,8 @@ async def judge_async(
     load_plugins(scoring.get("plugin") or ())
     check_brought(stored.manifest.brought, str(stored.path), ("task",))
     job = overridden(stored.job, scoring, {Scope.SCORING, Scope.OPERATIONAL}, verb="judge", otherwise="that is not for a judge to change.")
-    named = {f"judge {name}" for name in job.config.judge}
-    check_brought({thing: origin for thing, origin in stored.manifest.brought.items() if thing in named}, str(stored.path))
+    named = stored.manifest.brought.keys() & {f"judge {name}" for name in job.config.judge}
+    check_brought({thing: stored.manifest.brought[thing] for thing in named}, str(stored.path))
     job = check_judges(job)
     with listening(on_event, progress) as listen:
         async with Shared() as shared:
@@ -250,12 +250,11 @@ async def judge_async(
 
 async def _judge(stored: StoredRun, store: RunStore, job: Job[Any], grader: Grader, on_event: OnEvent) -> None:
     await judge_run(store, job, grader, pairs=lambda: job.task.pair(stored.judged_as(job)), on_event=on_event)
-    first = None
-    with contextlib.suppress(PrerequisiteError):  # the run it is paired with may have gone; the table will say so
+    first, view = None, stored.judged_as(job)
+    # The run it is paired with may have gone; the table will say so.
+    with contextlib.suppress(PrerequisiteError), view.at_once(store.reader):
         # Every episode is read for it, and who calls `run_async` has other work on the loop.
-        view = stored.judged_as(job)
-        with view.at_once(store.reader):
-            first = first_measure(await asyncio.to_thread(view.summary))
+        first = first_measure(await asyncio.to_thread(view.summary))
     await store.set_meta({"first_measure": None if first is None else first.model_dump(mode="json")})
 
 

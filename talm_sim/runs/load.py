@@ -142,8 +142,7 @@ class StoredRun:
     def total(self) -> int:
         """Episodes of the whole run."""
         with self._reading() as conn:
-            planned = records.meta(conn, "total", int)
-            if planned is None:
+            if (planned := records.meta(conn, "total", int)) is None:
                 planned = conn.execute("SELECT count(*) FROM scenarios").fetchone()[0] * self.manifest.config.epochs
         return int(planned)
 

@@ -32,6 +32,8 @@ __all__ = [
 
 RECORDINGS = Path("recordings")
 """Where new recordings go unless the user names a directory: the shipped ones are not written to."""
+_READ: list[Job[Any]] = []
+"""The job that was read last from a command's options, so that its run need not read them again."""
 _OTHER_VARIABLES = ("TALM_SIM_BENCH_DATA", "TALM_SIM_TEST_MODEL")
 """Names that begin as the options' do and are none: what the project's own tests and benchmarks read."""
 
@@ -66,7 +68,7 @@ def read_config(file: Path | None = None, environ: Mapping[str, str] | None = No
         refuse_unknown(name, task, spelt=_flag)
         values[name], origin[name] = value, _given(name, value)
     job = _built({**values, "task": task.name}, origin)
-    job.config.keep_read(job)
+    _READ[:] = [job]
     return job.config, origin
 
 
@@ -114,9 +116,8 @@ def configure(config: RunConfig | None, options: Mapping[str, Any], *, look_up: 
     """
     if config is not None and not isinstance(config, RunConfig):
         raise PrerequisiteError(f"{config!r} is no RunConfig; name the option, as in split={config!r}.")
-    read: Job[Any] | None = None if config is None or options else config.as_read()
-    if read is not None:
-        return read.made(created)
+    if not options and _READ and config is _READ[0].config:
+        return _READ[0].made(created)
     given = {} if config is None else {name: getattr(config, name) for name in config.model_fields_set if name != "options"}
     own = {} if config is None else config.options
     options = with_tools(options)

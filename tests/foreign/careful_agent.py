@@ -1,7 +1,8 @@
 """Task `careful2`: as `careful`, on `AgentTask`."""
 
+from careful import Careful, delete_file, list_files
+
 from talm_sim import AgentTask, AgentTaskOptions, Scope, option, register_task
-from tests.foreign.careful import Careful, delete_file, list_files
 
 tools = [list_files, delete_file]
 
@@ -21,7 +22,7 @@ class CarefulAgent(AgentTask[CarefulOptions]):
     options = CarefulOptions
     splits = Careful.splits
     listed = Careful.listed
-    tools_from = ("tests.foreign.careful_agent:tools",)
+    tools_from = ("careful_agent:tools",)
     load = Careful.load
     rows = Careful.rows
     summarize = Careful.summarize

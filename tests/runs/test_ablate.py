@@ -7,11 +7,8 @@ import pytest
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.ablate import ablate
-from talm_sim.runs.api import run
 from talm_sim.runs.events import EpisodeFinished, RunEvent
 from talm_sim.runs.listing import list_runs
-from tests.foreign import careful_agent  # noqa: F401 - registers its task
-from tests.models.stand_in import serving
 from tests.runs.recorded_world import make_world, pretend_recorded
 
 
@@ -54,21 +51,6 @@ def test_finished_cells_are_read_and_new_ones_run(world: dict[str, Any]) -> None
     assert first.cells[0].run.id == second.cells[0].run.id
     assert sum(isinstance(event, EpisodeFinished) for event in events) == 4
     assert second.to_records()[1]["skip"] == 1.0
-
-
-def test_cells_that_are_judged_otherwise_ask_no_model_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with serving("asks") as server:
-        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
-        monkeypatch.setenv("OPENAI_API_KEY", "key-of-nobody")
-        shared = {"task": "careful2", "model": "openai/stand-in", "human": "simulated", "run_dir": tmp_path}
-        one = run(**shared, run_id="one", progress=False)
-        asked = len(server.requests)
-        done = ablate(over={"any_tool": [False, True], "judge": [[], ["told"]]}, **shared)
-        assert len(server.requests) == 2 * asked, "four cells, episodes of one"
-        assert len({cell.run.id for cell in done.cells}) == 4
-    records = [list(cell.run.episodes()) for cell in done.cells]
-    assert all([episode.answer for episode in each] == [episode.answer for episode in one.episodes()] for each in records)
-    assert [{verdict.judge for verdict in cell.run.verdicts()} for cell in done.cells] == [set(), {"told"}, set(), {"told"}]
 
 
 def test_an_interrupted_cell_goes_on(world: dict[str, Any]) -> None:

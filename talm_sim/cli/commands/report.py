@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from talm_sim.cli.arguments import completed, json_option, plugin_option, print_csv, print_json, run_dir_option, tell_unclosed
-from talm_sim.cli.blocks import block_of, judge_hint, summary_records
+from talm_sim.cli.blocks import all_at_once, block_of, judge_hint, summary_records
 from talm_sim.cli.console import stderr
 from talm_sim.cli.layout import Block
 from talm_sim.cli.lazy import prices_option
@@ -73,9 +72,8 @@ def command(
     if page is not None and page.suffix.lower() not in {".html", ".htm"}:
         raise PrerequisiteError(f"--html {page}: the name must end in .html.")
     stored = [load_run(run, run_dir) for run in runs or (LATEST,)]
-    with ExitStack() as read:
+    with all_at_once(stored):
         for item in stored:
-            read.enter_context(item.at_once())
             if not item.closed:
                 tell_unclosed(item.path, imported=item.imported)
         if page is not None or picture is not None:
