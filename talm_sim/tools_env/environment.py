@@ -197,10 +197,12 @@ class EpisodeTools:
         hits = _Hits(call, self._watching)
         for one in self._watching:
             if one.answers and hits.fires(one):
+                waits = call.clock.waits
                 damage = await one.before(call)
                 if damage is not None:
                     return damage, Origin.PERTURBED, hits.logs([one])
-                hits.let_through(one)
+                if call.clock.waits == waits:
+                    hits.let_through(one)
         for one in self._watching:
             if not one.answers:
                 hits.fires(one)

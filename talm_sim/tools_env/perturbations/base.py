@@ -113,7 +113,7 @@ class Perturbation(ABC):
         return True
 
     async def before(self, call: Call) -> Outcome | None:
-        """Answer in the tool's place, or return None to let the call through, which then does not count as fired."""
+        """Answer in the tool's place, or return None to let the call through; unless it waited, that does not count as fired."""
         return None
 
     async def after(self, call: Call, outcome: Outcome) -> Outcome:
