@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from talm_sim.runs.listing import list_runs
     from talm_sim.runs.load import StoredRun, load_run
     from talm_sim.scenarios.load import select
-    from talm_sim.tasks import AgentOptions, Request, RunView, SingleStepTask, Task, TaskOptions, register_task
+    from talm_sim.tasks import AgentOptions, AgentTask, AgentTaskOptions, Request, RunView, SingleStepTask, Task, TaskOptions, register_task
     from talm_sim.tools_env.environment import Environment
     from talm_sim.tools_env.perturbations import Call, Outcome, Perturbation, PerturbationOptions, register_perturbation
     from talm_sim.tools_env.sources.factories import tool_factory
@@ -36,6 +36,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AgentOptions",
+    "AgentTask",
+    "AgentTaskOptions",
     "Call",
     "Environment",
     "Episode",
@@ -93,6 +95,8 @@ __all__ = [
 
 _HOMES = {
     "AgentOptions": "talm_sim.tasks",
+    "AgentTask": "talm_sim.tasks",
+    "AgentTaskOptions": "talm_sim.tasks",
     "Call": "talm_sim.tools_env.perturbations",
     "Environment": "talm_sim.tools_env.environment",
     "Episode": "talm_sim.types",

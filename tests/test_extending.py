@@ -28,7 +28,7 @@ from tests.warm import warm_python
 ROOT = Path(__file__).parents[1]
 FILES = dict(re.findall(r"<!-- file: (\S+) -->\n```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.DOTALL))
 ENTRY_POINTS = {
-    "talm_sim.tasks": "capitals = capitals:Capitals",
+    "talm_sim.tasks": "capitals = capitals:Capitals\nrefunds = refunds:Refunds",
     "talm_sim.judges": "short = short_answer:Short",
     "talm_sim.perturbations": "polite-refusal = polite_refusal:PoliteRefusal",
     "talm_sim.responders": "parrot = parrot:parrot",
@@ -144,6 +144,31 @@ def test_a_task_is_one_file(beside: Beside) -> None:
     help_page = beside.run("capitals", "run", "--task", "capitals", "--help")
     assert "--hint" in help_page and "--strict " in help_page and "--perturb" not in help_page
     assert "capitals" in beside.run("capitals", "tasks", "list") and "--hint" in beside.run("capitals", "tasks", "show", "capitals")
+
+
+IMPATIENT = '''"""An agent that pays at once."""
+
+
+async def act(messages, tools):
+    await {tool.name: tool for tool in tools}["refund"].ainvoke({"order": "A-17", "amount": 30})
+    return "Done."
+'''
+
+
+def test_a_task_whose_agent_acts_is_one_file(beside: Beside) -> None:
+    (beside.directory / "impatient.py").write_text(IMPATIENT)
+    asked = ("run", "--task", "refunds", "--agent", "impatient:act", "--cassettes", "rec", "--display", "none")
+    table = beside.run("refunds", *asked, "--tools", "record", "--run-id", "live", "--perturb", "http-500:tool=refund,times=1")
+    assert "http-500:tool=refund,times=1 fired in 2 of 2 episodes (2 of 2 calls)" in " ".join(table.split())
+    (record,) = json.loads(beside.run("refunds", "report", "live", "--json"))
+    assert (record["n"], record["looked"]) == (2, 0.0)
+    beside.run("refunds", *asked, "--tools", "record", "--run-id", "whole")
+    beside.run("refunds", *asked, "--tools", "replay", "--run-id", "again")
+    assert "ok  200  recorded" in beside.run("refunds", "show", "again:A-17")
+    help_page = beside.run("refunds", "run", "--task", "refunds", "--help")
+    assert "--perturb" in help_page and "--agent" in help_page
+    refused = beside.run("refunds", "run", "--task", "refunds", "--model", "sim/oracle", code=2)
+    assert "task refunds brings no policy for it" in refused
 
 
 def test_a_task_s_option_is_varied_and_read_from_everywhere(tmp_path: Path) -> None:
@@ -296,7 +321,16 @@ def test_a_tool_category_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_the_examples_are_all_there_and_typed() -> None:
-    assert set(FILES) == {"capitals.py", "short_answer.py", "polite_refusal.py", "parrot.py", "always.py", "phrases.py", "dice.py"}
+    assert set(FILES) == {
+        "capitals.py",
+        "refunds.py",
+        "short_answer.py",
+        "polite_refusal.py",
+        "parrot.py",
+        "always.py",
+        "phrases.py",
+        "dice.py",
+    }
 
 
 def _first(beside: Beside, run: str) -> str:

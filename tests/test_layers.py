@@ -59,6 +59,9 @@ def room_of(module: str) -> str:
     return module.split(".")[1] if "." in module else ""
 
 
+MODULES = frozenset(module_of(path) for path in FILES)
+
+
 @cache
 def tree_of(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
@@ -87,6 +90,8 @@ def _own_imports(path: Path) -> Iterator[tuple[int, str]]:
                 yield from ((node.lineno, f"talm_sim.{alias.name}") for alias in node.names)
             elif node.module and node.module.startswith("talm_sim."):
                 yield node.lineno, node.module
+                # A module of a package may be imported by its own name.
+                yield from ((node.lineno, name) for alias in node.names if (name := f"{node.module}.{alias.name}") in MODULES)
 
 
 def test_a_room_imports_only_what_lies_below_it() -> None:

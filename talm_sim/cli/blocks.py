@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from talm_sim.cli.arguments import short_name
@@ -17,7 +18,7 @@ from talm_sim.shell_lines import line_to_copy
 from talm_sim.tasks import AgentOptions
 from talm_sim.types import Summary
 
-__all__ = ["block_of", "blocks_of", "judge_hint", "summary_records"]
+__all__ = ["all_at_once", "block_of", "blocks_of", "judge_hint", "summary_records"]
 
 _ON_THIS_MACHINE = {
     "sim": "a script in this process, no language model",
@@ -57,6 +58,15 @@ def block_of(stored: StoredRun, *, against: str | None = None, on_screen: bool =
     if against == "paper" and not (paper and paper.rows):
         notes.append("against paper: no published row is about these scenarios and settings")
     return Block(title, summaries, notes, control, terms, paper)
+
+
+@contextmanager
+def all_at_once(runs: Iterable[StoredRun]) -> Iterator[None]:
+    """Within it, each run is read through one connection; see `StoredRun.at_once`."""
+    with ExitStack() as stack:
+        for run in runs:
+            stack.enter_context(run.at_once())
+        yield
 
 
 def blocks_of(runs: Sequence[StoredRun], config: RunConfig, prices: Mapping[str, Price] | None = None) -> list[Block]:

@@ -29,7 +29,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "tasks": (_AT + "tasks:command", "The tasks: list, show."),
         "tools": (_AT + "tools:command", "The tools: list, show, check, serve."),
         "perturbations": (_AT + "perturbations:command", "The perturbations: list, show."),
-        "scenarios": (_AT + "scenarios:command", "The scenarios: list, show, count, begin, check, generate, review."),
+        "scenarios": (_AT + "scenarios:command", "The scenarios: list, show, stats, init, check, generate, review."),
         "models": (_AT + "models:command", "The model providers and local models: list, get."),
         "runs": (_AT + "runs:command", "The stored runs: list, delete, rename."),
         "config": (_AT + "config:command", "What a run would be made with: show."),

@@ -114,7 +114,7 @@ def print_result(runs: Sequence[StoredRun], blocks: Sequence[Block], config: Run
 
     Args:
         runs: The run, then those beside it.
-        blocks: They, as blocks of the table.
+        blocks: What the table shows of each.
         config: How to show it; what was run, each run knows.
         prices: Model to its price, for what is read by a program.
 
@@ -124,10 +124,8 @@ def print_result(runs: Sequence[StoredRun], blocks: Sequence[Block], config: Run
     stored = runs[0]
     with while_read():
         if config.display == "json":
-            groups = summary_records(runs, config.against)
-            JsonDisplay.write(
-                {"event": "summary", "run": stored.id, "path": str(stored.path), "groups": groups, "took": took(stored, prices).record()}
-            )
+            groups, cost = summary_records(runs, config.against), took(stored, prices).record()
+            JsonDisplay.write({"event": "summary", "run": stored.id, "path": str(stored.path), "groups": groups, "took": cost})
         else:
             print_table(blocks, explained=not config.quiet)
     waits = _say_what_next(stored, quiet=config.quiet)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -123,11 +123,15 @@ async def ablate_async(
         shared = await stack.enter_async_context(Shared())
         planned = [(values, await _planned(first, values, name, shared, stack, large=large)) for values in combinations]
         cells = []
+        played: dict[str, StoredRun] = {}
         for cell_values, cell in planned:
             try:
-                cells.append(Cell(cell_values, await _run_cell(cell, shared, listen)))
+                stored = await _run_cell(cell, shared, played, listen)
             except PrerequisiteError as err:
                 raise PrerequisiteError(f"cell {_label(cell_values)}: {err}") from None
+            cells.append(Cell(cell_values, stored))
+            if _is_whole(stored):
+                played.setdefault(cell.episodes, stored)
         return Ablation(tuple(cells))
 
 
@@ -138,6 +142,8 @@ class _Plan:
     job: Job[Any]
     path: Path
     built: Built | None
+    episodes: str
+    """What its episodes depend on, as a digest: cells that differ in how they are judged alone have the same."""
 
 
 async def _planned(first: Job[Any], values: Mapping[str, Any], name: str, shared: Shared, stack: AsyncExitStack, *, large: bool) -> _Plan:
@@ -148,29 +154,34 @@ async def _planned(first: Job[Any], values: Mapping[str, Any], name: str, shared
         generation = job.values(Scope.GENERATION) | {"prompts": recording_key(job)}
         content = {  # which scenarios are named is said by the dataset
             "generation": {name: value for name, value in generation.items() if name not in {"scenario", "category"}},
-            "scoring": job.values(Scope.SCORING),
             "dataset": dataset_digest(scenarios),
         }
-        job = job.having(run_id=f"{name}-{digest(content)}")
+        job = job.having(run_id=f"{name}-{digest({**content, 'scoring': job.values(Scope.SCORING)})}")
         path = job.config.run_dir / str(job.config.run_id)
         if not (large or path.exists()):
             check_size(job, scenarios)
         built = None if path.exists() else await stack.enter_async_context(build(job, scenarios, shared))
     except PrerequisiteError as err:
         raise PrerequisiteError(f"cell {_label(values)}: {err}") from None
-    return _Plan(job, path, built)
+    return _Plan(job, path, built, digest(content))
 
 
-async def _run_cell(planned: _Plan, shared: Shared, on_event: OnEvent) -> StoredRun:
+async def _run_cell(planned: _Plan, shared: Shared, played: dict[str, StoredRun], on_event: OnEvent) -> StoredRun:
+    """Run a cell; one that differs from a finished cell in how it is judged alone takes that one's episodes, and is judged."""
     # Two cells may be one run, as values that mean the same.
     if planned.built is not None and not planned.path.exists():
-        return await begin(planned.built, on_event=on_event)
+        return await begin(replace(planned.built, played=played.get(planned.episodes)), on_event=on_event)
     stored = StoredRun(planned.path)
-    if stored.finished == stored.total and stored.judged and not stored.terminations.keys() & set(AGAIN):
+    if stored.judged and _is_whole(stored):
         return stored
     # However the cell was begun, it goes on as the grid is called now.
     how = {name: getattr(planned.job.config, name) for name in _HOW}
     return await resume_with(shared, stored, on_event=on_event, **how)
+
+
+def _is_whole(stored: StoredRun) -> bool:
+    """Whether every episode has an end that is not tried again."""
+    return stored.finished == stored.total and not stored.terminations.keys() & set(AGAIN)
 
 
 def _check_field(job: Job[Any], field: str, values: Sequence[Any]) -> None:

@@ -181,7 +181,9 @@ async def resume_async(
     """`resume`, on the running event loop."""
     with in_python(), listening(on_event, progress) as listen:
         async with Shared() as shared:
-            return await resume_with(shared, _open(run, overrides), failed=failed, on_event=listen, ask=ask, wait=wait, **overrides)
+            return await resume_with(
+                shared, load_run(run, Path(overrides.get("run_dir") or "runs")), failed=failed, on_event=listen, ask=ask, wait=wait, **overrides
+            )
 
 
 async def resume_with(
@@ -232,12 +234,12 @@ async def judge_async(
     run: StoredRun | Path | str, *, on_event: OnEvent | None = None, progress: bool | None = None, **scoring: Any
 ) -> StoredRun:
     """`judge`, on the running event loop."""
-    stored = _open(run, scoring)
+    stored = load_run(run, Path(scoring.get("run_dir") or "runs"))
     load_plugins(scoring.get("plugin") or ())
     check_brought(stored.manifest.brought, str(stored.path), ("task",))
     job = overridden(stored.job, scoring, {Scope.SCORING, Scope.OPERATIONAL}, verb="judge", otherwise="that is not for a judge to change.")
-    named = {f"judge {name}" for name in job.config.judge}
-    check_brought({thing: origin for thing, origin in stored.manifest.brought.items() if thing in named}, str(stored.path))
+    named = stored.manifest.brought.keys() & {f"judge {name}" for name in job.config.judge}
+    check_brought({thing: stored.manifest.brought[thing] for thing in named}, str(stored.path))
     job = check_judges(job)
     with listening(on_event, progress) as listen:
         async with Shared() as shared:
@@ -250,10 +252,11 @@ async def judge_async(
 
 async def _judge(stored: StoredRun, store: RunStore, job: Job[Any], grader: Grader, on_event: OnEvent) -> None:
     await judge_run(store, job, grader, pairs=lambda: job.task.pair(stored.judged_as(job)), on_event=on_event)
-    first = None
-    with contextlib.suppress(PrerequisiteError):  # the run it is paired with may have gone; the table will say so
+    first, view = None, stored.judged_as(job)
+    # The run it is paired with may have gone; the table will say so.
+    with contextlib.suppress(PrerequisiteError), view.at_once(store.reader):
         # Every episode is read for it, and who calls `run_async` has other work on the loop.
-        first = first_measure(await asyncio.to_thread(StoredRun(stored.path).summary))
+        first = first_measure(await asyncio.to_thread(view.summary))
     await store.set_meta({"first_measure": None if first is None else first.model_dump(mode="json")})
 
 
@@ -284,11 +287,14 @@ async def _carried_out(
     async with RunStore.open(stored.path.absolute()) as store:  # an agent may move to another directory
         if built.job.config.blind:
             await store.set_meta({BLIND: True})  # kept with the run, so that whoever answers later is not told either
-        if built.job.config.tools is not stored.config.tools:
+        with stored.at_once(store.reader):
+            mixed = built.job.config.tools is not stored.config.tools
+        if mixed:
             await store.set_meta({MIXED: True})  # so that a table need not look at every episode of every run
         async with open_runner(built, store) as runner:
             again = store.ended_in(failed)
-            on_event(_started(stored, built, store, len(again)))
+            with stored.at_once(store.reader):
+                on_event(_started(stored, built, store, len(again)))
             with directory_kept():
                 counts = await run_batch(
                     store,
@@ -303,10 +309,6 @@ async def _carried_out(
         await _judge(stored, store, built.job, built.grader, on_event)
     on_event(_finished(stored, counts, time.monotonic() - started))
     return stored
-
-
-def _open(run: StoredRun | Path | str, options: dict[str, Any]) -> StoredRun:
-    return load_run(run, Path(options.get("run_dir") or "runs"))
 
 
 def _terminations(names: Collection[str]) -> list[Termination]:

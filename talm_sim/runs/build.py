@@ -18,7 +18,9 @@ from talm_sim.agent.humans import HumanReply, question_digest
 from talm_sim.config import RunConfig, Traffic
 from talm_sim.errors import NotRecordedError, PrerequisiteError, did_you_mean, listed, nearest
 from talm_sim.recordings import CassetteLibrary, RecordedAnswer, model_folder
+from talm_sim.runs.batch import EpisodeRunner
 from talm_sim.runs.judging import Grader, check_judges, open_grader
+from talm_sim.runs.load import StoredRun
 from talm_sim.runs.manifest import wording_digests
 from talm_sim.runs.resolve import settled
 from talm_sim.runs.store import RunStore
@@ -26,7 +28,7 @@ from talm_sim.scenarios.load import select
 from talm_sim.tasks import Job, Opened, Recorded
 from talm_sim.tasks.keys import differences, recorded_settings, recording_key
 from talm_sim.tasks.shared import Shared
-from talm_sim.types import Episode, Scenario, Termination
+from talm_sim.types import Choice, Episode, Facts, Scenario, Termination, episode_id
 
 __all__ = ["CHECKPOINTS", "Built", "Runner", "build", "open_runner", "plan"]
 
@@ -42,6 +44,8 @@ class Built:
     scenarios: Sequence[Scenario]
     grader: Grader
     library: CassetteLibrary
+    played: StoredRun | None = None
+    """A finished run of the same episodes, which are taken from there in place of being run."""
 
     @property
     def job(self) -> Job[Any]:
@@ -59,7 +63,8 @@ def plan(job: Job[Any], shared: Shared) -> tuple[Job[Any], list[Scenario]]:
     first = {scenario.group: scenario.id for scenario in reversed(scenarios)}
     known = job.config.scenarios is None or job.config.cassettes is not None
     _check_cassettes(job.config)
-    job = settled(job, Recorded(shared.library(job.config.cassettes, job.task.recorded_in), first, known))
+    without_tools = frozenset(first) - {scenario.group for scenario in scenarios if scenario.tools}
+    job = settled(job, Recorded(shared.library(job.config.cassettes, job.task.recorded_in), first, known, without_tools))
     return check_judges(job), scenarios
 
 
@@ -120,14 +125,26 @@ async def build(
     async with job.task.open(job.having(fail_fast=False) if answered else job, shared) as opened:
         _check_wording(opened, begun_with or {})
         opened.check(scenarios)
+        _check_control(job, scenarios)
         built = Built(opened, scenarios, grader, shared.library(opened.job.config.cassettes, opened.job.task.recorded_in))
         await _check_recorded(built)
         yield built
 
 
+def _check_control(job: Job[Any], scenarios: Sequence[Scenario]) -> None:
+    """See that a control knows how to play every scenario: one that does not would print rates that say nothing."""
+    name = job.config.model
+    for scenario in scenarios if name.startswith("sim/") else ():
+        if not isinstance(scenario.target, Facts | Choice) and job.task.control(name, scenario) is None:
+            raise PrerequisiteError(f"model '{name}': task {job.task.name} brings no policy for it; choose another --model.")
+
+
 @asynccontextmanager
-async def open_runner(built: Built, store: RunStore) -> AsyncIterator[Runner]:
+async def open_runner(built: Built, store: RunStore) -> AsyncIterator[EpisodeRunner]:
     """Make the episode runner of a run; what waits for a person is kept in its directory."""
+    if built.played is not None:
+        yield _Played(built.played)
+        return
     async with AsyncExitStack() as stack:
         saver: BaseCheckpointSaver[Any] | None = None
         survives = built.opened.waits and not built.opened.starts_again
@@ -145,6 +162,25 @@ async def open_runner(built: Built, store: RunStore) -> AsyncIterator[Runner]:
     if built.opened.waits and not store.paused():
         for end in ("", "-wal", "-shm"):
             (store.directory / f"{CHECKPOINTS}{end}").unlink(missing_ok=True)
+
+
+class _Played:
+    """Hands over the episodes of a finished run."""
+
+    def __init__(self, run: StoredRun) -> None:
+        self._run = run
+
+    async def __call__(
+        self,
+        scenario: Scenario,
+        *,
+        epoch: int,
+        attempt: int,
+        resume: Mapping[str, HumanReply] | None = None,
+        state: Mapping[str, Any] | None = None,
+    ) -> Episode:
+        """Return the episode of a scenario and epoch."""
+        return self._run.episode(episode_id(scenario.id, epoch)).model_copy(update={"attempt": attempt})
 
 
 class Runner:

@@ -6,7 +6,7 @@ import os
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from datetime import datetime
 from functools import cached_property
 from html import escape
@@ -45,8 +45,9 @@ class StoredRun:
         self.path = path
         self._place = path.absolute()  # whoever reads it may have moved to another directory since
         self.manifest: RunManifest = read_manifest(path)
-        self._scoring: RunConfig | None = None
+        self._judged_as: Job[Any] | None = None
         self._held: sqlite3.Connection | None = None
+        self._held_job: Job[Any] | None = None
         self._looked_through: tuple[int, ...] = ()
         self._closed = True
 
@@ -73,8 +74,8 @@ class StoredRun:
     @property
     def config(self) -> RunConfig:
         """The run's configuration, with the scoring options it was last judged with."""
-        if self._scoring is not None:
-            return self._scoring
+        if (known := self._judged_as or self._held_job) is not None:
+            return known.config
         config = self.manifest.config
         with self._reading() as conn:
             scoring = records.meta(conn, "scoring", dict[str, Any])
@@ -91,12 +92,17 @@ class StoredRun:
             PrerequisiteError: The task is not there (the message says how it was brought along when the run was made), or an option is
                 unknown to it.
         """
+        if (known := self._judged_as or self._held_job) is not None:
+            return known
         check_brought(self.manifest.brought, str(self.path), ("task",))
         config = self.config
         try:
-            return job_of(config, datetime.fromisoformat(self.manifest.created))
+            job = job_of(config, datetime.fromisoformat(self.manifest.created))
         except (PrerequisiteError, ValueError) as err:  # the date may be none
             raise PrerequisiteError(f"{self.path}: {err}") from None
+        if self._held is not None:
+            self._held_job = job
+        return job
 
     @property
     def imported(self) -> bool:
@@ -120,7 +126,7 @@ class StoredRun:
     def judged_as(self, job: Job[Any]) -> StoredRun:
         """This run, read with the scoring options of `job` before they are stored."""
         view = StoredRun(self.path)
-        view._scoring = job.config
+        view._judged_as = job
         return view
 
     @property
@@ -137,8 +143,7 @@ class StoredRun:
     def total(self) -> int:
         """Episodes of the whole run."""
         with self._reading() as conn:
-            planned = records.meta(conn, "total", int)
-            if planned is None:
+            if (planned := records.meta(conn, "total", int)) is None:
                 planned = conn.execute("SELECT count(*) FROM scenarios").fetchone()[0] * self.manifest.config.epochs
         return int(planned)
 
@@ -224,7 +229,7 @@ class StoredRun:
             PrerequisiteError: It is unknown or not finished, or several ids begin so.
         """
         with self._reading() as conn:
-            episode_id = full_name(episode_id, _begun(conn), "episodes") or episode_id
+            episode_id = full_name(episode_id, records.begun(conn), "episodes") or episode_id
             found = records.episode(conn, episode_id)
             if found is not None:
                 return found
@@ -235,12 +240,13 @@ class StoredRun:
                 again = line_to_copy("talm-sim", "resume", str(self.path))
                 raise PrerequisiteError(f"{self.path}: episode '{episode_id}' is not finished; continue with: {again}")
             known = [row[0] for row in conn.execute("SELECT id FROM episodes ORDER BY epoch, position")]
-        raise PrerequisiteError(f"{self.path}: no episode '{episode_id}'.{_hint(episode_id, known)}")
+        hint = nearest(episode_id, known) or f" Known are {len(known)}, such as '{known[0]}'." if known else " No episode is finished yet."
+        raise PrerequisiteError(f"{self.path}: no episode '{episode_id}'.{hint}")
 
     def episode_ids(self) -> list[str]:
         """Ids of all episodes that were begun, sorted."""
         with self._reading() as conn:
-            return _begun(conn)
+            return records.begun(conn)
 
     def verdicts(self) -> Iterator[Verdict]:
         """Verdicts of the judges the run was last judged with."""
@@ -284,8 +290,8 @@ class StoredRun:
 
     def rows(self) -> list[Row]:
         """What each finished episode counts as, in the order of the plan; with a value for each judge that has a measure of its own."""
-        task = self.job.task
-        return with_judges(task.rows(self), self._own_columns(), self.verdicts())
+        with self.at_once():
+            return with_judges(self.job.task.rows(self), self._own_columns(), self.verdicts())
 
     def summary(self) -> list[Summary]:
         """What the rows add up to, group by group: the task's measures, then those of judges that have one of their own.
@@ -293,8 +299,9 @@ class StoredRun:
         Raises:
             PrerequisiteError: The task is not there, or the run it is compared with cannot be read.
         """
-        rows, task = self.rows(), self.job.task
-        return [summary_with(one, rows, self._own_columns()) for one in task.summarize(rows, self)]
+        with self.at_once():
+            rows, columns = self.rows(), self._own_columns()
+            return [summary_with(one, rows, columns) for one in self.job.task.summarize(rows, self)]
 
     def _own_columns(self) -> dict[str, Measured]:
         """Measures of the judges that the task does not read itself."""
@@ -325,26 +332,43 @@ class StoredRun:
         return frame(self.to_records())
 
     @contextmanager
-    def at_once(self) -> Iterator[None]:
-        """Within it, all is read through one connection, which is made but once."""
-        with self._reading() as conn:
-            self._held = conn
+    def at_once(self, conn: sqlite3.Connection | None = None) -> Iterator[None]:
+        """Within it, all is read through one connection, and the job is made once.
+
+        Args:
+            conn: A connection of whoever has the run open for writing; by default one is made.
+        """
+        if self._held is not None:
+            yield
+            return
+        with closing(self._connected()) if conn is None else nullcontext(conn) as held:
+            self._held = held
             try:
                 yield
             finally:
-                self._held = None
+                self._held = self._held_job = None
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
-        if self._held is not None:
-            yield self._held
-            return
-        with closing(connect_reader(self._place)) as conn:
-            try:
+        with closing(self._connected()) if self._held is None else nullcontext(self._held) as conn, self._saying_damage():
+            yield conn
+
+    def _connected(self) -> sqlite3.Connection:
+        conn = connect_reader(self._place)
+        try:
+            with self._saying_damage():
                 self._look_through(conn)
-                yield conn
-            except (sqlite3.DatabaseError, ValueError) as err:
-                raise PrerequisiteError(f"{self.path}: run.db cannot be read ({str(err).splitlines()[0]}).") from None
+        except BaseException:
+            conn.close()
+            raise
+        return conn
+
+    @contextmanager
+    def _saying_damage(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.DatabaseError, ValueError) as err:
+            raise PrerequisiteError(f"{self.path}: run.db cannot be read ({str(err).splitlines()[0]}).") from None
 
     def _look_through(self, conn: sqlite3.Connection) -> None:
         """See that the run is as it was left; once, as long as its file stays the same."""
@@ -374,14 +398,3 @@ def load_run(run: StoredRun | Path | str, run_dir: Path = Path("runs")) -> Store
     if not isinstance(run, str | os.PathLike):
         raise PrerequisiteError(f"{run!r} is no run; give its name, its directory, or the StoredRun itself.")
     return StoredRun(find_run(run, run_dir))
-
-
-def _begun(conn: sqlite3.Connection) -> list[str]:
-    rows = conn.execute("SELECT id FROM episodes UNION SELECT episode_id FROM attempts UNION SELECT episode_id FROM waiting ORDER BY 1")
-    return [row[0] for row in rows]
-
-
-def _hint(word: str, known: list[str]) -> str:
-    if not known:
-        return " No episode is finished yet."
-    return nearest(word, known) or f" Known are {len(known)}, such as '{known[0]}'."

@@ -16,6 +16,7 @@ from talm_sim.types import Episode, Event, Measured, Scenario, Verdict
 __all__ = [
     "BLIND",
     "MIXED",
+    "begun",
     "episode",
     "episodes",
     "imported_judges",
@@ -172,3 +173,9 @@ def _first(err: ValidationError) -> str:
         return f"{err.error_count():,} faults"
     first = err.errors()[0]
     return ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
+
+
+def begun(conn: sqlite3.Connection) -> list[str]:
+    """Ids of the episodes that were ever begun, sorted."""
+    rows = conn.execute("SELECT id FROM episodes UNION SELECT episode_id FROM attempts UNION SELECT episode_id FROM waiting ORDER BY 1")
+    return [row[0] for row in rows]

@@ -15,7 +15,7 @@ from talm_sim.errors import OptionError, PrerequisiteError, did_you_mean
 from talm_sim.models.registry import in_process
 from talm_sim.plugins import load_plugins
 from talm_sim.runs.tool_sources import with_tools
-from talm_sim.tasks import Job, Recorded, Task, find_task, job_of, list_tasks
+from talm_sim.tasks import AgentOptions, Job, Recorded, Task, find_task, job_of, list_tasks
 from talm_sim.tasks.job import belongs_to, owner_of_option
 from talm_sim.toml_files import read_toml
 
@@ -32,6 +32,8 @@ __all__ = [
 
 RECORDINGS = Path("recordings")
 """Where new recordings go unless the user names a directory: the shipped ones are not written to."""
+_READ: list[Job[Any]] = []
+"""The job that was read last from a command's options, so that its run need not read them again."""
 _OTHER_VARIABLES = ("TALM_SIM_BENCH_DATA", "TALM_SIM_TEST_MODEL")
 """Names that begin as the options' do and are none: what the project's own tests and benchmarks read."""
 
@@ -65,7 +67,9 @@ def read_config(file: Path | None = None, environ: Mapping[str, str] | None = No
     for name, value in given.items():
         refuse_unknown(name, task, spelt=_flag)
         values[name], origin[name] = value, _given(name, value)
-    return _built({**values, "task": task.name}, origin), origin
+    job = _built({**values, "task": task.name}, origin)
+    _READ[:] = [job]
+    return job.config, origin
 
 
 def chosen_task(document: Mapping[str, Any], file: Path | None, environ: Mapping[str, str], given: Mapping[str, Any]) -> Task[Any]:
@@ -112,6 +116,8 @@ def configure(config: RunConfig | None, options: Mapping[str, Any], *, look_up: 
     """
     if config is not None and not isinstance(config, RunConfig):
         raise PrerequisiteError(f"{config!r} is no RunConfig; name the option, as in split={config!r}.")
+    if not options and _READ and config is _READ[0].config:
+        return _READ[0].made(created)
     given = {} if config is None else {name: getattr(config, name) for name in config.model_fields_set if name != "options"}
     own = {} if config is None else config.options
     options = with_tools(options)
@@ -126,12 +132,18 @@ def configure(config: RunConfig | None, options: Mapping[str, Any], *, look_up: 
     if task.name != before:
         own = {}  # another task's
     values = {**given, **own, **options}
-    return job_of(_built(values, {name: _given(name, value) for name, value in values.items()}, look_up=look_up), created)
+    return _built(values, {name: _given(name, value) for name, value in values.items()}, look_up=look_up).made(created)
 
 
 def settled(job: Job[Any], recorded: Recorded) -> Job[Any]:
-    """Decide the automatic values: the model is replayed where a recording is found; the rest is the task's affair."""
-    models = job.config.models
+    """Decide the automatic values: the model is replayed where a recording is found; the rest is the task's affair.
+
+    Raises:
+        PrerequisiteError: The user says how tools are reached, and the task executes none.
+    """
+    models, tools = job.config.models, job.config.tools
+    if tools not in (None, models) and not isinstance(job.options, AgentOptions):
+        raise PrerequisiteError(f"--tools {tools}: task {job.task.name} executes no tools; leave it out.")
     if in_process(job.config.model):
         models = None
     elif models is None:
@@ -202,8 +214,8 @@ def refuse_unknown(name: str, task: Task[Any], place: str = "", *, spelt: Callab
     raise PrerequisiteError(f"{place}unknown option '{spelt(name)}'.{did_you_mean(name, names, spelt)}")
 
 
-def _built(values: Mapping[str, Any], origin: Mapping[str, str], *, look_up: bool = True) -> RunConfig:
-    """A configuration whose options its task has read, so that every wrong one is told with its place."""
+def _built(values: Mapping[str, Any], origin: Mapping[str, str], *, look_up: bool = True) -> Job[Any]:
+    """A configuration as its task reads it; every wrong option is told with its place."""
     name = ""
     try:
         config = RunConfig(**values)
@@ -211,7 +223,7 @@ def _built(values: Mapping[str, Any], origin: Mapping[str, str], *, look_up: boo
         if look_up:
             job.options.check()
             _check_files(config)
-        return config
+        return job
     except OptionError as err:
         name, message = err.name, err.fault
     except PrerequisiteError as err:

@@ -1,9 +1,10 @@
 """What is measured: one folder a task. It says what it loads, opens, asks, counts and prints; nothing outside this room knows one by name."""
 
+from talm_sim.tasks.agent_task import AgentTask
 from talm_sim.tasks.base import Job, Opened, RunView, Task
 from talm_sim.tasks.beside import Beside, PaperRow, PaperRows
 from talm_sim.tasks.job import job_of
-from talm_sim.tasks.options import AgentOptions, PairedOptions, PromptOptions, TaskOptions
+from talm_sim.tasks.options import AgentOptions, AgentTaskOptions, PairedOptions, PromptOptions, TaskOptions
 from talm_sim.tasks.recorded import Recorded
 from talm_sim.tasks.registry import TASKS, find_task, list_tasks, register_task
 from talm_sim.tasks.single_step import Request, SingleStepTask
@@ -11,6 +12,8 @@ from talm_sim.tasks.single_step import Request, SingleStepTask
 __all__ = [
     "TASKS",
     "AgentOptions",
+    "AgentTask",
+    "AgentTaskOptions",
     "Beside",
     "Job",
     "Opened",

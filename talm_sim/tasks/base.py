@@ -8,15 +8,16 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from pydantic import BaseModel
 
 from talm_sim.config import RunConfig, Scope, scope_of
 from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.tasks.acting import episode_bounds, settle_acting
 from talm_sim.tasks.beside import Beside
 from talm_sim.tasks.bounds import Bound, most_tokens
-from talm_sim.tasks.options import TaskOptions
+from talm_sim.tasks.options import AgentOptions, TaskOptions
 from talm_sim.types import Episode, Measured, Row, Scenario, Section, Summary, ToolSpec, Verdict
 
 if TYPE_CHECKING:
@@ -41,6 +42,10 @@ class Job(Generic[OptionsT]):
     options: OptionsT
     created: datetime = field(default_factory=lambda: datetime.now(UTC), compare=False)
     """When the run was created: prompts that show a date show this one's, also when the run goes on on another day."""
+
+    def made(self, created: datetime | None) -> Self:
+        """The job of a run that was created at some time; now, where it is not yet."""
+        return replace(self, created=created or datetime.now(UTC))
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -238,19 +243,28 @@ class Task(ABC, Generic[OptionsT]):
         return {}
 
     def bounds(self, scenarios: Sequence[Scenario], job: Job[OptionsT], recorded: Recorded) -> Iterable[Bound]:
-        """What each episode may cost; here, one request that holds all that the scenario does."""
+        """What each episode may cost: all the turns that an acting agent may take; else one request with all that the scenario holds."""
+        if isinstance(job.options, AgentOptions):
+            from talm_sim.agent.prompts import load_prompts  # not at the top: a table needs none
+
+            return episode_bounds(scenarios, job, recorded, load_prompts(), lambda group: ())
+        return self._one_request_each(scenarios, job)
+
+    def _one_request_each(self, scenarios: Sequence[Scenario], job: Job[OptionsT]) -> Iterator[Bound]:
         tokens = job.settings().max_new_tokens
         for scenario in scenarios:
             size = most_tokens(scenario.model_dump_json())
             yield Bound(1, 1, size, tokens, last=size + tokens)
 
     def settle(self, job: Job[OptionsT], recorded: Recorded) -> Job[OptionsT]:
-        """Decide the automatic values that need no model. The model's traffic is decided already; here, tools are shown, never executed."""
-        return job.having(tools=None)
+        """Decide the automatic values that need no model; the model's traffic is decided already. Only agents' tools are executed."""
+        return settle_acting(job, recorded) if isinstance(job.options, AgentOptions) else job.having(tools=None)
 
     def key(self, job: Job[OptionsT]) -> Mapping[str, Any]:
         """What shapes a request beyond what all tasks share: part of the name of a model's recording. Another key is another conversation."""
         own = {name: value for name, value in job.options.model_dump(mode="json").items() if job.scope_of(name) is Scope.GENERATION}
+        if isinstance(job.options, AgentOptions):  # what a person answered is in the conversation itself
+            own["human"] = job.options.human != "none"
         return {"task": self.name, **own}
 
     def judges(self, job: Job[OptionsT]) -> tuple[str, ...]:

@@ -3,19 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
+from talm_sim.config import RunConfig
 from talm_sim.digests import digest
 from talm_sim.plain_files import LARGEST_SETTINGS, read_text
-from talm_sim.tasks.base import Job
 
-__all__ = ["differences", "recorded_settings", "recording_key"]
+if TYPE_CHECKING:
+    from talm_sim.models.base import GenerationSettings
+
+__all__ = ["AnyJob", "differences", "recorded_settings", "recording_key"]
 
 _LONGEST = 80
 """Characters of a value that are kept; of a longer one, its digest."""
 
 
-def recording_key(job: Job[Any]) -> str:
+class AnyJob(Protocol):
+    """What is read of a `Job` below the module that defines it."""
+
+    @property
+    def config(self) -> RunConfig:
+        """The shared options."""
+        ...
+
+    @property
+    def options(self) -> Any:
+        """The task's own."""
+        ...
+
+    @property
+    def task(self) -> Any:
+        """The task."""
+        ...
+
+    def settings(self) -> GenerationSettings:
+        """How the model's turns are sampled."""
+        ...
+
+    def having(self, **values: Any) -> Self:
+        """The job with other values."""
+        ...
+
+
+def recording_key(job: AnyJob) -> str:
     """Digest of what shapes a job's conversations. Its fields stay as they are, because shipped recordings are named by it.
 
     Wordings that come with the package are not in it: a changed one is a miss, which names what differs.
@@ -23,7 +53,7 @@ def recording_key(job: Job[Any]) -> str:
     return digest(_shaping(job))
 
 
-def recorded_settings(job: Job[Any]) -> dict[str, Any]:
+def recorded_settings(job: AnyJob) -> dict[str, Any]:
     """What `recording_key` is the digest of, as it is kept beside a recording: a long text by its digest."""
     return {name: digest(value) if isinstance(value, str) and len(value) > _LONGEST else value for name, value in _shaping(job).items()}
 
@@ -42,7 +72,7 @@ def differences(here: Mapping[str, Any], there: Mapping[str, Any]) -> Iterator[s
             yield f"with {name.replace('_', '-')} {_words(value)} (not {_words(here.get(name))})"
 
 
-def _shaping(job: Job[Any]) -> dict[str, Any]:
+def _shaping(job: AnyJob) -> dict[str, Any]:
     config, settings = job.config, job.settings()
     shared = {
         "model": config.model,

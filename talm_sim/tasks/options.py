@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import ClassVar
+from typing import Annotated, Any, ClassVar
+
+from pydantic import BeforeValidator
 
 from talm_sim.config import GEN, OPE, SCO, OptionsModel, option
 from talm_sim.errors import PrerequisiteError
 
-__all__ = ["AgentOptions", "PairedOptions", "PromptOptions", "TaskOptions"]
+__all__ = ["AgentOptions", "AgentTaskOptions", "PairedOptions", "PromptOptions", "TaskOptions"]
 
 
 class TaskOptions(OptionsModel):
@@ -40,9 +43,11 @@ class AgentOptions(TaskOptions):
     trust: bool = option(False, OPE, "Run a tool folder's code, in a sandbox.")
 
     def check(self) -> None:
-        """Look up the responder and the kinds of tool sources."""
+        """Look up the perturbations, the kinds of tool sources, and the responder."""
+        from talm_sim.tools_env.perturbations import open_perturbations  # not at the top: a help page needs none
         from talm_sim.tools_env.sources.registry import read_source
 
+        open_perturbations(self.perturb, seed=0, episode="")
         for text in self.tools_from:
             try:
                 read_source(text)
@@ -55,6 +60,40 @@ class AgentOptions(TaskOptions):
                 responder_kind(self.human)
             except PrerequisiteError as err:
                 raise PrerequisiteError(f"human: {err}") from None
+
+
+def _named(value: Any) -> Any:
+    if value is None or isinstance(value, str):
+        return value
+    from talm_sim.agent.own.agents import hand_over  # not at the top: a help page needs no agent
+
+    return _of_agent(hand_over, value)
+
+
+def _of_agent(look_up: Callable[[Any], Any], agent: Any) -> Any:
+    try:
+        return look_up(agent)
+    except PrerequisiteError as err:
+        raise PrerequisiteError(f"agent: {err}") from None
+
+
+class AgentTaskOptions(AgentOptions):
+    """Options of an `AgentTask`, which the user's own agent can play in place of the built-in graph."""
+
+    agent: Annotated[str | None, BeforeValidator(_named)] = option(None, GEN, "Your agent, in place of ours.", metavar="MODULE:OBJECT")
+    """In Python also the object itself: a compiled graph, or a function; see docs/agents.md."""
+    agent_timeout: float = option(600.0, GEN, "Seconds your agent may take.", metavar="S", gt=0)
+    """For an episode, without what a person takes to answer."""
+    rounds: int = option(5, GEN, "Replies to questions in words.", metavar="N", ge=0)
+    """Per episode; with nobody to ask, and with recorded answers, there are none."""
+
+    def check(self) -> None:
+        """Look up the responder and the agent."""
+        super().check()
+        if self.agent is not None:
+            from talm_sim.agent.own.agents import load_agent
+
+            _of_agent(load_agent, self.agent)
 
 
 class PairedOptions(TaskOptions):

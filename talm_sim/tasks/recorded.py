@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from talm_sim.recordings import CassetteLibrary
+    from talm_sim.types import ToolSpec
 
 __all__ = ["Recorded"]
 
@@ -20,11 +21,15 @@ class Recorded:
         library: Where they lie.
         first: The first scenario of each group that has one, of which a recording is expected.
         known: Whether these scenarios can be in it: a file of the user's own is not in the shipped recordings.
+        without_tools: Groups whose scenarios name no tool, so that no tool traffic is expected.
+        opened: Tools that the run opened, by name; empty before it has opened any.
     """
 
     library: CassetteLibrary
     first: Mapping[str, str]
     known: bool
+    without_tools: frozenset[str] = frozenset()
+    opened: Mapping[str, ToolSpec] = field(default_factory=dict)
 
     def model(self, model: str) -> bool:
         """Whether `model` was recorded on all groups."""
@@ -41,7 +46,7 @@ class Recorded:
 
         return not self.library.tool_specs().keys() <= CassetteLibrary(shipped_cassettes()).tool_specs().keys()
 
-    def tools(self, without: Iterable[str] = ()) -> bool:
-        """Whether tool traffic of all groups was recorded, but of those `without` tools."""
-        toolless = set(without)
-        return self.known and self.library.has_tools([group for group in self.first if group not in toolless])
+    @property
+    def tools(self) -> bool:
+        """Whether tool traffic was recorded of every group that has any."""
+        return self.known and self.library.has_tools([group for group in self.first if group not in self.without_tools])

@@ -13,6 +13,8 @@ class Clock(Protocol):
 
     slept: float
     """Seconds pretended, which the elapsed time is to have on top."""
+    waits: int
+    """How often it was asked to wait."""
 
     async def sleep(self, seconds: float) -> None:
         """Wait, or pretend to."""
@@ -24,8 +26,12 @@ class RealClock:
 
     slept = 0.0
 
+    def __init__(self) -> None:
+        self.waits = 0
+
     async def sleep(self, seconds: float) -> None:
         """Wait `seconds`."""
+        self.waits += 1
         await asyncio.sleep(seconds)
 
 
@@ -34,7 +40,9 @@ class VirtualClock:
 
     def __init__(self) -> None:
         self.slept = 0.0
+        self.waits = 0
 
     async def sleep(self, seconds: float) -> None:
         """Count `seconds` and return at once."""
+        self.waits += 1
         self.slept += seconds

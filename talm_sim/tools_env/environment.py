@@ -197,9 +197,12 @@ class EpisodeTools:
         hits = _Hits(call, self._watching)
         for one in self._watching:
             if one.answers and hits.fires(one):
+                waits = call.clock.waits
                 damage = await one.before(call)
                 if damage is not None:
                     return damage, Origin.PERTURBED, hits.logs([one])
+                if call.clock.waits == waits:
+                    hits.let_through(one)
         for one in self._watching:
             if not one.answers:
                 hits.fires(one)
@@ -261,10 +264,14 @@ class _Hits:
     def fires(self, one: Perturbation) -> bool:
         """Arm a perturbation, where the call is its business, and tell whether it fires."""
         armed = one.armed
-        fires = one.applies(self._call.spec.name)
+        fires = one.concerns(self._call) and one.applies(self._call.spec.name)
         if one.armed > armed:
             self._fired[one] = fires
         return fires
+
+    def let_through(self, one: Perturbation) -> None:
+        """Note that a perturbation did not answer in the tool's place after all."""
+        self._fired[one] = one.let_through()
 
     async def damage(self, outcome: Outcome) -> tuple[Outcome, list[Perturbation]]:
         """Let those that fire damage what came back; return also those whose change is still there in what the model will read."""

@@ -219,6 +219,35 @@ def test_the_log_of_a_call_is_of_that_call_alone(client: Tools) -> None:
     assert [(log.armed, log.fired, log.seen) for log in tools.logs()] == [(3, 2, 2)]
 
 
+CHOOSY = """
+from talm_sim import Call, Outcome, Perturbation, register_perturbation
+
+
+@register_perturbation
+class Choosy(Perturbation):
+    name, summary = "choosy", "refuse what is about x, let every second such call through"
+
+    def concerns(self, call: Call) -> bool:
+        return call.arguments["place"].startswith("x")
+
+    async def before(self, call: Call) -> Outcome | None:
+        return None if call.number % 2 else Outcome(423, b"{}")
+"""
+
+
+def test_a_call_of_no_concern_is_not_armed_and_one_let_through_has_not_fired(
+    client: Tools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with bring_along(monkeypatch, tmp_path, PERTURBATIONS, CHOOSY) as load:
+        load()
+        tools = Environment(client, perturb=("choosy:times=1",)).open(SCENARIO)
+        places = ("y", "y", "x", "x", "x2", "x2")
+        events = [_loop.run(tools.call(ToolCall(id=str(n), name="t", arguments={"place": place}), 0)) for n, place in enumerate(places)]
+        assert [[(log.armed, log.fired) for log in event.perturbations] for event in events] == [[], [], [(1, 0)], [(1, 1)], [(1, 0)], [(1, 0)]]
+        assert [event.ok for event in events] == [True, True, True, False, True, True], "what was let through took nothing of `times`"
+        assert [(log.armed, log.fired, log.seen) for log in tools.logs()] == [(4, 1, 1)]
+
+
 SLOW_AND_NOSY = """
 from dataclasses import replace
 

@@ -26,11 +26,14 @@ def command(run: str, run_dir: Path, **options: Any) -> int:
     The episodes stay as they are. The judges given here are kept with the run and are what its table is made of from now on.
     """
     stored, scoring = load_run(run, run_dir), collect(options)
-    from talm_sim.cli.blocks import blocks_of
+    from talm_sim.cli.blocks import all_at_once, blocks_of
     from talm_sim.cli.session import print_result, talk_of, watching
     from talm_sim.runs.api import judge
 
     talk = talk_of(scoring)
     with watching(talk, again=command_line()) as session:
         done = judge(stored.path, on_event=session.display, **scoring)
-    return INTERRUPTED if session.interrupted else print_result([done], blocks_of([done], talk), talk)
+    if session.interrupted:
+        return INTERRUPTED
+    with all_at_once([done]):
+        return print_result([done], blocks_of([done], talk), talk)

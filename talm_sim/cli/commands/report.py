@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from talm_sim.cli.arguments import completed, json_option, plugin_option, print_csv, print_json, run_dir_option, tell_unclosed
-from talm_sim.cli.blocks import block_of, judge_hint, summary_records
+from talm_sim.cli.blocks import all_at_once, block_of, judge_hint, summary_records
 from talm_sim.cli.console import stderr
 from talm_sim.cli.layout import Block
 from talm_sim.cli.lazy import prices_option
@@ -72,24 +72,25 @@ def command(
     if page is not None and page.suffix.lower() not in {".html", ".htm"}:
         raise PrerequisiteError(f"--html {page}: the name must end in .html.")
     stored = [load_run(run, run_dir) for run in runs or (LATEST,)]
-    for item in stored:
-        if not item.closed:
-            tell_unclosed(item.path, imported=item.imported)
-    if page is not None or picture is not None:
-        _write(_told_apart([block_of(item, against=against, prices=prices) for item in stored], stored), stored, page, picture)
-        if not (as_json or as_csv or as_markdown or rows):
+    with all_at_once(stored):
+        for item in stored:
+            if not item.closed:
+                tell_unclosed(item.path, imported=item.imported)
+        if page is not None or picture is not None:
+            _write(_told_apart([block_of(item, against=against, prices=prices) for item in stored], stored), stored, page, picture)
+            if not (as_json or as_csv or as_markdown or rows):
+                return
+        if as_json or as_csv or rows:
+            records = [record for item in stored for record in item.to_records()] if rows else summary_records(stored, against)
+            (print_json if as_json else print_csv)(records)
             return
-    if as_json or as_csv or rows:
-        records = [record for item in stored for record in item.to_records()] if rows else summary_records(stored, against)
-        (print_json if as_json else print_csv)(records)
-        return
-    blocks = _told_apart([block_of(item, against=against, on_screen=not (as_markdown or quiet), prices=prices) for item in stored], stored)
-    if as_markdown:
-        click.echo(markdown(blocks, explained=not quiet))
-        return
-    print_table(blocks, explained=not quiet)
-    for hint in judge_hint(stored[0]) if len(stored) == 1 and not quiet else ():
-        click.echo(f"\n{hint}", err=True)
+        blocks = _told_apart([block_of(item, against=against, on_screen=not (as_markdown or quiet), prices=prices) for item in stored], stored)
+        if as_markdown:
+            click.echo(markdown(blocks, explained=not quiet))
+            return
+        print_table(blocks, explained=not quiet)
+        for hint in judge_hint(stored[0]) if len(stored) == 1 and not quiet else ():
+            click.echo(f"\n{hint}", err=True)
 
 
 def _write(blocks: Sequence[Block], runs: Sequence[StoredRun], page: Path | None, picture: Path | None) -> None:

@@ -27,7 +27,7 @@ def command(run: str | None, run_dir: Path, failed: str, **options: Any) -> int:
     person go on with the answers given meanwhile. Only how the run is carried out may change: what it measures is fixed.
     """
     stored, overrides = load_run(run, run_dir) if run else unfinished_run(run_dir), collect(options)
-    from talm_sim.cli.blocks import blocks_of
+    from talm_sim.cli.blocks import all_at_once, blocks_of
     from talm_sim.cli.session import print_result, run_controls, talk_of, watching
     from talm_sim.runs.api import resume
 
@@ -38,4 +38,5 @@ def command(run: str | None, run_dir: Path, failed: str, **options: Any) -> int:
     if session.interrupted:
         return INTERRUPTED
     runs = [done, *(run_controls(done) if overrides.get("controls") else ())]
-    return print_result(runs, blocks_of(runs, talk), talk) or int(done.crashed > 0)
+    with all_at_once(runs):
+        return print_result(runs, blocks_of(runs, talk), talk) or int(done.crashed > 0)

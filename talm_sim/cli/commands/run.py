@@ -29,7 +29,7 @@ def command(*, dry_run: bool, prices: Mapping[str, Price] | None, yes: bool, **o
         return print_forecast(config, prices)
     check_size(config, yes)
     from talm_sim.cli.arguments import INTERRUPTED
-    from talm_sim.cli.blocks import blocks_of
+    from talm_sim.cli.blocks import all_at_once, blocks_of
     from talm_sim.cli.session import print_result, run_controls, watching
     from talm_sim.runs.api import run
 
@@ -38,4 +38,5 @@ def command(*, dry_run: bool, prices: Mapping[str, Price] | None, yes: bool, **o
     if session.interrupted:
         return INTERRUPTED
     runs = [stored, *(run_controls(stored) if config.controls else ())]
-    return print_result(runs, blocks_of(runs, config, prices), config, prices) or int(stored.crashed > 0)
+    with all_at_once(runs):
+        return print_result(runs, blocks_of(runs, config, prices), config, prices) or int(stored.crashed > 0)

@@ -36,7 +36,7 @@ task_option = click.option(
 
 @click.group()
 def command() -> None:
-    """The scenarios: list, show, count, begin, check, generate, review."""
+    """The scenarios: list, show, stats, init, check, generate, review."""
 
 
 @command.command("list")

@@ -36,8 +36,13 @@ def command(episode: str, run_dir: Path, as_json: bool, full: bool) -> None:
     Turns that are alike are printed once unless --full is given.
     """
     stored, episode_id = _find(episode, run_dir)
-    if not stored.closed:
-        tell_unclosed(stored.path, imported=stored.imported)
+    with stored.at_once():
+        if not stored.closed:
+            tell_unclosed(stored.path, imported=stored.imported)
+        _print(stored, episode_id, as_json, full)
+
+
+def _print(stored: StoredRun, episode_id: str, as_json: bool, full: bool) -> None:
     if not episode_id:
         _print_episodes(stored, as_json)
         return

@@ -18,7 +18,7 @@ from talm_sim.types import Calls, Scenario
 
 if TYPE_CHECKING:
     from talm_sim.tasks.base import Job
-    from talm_sim.tasks.refusal.task import RefusalOptions
+    from talm_sim.tasks.refusal.options import RefusalOptions
 
 __all__ = ["load", "read_case"]
 

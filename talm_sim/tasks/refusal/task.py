@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar
 
-from talm_sim.config import GEN, SCO, Names, option
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tasks.base import Job, Opened, Task
-from talm_sim.tasks.options import PromptOptions
 from talm_sim.tasks.refusal import data, measures, notes, paper, sections
-from talm_sim.tasks.refusal.wording import TOLD
+from talm_sim.tasks.refusal.options import RefusalOptions
 from talm_sim.types import Calls, Scenario
 
 if TYPE_CHECKING:
@@ -23,20 +20,9 @@ if TYPE_CHECKING:
     from talm_sim.tasks.shared import Shared
     from talm_sim.types import ModelTurn
 
-__all__ = ["RefusalOptions", "RefusalTask"]
-
+__all__ = ["RefusalTask"]
 
 _OWN_TOKENS = 256
-
-
-class RefusalOptions(PromptOptions):
-    """Options of task `refusal`."""
-
-    own_templates: ClassVar = TOLD
-    subset: Names = option("", GEN, "BFCL's rows of these categories in place of our own.", metavar="S[,S]")
-    language: Names = option("", GEN, "Only rows in these languages.", metavar="L[,L]")
-    bfcl: Path | None = option(None, GEN, "BFCL's files.  [default: those of bfcl-eval]", metavar="DIR")
-    bfcl_version: Literal["v2", "v3", "v4"] = option("v4", SCO, "Overall score: v2, v3 or v4.", metavar="V")
 
 
 class RefusalTask(Task[RefusalOptions]):

@@ -108,13 +108,23 @@ class Perturbation(ABC):
         """
         return tools
 
+    def concerns(self, call: Call) -> bool:
+        """Whether a call of its tool is its business. One that is not is neither counted as armed nor drawn a chance for."""
+        return True
+
     async def before(self, call: Call) -> Outcome | None:
-        """Answer in the tool's place, or None to let the call through."""
+        """Answer in the tool's place, or return None to let the call through; unless it waited, that does not count as fired."""
         return None
 
     async def after(self, call: Call, outcome: Outcome) -> Outcome:
         """Damage what came back. What is returned depends on the arguments alone: it may be asked twice, to tell what the model saw."""
         return outcome
+
+    def let_through(self) -> bool:
+        """Take back that it fired, after `before` has returned None; return whether `after` may still damage the answer."""
+        damages = type(self).after is not Perturbation.after
+        self.fired -= not damages
+        return damages
 
     @property
     def answers(self) -> bool:

@@ -89,7 +89,7 @@ class Library:
     ],
 )
 def test_automatic_values(options: dict[str, Any], groups: tuple[str, ...], tools: Traffic, human: str) -> None:
-    made = TASK.settle(job("talm", **options), Recorded(Library(), dict.fromkeys(groups, "one"), known=True))  # type: ignore[arg-type]
+    made = TASK.settle(job("talm", **options), Recorded(Library(), dict.fromkeys(groups, "one"), True, frozenset({"no-tools"})))  # type: ignore[arg-type]
     assert (made.config.tools, made.options.human) == (tools, human)
     assert made.config.options == made.options.model_dump(mode="json"), "what is stored says every option's value"
 

@@ -1,10 +1,10 @@
-"""What is seen before a run of task `talm` begins: that its scenarios can be played, and what its user should know."""
+"""What is checked before a run of an acting task begins: that its scenarios can be played, and what its user should know."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from talm_sim.config import Traffic
 from talm_sim.errors import PrerequisiteError, listed
@@ -13,7 +13,6 @@ from talm_sim.types import MissingKind, Scenario, ToolSpec
 
 if TYPE_CHECKING:
     from talm_sim.agent.own.agents import OwnAgent
-    from talm_sim.tasks.talm.options import TalmOptions
     from talm_sim.tools_env.environment import Environment
     from talm_sim.tools_env.toolbox import Tools
 
@@ -23,7 +22,7 @@ BUILDS = "hand over a function (tools) -> graph that builds it"
 """How an agent comes to see what is offered, and nothing else."""
 
 
-def notices(own: OwnAgent | None, job: Job[TalmOptions], *, waits: bool, state: bool) -> tuple[str, ...]:
+def notices(own: OwnAgent | None, job: Job[Any], *, waits: bool, state: bool) -> tuple[str, ...]:
     """What the user of an agent or of tools of their own should know.
 
     Args:
@@ -76,7 +75,7 @@ def can_miss(scenario: Scenario, own: OwnAgent) -> bool:
     return not seen_all_the_same(scenario, own, [tool.name for tool in left])
 
 
-def run_notes(own: OwnAgent | None, job: Job[TalmOptions], left_out: int) -> dict[str, str]:
+def run_notes(own: OwnAgent | None, job: Job[Any], left_out: int) -> dict[str, str]:
     """What a reader of the run should know of an agent whose tools are built into it.
 
     Args:
@@ -93,7 +92,7 @@ def run_notes(own: OwnAgent | None, job: Job[TalmOptions], left_out: int) -> dic
     return said
 
 
-def check_tools(scenarios: Sequence[Scenario], environment: Environment, job: Job[TalmOptions], own: OwnAgent | None) -> None:
+def check_tools(scenarios: Sequence[Scenario], environment: Environment, job: Job[Any], own: OwnAgent | None) -> None:
     """See that the tools of every scenario are there, and out of the agent's sight where they should be.
 
     Raises:
@@ -116,7 +115,7 @@ def check_tools(scenarios: Sequence[Scenario], environment: Environment, job: Jo
             raise PrerequisiteError(f"scenario {scenario.id} takes {listed(hidden, 3)} away, but {still}; {BUILDS}.")
 
 
-def _whose(job: Job[TalmOptions]) -> str:
+def _whose(job: Job[Any]) -> str:
     """Of a run with its own scenarios or its own tools, but not both: whose tools there are, and the option that brings the others."""
     own, theirs = job.config.scenarios, job.options.tools_from
     if own is not None and not theirs:

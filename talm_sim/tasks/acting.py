@@ -1,0 +1,102 @@
+"""What is decided alike for every task whose options are `AgentOptions`, on whatever base it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from talm_sim.config import Traffic
+from talm_sim.scenarios.dialogue import request_text
+from talm_sim.tasks.bounds import RESULT_TOKENS, Bound, most_tokens
+from talm_sim.tasks.keys import AnyJob, recording_key
+from talm_sim.tasks.recorded import Recorded
+from talm_sim.types import AwarenessKind, Scenario, ToolSpec
+
+if TYPE_CHECKING:
+    from talm_sim.agent.prompts import Prompts
+
+__all__ = ["TURNS", "episode_bounds", "settle_acting", "specs_of"]
+
+JobT = TypeVar("JobT", bound=AnyJob)
+TURNS = 5
+"""Model turns an episode may take where nobody says how many (Fail-TaLMs, Section 4.1)."""
+
+
+def settle_acting(job: JobT, recorded: Recorded, *, turn_limit: int = TURNS) -> JobT:
+    """Decide how the tools are reached and who answers, where the user leaves it open.
+
+    The tools are replayed with a replayed model, or where the user names a recording of theirs; else they are called: what a live model does
+    is its own, so a recording of another's calls would lack some of them, and not at random. With a replayed model the run asks whom the
+    recording asked; where there are recordings with a person and without, it asks the person.
+
+    Args:
+        job: Its model's traffic is decided already.
+        recorded: The recordings.
+        turn_limit: Where the user gives none.
+    """
+    tools, human = job.config.tools, job.options.human
+    if tools is None:
+        named = job.config.cassettes is not None
+        theirs = bool(job.options.tools_from) or (named and recorded.holds_others)
+        replays = named if theirs else job.config.models is Traffic.REPLAY
+        tools = Traffic.REPLAY if replays and recorded.tools else Traffic.LIVE
+    if human == "auto":
+        human = "recorded" if job.config.models is Traffic.REPLAY and _asked(job, recorded) else "none"
+    return job.having(tools=tools, human=human, turn_limit=job.options.turn_limit or turn_limit)
+
+
+def episode_bounds(
+    scenarios: Sequence[Scenario],
+    job: AnyJob,
+    recorded: Recorded,
+    prompts: Prompts,
+    kinds: Callable[[str], Sequence[AwarenessKind]],
+    *,
+    least: int | None = None,
+) -> Iterator[Bound]:
+    """What each episode may cost: the awareness questions, a No to which ends it; then up to `turn_limit` turns.
+
+    Each turn reads all that came before. Each that does not answer is taken to call one tool, with a result as long as one may be.
+
+    Args:
+        scenarios: What is run.
+        job: Settled.
+        recorded: The recordings, which hold the descriptions of recorded tools.
+        prompts: What the agent is told.
+        kinds: A scenario group to the awareness questions that are asked first.
+        least: Requests at least; by default what a model needs that answers each of the user's turns at once.
+    """
+    specs, written = specs_of((scenario.tools for scenario in scenarios), recorded), job.settings().max_new_tokens
+    turns, person = job.options.turn_limit or TURNS, job.options.human != "none"
+    rules = prompts.system_for(person) + (prompts.human_tool().model_dump_json() if person else "")
+    for scenario in scenarios:
+        tools = [specs[name] for name in scenario.tools if name in specs]
+        shown = [tool.model_dump_json() for tool in tools]
+        user_turns, more = len(scenario.user_turns), written + RESULT_TOKENS
+        said = request_text(message for turn in scenario.turns for message in turn.messages)
+        earlier = more * turns if user_turns > 1 else 0  # the agent's own words and calls stand in the question
+        asked = kinds(scenario.group)
+        questions = sum(most_tokens(prompts.awareness_system, prompts.awareness_question(kind, said, tools)) + earlier for kind in asked)
+        first = most_tokens(rules, said, *shown)
+        spent = turns * first + more * turns * (turns - 1) // 2
+        fewest = user_turns - 1 + (len(asked) or 1) if user_turns <= turns else turns
+        requests = len(asked) + turns
+        yield Bound(fewest if least is None else least, requests, questions + spent, requests * written, last=first + turns * more)
+
+
+def specs_of(named: Iterable[Sequence[str]], recorded: Recorded) -> Mapping[str, ToolSpec]:
+    """The tools as they were recorded; where that lacks a named one, those of the service, which need not run to be described."""
+    from talm_sim.tools_env.service.app import built_in_tools
+
+    specs: Mapping[str, ToolSpec] = recorded.library.tool_specs()
+    return specs if all(name in specs for names in named for name in names) else {**built_in_tools().specs, **recorded.opened}
+
+
+def _asked(job: AnyJob, recorded: Recorded) -> bool:
+    """Whether there was somebody to ask in the recording of this job, or, where it has none, in another of the model."""
+    model = job.config.model
+    asked, alone = (recorded.conversation(model, recording_key(job.having(human=human))) for human in ("recorded", "none"))
+    if asked or alone:
+        return asked
+    known = recorded.library.settings(model)
+    return not known or any(one.get("human") for one in known.values())

@@ -1,0 +1,220 @@
+"""Tasks whose agent acts: it calls tools, some of them damaged or missing, and may ask a person."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from talm_sim.config import DEFAULT_MODEL, Traffic
+from talm_sim.errors import PrerequisiteError
+from talm_sim.scenarios.load import select
+from talm_sim.tasks.acting import TURNS, episode_bounds, settle_acting, specs_of
+from talm_sim.tasks.agent_checks import can_miss, check_tools, notices, run_notes, tools_of, warn_of_shared
+from talm_sim.tasks.base import Job, Opened, RunView, Task
+from talm_sim.tasks.bounds import Bound
+from talm_sim.tasks.keys import recording_key
+from talm_sim.tasks.options import AgentTaskOptions
+from talm_sim.tasks.recorded import Recorded
+from talm_sim.tasks.registry import list_tasks
+from talm_sim.types import AwarenessKind, Scenario
+
+if TYPE_CHECKING:
+    from langgraph.checkpoint.base import BaseCheckpointSaver
+
+    from talm_sim.agent.episode import Agent
+    from talm_sim.agent.graph import TalmRules
+    from talm_sim.agent.humans import Responder
+    from talm_sim.agent.own.agents import OwnAgent
+    from talm_sim.agent.prompts import Prompts
+    from talm_sim.models.base import Model
+    from talm_sim.tasks.shared import Shared
+    from talm_sim.tools_env.environment import Environment
+
+__all__ = ["AgentTask", "AgentTaskOptionsT"]
+
+AgentTaskOptionsT = TypeVar("AgentTaskOptionsT", bound=AgentTaskOptions)
+_OWN_TURNS = 50
+"""Of an agent that calls tools as it likes, each call may count as a turn."""
+
+
+class AgentTask(Task[AgentTaskOptionsT]):
+    """A task whose agent acts: with `name`, `splits`, `rows` and `summarize` it is whole.
+
+    The built-in graph plays its scenarios, or the user's own agent. Tools can be damaged, recorded and replayed, and a person can be asked.
+
+    Attributes:
+        tools_from: Where its tools come from unless the user names others, each as `--tools-from` has it; empty: the built-in tools.
+        defaults: As of `Task`.
+    """
+
+    tools_from: ClassVar[tuple[str, ...]] = ()
+    defaults: ClassVar[Mapping[str, Any]] = {"temperature": 1.0, "max_new_tokens": 512}
+    options: ClassVar[type[AgentTaskOptions]] = AgentTaskOptions
+
+    def questions(self, group: str) -> tuple[AwarenessKind, ...]:
+        """The awareness questions that the built-in graph asks before a scenario of `group`; a No to one of them ends the episode."""
+        return ()
+
+    def load(self, job: Job[AgentTaskOptionsT]) -> list[Scenario]:
+        """The scenarios; of all, without those that take away a tool which is built into the user's agent. A named one is refused later."""
+        played, left_out = self._without_what_it_sees(job)
+        if not left_out:
+            return super().load(job)
+        return select(played, list(dict.fromkeys(one.group for one in played)), job.config.limit)
+
+    def _without_what_it_sees(self, job: Job[AgentTaskOptionsT]) -> tuple[list[Scenario], int]:
+        """What is played of all, and how many are left out; none where all are played, or nothing would be left."""
+        own = _own_agent(job)
+        if own is None or not own.built_in or job.config.split != "all" or job.config.scenario:
+            return [], 0
+        every = super().load(job.having(limit=None))
+        played = [one for one in every if can_miss(one, own)]
+        return played, len(every) - len(played) if played else 0
+
+    def categories(self, scenarios: Sequence[Scenario], job: Job[AgentTaskOptionsT], recorded: Recorded) -> Mapping[str, frozenset[str]]:
+        """The categories of the tools that each scenario offers."""
+        specs = specs_of((scenario.tools for scenario in scenarios), recorded)
+        return {one.id: frozenset(specs[name].category for name in one.tools if name in specs) for one in scenarios}
+
+    def bounds(self, scenarios: Sequence[Scenario], job: Job[AgentTaskOptionsT], recorded: Recorded) -> Iterator[Bound]:
+        """What each episode may cost; the user's own agent need not ask a model at all."""
+        prompts = _prompts(job)
+        if job.options.agent is None:
+            return episode_bounds(scenarios, job, recorded, prompts, self.questions)
+        return episode_bounds(scenarios, job, recorded, prompts, lambda group: (), least=0)
+
+    def settle(self, job: Job[AgentTaskOptionsT], recorded: Recorded) -> Job[AgentTaskOptionsT]:
+        """Decide how the tools are reached, who answers, and how many turns an episode may take."""
+        job = _with_own_agent(job)
+        return settle_acting(job, recorded, turn_limit=TURNS if job.options.agent is None else _OWN_TURNS)
+
+    def key(self, job: Job[AgentTaskOptionsT]) -> Mapping[str, Any]:
+        """The task's own options, the damage, and whether there is somebody to ask: the answers are in the recorded conversation itself."""
+        own = {name: value for name, value in super().key(job).items() if name not in AgentTaskOptions.model_fields}
+        agent = {"agent": job.options.agent} if job.options.agent else {}
+        return {**own, "human": job.options.human != "none", "perturb": job.options.perturb, **agent}
+
+    @asynccontextmanager
+    async def open(self, job: Job[AgentTaskOptionsT], shared: Shared) -> AsyncIterator[Opened]:
+        """Open model and tools."""
+        from talm_sim.agent.episode import Agent
+        from talm_sim.agent.graph import talm_graph
+        from talm_sim.agent.own.session import Limits
+        from talm_sim.agent.own.sessions import OwnModel, Sessions
+        from talm_sim.agent.responders import responder_kind
+        from talm_sim.tools_env.clock import RealClock, VirtualClock
+        from talm_sim.tools_env.environment import Environment
+
+        config, options = job.config, job.options
+        turns: int = options.turn_limit or TURNS
+        prompts = _prompts(job)
+        kind = None if options.human == "none" else responder_kind(options.human)
+        sources = options.tools_from or self.tools_from
+        tools = await shared.tools(config, sources, trusted=options.trust)
+        # Waits are part of an injected fault: ours need not be sat through, and of a stranger's tool the agent may see the time.
+        pretended = config.model.startswith("sim/") or Traffic.REPLAY in (config.models, config.tools) or not sources
+        environment = Environment(tools, perturb=options.perturb, seed=config.seed, clock=VirtualClock if pretended else RealClock)
+        own = _own_agent(job)
+        model: Model = OwnModel(config.model) if own and not own.takes_model else await shared.model(config, job.created)
+        limits = Limits(turns, options.token_limit, options.agent_timeout, 0 if options.human in {"none", "recorded"} else options.rounds)
+        waits = kind is not None and kind.waits
+        stack = AsyncExitStack()
+        stack.push_async_callback(environment.aclose)
+
+        def agent(saver: BaseCheckpointSaver[Any] | None) -> Agent:
+            graph: Any = talm_graph(self._rules(job, prompts), saver)
+            if own is not None:
+                graph, saver = Sessions(own, limits), None
+                stack.push_async_callback(graph.aclose)
+            return Agent(
+                model=model,
+                graph=graph,
+                settings=job.settings(),
+                environment=environment,
+                human=options.human,
+                human_tool=prompts.human_tool() if kind else None,
+                responder=self._responder(job, shared, environment) if kind and not kind.waits else None,
+                saver=saver,
+                most_steps=2 * turns + 5,
+                control=self.control,
+            )
+
+        async with stack:
+            yield Opened(
+                job,
+                agent,
+                wording=prompts.texts(),
+                in_flight=config.max_episodes,
+                human=options.human,
+                waits=waits,
+                starts_again=waits and (own is not None or tools.keep_state),
+                check=lambda scenarios: check_tools(scenarios, environment, job, own),
+                tools_of=lambda scenarios: tools_of(scenarios, environment),
+                notes=run_notes(own, job, self._without_what_it_sees(job)[1]),
+                notices=notices(own, job, waits=waits, state=tools.keep_state),
+                warnings=lambda scenarios: warn_of_shared(scenarios, tools, config.epochs),
+            )
+
+    def _rules(self, job: Job[AgentTaskOptionsT], prompts: Prompts) -> TalmRules:
+        from talm_sim.agent.graph import TalmRules
+
+        asked = {group: self.questions(group) for group in self.splits["all"]}
+        return TalmRules(prompts, asked, job.options.turn_limit or TURNS, job.options.token_limit)
+
+    def _responder(self, job: Job[AgentTaskOptionsT], shared: Shared, environment: Environment) -> Callable[[Scenario, int], Responder]:
+        from talm_sim.agent.responders import ResponderContext, responder_kind
+
+        make = responder_kind(job.options.human).open
+        assert make is not None
+        library, model, key = shared.library(job.config.cassettes, self.recorded_in), job.config.model, recording_key(job)
+
+        def responder(scenario: Scenario, epoch: int) -> Responder:
+            def recorded() -> Sequence[Any]:
+                return library.human_answers(model, scenario.id, scenario.group, epoch, key)
+
+            return make(ResponderContext(scenario, epoch, environment.specs, recorded))
+
+        return responder
+
+    def for_control(self, job: Job[AgentTaskOptionsT]) -> Job[AgentTaskOptionsT]:
+        """A control asks the simulated person where the real model has anybody to ask, and plays our graph."""
+        return job.having(human="none" if job.options.human == "none" else "simulated", agent=None)
+
+    def label(self, run: RunView) -> str:
+        """Whose agent it is, who could be asked, and what was damaged."""
+        options = run.job.options
+        asked = "Ask-and-Help" if run.imported else f"Ask-and-Help ({options.human} human)"
+        damage = f", perturbed: {', '.join(options.perturb)}" if options.perturb else ""
+        own = f"agent {options.agent}, " if options.agent and not run.job.config.model.endswith(options.agent) else ""
+        return own + ("standalone" if options.human == "none" else asked) + damage
+
+
+def _prompts(job: Job[Any]) -> Prompts:
+    from talm_sim.agent.prompts import load_prompts
+
+    return load_prompts(job.config.prompts, job.task.name, list_tasks())
+
+
+def _own_agent(job: Job[Any]) -> OwnAgent | None:
+    """The user's own agent; None where ours plays."""
+    if job.options.agent is None:
+        return None
+    from talm_sim.agent.own.agents import find_agent
+
+    return find_agent(job.options.agent)
+
+
+def _with_own_agent(job: Job[AgentTaskOptionsT]) -> Job[AgentTaskOptionsT]:
+    """The job, without a model where the agent takes none.
+
+    Raises:
+        PrerequisiteError: A model was named that the agent does not take.
+    """
+    own = _own_agent(job)
+    if own is None or own.takes_model:
+        return job
+    name, named = f"agent/{own.name}", job.config.model
+    if named not in (DEFAULT_MODEL, name):
+        raise PrerequisiteError(f"--model {named}: agent {own.name} takes no model; leave it out, or give its function a parameter 'model'.")
+    return job.having(model=name, models=None)

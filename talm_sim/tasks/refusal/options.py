@@ -1,0 +1,22 @@
+"""The options of task `refusal`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from talm_sim.config import GEN, SCO, Names, option
+from talm_sim.tasks.options import PromptOptions
+from talm_sim.tasks.refusal.wording import TOLD
+
+__all__ = ["RefusalOptions"]
+
+
+class RefusalOptions(PromptOptions):
+    """Options of task `refusal`."""
+
+    own_templates: ClassVar = TOLD
+    subset: Names = option("", GEN, "BFCL's rows of these categories in place of our own.", metavar="S[,S]")
+    language: Names = option("", GEN, "Only rows in these languages.", metavar="L[,L]")
+    bfcl: Path | None = option(None, GEN, "BFCL's files.  [default: those of bfcl-eval]", metavar="DIR")
+    bfcl_version: Literal["v2", "v3", "v4"] = option("v4", SCO, "Overall score: v2, v3 or v4.", metavar="V")

@@ -1,0 +1,106 @@
+"""Acting tasks as strangers write them, one file each: `careful` on `Task`, `careful2` on `AgentTask`; used through the command line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.models.stand_in import serving
+from tests.warm import warm_python
+
+ROOT = Path(__file__).parents[1]
+MODULES = {"careful": "careful", "careful2": "careful_agent"}
+
+
+class Stranger:
+    """The command line beside a stranger's files."""
+
+    def __init__(self, task: str, directory: Path) -> None:
+        self.task = task
+        self.directory = directory
+        self.environ = {key: value for key, value in os.environ.items() if not key.startswith("TALM_SIM_")} | {
+            "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests" / "foreign")]),
+            "OPENAI_API_KEY": "key-of-nobody",
+            "COLUMNS": "100",
+        }
+
+    def __call__(self, *words: str, code: int = 0, python: str = "") -> str:
+        command = ["-c", python] if python else ["-m", "talm_sim", *words, "--plugin", MODULES[self.task]]
+        done = subprocess.run([warm_python(), *command], cwd=self.directory, env=self.environ, capture_output=True, text=True, check=False)
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stdout if code == 0 else done.stderr
+
+    def run(self, *words: str, code: int = 0) -> str:
+        return self("run", "--task", self.task, "--model", "openai/stand-in", "--human", "simulated", "--display", "none", *words, code=code)
+
+    def rows(self, *words: str) -> list[dict[str, Any]]:
+        return list(csv.DictReader(io.StringIO(self("report", *words, "--rows", "--csv"))))
+
+
+def plain(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    changing = {"run", "started", "started_at", "elapsed_s", "tools", "models"}
+    return [{key: value for key, value in row.items() if key not in changing} for row in rows]
+
+
+@pytest.fixture(params=[*MODULES])
+def stranger(request: pytest.FixtureRequest, tmp_path: Path) -> Stranger:
+    return Stranger(request.param, tmp_path)
+
+
+@pytest.mark.timeout(300)
+def test_a_foreign_acting_task_is_recorded_replayed_and_read(stranger: Stranger) -> None:
+    with serving("asks") as server:
+        stranger.environ["OPENAI_BASE_URL"] = f"{server.url}/v1"
+        told = stranger.run("--dry-run", "--live", "--max-retries", "0")
+        stranger.run("--record", "--cassettes", "tapes", "--run-id", "recorded", "--max-retries", "0")
+        asked = len(server.requests)
+    assert "4 to 20 requests" in told and 4 <= asked <= 20
+    # The server has gone: whatever went live would fail.
+    stranger.run("--replay", "--cassettes", "tapes", "--run-id", "replayed")
+    recorded, replayed = stranger.rows("recorded"), stranger.rows("replayed")
+    assert plain(recorded) == plain(replayed) and len(recorded) == 4
+    assert [row["tools"] for row in replayed] == ["replay"] * 4
+    assert {row["termination"] for row in replayed} == {"answered"}
+    assert [row["asked"] for row in replayed] == ["yes"] * 4
+    assert "replayed recording" in stranger("report", "replayed")
+    assert "delete_file" in stranger("show", "replayed:vague-reports")
+
+
+def test_judged_again_it_asks_nobody(stranger: Stranger) -> None:
+    with serving("guesses") as server:
+        stranger.environ["OPENAI_BASE_URL"] = f"{server.url}/v1"
+        stranger.run("--live", "--run-id", "one", "--max-retries", "0")
+        asked = len(server.requests)
+        assert "Told" in stranger("judge", "one", "--judge", "told")
+        grid = f"""
+import talm_sim, {MODULES[stranger.task]}
+done = talm_sim.ablate(over={{"any_tool": [False, True], "judge": [[], ["told"]]}}, task={stranger.task!r}, model="openai/stand-in",
+                       human="simulated", max_retries=0, progress=False)
+print(len({{cell.run.id for cell in done.cells}}), [sorted({{one.judge for one in cell.run.verdicts()}}) for cell in done.cells])
+"""
+        assert stranger(python=grid).split("\n")[0] == "4 [[], ['told'], [], ['told']]"
+        assert len(server.requests) == 2 * asked, "four cells have the episodes of one"
+
+
+def test_a_perturbation_of_one_tool_fires_on_it_alone(stranger: Stranger) -> None:
+    with serving("guesses") as server:
+        stranger.environ["OPENAI_BASE_URL"] = f"{server.url}/v1"
+        stranger.run("--live", "--run-id", "one", "--perturb", "locked:times=1", "--max-retries", "0")
+    episode = json.loads(stranger("show", "one:vague-reports", "--json"))["episode"]
+    fired = [(one["name"], [(log["armed"], log["fired"]) for log in one["perturbations"]]) for one in episode["events"]]
+    assert fired == [("list_files", [(1, 0)]), ("delete_file", [(1, 1)])], "what it lets through takes nothing of its `times`"
+    assert "locked:times=1 fired in 4 of 4 episodes (4 of 8 calls)" in stranger("report", "one")
+
+
+def test_what_it_cannot_do_is_refused(stranger: Stranger) -> None:
+    said = stranger("run", "--task", stranger.task, "--model", "sim/oracle", code=2)
+    assert said.rstrip().endswith(f"model 'sim/oracle': task {stranger.task} brings no policy for it; choose another --model.")
+    assert "unknown perturbation 'lockd'. Did you mean 'locked'?" in stranger.run("--perturb", "lockd", "--dry-run", code=2)
