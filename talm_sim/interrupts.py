@@ -15,7 +15,7 @@ from talm_sim.errors import on_command_line
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["PATIENCE_S", "in_order", "run_in_order", "taken_once"]
+__all__ = ["PATIENCE_S", "in_order", "run_in_order", "run_in_thread", "taken_once"]
 
 PATIENCE_S = 3.0
 """Seconds after an interrupt in which further ones are taken to be the same."""
@@ -79,3 +79,32 @@ def run_in_order(work: Coroutine[Any, Any, _T]) -> _T:
     """`asyncio.run`, with a runner of `in_order`."""
     with in_order() as runner:
         return runner.run(work)
+
+
+def run_in_thread(work: Coroutine[Any, Any, _T]) -> _T:
+    """Wait in this thread for what another one runs; Ctrl-C here cancels it there, so that what is under way is put down in order."""
+    import asyncio
+    import contextlib
+    from concurrent.futures import CancelledError, ThreadPoolExecutor
+
+    loop = asyncio.new_event_loop()
+    # Made here, it has this thread's context: what it displays belongs to the cell that waits.
+    task = loop.create_task(work)
+
+    def run() -> _T:
+        with asyncio.Runner(loop_factory=lambda: loop) as runner:
+            return runner.run(_result(task))
+
+    with ThreadPoolExecutor(1, "talm-sim-loop") as pool:
+        done = pool.submit(run)
+        try:
+            return done.result()
+        except KeyboardInterrupt:
+            loop.call_soon_threadsafe(task.cancel)
+            with contextlib.suppress(CancelledError, asyncio.CancelledError):
+                done.result()
+            raise
+
+
+async def _result(task: asyncio.Task[_T]) -> _T:
+    return await task

@@ -11,7 +11,7 @@ from talm_sim.models.parsing import opening
 __all__ = ["opening_label"]
 
 _LEAD = re.compile(
-    r"(?:(?:my|the|final|overall)\s+)*(?:verdict|grade|answer|result|judge?ment|decision|label)\s*[*_`\"']*\s*(?:is\b|[:=-])", re.IGNORECASE
+    r"(?:(?:my|the|final|overall)\s+)*(?:verdict|grade|answer|result|judge?ment|decision|label)\s*+[*_`\"']*+\s*+(?:is\b|[:=-])", re.IGNORECASE
 )
 
 

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Collection, Coroutine, Sequence
-from concurrent.futures import CancelledError, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,7 +13,7 @@ from talm_sim.config import RunConfig, Scope, Traffic
 from talm_sim.errors import PrerequisiteError, RefusedError, ToolsGoneError, did_you_mean
 from talm_sim.foreign import directory_kept
 from talm_sim.foreign_loop import foreign_code_apart, here_is_foreign_loop, running_loop
-from talm_sim.interrupts import in_order
+from talm_sim.interrupts import in_order, run_in_thread
 from talm_sim.models.registry import in_process
 from talm_sim.plugins import load_plugins
 from talm_sim.runs.batch import Ask, BatchCounts, run_batch
@@ -369,33 +368,8 @@ def to_completion(work: Coroutine[Any, Any, _T]) -> _T:
     try:
         with foreign_code_apart():
             if running_loop() is not None:
-                return _in_a_thread(work)
+                return run_in_thread(work)
             with in_order() as runner:
                 return runner.run(work)
     except PrerequisiteError as err:
         raise err.with_traceback(None) from err.__cause__  # none of the frames is the user's
-
-
-def _in_a_thread(work: Coroutine[Any, Any, _T]) -> _T:
-    """Wait in this thread for what another one runs; Ctrl-C here cancels it there, so that what is under way is put down in order."""
-    loop = asyncio.new_event_loop()
-    # Made here, it has this thread's context: what it displays belongs to the cell that waits.
-    task = loop.create_task(work)
-
-    def run() -> _T:
-        with asyncio.Runner(loop_factory=lambda: loop) as runner:
-            return runner.run(_result(task))
-
-    with ThreadPoolExecutor(1, "talm-sim-loop") as pool:
-        done = pool.submit(run)
-        try:
-            return done.result()
-        except KeyboardInterrupt:
-            loop.call_soon_threadsafe(task.cancel)
-            with contextlib.suppress(CancelledError, asyncio.CancelledError):
-                done.result()
-            raise
-
-
-async def _result(task: asyncio.Task[_T]) -> _T:
-    return await task

@@ -24,7 +24,7 @@ from talm_sim.runs.manifest import RunManifest, find_run, read_manifest, stamp
 from talm_sim.runs.sealing import check_fits
 from talm_sim.runs.tables import episode_records, frame, settings_of, summary_with, with_judges
 from talm_sim.shell_lines import line_to_copy
-from talm_sim.tasks import Job, PairedOptions, job_of
+from talm_sim.tasks import Job, job_of
 from talm_sim.types import Episode, Measure, Measured, Row, Scenario, Summary, Termination, ToolSpec, Verdict
 from talm_sim.types.measures import summary_table
 
@@ -116,8 +116,7 @@ class StoredRun:
         Raises:
             PrerequisiteError: It cannot be read.
         """
-        options = self.job.options
-        other = options.paired_run if isinstance(options, PairedOptions) else None
+        other = getattr(self.job.options, "paired_run", None)
         try:
             return None if other is None else load_run(other, self.path.parent)
         except PrerequisiteError as err:

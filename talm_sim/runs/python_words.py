@@ -15,8 +15,8 @@ from talm_sim.tasks import find_task, list_tasks
 
 __all__ = ["in_python", "python_words", "told_in_python"]
 
-_COMMAND = re.compile(r"(talm-sim (?:'[^']*'|\\.|[^`;)'\\])*?(?=[`;)]|, |\.? ?$|\. ))")
-"""A command to type, which stays as it is."""
+_COMMAND = re.compile(r"(talm-sim (?:'[^']{0,1000}'|\\.|[^`;)'\\]){0,1000}?(?=[`;)]|, |\.? ?$|\. ))")
+"""A command to type, of at most 1,000 characters, which stays as it is."""
 _SHORT = {"--live": 'models="live"', "--replay": 'models="replay"', "--record": 'models="record"', "--no-fail-fast": "fail_fast=False"}
 _PROVIDER_OPTION = re.compile(r"(?<![\w-])-M (\w+)(?:=(?:such as )?([^\s,;]*[^\s,;.]))?")
 _OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*)(?: (\S*[^\s.,;:)]))?")

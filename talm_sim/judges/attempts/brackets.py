@@ -8,6 +8,7 @@ from collections.abc import Mapping
 __all__ = ["closings", "split_arguments"]
 
 _TOKEN = re.compile(r"""(?<=[(,=:\[{])[ \t\n]*+(?P<text>"(?>(?:[^"\\]++|\\.)*)"|'(?>(?:[^'\\]++|\\.)*)')|[()\[\]{}]""", re.DOTALL)
+_STOP = re.compile(r"""[,(\[{"']""")
 _CLOSES = {")": "(", "]": "[", "}": "{"}
 _MOST_READ = 500
 """Characters of a call's arguments that are looked at."""
@@ -41,7 +42,8 @@ def split_arguments(text: str, opening: int, closing: int | None, pairs: Mapping
     end = min(len(text) if closing is None else closing, opening + 1 + _MOST_READ)
     parts: list[str] = []
     begun = place = opening + 1
-    while place < end:
+    while found := _STOP.search(text, place, end):
+        place = found.start()
         if text[place] == ",":
             parts.append(text[begun:place])
             begun = place + 1

@@ -90,6 +90,8 @@ def _rule(answer: Answer, calls: list[Call], pairs: Mapping[int, int], only_call
     start, closing = calls[0].start, calls[-1].closing
     end = len(answer.text) if closing is None else closing + 1
     shown = any(call.name in answer.shown and not (call.name in _PYTHON and _is_positional(answer, call, pairs)) for call in calls)
+    if not (shown or _are_names_of_tools(calls)):
+        return None
     listed = _list_start(answer.text, start)
     before = answer.before(start if listed is None else listed)
     whole, begins = _is_whole(answer, start if listed is None else listed, end), _begins(before)
@@ -99,7 +101,7 @@ def _rule(answer: Answer, calls: list[Call], pairs: Mapping[int, int], only_call
     if not (whole or begins or announced) or in_code or answer.in_program(start) or answer.is_example(start):
         return None
     arguments = [one for call in calls for one in split_arguments(answer.text, call.opening, call.closing, pairs)]
-    if (arguments and all(_is_placeholder(one) for one in arguments)) or not (shown or _could_be_tools(calls, arguments)):
+    if (arguments and all(_is_placeholder(one) for one in arguments)) or not (shown or all(_NAMED.match(one) for one in arguments)):
         return None
     ends = _ends(answer.after(end))
     gives_values = bool(arguments) and (closing is None or not all(_is_signature(answer, calls, one) for one in arguments))
@@ -118,9 +120,9 @@ def _is_positional(answer: Answer, call: Call, pairs: Mapping[int, int]) -> bool
     return bool(arguments) and not any(_NAMED.match(one) for one in arguments)
 
 
-def _could_be_tools(calls: list[Call], arguments: list[str]) -> bool:
-    """Whether calls of tools that were not shown have the form that only such calls have."""
-    return all(len(call.name) > 1 and call.name not in _PYTHON for call in calls) and all(_NAMED.match(one) for one in arguments)
+def _are_names_of_tools(calls: list[Call]) -> bool:
+    """Whether calls of tools that were not shown have names that tools could have; such tools are called with named arguments alone."""
+    return all(len(call.name) > 1 and call.name not in _PYTHON for call in calls)
 
 
 def _list_start(text: str, start: int) -> int | None:

@@ -25,7 +25,7 @@ _POINTS = re.compile(
     re.IGNORECASE,
 )
 _OPENS_WITH = re.compile(
-    r"^\W*(?:what|how|when|where|who|why|which)?\s*(?:about|is|are|was|were|does|do|did)?\s*(it|its|they|them|their|this|that|these|those)\b"
+    r"^\W*+(?:what|how|when|where|who|why|which)?\s*+(?:about|is|are|was|were|does|do|did)?\s*+(it|its|they|them|their|this|that|these|those)\b"
     r"(?!\s+\w+\s)",
     re.IGNORECASE,
 )
