@@ -124,11 +124,11 @@ def test_the_help_page_of_run_imports_nothing_heavy() -> None:
 def test_values_of_every_kind() -> None:
     config = parse(
         *("--split", "no-tools", "--epochs", "3", "--temperature", "0.5", "--human", "none", "--tools", "live", "--controls"),
-        *("--perturb", "http-500", "--perturb", "slow:s=2", "-M", "a=1", "--model-options", "b=x=y", "--cassettes", "tests"),
+        *("--perturb", "http-500", "--perturb", "timeout:seconds=2", "-M", "a=1", "--model-options", "b=x=y", "--cassettes", "tests"),
     )
     assert (config.split, config.epochs, config.temperature, own(config).human, config.controls) == ("no-tools", 3, 0.5, "none", True)
     assert config.tools is Traffic.LIVE
-    assert own(config).perturb == ("http-500", "slow:s=2")
+    assert own(config).perturb == ("http-500", "timeout:seconds=2")
     assert config.model_options == {"a": "1", "b": "x=y"}
     assert config.cassettes == Path("tests")
 
