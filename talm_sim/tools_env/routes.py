@@ -65,7 +65,7 @@ def fill_path(route: Route, arguments: Mapping[str, Any]) -> tuple[str, dict[str
         for name in names:
             filled = filled.replace("{" + name + "}", given[name])
         parts = _parts(filled)
-        if names and (".." in parts or {*parts} <= {"", "."}):
+        if names and (not filled or ".." in parts or {"."} <= {*parts} <= {"", "."}):
             raise ToolError(
                 f"Invalid arguments at {', '.join(names)}: in the path of this tool, no part may be empty, '.' or '..'.", "invalid_arguments"
             )

@@ -45,7 +45,7 @@ def test_each_value_says_where_it_comes_from(talm: Talm, monkeypatch: pytest.Mon
 
 
 def test_automatic_values_and_the_page(talm: Talm) -> None:
-    found = origins(talm, "--task", "when2call", "--mode", "judge", "--model", "openai/gpt-4o", "--tools", "live")
+    found = origins(talm, "--task", "when2call", "--mode", "judge", "--model", "openai/gpt-4o", "--max-retries", "1")
     assert found["models"] == ("live", "automatic")
     assert found["mode"] == ("judge", "--mode")
     assert found["judge"] == (["behaviour"], "task when2call")

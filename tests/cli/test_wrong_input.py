@@ -86,6 +86,7 @@ COMMAND_LINES = [
     ("run --replay --model openai/gpt-4o", r"nothing of it is recorded"),
     ("run --human reccorded", r"--human: unknown responder 'reccorded'\. Did you mean 'recorded'\?$"),
     ("run --human zzz", r"--human: unknown responder 'zzz'\. Known: terminal, recorded, simulated\.$"),
+    ("run --task awareness --tools live", r"--tools live: task awareness executes no tools; leave it out\.$"),
     ("run --perturb time-out", r"--perturb time-out: unknown perturbation 'time-out'\. Did you mean 'timeout'\?$"),
     ("run --perturb mask:tol=x", r"--perturb mask:tol=x: unknown option 'tol'\. Did you mean 'tool'\?$"),
     ("run --perturb mask:tool=nosuch_tool --model sim/oracle", r"no tool 'nosuch_tool'"),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from contextlib import suppress
+from math import inf
 from typing import Any
 
 import pytest
@@ -12,18 +14,24 @@ from talm_sim.schemas import NotChecked, Schema, fault_of_schema, unchecked_patt
 from tests.schemas.hostile import HOSTILE
 
 
+def seconds(check: Callable[[], object]) -> float:
+    """What a check takes of the processor: the least of a few tries, as whoever shares the machine can make one longer."""
+    least = inf
+    for _ in range(3):
+        began = time.thread_time()
+        with suppress(NotChecked):
+            check()
+        least = min(least, time.thread_time() - began)
+        if least < 0.5:
+            break
+    return least
+
+
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_check_is_over_within_a_second(name: str) -> None:
     schema, value = HOSTILE[name]
-    began = time.thread_time()
-    with suppress(NotChecked):
-        fault_of_schema(schema)
-    between = time.thread_time()
-    stated = Schema(schema)
-    with suppress(NotChecked):
-        stated.fault(value)
-    assert between - began < 1
-    assert time.thread_time() - between < 1
+    assert seconds(lambda: fault_of_schema(schema)) < 1
+    assert seconds(lambda: Schema(schema).fault(value)) < 1
 
 
 def test_patterns_are_named_without_being_made() -> None:
