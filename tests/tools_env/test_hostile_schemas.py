@@ -76,7 +76,7 @@ async def test_answers_are_compared_in_time(name: str) -> None:
     trials = await try_tools(tools, times=5)
     began = time.thread_time()
     assert health_of(trials[0], tools.response_schema("t")).matches in {True, False, None}
-    assert time.thread_time() - began < 1
+    assert time.thread_time() - began < 3
 
 
 async def test_what_cannot_be_checked_is_called_and_said_once(caplog: pytest.LogCaptureFixture) -> None:
@@ -123,7 +123,7 @@ def test_a_message_has_an_end() -> None:
 def test_example_arguments_are_made_in_time(schema: dict[str, Any]) -> None:
     began = time.thread_time()
     example_arguments(ToolSpec(name="t", parameters={"type": "object", "properties": {"v": schema}, "required": ["v"]}))
-    assert time.thread_time() - began < 1
+    assert time.thread_time() - began < 3
 
 
 def test_example_arguments_that_would_take_too_long_are_missing() -> None:
