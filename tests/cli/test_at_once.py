@@ -11,6 +11,7 @@ import pytest
 
 from talm_sim.runs import load, resolve
 from talm_sim.runs.database import DATABASE
+from talm_sim.tasks import job_of
 
 Talm = Callable[..., tuple[int, str, str]]
 
@@ -19,7 +20,7 @@ Talm = Callable[..., tuple[int, str, str]]
 def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, int]]:
     """How many jobs were made, and how often a run's database was opened."""
     counts = {"jobs": 0, "openings": 0}
-    connect, job_of = sqlite3.connect, load.job_of
+    connect = sqlite3.connect
 
     def connecting(database: Any, *words: Any, **named: Any) -> sqlite3.Connection:
         counts["openings"] += DATABASE in str(database)
