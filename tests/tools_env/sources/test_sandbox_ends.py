@@ -27,6 +27,8 @@ pytestmark = pytest.mark.skipif(bool(why_no_sandbox()), reason="this system has 
 LATE = "it was stopped: it ran longer than 2 s"
 ENDED = "it was stopped: it ran into a limit of memory, time or processes, or ended itself"
 LONG = "it was stopped: its answer is longer than 1,024 KiB"
+CUT_OFF = "its answer cannot be read"
+"""Where the watcher dies while it hands on a long answer."""
 SAID = {
     "close_its_answer": ENDED,
     "kill_its_group": ENDED,
@@ -35,7 +37,7 @@ SAID = {
     "slow_the_watcher": "PermissionError: [Errno 1] Operation not permitted",
     "no_files_for_the_watcher": ENDED + "|" + LATE,
     "no_memory_for_the_watcher": ENDED + "|" + LATE,
-    "no_time_for_the_watcher": ENDED + "|" + LATE,
+    "no_time_for_the_watcher": ENDED + "|" + LATE + "|" + CUT_OFF,
     "exit_with_an_error": ENDED,
 }
 FUNCTIONS = [name for name, one in vars(staying).items() if isfunction(one)]
