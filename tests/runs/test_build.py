@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sqlite3
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, closing
@@ -158,3 +159,11 @@ def test_whoever_waits_for_a_person_pauses_for_good(world: dict[str, Any], tmp_p
         assert (stored.waiting, (stored.path / "checkpoints.db").is_file()) == (1, True)
         answer(stored.path, "towns-oslo.underspecified", "answer 1")
         assert question_of(resume(stored.path)) == "Question 2?"
+
+
+def test_a_control_plays_scenarios_that_say_nothing_of_what_is_right(world: dict[str, Any]) -> None:
+    file = world["scenarios"]
+    lines = [{**json.loads(line), "target": None} for line in file.read_text(encoding="utf-8").splitlines()]
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    stored = run(**{**world, "model": "sim/oracle"})
+    assert stored.finished == stored.total > 0 and not stored.failed
