@@ -153,7 +153,9 @@ class Story:
     def _judge(self, session: Session) -> None:
         allowed = {0}
         if session.killed:
-            allowed |= {-9} if not session.term else {143} | ({-15} if not session.lines else set())
+            # Before its first word, and after its last, a command ends by the signal itself.
+            at_an_end = not session.lines or "this table: " in session.text
+            allowed |= {-9} if not session.term else {143} | ({-15} if at_an_end else set())
             allowed |= {2} if self.kind.child else set()
         if session.wrong or session.code not in allowed:
             self._fail(f"exit {session.code} {session.wrong}: {session.text[-300:]}")
