@@ -170,16 +170,8 @@ class _Played:
     def __init__(self, run: StoredRun) -> None:
         self._run = run
 
-    async def __call__(
-        self,
-        scenario: Scenario,
-        *,
-        epoch: int,
-        attempt: int,
-        resume: Mapping[str, HumanReply] | None = None,
-        state: Mapping[str, Any] | None = None,
-    ) -> Episode:
-        """Return the episode of a scenario and epoch."""
+    async def __call__(self, scenario: Scenario, *, epoch: int, attempt: int, **waiting: Any) -> Episode:
+        """Return the episode of a scenario and epoch; none of them waits."""
         return self._run.episode(episode_id(scenario.id, epoch)).model_copy(update={"attempt": attempt})
 
 
