@@ -27,7 +27,7 @@ from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.keys import differences, recorded_settings
 from talm_sim.tasks.shared import Shared
 from talm_sim.tools_env.toolbox import Tools
-from talm_sim.types import Scenario, Usage
+from talm_sim.types import Scenario, ToolSpec, Usage
 
 __all__ = ["Cost", "Forecast", "Spent", "episodes_of", "forecast"]
 
@@ -126,13 +126,15 @@ def episodes_of(config: RunConfig) -> int:
 async def _forecast(config: RunConfig, prices: Mapping[str, Price] | None) -> Forecast:
     async with _Unsent() as shared:
         job, scenarios = plan(configure(config, {}), shared)
+        opened: dict[str, ToolSpec] = {}
         if not _needs_loading(job.config):
             async with build(job, scenarios, shared) as built:
                 job = built.job
+                opened = {tool.name: tool for tool in built.opened.tools_of(scenarios)}
         config = job.config
         groups = {group: sum(one.group == group for one in scenarios) for group in dict.fromkeys(one.group for one in scenarios)}
         library = shared.library(config.cassettes, job.task.recorded_in)
-        bounds = job.task.bounds(scenarios, job, Recorded(library, {}, known=False))
+        bounds = job.task.bounds(scenarios, job, Recorded(library, {}, known=False, opened=opened))
         agent = sum(bounds, Bound()).times(config.epochs)
         costs = [_agent_cost(job, scenarios, agent, library, prices)]
         asks = sum(judge_class(name).asks for name in judge_names(job) if "model" in judge_class(name).needs)
