@@ -107,8 +107,8 @@ def rename(run: str, name: str, run_dir: Path) -> None:
     target = rename_run(path, name)
     click.echo(target)
     for other in compared:
-        mend = line_to_copy("talm-sim", "judge", short_name(path.parent / other), "--paired-run", name)
-        click.echo(f"{clean(other)} is compared with it by its old name; say the new one with: {mend}", err=True)
+        correct = line_to_copy("talm-sim", "judge", short_name(path.parent / other), "--paired-run", name)
+        click.echo(f"{clean(other)} is compared with it by its old name; say the new one with: {correct}", err=True)
 
 
 def _record(info: RunInfo) -> dict[str, Any]:

@@ -67,7 +67,7 @@ class TalmTask(AgentTask[TalmOptions]):
         if all(scenario.tools for scenario in scenarios):
             return super().categories(scenarios, job, recorded)
         paired: dict[str, tuple[str, ...]] = {}
-        with contextlib.suppress(PrerequisiteError):  # a file of one's own may hold none
+        with contextlib.suppress(PrerequisiteError):  # a file of the user's may hold none
             paired = {scenario.id: scenario.tools for scenario in self.read(("perfect",), job.config.scenarios)}
         offered = [one if one.tools else one.model_copy(update={"tools": paired.get(one.base, ())}) for one in scenarios]
         return super().categories(offered, job, recorded)

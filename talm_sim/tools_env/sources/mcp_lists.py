@@ -47,10 +47,10 @@ class Mender:
 def _event(event: bytes) -> bytes:
     lines = event.splitlines()
     data = b"\n".join(line[5:].removeprefix(b" ") for line in lines if line.startswith(b"data:"))
-    mended = _message(data)
-    if mended == data:
+    corrected = _message(data)
+    if corrected == data:
         return event
-    return b"\n".join([*(line for line in lines if line and not line.startswith(b"data:")), b"data: " + mended, b"", b""])
+    return b"\n".join([*(line for line in lines if line and not line.startswith(b"data:")), b"data: " + corrected, b"", b""])
 
 
 def _message(text: bytes) -> bytes:
