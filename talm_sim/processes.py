@@ -11,6 +11,7 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Final, NoReturn
@@ -44,24 +45,25 @@ def leave(code: int) -> int:
     return code
 
 
-def end_in_time(code: int) -> None:
+def end_in_time(code: int, tell: Callable[[str], None]) -> None:
     """Let the interpreter's end take a few seconds at most, where code of the user's own has run.
 
     That end waits for pools and child processes, and calls what was registered; each of them may never return.
 
     Args:
         code: The exit code; of several calls that of the last counts.
+        tell: Is told what was left, in a line; that of the first call.
     """
     if not foreign_has_run():
         return
     _CODES.append(code)
     if len(_CODES) == 1:
         ends = threading.Event()
-        threading.Thread(target=_watch_end, args=(ends,), name="talm-sim-end", daemon=True).start()
+        threading.Thread(target=_watch_end, args=(ends, tell), name="talm-sim-end", daemon=True).start()
         threading._register_atexit(ends.set)  # type: ignore[attr-defined]  # called first of all; what is public is called after the waiting
 
 
-def _watch_end(ends: threading.Event) -> None:
+def _watch_end(ends: threading.Event, tell: Callable[[str], None]) -> None:
     from talm_sim.threads import place_in, stack_of  # not at the top: it imports asyncio, which a help page does without
 
     ends.wait()
@@ -70,7 +72,7 @@ def _watch_end(ends: threading.Event) -> None:
     others = (frames.get(one.ident or 0) for one in threading.enumerate() if one is not threading.current_thread())
     place = next(filter(None, (place_in(stack_of(one)) for one in others)), "")
     with contextlib.suppress(AttributeError, OSError, ValueError):
-        print(f"your code still ran {_END_S:g} s after the end, and was left{f' at {escaped(place)}' if place else ''}", file=sys.stderr)
+        tell(f"your code still ran {_END_S:g} s after the end, and was left{f' at {escaped(place)}' if place else ''}")
     _end(_CODES[-1])
 
 

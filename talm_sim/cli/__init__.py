@@ -71,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is not None and threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, before)  # whoever called goes on
     if arguments is None:
-        end_in_time(code)
+        end_in_time(code, lambda line: print(line, file=sys.stderr))
     return leave(code)
 
 
