@@ -29,7 +29,7 @@ from typing import Any
 
 import talm_sim
 from talm_sim import RunConfig, run
-from talm_sim.scenarios.load import load_scenarios
+from talm_sim.tasks import find_task
 from talm_sim.types import Facts
 
 IN_FLIGHT = 64
@@ -44,7 +44,7 @@ ORACLE: dict[str, Any] = {"one_call": True, "split": "underspecified", "model": 
 def _one_call_scenarios(file: Path) -> None:
     """Write packaged under-specified scenarios cut down to their first gold call."""
     lines = []
-    for scenario in load_scenarios(["underspecified"])[:SCENARIOS]:
+    for scenario in find_task("talm").read(["underspecified"])[:SCENARIOS]:
         turn = scenario.turns[0]
         assert isinstance(scenario.target, Facts)
         facts = Facts(required=tuple(fact for fact in scenario.target.required if fact.call == 0))

@@ -16,7 +16,7 @@ from typing import Any
 
 from talm_sim.errors import PrerequisiteError, ToolError
 from talm_sim.scenarios.build import write_scenarios
-from talm_sim.scenarios.load import load_scenarios
+from talm_sim.tasks import find_task
 from talm_sim.tools_env.caller import ToolCaller
 from talm_sim.types import AcceptedCall, Calls, Facts, GoldCall, Missing, MissingKind, Scenario, Source, ToolSpec, Turn
 
@@ -29,8 +29,8 @@ def main() -> int:
     """Build, check, write; nothing is written when a value is wrong."""
     try:
         with ToolCaller() as call:
-            scenarios = make(load_scenarios(["perfect"]), read_seeds(), call.specs)
-            problems = check(load_scenarios(["perfect"]), read_seeds(), call.specs, call)
+            scenarios = make(find_task("talm").read(["perfect"]), read_seeds(), call.specs)
+            problems = check(find_task("talm").read(["perfect"]), read_seeds(), call.specs, call)
     except PrerequisiteError as err:
         print(err, file=sys.stderr)
         return 2

@@ -29,6 +29,7 @@ from pydantic import (
     field_validator,
     model_validator,
 )
+from pydantic.fields import FieldInfo
 
 from talm_sim.credentials import Hider, credentials_in_environment, names_credential
 from talm_sim.errors import OptionError, did_you_mean
@@ -49,6 +50,7 @@ __all__ = [
     "option",
     "parse_limit",
     "scope_of",
+    "takes_several",
 ]
 
 ENV_PREFIX = "TALM_SIM_"
@@ -88,6 +90,7 @@ def option(
     flag: str = "",
     flags: Mapping[str, str] | None = None,
     metavar: str = "",
+    complete: str = "",
     ge: float | None = None,
     gt: float | None = None,
     le: float | None = None,
@@ -101,11 +104,12 @@ def option(
         flag: A short flag beside the one made of its name (`-M`), or a long one in its place (`--from`).
         flags: Values that have a flag each, to the help of that flag, in place of one flag that takes a value.
         metavar: Placeholder of its value.
+        complete: Where the names are that a shell offers for its value, as `module:attribute` of a collection of texts.
         ge: The least value.
         gt: What a value must exceed.
         le: The greatest value.
     """
-    extra: dict[str, Any] = {"scope": scope.value, "flag": flag, "flags": dict(flags or {}), "metavar": metavar}
+    extra: dict[str, Any] = {"scope": scope.value, "flag": flag, "flags": dict(flags or {}), "metavar": metavar, "complete": complete}
     return Field(default=default, description=help_text, json_schema_extra=extra, ge=ge, gt=gt, le=le)
 
 
@@ -321,6 +325,11 @@ class RunConfig(OptionsModel):
 def is_constrained(model: str, tool_format: str) -> bool:
     """Whether `model` acts, or keeps to given labels, under a grammar: as `tool_format` says, and with `auto` where the model is a weak one."""
     return model.rsplit("/", 1)[-1] in _WEAK_MODELS if tool_format == "auto" else tool_format == "constrained"
+
+
+def takes_several(field: FieldInfo) -> bool:
+    """Whether an option takes several names with commas between them."""
+    return any(isinstance(one, BeforeValidator) and one.func is _joined for one in field.metadata)
 
 
 def scope_of(options: type[BaseModel], name: str) -> Scope:

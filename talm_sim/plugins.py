@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from importlib import import_module
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
 from talm_sim.errors import PrerequisiteError, did_you_mean, nearest
 from talm_sim.foreign import directory_kept, foreign_code
@@ -21,7 +21,7 @@ from talm_sim.telling import escaped, told
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-__all__ = ["Registry", "load_object", "load_plugins", "looking_at"]
+__all__ = ["Registry", "load_named", "load_object", "load_plugins", "looking_at"]
 
 _LONGEST: Final = 500
 
@@ -41,22 +41,21 @@ class Registry(Generic[T]):
         self.kind = kind
         self.group = group or f"talm_sim.{kind}s"
         self._built_in = dict(built_in)
-        self._registered: dict[str, T] = {}
+        self._registered: dict[str, str | T] = {}
         self._modules: dict[str, str] = {}
         self._packages: dict[str, str] = {}
 
-    def register(self, name: str, thing: T, module: str = "") -> T:
+    def register(self, name: str, thing: str | T, module: str = "") -> None:
         """Make `thing` known under `name`, in place of what was known under it.
 
         Args:
             name: What it is called.
-            thing: What it is.
+            thing: What it is, or `module:attribute`, from where it is imported when its name is asked for.
             module: The module that brought it along, where `thing` itself does not say so.
         """
         self._registered[name] = thing
         self._modules[name] = module or getattr(thing, "__module__", "")
         self._packages.pop(name, None)
-        return thing
 
     def names(self) -> list[str]:
         """All names: built-in ones first, in their order, then the others by name. Imports nothing."""
@@ -71,19 +70,17 @@ class Registry(Generic[T]):
         Raises:
             PrerequisiteError: Nothing has this name, or what has it cannot be imported.
         """
-        if name in self._registered:
-            return self._registered[name]
-        if name in self._built_in:
-            found = self._built_in[name]
-            return _load(found) if isinstance(found, str) else found
+        known = self._registered.get(name) or self._built_in.get(name)
+        if known is not None:
+            return load_named(known, f"{self.kind} '{name}'")
         if name in _points(self.group):
             return self._from_package(name, _points(self.group)[name])
         raise PrerequisiteError(f"unknown {self.kind} '{name}'.{did_you_mean(name, self.names())}")
 
     def known(self, name: str) -> T | None:
         """The thing called `name` where nothing needs to be imported for it."""
-        built_in = self._built_in.get(name)
-        return self._registered.get(name) or (None if isinstance(built_in, str) else built_in)
+        known = self._registered.get(name) or self._built_in.get(name)
+        return None if isinstance(known, str) else known
 
     def origin(self, name: str) -> str:
         """Where a thing comes from that is not built in: how a user brings it along, as a message says it; empty for a built-in one."""
@@ -100,9 +97,10 @@ class Registry(Generic[T]):
         with looking_at(f"{self.kind} '{name}'{source} cannot be loaded"):
             thing = point.load()
         # Loading may have registered it by its decorator; else the entry point names the thing itself.
-        found = self._registered.get(name) or self.register(name, thing)
+        if name not in self._registered:
+            self.register(name, thing)
         self._packages[name] = _package(point)
-        return found
+        return load_named(self._registered[name], f"{self.kind} '{name}'")
 
 
 def load_plugins(modules: Sequence[str], place: str = "--plugin") -> None:
@@ -142,6 +140,24 @@ def load_object(text: str, place: str) -> Any:
                 raise PrerequisiteError(f"{place}: {module} has no '{path}'.{nearest(name, public)}")
             found = getattr(found, name)
     return found
+
+
+def load_named(thing: str | T, place: str) -> T:
+    """Return `thing`; where it is `MODULE:OBJECT`, import it.
+
+    Args:
+        thing: The thing itself, or where it is.
+        place: What a message begins with.
+
+    Raises:
+        PrerequisiteError: It cannot be imported.
+    """
+    if not isinstance(thing, str):
+        return thing
+    if not thing.startswith("talm_sim."):
+        return cast("T", load_object(thing, place))
+    module, _, attribute = thing.partition(":")
+    return cast("T", getattr(import_module(module), attribute))
 
 
 @contextmanager
@@ -194,9 +210,3 @@ def _points(group: str) -> dict[str, EntryPoint]:
 
 def _package(point: EntryPoint) -> str:
     return f"package {point.dist.name}" if point.dist is not None else ""
-
-
-def _load(place: str) -> Any:
-    module, _, attribute = place.partition(":")
-    found: Any = getattr(import_module(module), attribute)
-    return found

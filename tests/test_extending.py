@@ -65,7 +65,11 @@ class Beside:
             self.command(module, words), cwd=self.directory, env={**self.environ, **environ}, capture_output=True, text=True, check=False
         )
         assert done.returncode == code, done.stdout + done.stderr
-        return done.stdout if code == 0 else done.stderr
+        return done.stderr if code == 2 else done.stdout
+
+    def complete(self, line: str) -> list[str]:
+        """What bash is offered for the last word of a line."""
+        return self.run("", COMP_LINE=line, COMP_WORD=line.rsplit(maxsplit=1)[-1], _TALM_SIM_COMPLETE="bash_complete").split()
 
 
 @pytest.fixture(params=["plugin", "package"])
@@ -169,6 +173,114 @@ def test_a_task_whose_agent_acts_is_one_file(beside: Beside) -> None:
     assert "--perturb" in help_page and "--agent" in help_page
     refused = beside.run("refunds", "run", "--task", "refunds", "--model", "sim/oracle", code=2)
     assert "task refunds brings no policy for it" in refused
+
+
+def test_the_scenarios_that_a_task_makes_are_listed_shown_counted_and_checked(beside: Beside) -> None:
+    listed = json.loads(beside.run("capitals", "scenarios", "list", "--task", "capitals", "--split", "asia", "--json"))
+    assert [one["id"] for one in listed] == ["asia-Hanoi", "asia-Osaka"]
+    assert json.loads(beside.run("capitals", "scenarios", "show", "europe-Milan", "--task", "capitals"))["group"] == "europe"
+    assert [one["instances"] for one in json.loads(beside.run("capitals", "scenarios", "stats", "--task", "capitals", "--json"))] == [2, 2]
+    assert json.loads(beside.run("capitals", "scenarios", "check", "--task", "capitals", "--json")) == []
+    assert json.loads(beside.run("refunds", "scenarios", "check", "--task", "refunds", "--json")) == []
+    complete = functools.partial(
+        beside.run, "", COMP_LINE="talm-sim scenarios show --task capitals eur", COMP_WORD="eur", _TALM_SIM_COMPLETE="bash_complete"
+    )
+    if beside.way == "package":
+        assert "europe-Milan" in beside.complete(line)
+
+
+def test_a_maker_is_one_file(beside: Beside) -> None:
+    (beside.directory / "cities.csv").write_text("city,country,true\nRome,Italy,yes\nMexico,Mexico,no\nLyon,France,no\n", encoding="utf-8")
+    asked = ("scenarios", "generate", "--task", "capitals", "--out", "made", "--json")
+    refused = beside.run("capitals", *asked, code=2)
+    assert refused.endswith("--from: name a CSV file with the columns city, country and true.\n")
+    report = json.loads(beside.run("capitals", *asked, "--from", "cities.csv"))
+    assert (report["sources"]["finished"], report["rows"]) == (3, {"total": 2})
+    assert report["sources"]["dropped"] == [{"id": "Mexico-Mexico", "reason": "the country's name holds the city's"}]
+    made = json.loads(beside.run("capitals", "scenarios", "list", "--task", "capitals", "--scenarios", "made/items.jsonl", "--json"))
+    assert [one["id"] for one in made] == ["Rome-Italy", "Lyon-France"]
+    assert "whose maker has nothing to review" in beside.run("capitals", "scenarios", "review", "made", "--json", code=2)
+    assert "--continent" in beside.run("capitals", "scenarios", "generate", "--task", "capitals", "--help")
+    assert "nothing makes scenarios of it; choose" in beside.run("refunds", "scenarios", "generate", "--task", "refunds", "--out", "x", code=2)
+
+
+WHOLE = '''"""A task with data, a judge, a proof and names to complete of its own."""
+
+from pathlib import Path
+from talm_sim import AgentTask, AgentTaskOptions, Judge, Measured, Scope, Summary, Row, option, register_task
+from talm_sim.scenarios.problems import Problem
+
+CITIES = ("Rome", "Lyon")
+
+
+class Options(AgentTaskOptions):
+    """Its options."""
+
+    city: str = option("Rome", Scope.GENERATION, "A city.", complete="whole:CITIES")
+
+
+class Brief(Judge):
+    """Whether the answer is short."""
+
+    name = "brief"
+    measure = Measured(name="brief", head="Brief", about="the answer is short")
+
+    async def __call__(self, episode, scenario):
+        return self.verdict(episode, len(episode.answer) < 40)
+
+
+@register_task
+class Whole(AgentTask[Options]):
+    """Brings everything."""
+
+    name = "whole"
+    options = Options
+    splits = {"all": ("one",)}
+    data = Path(__file__).parent / "whole_data"
+    own_judges = ("brief",)
+    judge_classes = {"brief": "whole:Brief"}
+
+    def judges(self, job):
+        return ("brief",)
+
+    def prove(self, scenarios, call, *, packaged):
+        return [Problem(one.id, f"it asks {len(call.specs)} tools", "ask fewer") for one in scenarios if packaged]
+
+    def rows(self, run):
+        said = {one.episode_id: one.value for one in run.verdicts()}
+        of = {one.id: one for one in run.scenarios()}
+        for episode in run.episodes():
+            yield Row.of(episode, of[episode.scenario_id], values={"brief": said.get(episode.id)})
+
+    def summarize(self, rows, run):
+        return [Summary.of("one", rows)]
+'''
+SHORT = '''"""An agent that says little."""
+
+
+async def act(messages, tools):
+    return "Done."
+'''
+
+
+def test_a_task_brings_its_data_judge_proof_and_names_to_complete(tmp_path: Path) -> None:
+    beside = Beside(tmp_path, "plugin")
+    (tmp_path / "whole.py").write_text(WHOLE)
+    (tmp_path / "short.py").write_text(SHORT)
+    (tmp_path / "whole_data").mkdir()
+    line = {"id": "a", "task": "whole", "group": "one", "turns": [{"messages": [{"role": "user", "content": "Hi"}]}]}
+    (tmp_path / "whole_data" / "one.jsonl").write_text(json.dumps(line) + "\n")
+    assert [one["id"] for one in json.loads(beside.run("whole", "scenarios", "list", "--task", "whole", "--json"))] == ["a"]
+    (problem,) = json.loads(beside.run("whole", "scenarios", "check", "--task", "whole", "--json", code=1))
+    assert problem == {"scenario": "a", "what": "it asks 45 tools", "fix": "ask fewer", "warning": False}
+    beside.run("whole", "run", "--task", "whole", "--agent", "short:act", "--display", "none", "--run-id", "r")
+    (row,) = csv.DictReader(io.StringIO(beside.run("whole", "report", "r", "--rows", "--csv")))
+    assert row["brief"] == "True"
+    assert "judges task whole, not task talm" in beside.run("whole", "run", "--judge", "brief", "--model", "sim/oracle", code=2)
+    complete = functools.partial(
+        beside.run, "", COMP_LINE="talm-sim run --plugin whole --task whole --city L", COMP_WORD="L", _TALM_SIM_COMPLETE="bash_complete"
+    )
+    assert "Lyon" in beside.complete(line)
 
 
 def test_a_task_s_option_is_varied_and_read_from_everywhere(tmp_path: Path) -> None:
@@ -324,6 +436,7 @@ def test_the_examples_are_all_there_and_typed() -> None:
     assert set(FILES) == {
         "capitals.py",
         "refunds.py",
+        "more_capitals.py",
         "short_answer.py",
         "polite_refusal.py",
         "parrot.py",

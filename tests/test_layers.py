@@ -13,7 +13,7 @@ import pytest
 
 import talm_sim
 from talm_sim.judges.registry import JUDGES
-from talm_sim.tasks.registry import TASKS
+from talm_sim.tasks.registry import TASKS, find_task
 
 PACKAGE = Path(talm_sim.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
@@ -193,7 +193,7 @@ def texts_in(node: ast.AST | None, constants: dict[str, str]) -> Iterator[str]:
 
 
 def compared_in(tree: ast.Module, constants: dict[str, str]) -> Iterator[tuple[int, str]]:
-    """Line and text of all that a module tells apart by a text: comparisons, cases, and keys of dictionaries."""
+    """Line and text of all that a module tells apart by a text: comparisons, cases, and keys and values of dictionaries."""
     constants = constants | {
         target.id: node.value.value
         for node in tree.body
@@ -210,7 +210,7 @@ def compared_in(tree: ast.Module, constants: dict[str, str]) -> Iterator[tuple[i
         elif isinstance(node, ast.Subscript):
             looked_at = [node.slice]
         elif isinstance(node, ast.Dict):
-            looked_at = [*node.keys]
+            looked_at = [*node.keys, *node.values]
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in LOOK_UPS:
             looked_at = [*node.args[:1]]
         for one in looked_at:
@@ -229,7 +229,8 @@ def known_in(module: str, tree: ast.Module) -> list[str]:
 
 
 def test_the_names_looked_for_are_the_built_in_ones() -> None:
-    built_in = {"tasks": frozenset(TASKS._built_in), "judges": frozenset(JUDGES._built_in)}
+    brought = {judge for name in TASKS._built_in for judge in find_task(name).judge_classes}
+    built_in = {"tasks": frozenset(TASKS._built_in), "judges": frozenset(JUDGES._built_in) | brought}
     assert built_in == NAMES
 
 
@@ -252,6 +253,7 @@ def test_no_task_is_told_by_its_name_outside_its_room_and_no_judge() -> None:
         "table['talm']",
         "table.get('talm', 3)",
         "{'talm': 1, 'when2call': 2}[task]",
+        "RUNS = {ROW: 'when2call'}",
         "MINE = 'talm'\nif task == MINE: ...",
         "from talm_sim.scenarios.when2call import TASK\nif task == TASK: ...",
         "from talm_sim.scenarios import when2call\nif task == when2call.TASK: ...",

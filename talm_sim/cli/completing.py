@@ -13,6 +13,7 @@ from click.shell_completion import CompletionItem, get_completion_class
 
 import talm_sim.cli.shells  # noqa: F401  # how bash and fish are answered
 from talm_sim.config import ENV_PREFIX
+from talm_sim.plugins import load_named
 from talm_sim.shell_lines import can_be_copied
 
 __all__ = ["COMPLETED", "completes", "script"]
@@ -33,16 +34,22 @@ def script(shell: str, command: click.Command) -> str:
     return made.source_template % made.source_vars()
 
 
-def completes(kind: str) -> Complete:
-    """Make the function by which a parameter completes what it names, such as `run`."""
+def completes(kind: str, place: str = "", *, several: bool = False) -> Complete:
+    """Make the function by which a parameter completes what it names.
+
+    Args:
+        kind: What it names, such as `run`.
+        place: Where the names are, as `module:attribute`, where a task's own option says so.
+        several: Whether it takes several names with commas between them.
+    """
 
     def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
         # A word that cannot be completed is typed; whatever hinders it is told when the command runs.
         with contextlib.suppress(Exception):
-            before, comma, word = incomplete.rpartition(",") if kind in _LISTS else ("", "", incomplete)
+            before, comma, word = incomplete.rpartition(",") if several else ("", "", incomplete)
             return [
                 CompletionItem(before + comma + name)
-                for name in COMPLETED[kind](context, word)
+                for name in (load_named(place, "") if place else COMPLETED[kind](context, word))
                 if name.startswith(word) and name not in before.split(",") and _can_be_given(name, parameter)
             ]
         return []
@@ -73,19 +80,13 @@ def _tasks(context: click.Context, _: str) -> Iterable[str]:
 
 
 def _makers(context: click.Context, _: str) -> Iterable[str]:
-    from talm_sim.tasks.makers import MAKERS
+    from talm_sim.tasks.registry import list_makers
 
-    return MAKERS.names()
+    return list_makers()
 
 
 def _splits(context: click.Context, _: str) -> Iterable[str]:
     return list(_task(context).splits)
-
-
-def _subsets(context: click.Context, _: str) -> Iterable[str]:
-    from talm_sim.scenarios.bfcl import SUBSETS
-
-    return SUBSETS
 
 
 def _templates(context: click.Context, _: str) -> Iterable[str]:
@@ -95,8 +96,9 @@ def _templates(context: click.Context, _: str) -> Iterable[str]:
 
 
 def _scenarios(context: click.Context, _: str) -> Iterable[str]:
-    task = _task(context)
-    return [scenario.id for scenario in task.read(task.splits["all"], context.params.get("scenarios") or context.params.get("file"))]
+    from talm_sim.tasks.job import known_scenarios
+
+    return [scenario.id for scenario in known_scenarios(_task(context), "all", context.params.get("scenarios") or context.params.get("file"))]
 
 
 def _tools(context: click.Context, _: str) -> Iterable[str]:
@@ -152,7 +154,9 @@ def _sources(context: click.Context, word: str) -> Iterable[str]:
 
 def _judges(context: click.Context, _: str) -> Iterable[str]:
     from talm_sim.judges.registry import JUDGES
+    from talm_sim.tasks.registry import every_task
 
+    assert list(every_task())  # each brings its judges
     return JUDGES.names()
 
 
@@ -184,7 +188,6 @@ COMPLETED: dict[str, Callable[[click.Context, str], Iterable[str]]] = {
     "task": _tasks,
     "maker": _makers,
     "split": _splits,
-    "subset": _subsets,
     "template": _templates,
     "scenario": _scenarios,
     "category": _categories,
@@ -201,5 +204,3 @@ COMPLETED: dict[str, Callable[[click.Context, str], Iterable[str]]] = {
     "episode": _episodes,
 }
 """What is named, be it an option's field, to the names there are."""
-_LISTS = {"split", "subset"}
-"""Fields that take several names with commas between them."""

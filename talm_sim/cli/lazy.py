@@ -12,13 +12,13 @@ import click
 __all__ = ["LazyGroup", "completed", "prices_option"]
 
 
-def completed(kind: str) -> Callable[[click.Context, click.Parameter, str], Any]:
+def completed(kind: str, place: str = "", *, several: bool = False) -> Callable[[click.Context, click.Parameter, str], Any]:
     """How a parameter completes what it names; see `talm_sim.cli.completing`, which is imported when a shell asks."""
 
     def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> Any:
         from talm_sim.cli.completing import completes
 
-        return completes(kind)(context, parameter, incomplete)
+        return completes(kind, place, several=several)(context, parameter, incomplete)
 
     return complete
 

@@ -16,19 +16,19 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.shell_lines import line_to_copy
 from talm_sim.toml_files import read_toml
 
-__all__ = ["fixed", "foreign", "last_of", "superfluous", "task_of"]
+__all__ = ["fixed", "foreign", "last_of", "superfluous", "task_of", "values_of"]
 
 
 def task_of(args: list[str], *, stored: bool) -> Any:
     """The task a command line is about; None where that cannot be told, which the command itself will say."""
     from talm_sim.runs.resolve import chosen_task
 
-    given = {"plugin": _values_of("--plugin", args), "task": last_of("--task", args, "")}
+    given = {"plugin": values_of("--plugin", args), "task": last_of("--task", args, "")}
     if stored:
         plugin = f"{ENV_PREFIX}PLUGIN"
         chosen_task({}, None, {plugin: os.environ.get(plugin, "")}, given | {"task": ""})
         return next(_stored_tasks(args), None)
-    file = next((Path(name) for name in reversed(_values_of("--config", args))), None)
+    file = next((Path(name) for name in reversed(values_of("--config", args))), None)
     return chosen_task({} if file is None else read_toml(file, "--config"), file, os.environ, given)
 
 
@@ -46,10 +46,10 @@ def _stored_tasks(args: list[str]) -> Iterator[Any]:
 
 def last_of(flag: str, args: list[str], default: str) -> str:
     """What a command line gives an option the last time, before it is parsed."""
-    return next(reversed(_values_of(flag, args)), default)
+    return next(reversed(values_of(flag, args)), default)
 
 
-def _values_of(flag: str, args: list[str]) -> list[str]:
+def values_of(flag: str, args: list[str]) -> list[str]:
     """What a command line gives an option, before it is parsed."""
     spaced = [after for word, after in pairwise(args) if word == flag]
     return [*spaced, *(word.removeprefix(f"{flag}=") for word in args if word.startswith(f"{flag}="))]

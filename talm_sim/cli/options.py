@@ -22,7 +22,7 @@ from pydantic_core import PydanticUndefined
 
 from talm_sim.cli.lazy import completed
 from talm_sim.cli.meant import fixed, foreign, superfluous, task_of
-from talm_sim.config import ENV_PREFIX, OptionsModel, RunConfig, Scope, Traffic, scope_of
+from talm_sim.config import ENV_PREFIX, OptionsModel, RunConfig, Scope, Traffic, scope_of, takes_several
 from talm_sim.errors import OptionError, PrerequisiteError
 
 __all__ = ["ConfigCommand", "ConfigOption", "OptionsCommand", "collect", "given_config", "given_options", "option_of", "options_of"]
@@ -313,7 +313,7 @@ def option_of(model: type[BaseModel], name: str, *, stored: bool = False, bounde
     else:
         settings |= {"type": _range(kind, field) if bounded else kind, "metavar": extra["metavar"] or name.upper().replace("_", "-")}
     if "type" not in settings or kind is str or extra["metavar"] == "RUN":
-        settings["shell_complete"] = completed(name)
+        settings["shell_complete"] = completed(name, str(extra.get("complete", "")), several=takes_several(field))
     return ConfigOption(declarations, **settings)
 
 

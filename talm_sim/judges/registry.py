@@ -23,13 +23,6 @@ JUDGES: Registry[type[Judge]] = Registry(
         "reference": "talm_sim.judges.reference:ReferenceJudge",
         "llm": "talm_sim.judges.llm:LlmJudge",
         "preference": "talm_sim.judges.preference:PreferenceJudge",
-        "behaviour": "talm_sim.judges.behaviour:BehaviourJudge",
-        "behaviour-llm": "talm_sim.judges.behaviour_llm:BehaviourLlmJudge",
-        "explanation": "talm_sim.judges.explanation:ExplanationJudge",
-        "intent": "talm_sim.judges.intent:IntentJudge",
-        "calls": "talm_sim.judges.call_checks.judge:CallsJudge",
-        "calls-bfcl": "talm_sim.judges.call_checks.judge:BfclCallsJudge",
-        "bfcl-official": "talm_sim.judges.call_checks.official:BfclOfficialJudge",
     },
 )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -24,7 +23,8 @@ from talm_sim.runs.events import JudgeProgress, OnEvent, ignore_events
 from talm_sim.runs.manifest import find_run
 from talm_sim.runs.store import RunStore
 from talm_sim.shell_lines import line_to_copy
-from talm_sim.tasks import Job, PairedOptions, find_task, list_tasks
+from talm_sim.tasks import Job, PairedOptions
+from talm_sim.tasks.registry import every_task
 from talm_sim.tasks.shared import Shared
 from talm_sim.types import Episode, Scenario
 
@@ -58,7 +58,9 @@ def check_judges(job: Job[Any]) -> Job[Any]:
     Raises:
         PrerequisiteError: A judge is unknown, another task's own, or lacks its model; or the prompt file is broken.
     """
-    load_instructions(job.config.prompts)
+    _instructions(job)
+    if any(name not in JUDGES for name in job.config.judge):
+        _meet_all_judges()
     try:
         names = judge_names(job)
     except PrerequisiteError as err:
@@ -84,13 +86,26 @@ def check_judges(job: Job[Any]) -> Job[Any]:
     return job
 
 
+def _instructions(job: Job[Any]) -> dict[str, str]:
+    """The user's texts in place of the judges' own; a file of them may serve several tasks.
+
+    Raises:
+        PrerequisiteError: The file is broken, or has a key that no judge reads.
+    """
+    if job.config.prompts is not None:
+        _meet_all_judges()
+    return load_instructions(job.config.prompts)
+
+
+def _meet_all_judges() -> None:
+    """Import all tasks: each brings its judges."""
+    for _ in every_task():
+        pass
+
+
 def _owner(judge: str) -> str:
     """The task a judge is made for; empty for one that judges any."""
-    for name in list_tasks():
-        with contextlib.suppress(PrerequisiteError):  # a broken package is not what is wrong here
-            if judge in find_task(name).own_judges:
-                return name
-    return ""
+    return next((task.name for task in every_task() if judge in task.own_judges), "")
 
 
 async def open_grader(job: Job[Any], scenarios: Iterable[Scenario], shared: Shared) -> Grader:
@@ -171,7 +186,7 @@ async def judge_run(store: RunStore, job: Job[Any], grader: Grader, *, pairs: Ca
     Returns:
         How many verdicts failed.
     """
-    judges = _opened(store.reader, job, load_instructions(job.config.prompts), grader, pairs)
+    judges = _opened(store.reader, job, _instructions(job), grader, pairs)
     failed = await score(store, judges, max_at_once=job.config.max_connections, on_event=on_event)
     # Verdicts that came with an imported run cannot be made again, so they stay.
     now = [*records.imported_judges(store.reader), *((judge.name, judge.config_digest) for judge in judges)]

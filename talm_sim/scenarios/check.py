@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 from jsonpointer import JsonPointerException, resolve_pointer
@@ -14,12 +13,13 @@ from jsonpointer import JsonPointerException, resolve_pointer
 from talm_sim.digests import canonical_json
 from talm_sim.errors import ToolError
 from talm_sim.scenarios.build import GROUPS, CallTool
-from talm_sim.scenarios.given_away import choices_of, given_away
+from talm_sim.scenarios.given_away import given_away, users_of
 from talm_sim.scenarios.leaks import find_leak, mentions, tokens
+from talm_sim.scenarios.problems import Problem
 from talm_sim.schemas import NotChecked, Schema
 from talm_sim.types import Fact, Facts, GoldCall, MissingKind, Scenario, ToolSpec
 
-__all__ = ["LOOKS_SECRET", "MASK", "Problem", "check_scenarios", "guessing_odds"]
+__all__ = ["LOOKS_SECRET", "MASK", "check_scenarios"]
 
 MOST_REWORDED = 6
 """Words an under-specified query may add to the original, and drop from it beyond the removed text, so that it reads naturally."""
@@ -30,28 +30,8 @@ LOOKS_SECRET = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """Something wrong with one scenario, and how to fix it.
-
-    Attributes:
-        scenario: Its id.
-        what: What is wrong.
-        mend: The fix.
-        warning: Whether it is known and kept: a packaged scenario changes only together with its recording.
-    """
-
-    scenario: str
-    what: str
-    mend: str
-    warning: bool = False
-
-    def __str__(self) -> str:
-        return f"{'warning: ' if self.warning else ''}{self.scenario}: {self.what}; {self.mend}"
-
-
 Finding = tuple[str, str]
-"""What is wrong, and the mend."""
+"""What is wrong, and the fix."""
 
 
 def check_scenarios(
@@ -78,8 +58,8 @@ def check_scenarios(
     proof = _Proof(scenarios, specs, call, packaged, begin)
     found: list[Problem] = []
     for scenario in scenarios:
-        found += [Problem(scenario.id, what, mend) for what, mend in proof.of(scenario)]
-        found += [Problem(scenario.id, what, mend, warning=packaged) for what, mend in _given_away(scenario, specs)]
+        found += [Problem(scenario.id, what, fix) for what, fix in proof.of(scenario)]
+        found += [Problem(scenario.id, what, fix, warning=packaged) for what, fix in _given_away(scenario, specs)]
     return found
 
 
@@ -276,29 +256,12 @@ def _said(scenario: Scenario) -> str:
     return "\n".join([*(message["content"] for message in messages), *called])
 
 
-def guessing_odds(scenario: Scenario, specs: Mapping[str, ToolSpec]) -> int | None:
-    """How many values the missing argument of a scenario may have; None where none is missing, or nothing lists them."""
-    missing = scenario.missing
-    if missing is None or missing.kind is not MissingKind.ARGUMENT:
-        return None
-    numbers = (choices_of(spec, missing.name) for spec in _users(scenario, specs))
-    return min((number for number in numbers if number is not None), default=None)
-
-
-def _users(scenario: Scenario, specs: Mapping[str, ToolSpec]) -> list[ToolSpec]:
-    """The tools whose gold calls give the missing argument its value."""
-    missing = scenario.missing
-    assert missing is not None
-    calls = (one for one in scenario.gold_calls if one.arguments.get(missing.name, ...) == missing.value)
-    return [specs[one.tool] for one in calls if one.tool in specs]
-
-
 def _given_away(scenario: Scenario, specs: Mapping[str, ToolSpec]) -> Iterator[Finding]:
     missing = scenario.missing
     if missing is None or missing.kind is not MissingKind.ARGUMENT:
         return
     offered = [specs[name] for name in scenario.tools if name in specs]
-    place = given_away(missing.value, missing.name, _users(scenario, specs), offered)
+    place = given_away(missing.value, missing.name, users_of(scenario, specs), offered)
     if place:
         yield f"the tools give the removed value away ({missing.value!r} in {place})", "choose another value, or take it out of the description"
 

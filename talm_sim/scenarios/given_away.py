@@ -13,9 +13,9 @@ from typing import Any
 from jsonpointer import JsonPointerException, resolve_pointer
 
 from talm_sim.scenarios.leaks import mentions
-from talm_sim.types import ToolSpec
+from talm_sim.types import MissingKind, Scenario, ToolSpec
 
-__all__ = ["FEWEST_CHOICES", "choices_of", "given_away", "odds_words"]
+__all__ = ["FEWEST_CHOICES", "choices_of", "given_away", "guessing_odds", "odds_words", "users_of"]
 
 FEWEST_CHOICES = 3
 """An argument with fewer possible values is given away by them."""
@@ -70,6 +70,23 @@ def choices_of(spec: ToolSpec, argument: str) -> int | None:
     """How many values an argument may have, by its enum or because it is a boolean; None where nothing lists them."""
     properties = spec.parameters.get("properties")
     return _choices(properties.get(argument), spec.parameters, _MOST_REFERENCES) if isinstance(properties, Mapping) else None
+
+
+def guessing_odds(scenario: Scenario, specs: Mapping[str, ToolSpec]) -> int | None:
+    """How many values the missing argument of a scenario may have; None where none is missing, or nothing lists them."""
+    missing = scenario.missing
+    if missing is None or missing.kind is not MissingKind.ARGUMENT:
+        return None
+    numbers = (choices_of(spec, missing.name) for spec in users_of(scenario, specs))
+    return min((number for number in numbers if number is not None), default=None)
+
+
+def users_of(scenario: Scenario, specs: Mapping[str, ToolSpec]) -> list[ToolSpec]:
+    """The tools whose gold calls give the missing argument its value."""
+    missing = scenario.missing
+    assert missing is not None
+    calls = (one for one in scenario.gold_calls if one.arguments.get(missing.name, ...) == missing.value)
+    return [specs[one.tool] for one in calls if one.tool in specs]
 
 
 def odds_words(argument: str, choices: int) -> str:

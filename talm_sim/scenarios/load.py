@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
@@ -15,22 +14,14 @@ from talm_sim.errors import PrerequisiteError, listed
 from talm_sim.scenarios.hub import local_file
 from talm_sim.scenarios.jsonl import json_lines
 from talm_sim.scenarios.turns import fault_in_messages
-from talm_sim.scenarios.when2call import TASK, LineKind, kind_of
 from talm_sim.types import Scenario
 
-__all__ = ["ReadLine", "load_scenarios", "packaged_data", "read_scenario", "select"]
+__all__ = ["ReadLine", "load_scenarios", "read_scenario", "select"]
 
 FORMAT = "see talm-sim scenarios show --format"
 """Where the format of a line is told."""
-_ROWS_OF = {LineKind.ROW: TASK, LineKind.BFCL: "refusal"}
-"""The task that runs published rows as they are."""
 ReadLine = Callable[[Any, str, str], Scenario]
 """Turns a parsed line into a scenario of a task, given file and line for messages, and the task."""
-
-
-def packaged_data(task: str = "talm") -> Traversable:
-    """Directory of a task's packaged scenarios (JSONL): one `<group>.jsonl` a group that has any."""
-    return files("talm_sim.scenarios") / "data" / task
 
 
 def read_scenario(line: Any, where: str, task: str) -> Scenario:
@@ -39,12 +30,6 @@ def read_scenario(line: Any, where: str, task: str) -> Scenario:
     Raises:
         PrerequisiteError: It holds something else, is broken, or is of another task; the message names `where` and the field.
     """
-    kind = kind_of(line)
-    if kind in {LineKind.SFT, LineKind.PREFERENCE}:
-        raise PrerequisiteError(f"{where}: holds {kind.value}, which nothing can be measured on; give scenarios or When2Call's test rows.")
-    if kind in _ROWS_OF:
-        mend = "keep one kind of line in a file." if task == _ROWS_OF[kind] else f"add --task {_ROWS_OF[kind]} to run it."
-        raise PrerequisiteError(f"{where}: holds {kind.value}; {mend}")
     if not isinstance(line, dict):
         raise PrerequisiteError(f"{where}: is no JSON object; write one scenario a line.")
     try:
@@ -65,7 +50,13 @@ def read_scenario(line: Any, where: str, task: str) -> Scenario:
 
 
 def load_scenarios(
-    groups: Sequence[str], file: Path | None = None, limit: str | None = None, task: str = "talm", read: ReadLine = read_scenario
+    groups: Sequence[str],
+    file: Path | None = None,
+    limit: str | None = None,
+    *,
+    task: str,
+    data: Traversable | None = None,
+    read: ReadLine = read_scenario,
 ) -> list[Scenario]:
     """Read the scenarios of some groups.
 
@@ -74,13 +65,14 @@ def load_scenarios(
         file: The user's own JSONL file in place of the packaged data, or `hub:OWNER/DATASET[:FILE]`; lines of other groups are passed over.
         limit: `N` or `A-B`: which scenarios of each group, counted from 1.
         task: The task they belong to.
+        data: Folder of its packaged scenarios: one `<group>.jsonl` per group.
         read: Reads a line; a task whose data has a form of its own gives its reader.
 
     Raises:
         PrerequisiteError: The file cannot be read, a line is broken or of another task (the message names file and line), two scenarios
             share an id, or nothing is left to run.
     """
-    sources = _packaged(groups, task) if file is None else [local_file(file)]
+    sources = _packaged(groups, task, data) if file is None else [local_file(file)]
     scenarios = [scenario for source in sources for scenario in _read(source, task, read)]
     if file is not None and not scenarios:
         raise PrerequisiteError(f"{file}: is empty; write one scenario a line: {FORMAT}")
@@ -108,9 +100,8 @@ def select(scenarios: Sequence[Scenario], groups: Sequence[str], limit: str | No
     return chosen
 
 
-def _packaged(groups: Sequence[str], task: str) -> list[Traversable]:
-    folder = packaged_data(task)
-    if not folder.is_dir():
+def _packaged(groups: Sequence[str], task: str, folder: Traversable | None) -> list[Traversable]:
+    if folder is None:
         raise PrerequisiteError(f"no scenarios of task {task} come with this package; give a file: --scenarios FILE.")
     return [file for group in groups if (file := folder / f"{group}.jsonl").is_file()]
 
@@ -122,7 +113,7 @@ def _read(source: Traversable, task: str, read: ReadLine) -> list[Scenario]:
     for where, line in json_lines(source):
         scenario = read(line, where, task)
         if scenario.id in lines:
-            key = "uuid" if kind_of(line) is LineKind.ROW else "id"
+            key = "id" if "id" in line else "uuid"
             number = lines[scenario.id].rpartition(":")[2]
             raise PrerequisiteError(f"{where}: {key} '{scenario.id}' was used on line {number} already; {key}s must be unique.")
         lines[scenario.id] = where

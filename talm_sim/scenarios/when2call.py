@@ -53,7 +53,6 @@ _ROW_KEYS = (
     "held_out_param",
 )
 _OF_ROWS_ALONE = frozenset(_ROW_KEYS) - {"source", "question", "tools"}
-_OF_BFCL = frozenset({"subset", "test_category", "ground_truth"})
 _OWN_KEYS = ("tool_use", "language", "licence", "url")
 _TRAINING_KEYS = ("tools", "messages", "chosen_response", "rejected_response", "chosen_reward", "rejected_reward")
 
@@ -63,7 +62,6 @@ class LineKind(StrEnum):
 
     SCENARIO = "a scenario"
     ROW = "a When2Call row"
-    BFCL = "a BFCL row"
     SFT = "a training row (SFT)"
     PREFERENCE = "a training row (preference)"
     UNKNOWN = "something else"
@@ -104,8 +102,7 @@ def kind_of(line: Any) -> LineKind:
         return LineKind.SFT
     if keys & _OF_ROWS_ALONE or {"question", "tools"} <= keys:
         return LineKind.ROW
-    lists = {key for key in ("question", "function") if isinstance(line.get(key), list)}
-    return LineKind.BFCL if len(keys & _OF_BFCL | lists) > 1 else LineKind.UNKNOWN
+    return LineKind.UNKNOWN
 
 
 def read_rows(path: Path | Traversable) -> list[Scenario]:
@@ -118,7 +115,7 @@ def read_rows(path: Path | Traversable) -> list[Scenario]:
     scenarios: list[Scenario] = []
     for where, line in json_lines(path):
         kind = kind_of(line)
-        if kind in {LineKind.SCENARIO, LineKind.SFT, LineKind.PREFERENCE, LineKind.BFCL}:
+        if kind in {LineKind.SCENARIO, LineKind.SFT, LineKind.PREFERENCE}:
             raise PrerequisiteError(f"{where}: holds {kind.value}, where a When2Call row (uuid, question, answers, tools) is read.")
         scenario = scenario_of(line, where)
         if scenario.id in seen:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from talm_sim.config import Traffic
 from talm_sim.errors import PrerequisiteError, listed
+from talm_sim.scenarios.problems import Problem
 from talm_sim.tasks.base import Job
 from talm_sim.types import MissingKind, Scenario, ToolSpec
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from talm_sim.tools_env.environment import Environment
     from talm_sim.tools_env.toolbox import Tools
 
-__all__ = ["BUILDS", "can_miss", "check_tools", "notices", "run_notes", "seen_all_the_same", "tools_of", "warn_of_shared"]
+__all__ = ["BUILDS", "can_miss", "check_tools", "lacking_tools", "notices", "run_notes", "seen_all_the_same", "tools_of", "warn_of_shared"]
 
 BUILDS = "hand over a function (tools) -> graph that builds it"
 """How an agent comes to see what is offered, and nothing else."""
@@ -49,6 +50,17 @@ def warn_of_shared(scenarios: Sequence[Scenario], tools: Tools, epochs: int) -> 
         return ()
     what = f"{listed(shared, 3)} may change something, and {'all episodes share it' if len(shared) == 1 else 'all episodes share them'}"
     return (f'{what}: one may see what another did; see "State" in docs/tools.md',)
+
+
+def lacking_tools(scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec]) -> Iterator[Problem]:
+    """Tools that scenarios offer and that are not there, and gold calls to tools that they do not offer."""
+    for scenario in scenarios:
+        for name in scenario.tools:
+            if name not in specs:
+                yield Problem(scenario.id, f"there is no tool '{name}'", "correct the name or add the tool")
+        for call in scenario.gold_calls:
+            if call.tool not in scenario.tools:
+                yield Problem(scenario.id, f"gold call '{call.tool}' is not among its tools", "add it to `tools`")
 
 
 def seen_all_the_same(scenario: Scenario, own: OwnAgent | None, offered: Collection[str]) -> list[str]:

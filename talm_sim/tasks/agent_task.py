@@ -10,10 +10,11 @@ from talm_sim.config import DEFAULT_MODEL, Traffic
 from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.load import select
 from talm_sim.tasks.acting import TURNS, episode_bounds, settle_acting, specs_of
-from talm_sim.tasks.agent_checks import can_miss, check_tools, notices, run_notes, tools_of, warn_of_shared
+from talm_sim.tasks.agent_checks import can_miss, check_tools, lacking_tools, notices, run_notes, tools_of, warn_of_shared
 from talm_sim.tasks.base import Job, Opened, RunView, Task
 from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.keys import recording_key
+from talm_sim.tasks.lines import read_line
 from talm_sim.tasks.options import AgentTaskOptions
 from talm_sim.tasks.recorded import Recorded
 from talm_sim.tasks.registry import list_tasks
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
     from talm_sim.agent.own.agents import OwnAgent
     from talm_sim.agent.prompts import Prompts
     from talm_sim.models.base import Model
+    from talm_sim.scenarios.problems import Problem
     from talm_sim.tasks.shared import Shared
+    from talm_sim.tools_env.caller import ToolCaller
     from talm_sim.tools_env.environment import Environment
 
 __all__ = ["AgentTask", "AgentTaskOptionsT"]
@@ -52,6 +55,10 @@ class AgentTask(Task[AgentTaskOptionsT]):
     defaults: ClassVar[Mapping[str, Any]] = {"temperature": 1.0, "max_new_tokens": 512}
     options: ClassVar[type[AgentTaskOptions]] = AgentTaskOptions
 
+    def read_line(self, line: Any, where: str, task: str) -> Scenario:
+        """Read a line of a scenario file; see `Task.read_line`."""
+        return read_line(line, where, task)
+
     def questions(self, group: str) -> tuple[AwarenessKind, ...]:
         """The awareness questions that the built-in graph asks before a scenario of `group`; a No to one of them ends the episode."""
         return ()
@@ -71,6 +78,10 @@ class AgentTask(Task[AgentTaskOptionsT]):
         every = super().load(job.having(limit=None))
         played = [one for one in every if can_miss(one, own)]
         return played, len(every) - len(played) if played else 0
+
+    def prove(self, scenarios: Sequence[Scenario], call: ToolCaller | None, *, packaged: bool) -> Sequence[Problem]:
+        """See that the tools which the scenarios offer are there, and offer what their gold calls need."""
+        return [] if call is None else [*lacking_tools(scenarios, call.specs)]
 
     def categories(self, scenarios: Sequence[Scenario], job: Job[AgentTaskOptionsT], recorded: Recorded) -> Mapping[str, frozenset[str]]:
         """The categories of the tools that each scenario offers."""

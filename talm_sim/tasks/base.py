@@ -21,12 +21,18 @@ from talm_sim.tasks.options import AgentOptions, TaskOptions
 from talm_sim.types import Episode, Measured, Row, Scenario, Section, Summary, ToolSpec, Verdict
 
 if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
     from langgraph.checkpoint.base import BaseCheckpointSaver
 
     from talm_sim.agent.episode import Agent
+    from talm_sim.judges.base import Judge
     from talm_sim.models.base import GenerationSettings, Model
+    from talm_sim.scenarios.problems import Problem
+    from talm_sim.tasks.makers import Maker
     from talm_sim.tasks.recorded import Recorded
     from talm_sim.tasks.shared import Shared
+    from talm_sim.tools_env.caller import ToolCaller
 
 __all__ = ["Job", "Opened", "OptionsT", "RunView", "Task"]
 
@@ -176,6 +182,9 @@ class Task(ABC, Generic[OptionsT]):
         defaults: Values of shared options left out: `temperature` and `max_new_tokens`.
         splits: Name of a split to the scenario groups it holds; one is called `all`.
         own_judges: Judges made for it: no other task takes them, and `rows` reads their verdicts. Any other judge has a column of its own.
+        judge_classes: Judges that come with it, by name: the class, or `module:Class`, which is imported when the judge is used.
+        data: Folder of its packaged scenarios, one `<group>.jsonl` per group; None where `load` makes them, or the user gives them.
+        maker: What makes scenarios of it, for `scenarios generate`: a class derived from `Maker`, or `module:Class`.
         named_by: Own options that stand beside the model's name in the records of a run.
         terms: Words of its titles (see `label`) that a reader may not know, to what they mean.
         listed: What a run's list of episodes shows: a label or value of a row, `tools` or `questions` (how many), to the head of its column.
@@ -187,6 +196,9 @@ class Task(ABC, Generic[OptionsT]):
     defaults: ClassVar[Mapping[str, Any]] = {"temperature": 0.0, "max_new_tokens": 512}
     splits: ClassVar[Mapping[str, tuple[str, ...]]]
     own_judges: ClassVar[tuple[str, ...]] = ()
+    judge_classes: ClassVar[Mapping[str, str | type[Judge]]] = {}
+    data: ClassVar[Traversable | None] = None
+    maker: ClassVar[str | type[Maker[Any, Any, Any]] | None] = None
     named_by: ClassVar[tuple[str, ...]] = ()
     terms: ClassVar[Mapping[str, str]] = {}
     listed: ClassVar[Mapping[str, str]] = {}
@@ -224,11 +236,25 @@ class Task(ABC, Generic[OptionsT]):
 
         return read_scenario(line, where, task)
 
+    def claim(self, line: Any, task: str) -> str:
+        """What a message says of a line that is in a published form of this task, and that `task` cannot read; empty for any other line."""
+        return ""
+
     def read(self, groups: Sequence[str], file: Path | None = None, limit: str | None = None) -> list[Scenario]:
         """Read the scenarios of some groups, as they lie in the packaged data or in `file`; see `load_scenarios`."""
         from talm_sim.scenarios.load import load_scenarios
 
-        return load_scenarios(groups, file, limit, self.name, self.read_line)
+        return load_scenarios(groups, file, limit, task=self.name, data=self.data, read=self.read_line)
+
+    def prove(self, scenarios: Sequence[Scenario], call: ToolCaller | None, *, packaged: bool) -> Sequence[Problem]:
+        """Look for what is wrong with scenarios that can be read, for `scenarios check`.
+
+        Args:
+            scenarios: All that were read.
+            call: Calls the tools of the environment; None where the task's agents call none.
+            packaged: Whether they are the task's own data, not the user's file.
+        """
+        return ()
 
     def load(self, job: Job[OptionsT]) -> list[Scenario]:
         """The scenarios of a job, in the order in which they are run.

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.tasks.base import Job, Task
 from talm_sim.tasks.registry import find_task, list_tasks
+from talm_sim.types import Scenario
 
-__all__ = ["belongs_to", "job_of", "owner_of_option"]
+__all__ = ["belongs_to", "job_of", "known_scenarios", "owner_of_option"]
 
 
 def job_of(config: RunConfig, created: datetime | None = None) -> Job[Any]:
@@ -37,6 +39,17 @@ def job_of(config: RunConfig, created: datetime | None = None) -> Job[Any]:
             raise PrerequisiteError(f"{name}: unknown option of task {task.name}.{did_you_mean(name, known)}")
     options = task.options(**config.options)
     return Job(config, task, options) if created is None else Job(config, task, options, created)
+
+
+def known_scenarios(task: Task[Any], split: str, file: Path | None = None) -> list[Scenario]:
+    """The scenarios of a task as they lie in its data or in `file`; of a task without data those that a run without other options plays.
+
+    Raises:
+        PrerequisiteError: They cannot be read, or there are none.
+    """
+    if task.data is not None:
+        return task.read(task.groups(split), file)
+    return task.load(job_of(RunConfig(task=task.name, split=split, scenarios=file)))
 
 
 def owner_of_option(name: str, task: Task[Any]) -> str:

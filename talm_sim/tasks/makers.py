@@ -1,14 +1,11 @@
-"""Who makes scenarios of a task, by the task's name; a maker is imported when it is asked for."""
+"""What makes scenarios of a task; a maker is imported when it is asked for."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
-from talm_sim.errors import PrerequisiteError
-from talm_sim.plugins import Registry
 from talm_sim.tasks.bounds import Bound
 
 if TYPE_CHECKING:
@@ -18,16 +15,8 @@ if TYPE_CHECKING:
     from talm_sim.scenarios.making.review import Reviewer
     from talm_sim.scenarios.making.state import Begun
 
-__all__ = ["MAKERS", "Listing", "Maker", "OpenModel", "reviewer_of"]
+__all__ = ["Listing", "Maker", "OpenModel"]
 
-MAKERS: Registry[type[Maker[Any, Any, Any]]] = Registry(
-    "maker of scenarios of task",
-    {
-        "when2call": "talm_sim.tasks.when2call.maker:ItemMaker",
-        "awareness": "talm_sim.tasks.awareness.maker:ManipulationMaker",
-    },
-    group="talm_sim.makers",
-)
 Listing = tuple[Sequence[Mapping[str, str]], Mapping[str, str]]
 """A table: its rows, and key in the rows to head of the column."""
 
@@ -63,8 +52,8 @@ class Maker(ABC, Generic[OptionsT, SourceT, OutcomeT]):
     """Version of the rules by which scenarios are made and judged: a folder that was begun keeps to one."""
     noun: ClassVar[str] = "scenario"
     """What messages call a source."""
-    reviewer: ClassVar[Reviewer]
-    """What a person decides on when what was made is read through."""
+    reviewer: ClassVar[Reviewer | None] = None
+    """What a person decides on when what was made is read through; None where nothing is reviewed."""
     wording: str = ""
     """Digest of the texts a model is given; empty where none writes."""
 
@@ -81,13 +70,13 @@ class Maker(ABC, Generic[OptionsT, SourceT, OutcomeT]):
             PrerequisiteError: It cannot be read.
         """
 
-    @abstractmethod
     def open(self, sources: Sequence[SourceT], open_model: OpenModel) -> None:
         """Get ready to make scenarios of these sources.
 
         Raises:
             PrerequisiteError: The model, or what else it takes, is not there.
         """
+        return
 
     @abstractmethod
     async def make(self, source: SourceT) -> OutcomeT:
@@ -97,39 +86,31 @@ class Maker(ABC, Generic[OptionsT, SourceT, OutcomeT]):
         """What a source may cost the model that writes."""
         return Bound()
 
-    @abstractmethod
     def report(self, sources: Sequence[SourceT], outcomes: Mapping[str, OutcomeT], begun: Begun) -> dict[str, Any]:
         """Count what was made. `sources` holds `asked`, `finished` and `failed`, the last one a list of `id` and `reason`."""
+        known = list(outcomes.values())
+        done = [outcome for outcome in known if not outcome.failed]
+        return {
+            "sources": {
+                "asked": len(sources),
+                "finished": len(done),
+                "failed": [{"id": outcome.source, "reason": outcome.failed} for outcome in known if outcome.failed],
+                "dropped": [{"id": outcome.source, "reason": outcome.dropped} for outcome in done if outcome.dropped],
+            },
+            "rows": {"total": sum(len(outcome.rows) for outcome in done)},
+            "rejected": {"total": sum(len(outcome.rejected) for outcome in done)},
+            "provenance": {"command": begun.command, "rules": begun.rules, **begun.settings},
+        }
 
-    @abstractmethod
     def listings(self, report: Mapping[str, Any]) -> list[Listing]:
         """The report as tables."""
+        made = {"rows": f"{report['rows']['total']:,}", "rejected": f"{report['rejected']['total']:,}"}
+        return [([made], {"rows": "Scenarios", "rejected": "Rejected"})]
 
-    @abstractmethod
     def notes(self, report: Mapping[str, Any]) -> list[str]:
         """What else is said of it, a line each."""
+        return [f"dropped {one['id']}: {one['reason']}" for one in report["sources"].get("dropped", ())]
 
     async def aclose(self) -> None:
         """Close what `open` opened."""
         return
-
-
-def reviewer_of(place: Path) -> Reviewer:
-    """The reviewer of what a folder or file holds, told by its first line.
-
-    Raises:
-        PrerequisiteError: It cannot be read, or holds what no maker makes.
-    """
-    from talm_sim.scenarios.jsonl import json_lines
-    from talm_sim.scenarios.making.review import items_file
-    from talm_sim.scenarios.when2call import TASK, LineKind, kind_of
-
-    file = items_file(place)
-    first = next(json_lines(file), None)
-    if first is None:
-        raise PrerequisiteError(f"{file}: holds no items to review.")
-    where, line = first
-    task = str(line.get("task", "talm")) if kind_of(line) is LineKind.SCENARIO else TASK
-    if task not in MAKERS:
-        raise PrerequisiteError(f"{where}: is a scenario of task {task}; reviewed are those of task {' and '.join(MAKERS.names())}.")
-    return MAKERS.get(task).reviewer

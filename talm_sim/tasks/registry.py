@@ -1,18 +1,25 @@
-"""The tasks by name; a task is imported when its name is asked for."""
+"""The tasks by name, and what makes scenarios of them; a task is imported when its name is asked for."""
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError
-from talm_sim.plugins import Registry
+from talm_sim.judges.registry import JUDGES
+from talm_sim.plugins import Registry, load_named
 
 if TYPE_CHECKING:
-    from talm_sim.tasks.base import Task
+    from pathlib import Path
 
-__all__ = ["TASKS", "find_task", "list_tasks", "register_task"]
+    from talm_sim.scenarios.making.review import Reviewer
+    from talm_sim.tasks.base import Task
+    from talm_sim.tasks.makers import Maker
+
+__all__ = ["TASKS", "every_task", "find_maker", "find_task", "list_makers", "list_tasks", "register_task", "reviewer_of"]
 
 TASKS: Registry[type[Task[Any]]] = Registry(
     "task",
@@ -49,12 +56,62 @@ def find_task(name: str) -> Task[Any]:
     wrong = _fault(kind) or ("" if kind.name == name else f"calls itself '{kind.name}'")
     if wrong:
         raise PrerequisiteError(f"task '{name}' ({TASKS.origin(name) or 'registered in Python'}) {wrong}.")
+    for judge, made in kind.judge_classes.items():
+        if judge not in JUDGES:
+            JUDGES.register(judge, made, kind.__module__)
     return _the_one(kind)
 
 
 def list_tasks() -> list[str]:
     """Names of all tasks, built-in ones first."""
     return TASKS.names()
+
+
+def every_task() -> Iterator[Task[Any]]:
+    """All tasks but those whose package cannot be imported; their judges are known afterwards."""
+    for name in list_tasks():
+        with contextlib.suppress(PrerequisiteError):
+            yield find_task(name)
+
+
+def find_maker(task: str) -> type[Maker[Any, Any, Any]]:
+    """Return what makes scenarios of a task.
+
+    Raises:
+        PrerequisiteError: There is no such task, nothing makes scenarios of it, or its maker cannot be imported.
+    """
+    maker = find_task(task).maker
+    if maker is None:
+        raise PrerequisiteError(f"--task {task}: nothing makes scenarios of it; choose {' or '.join(list_makers())}.")
+    return load_named(maker, f"maker of task '{task}'")
+
+
+def list_makers() -> list[str]:
+    """Names of the tasks that scenarios can be made of."""
+    return [task.name for task in every_task() if task.maker is not None]
+
+
+def reviewer_of(place: Path) -> Reviewer:
+    """The reviewer of what a folder or file holds, told by its first line.
+
+    Raises:
+        PrerequisiteError: It cannot be read, or holds what no maker makes.
+    """
+    from talm_sim.scenarios.jsonl import json_lines
+    from talm_sim.scenarios.making.review import items_file
+
+    file = items_file(place)
+    where, line = next(json_lines(file), (str(file), None))
+    if line is None:
+        raise PrerequisiteError(f"{file}: holds no items to review.")
+    claimed = next((task.name for task in every_task() if task.claim(line, "")), RunConfig.model_fields["task"].default)
+    task = str(line.get("task", claimed)) if isinstance(line, dict) else claimed
+    if task not in list_makers():
+        raise PrerequisiteError(f"{where}: is a scenario of task {task}; reviewed are those of task {' and '.join(list_makers())}.")
+    reviewer = find_maker(task).reviewer
+    if reviewer is None:
+        raise PrerequisiteError(f"{where}: is a scenario of task {task}, whose maker has nothing to review; read the file itself.")
+    return reviewer
 
 
 def _fault(kind: type[Task[Any]]) -> str:

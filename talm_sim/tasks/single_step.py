@@ -12,6 +12,7 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.turns import fault_in_question
 from talm_sim.tasks.base import Job, Opened, OptionsT, Task
 from talm_sim.tasks.bounds import Bound, most_tokens
+from talm_sim.tasks.lines import read_line
 from talm_sim.types import Scenario, ToolSpec
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class SingleStepTask(Task[OptionsT]):
 
     def read_line(self, line: Any, where: str, task: str) -> Scenario:
         """Read a line of a scenario file; see `Task.read_line`."""
-        scenario = super().read_line(line, where, task)
+        scenario = read_line(line, where, task)
         self._check_messages(scenario, where)
         return scenario
 

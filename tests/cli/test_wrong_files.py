@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from talm_sim.scenarios.load import load_scenarios
 from talm_sim.tasks import find_task
 from tests.cli.wrong import Talm, check
 
@@ -95,7 +94,7 @@ def test_what_the_format_page_shows_can_be_read(talm: Talm, tmp_path: Path) -> N
         Path(f"{task}.jsonl").write_text(line)
         assert len(find_task(task).read(find_task(task).splits["all"], tmp_path / f"{task}.jsonl")) == 1
         assert talm("run", "--task", task, "--scenarios", f"{task}.jsonl", "--model", "sim/oracle", "--run-id", task)[0] == 0
-    assert load_scenarios(["cannot_answer"], tmp_path / "when2call.jsonl", task="when2call")
+    assert find_task("when2call").read(["cannot_answer"], tmp_path / "when2call.jsonl")
 
 
 MODULES = [
@@ -136,7 +135,7 @@ def test_wrong_wordings(text: str, told: str, talm: Talm) -> None:
 
 def test_a_scenario_file_with_a_byte_order_mark_is_read(talm: Talm) -> None:
     Path("own.jsonl").write_text("\ufeff" + row() + "\n", encoding="utf-8")
-    assert [one.id for one in load_scenarios(["perfect"], Path("own.jsonl"))] == ["mine"]
+    assert [one.id for one in find_task("talm").read(["perfect"], Path("own.jsonl"))] == ["mine"]
 
 
 def test_a_file_of_other_groups_says_which(talm: Talm) -> None:

@@ -10,17 +10,21 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.judges.base import Judge, JudgeContext, judge_digest
 from talm_sim.judges.reference import ReferenceJudge
 from talm_sim.judges.registry import JUDGES, in_order, judge_class, load_instructions, register_judge
+from talm_sim.tasks.registry import every_task
 from talm_sim.types import Episode, Measured, Scenario, Termination, Turn, Verdict
 from tests.judges.scripted import scripted
 
 MODEL = "openai/gpt-4o"
-BUILT_IN = ("reference", "llm", "preference", "behaviour", "behaviour-llm", "explanation", "intent", "calls", "calls-bfcl", "bfcl-official")
+GENERAL = ("reference", "llm", "preference")
+BROUGHT = ("behaviour", "behaviour-llm", "bfcl-official", "calls", "calls-bfcl", "explanation", "intent")
+"""Judges that come with a task."""
 
 
 @pytest.fixture(autouse=True)
 def _as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a test registers is gone after it."""
     monkeypatch.setattr(JUDGES, "_registered", {})
+    assert {*every_task()}
 
 
 class Short(Judge):
@@ -52,12 +56,13 @@ def test_the_digests_of_the_built_in_judges_stay(name: str, digest: str) -> None
     assert judge_class(name)(JudgeContext(scripted(name=MODEL))).config_digest == digest
 
 
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("name", (*GENERAL, *BROUGHT))
 def test_every_built_in_judge_says_what_it_measures(name: str) -> None:
     measure = judge_class(name).measure
     assert measure.name == name.replace("-", "_")
     assert len(measure.head) <= 7 and measure.about
-    assert JUDGES.names()[: len(BUILT_IN)] == list(BUILT_IN)
+    assert JUDGES.names() == [*GENERAL, *BROUGHT]
+    assert JUDGES.origin(name) == ""
 
 
 def test_a_digest_follows_model_and_wording_where_there_is_a_model() -> None:
@@ -81,7 +86,7 @@ def test_an_unknown_judge_is_met_with_a_hint() -> None:
 async def test_a_judge_of_the_users_is_one_class() -> None:
     assert talm_sim.register_judge(Short) is Short
     assert (talm_sim.Judge, talm_sim.Measured) == (Judge, Measured)
-    assert JUDGES.names() == [*BUILT_IN, "short"]
+    assert JUDGES.names() == [*GENERAL, *BROUGHT, "short"]
     judge = judge_class("short")(JudgeContext())
     assert judge.config_digest == judge_digest("short", 1)
     episode = Episode(id="e", scenario_id="s", group="g", model="m/m", answer="Brief.", termination=Termination.ANSWERED)

@@ -6,7 +6,7 @@ import pytest
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.build import GROUPS, build_scenarios, write_scenarios
-from talm_sim.scenarios.load import load_scenarios
+from talm_sim.tasks import find_task
 from talm_sim.types import Fact, Facts, GoldCall, Missing, MissingKind, Scenario
 from tests.scenarios.toy import SEED, SPECS, call_toy, write_seed
 
@@ -85,7 +85,7 @@ def test_what_is_written_loads_again_and_equal_seeds_give_equal_bytes(tmp_path: 
         file = tmp_path / "one" / f"{group}.jsonl"
         assert file.read_bytes() == (tmp_path / "two" / f"{group}.jsonl").read_bytes()
         if groups[group]:
-            assert load_scenarios([group], file) == groups[group]
+            assert find_task("talm").read([group], file) == groups[group]
 
 
 @pytest.mark.parametrize(

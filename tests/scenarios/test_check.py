@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from talm_sim.scenarios.build import build_scenarios
-from talm_sim.scenarios.check import Problem, check_scenarios
+from talm_sim.scenarios.check import check_scenarios
+from talm_sim.scenarios.problems import Problem
 from talm_sim.types import Facts, GoldCall, Missing, MissingKind, Scenario, Turn
 from tests.scenarios.toy import SEED, SPECS, call_toy, write_seed
 
@@ -173,7 +174,7 @@ def test_damage_is_found(sound: dict[str, Scenario], name: str, damage: Damage, 
     damaged = damage(sound[name])
     problems = _check(sound | {name: damaged})
     assert [problem for problem in problems if problem.scenario == damaged.id and problem.what.startswith(what)], problems
-    assert all(problem.mend for problem in problems)
+    assert all(problem.fix for problem in problems)
 
 
 def test_every_fact_within_reach_means_nothing_is_missing(sound: dict[str, Scenario]) -> None:

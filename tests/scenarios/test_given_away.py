@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from talm_sim.scenarios.check import check_scenarios, guessing_odds
-from talm_sim.scenarios.given_away import choices_of, given_away
+from talm_sim.scenarios.check import check_scenarios
+from talm_sim.scenarios.given_away import choices_of, given_away, guessing_odds
 from talm_sim.types import Missing, MissingKind, Scenario, ToolSpec, Turn
 from tests.scenarios.toy import SPECS, call_toy
 

@@ -3,6 +3,8 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Iterator
+from functools import partial
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +13,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.scenarios.load import load_scenarios, packaged_data, select
+from talm_sim.scenarios.load import load_scenarios, select
 from talm_sim.scenarios.missing import what_the_user_knows
 from talm_sim.tasks import find_task
 from talm_sim.types import Scenario
+
+read = partial(load_scenarios, task="talm", data=find_task("talm").data)
 
 
 def _line(ident: str, group: str = "perfect", **fields: Any) -> str:
@@ -32,28 +36,28 @@ def _file(directory: Path, *lines: str) -> Path:
 
 @pytest.mark.parametrize("group", ["perfect", "underspecified", "no-tools"])
 def test_at_least_sixty_packaged_scenarios_a_group(group: str) -> None:
-    assert len(load_scenarios([group])) >= 60
+    assert len(read([group])) >= 60
 
 
 def test_at_least_sixty_packaged_unavailable_scenarios_of_both_kinds() -> None:
-    counts = {group: len(load_scenarios([group])) for group in ("replaceable", "non-replaceable")}
+    counts = {group: len(read([group])) for group in ("replaceable", "non-replaceable")}
     assert sum(counts.values()) >= 60
     assert min(counts.values()) >= 0.4 * sum(counts.values())
 
 
 def test_groups_come_in_the_order_asked_for_and_limits_hold_for_each(tmp_path: Path) -> None:
     file = _file(tmp_path, _line("a"), _line("b", "no-tools"), "", _line("c"), _line("d"), _line("e", "no-tools"))
-    assert [one.id for one in load_scenarios(["no-tools", "perfect"], file)] == ["b", "e", "a", "c", "d"]
-    assert [one.id for one in load_scenarios(["perfect", "no-tools"], file, "1")] == ["a", "b"]
-    assert [one.id for one in load_scenarios(["perfect", "no-tools"], file, "2-3")] == ["c", "d", "e"]
+    assert [one.id for one in read(["no-tools", "perfect"], file)] == ["b", "e", "a", "c", "d"]
+    assert [one.id for one in read(["perfect", "no-tools"], file, "1")] == ["a", "b"]
+    assert [one.id for one in read(["perfect", "no-tools"], file, "2-3")] == ["c", "d", "e"]
 
 
 def test_packaged_limits_select_the_first(tmp_path: Path) -> None:
-    assert load_scenarios(["perfect"], limit="3") == load_scenarios(["perfect"])[:3]
+    assert read(["perfect"], limit="3") == read(["perfect"])[:3]
 
 
 def test_line_separators_inside_a_string_do_not_break_a_line(tmp_path: Path) -> None:
-    (scenario,) = load_scenarios(["perfect"], _file(tmp_path, _line("a", query="one\u2028two\u0085three")))
+    (scenario,) = read(["perfect"], _file(tmp_path, _line("a", query="one\u2028two\u0085three")))
     assert scenario.query == "one\u2028two\u0085three"
 
 
@@ -98,14 +102,14 @@ def test_line_separators_inside_a_string_do_not_break_a_line(tmp_path: Path) -> 
 def test_a_broken_line_is_named_even_in_another_group(tmp_path: Path, line: str, message: str) -> None:
     file = _file(tmp_path, _line("a"), _line("x", "no-tools"), line)
     with pytest.raises(PrerequisiteError, match=message) as caught:
-        load_scenarios(["no-tools"], file)
+        read(["no-tools"], file)
     assert "\n" not in str(caught.value)
 
 
 def test_a_number_that_json_does_not_have_is_named(tmp_path: Path) -> None:
     file = _file(tmp_path, _line("a"), _line("b").replace('"How?"', "NaN"))
     with pytest.raises(PrerequisiteError, match=r"mine\.jsonl:2: not JSON \(NaN is no JSON number\)"):
-        load_scenarios(["perfect"], file)
+        read(["perfect"], file)
 
 
 def test_a_group_that_no_split_would_run_is_refused(tmp_path: Path) -> None:
@@ -117,13 +121,13 @@ def test_a_group_that_no_split_would_run_is_refused(tmp_path: Path) -> None:
 def test_a_target_of_another_type_is_kept_as_it_stands(tmp_path: Path) -> None:
     """Its task reads it."""
     target = {"type": "yes-no", "gold": True, "why": {"tools": ["a"]}}
-    (scenario,) = load_scenarios(["perfect"], _file(tmp_path, _line("a", target=target)))
+    (scenario,) = read(["perfect"], _file(tmp_path, _line("a", target=target)))
     assert scenario.target == target
     assert Scenario.model_validate_json(scenario.model_dump_json()) == scenario
 
 
 def test_chosen_are_groups_in_their_order_and_each_within_the_limit(tmp_path: Path) -> None:
-    found = load_scenarios(["perfect", "no-tools"], _file(tmp_path, _line("a"), _line("b", "no-tools"), _line("c")))
+    found = read(["perfect", "no-tools"], _file(tmp_path, _line("a"), _line("b", "no-tools"), _line("c")))
     assert [one.id for one in select(found, ("no-tools", "perfect"), "1")] == ["b", "a"]
     with pytest.raises(PrerequisiteError, match=r"^the packaged scenarios hold no scenario of group x within limit 1; choose another --split"):
         select(found, ("x",), "1")
@@ -131,18 +135,18 @@ def test_chosen_are_groups_in_their_order_and_each_within_the_limit(tmp_path: Pa
 
 def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(PrerequisiteError, match=r"none\.jsonl: cannot be read: No such file"):
-        load_scenarios(["perfect"], tmp_path / "none.jsonl")
+        read(["perfect"], tmp_path / "none.jsonl")
     (tmp_path / "latin.jsonl").write_bytes(b"\xe9")
     with pytest.raises(PrerequisiteError, match=r"latin\.jsonl:1: is not UTF-8 text"):
-        load_scenarios(["perfect"], tmp_path / "latin.jsonl")
+        read(["perfect"], tmp_path / "latin.jsonl")
 
 
 def test_nothing_left_to_run_is_an_error(tmp_path: Path) -> None:
     file = _file(tmp_path, _line("a"))
     with pytest.raises(PrerequisiteError, match="no scenario of group no-tools"):
-        load_scenarios(["no-tools"], file)
+        read(["no-tools"], file)
     with pytest.raises(PrerequisiteError, match="no scenario of group perfect within limit 2-3"):
-        load_scenarios(["perfect"], file, "2-3")
+        read(["perfect"], file, "2-3")
 
 
 @pytest.mark.parametrize("line", ["[1]", "null", "3"])
@@ -150,14 +154,14 @@ def test_a_line_that_is_no_object_is_said_so(tmp_path: Path, line: str) -> None:
     file = tmp_path / "odd.jsonl"
     file.write_text(line + "\n")
     with pytest.raises(PrerequisiteError, match=r"odd\.jsonl:1: is no JSON object; write one scenario a line\.$"):
-        load_scenarios(("direct",), file, task="when2call")
+        find_task("when2call").read(("direct",), file)
 
 
 def test_a_group_that_is_not_packaged_is_said_without_a_path() -> None:
     with pytest.raises(
         PrerequisiteError, match=r"^the packaged scenarios of task when2call hold no scenario of group direct; choose another --split"
     ):
-        load_scenarios(("direct",), task="when2call")
+        find_task("when2call").read(("direct",))
 
 
 ANY_JSON = st.recursive(
@@ -165,7 +169,8 @@ ANY_JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text() | st.sampled_from(["role", "type", "name"]), inner, max_size=3),
     max_leaves=8,
 )
-VALID: dict[str, Any] = json.loads((packaged_data() / "underspecified.jsonl").read_text(encoding="utf-8").partition("\n")[0])
+DATA = files("talm_sim.scenarios") / "data" / "talm"
+VALID: dict[str, Any] = json.loads((DATA / "underspecified.jsonl").read_text(encoding="utf-8").partition("\n")[0])
 
 
 def _places(value: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -190,7 +195,7 @@ def test_whatever_stands_in_a_line_it_is_read_or_named(tmp_path: Path, place: tu
     else:
         holder[str(value)[:40]] = value
     try:
-        (scenario,) = load_scenarios([str(line.get("group"))], _file(tmp_path, json.dumps(line)))
+        (scenario,) = read([str(line.get("group"))], _file(tmp_path, json.dumps(line)))
     except PrerequisiteError as err:
         assert len(str(err).splitlines()) == 1 and "mine.jsonl" in str(err), str(err)
         return
@@ -199,13 +204,13 @@ def test_whatever_stands_in_a_line_it_is_read_or_named(tmp_path: Path, place: tu
 
 
 def test_lines_that_begin_with_two_slashes_are_comments(tmp_path: Path) -> None:
-    line = (packaged_data() / "perfect.jsonl").read_text(encoding="utf-8").split("\n")[0]
+    line = (files("talm_sim.scenarios") / "data" / "talm" / "perfect.jsonl").read_text(encoding="utf-8").split("\n")[0]
     file = tmp_path / "mine.jsonl"
     file.write_text(f"// mine: {{\n\n{line}\n  // more\n", encoding="utf-8")
-    assert [one.id for one in load_scenarios(["perfect"], file)] == [json.loads(line)["id"]]
+    assert [one.id for one in read(["perfect"], file)] == [json.loads(line)["id"]]
     file.write_text("// one\n# two\n", encoding="utf-8")
     with pytest.raises(PrerequisiteError, match=r"mine\.jsonl:2: not JSON"):
-        load_scenarios(["perfect"], file)
+        read(["perfect"], file)
     file.write_text("// nothing else\n", encoding="utf-8")
     with pytest.raises(PrerequisiteError, match="is empty; write one scenario a line"):
-        load_scenarios(["perfect"], file)
+        read(["perfect"], file)

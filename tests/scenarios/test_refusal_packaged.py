@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from talm_sim.scenarios.load import load_scenarios
+from talm_sim.tasks import find_task
 from talm_sim.types import Calls, Scenario, ToolSpec
 from tests.in_process import direct_caller
 
@@ -20,7 +20,7 @@ GROUPS = ("fitting", "removed", "unrelated")
 
 @pytest.fixture(scope="module")
 def packaged() -> list[Scenario]:
-    return load_scenarios(GROUPS, task="refusal")
+    return find_task("refusal").read(GROUPS)
 
 
 @pytest.fixture(scope="module")
@@ -35,19 +35,19 @@ def maker() -> ModuleType:
 @pytest.fixture(scope="module")
 def specs() -> dict[str, ToolSpec]:
     """Every tool, as task awareness shows it."""
-    texts = {text for scenario in load_scenarios(["complete"], task="awareness") for text in scenario.shown_tools}
+    texts = {text for scenario in find_task("awareness").read(["complete"]) for text in scenario.shown_tools}
     return {spec.name: spec for spec in (ToolSpec.model_validate_json(text) for text in texts)}
 
 
 def test_the_script_makes_them(packaged: list[Scenario], maker: ModuleType, specs: dict[str, ToolSpec]) -> None:
     assert len(specs) == 45
-    made = maker.make(load_scenarios(["perfect"]), maker.read_seeds(), specs)
+    made = maker.make(find_task("talm").read(["perfect"]), maker.read_seeds(), specs)
     assert [scenario for group in GROUPS for scenario in made if scenario.group == group] == packaged
 
 
 def test_every_accepted_value_gives_the_facts_asked_for(maker: ModuleType) -> None:
     call = direct_caller()
-    assert maker.check(load_scenarios(["perfect"]), maker.read_seeds(), call.specs, call) == []
+    assert maker.check(find_task("talm").read(["perfect"]), maker.read_seeds(), call.specs, call) == []
 
 
 def names(scenario: Scenario) -> list[str]:

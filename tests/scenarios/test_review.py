@@ -20,7 +20,7 @@ from talm_sim.scenarios.awareness.remove import remove_by_rules
 from talm_sim.scenarios.awareness.review import ManipulationReviewer
 from talm_sim.scenarios.making.merging import open_merge
 from talm_sim.scenarios.making.review import Review, open_review
-from talm_sim.tasks.makers import reviewer_of
+from talm_sim.tasks.registry import reviewer_of
 from talm_sim.types import Scenario
 from tests.scenarios.awareness.made import asked
 

@@ -313,7 +313,7 @@ def test_the_hub_needs_its_library(monkeypatch: pytest.MonkeyPatch) -> None:
     ("line", "kind"),
     [
         ({"question": "Who?", "answer": "I"}, LineKind.UNKNOWN),
-        ({"question": [], "language": "vi", "function": []}, LineKind.BFCL),
+        ({"question": [], "language": "vi", "function": []}, LineKind.UNKNOWN),
         ({"question": "Who?", "tools": []}, LineKind.ROW),
         ({"question": "Who?", "orig_question": "Who?"}, LineKind.ROW),
         ([], LineKind.UNKNOWN),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
+from dataclasses import asdict
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from talm_sim.cli.arguments import completed, json_option, plugin_option, print_json, print_list, sources_option, trust_option
-from talm_sim.cli.meant import last_of
+from talm_sim.cli.meant import last_of, values_of
 from talm_sim.cli.options import OptionsCommand, given_options
 from talm_sim.cli.text import count, one_line
 from talm_sim.cli.trying import arguments_option, opened, writing_option
-from talm_sim.config import RunConfig
+from talm_sim.config import ENV_PREFIX, RunConfig
 from talm_sim.errors import PrerequisiteError, nearest
+from talm_sim.tasks.job import known_scenarios
 from talm_sim.tasks.registry import find_task
 
 if TYPE_CHECKING:
@@ -41,7 +44,12 @@ def command() -> None:
 
 @command.command("list")
 @click.option(
-    "--split", metavar="SPLIT", shell_complete=completed("split"), default="all", show_default=True, help="Groups to list, as in `run --split`."
+    "--split",
+    metavar="SPLIT",
+    shell_complete=completed("split", several=True),
+    default="all",
+    show_default=True,
+    help="Groups to list, as in `run --split`.",
 )
 @task_option
 @plugin_option
@@ -51,10 +59,10 @@ def list_(split: str, task: str, file: Path | None, as_json: bool) -> None:
     """List the scenarios of a split."""
     found = find_task(task)
     try:
-        groups = found.groups(split)
+        found.groups(split)
     except PrerequisiteError as err:
         raise PrerequisiteError(f"--split: {err}") from None
-    scenarios = found.read(groups, file)
+    scenarios = known_scenarios(found, split, file)
     if as_json:
         print_json([scenario.model_dump(mode="json") for scenario in scenarios])
         return
@@ -82,7 +90,7 @@ def show(scenario: str | None, task: str, file: Path | None, tools_from: tuple[s
     if scenario is None:
         raise click.UsageError("name a SCENARIO, or add --format to see how one is written.")
     found = find_task(task)
-    scenarios = {item.id: item for item in found.read(found.splits["all"], file)}
+    scenarios = {item.id: item for item in known_scenarios(found, "all", file)}
     if scenario not in scenarios:
         listing = f" See: talm-sim scenarios list{'' if task == DEFAULT_TASK else f' --task {task}'}"
         raise PrerequisiteError(f"unknown scenario '{scenario}'.{nearest(scenario, [*scenarios]) or listing}")
@@ -92,8 +100,7 @@ def show(scenario: str | None, task: str, file: Path | None, tools_from: tuple[s
 
 def _tell_odds(scenario: Scenario, tools_from: tuple[str, ...], trusted: bool) -> None:
     from talm_sim.cli.commands.tools import built_in_specs
-    from talm_sim.scenarios.check import guessing_odds
-    from talm_sim.scenarios.given_away import odds_words
+    from talm_sim.scenarios.given_away import guessing_odds, odds_words
 
     if scenario.missing is None or not scenario.gold_calls:
         return
@@ -109,12 +116,10 @@ def _tell_odds(scenario: Scenario, tools_from: tuple[str, ...], trusted: bool) -
 @json_option
 def stats(task: str, file: Path | None, as_json: bool) -> None:
     """Count what the scenarios hold, by source and group: how many, and on average turns, APIs, words a user says at once, length of an API."""
-    from dataclasses import asdict
-
     from talm_sim.scenarios.statistics import statistics_of
 
     found = find_task(task)
-    sets = [asdict(one) for one in statistics_of(found.read(found.splits["all"], file))]
+    sets = [asdict(one) for one in statistics_of(known_scenarios(found, "all", file))]
     if as_json:
         print_json(sets)
         return
@@ -155,57 +160,59 @@ def init(out: Path, tools_from: tuple[str, ...], trust: bool, arguments: Path | 
 @plugin_option
 @json_option
 def check(task: str, file: Path | None, tools_from: tuple[str, ...], trust: bool, as_json: bool) -> int:
-    """Prove every scenario against the live tools.
+    """Prove every scenario, as far as its task can.
 
-    Every turn can be played. Gold calls run and give the required facts, what was removed cannot be read from what the user says or from the
-    tools' descriptions, masked tools are exactly the missing ones, no query occurs twice. Exit code 1 if something is wrong. That a description
-    gives a removed value away is only a warning in a packaged scenario: it can change only together with its recording. Of another task than
-    talm, which executes no tools, every line is read as a run would read it.
+    Every line is read as a run would read it. Of task talm, every turn can be played, gold calls run and give the required facts, what was
+    removed cannot be read from what the user says or from the tools' descriptions, masked tools are exactly the missing ones, no query occurs
+    twice. Exit code 1 if something is wrong. That a description gives a removed value away is only a warning in a packaged scenario: it can
+    change only together with its recording.
     """
-    from talm_sim.scenarios.check import check_scenarios, guessing_odds
+    from talm_sim.scenarios.given_away import guessing_odds
+    from talm_sim.tasks.agent_task import AgentTask
     from talm_sim.tools_env.caller import ToolCaller
 
-    found_task = find_task(task)
-    if task != DEFAULT_TASK and tools_from:
-        raise click.UsageError(f"--tools-from is of task {DEFAULT_TASK}: the scenarios of task {task} bring the tools they show.")
-    scenarios = found_task.read(found_task.splits["all"], file)
-    if task != DEFAULT_TASK:
-        if as_json:
-            print_json([])
-        click.echo(f"{count(len(scenarios), 'scenario')} read: a run can ask each", err=True)
-        return 0
-    with ToolCaller(tools_from, trusted=trust) as call:
-        begin = call.begin if call.tools.keep_state else None
-        found = check_scenarios(scenarios, call.specs, call, packaged=file is None, begin=begin)
-        odds = {scenario.id: guessing_odds(scenario, call.specs) for scenario in scenarios}
-    if as_json:
-        print_json([{"scenario": one.scenario, "what": one.what, "mend": one.mend, "warning": one.warning} for one in found])
+    found = find_task(task)
+    acts = isinstance(found, AgentTask)
+    if tools_from and not acts:
+        raise click.UsageError(f"--tools-from: the scenarios of task {task} are checked without calling a tool; leave it out.")
+    scenarios = known_scenarios(found, "all", file)
+    odds: dict[str, int | None] = {}
+    if isinstance(found, AgentTask):
+        with ToolCaller(tools_from or found.tools_from, trusted=trust) as call:
+            problems = found.prove(scenarios, call, packaged=file is None)
+            odds = {scenario.id: guessing_odds(scenario, call.specs) for scenario in scenarios}
     else:
-        for problem in found:
+        problems = found.prove(scenarios, None, packaged=file is None)
+    if as_json:
+        print_json([asdict(one) for one in problems])
+    else:
+        for problem in problems:
             click.echo(one_line(str(problem), 1000))
     guessed = [f"{name} 1 in {choices}" for name, choices in odds.items() if choices]
     if guessed:
         click.echo(f"the missing value is one of a short list, so a guess may be right: {', '.join(guessed)}", err=True)
-    warnings = sum(problem.warning for problem in found)
-    problems = len(found) - warnings
-    verdict = f"{count(problems, 'problem')} found" if problems else "all sound"
+    warnings = sum(problem.warning for problem in problems)
+    wrong = len(problems) - warnings
+    verdict = f"{count(wrong, 'problem')} found" if wrong else "all sound" if acts else "a run can ask each"
     warned = f", {count(warnings, 'warning')}" if warnings else ""
-    click.echo(f"{count(len(scenarios), 'scenario')} checked: {verdict}{warned}", err=True)
-    return 1 if problems else 0
+    click.echo(f"{count(len(scenarios), 'scenario')} {'checked' if acts else 'read'}: {verdict}{warned}", err=True)
+    return 1 if wrong else 0
 
 
 def _maker(args: list[str]) -> type[Maker[Any, Any, Any]]:
-    from talm_sim.tasks.makers import MAKERS
+    from talm_sim.plugins import load_plugins
+    from talm_sim.tasks.registry import find_maker
 
-    task = last_of("--task", args, MADE_BY_DEFAULT)
-    return MAKERS.get(task)
+    load_plugins(values_of("--plugin", args))
+    load_plugins(os.environ.get(f"{ENV_PREFIX}PLUGIN", "").split(","), f"{ENV_PREFIX}PLUGIN")
+    return find_maker(last_of("--task", args, MADE_BY_DEFAULT))
 
 
 def _of_another_maker(args: list[str], err: click.NoSuchOption) -> click.UsageError:
-    from talm_sim.tasks.makers import MAKERS
+    from talm_sim.tasks.registry import find_maker, list_makers
 
     name = err.option_name.lstrip("-").replace("-", "_")
-    owner = next((task for task in MAKERS.names() if name in MAKERS.get(task).options_model.model_fields), "")
+    owner = next((task for task in list_makers() if name in find_maker(task).options_model.model_fields), "")
     return click.UsageError(f"{err.option_name} is an option of --task {owner}.") if owner else err
 
 
@@ -214,6 +221,7 @@ def _of_another_maker(args: list[str], err: click.NoSuchOption) -> click.UsageEr
     "--task", metavar="NAME", shell_complete=completed("maker"), default=MADE_BY_DEFAULT, show_default=True, help="Task they are made for."
 )
 @click.option("--dry-run", is_flag=True, help="Print what it may cost the model, and make nothing.")
+@plugin_option
 @json_option
 def generate_(task: str, dry_run: bool, as_json: bool, **given: Any) -> int:
     """Make scenarios from others, by rules or by a model; a second call goes on where the first one ended.
@@ -224,9 +232,9 @@ def generate_(task: str, dry_run: bool, as_json: bool, **given: Any) -> int:
     is any.
     """
     from talm_sim.cli.making import making_session, print_bound, print_report
-    from talm_sim.tasks.makers import MAKERS
+    from talm_sim.tasks.registry import find_maker
 
-    kind = MAKERS.get(task)
+    kind = find_maker(task)
     maker = kind(given_options(kind.options_model, given))
     if dry_run:
         print_bound(maker, as_json=as_json)
@@ -244,6 +252,7 @@ def generate_(task: str, dry_run: bool, as_json: bool, **given: Any) -> int:
 @click.option("--annotator", metavar="NAME", default="", help="Who decides: several people may review one place, each under a name.")
 @click.option("--merge", is_flag=True, help="Compare what they decided, settle where they differ, and write what was kept.")
 @click.option("--rejected", is_flag=True, help="Decide on what the checks rejected, too: do you agree with them?")
+@plugin_option
 @json_option
 def review(place: Path, annotator: str, merge: bool, rejected: bool, as_json: bool) -> None:
     """Read through what was made at the terminal and keep, drop or edit it; every decision is kept at once.
@@ -251,7 +260,7 @@ def review(place: Path, annotator: str, merge: bool, rejected: bool, as_json: bo
     With --json nothing is asked: the decisions so far are counted. --merge prints agreement and Cohen's kappa of each two people.
     """
     from talm_sim.cli.review_session import merge_session, review_session
-    from talm_sim.tasks.makers import reviewer_of
+    from talm_sim.tasks.registry import reviewer_of
 
     if merge and annotator:
         raise click.UsageError("--merge is about all who reviewed; leave --annotator out.")

@@ -17,9 +17,10 @@ from talm_sim.scenarios.jsonl import parse
 from talm_sim.scenarios.tool_texts import parameters_of, required_of
 from talm_sim.types import AcceptedCall, Calls, Scenario, Source, Turn
 
-__all__ = ["TASK", "Line", "read_line", "scenario_of"]
+__all__ = ["TASK", "Line", "is_row", "read_line", "scenario_of"]
 
 TASK = "refusal"
+_ROW_KEYS = frozenset({"subset", "test_category", "ground_truth"})
 _SPACE = re.compile(r"[ \t\r\n]*")
 _decode = json.JSONDecoder().raw_decode
 
@@ -41,6 +42,14 @@ class Line:
     def fault(self, said: str) -> PrerequisiteError:
         """An error that names the line."""
         return PrerequisiteError(f"{self.where}: {said}")
+
+
+def is_row(line: Any) -> bool:
+    """Tell by its keys whether a parsed line is a row of BFCL, also where one of them is left out."""
+    if not isinstance(line, dict) or "turns" in line or {"id", "group"} <= line.keys():
+        return False
+    lists = {key for key in ("question", "function") if isinstance(line.get(key), list)}
+    return len(line.keys() & _ROW_KEYS | lists) > 1
 
 
 def read_line(where: str, text: str) -> Line:

@@ -8,7 +8,7 @@ from typing import Any
 from talm_sim.config import parse_limit
 from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.awareness.loaded import fault_in
-from talm_sim.scenarios.load import read_scenario
+from talm_sim.tasks.lines import read_line
 from talm_sim.types import Scenario, YesNo
 
 __all__ = ["COMPLETE", "MANIPULATED", "chosen", "gold_of", "read_instance"]
@@ -24,7 +24,7 @@ def read_instance(line: Any, where: str, task: str) -> Scenario:
     Raises:
         PrerequisiteError: It is none; the message names `where` and the field.
     """
-    scenario = read_scenario(line, where, task)
+    scenario = read_line(line, where, task)
     if not isinstance(scenario.target, YesNo):
         raise PrerequisiteError(
             f'{where}: target: is no Yes or No; task {task} needs {{"type": "servable", "gold": "yes" or "no", "relevant": [TOOL, ...]}}.'

@@ -21,13 +21,13 @@ from talm_sim.scenarios.awareness.review import ManipulationReviewer
 from talm_sim.scenarios.awareness.study import load_study
 from talm_sim.scenarios.awareness.toolbench import load_toolbench
 from talm_sim.scenarios.hub import local_file
-from talm_sim.scenarios.load import load_scenarios
 from talm_sim.scenarios.making.asking import ASKED_AGAIN
 from talm_sim.scenarios.making.outcome import Dropped
 from talm_sim.scenarios.making.prompts import WriterPrompts, load_writer_prompts
 from talm_sim.scenarios.making.state import Begun
 from talm_sim.tasks.bounds import Bound, most_tokens
 from talm_sim.tasks.makers import Listing, Maker, OpenModel
+from talm_sim.tasks.registry import find_task
 
 __all__ = ["ManipulationMaker"]
 
@@ -138,7 +138,7 @@ def _sum(found: Mapping[str, Any]) -> int:
 
 def _loaded(file: Path | None) -> Loaded:
     if file is None:
-        return from_talm(load_scenarios(("perfect",)), CassetteLibrary().tool_specs())
+        return from_talm(find_task("talm").read(("perfect",)), CassetteLibrary().tool_specs())
     kind, colon, place = str(file).partition(":")
     if colon and kind in _SOURCES:
         if not Path(place).exists():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from importlib.resources import files
 from typing import TYPE_CHECKING, ClassVar
 
 from talm_sim.config import GEN, option
@@ -48,6 +49,9 @@ class AwarenessTask(SingleStepTask[AwarenessOptions]):
     }
     reads_dialogues = True
     own_judges = ("explanation",)
+    judge_classes: ClassVar = {"explanation": "talm_sim.judges.explanation:ExplanationJudge"}
+    data = files("talm_sim.scenarios") / "data" / "awareness"
+    maker = "talm_sim.tasks.awareness.maker:ManipulationMaker"
     named_by = ("protocol",)
     listed: ClassVar = {"gold": "Right", "said": "Said"}
     rows = staticmethod(measures.rows)

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.bfcl import SUBSETS, load_bfcl
+from talm_sim.scenarios.bfcl.rows import is_row
 from talm_sim.scenarios.bfcl.subsets import V3_NAMES
 from talm_sim.scenarios.hub import local_file
 from talm_sim.scenarios.jsonl import json_lines
-from talm_sim.scenarios.load import read_scenario, select
-from talm_sim.scenarios.when2call import LineKind, kind_of
+from talm_sim.scenarios.load import select
+from talm_sim.tasks.lines import read_line
 from talm_sim.types import Calls, Scenario
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def read_case(line: Any, where: str, task: str) -> Scenario:
     Raises:
         PrerequisiteError: It is no scenario of this task; the message names `where` and the field.
     """
-    scenario = read_scenario(line, where, task)
+    scenario = read_line(line, where, task)
     if not isinstance(scenario.target, Calls):
         raise PrerequisiteError(
             f'{where}: target: names no calls; task {task} needs {{"type": "calls", "expected": "calls", "any" or "none", ...}}.'
@@ -88,7 +89,7 @@ def _chosen(
 def _holds_rows(file: Path) -> bool:
     """Whether a file holds rows of a translated BFCL, by its first line; what is wrong with one is said when it is read."""
     _, first = next(iter(json_lines(file)), ("", None))
-    return kind_of(first) is LineKind.BFCL
+    return is_row(first)
 
 
 def _named_there(place: Path | None, subsets: Sequence[str], languages: Sequence[str]) -> tuple[list[str], list[str]]:

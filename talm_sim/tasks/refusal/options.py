@@ -16,7 +16,9 @@ class RefusalOptions(PromptOptions):
     """Options of task `refusal`."""
 
     own_templates: ClassVar = TOLD
-    subset: Names = option("", GEN, "BFCL's rows of these categories in place of our own.", metavar="S[,S]")
+    subset: Names = option(
+        "", GEN, "BFCL's rows of these categories in place of our own.", metavar="S[,S]", complete="talm_sim.scenarios.bfcl:SUBSETS"
+    )
     language: Names = option("", GEN, "Only rows in these languages.", metavar="L[,L]")
     bfcl: Path | None = option(None, GEN, "BFCL's files.  [default: those of bfcl-eval]", metavar="DIR")
     bfcl_version: Literal["v2", "v3", "v4"] = option("v4", SCO, "Overall score: v2, v3 or v4.", metavar="V")

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from talm_sim.errors import PrerequisiteError
+from talm_sim.scenarios.bfcl.rows import is_row
 from talm_sim.tasks.base import Job, Opened, Task
-from talm_sim.tasks.refusal import data, measures, notes, paper, sections
+from talm_sim.tasks.refusal import measures, notes, paper, sections
+from talm_sim.tasks.refusal.data import load, read_case
 from talm_sim.tasks.refusal.options import RefusalOptions
 from talm_sim.types import Calls, Scenario
 
@@ -39,15 +42,27 @@ class RefusalTask(Task[RefusalOptions]):
         "all": ("fitting", "removed", "unrelated"),
     }
     own_judges = (measures.FORMAT, measures.INTENT, measures.BFCL)
+    judge_classes: ClassVar = {
+        measures.FORMAT: "talm_sim.judges.call_checks.judge:CallsJudge",
+        measures.BFCL: "talm_sim.judges.call_checks.judge:BfclCallsJudge",
+        "bfcl-official": "talm_sim.judges.call_checks.official:BfclOfficialJudge",
+        measures.INTENT: "talm_sim.judges.intent:IntentJudge",
+    }
+    data = files("talm_sim.scenarios") / "data" / "refusal"
     named_by = ("template",)
     listed: ClassVar = {"gold": "Right", "found": "Found", "language": "Lang"}
-    load = staticmethod(data.load)
-    read_line = staticmethod(data.read_case)
+    load = staticmethod(load)
+    read_line = staticmethod(read_case)
     rows = staticmethod(measures.rows)
     summarize = staticmethod(measures.summarize)
     sections = staticmethod(sections.sections)
     notes = staticmethod(notes.notes)
     beside = staticmethod(paper.beside)
+
+    def claim(self, line: Any, task: str) -> str:
+        """Claim the rows of BFCL and of its translations."""
+        fix = "keep one kind of line in a file." if task == self.name else f"add --task {self.name} to run it."
+        return f"holds a BFCL row; {fix}" if is_row(line) else ""
 
     def settle(self, job: Job[RefusalOptions], recorded: Recorded) -> Job[RefusalOptions]:
         """Calls are free text or a provider's own, of weak models too: whether they can be read is part of the result.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.scenarios.turns import fault_in_user_turns
@@ -16,6 +17,10 @@ from talm_sim.tasks.recorded import Recorded
 from talm_sim.tasks.talm import groups, measures, rows, sections
 from talm_sim.tasks.talm.pairing import PerfectPairs
 from talm_sim.types import AwarenessKind, Episode, Scenario, Summary
+
+if TYPE_CHECKING:
+    from talm_sim.scenarios.problems import Problem
+    from talm_sim.tools_env.caller import ToolCaller
 
 __all__ = ["TalmOptions", "TalmTask"]
 
@@ -32,6 +37,7 @@ class TalmTask(AgentTask[TalmOptions]):
     options = TalmOptions
     splits = groups.SPLITS
     own_judges = ("reference", "llm", "preference", "published", "published-preference")
+    data = files("talm_sim.scenarios") / "data" / "talm"
     named_by = ("human",)
     terms: ClassVar = {"standalone": "nobody can be asked", "Ask-and-Help": "the agent may ask a person"}
     listed: ClassVar = {"tools": "Calls", "questions": "Asked"}
@@ -56,6 +62,14 @@ class TalmTask(AgentTask[TalmOptions]):
         if fault:
             raise PrerequisiteError(f"{where}: {fault}")
         return scenario
+
+    def prove(self, scenarios: Sequence[Scenario], call: ToolCaller | None, *, packaged: bool) -> Sequence[Problem]:
+        """Make the gold calls, and look for what a metric relies on."""
+        from talm_sim.scenarios.check import check_scenarios
+
+        assert call is not None
+        begin = call.begin if call.tools.keep_state else None
+        return check_scenarios(scenarios, call.specs, call, packaged=packaged, begin=begin)
 
     def questions(self, group: str) -> tuple[AwarenessKind, ...]:
         """As the paper asks each group (Fail-TaLMs, Section 4.2)."""

@@ -27,8 +27,9 @@ from talm_sim.scenarios.multiple_choice.report import make_report
 from talm_sim.scenarios.multiple_choice.review import ItemReviewer
 from talm_sim.scenarios.when2call import TASK, LineKind, kind_of
 from talm_sim.tasks.bounds import Bound, most_tokens
+from talm_sim.tasks.lines import read_line
 from talm_sim.tasks.makers import Listing, Maker, OpenModel
-from talm_sim.tasks.when2call.task import read_item
+from talm_sim.tasks.registry import find_task
 from talm_sim.types import Behaviour, Scenario
 
 __all__ = ["PROMPTS", "ItemMaker"]
@@ -126,11 +127,11 @@ class ItemMaker(Maker[GenerateOptions, SourceQuestion, ItemOutcome]):
 def _scenarios(file: Path | None) -> list[Scenario]:
     """The scenarios with gold calls: plain ones, or multiple-choice items, whichever the first line of `file` is."""
     if file is None:
-        return load_scenarios(_GROUPS)
+        return find_task("talm").read(_GROUPS)
     _, first = next(json_lines(local_file(file)), ("", None))
     if kind_of(first) is LineKind.ROW or _is_item(first):
-        return load_scenarios((Behaviour.TOOL_CALL.value,), file, task=TASK, read=read_item)
-    return load_scenarios(_GROUPS, file)
+        return find_task(TASK).read((Behaviour.TOOL_CALL.value,), file)
+    return load_scenarios(_GROUPS, file, task="talm", read=read_line)
 
 
 def _is_item(line: Any) -> bool:

@@ -7,17 +7,18 @@ import threading
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from talm_sim.config import GEN, option
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.registry import never_scores
-from talm_sim.scenarios.load import read_scenario
 from talm_sim.scenarios.turns import fault_in_question
 from talm_sim.scenarios.when2call import TASK, LineKind, kind_of, rough_length, scenario_of
 from talm_sim.tasks.base import Job, Opened, RunView, Task
 from talm_sim.tasks.beside import Beside
 from talm_sim.tasks.bounds import Bound
+from talm_sim.tasks.lines import read_line
 from talm_sim.tasks.options import PromptOptions
 from talm_sim.tasks.when2call import measures, sections
 from talm_sim.types import Choice, Scenario, Summary
@@ -41,7 +42,7 @@ def read_item(line: Any, where: str, task: str) -> Scenario:
     """
     if kind_of(line) is LineKind.ROW:
         return scenario_of(line, where)
-    scenario = read_scenario(line, where, task)
+    scenario = read_line(line, where, task)
     if not isinstance(scenario.target, Choice):
         raise PrerequisiteError(f"{where}: target: is no choice; a scenario of task {TASK} needs one, with options and the gold behaviour.")
     if scenario.group != scenario.target.gold:
@@ -72,12 +73,25 @@ class When2CallTask(Task[When2CallOptions]):
         "all": ("tool_call", "request_for_info", "cannot_answer", "direct"),
     }
     own_judges = ("behaviour", "behaviour-llm")
+    judge_classes: ClassVar = {
+        "behaviour": "talm_sim.judges.behaviour:BehaviourJudge",
+        "behaviour-llm": "talm_sim.judges.behaviour_llm:BehaviourLlmJudge",
+    }
+    data = files("talm_sim.scenarios") / "data" / TASK
+    maker = "talm_sim.tasks.when2call.maker:ItemMaker"
     named_by = ("template",)
     listed: ClassVar = {"gold": "Right", "chosen": "Chosen"}
     rows = staticmethod(measures.rows)
     summarize = staticmethod(measures.summarize)
     sections = staticmethod(sections.sections)
     read_line = staticmethod(read_item)
+
+    def claim(self, line: Any, task: str) -> str:
+        """Claim the published test rows, and the training rows, which nothing can be measured on."""
+        kind = kind_of(line)
+        if kind in {LineKind.SFT, LineKind.PREFERENCE}:
+            return f"holds {kind.value}, which nothing can be measured on; give scenarios or When2Call's test rows."
+        return f"holds {kind.value}; add --task {self.name} to run it." if kind is LineKind.ROW else ""
 
     def load(self, job: Job[When2CallOptions]) -> list[Scenario]:
         """The items, long prompts first: where memory does not suffice, that is known at once.

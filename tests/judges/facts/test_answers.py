@@ -12,7 +12,7 @@ import pytest
 
 from talm_sim.judges.base import JudgeContext
 from talm_sim.judges.reference import ReferenceJudge
-from talm_sim.scenarios.load import load_scenarios
+from talm_sim.tasks import find_task
 from talm_sim.types import Episode, Facts, HumanEvent, ModelTurn, Scenario, Termination, Turn
 
 HERE = Path(__file__).parent
@@ -21,7 +21,7 @@ FILES = sorted(HERE.glob("*.jsonl"))
 
 @cache
 def packaged() -> dict[str, Scenario]:
-    return {scenario.id: scenario for scenario in load_scenarios(["perfect", "underspecified"])}
+    return {scenario.id: scenario for scenario in find_task("talm").read(["perfect", "underspecified"])}
 
 
 def rows(file: Path) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.awareness.lines import load_lines
 from talm_sim.scenarios.awareness.packaged import from_talm
-from talm_sim.scenarios.load import load_scenarios
+from talm_sim.tasks import find_task
 from talm_sim.tools_env.service.app import built_in_tools
 from tests.scenarios.awareness.made import asked
 
@@ -68,8 +68,8 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 def test_the_packages_own_scenarios_are_complete_ones() -> None:
-    perfect = load_scenarios(["perfect"])
-    loaded = from_talm([*perfect, *load_scenarios(["underspecified"])], built_in_tools().specs)
+    perfect = find_task("talm").read(["perfect"])
+    loaded = from_talm([*perfect, *find_task("talm").read(["underspecified"])], built_in_tools().specs)
     assert (len(loaded.scenarios), loaded.problems) == (len(perfect), ())
     first = loaded.scenarios[0]
     assert (first.id, first.gold_calls, first.source.licence) == (f"{perfect[0].id}.complete", perfect[0].gold_calls, "Apache-2.0")

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from talm_sim.recordings import CassetteLibrary
-from talm_sim.scenarios.load import load_scenarios
 from talm_sim.scenarios.multiple_choice import SourceQuestion, source_questions
 from talm_sim.scenarios.multiple_choice.splitting import Split, split_query, tidy
+from talm_sim.tasks import find_task
 from talm_sim.types import Behaviour, Choice, GoldCall, Missing, MissingKind, Option, Scenario, Source, ToolSpec, Turn
 from tests.growth import check_growth
 from tests.scenarios.multiple_choice.toys import spec
@@ -115,7 +115,7 @@ def test_a_tool_call_row_is_a_source_question() -> None:
 
 
 def test_the_packaged_scenarios_give_many_source_questions() -> None:
-    found, dropped = source_questions(load_scenarios(("perfect", "underspecified")), CassetteLibrary().tool_specs())
+    found, dropped = source_questions(find_task("talm").read(("perfect", "underspecified")), CassetteLibrary().tool_specs())
     assert (len(found), len(dropped)) == (88, 28)
     assert len({one.id for one in found}) == len({one.digest for one in found}) == 88
     assert sum(one.removal is not None and len(one.spec.required) > 1 for one in found) == 30

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,6 @@ from langchain_core.messages import BaseMessage
 from talm_sim.errors import ContextOverflowError, PrerequisiteError
 from talm_sim.models.base import GenerationSettings
 from talm_sim.recordings import CassetteLibrary
-from talm_sim.scenarios.load import load_scenarios, packaged_data
 from talm_sim.scenarios.making.prompts import load_writer_prompts
 from talm_sim.scenarios.multiple_choice import GenerateOptions, ModelWriter, RuleWriter, source_questions
 from talm_sim.scenarios.multiple_choice.checks import OPTION_CHECKS, failures
@@ -24,6 +24,8 @@ from talm_sim.tasks import find_task
 from talm_sim.tasks.when2call.maker import PROMPTS
 from talm_sim.types import Behaviour, Choice, Fact, ModelTurn, ToolSpec
 from tests.scenarios.multiple_choice.toys import item, lacking, source
+
+DATA = files("talm_sim.scenarios") / "data" / "when2call"
 
 
 class Model:
@@ -204,16 +206,16 @@ def test_the_packaged_items_show_every_number_of_tools_and_pass_the_checks() -> 
 
 
 async def test_the_packaged_items_are_what_the_writer_without_a_model_makes() -> None:
-    sources, _ = source_questions(load_scenarios(("perfect", "underspecified")), CassetteLibrary().tool_specs())
+    sources, _ = source_questions(find_task("talm").read(("perfect", "underspecified")), CassetteLibrary().tool_specs())
     rules = RuleWriter(sources, 0)
     rows = [row for one in sources for row in (await make_items(one, rules, seed=0, every=False)).rows]
     for group in ("tool_call", "request_for_info", "cannot_answer"):
         made = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows if row["correct_answer"] == group)
-        assert (packaged_data("when2call") / f"{group}.jsonl").read_text(encoding="utf-8") == made, "run scripts/make_when2call.sh"
+        assert (DATA / f"{group}.jsonl").read_text(encoding="utf-8") == made, "run scripts/make_when2call.sh"
 
 
 def test_the_data_card_counts_what_is_there() -> None:
-    card = (packaged_data("when2call") / "LICENCE.md").read_text(encoding="utf-8")
+    card = (DATA / "LICENCE.md").read_text(encoding="utf-8")
     for group in ("tool_call", "request_for_info", "cannot_answer"):
         rows = find_task("when2call").read((group,))
         shown = [sum(min(2, len(row.shown_tools)) == number for row in rows) for number in (0, 1, 2)]

@@ -18,7 +18,7 @@ from talm_sim.cli.blocks import block_of
 from talm_sim.cli.transcript import stored_transcript
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.load import StoredRun
-from talm_sim.scenarios.load import load_scenarios
+from talm_sim.tasks import find_task
 from talm_sim.tasks.talm.groups import SPLITS
 
 
@@ -57,7 +57,7 @@ def test_of_all_what_it_would_not_miss_is_left_out_counted_and_said(tmp_path: Pa
 
 
 def test_the_number_left_out_is_of_the_run(tmp_path: Path) -> None:
-    every = load_scenarios(SPLITS["all"])
+    every = find_task("talm").read(SPLITS["all"])
     gone = sum(not one.tools or (one.missing is not None and one.missing.name == "find_holiday") for one in every)
     stored = play(graph, tmp_path, limit="2")
     assert stored.manifest.notes["left out"].startswith(f"{gone} scenarios that take away a tool which")

@@ -1,0 +1,33 @@
+"""A line of a scenario file, and whose published form it is in where it is no scenario."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talm_sim.errors import PrerequisiteError
+from talm_sim.scenarios.load import read_scenario
+from talm_sim.tasks.registry import every_task
+from talm_sim.types import Scenario
+
+__all__ = ["read_line"]
+
+
+def read_line(line: Any, where: str, task: str) -> Scenario:
+    """Read a line as a scenario of `task`.
+
+    Raises:
+        PrerequisiteError: It is none; the message names `where` and the field, or the task whose published rows it belongs to.
+    """
+    try:
+        return read_scenario(line, where, task)
+    except PrerequisiteError:
+        claims = (other.claim(line, task) for other in every_task()) if _is_row(line) else ()
+        claim = next(filter(None, claims), "")
+        if not claim:
+            raise
+        raise PrerequisiteError(f"{where}: {claim}") from None
+
+
+def _is_row(line: Any) -> bool:
+    """Whether a line may be somebody's published row: it lacks what every scenario has."""
+    return isinstance(line, dict) and "turns" not in line and not {"id", "group"} <= line.keys()
