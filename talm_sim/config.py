@@ -16,23 +16,13 @@ import re
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationError,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, model_validator
 from pydantic.fields import FieldInfo
 
 from talm_sim.credentials import Hider, credentials_in_environment, names_credential
-from talm_sim.errors import OptionError, did_you_mean
+from talm_sim.typed_options import OptionsModel
 
 __all__ = [
     "DEFAULT_MODEL",
@@ -40,12 +30,10 @@ __all__ = [
     "Limit",
     "LogLevel",
     "ModelName",
-    "OptionsModel",
     "ProviderOptions",
     "RunConfig",
     "Scope",
     "Traffic",
-    "fault_of",
     "is_constrained",
     "option",
     "parse_limit",
@@ -114,68 +102,6 @@ def option(
 
 
 GEN, SCO, OPE = Scope.GENERATION, Scope.SCORING, Scope.OPERATIONAL
-
-
-class OptionsModel(BaseModel):
-    """A frozen set of options; unknown keys are refused, and every default is a value that could have been given."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False)
-
-    if not TYPE_CHECKING:  # a type checker knows the fields
-
-        def __init__(self, **values: Any) -> None:
-            try:
-                super().__init__(**values)
-            except ValidationError as err:
-                first = err.errors()[0]
-                known = type(self).model_fields
-                hint = did_you_mean(str(first["loc"][0]), known) if first["type"] == "extra_forbidden" else ""
-                raise OptionError(str(first["loc"][0]) if first["loc"] else "", fault_of(first) + hint) from None
-
-    @field_validator("*", mode="before")
-    @classmethod
-    def _one_as_list(cls, value: Any, info: ValidationInfo) -> Any:
-        """A single text where a list is meant, as a list of it alone."""
-        listed = isinstance(value, str) and get_origin(cls.model_fields[str(info.field_name)].annotation) is tuple
-        return (value,) if listed else value
-
-
-_MUST = {
-    "greater_than_equal": "{0} is too small; the least is {ge}.",
-    "greater_than": "{0} is too small; it must be more than {gt}.",
-    "less_than_equal": "{0} is too large; the most is {le}.",
-    "literal_error": "'{0}' is none of {expected}.",
-    "enum": "'{0}' is none of {expected}.",
-    "int_parsing": "'{0}' is no whole number.",
-    "int_type": "'{0}' is no whole number.",
-    "int_from_float": "{0} is no whole number.",
-    "float_parsing": "'{0}' is no number.",
-    "float_type": "'{0}' is no number.",
-    "finite_number": "{0} is no number to reckon with; give a finite one.",
-    "bool_parsing": "'{0}' is neither true nor false.",
-    "bool_type": "'{0}' is neither true nor false.",
-    "string_type": "{0} is no text; write a name or number in quotes.",
-    "path_type": "{0} is no path; write it in quotes.",
-    "tuple_type": '{0} is no list; write one, such as ["A", "B"].',
-    "dict_type": "{0} is no table; write names and values.",
-    "too_short": "is too short; it must hold at least {min_length}, and holds {actual_length}.",
-    "missing": "is missing.",
-    "extra_forbidden": "there is no such name.",
-}
-"""Pydantic's kind of a fault to what a message says of it, with the value that was given."""
-
-
-def fault_of(error: Mapping[str, Any]) -> str:
-    """What is wrong with a value, in the words of who wrote it.
-
-    Args:
-        error: One of `ValidationError.errors()`.
-    """
-    template = _MUST.get(error["type"])
-    if template is None:
-        return str(error["msg"]).removeprefix("Value error, ")
-    value = str(error["input"])
-    return template.format(value if len(value) <= 80 else f"{value[:79]}…", **error.get("ctx", {}))
 
 
 def _has_provider(value: str) -> str:

@@ -69,7 +69,7 @@ class Beside:
 
     def complete(self, line: str) -> list[str]:
         """What bash is offered for the last word of a line."""
-        return self.run("", COMP_LINE=line, COMP_WORD=line.rsplit(maxsplit=1)[-1], _TALM_SIM_COMPLETE="bash_complete").split()
+        return self.run("", COMP_LINE=line, COMP_WORD=line.rsplit(maxsplit=1)[-1], _TALM_SIM_COMPLETE="bash_complete").replace("plain,", "").split()
 
 
 @pytest.fixture(params=["plugin", "package"])
@@ -413,6 +413,12 @@ def test_a_tool_source_is_one_file_and_its_recording_plays_without_it(beside: Be
     note = f"tool_source phrases: {'--plugin phrases' if beside.way == 'plugin' else 'package examples'}"
     stored = json.loads((beside.directory / "runs" / "live" / "run.json").read_text())
     assert note in [f"{kind}: {origin}" for kind, origin in stored["brought"].items()]
+    (beside.directory / "de").mkdir()
+    (beside.directory / "de" / "gruss.txt").write_text("Hallo, {name}!", encoding="utf-8")
+    german = json.loads(beside.run("phrases", "tools", "list", "--tools-from", "phrases:.,lang=de", "--json"))
+    assert [tool["name"] for tool in german] == ["gruss"]
+    refused = beside.run("phrases", *asked, "--tools-from", "phrases:.,lng=de", "--dry-run", code=2)
+    assert "phrases:.,lng=de: lng: phrases has no such option. Did you mean 'lang'?" in " ".join(refused.split())
     (beside.directory / "hello.txt").unlink()
     beside.run("", *asked, "--tools", "replay", "--run-id", "again")
     assert "ok  200  recorded" in beside.run("", "show", "again:greet") and "Hello, Ada!" in beside.run("", "show", "again:greet")

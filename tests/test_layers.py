@@ -22,6 +22,7 @@ LAYERS = (
     ("agreement", "errors", "foreign", "types", "digests", "plain_files", "schemas", "telling", "threads"),
     ("credentials", "foreign_loop", "interrupts", "plugins", "toml_files", "processes", "tool_files"),
     ("foreign_time", "published"),
+    ("typed_options",),
     ("config",),
     ("models",),
     ("recordings", "retrieval"),

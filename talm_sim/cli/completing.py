@@ -144,9 +144,12 @@ def _perturbations(context: click.Context, word: str) -> Iterable[str]:
 
 
 def _sources(context: click.Context, word: str) -> Iterable[str]:
-    """The kinds of sources, also behind the name that one is given."""
-    from talm_sim.tools_env.sources.registry import BUILT_IN, TOOL_SOURCES
+    """The kinds of sources, also behind the name that one is given; behind a source's place the options of its kind."""
+    from talm_sim.tools_env.sources.registry import BUILT_IN, TOOL_SOURCES, options_of_source
 
+    source, comma, _ = word.rpartition(",")
+    if comma:
+        return [f"{source},{option}=" for option in options_of_source(source).model_fields]
     name, equals, _ = word.rpartition("=")
     handed_over = {"given"}
     return [f"{name}{equals}{kind}{'' if kind == BUILT_IN else ':'}" for kind in TOOL_SOURCES.names() if kind not in handed_over]

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from talm_sim.config import RunConfig, fault_of
+from talm_sim.config import RunConfig
 from talm_sim.digests import digest
 from talm_sim.errors import PrerequisiteError, RunExistsError, did_you_mean, full_name
 from talm_sim.plain_files import read_bytes
@@ -29,6 +29,7 @@ from talm_sim.runs.database import DATABASE, TooLargeError, check_regular, check
 from talm_sim.runs.rows import put
 from talm_sim.runs.sealing import Stamp, seal, stamp_of
 from talm_sim.shell_lines import line_to_copy
+from talm_sim.typed_options import fault_of
 from talm_sim.types import Scenario, ToolSpec
 
 __all__ = [

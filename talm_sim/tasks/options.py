@@ -8,8 +8,9 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator
 
-from talm_sim.config import GEN, OPE, SCO, OptionsModel, option
+from talm_sim.config import GEN, OPE, SCO, option
 from talm_sim.errors import PrerequisiteError
+from talm_sim.typed_options import OptionsModel
 
 __all__ = ["AgentOptions", "AgentTaskOptions", "PairedOptions", "PromptOptions", "TaskOptions"]
 
@@ -43,7 +44,7 @@ class AgentOptions(TaskOptions):
     trust: bool = option(False, OPE, "Run a tool folder's code, in a sandbox.")
 
     def check(self) -> None:
-        """Look up the perturbations, the kinds of tool sources, and the responder."""
+        """Look up the perturbations, the kinds of tool sources with their options, and the responder."""
         from talm_sim.tools_env.perturbations import open_perturbations  # not at the top: a help page needs none
         from talm_sim.tools_env.sources.registry import read_source
 

@@ -63,6 +63,8 @@ def offered(line: str) -> list[str]:
         ("talm-sim tools check --tools-from op", ["openapi:"]),
         ("talm-sim scenarios init --tools-from shop=py", ["shop=python:"]),
         ("talm-sim run --tools-from b", ["built-in"]),
+        ("talm-sim run --tools-from zoo=openapi:pets.yaml,", [f"zoo=openapi:pets.yaml,{name}=" for name in ("server", "auth", "only")]),
+        ("talm-sim run --tools-from pets.yaml,only=a,s", ["pets.yaml,only=a,server="]),
         ("talm-sim perturbations show ma", ["malformed-body", "mask"]),
         ("talm-sim scenarios show calendar-02.no", ["calendar-02.no-tools"]),
         ("talm-sim scenarios list --split perfect,under", ["perfect,underspecified"]),

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 from pydantic import ValidationError
 
-from talm_sim.config import fault_of
 from talm_sim.errors import PrerequisiteError
 from talm_sim.recordings import HttpResponse
+from talm_sim.typed_options import OptionsModel, fault_of
 from talm_sim.types import JsonObject, Route, ToolSpec
 
-__all__ = ["EpisodeCalls", "NotTaken", "SourceRequest", "StatefulSource", "ToolSource", "tool_spec"]
+__all__ = ["EpisodeCalls", "NotTaken", "SourceOptions", "SourceRequest", "StatefulSource", "ToolSource", "tool_spec"]
 
 
 class NotTaken(NamedTuple):
@@ -37,6 +37,13 @@ def tool_spec(fields: Mapping[str, object]) -> ToolSpec:
         raise PrerequisiteError(f"{where + ': ' if where else ''}{fault_of(first)}") from None
 
 
+class SourceOptions(OptionsModel):
+    """Options of a kind of source, each written behind the place as `,NAME=VALUE`. A subclass adds them as fields."""
+
+    place_has_commas: ClassVar[bool] = False
+    """Whether `,NAME=VALUE` belongs to the place where there is no such option, as in a command. Otherwise it is refused."""
+
+
 @dataclass(frozen=True, slots=True)
 class SourceRequest:
     """A source that is to be opened.
@@ -44,13 +51,13 @@ class SourceRequest:
     Attributes:
         name: What it is called: part of its recordings, and of names that two sources have.
         place: Where it is: a module and an object, a file, a folder, an address, a command.
-        options: Its own options, as `server` and `auth` of an OpenAPI document.
+        options: Those of its kind: an object of the class that the kind was registered with.
         trusted: Whether the user said that code that came with data may run.
     """
 
     name: str
     place: str
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Any = field(default_factory=SourceOptions)
     trusted: bool = False
 
 

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from talm_sim.config import fault_of
 from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.plain_files import LARGEST_DOCUMENT, read_text
 from talm_sim.recordings import HttpResponse
@@ -20,6 +19,7 @@ from talm_sim.tool_files import FunctionKey, function_key, function_names, spec_
 from talm_sim.tools_env.routes import posted
 from talm_sim.tools_env.sources.base import NotTaken, SourceRequest
 from talm_sim.tools_env.sources.sandbox import call_in_sandbox, check_sandbox
+from talm_sim.typed_options import fault_of
 from talm_sim.types import JsonObject, ToolSpec
 
 __all__ = ["ToolFolder", "open_fail_talms"]

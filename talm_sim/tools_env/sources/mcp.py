@@ -10,7 +10,9 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pydantic import Field
 
 from talm_sim.credentials import Hider, credentials_in_environment, sendable
 from talm_sim.errors import PrerequisiteError, ProviderError, pip_install
@@ -18,10 +20,11 @@ from talm_sim.recordings import HttpResponse
 from talm_sim.schemas import counted
 from talm_sim.tools_env.routes import answer, failure, posted, too_large
 from talm_sim.tools_env.sources import limits
-from talm_sim.tools_env.sources.base import NotTaken, SourceRequest, tool_spec
+from talm_sim.tools_env.sources.base import NotTaken, SourceOptions, SourceRequest, tool_spec
 from talm_sim.tools_env.sources.mcp_limits import is_too_large
 from talm_sim.tools_env.sources.mcp_results import misfit
 from talm_sim.tools_env.sources.openapi_document import simple_schema
+from talm_sim.tools_env.sources.registry import SourceKind
 from talm_sim.types import JsonObject, ToolSpec
 
 if TYPE_CHECKING:
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
 
     from talm_sim.tools_env.sources.mcp_connection import Connection
 
-__all__ = ["McpSource", "open_mcp"]
+__all__ = ["MCP", "McpOptions", "McpSource", "open_mcp"]
 
 START_S = 30.0
 CALL_S = 30.0
@@ -38,6 +41,15 @@ RESTART_S = 25.0
 STEPS_OF_ONE = 600_000.0
 STEPS_OF_ALL = 6_000_000.0
 """Of checking the schemas of all tools: about 35,000 parts."""
+
+
+class McpOptions(SourceOptions):
+    """Options of an MCP server."""
+
+    place_has_commas: ClassVar[bool] = True
+
+    env: str = Field("", description="Environment variables that a program is given, as NAME+NAME.")
+    auth: str = Field("", description="Environment variable whose value an address is sent as a bearer token.")
 
 
 class McpSource:
@@ -193,8 +205,6 @@ class McpSource:
 async def open_mcp(request: SourceRequest) -> McpSource:
     """Start a server, or connect to one.
 
-    Options: `env=NAME+NAME` passes variables of the environment on to a program; `auth=NAME` sends one as a bearer token to an address.
-
     Raises:
         PrerequisiteError: The client is not installed, or the server cannot be asked for its tools.
     """
@@ -213,14 +223,17 @@ async def open_mcp(request: SourceRequest) -> McpSource:
     return source
 
 
-def _given(options: Mapping[str, str]) -> dict[str, str]:
+MCP = SourceKind(open_mcp, McpOptions)
+
+
+def _given(options: McpOptions) -> dict[str, str]:
     """Variables a program is given, or the credential an address is sent."""
-    names = [name for name in options.get("env", "").split("+") if name]
-    for name in [*names, *([options["auth"]] if "auth" in options else [])]:
+    names = [name for name in options.env.split("+") if name]
+    for name in filter(None, [*names, options.auth]):
         if not os.environ.get(name):
             raise PrerequisiteError(f"the environment variable {name} is not set.")
     found = {name: os.environ[name] for name in names}
-    return found | ({"Authorization": sendable(options["auth"], os.environ[options["auth"]])} if "auth" in options else {})
+    return found | ({"Authorization": sendable(options.auth, os.environ[options.auth])} if options.auth else {})
 
 
 def _value_of(result: Any) -> Any:

@@ -14,25 +14,35 @@ from typing import Any
 from urllib.parse import quote, urljoin, urlsplit
 
 import httpx2
+from pydantic import Field
 
 from talm_sim.credentials import sendable
 from talm_sim.errors import PrerequisiteError
 from talm_sim.plain_files import read_text
 from talm_sim.tools_env.routes import fault_of
-from talm_sim.tools_env.sources.base import NotTaken, SourceRequest
+from talm_sim.tools_env.sources.base import NotTaken, SourceOptions, SourceRequest
 from talm_sim.tools_env.sources.http import HttpSource, HttpTools, Proof
 from talm_sim.tools_env.sources.http_client import HttpClient, WrongAddressError, server_at
 from talm_sim.tools_env.sources.openapi_document import tools_from_openapi
 from talm_sim.tools_env.sources.openapi_limits import is_header_name, is_reserved
 from talm_sim.tools_env.sources.openapi_text import parsed_document
+from talm_sim.tools_env.sources.registry import SourceKind
 from talm_sim.tools_env.sources.spec_file import open_spec_list
 
-__all__ = ["open_openapi"]
+__all__ = ["OPENAPI", "OpenApiOptions", "open_openapi"]
 
 _LARGEST = 32 * 2**20
 _FETCH_S = 30.0
 _NO_ADDRESS = "the address of its service is none; name it: ,server=http://HOST"
 _LONGEST_ADDRESS = 2_000
+
+
+class OpenApiOptions(SourceOptions):
+    """Options of an OpenAPI document."""
+
+    server: str = Field("", description="Address of its service.")
+    auth: str = Field("", description="Environment variable that holds the credential.")
+    only: str = Field("", description="Take only the operations with this tag.")
 
 
 async def open_openapi(request: SourceRequest) -> Any:
@@ -50,10 +60,13 @@ async def open_openapi(request: SourceRequest) -> Any:
         return open_spec_list(request.name, document)
     if not isinstance(document, Mapping):
         raise PrerequisiteError("not an OpenAPI 3 document: it holds no object.")
-    tools = tools_from_openapi(document, quote(request.name, safe=""), only=request.options.get("only", ""))
+    tools = tools_from_openapi(document, quote(request.name, safe=""), only=request.options.only)
     proof, tools = _proof(document, tools, request)
-    address = _server(document, request.place if is_url else "", request.options.get("server", ""))
+    address = _server(document, request.place if is_url else "", request.options.server)
     return HttpSource(address, tools, name=request.name, proof=proof)
+
+
+OPENAPI = SourceKind(open_openapi, OpenApiOptions)
 
 
 def _read(place: str) -> str:
@@ -136,12 +149,12 @@ def _is_here(host: str) -> bool:
 
 def _proof(document: Mapping[str, Any], tools: HttpTools, request: SourceRequest) -> tuple[Proof, HttpTools]:
     """What proves the sender, by the document's first security scheme; without the credential, what wants one is not taken."""
-    variable = request.options.get("auth") or f"{request.name.upper().replace('-', '_')}_API_KEY"
+    variable = request.options.auth or f"{request.name.upper().replace('-', '_')}_API_KEY"
     secret = os.environ.get(variable, "").strip()
     schemes = _mapping(_mapping(document.get("components")).get("securitySchemes"))
     if secret:
         return _sent(schemes, variable, secret), tools
-    if "auth" in request.options:
+    if request.options.auth:
         raise PrerequisiteError(f"the environment variable {variable} is not set.")
     return Proof(), _without_secured(document, tools, f"wants a credential: set {variable}.") if schemes else tools
 

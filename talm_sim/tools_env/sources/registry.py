@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TypeVar
 
@@ -13,43 +14,71 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.plain_files import LARGEST_SETTINGS, read_text
 from talm_sim.plugins import Registry
 from talm_sim.shell_lines import line_to_copy
-from talm_sim.tools_env.sources.base import SourceRequest, ToolSource
+from talm_sim.tools_env.sources.base import SourceOptions, SourceRequest, ToolSource
+from talm_sim.typed_options import COMMA, read_options, split_options
 
-__all__ = ["BUILT_IN", "TOOL_SOURCES", "open_source", "read_source", "register_tool_source"]
+__all__ = [
+    "BUILT_IN",
+    "TOOL_SOURCES",
+    "SourceKind",
+    "open_source",
+    "options_of_source",
+    "read_source",
+    "register_tool_source",
+]
 
 BUILT_IN = "built-in"
 """The kind of the tools that come with the package; they alone need no name."""
 
 OpenSource = Callable[[SourceRequest], Awaitable[ToolSource]]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceKind:
+    """A kind of source.
+
+    Attributes:
+        open: Opens a source.
+        options: The options one may be given.
+    """
+
+    open: OpenSource
+    options: type[SourceOptions] = SourceOptions
+
+
 _AT = "talm_sim.tools_env.sources."
 
-TOOL_SOURCES: Registry[OpenSource] = Registry(
+TOOL_SOURCES: Registry[SourceKind | OpenSource] = Registry(
     "tool_source",
     {
         BUILT_IN: _AT + "built_in:open_built_in",
         "fail-talms": _AT + "fail_talms:open_fail_talms",
         "given": _AT + "python:open_given",
-        "mcp": _AT + "mcp:open_mcp",
-        "openapi": _AT + "openapi:open_openapi",
+        "mcp": _AT + "mcp:MCP",
+        "openapi": _AT + "openapi:OPENAPI",
         "python": _AT + "python:open_python",
         "specs": _AT + "spec_file:open_spec_file",
     },
 )
-"""Entry points of group `talm_sim.tool_sources` name a coroutine function that opens a source."""
+"""Entry points of group `talm_sim.tool_sources` name a coroutine function that opens a source, or a `SourceKind`."""
 
 Opener = TypeVar("Opener", bound=OpenSource)
 
 _NAMED = re.compile(r"([A-Za-z][\w-]*)=(.+)", re.DOTALL)
-_COMMA = re.compile(r"(?<!\\),")
-_OPTION = re.compile(r"(server|auth|only|env)=((?:[^,\\]|\\.)*)", re.DOTALL)
+_OPTION = re.compile(r"([A-Za-z_]\w*)=")
 _OBJECT = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
 
-def register_tool_source(kind: str) -> Callable[[Opener], Opener]:
-    """Make a kind of source known; decorates the coroutine function that opens one."""
+def register_tool_source(kind: str, options: type[SourceOptions] = SourceOptions) -> Callable[[Opener], Opener]:
+    """Make a kind of source known; decorates the coroutine function that opens one.
+
+    Args:
+        kind: Its name.
+        options: The options one may be given behind its place.
+    """
 
     def register(opener: Opener) -> Opener:
-        TOOL_SOURCES.register(kind, opener)
+        TOOL_SOURCES.register(kind, SourceKind(opener, options), opener.__module__)
         return opener
 
     return register
@@ -62,25 +91,61 @@ def read_source(text: str, *, trusted: bool = False) -> tuple[str, SourceRequest
     folder Fail-TaLMs.
 
     Raises:
-        PrerequisiteError: It is none of these.
+        PrerequisiteError: It is none of these, or its kind has no such option.
     """
     _refuse_secrets(text)
     if not text.strip():
         raise PrerequisiteError("--tools-from: names no source; write [NAME=]KIND:PLACE.")
-    named = _NAMED.fullmatch(text)
-    name, rest = (named[1], named[2]) if named else ("", text)
-    options: dict[str, str] = {}
-    parts = _COMMA.split(rest)
-    while len(parts) > 1 and (found := _OPTION.fullmatch(parts[-1])):
-        options[found[1]] = found[2].replace("\\,", ",")
-        parts.pop()
-    rest = ",".join(parts).replace("\\,", ",")
-    kind, colon, place = rest.partition(":")
-    if kind not in TOOL_SOURCES or not (colon or kind == BUILT_IN):
-        kind, place = _kind_of(rest, text), rest
+    name, kind, place, written = _take_apart(text)
     if bool(place) == (kind == BUILT_IN):
         raise PrerequisiteError(f"--tools-from {text}: " + ("is in no place; write built-in." if place else f"what of? Write {kind}:PLACE."))
+    where = f"--tools-from {text}: "
+    options = read_options(split_options(written, where), _find_kind(kind).options, kind, where)
     return kind, SourceRequest(name or _name_of(kind, place), place, options, trusted)
+
+
+def options_of_source(text: str) -> type[SourceOptions]:
+    """Return the options that can be written behind a source.
+
+    Raises:
+        PrerequisiteError: It is of no known kind.
+    """
+    return _find_kind(_take_apart(text)[1]).options
+
+
+def _take_apart(text: str) -> tuple[str, str, str, list[str]]:
+    """Take a source apart: its name, where one was given, its kind, its place, and each option as it is written."""
+    named = _NAMED.fullmatch(text)
+    name, rest = (named[1], named[2]) if named else ("", text)
+    place, written = _cut_options(rest)
+    kind, colon, behind = place.partition(":")
+    if kind in TOOL_SOURCES and (colon or kind == BUILT_IN):
+        return name, kind, behind, written
+    return name, _kind_of(place, text), place, written
+
+
+def _cut_options(text: str) -> tuple[str, list[str]]:
+    """Cut `[KIND:]PLACE,KEY=VALUE,...` into what precedes the options, and the options."""
+    parts = COMMA.split(text)
+    kind, colon, _ = parts[0].partition(":")
+    options = _find_kind(kind).options if colon and kind in TOOL_SOURCES else SourceOptions
+    if options.place_has_commas:
+        begin = len(parts)
+        while begin > 1 and (found := _OPTION.match(parts[begin - 1])) and found[1] in options.model_fields:
+            begin -= 1
+    else:
+        begin = next((number for number, part in enumerate(parts) if number and _OPTION.match(part)), len(parts))
+    return ",".join(parts[:begin]).replace("\\,", ","), parts[begin:]
+
+
+def _find_kind(kind: str) -> SourceKind:
+    """Return the kind of source with this name.
+
+    Raises:
+        PrerequisiteError: There is none, or it cannot be imported.
+    """
+    found = TOOL_SOURCES.get(kind)
+    return found if isinstance(found, SourceKind) else SourceKind(found)
 
 
 async def open_source(text: str, *, trusted: bool = False) -> ToolSource:
@@ -91,7 +156,7 @@ async def open_source(text: str, *, trusted: bool = False) -> ToolSource:
     """
     kind, request = read_source(text, trusted=trusted)
     try:
-        return await TOOL_SOURCES.get(kind)(request)
+        return await _find_kind(kind).open(request)
     except PrerequisiteError as err:
         place = "" if kind == BUILT_IN else f"--tools-from {text}: "
         raise PrerequisiteError(f"{place}{err}") from None

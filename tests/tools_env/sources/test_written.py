@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
+from pydantic import Field
 
 from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.runs.resolve import configure
-from talm_sim.tools_env.sources.base import SourceRequest
+from talm_sim.tools_env.sources.base import SourceOptions, SourceRequest
+from talm_sim.tools_env.sources.mcp import McpOptions
+from talm_sim.tools_env.sources.openapi import OpenApiOptions
 from talm_sim.tools_env.sources.python import PythonSource, hand_over
 from talm_sim.tools_env.sources.registry import TOOL_SOURCES, open_source, read_source, register_tool_source
 from talm_sim.tools_env.sources.spec_file import open_spec_list
@@ -24,18 +27,22 @@ from tests.tools_env.sources.worlds import as_langchain_tool, double
 @pytest.mark.parametrize(
     ("text", "kind", "name", "place", "options"),
     [
-        ("built-in", "built-in", "", "", {}),
-        ("shop.tools:all", "python", "tools", "shop.tools:all", {}),
-        ("crm=python:shop:tools", "python", "crm", "shop:tools", {}),
-        ("https://api.example.com/openapi.json", "openapi", "api_example_com", "https://api.example.com/openapi.json", {}),
-        ("openapi:a/pets.yaml,server=http://h:1,auth=X", "openapi", "pets", "a/pets.yaml", {"server": "http://h:1", "auth": "X"}),
-        ("mcp:npx -y @scope/weather-server --stdio", "mcp", "weather_server", "npx -y @scope/weather-server --stdio", {}),
-        ("mcp:http://127.0.0.1:8000/mcp", "mcp", "127_0_0_1", "http://127.0.0.1:8000/mcp", {}),
-        ("mcp:a b\\,c,env=X+Y", "mcp", "b_c", "a b,c", {"env": "X+Y"}),
-        ("tools.json", "openapi", "tools", "tools.json", {}),
+        ("built-in", "built-in", "", "", SourceOptions()),
+        ("shop.tools:all", "python", "tools", "shop.tools:all", SourceOptions()),
+        ("crm=python:shop:tools", "python", "crm", "shop:tools", SourceOptions()),
+        ("https://api.example.com/openapi.json", "openapi", "api_example_com", "https://api.example.com/openapi.json", OpenApiOptions()),
+        ("openapi:a/pets.yaml,server=http://h:1,auth=X", "openapi", "pets", "a/pets.yaml", OpenApiOptions(server="http://h:1", auth="X")),
+        ("openapi:a,b.yaml,only=x\\,y", "openapi", "a_b", "a,b.yaml", OpenApiOptions(only="x,y")),
+        ("openapi:a\\,b=c.yaml", "openapi", "a_b_c", "a,b=c.yaml", OpenApiOptions()),
+        ("mcp:npx -y @scope/weather-server --stdio", "mcp", "weather_server", "npx -y @scope/weather-server --stdio", McpOptions()),
+        ("mcp:http://127.0.0.1:8000/mcp", "mcp", "127_0_0_1", "http://127.0.0.1:8000/mcp", McpOptions()),
+        ("mcp:a b\\,c,env=X+Y", "mcp", "b_c", "a b,c", McpOptions(env="X+Y")),
+        ("mcp:box --mount from=/a,to=/b,env=X", "mcp", "b", "box --mount from=/a,to=/b", McpOptions(env="X")),
+        ("mcp:box --mount from=/a,env,to=/b", "mcp", "b", "box --mount from=/a,env,to=/b", McpOptions()),
+        ("tools.json", "openapi", "tools", "tools.json", OpenApiOptions()),
     ],
 )
-def test_a_source_is_read_as_it_is_written(text: str, kind: str, name: str, place: str, options: dict[str, str]) -> None:
+def test_a_source_is_read_as_it_is_written(text: str, kind: str, name: str, place: str, options: SourceOptions) -> None:
     assert read_source(text) == (kind, SourceRequest(name, place, options))
 
 
@@ -77,6 +84,11 @@ def test_of_a_module_without_an_object_it_is_said_how_to_write_it(
         ("mcp:no-such-program-here", "there is no such program"),
         ("fail-talms:/no/such/folder", "there is no such folder"),
         ("given:abc", "hand them over again"),
+        ("pets.yaml,sever=http://h", ": sever: openapi has no such option. Did you mean 'server'?"),
+        ("json:dumps,only=x", ": only: python has no such option."),
+        ("built-in,only=x", ": only: built-in has no such option."),
+        ("openapi:pets.yaml,only=a,b", ": 'b' is no option; write KEY=VALUE, and a comma that belongs to a text as \\,."),
+        ("mcp:server,env=", ": 'env=' is no option; write KEY=VALUE"),
     ],
 )
 async def test_what_is_wrong_is_one_line(text: str, message: str) -> None:
@@ -194,13 +206,26 @@ async def test_a_kind_of_ones_own_is_one_decorator(monkeypatch: pytest.MonkeyPat
     for store in ("_registered", "_modules"):
         monkeypatch.setattr(TOOL_SOURCES, store, dict(getattr(TOOL_SOURCES, store)))
 
-    @register_tool_source("counting")
-    async def open_counting(request: SourceRequest) -> PythonSource:
-        return PythonSource(request.name, [double] * int(request.place))
+    class CountingOptions(SourceOptions):
+        offset: int = Field(0, ge=0)
+        word: Literal["a", "b"] = "a"
 
-    tools = await open_tools(["counting:1"])
-    assert (list(tools.specs), tools.source_of("double")) == (["double"], "1")
+    @register_tool_source("counting", options=CountingOptions)
+    async def open_counting(request: SourceRequest) -> PythonSource:
+        return PythonSource(request.name, [double] * (int(request.place) - request.options.offset))
+
+    tools = await open_tools(["counting:3,offset=2,word=b"])
+    assert (list(tools.specs), tools.source_of("double")) == (["double"], "3")
     assert TOOL_SOURCES.group == "talm_sim.tool_sources"
+    for written, told in (
+        ("ofset=2", "ofset: counting has no such option. Did you mean 'offset'?"),
+        ("offset=two", "offset: 'two' is no whole number."),
+        ("offset=-1", "offset: -1 is too small; the least is 0."),
+        ("word=c", "word: 'c' is none of 'a' or 'b'."),
+    ):
+        with pytest.raises(PrerequisiteError) as refused:
+            configure(None, {"tools_from": f"counting:3,{written}"})
+        assert str(refused.value) == f"--tools-from: counting:3,{written}: {told}"
 
 
 @pytest.mark.parametrize("piece", [",env=a", ",only=\\,", "\\,", ",a"])

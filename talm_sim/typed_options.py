@@ -1,0 +1,123 @@
+"""Options with types, however they are given: as `KEY=VALUE`, in a TOML file or in Python. What is wrong is told in one line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar, get_origin
+
+from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator
+
+from talm_sim.errors import OptionError, PrerequisiteError, did_you_mean
+
+__all__ = ["COMMA", "OptionsModel", "fault_of", "read_options", "split_options"]
+
+
+class OptionsModel(BaseModel):
+    """A frozen set of options; unknown keys are refused, and every default is a value that could have been given."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False)
+
+    if not TYPE_CHECKING:  # a type checker knows the fields
+
+        def __init__(self, **values: Any) -> None:
+            try:
+                super().__init__(**values)
+            except ValidationError as err:
+                first = err.errors()[0]
+                known = type(self).model_fields
+                hint = did_you_mean(str(first["loc"][0]), known) if first["type"] == "extra_forbidden" else ""
+                raise OptionError(str(first["loc"][0]) if first["loc"] else "", fault_of(first) + hint) from None
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _one_as_list(cls, value: Any, info: ValidationInfo) -> Any:
+        """A single text where a list is meant, as a list of it alone."""
+        listed = isinstance(value, str) and get_origin(cls.model_fields[str(info.field_name)].annotation) is tuple
+        return (value,) if listed else value
+
+
+Options = TypeVar("Options", bound=OptionsModel)
+
+
+COMMA = re.compile(r"(?<!\\),")
+r"""A comma between options; one that belongs to a text is written `\,`."""
+
+
+def split_options(parts: Iterable[str], where: str) -> dict[str, str]:
+    r"""Split each `KEY=VALUE`, and write `\,` in a value as a comma.
+
+    Args:
+        parts: What was written between the commas.
+        where: What a message begins with.
+
+    Raises:
+        PrerequisiteError: One is not written so.
+    """
+    written: dict[str, str] = {}
+    for part in parts:
+        key, equals, value = part.partition("=")
+        if not (key and equals and value):
+            raise PrerequisiteError(f"{where}'{part}' is no option; write KEY=VALUE, and a comma that belongs to a text as \\,.")
+        written[key] = value.replace("\\,", ",")
+    return written
+
+
+def read_options(written: Mapping[str, str], kind: type[Options], owner: str, where: str) -> Options:
+    """Read options that were written as `KEY=VALUE`.
+
+    Args:
+        written: Key to value.
+        kind: The options there are, with their types.
+        owner: What has these options, such as a model's name.
+        where: What a message begins with, before the key.
+
+    Raises:
+        PrerequisiteError: There is no such option, its value is wrong, or one that must be given is not.
+    """
+    known = [field.alias or name for name, field in kind.model_fields.items()]
+    for key in written:
+        if key not in known:
+            raise PrerequisiteError(f"{where}{key}: {owner} has no such option.{did_you_mean(key, known)}")
+    try:
+        return kind(**written)
+    except OptionError as err:
+        raise PrerequisiteError(f"{where}{err}") from None
+
+
+_MUST = {
+    "greater_than_equal": "{0} is too small; the least is {ge}.",
+    "greater_than": "{0} is too small; it must be more than {gt}.",
+    "less_than_equal": "{0} is too large; the most is {le}.",
+    "literal_error": "'{0}' is none of {expected}.",
+    "enum": "'{0}' is none of {expected}.",
+    "int_parsing": "'{0}' is no whole number.",
+    "int_type": "'{0}' is no whole number.",
+    "int_from_float": "{0} is no whole number.",
+    "float_parsing": "'{0}' is no number.",
+    "float_type": "'{0}' is no number.",
+    "finite_number": "{0} is no number to reckon with; give a finite one.",
+    "bool_parsing": "'{0}' is neither true nor false.",
+    "bool_type": "'{0}' is neither true nor false.",
+    "string_type": "{0} is no text; write a name or number in quotes.",
+    "path_type": "{0} is no path; write it in quotes.",
+    "tuple_type": '{0} is no list; write one, such as ["A", "B"].',
+    "dict_type": "{0} is no table; write names and values.",
+    "too_short": "is too short; it must hold at least {min_length}, and holds {actual_length}.",
+    "missing": "is missing.",
+    "extra_forbidden": "there is no such name.",
+}
+"""Pydantic's kind of a fault to what a message says of it, with the value that was given."""
+
+
+def fault_of(error: Mapping[str, Any]) -> str:
+    """What is wrong with a value, in the words of who wrote it.
+
+    Args:
+        error: One of `ValidationError.errors()`.
+    """
+    template = _MUST.get(error["type"])
+    if template is None:
+        return str(error["msg"]).removeprefix("Value error, ")
+    value = str(error["input"])
+    return template.format(value if len(value) <= 80 else f"{value[:79]}…", **error.get("ctx", {}))
