@@ -300,7 +300,7 @@ async def _carried_out(
                     store,
                     runner,
                     epochs=built.job.config.epochs,
-                    max_episodes=built.opened.in_flight,
+                    max_episodes=built.opened.in_flight or built.job.config.max_episodes,
                     again=again,
                     on_event=on_event,
                     ask=ask if built.opened.waits else None,
