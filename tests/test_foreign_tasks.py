@@ -6,18 +6,28 @@ import csv
 import io
 import json
 import os
+import shutil
+import signal
 import subprocess
+import sys
+import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from talm_sim.runs.load import StoredRun, load_run
 from tests.models.stand_in import serving
 from tests.warm import warm_python
 
 ROOT = Path(__file__).parents[1]
 MODULES = {"careful": "careful", "careful2": "careful_agent"}
+ISOLATED = ("unshare", "--user", "--map-root-user", "--net")
+"""Runs a program without any network, not even loopback."""
+PATIENCE_S = 100.0
+"""Only what hangs takes so long."""
 
 
 class Stranger:
@@ -32,14 +42,25 @@ class Stranger:
             "COLUMNS": "100",
         }
 
-    def __call__(self, *words: str, code: int = 0, python: str = "") -> str:
-        command = ["-c", python] if python else ["-m", "talm_sim", *words, "--plugin", MODULES[self.task]]
-        done = subprocess.run([warm_python(), *command], cwd=self.directory, env=self.environ, capture_output=True, text=True, check=False)
+    def __call__(self, *words: str, code: int = 0, python: str = "", by: Sequence[str] = ()) -> str:
+        command = ["-c", python] if python else self.command(*words)
+        done = subprocess.run(
+            [*(by or [warm_python()]), *command], cwd=self.directory, env=self.environ, capture_output=True, text=True, check=False
+        )
         assert done.returncode == code, done.stdout + done.stderr
         return done.stdout if code == 0 else done.stderr
 
-    def run(self, *words: str, code: int = 0) -> str:
-        return self("run", "--task", self.task, "--model", "openai/stand-in", "--human", "simulated", "--display", "none", *words, code=code)
+    def command(self, *words: str) -> list[str]:
+        return ["-m", "talm_sim", *words, "--plugin", MODULES[self.task]]
+
+    def run(self, *words: str, code: int = 0, by: Sequence[str] = ()) -> str:
+        return self(*self.running(*words), code=code, by=by)
+
+    def running(self, *words: str) -> list[str]:
+        return ["run", "--task", self.task, "--model", "openai/stand-in", "--human", "simulated", "--display", "none", *words]
+
+    def stored(self, run: str) -> StoredRun:
+        return load_run(self.directory / "runs" / run)
 
     def rows(self, *words: str) -> list[dict[str, Any]]:
         return list(csv.DictReader(io.StringIO(self("report", *words, "--rows", "--csv"))))
@@ -48,6 +69,11 @@ class Stranger:
 def plain(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     changing = {"run", "started", "started_at", "elapsed_s", "tools", "models"}
     return [{key: value for key, value in row.items() if key not in changing} for row in rows]
+
+
+def figures(stranger: Stranger, run: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(stranger("report", run, "--json"))
+    return plain(found)
 
 
 @pytest.fixture(params=[*MODULES])
@@ -74,6 +100,56 @@ def test_a_foreign_acting_task_is_recorded_replayed_and_read(stranger: Stranger)
     assert "delete_file" in stranger("show", "replayed:vague-reports")
 
 
+@pytest.mark.timeout(300)
+def test_a_foreign_recording_is_replayed_without_any_network(stranger: Stranger) -> None:
+    if not shutil.which("unshare") or subprocess.run([*ISOLATED, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("this system allows no user namespace with a network of its own")
+    with serving("asks") as server:
+        stranger.environ["OPENAI_BASE_URL"] = f"{server.url}/v1"
+        stranger.run("--record", "--cassettes", "tapes", "--run-id", "recorded", "--max-retries", "0")
+        asked = len(server.requests)
+        # What is served still cannot be reached from within.
+        stranger.run("--replay", "--cassettes", "tapes", "--run-id", "replayed", by=[*ISOLATED, sys.executable])
+        assert len(server.requests) == asked
+    assert plain(stranger.rows("recorded")) == plain(stranger.rows("replayed")) != []
+
+
+@pytest.mark.timeout(300)
+def test_a_foreign_run_that_was_killed_goes_on_where_it_was(stranger: Stranger, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving("guesses") as server:
+        stranger.environ["OPENAI_BASE_URL"] = f"{server.url}/v1"
+        stranger.run("--live", "--run-id", "whole", "--max-retries", "0")
+        before, act, released = len(server.requests), server.act, threading.Event()
+
+        def acting(*said: Any) -> Any:
+            if len(server.requests) - before == 6:  # two a scenario: in the midst of the third
+                released.wait(PATIENCE_S)
+            return act(*said)
+
+        monkeypatch.setattr(server, "act", acting)
+        words = stranger.running("--live", "--run-id", "killed", "--max-retries", "0", "--max-episodes", "1")
+        child = subprocess.Popen([warm_python(), *stranger.command(*words)], cwd=stranger.directory, env=stranger.environ)
+        until = time.monotonic() + PATIENCE_S
+        while len(server.requests) - before < 6 or stranger.stored("killed").finished < 2:
+            assert time.monotonic() < until and child.poll() is None
+            time.sleep(0.02)
+        owner = stranger.stored("killed").owner
+        assert owner is not None
+        os.kill(owner.pid, signal.SIGKILL)
+        child.wait(PATIENCE_S)
+        released.set()
+        kept = list(stranger.stored("killed").episodes())
+        stranger("resume", "killed", "--display", "none", "--max-retries", "0")
+        asked = len(server.requests) - before
+    resumed = list(stranger.stored("killed").episodes())
+    assert before == 8 and asked == 6 + 4, "what was stored is not asked again"
+    assert [resumed[place] for place in range(len(kept))] == kept and len(kept) == 2
+    assert [episode.attempt for episode in resumed] == [1, 1, 2, 1]
+    whole, killed = plain(stranger.rows("whole")), plain(stranger.rows("killed"))
+    assert [row | {"attempt": ""} for row in killed] == [row | {"attempt": ""} for row in whole]
+    assert figures(stranger, "killed") == figures(stranger, "whole")
+
+
 def test_judged_again_it_asks_nobody(stranger: Stranger) -> None:
     with serving("guesses") as server:
         stranger.environ["OPENAI_BASE_URL"] = f"{server.url}/v1"
@@ -91,13 +167,15 @@ print(len({{cell.run.id for cell in done.cells}}), [sorted({{one.judge for one i
 
 
 def test_a_perturbation_of_one_tool_fires_on_it_alone(stranger: Stranger) -> None:
+    name, watched = {"careful": ("locked", 8), "careful2": ("kept", 4)}[stranger.task]
     with serving("guesses") as server:
         stranger.environ["OPENAI_BASE_URL"] = f"{server.url}/v1"
-        stranger.run("--live", "--run-id", "one", "--perturb", "locked:times=1", "--max-retries", "0")
+        stranger.run("--live", "--run-id", "one", "--perturb", f"{name}:times=1", "--max-retries", "0")
     episode = json.loads(stranger("show", "one:vague-reports", "--json"))["episode"]
     fired = [(one["name"], [(log["armed"], log["fired"]) for log in one["perturbations"]]) for one in episode["events"]]
-    assert fired == [("list_files", [(1, 0)]), ("delete_file", [(1, 1)])], "what it lets through takes nothing of its `times`"
-    assert "locked:times=1 fired in 4 of 4 episodes (4 of 8 calls)" in stranger("report", "one")
+    passed = [(1, 0)] if name == "locked" else []  # `kept` says by `concerns` that it does not watch this call
+    assert fired == [("list_files", passed), ("delete_file", [(1, 1)])], "what it lets through takes nothing of its `times`"
+    assert f"{name}:times=1 fired in 4 of 4 episodes (4 of {watched} calls)" in stranger("report", "one")
 
 
 def test_what_it_cannot_do_is_refused(stranger: Stranger) -> None:

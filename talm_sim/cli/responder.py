@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import closing
 from pathlib import Path
 
 from rich.console import Console
 
-from talm_sim.agent.humans import HumanReply
 from talm_sim.cli.lines import Lines, open_lines
 from talm_sim.cli.progress import Display
 from talm_sim.cli.sitting import Sitting
-from talm_sim.runs.desk import Question
+from talm_sim.cli.text import count
+from talm_sim.runs.desk import Desk, Question, number_unanswered
 
 __all__ = ["TerminalResponder"]
 
@@ -36,49 +37,42 @@ class TerminalResponder:
         self._lines = lines
         self._plain = plain or console.is_dumb_terminal
         self._sitting: Sitting | None = None
-        self._counts = ""
 
-    async def __call__(self, question: Question) -> HumanReply | None:
-        """Ask until `question` is answered.
+    async def __call__(self, question: Question, desk: Desk) -> None:
+        """Ask until `question` has its answer.
 
-        Returns:
-            The answer; None when nobody types any more, or when all that is left was put off twice: then the questions stay open in the store.
+        It stays open when nobody types any more, or when all that is left was put off twice.
         """
-        sitting = self._sitting or self._sit_down()
-        try:
-            if not sitting.answered:
-                await self._all_have_asked(sitting)
-            while (given := sitting.given(question.key)) is None:
-                state = await sitting.put_next()
-                if state == "closed" or (state == "none" and self._nothing_runs() and not sitting.ask_again()):
-                    self._console.print(sitting.counts())
-                    return None
-                if state == "none":
-                    await asyncio.sleep(_LOOK_SECONDS)
-        finally:
-            # This may have been the last question: then the run is left whole in its file, which nobody else may hold open.
-            sitting.rest()
-        return HumanReply(given.text, given.responder, given.declined)
+        sitting = self._sitting or self._sit_down(desk)
+        if not sitting.answered:
+            await self._all_have_asked(sitting)
+        while desk.is_open(question.key):
+            state = await sitting.put_next()
+            if state == "closed" or (state == "none" and self._nothing_runs() and not sitting.ask_again()):
+                self._console.print(self.counts())
+                return
+            if state == "none":
+                await asyncio.sleep(_LOOK_SECONDS)
 
     def counts(self) -> str:
         """How many questions are answered and open; empty where none was put."""
-        return self._sitting.counts() if self._sitting else self._counts
+        if self._sitting is None:
+            return ""
+        assert self._display.started is not None
+        with closing(Desk(Path(self._display.started.path))) as desk:  # the run may have been given back
+            return f"{count(self._sitting.answered, 'question')} answered, {number_unanswered(desk.reading)} still open"
 
     def close(self) -> None:
         """Let the last answer go, and release what was opened."""
         if self._sitting is not None:
-            self._counts = self._sitting.counts()
             self._sitting.close()
-            self._sitting = None
         if self._lines is not None:
             self._lines.close()
             self._lines = None
 
-    def _sit_down(self) -> Sitting:
-        assert self._display.started is not None
-        path = Path(self._display.started.path)
+    def _sit_down(self, desk: Desk) -> Sitting:
         self._lines = self._lines or open_lines(self._console, plain=self._plain)
-        self._sitting = Sitting(path, self._console, self._lines, RESPONDER, plain=self._plain, still=self._display.paused)
+        self._sitting = Sitting(desk, self._console, self._lines, RESPONDER, plain=self._plain, still=self._display.paused)
         return self._sitting
 
     async def _all_have_asked(self, sitting: Sitting) -> None:

@@ -8,15 +8,13 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from pathlib import Path
 from typing import Literal
 
 from rich.console import Console
 
 from talm_sim.cli.lines import Lines
 from talm_sim.cli.prompt import CLOSED, LATER, UNDO, Page, Reply, Said, ask
-from talm_sim.cli.text import count
-from talm_sim.runs.desk import HELD_SECONDS, AnswerStatus, Desk, Given, Key, Question, next_unanswered, number_unanswered
+from talm_sim.runs.desk import HELD_SECONDS, AnswerStatus, Desk, Key, Question, next_unanswered, number_unanswered
 
 __all__ = ["Sitting"]
 
@@ -28,7 +26,7 @@ class Sitting:
     """Puts a run's open questions to a person, one at a time; those put off with /later are put once more by `ask_again`.
 
     Args:
-        path: The run's directory.
+        desk: Where the answers are filed; whoever opened it closes it.
         console: Where the questions go.
         lines: Where the answers come from.
         responder: Who answers, as the transcript will name them.
@@ -41,7 +39,7 @@ class Sitting:
 
     def __init__(
         self,
-        path: Path,
+        desk: Desk,
         console: Console,
         lines: Lines,
         responder: str,
@@ -54,7 +52,7 @@ class Sitting:
     ) -> None:
         self.answered = 0
         """Answers given by now, and not taken back."""
-        self._desk = Desk(path)
+        self._desk = desk
         self._console = console
         self._lines = lines
         self._responder = responder
@@ -68,23 +66,14 @@ class Sitting:
         self._elsewhere = 0
         self._given: list[tuple[Key, Reply]] = []
         self._taken_back: Key | None = None
-        self._held: tuple[Key, float] | None = None
+        self._held_until = 0.0
         self._went_away = False
 
     def close(self) -> None:
-        """Let the last answer go, and release what was opened; what is typed after a question went away is not for the shell."""
-        self._release()
-        self._desk.close()
+        """Let the last answer go; what is typed after a question went away is not for the shell."""
+        self._desk.release()
         if self._went_away and _in_front():
             self._lines.clear()
-
-    def rest(self) -> None:
-        """Hold nothing of the run open until something more is asked; a last answer that can be taken back is kept back still."""
-        self._desk.close()
-
-    def given(self, key: Key) -> Given | None:
-        """The answer to a question, by whomever; None where it is open."""
-        return self._desk.given(key)
 
     def open(self) -> int:
         """How many questions are open."""
@@ -94,10 +83,6 @@ class Sitting:
         """How many episodes wait for an answer."""
         return number_unanswered(self._desk.reading, episodes=True)
 
-    def counts(self) -> str:
-        """How much is done."""
-        return f"{count(self.answered, 'question')} answered, {self.open()} still open"
-
     async def put_next(self) -> Literal["put", "none", "closed"]:
         """Put one question, and do what the person says.
 
@@ -106,7 +91,7 @@ class Sitting:
         """
         question = self._next()
         if question is None:
-            self._release()
+            self._desk.release()
             return "none"
         if self._blind:
             question = replace(question, knows=None)
@@ -125,7 +110,7 @@ class Sitting:
                 self._elsewhere += 1
                 await self._tell(question.key)
         if said == CLOSED:
-            self._release()
+            self._desk.release()
         return "closed" if said == CLOSED else "put"
 
     def ask_again(self) -> bool:
@@ -151,8 +136,8 @@ class Sitting:
         asking = asyncio.create_task(ask(self._console, self._lines, page, undo=bool(self._given)))
         try:
             while not (await asyncio.wait({asking}, timeout=_LOOK_SECONDS))[0]:
-                if self._held is not None and time.monotonic() > self._held[1]:
-                    self._release()
+                if time.monotonic() > self._held_until:
+                    self._desk.release()
                 if not self._desk.is_open(question.key):
                     return _ELSEWHERE
             return asking.result()
@@ -161,7 +146,7 @@ class Sitting:
             await asyncio.gather(asking, return_exceptions=True)
 
     async def _tell(self, key: Key) -> None:
-        given = self.given(key)
+        given = self._desk.given(key)
         answer = Reply(given.text, given.declined).shown if given else ""
         self._say(f"answered elsewhere: {answer}" if given else "this question is not asked any more")
         await self._lines.drop()
@@ -173,20 +158,21 @@ class Sitting:
         follows = self._first_but(self._put_off | {question.key}) is not None
         last = not follows and not self._follows_later() and self._lines.interactive
         held = follows or last
-        before = self._held[0] if self._held else None
-        status = self._desk.answer(question.key, reply.text, declined=reply.declined, responder=self._responder, held=held, release=before)
+        status = self._desk.answer(question.key, reply.text, declined=reply.declined, responder=self._responder, held=held)
+        if status is AnswerStatus.GONE:
+            self._say("not saved: this question is not asked any more")
+            return False
         if status is AnswerStatus.TAKEN:
-            self._release()
-            given = self.given(question.key)
+            given = self._desk.given(question.key)
             self._say(f"not saved: somebody else answered first{f': {Reply(given.text, given.declined).shown}' if given else ''}")
             return False
         self.answered += 1
         self._given.append((question.key, reply))
-        self._held = (question.key, time.monotonic() + HELD_SECONDS) if held else None
+        self._held_until = time.monotonic() + HELD_SECONDS
         last = last and status is AnswerStatus.DELIVERED
         self._say(f"saved: {reply.shown}{self._how_long(status, follows=follows, last=last)}")
         if not (follows or last):
-            self._release()
+            self._desk.release()
         return last
 
     def _follows_later(self) -> bool:
@@ -200,8 +186,8 @@ class Sitting:
             while not (await asyncio.wait({reading}, timeout=_LOOK_SECONDS))[0]:
                 if self._first_but(self._put_off) is not None:
                     break
-                if self._held is None or time.monotonic() > self._held[1]:
-                    self._release()
+                if time.monotonic() > self._held_until:
+                    self._desk.release()
                     break
             else:
                 words = (reading.result() or "").strip()
@@ -210,7 +196,7 @@ class Sitting:
                     return
                 if words:
                     self._say("no question is open now; what you typed answers none")
-                self._release()
+                self._desk.release()
                 return
         finally:
             reading.cancel()
@@ -231,19 +217,11 @@ class Sitting:
             return
         key, reply = self._given.pop()
         if self._desk.withdraw(key):
-            if self._held is not None and self._held[0] == key:
-                self._held = None
             self.answered -= 1
             self._taken_back = key
             self._say(f"taken back: {reply.shown}")
         else:
             self._say(f"too late to take back '{reply.shown}': its episode has gone on with it")
-
-    def _release(self) -> None:
-        if self._held is not None:
-            key, _ = self._held
-            self._held = None
-            self._desk.release(key)
 
     def _say(self, text: str) -> None:
         self._console.print(text, style="dim", soft_wrap=True)

@@ -74,7 +74,8 @@ def run(
         config: What to run; the defaults replay the shipped recording.
         on_event: Told of progress (`talm_sim.runs.events`).
         progress: Whether to show it; by default in a notebook, where `on_event` does not take its place.
-        ask: With `human="terminal"`: puts a question to a person, one at a time. Without it, questions stay open in the store.
+        ask: With `human="terminal"`: puts a question to a person, one at a time, and files the answer with `desk.answer(question.key, TEXT)`.
+            Without it, questions stay open in the store.
         wait: Whether to stay until all open questions are answered from elsewhere (`talm-sim answer`).
         command: Stored with the run as what made it.
         large: Whether it may have more than 100,000 episodes.
@@ -299,7 +300,7 @@ async def _carried_out(
                     store,
                     runner,
                     epochs=built.job.config.epochs,
-                    max_episodes=built.opened.in_flight,
+                    max_episodes=built.opened.in_flight or built.job.config.max_episodes,
                     again=again,
                     on_event=on_event,
                     ask=ask if built.opened.waits else None,

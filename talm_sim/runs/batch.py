@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.foreign_loop import LoopGivenUp
-from talm_sim.runs.desk import Question, next_unanswered, ready_episodes
+from talm_sim.runs.desk import Desk, Question, next_unanswered, ready_episodes
 from talm_sim.runs.events import EpisodeFinished, EpisodeStarted, EpisodeWaiting, OnEvent, ignore_events
 from talm_sim.runs.store import Paused, RunStore
 from talm_sim.types import Episode, Scenario, episode_id
@@ -26,8 +26,8 @@ _POLL_SECONDS = 0.2
 
 log = logging.getLogger(__name__)
 
-Ask = Callable[[Question], "Awaitable[HumanReply | None]"]
-"""Puts a question to a person; None when nobody is there, so that the question stays open and no further one is put."""
+Ask = Callable[[Question, Desk], Awaitable[None]]
+"""Puts a question to a person and files the answer at the desk. If the question stays open, nobody is there, and no further one is put."""
 
 
 class EpisodeRunner(Protocol):
@@ -273,10 +273,10 @@ class _Batch:
 
     async def _put_questions(self, ask: Ask) -> None:
         while question := next_unanswered(self._store.reader):
-            reply = await ask(question)
-            if reply is None:
+            await ask(question, self._store.desk)
+            if self._store.desk.is_open(question.key):
                 self._ask = None
                 break
-            await self._store.reply(question.key, reply.answer, reply.declined, reply.responder)
             self._collect_answers(question.episode_id)
+        self._store.desk.release()  # there is no next question at which it could be taken back
         self._collect_answers()

@@ -31,6 +31,7 @@ __all__ = [
     "pack",
     "telling",
     "unpack",
+    "writing",
 ]
 
 DATABASE = "run.db"
@@ -251,6 +252,28 @@ def telling(directory: Path) -> Iterator[None]:
         if isinstance(err, sqlite3.ProgrammingError | sqlite3.IntegrityError | sqlite3.InternalError | sqlite3.NotSupportedError):
             raise  # a bug
         raise PrerequisiteError(f"{directory / DATABASE}: cannot be read ({str(err).splitlines()[0]}); restore the file from a copy.") from None
+
+
+@contextlib.contextmanager
+def writing(conn: sqlite3.Connection, directory: Path) -> Iterator[None]:
+    """A transaction that writes; it is committed at the end, or nothing is changed.
+
+    Raises:
+        PrerequisiteError: The file cannot be written.
+    """
+    try:
+        conn.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            conn.execute("COMMIT")
+        finally:
+            if conn.in_transaction:
+                with contextlib.suppress(sqlite3.Error):
+                    conn.execute("ROLLBACK")
+    except sqlite3.DatabaseError as err:
+        if type(err) not in {sqlite3.OperationalError, sqlite3.DatabaseError}:
+            raise  # a bug
+        raise PrerequisiteError(f"{directory}: cannot be written ({err}); nothing was changed; free space or mend its permissions.") from None
 
 
 @cache

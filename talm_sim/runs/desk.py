@@ -11,21 +11,22 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.runs import records, sealing
-from talm_sim.runs.database import connect_reader, connect_writer, fold
+from talm_sim.runs.database import connect_reader, connect_writer, fold, writing
 from talm_sim.runs.lease import is_owned
 from talm_sim.runs.manifest import stamp
 from talm_sim.runs.rows import put, row, rows
+from talm_sim.runs.writer import Change
 from talm_sim.scenarios.dialogue import request_text, with_answers
 from talm_sim.scenarios.missing import what_the_user_knows
 
@@ -45,7 +46,6 @@ __all__ = [
     "answer",
     "asking_episodes",
     "close_questions",
-    "insert_answer",
     "near_open",
     "next_unanswered",
     "number_unanswered",
@@ -61,6 +61,7 @@ HELD_SECONDS = 10.0
 Declined = Literal["", "idk", "skip"]
 Key = tuple[str, int, str]
 """Episode id, attempt, interrupt id."""
+_T = TypeVar("_T")
 
 # Values of `questions.current`; 0: no longer asked. The indexes of the table are about those asked, and about those with an answer.
 _ASKED, _TAKEN_UP, _HELD, _ANSWERED = 1, 2, 3, 4
@@ -85,6 +86,8 @@ class AnswerStatus(StrEnum):
     """Saved; nobody runs the run: continue it with `talm-sim resume`."""
     TAKEN = "taken"
     """Somebody else answered first; this answer was dropped."""
+    GONE = "gone"
+    """The episode has ended without it; this answer was dropped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,13 +237,6 @@ def replies_to(conn: sqlite3.Connection, episode_id: str, attempt: int) -> dict[
     return replies
 
 
-def insert_answer(conn: sqlite3.Connection, key: Key, text: str, declined: Declined, responder: str, *, held: bool = False) -> bool:
-    """File an answer; False when somebody was faster."""
-    filed = put(conn, "answers", *key, text, declined, responder, time.time(), either="IGNORE")
-    _mark(conn, key, _HELD if held else _ANSWERED, was=_ASKED)
-    return filed
-
-
 def _given(conn: sqlite3.Connection, key: Key) -> Given | None:
     filed = next(rows(conn, "answers", f"WHERE {_THIS}", key), None)
     return None if filed is None else Given(key, *filed[3:6])
@@ -255,16 +251,21 @@ class Desk:
 
     Args:
         path: The run's directory.
+        reader: An open connection to read with; by default, the desk opens one.
+        commit: Commits a change, and returns when it is in the file; by default, the desk opens a connection for it.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, reader: sqlite3.Connection | None = None, commit: Callable[[Change], None] | None = None) -> None:
         self.path = path
-        self._reader: sqlite3.Connection | None = None
+        self._reader = reader
+        self._commit = commit or self._commit_here
         self._writer: sqlite3.Connection | None = None
+        self._held: Key | None = None
         self._stamp = partial(stamp, path)
 
     def close(self) -> None:
-        """Release what was opened; where nobody runs the run, it is left whole in its file."""
+        """Release the answer that is held, and what was opened; where nobody runs the run, it is left whole in its file."""
+        self.release()
         if self._reader is not None:
             self._reader.close()  # first: the last connection that closes folds the log into the file, and one that only reads cannot
             self._reader = None
@@ -303,85 +304,90 @@ class Desk:
         return None if key is None else self.given(key)
 
     def answer(
-        self,
-        asked: str | Key,
-        text: str = "",
-        *,
-        declined: Declined = "",
-        responder: str = "queue",
-        held: bool = False,
-        release: Key | None = None,
+        self, asked: str | Key, text: str = "", *, declined: Declined = "", responder: str = "queue", held: bool = False
     ) -> AnswerStatus:
-        """Answer an open question; the answer is in the file when this returns.
+        """Answer a question; the answer is in the file when this returns. One that was held until now goes to its episode.
 
         Args:
             asked: The question's key; or the episode that asks, where it asks but one.
             text: The answer; may be empty where `declined`.
             declined: "idk" (the person does not know), "skip" (does not want to answer), or "".
             responder: Who answers, as the transcript will name them.
-            held: Whether its episode is to wait for `release`, at most `HELD_SECONDS`.
-            release: A question whose held answer goes to its episode now.
+            held: Whether its episode is to wait until the next answer is given here, or `release`; at most `HELD_SECONDS`.
 
         Raises:
             PrerequisiteError: There is no such question, it is not clear which one is meant, the answer is empty, or cannot be written.
         """
         if not text.strip() and not declined:
             raise PrerequisiteError("the answer is empty: give a text, or say that you do not know or want to skip.")
-        episode = asked if isinstance(asked, str) else asked[0]
-        with self._writing() as conn:
-            mine = [key for key in _open_keys(conn, episode) if asked in (episode, key)]
-            if not mine:
-                return self._not_open(conn, asked, episode)
-            if len(mine) > 1:
-                known = ", ".join(interrupt for _, _, interrupt in mine)
-                raise PrerequisiteError(f"{self.path}: episode '{episode}' asks {len(mine)} questions; name one of them: {known}.")
-            with sealing.kept(conn, [mine[0], *([release] if release else [])], self._stamp):
-                if release:
-                    _mark(conn, release, _ANSWERED, was=_HELD)
-                filed = insert_answer(conn, mine[0], text, declined, responder, held=held)
+        key = self._meant(asked)
+        if isinstance(key, AnswerStatus):
+            self.release()
+            return key
+        released, self._held = self._held, None
+
+        def file(conn: sqlite3.Connection) -> AnswerStatus:
+            if released:
+                _mark(conn, released, _ANSWERED, was=_HELD)
+            filed = put(conn, "answers", *key, text, declined, responder, time.time(), either="IGNORE")
+            _mark(conn, key, _HELD if held else _ANSWERED, was=_ASKED)
             return AnswerStatus.TAKEN if not filed else AnswerStatus.DELIVERED if is_owned(conn) else AnswerStatus.SAVED
 
-    def release(self, key: Key) -> None:
-        """Let a held answer go to its episode."""
-        with self._writing() as conn, sealing.kept(conn, [key], self._stamp):
-            _mark(conn, key, _ANSWERED, was=_HELD)
+        status = self._change([key, *([released] if released else [])], file)
+        self._held = key if held and status is not AnswerStatus.TAKEN else None
+        return status
+
+    def release(self) -> None:
+        """Let the answer that is held, where there is one, go to its episode."""
+        key, self._held = self._held, None
+        if key is not None:
+            self._change([key], lambda conn: _mark(conn, key, _ANSWERED, was=_HELD))
 
     def withdraw(self, key: Key) -> bool:
         """Take an answer back, so that its question is open again; False where its episode has gone on with it."""
-        with self._writing() as conn, sealing.kept(conn, [key], self._stamp):
-            reopen = f"UPDATE questions SET current = {_ASKED} WHERE {_THIS} AND current IN ({_HELD}, {_ANSWERED})"
-            if not conn.execute(reopen, key).rowcount:
+        self._held = None if self._held == key else self._held
+
+        def reopen(conn: sqlite3.Connection) -> bool:
+            query = f"UPDATE questions SET current = {_ASKED} WHERE {_THIS} AND current IN ({_HELD}, {_ANSWERED})"
+            if not conn.execute(query, key).rowcount:
                 return False
             conn.execute(f"DELETE FROM answers WHERE {_THIS}", key)
             return True
 
-    @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
-        """A transaction."""
-        if self._writer is None:
-            self._writer = connect_writer(self.path)
-        conn = self._writer
-        try:
-            conn.execute("BEGIN IMMEDIATE")
-            try:
-                yield conn
-                conn.execute("COMMIT")
-            finally:
-                if conn.in_transaction:
-                    with suppress(sqlite3.Error):
-                        conn.execute("ROLLBACK")
-        except sqlite3.DatabaseError as err:
-            if type(err) not in {sqlite3.OperationalError, sqlite3.DatabaseError}:
-                raise  # a bug
-            raise PrerequisiteError(
-                f"{self.path}: cannot be written ({err}); nothing was changed; free space or mend its permissions."
-            ) from None
+        return self._change([key], reopen)
 
-    def _not_open(self, conn: sqlite3.Connection, asked: str | Key, episode: str) -> AnswerStatus:
+    def _change(self, keys: Sequence[Key], change: Callable[[sqlite3.Connection], _T]) -> _T:
+        """Commit a change of some questions; returns what it returned."""
+        found: list[_T] = []
+
+        def sealed(conn: sqlite3.Connection) -> None:
+            with sealing.kept(conn, keys, self._stamp):
+                found.append(change(conn))
+
+        self._commit(sealed)
+        return found[0]
+
+    def _commit_here(self, change: Change) -> None:
+        self._writer = self._writer or connect_writer(self.path)
+        with writing(self._writer, self.path):
+            change(self._writer)
+
+    def _meant(self, asked: str | Key) -> Key | AnswerStatus:
+        """The question that an answer is filed under; where none waits for it, what becomes of the answer."""
+        episode = asked if isinstance(asked, str) else asked[0]
+        mine: list[Key] = [key for key in _open_keys(self.reading, episode) if asked in (episode, key)]
+        if len(mine) > 1:
+            known = ", ".join(interrupt for _, _, interrupt in mine)
+            raise PrerequisiteError(f"{self.path}: episode '{episode}' asks {len(mine)} questions; name one of them: {known}.")
+        if mine:
+            return mine[0]
         where, values = ("episode_id = ?", (asked,)) if isinstance(asked, str) else (_THIS, asked)
-        if conn.execute(f"SELECT 1 FROM answers WHERE {where}", values).fetchone():
+        if self.reading.execute(f"SELECT 1 FROM answers WHERE {where}", values).fetchone():
             return AnswerStatus.TAKEN
-        hint = near_open(episode, (waiting for waiting, _, _ in _open_keys(conn)))
+        if not isinstance(asked, str) and self.reading.execute(f"SELECT 1 FROM questions WHERE {_THIS}", asked).fetchone():
+            # Its attempt is over. The next one may ask it again, and will find the answer.
+            return AnswerStatus.GONE if self.reading.execute("SELECT 1 FROM episodes WHERE id = ?", (episode,)).fetchone() else asked
+        hint = near_open(episode, asking_episodes(self.reading))
         raise PrerequisiteError(f"{self.path}: no open question of episode '{episode}'.{hint}")
 
 

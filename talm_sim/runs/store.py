@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import sqlite3
 from collections.abc import Collection, Iterable, Mapping
@@ -11,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from talm_sim.errors import PrerequisiteError
 from talm_sim.runs import desk, manifest, records, sealing
 from talm_sim.runs.database import TooLargeError, begin_log, connect_reader, connect_writer, pack, telling
 from talm_sim.runs.lease import acquire
@@ -48,6 +50,8 @@ class RunStore:
     def __init__(self, directory: Path, writer: Writer, reader: sqlite3.Connection) -> None:
         self.directory = directory
         self.reader = reader
+        self.desk = desk.Desk(directory, reader, writer.commit_now)
+        """Where this process files answers."""
         self._writer = writer
         self._seen_version = -1
 
@@ -83,6 +87,8 @@ class RunStore:
 
     async def aclose(self) -> None:
         """Commit what is under way and give the run back; shielded from a second Ctrl-C."""
+        with contextlib.suppress(PrerequisiteError):  # nothing can be written any more: the answer goes by itself after a moment
+            self.desk.release()
         # First: the last connection that closes folds the log into the file, and one that only reads cannot.
         self.reader.close()
         await asyncio.shield(self._writer.close())
@@ -150,14 +156,6 @@ class RunStore:
         version = int(self.reader.execute("PRAGMA data_version").fetchone()[0])
         changed, self._seen_version = version != self._seen_version, version
         return changed
-
-    async def reply(self, key: desk.Key, text: str, declined: desk.Declined, responder: str) -> None:
-        """Commit an answer given in this process; an earlier one stands."""
-
-        def change(conn: sqlite3.Connection) -> None:
-            desk.insert_answer(conn, key, text, declined, responder)
-
-        await self._writer.commit(change)
 
     async def take_up(self, episode_id: str, attempt: int) -> dict[str, HumanReply] | None:
         """Let a waiting episode go on: the answers it goes on with, by interrupt id; None where one was withdrawn meanwhile."""

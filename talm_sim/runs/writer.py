@@ -9,6 +9,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable
+from concurrent import futures
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,7 +18,7 @@ from talm_sim.runs.database import fold
 from talm_sim.runs.lease import Lease
 from talm_sim.runs.sealing import Stamp, seal
 
-__all__ = ["FLUSH_SECONDS", "Writer"]
+__all__ = ["FLUSH_SECONDS", "Change", "Writer"]
 
 Change = Callable[[sqlite3.Connection], None]
 _MOST_PER_COMMIT: Final = 256
@@ -29,7 +30,7 @@ FLUSH_SECONDS: Final = 5.0
 @dataclass(frozen=True, slots=True)
 class _Entry:
     change: Change
-    done: asyncio.Future[None] | None
+    done: asyncio.Future[None] | futures.Future[None] | None
 
 
 class Writer:
@@ -51,7 +52,7 @@ class Writer:
         self._entries: queue.SimpleQueue[_Entry | None] = queue.SimpleQueue()
         self._failure: BaseException | None = None
         self._connection = connection
-        self._flushed, self._flushing = time.monotonic(), False
+        self._flushed, self._flushing, self._closed = time.monotonic(), False, False
         self._thread = threading.Thread(target=self._work, name="talm-sim-writer", daemon=True)
         self._thread.start()
 
@@ -64,12 +65,23 @@ class Writer:
             self._entries.put(_Entry(change, done))
         return done
 
+    def commit_now(self, change: Change) -> None:
+        """Queue `change`, and wait for its commit without giving way to anything else on this thread."""
+        if self._failure is not None:
+            raise self._failure
+        if self._closed:
+            raise PrerequisiteError(f"run '{self._lease.run_id}' is not run from here any more; nothing more is written.")
+        done: futures.Future[None] = futures.Future()
+        self._entries.put(_Entry(change, done))
+        done.result()
+
     def later(self, change: Change) -> None:
         """Queue `change` without waiting; it goes in before everything queued after it."""
         self._entries.put(_Entry(change, None))
 
     async def close(self) -> None:
         """Commit what is queued, give the run back sealed, and end the thread."""
+        self._closed = True
         self._entries.put(None)
         await asyncio.to_thread(self._thread.join)
 
@@ -130,13 +142,14 @@ class Writer:
                 with contextlib.suppress(sqlite3.Error):
                     conn.execute("ROLLBACK")
                 self._failure = _explained(err)
-        waiters = [entry.done for entry in entries if entry.done is not None]
+        _resolve((entry.done for entry in entries if isinstance(entry.done, futures.Future)), self._failure)
+        waiters = [entry.done for entry in entries if isinstance(entry.done, asyncio.Future)]
         if waiters:
             with contextlib.suppress(RuntimeError):  # the loop is gone: nobody waits any more
                 self._loop.call_soon_threadsafe(_resolve, waiters, self._failure)
 
 
-def _resolve(waiters: Iterable[asyncio.Future[None]], failure: BaseException | None) -> None:
+def _resolve(waiters: Iterable[asyncio.Future[None] | futures.Future[None]], failure: BaseException | None) -> None:
     for done in waiters:
         if done.done():
             continue

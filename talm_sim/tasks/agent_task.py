@@ -156,7 +156,6 @@ class AgentTask(Task[AgentTaskOptionsT]):
                 job,
                 agent,
                 wording=prompts.texts(),
-                in_flight=config.max_episodes,
                 human=options.human,
                 waits=waits,
                 starts_again=waits and (own is not None or tools.keep_state),

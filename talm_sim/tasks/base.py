@@ -147,7 +147,7 @@ class Opened:
         job: Final: nothing of it changes any more.
         agent: Makes what the episodes share, given where pauses are kept (None where nobody is asked); for the trial replay, then for the run.
         wording: The texts that were loaded, by what a message calls each; `resume` compares them.
-        in_flight: Episodes to have under way.
+        in_flight: Episodes to have under way; None for as many as `--max-episodes` says.
         human: Who answers, where anybody does; else `none`.
         waits: Whether a question may stay open, so that a paused episode must survive the process.
         starts_again: Whether an episode that waits cannot survive the process all the same: it starts again when the run goes on.
@@ -161,7 +161,7 @@ class Opened:
     job: Job[Any]
     agent: Callable[[BaseCheckpointSaver[Any] | None], Agent]
     wording: Mapping[str, str] = field(default_factory=dict)
-    in_flight: int = 16
+    in_flight: int | None = None
     human: str = "none"
     waits: bool = False
     starts_again: bool = False

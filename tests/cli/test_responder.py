@@ -3,10 +3,12 @@ from __future__ import annotations
 import asyncio
 import io
 import os
+import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -209,3 +211,24 @@ async def test_what_is_done_is_counted(session: Session) -> None:
     assert "1 question answered, 2 still open" in session.screen
     session.responder.close()
     assert session.responder.counts() == "1 question answered, 2 still open"
+
+
+async def test_an_answer_is_filed_once_through_the_one_connection_that_writes(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    writing: list[str] = []
+    filed: list[str] = []
+    connect = sqlite3.connect
+
+    def connecting(database: str, **options: Any) -> sqlite3.Connection:
+        conn: sqlite3.Connection = connect(database, **options)
+        if "mode=rw" in database:
+            writing.append(database)
+            conn.set_trace_callback(lambda query: filed.append(query) if query.startswith("INSERT") and " answers " in query else None)
+        return conn
+
+    monkeypatch.setattr(sqlite3, "connect", connecting)
+    session.type("one\ntwo\n/undo\ntwo indeed\nthree\n")
+    counts = await session.run(ScriptedRunner(delay=0.01))
+    session.responder.close()
+    assert (counts.finished, counts.waiting, len(writing)) == (6, 0, 1)
+    assert [answers(session)[f"ask-00{n}"] for n in range(3)] == ["done one", "done two indeed", "done three"]
+    assert len(filed) == 4, "each answer once; one of them was taken back"

@@ -15,7 +15,7 @@ from talm_sim.agent.episode import PendingQuestion, Waiting
 from talm_sim.cli.lines import LineReader
 from talm_sim.cli.sitting import Sitting
 from talm_sim.runs.batch import run_batch
-from talm_sim.runs.desk import ready_episodes
+from talm_sim.runs.desk import Desk, ready_episodes
 from talm_sim.runs.load import load_run
 from talm_sim.runs.store import RunStore
 from tests.runs.scripted import ScriptedRunner, new_run
@@ -30,7 +30,11 @@ async def sit(run: Path, who: str, both: asyncio.Barrier, *, last_first: bool) -
     os.close(sink)
     console = Console(file=io.StringIO(), width=80)
     begun = False
-    with closing(LineReader(console, source)) as lines, closing(Sitting(run, console, lines, who, last_first=last_first)) as sitting:
+    with (
+        closing(LineReader(console, source)) as lines,
+        closing(Desk(run)) as desk,
+        closing(Sitting(desk, console, lines, who, last_first=last_first)) as sitting,
+    ):
         while await sitting.put_next() == "put":
             if sitting.answered and not begun:
                 begun = True
@@ -74,7 +78,7 @@ async def test_the_last_answer_goes_by_itself_after_a_moment(tmp_path: Path, mon
     async with RunStore.open(run) as store:
         await run_batch(store, ScriptedRunner())
         assert ready_episodes(store.reader) == []
-        with closing(Sitting(run, console, lines, "me")) as sitting:
+        with closing(Sitting(store.desk, console, lines, "me")) as sitting:
             assert await sitting.put_next() == "put"
             assert ready_episodes(store.reader) == ["ask-000"]
     assert lines.dropped == 1, "what was half typed is not for the next question"
@@ -87,7 +91,7 @@ async def test_a_question_that_comes_up_meanwhile_is_put_and_the_answer_is_held_
     async with RunStore.open(run) as store:
         first, second = (PendingQuestion(f"ask-00{n}#1-1", 1, "Which?") for n in range(2))
         await store.pause(Waiting("ask-000", "ask-000", 1, 1, (first,), (), (), {"answers": []}))
-        with closing(Sitting(run, console, lines, "me")) as sitting:
+        with closing(Sitting(store.desk, console, lines, "me")) as sitting:
             putting = asyncio.create_task(sitting.put_next())
             while sitting.answered == 0:
                 await asyncio.sleep(0)

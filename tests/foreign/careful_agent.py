@@ -1,8 +1,8 @@
 """Task `careful2`: as `careful`, on `AgentTask`."""
 
-from careful import Careful, delete_file, list_files
+from careful import Careful, Locked, delete_file, list_files
 
-from talm_sim import AgentTask, AgentTaskOptions, Scope, option, register_task
+from talm_sim import AgentTask, AgentTaskOptions, Call, Outcome, Scope, option, register_perturbation, register_task
 
 tools = [list_files, delete_file]
 
@@ -26,3 +26,16 @@ class CarefulAgent(AgentTask[CarefulOptions]):
     load = Careful.load
     rows = Careful.rows
     summarize = Careful.summarize
+
+
+@register_perturbation
+class Kept(Locked):
+    """As `locked`; it says beforehand which calls it concerns."""
+
+    name = "kept"
+
+    def concerns(self, call: Call) -> bool:
+        return call.spec.name == "delete_file"
+
+    async def before(self, call: Call) -> Outcome | None:
+        return Outcome(423, b'{"detail": "kept"}')

@@ -13,12 +13,11 @@ from typing import Any
 import pytest
 
 import talm_sim
-from talm_sim.agent.humans import HumanReply
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.ablate import ablate
 from talm_sim.runs.api import judge, resume, run
-from talm_sim.runs.desk import AnswerStatus, Question, answer
+from talm_sim.runs.desk import AnswerStatus, Desk, Question, answer
 from talm_sim.runs.events import EpisodeFinished, JudgeProgress, RunEvent, RunFinished, RunStarted
 from talm_sim.runs.load import load_run
 from talm_sim.types import HumanEvent
@@ -135,9 +134,10 @@ def test_the_simulated_human_answers_at_once(world: dict[str, Any]) -> None:
 
 
 def test_a_person_answers_in_the_session(world: dict[str, Any]) -> None:
-    async def ask(question: Question) -> HumanReply:
+    async def ask(question: Question, desk: Desk) -> None:
         await asyncio.sleep(0)
-        return HumanReply(f"I mean {question.scenario_id.removeprefix('towns-').removesuffix('.underspecified')}.", "terminal")
+        town = question.scenario_id.removeprefix("towns-").removesuffix(".underspecified")
+        desk.answer(question.key, f"I mean {town}.", responder="terminal")
 
     stored = run(**{**world, "split": "underspecified", "model": "sim/asker", "human": "terminal"}, ask=ask)
     assert rates(stored) == {"pass_rate": 1.0, "awareness": 1.0, "skip": 0.0, "interaction": 1.0}

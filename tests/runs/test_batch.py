@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from talm_sim.agent.humans import HumanReply
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.batch import BatchCounts, run_batch
-from talm_sim.runs.desk import AnswerStatus, Question, answer
+from talm_sim.runs.desk import AnswerStatus, Desk, Question, answer
 from talm_sim.runs.events import EpisodeFinished, EpisodeStarted, EpisodeWaiting, RunEvent
 from talm_sim.runs.load import load_run
 from talm_sim.runs.store import RunStore
@@ -68,7 +67,7 @@ async def test_a_person_is_asked_one_question_at_a_time_in_order_while_others_go
         nonlocal waiting
         waiting += isinstance(event, EpisodeWaiting)
 
-    async def ask(question: Question) -> HumanReply:
+    async def ask(question: Question, desk: Desk) -> None:
         nonlocal busy
         assert not busy, "two questions at once"
         busy = True
@@ -78,7 +77,7 @@ async def test_a_person_is_asked_one_question_at_a_time_in_order_while_others_go
         assert question.progress[0]["text"] == "I ask."
         await asyncio.sleep(0)
         busy = False
-        return HumanReply(f"answer {len(asked)}", "terminal")
+        desk.answer(question.key, f"answer {len(asked)}")
 
     counts = await batch(run, runner, max_episodes=6, ask=ask, on_event=count)
     assert (counts.finished, counts.waiting) == (6, 0)
@@ -95,7 +94,7 @@ async def test_a_person_is_asked_one_question_at_a_time_in_order_while_others_go
 async def test_nobody_there_leaves_the_questions_open(tmp_path: Path) -> None:
     run, asked = new_run(tmp_path, 3, asks=2), []
 
-    async def ask(question: Question) -> None:
+    async def ask(question: Question, desk: Desk) -> None:
         asked.append(question.episode_id)
 
     counts = await batch(run, ScriptedRunner(), ask=ask)
@@ -170,7 +169,7 @@ async def test_a_bug_is_raised_after_the_others_in_flight_are_kept(tmp_path: Pat
 
 
 async def test_a_bug_while_asking_is_raised(tmp_path: Path) -> None:
-    async def ask(question: Question) -> HumanReply:
+    async def ask(question: Question, desk: Desk) -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):

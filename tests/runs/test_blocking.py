@@ -191,10 +191,10 @@ def test_an_episode_that_waits_for_a_person_starts_again_with_its_answer(tmp_pat
         begun.append("oslo")
         return str(await by_name["ask_human"].ainvoke({"question": "Which?"}))
 
-    async def ask(question: Any) -> Any:
+    async def ask(question: Any, desk: Any) -> None:
         begun.append("told")
         await asyncio.sleep(2)
-        return talm_sim.HumanReply("this one", "terminal")
+        desk.answer(question.key, "this one", responder="terminal")
 
     episodes = played(tmp_path, act, epochs=1, limit=2, human="terminal", ask=ask)
     assert {episode.scenario_id: (episode.termination, episode.attempt, episode.answer) for episode in episodes} == {
@@ -218,9 +218,9 @@ def test_one_that_blocks_while_it_waits_for_a_person_ends_too(
         released.wait(100)
         return str(await asked)
 
-    async def ask(question: Any) -> Any:
+    async def ask(question: Any, desk: Any) -> None:
         await asyncio.sleep(3)
-        return talm_sim.HumanReply("this one", "terminal")
+        desk.answer(question.key, "this one", responder="terminal")
 
     episodes = played(tmp_path, act, epochs=1, limit=2, human="terminal", ask=ask, agent_timeout=2.0)
     ends = {episode.scenario_id: (episode.termination, episode.attempt) for episode in episodes}

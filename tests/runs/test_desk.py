@@ -24,7 +24,7 @@ from talm_sim.runs.desk import (
 from talm_sim.runs.events import EpisodeStarted, RunEvent
 from talm_sim.runs.load import load_run
 from talm_sim.runs.store import RunStore
-from tests.runs.scripted import ScriptedRunner, new_run
+from tests.runs.scripted import ScriptedRunner, finished, new_run
 from tests.warm import warm_python
 
 
@@ -137,16 +137,20 @@ async def test_an_answer_withdrawn_before_its_episode_was_taken_up_is_asked_for_
 async def test_a_held_answer_waits_to_be_released_but_not_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = await waiting_run(tmp_path)
     first, second = load_run(run).pending()
-    with closing(Desk(run)) as desk:
+    with closing(Desk(run)) as desk, closing(Desk(run)) as other:
         conn = desk.reading
-        for question in (first, second):
-            desk.answer(question.key, "held", held=True)
+        desk.answer(first.key, "held", held=True)
         assert ready_episodes(conn) == []
-        assert desk.answer(second.key, "late", release=first.key) is AnswerStatus.TAKEN
-        assert ready_episodes(conn) == []
-        desk.release(first.key)
+        assert other.answer(first.key, "late", held=True) is AnswerStatus.TAKEN
+        other.release()
+        assert ready_episodes(conn) == [], "only the desk that holds an answer lets it go"
+        desk.answer(second.key, "held", held=True)
+        assert ready_episodes(conn) == [first.episode_id], "the next answer lets the one before go"
+        with monkeypatch.context() as later:
+            later.setattr("talm_sim.runs.desk.HELD_SECONDS", 0.0)
+            assert ready_episodes(conn) == [first.episode_id, second.episode_id]
         assert ready_episodes(conn) == [first.episode_id]
-        monkeypatch.setattr("talm_sim.runs.desk.HELD_SECONDS", 0.0)
+        desk.release()
         assert ready_episodes(conn) == [first.episode_id, second.episode_id]
 
 
@@ -229,12 +233,10 @@ def _steps_of_an_answer(desk: Desk, last_first: bool) -> int:
     assert question is not None and desk._writer is not None
     for conn in (desk.reading, desk._writer):
         conn.set_progress_handler(tick, 100)
-    before = None
     for _ in range(5):
         question = next_unanswered(desk.reading, {question.key}, last_first=last_first)
         assert question is not None
-        desk.answer(question.key, "x", held=True, release=before)
-        before = question.key
+        desk.answer(question.key, "x", held=True)
         assert not desk.is_open(question.key)
     return steps
 
@@ -246,3 +248,34 @@ async def test_a_question_whose_episode_went_on_meanwhile_is_passed_over(tmp_pat
         # As whoever read the question's key a moment ago finds it.
         conn.execute("DELETE FROM waiting WHERE episode_id = ?", [first.episode_id])
         assert next_unanswered(conn) == second
+
+
+async def test_an_answer_to_an_attempt_that_is_over_goes_to_the_next_or_is_dropped(tmp_path: Path) -> None:
+    run = await waiting_run(tmp_path)
+    first, second = load_run(run).pending()
+    async with RunStore.open(run) as store:
+        await store.abandon(first.episode_id)
+        assert not store.desk.is_open(first.key)
+        assert store.desk.answer(first.key, "for the next") is AnswerStatus.DELIVERED
+        await run_batch(store, ScriptedRunner())
+        answer(run, second.key, "here")
+        await run_batch(store, ScriptedRunner())
+        assert load_run(run).episode(first.episode_id).answer == "done for the next"
+        assert load_run(run).episode(first.episode_id).attempt == 2
+    run = await waiting_run(tmp_path / "other")
+    async with RunStore.open(run) as store:
+        await store.finish(finished(store.scenarios()[0], attempt=1), 0)
+        assert store.desk.answer(first.key, "too late") is AnswerStatus.GONE
+        assert store.desk.given(first.key) is None
+
+
+async def test_nothing_is_filed_through_a_store_that_gave_its_run_back(tmp_path: Path) -> None:
+    run = await waiting_run(tmp_path)
+    first, _ = load_run(run).pending()
+    async with RunStore.open(run) as store:
+        store.desk.answer(first.key, "held", held=True)
+        assert ready_episodes(store.reader) == []
+    with closing(Desk(run)) as desk:
+        assert ready_episodes(desk.reading) == [first.episode_id], "whoever gives the run back holds no answer"
+    with pytest.raises(PrerequisiteError, match="is not run from here any more"):
+        store._writer.commit_now(lambda conn: None)

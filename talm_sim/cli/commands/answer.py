@@ -129,7 +129,8 @@ def _answer_with_prompt(stored: StoredRun, episode: str, *, blind: bool, plain: 
     plain = plain or console.is_dumb_terminal
     with (
         closing(open_lines(console, plain=plain)) as lines,
-        closing(Sitting(stored.path, console, lines, RESPONDER, episode=episode, last_first=reverse, blind=blind, plain=plain)) as sitting,
+        closing(Desk(stored.path)) as desk,
+        closing(Sitting(desk, console, lines, RESPONDER, episode=episode, last_first=reverse, blind=blind, plain=plain)) as sitting,
     ):
 
         async def sit() -> None:
@@ -157,6 +158,7 @@ def _file(stored: StoredRun, question: Question, reply: Reply) -> None:
         AnswerStatus.DELIVERED: "saved; the episode goes on",
         AnswerStatus.SAVED: "saved",
         AnswerStatus.TAKEN: "not saved: somebody else answered first",
+        AnswerStatus.GONE: "not saved: this question is not asked any more",
     }
     click.echo(f"{clean(question.episode_id)}: {words[status]}", err=True)
 
