@@ -79,6 +79,7 @@ def option(
     flags: Mapping[str, str] | None = None,
     metavar: str = "",
     complete: str = "",
+    rare: bool = False,
     ge: float | None = None,
     gt: float | None = None,
     le: float | None = None,
@@ -93,11 +94,19 @@ def option(
         flags: Values that have a flag each, to the help of that flag, in place of one flag that takes a value.
         metavar: Placeholder of its value.
         complete: Where the names are that a shell offers for its value, as `module:attribute` of a collection of texts.
+        rare: Whether `--help` leaves it to `--help-all`.
         ge: The least value.
         gt: What a value must exceed.
         le: The greatest value.
     """
-    extra: dict[str, Any] = {"scope": scope.value, "flag": flag, "flags": dict(flags or {}), "metavar": metavar, "complete": complete}
+    extra: dict[str, Any] = {
+        "scope": scope.value,
+        "flag": flag,
+        "flags": dict(flags or {}),
+        "metavar": metavar,
+        "complete": complete,
+        "rare": rare,
+    }
     return Field(default=default, description=help_text, json_schema_extra=extra, ge=ge, gt=gt, le=le)
 
 
@@ -192,16 +201,16 @@ class RunConfig(OptionsModel):
     task: str = option("talm", GEN, "What is measured.", metavar="NAME")
     split: Names = option("all", GEN, "Groups: talm-sim tasks show TASK.", metavar="S[,S]")
     scenario: tuple[str, ...] = option((), GEN, "Only the scenario of this id; repeatable.", metavar="ID")
-    category: tuple[str, ...] = option((), GEN, "Only where such tools are used; repeatable.", metavar="NAME")
+    category: tuple[str, ...] = option((), GEN, "Only where such tools are used; repeatable.", metavar="NAME", rare=True)
     scenarios: Path | None = option(None, GEN, "Scenarios (JSONL) in place of the packaged ones.", metavar="FILE")
     limit: Limit | None = option(None, GEN, "First N, or A to B, of each group.", metavar="N|A-B")
     epochs: int = option(1, GEN, "Times each scenario is run.", metavar="N", ge=1)
     model: ModelName = option(DEFAULT_MODEL, GEN, "Model as PROVIDER/NAME.  [default: recorded one]", metavar="P/N")
     model_options: ProviderOptions = option({}, GEN, "Option of the model's provider; repeatable.", flag="-M", metavar="K=V")
-    tool_format: Literal["auto", "native", "constrained"] = option("auto", GEN, "auto, native or constrained.", metavar="NAME")
-    prompts: Path | None = option(None, GEN, "TOML file of wordings to use instead.", metavar="FILE")
+    tool_format: Literal["auto", "native", "constrained"] = option("auto", GEN, "auto, native or constrained.", metavar="NAME", rare=True)
+    prompts: Path | None = option(None, GEN, "TOML file of wordings to use instead.", metavar="FILE", rare=True)
     temperature: float | None = option(None, GEN, "Sampling temperature.  [default: the task's]", metavar="X", ge=0, le=2)
-    max_new_tokens: int | None = option(None, GEN, "Tokens a model turn may take.  [default: task's]", metavar="N", ge=1)
+    max_new_tokens: int | None = option(None, GEN, "Tokens a model turn may take.  [default: task's]", metavar="N", rare=True, ge=1)
     seed: int = option(0, GEN, "Seed of sampling and perturbations.", metavar="N")
     options: dict[str, Any] = Field(default={}, json_schema_extra={"scope": GEN.value, "flag": None})
     """The task's own options as they were given; after a run is built, all of them with their values."""
@@ -209,21 +218,21 @@ class RunConfig(OptionsModel):
     judge: tuple[str, ...] = option((), SCO, "Judge to apply; repeatable.  [default: the task's]", metavar="NAME")
     judge_model: ModelName | None = option(None, SCO, "Model of the judges that need one.", metavar="P/N")
 
-    tools: Traffic | None = option(None, OPE, "live|replay|record  [default: as recorded]", metavar="HOW")
-    models: Traffic | None = option(None, OPE, "live|replay|record  [default: as recorded]", metavar="HOW")
+    tools: Traffic | None = option(None, OPE, "live|replay|record  [default: as recorded]", metavar="HOW", rare=True)
+    models: Traffic | None = option(None, OPE, "live|replay|record  [default: as recorded]", metavar="HOW", rare=True)
     cassettes: Path | None = option(None, OPE, "Recordings.  [default: the shipped ones]", metavar="DIR")
-    run_dir: Path = option(Path("runs"), OPE, "Directory that holds runs.", metavar="DIR")
+    run_dir: Path = option(Path("runs"), OPE, "Directory that holds runs.", metavar="DIR", rare=True)
     run_id: str | None = option(None, OPE, "Name of the run.  [default: time, model, split]", metavar="NAME")
-    max_episodes: int = option(16, OPE, "Episodes in flight.", metavar="N", ge=1)
+    max_episodes: int = option(16, OPE, "Episodes in flight.", metavar="N", rare=True, ge=1)
     max_connections: int = option(16, OPE, "Model requests in flight.", metavar="N", ge=1)
-    max_retries: int = option(5, OPE, "Retries of a failed request.", metavar="N", ge=0)
-    timeout: float = option(600.0, OPE, "Seconds one request may take.", metavar="S", gt=0)
-    fail_fast: bool = option(True, OPE, "Go on though the first requests are refused.")
+    max_retries: int = option(5, OPE, "Retries of a failed request.", metavar="N", rare=True, ge=0)
+    timeout: float = option(600.0, OPE, "Seconds one request may take.", metavar="S", rare=True, gt=0)
+    fail_fast: bool = option(True, OPE, "Go on though the first requests are refused.", rare=True)
     controls: bool = option(False, OPE, "Print the control models' rows as well.")
-    blind: bool = option(False, OPE, "Hide from the person what the user knows.")
-    display: Literal["full", "plain", "json", "none"] = option("full", OPE, "full, plain, json or none.", metavar="NAME")
+    blind: bool = option(False, OPE, "Hide from the person what the user knows.", rare=True)
+    display: Literal["full", "plain", "json", "none"] = option("full", OPE, "full, plain, json or none.", metavar="NAME", rare=True)
     quiet: bool = option(False, OPE, "No progress, legend or hints.", flag="-q")
-    log_level: LogLevel | None = option(None, OPE, "debug, info, warning or error.", metavar="NAME")
+    log_level: LogLevel | None = option(None, OPE, "debug, info, warning or error.", metavar="NAME", rare=True)
     against: Literal["paper"] | None = option(None, OPE, "paper: print its published rows below.", metavar="paper")
     plugin: tuple[str, ...] = option((), OPE, "Module of yours to import first; repeatable.", metavar="MODULE")
 

@@ -69,7 +69,8 @@ class Beside:
 
     def complete(self, line: str) -> list[str]:
         """What bash is offered for the last word of a line."""
-        return self.run("", COMP_LINE=line, COMP_WORD=line.rsplit(maxsplit=1)[-1], _TALM_SIM_COMPLETE="bash_complete").replace("plain,", "").split()
+        offered = self.run("", COMP_LINE=line, COMP_WORD=line.rsplit(maxsplit=1)[-1], _TALM_SIM_COMPLETE="bash_complete")
+        return offered.replace("plain,", "").split()
 
 
 @pytest.fixture(params=["plugin", "package"])

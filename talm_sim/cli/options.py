@@ -35,9 +35,15 @@ SECTIONS = {
     Scope.SCORING: "What the answers are worth",
     Scope.OPERATIONAL: "How it is run",
 }
-_TRAFFIC_FLAGS = {Traffic.LIVE.value: ("--live|--replay|--record", "Both --tools and --models."), "replay": None, "record": None}
+_TRAFFIC_FLAGS = {
+    Traffic.LIVE.value: ("--live|--replay|--record", "Ask models and tools, replay them, or record them."),
+    "replay": None,
+    "record": None,
+}
 """The flags of both kinds of traffic at once, on one line of the help page."""
 _EVERYWHERE = "Each value may stand in TALM_SIM_<NAME>, or under its name in --config."
+_ALL = "talm_sim.help_all"
+"""Key of Click's context: whether the help page shows every option."""
 
 
 class ConfigOption(click.Option):
@@ -45,15 +51,19 @@ class ConfigOption(click.Option):
 
     Args:
         *args: As of `click.Option`.
-        section: Title it stands under on the help page.
+        section: Title it stands under on the help page; that of the command's own options by default.
+        rare: Whether only `--help-all` shows it.
         shown_default: The field's default, for the help page.
         reads_environment: Whether the option reads its variable. For a new run `load_config` does, which knows the order of precedence.
         **kwargs: As of `click.Option`.
     """
 
-    def __init__(self, *args: Any, section: str, shown_default: str = "", reads_environment: bool = False, **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, section: str = "", rare: bool = False, shown_default: str = "", reads_environment: bool = False, **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.section = section
+        self.rare = rare
         self.shown_default = shown_default
         self.reads_environment = reads_environment
 
@@ -88,7 +98,8 @@ class ConfigOption(click.Option):
 class ConfigCommand(click.Command):
     """A command with the shared options, the traffic flags and the options of the task it is about, each part under a title of its own.
 
-    The values arrive as keyword arguments, one a field (None or empty where not given); `collect` turns them into fields.
+    `--help` shows the common ones, `--help-all` every one. The values arrive as keyword arguments, one a field (None or empty where not given);
+    `collect` turns them into fields.
 
     Args:
         *args: As of `click.Command`.
@@ -123,6 +134,8 @@ class ConfigCommand(click.Command):
         if not stored:
             file = ConfigOption(["--config"], type=click.Path(path_type=Path), metavar="F.toml", section=how, help="File of these options.")
             self.params.append(file)
+        show_all: dict[str, Any] = {"is_flag": True, "is_eager": True, "expose_value": False, "callback": _show_all}
+        self.params.append(ConfigOption(["--help-all"], rare=True, help="Show every option and exit.", **show_all))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Find the task first, then read the line with its options; another task's is refused by name."""
@@ -162,20 +175,30 @@ class ConfigCommand(click.Command):
         return [*shared, *own]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the command's own options first, then one section a scope, then the task's."""
+        """Write the command's own options first, then one section a scope, then the task's; rare ones only where all are asked for."""
         own = "Options" if self._stored else SECTIONS[Scope.OPERATIONAL]  # a new run's page is long enough
         records: dict[str, list[tuple[str, str]]] = {title: [] for title in ("Options", *SECTIONS.values())}
         for param in self.get_params(ctx):
             record = _TRAFFIC_FLAGS.get(param.name or "", param.get_help_record(ctx))
-            if record is not None and (self._stored or "--help" not in param.opts):
-                records.setdefault(param.section if isinstance(param, ConfigOption) else own, []).append(record)
+            rare = param.rare if isinstance(param, ConfigOption) else "--help" in param.opts and not self._stored
+            if record is not None and (ctx.meta.get(_ALL) or not rare):
+                records.setdefault((param.section if isinstance(param, ConfigOption) else "") or own, []).append(record)
         for title, rows in records.items():
             if rows:
                 with formatter.section(title):
                     formatter.write_dl(rows, col_max=26)
+        formatter.write_paragraph()
         if not self._stored:
-            formatter.write_paragraph()
             formatter.write_text(_EVERYWHERE)
+        if not ctx.meta.get(_ALL):
+            formatter.write_text(f"These are the common options; {ctx.command_path} --help-all shows every one.")
+
+
+def _show_all(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        ctx.meta[_ALL] = True
+        click.echo(ctx.get_help(), color=ctx.color)
+        ctx.exit()
 
 
 class OptionsCommand(click.Command):
@@ -294,6 +317,7 @@ def option_of(model: type[BaseModel], name: str, *, stored: bool = False, bounde
         "metavar": extra["metavar"] or None,
         "envvar": ENV_PREFIX + name.upper(),
         "section": section or SECTIONS[scope_of(model, name)],
+        "rare": bool(extra["rare"]),
         "shown_default": "" if stored or "[default: " in (field.description or "") else _shown(field.default),
         "reads_environment": stored,
         "default": None,

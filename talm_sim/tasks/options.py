@@ -34,14 +34,14 @@ class AgentOptions(TaskOptions):
     perturb: tuple[str, ...] = option((), GEN, "Damage the tools; repeatable.", metavar="NAME[:k=v,...]")
     turn_limit: int | None = option(None, GEN, "Model turns at most (5; your agent 50).", metavar="N", ge=1)
     """Of an agent whose model is not seen, each tool call counts as one."""
-    token_limit: int | None = option(None, GEN, "Tokens an episode may use.", metavar="N", ge=1)
+    token_limit: int | None = option(None, GEN, "Tokens an episode may use.", metavar="N", rare=True, ge=1)
 
     tools_from: tuple[str, ...] = option((), OPE, "Tools of yours, KIND:PLACE; repeatable.", metavar="SOURCE")
     """Where the tools come from, each `[NAME=]KIND:PLACE`; see `talm_sim.tools_env.sources.registry`.
 
     A run goes on with those it began with, which the user names anew: nothing that a stored run names is started by itself.
     """
-    trust: bool = option(False, OPE, "Run a tool folder's code, in a sandbox.")
+    trust: bool = option(False, OPE, "Run a tool folder's code, in a sandbox.", rare=True)
 
     def check(self) -> None:
         """Look up the perturbations, the kinds of tool sources with their options, and the responder."""
@@ -83,9 +83,9 @@ class AgentTaskOptions(AgentOptions):
 
     agent: Annotated[str | None, BeforeValidator(_named)] = option(None, GEN, "Your agent, in place of ours.", metavar="MODULE:OBJECT")
     """In Python also the object itself: a compiled graph, or a function; see docs/agents.md."""
-    agent_timeout: float = option(600.0, GEN, "Seconds your agent may take.", metavar="S", gt=0)
+    agent_timeout: float = option(600.0, GEN, "Seconds your agent may take.", metavar="S", rare=True, gt=0)
     """For an episode, without what a person takes to answer."""
-    rounds: int = option(5, GEN, "Replies to questions in words.", metavar="N", ge=0)
+    rounds: int = option(5, GEN, "Replies to questions in words.", metavar="N", rare=True, ge=0)
     """Per episode; with nobody to ask, and with recorded answers, there are none."""
 
     def check(self) -> None:

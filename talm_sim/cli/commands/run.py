@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from talm_sim.cli.lazy import prices_option
-from talm_sim.cli.options import ConfigCommand, given_config
+from talm_sim.cli.options import ConfigCommand, ConfigOption, given_config
 
 if TYPE_CHECKING:
     from talm_sim.runs.prices import Price
@@ -19,7 +19,7 @@ __all__ = ["command"]
 @click.command(cls=ConfigCommand)
 @click.option("--dry-run", is_flag=True, help="Print what would be asked and cost; play no episode.")
 @prices_option
-@click.option("--yes", is_flag=True, hidden=True, help="Begin a very large run without asking.")
+@click.option("--yes", cls=ConfigOption, rare=True, is_flag=True, help="Begin a very large run without asking.")
 def command(*, dry_run: bool, prices: Mapping[str, Price] | None, yes: bool, **options: Any) -> int:
     """Run episodes, print the table; without options, replay a recording: no key."""
     config = given_config(options)
