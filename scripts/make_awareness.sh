@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Make the packaged scenarios of task awareness (talm_sim/scenarios/data/awareness/*.jsonl) from those of task talm, by rules and the default
-# embeddings (extra `retrieval`). Equal scenarios give equal bytes. Review them: talm-sim scenarios review talm_sim/scenarios/data/awareness/removed.jsonl
+# Make the packaged scenarios of task awareness (talm_sim/tasks/awareness/scenarios/*.jsonl) from those of task talm, by rules and the default
+# embeddings (extra `retrieval`). Equal scenarios give equal bytes. Review them: talm-sim scenarios review talm_sim/tasks/awareness/scenarios/removed.jsonl
 #
 #   scripts/make_awareness.sh [TALM-SIM]      default: .venv/bin/talm-sim
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 talm=${1:-.venv/bin/talm-sim}
-data=talm_sim/scenarios/data/awareness
+data=talm_sim/tasks/awareness/scenarios
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 

@@ -25,7 +25,7 @@ LAYERS = (
     ("typed_options",),
     ("config",),
     ("models",),
-    ("recordings", "retrieval"),
+    ("recordings",),
     ("tools_env", "scenarios"),
     ("agent", "judges"),
     ("tasks",),
@@ -173,7 +173,6 @@ HOMONYMS = {
     **{key: {"refusal"} for key in ("talm_sim.models.anthropic_messages", "talm_sim.models.langchain_chat")},
     **{key: {"calls"} for key in ("talm_sim.types.scenarios", "talm_sim.tools_env.environment")},
     **{f"talm_sim.scenarios.bfcl.{module}": {"calls"} for module in ("find", "load", "rows", "subsets")},
-    "talm_sim.scenarios.awareness.manipulation": {"calls"},
 }
 """Words that name something else there: a form training rows are written in, a kind of training row, what an agent says before it acts, why a
 turn ended, what is right or was made."""

@@ -17,11 +17,11 @@ from talm_sim.judges.call_checks.bfcl_reading import read_as_bfcl
 from talm_sim.judges.call_checks.java import JAVA_TYPES, java_value
 from talm_sim.judges.call_checks.javascript import JAVASCRIPT_TYPES, javascript_value
 from talm_sim.judges.call_checks.source_calls import read_source_calls
-from talm_sim.judges.decision import read_decision
 from talm_sim.judges.facts import AnswerText
 from talm_sim.judges.intent import find_attempt
 from talm_sim.judges.labels import opening_label
 from talm_sim.judges.sentences import Sentences, language_of
+from talm_sim.tasks.awareness.decision import read_decision
 from talm_sim.types import AcceptedCall, Calls, Fact, ToolCall
 
 __all__ = ["READERS"]
@@ -78,7 +78,7 @@ _SAYS: Final = ("The elevation is 12 m. ", "It is on May 5, 2024 at ", "Hier sin
 READERS: Final = (
     Reader("find_attempt", "talm_sim.judges.intent", lambda text: find_attempt(text, TOOLS), CALLS, JAVA),
     Reader("find_attempt, no tools", "talm_sim.judges.attempts.find", find_attempt, CALLS, JAVA),
-    Reader("read_decision", "talm_sim.judges.decision", read_decision, DECIDES, ("answer: ", "decision: ", "answer: yes or no ")),
+    Reader("read_decision", "talm_sim.tasks.awareness.decision", read_decision, DECIDES, ("answer: ", "decision: ", "answer: yes or no ")),
     Reader(
         "opening_label",
         "talm_sim.judges.labels",

@@ -8,9 +8,6 @@ from typing import Final
 
 from campaign.readers.base import ASKED, ASKS, SPEC, TOOLS, Reader, all_of, also_in
 from talm_sim.scenarios import damage, drafts, jsonl, leaks, missing, question_words, tool_texts, when2call
-from talm_sim.scenarios.awareness import cutting, study, toolbench, written
-from talm_sim.scenarios.awareness import spellings as said_spellings
-from talm_sim.scenarios.awareness.checks import check_manipulated
 from talm_sim.scenarios.bfcl.rows import read_line
 from talm_sim.scenarios.load import read_scenario
 from talm_sim.scenarios.multiple_choice import splitting, wording
@@ -18,6 +15,9 @@ from talm_sim.scenarios.multiple_choice.checks import OPTION_CHECKS, failures
 from talm_sim.scenarios.multiple_choice.items import Item
 from talm_sim.scenarios.multiple_choice.question_checks import QUESTION_CHECKS
 from talm_sim.scenarios.multiple_choice.sources import SourceQuestion
+from talm_sim.tasks.awareness.making import cutting, study, toolbench, written
+from talm_sim.tasks.awareness.making import spellings as said_spellings
+from talm_sim.tasks.awareness.making.checks import check_manipulated
 from talm_sim.types import Behaviour, GoldCall, Scenario, ToolSpec, Turn, YesNo
 
 __all__ = ["READERS"]
@@ -107,21 +107,21 @@ READERS: Final = (
     Reader("could_be_stated", "talm_sim.scenarios.drafts", drafts.could_be_stated),
     Reader(
         "cutting.cut",
-        "talm_sim.scenarios.awareness.cutting",
+        "talm_sim.tasks.awareness.making.cutting",
         _cut,
         ("My name is ", "at the ", "between ", ", and the "),
         ("the ", "and ", ", ", "is ", "with ", "at ", "a b c is "),
     ),
     Reader(
         "cutting.unnatural",
-        "talm_sim.scenarios.awareness.cutting",
+        "talm_sim.tasks.awareness.making.cutting",
         lambda text: (cutting.unnatural(text, "A b."), cutting.unnatural("A b.", text)),
         (),
         ("and ", "the ", ". ", ", "),
     ),
     Reader(
         "spans_of, says",
-        "talm_sim.scenarios.awareness.spellings",
+        "talm_sim.tasks.awareness.making.spellings",
         lambda text: [
             (said_spellings.spans_of(text, one), said_spellings.says(text, one)) for one in ("Hanoi", 12, "2024-05-05 14:00:00", "a b", 1.0)
         ],
@@ -130,34 +130,34 @@ READERS: Final = (
     ),
     Reader(
         "values said",
-        "talm_sim.scenarios.awareness.spellings",
+        "talm_sim.tasks.awareness.making.spellings",
         lambda text: said_spellings.says("on May 5 at 12", text),
         ("2024-05-05 ",),
         ("12:30 ",),
     ),
     Reader(
         "written.read_object",
-        "talm_sim.scenarios.awareness.written",
+        "talm_sim.tasks.awareness.making.written",
         lambda text: written.read_object(text, "answer"),
         ('{"a": ', "{"),
         ('{"a": ', '{"a": 1} ', "{'"),
     ),
     Reader(
         "read_removal",
-        "talm_sim.scenarios.awareness.written",
+        "talm_sim.tasks.awareness.making.written",
         _removal,
         ("AI: ", "User: "),
         ("User: x\n", "AI: x\n", "Book ", "it ", "word{i} "),
     ),
-    Reader("with_words", "talm_sim.scenarios.awareness.written", _changed, ("Book ",), ("it ", "a ", "word{i} ")),
+    Reader("with_words", "talm_sim.tasks.awareness.making.written", _changed, ("Book ",), ("it ", "a ", "word{i} ")),
     Reader(
         "the study's lines",
-        "talm_sim.scenarios.awareness.study",
+        "talm_sim.tasks.awareness.making.study",
         lambda text: (study._call(text), study._messages(text), study._named(text, {"f": {}})),
         ("User: ", "API-Request: [f(a='"),
         ("User: a\n", "f(", ") -> ", "API-Request: f() -> x\n"),
     ),
-    Reader("callable_names", "talm_sim.scenarios.awareness.toolbench", lambda text: toolbench.callable_names([(text, "a"), (text, "b")])),
+    Reader("callable_names", "talm_sim.tasks.awareness.making.toolbench", lambda text: toolbench.callable_names([(text, "a"), (text, "b")])),
     Reader(
         "split_query",
         "talm_sim.scenarios.multiple_choice.splitting",

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from talm_sim.config import Scope, scope_of
-from talm_sim.scenarios.awareness.options import ManipulateOptions
-from talm_sim.scenarios.awareness.written import conversation_text
+from talm_sim.tasks.awareness.making.options import ManipulateOptions
+from talm_sim.tasks.awareness.making.written import conversation_text
 from tests.models.loopback import Answer, chat_answer, loopback
-from tests.scenarios.awareness.made import Words
-from tests.scenarios.awareness.test_written import answer, changed, scenario
+from tests.tasks.awareness.making.made import Words
+from tests.tasks.awareness.making.test_written import answer, changed, scenario
 
 Talm = Callable[..., tuple[int, str, str]]
 GENERATE = ("scenarios", "generate", "--task", "awareness", "--out", "made")
@@ -25,7 +25,7 @@ VAGUE = "Yes, some euros to savings."
 @pytest.fixture(autouse=True)
 def _own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("talm_sim.retrieval.find_embedder", lambda name: Words())
+    monkeypatch.setattr("talm_sim.tasks.awareness.retrieval.find_embedder", lambda name: Words())
     Path("own.jsonl").write_text(json.dumps(scenario().model_dump(mode="json")) + "\n")
 
 

@@ -15,14 +15,14 @@ from talm_sim.agreement import kappa
 from talm_sim.cli import main
 from talm_sim.cli.reviewing import merge_lines, review_entries, summary_lines
 from talm_sim.errors import PrerequisiteError
-from talm_sim.scenarios.awareness.manipulation import line_of
-from talm_sim.scenarios.awareness.remove import remove_by_rules
-from talm_sim.scenarios.awareness.review import ManipulationReviewer
 from talm_sim.scenarios.making.merging import open_merge
 from talm_sim.scenarios.making.review import Review, open_review
+from talm_sim.tasks.awareness.making.manipulation import line_of
+from talm_sim.tasks.awareness.making.remove import remove_by_rules
+from talm_sim.tasks.awareness.making.review import ManipulationReviewer
 from talm_sim.tasks.registry import reviewer_of
 from talm_sim.types import Scenario
-from tests.scenarios.awareness.made import asked
+from tests.tasks.awareness.making.made import asked
 
 Read = Callable[[], str | None]
 BOOKED = ("Remind me of the call at noon, with the code CBA-12.", "Gladly. Where is it?", "At the pier in Brest, thanks.")

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from talm_sim.scenarios.awareness.loaded import complete_scenario
 from talm_sim.scenarios.statistics import Statistics, statistics_of
+from talm_sim.tasks.awareness.making.loaded import complete_scenario
 from talm_sim.types import Source
-from tests.scenarios.awareness.made import BALANCE, STOCK, asked
+from tests.tasks.awareness.making.made import BALANCE, STOCK, asked
 
 
 def test_each_source_and_group_is_counted() -> None:

@@ -9,29 +9,29 @@ from typing import Any, ClassVar
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import Model
 from talm_sim.recordings import CassetteLibrary
-from talm_sim.scenarios.awareness.apibank import load_apibank
-from talm_sim.scenarios.awareness.counts import count_manipulated
-from talm_sim.scenarios.awareness.lines import load_lines
-from talm_sim.scenarios.awareness.loaded import Loaded
-from talm_sim.scenarios.awareness.manipulation import REMOVAL, SERVING, Manipulated, Manipulator, Original, values_of
-from talm_sim.scenarios.awareness.options import ManipulateOptions
-from talm_sim.scenarios.awareness.packaged import from_talm
-from talm_sim.scenarios.awareness.pool import pool_of
-from talm_sim.scenarios.awareness.review import ManipulationReviewer
-from talm_sim.scenarios.awareness.study import load_study
-from talm_sim.scenarios.awareness.toolbench import load_toolbench
 from talm_sim.scenarios.hub import local_file
 from talm_sim.scenarios.making.asking import ASKED_AGAIN
 from talm_sim.scenarios.making.outcome import Dropped
 from talm_sim.scenarios.making.prompts import WriterPrompts, load_writer_prompts
 from talm_sim.scenarios.making.state import Begun
+from talm_sim.tasks.awareness.making.apibank import load_apibank
+from talm_sim.tasks.awareness.making.counts import count_manipulated
+from talm_sim.tasks.awareness.making.lines import load_lines
+from talm_sim.tasks.awareness.making.loaded import Loaded
+from talm_sim.tasks.awareness.making.manipulation import REMOVAL, SERVING, Manipulated, Manipulator, Original, values_of
+from talm_sim.tasks.awareness.making.options import ManipulateOptions
+from talm_sim.tasks.awareness.making.packaged import from_talm
+from talm_sim.tasks.awareness.making.pool import pool_of
+from talm_sim.tasks.awareness.making.review import ManipulationReviewer
+from talm_sim.tasks.awareness.making.study import load_study
+from talm_sim.tasks.awareness.making.toolbench import load_toolbench
 from talm_sim.tasks.bounds import Bound, most_tokens
 from talm_sim.tasks.makers import Listing, Maker, OpenModel
 from talm_sim.tasks.registry import find_task
 
 __all__ = ["ManipulationMaker"]
 
-_PROMPTS = "talm_sim.scenarios.awareness"
+_PROMPTS = "talm_sim.tasks.awareness.making"
 """The package whose `prompts.toml` holds the wordings."""
 _SOURCES = {"api-bank": load_apibank, "toolbench": load_toolbench, "study": load_study}
 _TOLD = 5
@@ -65,7 +65,7 @@ class ManipulationMaker(Maker[ManipulateOptions, Original, Manipulated]):
 
     def open(self, sources: Sequence[Original], open_model: OpenModel) -> None:
         """Embed the tools of the whole source, also of what lies outside the limit; open the model."""
-        from talm_sim.retrieval import find_embedder  # not at the top: removing words needs no embeddings
+        from talm_sim.tasks.awareness.retrieval import find_embedder  # not at the top: removing words needs no embeddings
 
         replaces = "replaced" in self.options.groups
         pool = pool_of((one.scenario for one in self._all), find_embedder(self.options.embedder)) if replaces else None

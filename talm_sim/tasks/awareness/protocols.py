@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from talm_sim.judges.decision import Decision, read_decision
 from talm_sim.scenarios.dialogue import ATTEMPT, EXAMPLE, as_messages, as_text, dialogue, part_of
+from talm_sim.tasks.awareness.decision import Decision, read_decision
 from talm_sim.tasks.awareness.wording import Wording, filled
 from talm_sim.tasks.single_step import Request
 from talm_sim.types import UNPARSED, ModelTurn, Scenario

@@ -49,8 +49,8 @@ class AwarenessTask(SingleStepTask[AwarenessOptions]):
     }
     reads_dialogues = True
     own_judges = ("explanation",)
-    judge_classes: ClassVar = {"explanation": "talm_sim.judges.explanation:ExplanationJudge"}
-    data = files("talm_sim.scenarios") / "data" / "awareness"
+    judge_classes: ClassVar = {"explanation": "talm_sim.tasks.awareness.explanation:ExplanationJudge"}
+    data = files("talm_sim.tasks.awareness") / "scenarios"
     maker = "talm_sim.tasks.awareness.maker:ManipulationMaker"
     named_by = ("protocol",)
     listed: ClassVar = {"gold": "Right", "said": "Said"}

@@ -1,0 +1,77 @@
+"""The `explanation` judge: is the reason right for which a model says that it cannot? (the study of incomplete conditions, appendix B.4)."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+
+from talm_sim.digests import derived_seed
+from talm_sim.errors import ContextOverflowError
+from talm_sim.judges.base import Judge
+from talm_sim.judges.labels import opening_label
+from talm_sim.judges.prompts import built_in_text, show
+from talm_sim.models.base import GenerationSettings
+from talm_sim.scenarios.dialogue import as_text, dialogue
+from talm_sim.tasks.awareness.decision import read_decision
+from talm_sim.toml_files import packaged_toml
+from talm_sim.types import Episode, Measured, Scenario, Verdict, YesNo
+
+__all__ = ["ExplanationJudge"]
+
+_LABELS = {"correct": r"correct", "wrong": r"wrong|incorrect"}
+_CHOICES = ("Correct", "Wrong")
+_QUESTION = "Is the reason the assistant gave right? Start with Correct or Wrong."
+_MAX_NEW_TOKENS = 256
+
+
+class ExplanationJudge(Judge):
+    """Lets a model say whether an explanation names what is missing; it passes where it does.
+
+    Only instances from which something was taken away, and which were rightly answered No, have an explanation to judge; to others it does not
+    apply. The model is shown four solved examples, two of each label, and asked once, at temperature 0. A reply that opens with neither word
+    leaves the verdict open.
+    """
+
+    name = "explanation"
+    measure = Measured(name="explanation", head="Expl", about="a right No has the right reason, told by a model")
+    needs = frozenset({"model"})
+    instructions = built_in_text("explanation")
+
+    async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
+        """Judge one episode."""
+        if not isinstance(scenario.target, YesNo) or not episode.termination.completed:
+            return self.verdict(episode, None, "not judged: there is no answer to a Yes/No question")
+        decision = read_decision(episode.answer)
+        if scenario.target.gold != "no" or decision.said != "no":
+            return self.verdict(episode, None, f"not judged: {decision.said} was said where {scenario.target.gold} is right")
+        if not decision.explanation:
+            return self.verdict(episode, False, "there is no explanation", label="wrong")
+        messages = [SystemMessage(self.instructions), *_examples(), HumanMessage(self._question(scenario, decision.explanation))]
+        settings = GenerationSettings(temperature=0.0, max_new_tokens=_MAX_NEW_TOKENS, seed=derived_seed(episode.id, 1), choices=_CHOICES)
+        try:
+            with self.context.open_vote(self.config_digest, episode, 1):
+                turn = await self.model.generate(messages, (), settings)
+        except ContextOverflowError:
+            return self.verdict(episode, None, "not judged: the material is longer than the judge's context")
+        reply = turn.text or turn.raw_text
+        label = opening_label(reply, _LABELS)
+        if label is None:
+            return self.verdict(episode, None, f"undecided: the judge said neither word: {reply[:200]!r}")
+        return self.verdict(episode, label == "correct", " ".join(reply.split())[:200], label=label)
+
+    def _question(self, scenario: Scenario, explanation: str) -> str:
+        return _shown(as_text(dialogue(scenario)), "\n".join(scenario.shown_tools) or "(none)", explanation)
+
+
+def _shown(conversation: str, tools: str, explanation: str) -> str:
+    return show(_QUESTION, [("Conversation", conversation), ("APIs", tools), ("The assistant's explanation", explanation)])
+
+
+@cache
+def _examples() -> tuple[BaseMessage, ...]:
+    messages: list[BaseMessage] = []
+    for one in packaged_toml("talm_sim.judges", "explanation.toml")["example"]:
+        messages.append(HumanMessage(_shown(one["conversation"].strip(), one["tools"].strip(), one["explanation"])))
+        messages.append(AIMessage(f"{one['label']}. {one['why']}"))
+    return tuple(messages)

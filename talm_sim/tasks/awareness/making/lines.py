@@ -1,0 +1,51 @@
+"""A file of scenario lines, of which broken ones are left out and counted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from talm_sim.errors import PrerequisiteError
+from talm_sim.plain_files import LARGEST_DATA, read_text
+from talm_sim.scenarios.jsonl import parse
+from talm_sim.scenarios.load import read_scenario
+from talm_sim.tasks.awareness.making.loaded import TASK, Loaded, Problem, fault_in
+from talm_sim.types import Scenario
+
+__all__ = ["load_lines"]
+
+
+def load_lines(path: Path) -> Loaded:
+    """Read a JSONL file of scenarios of task `awareness`, originals and manipulated ones.
+
+    Raises:
+        PrerequisiteError: The file cannot be read or is no UTF-8.
+    """
+    try:
+        text = read_text(path, LARGEST_DATA)
+    except OSError as err:
+        raise PrerequisiteError(f"{path}: cannot be read: {err.strerror}; give a JSONL file with one scenario a line.") from None
+    except UnicodeDecodeError:
+        raise PrerequisiteError(f"{path}: is not UTF-8 text; save the file as UTF-8.") from None
+    scenarios: dict[str, Scenario] = {}
+    problems: list[Problem] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            one = _read(line, f"{path}:{number}")
+            if isinstance(one, Scenario) and one.id in scenarios:
+                one = Problem(f"{path}:{number}", f"id '{one.id}' was used already; ids must be unique.")
+            if isinstance(one, Scenario):
+                scenarios[one.id] = one
+            else:
+                problems.append(one)
+    return Loaded(tuple(scenarios.values()), tuple(problems))
+
+
+def _read(line: str, where: str) -> Scenario | Problem:
+    try:
+        scenario = read_scenario(parse(line), where, TASK)
+    except ValueError as err:
+        return Problem(where, f"not JSON ({err}); write one scenario a line.")
+    except PrerequisiteError as err:
+        return Problem(where, str(err).removeprefix(f"{where}: "))
+    fault = fault_in(scenario)
+    return Problem(where, fault) if fault else scenario

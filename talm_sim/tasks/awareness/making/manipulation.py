@@ -1,0 +1,184 @@
+"""One complete scenario made such that the tools shown cannot serve it: replaced tools, removed words, checked and kept or given up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from talm_sim.digests import derived_seed, digest
+from talm_sim.models.base import Model
+from talm_sim.scenarios.making.asking import ask
+from talm_sim.scenarios.making.outcome import Outcome
+from talm_sim.scenarios.making.prompts import WriterPrompts
+from talm_sim.tasks.awareness.making.checks import Failure, check_manipulated
+from talm_sim.tasks.awareness.making.loaded import tool_names
+from talm_sim.tasks.awareness.making.options import ManipulateOptions
+from talm_sim.tasks.awareness.making.pool import Pool
+from talm_sim.tasks.awareness.making.remove import remove_by_rules
+from talm_sim.tasks.awareness.making.replace import Skipped
+from talm_sim.tasks.awareness.making.swaps import replace_all
+from talm_sim.tasks.awareness.making.written import conversation_text, described_apis, gold_calls_text, read_object, read_removal
+from talm_sim.types import Scenario, YesNo
+
+__all__ = ["REMOVAL", "SERVING", "Manipulated", "Manipulator", "Original", "line_of", "values_of"]
+
+REMOVAL, SERVING = "removal", "serving"
+"""What a model is asked: to remove something, and whether what is shown can serve."""
+_LONGEST = 8_000
+"""Characters of a model's answer that are kept where it was rejected."""
+
+
+@dataclass(frozen=True)
+class Original:
+    """A complete scenario, as a source."""
+
+    scenario: Scenario
+
+    @property
+    def id(self) -> str:
+        """The scenario's."""
+        return self.scenario.id
+
+    @cached_property
+    def digest(self) -> str:
+        """Equal scenarios have equal digests."""
+        return digest(self.scenario.model_dump(mode="json"))
+
+
+@dataclass(slots=True, kw_only=True)
+class Manipulated(Outcome):
+    """What became of one complete scenario.
+
+    Attributes:
+        skipped: Manipulation to the reason why it was not tried.
+        given_up: Manipulations of which nothing passed.
+        to_read: Manipulation that was kept to what its checks leave to a person, by check.
+    """
+
+    skipped: dict[str, str] = field(default_factory=dict)
+    given_up: list[str] = field(default_factory=list)
+    to_read: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    @property
+    def told(self) -> str:
+        """What was made and what was not."""
+        said = [f"{row['group']} made" for row in self.rows if row["group"] not in ("complete",)]
+        said += [f"{group} given up" for group in self.given_up] + [f"{group} skipped ({why})" for group, why in self.skipped.items()]
+        return ", ".join(said)
+
+
+class Manipulator:
+    """Makes what can be made of a scenario.
+
+    Args:
+        options: What is asked for.
+        scenarios: All scenarios of the source: how often a swap occurs is seen over all.
+        pool: Where substitutes come from; None where no tools are replaced.
+        model: Removes words, and says whether what is shown can serve; None where rules do.
+        prompts: What it is told.
+    """
+
+    def __init__(
+        self,
+        options: ManipulateOptions,
+        scenarios: Iterable[Scenario],
+        pool: Pool | None,
+        model: Model | None,
+        prompts: WriterPrompts | None,
+    ) -> None:
+        self._options = options
+        self._pool = pool
+        self._replaced = {} if pool is None else replace_all(scenarios, pool)
+        self._model = model
+        self._prompts = prompts
+
+    async def make(self, original: Original) -> Manipulated:
+        """Try each manipulation asked for; the original is kept with what was made of it."""
+        outcome = Manipulated(source=original.id, digest=original.digest)
+        kept = [changed for group in self._options.groups if (changed := await self._manipulated(group, original.scenario, outcome))]
+        outcome.rows = [line_of(one) for one in ([original.scenario, *kept] if kept else [])]
+        return outcome
+
+    async def _manipulated(self, group: str, scenario: Scenario, outcome: Manipulated) -> Scenario | None:
+        if group == "removed" and self._model is not None:
+            return await self._removed(scenario, outcome)
+        if group == "removed":
+            changed: Scenario | Skipped = remove_by_rules(scenario, self._options.seed)
+        else:
+            changed = self._replaced[scenario.id]
+        if isinstance(changed, Skipped):
+            outcome.skipped[group] = changed.reason
+            return None
+        more = await self._serving(changed) if group == "replaced" else []
+        if self._passes(scenario, changed, outcome, more):
+            return changed
+        outcome.given_up.append(group)
+        return None
+
+    async def _removed(self, scenario: Scenario, outcome: Manipulated) -> Scenario | None:
+        """What a model leaves of the user's words (section 3.2, figure 16)."""
+        if scenario.turns[-1].messages[-1]["role"] != "user":
+            outcome.skipped["removed"] = "it ends with a result, not with the user"
+            return None
+        for attempt in range(self._options.attempts):
+            text, problem = await self._ask(REMOVAL, scenario, values_of(scenario), attempt)
+            assert self._model is not None
+            changed = problem or read_removal(text, scenario, self._model.name)
+            if isinstance(changed, str):
+                outcome.rejected.append(_rejected(scenario, "removed", "answer", changed, attempt, text))
+            elif self._passes(scenario, changed, outcome, [], attempt, text):
+                return changed
+        outcome.given_up.append("removed")
+        return None
+
+    async def _serving(self, changed: Scenario) -> list[Failure]:
+        """A model's word on whether a tool that is shown can serve after all; nothing where there is no model."""
+        if self._model is None:
+            return []
+        values = {"apis": described_apis(changed), "conversation": conversation_text(changed)}
+        text, problem = await self._ask(SERVING, changed, values, 0)
+        found = None if problem else read_object(text, "answer")
+        said = str(found["answer"]).strip() if found else ""
+        if said.casefold() == "none":
+            return []
+        if said in tool_names(changed):
+            return [Failure("model's word", f"'{said}' serves, the model says")]
+        return [Failure("model's word", problem or "the model names no API of the list", review=True)]
+
+    async def _ask(self, step: str, scenario: Scenario, values: dict[str, str], attempt: int) -> tuple[str, str]:
+        assert self._model is not None and self._prompts is not None
+        seed = derived_seed(self._options.seed, step, scenario.id, attempt)
+        written = await ask(self._model, self._prompts.messages(step, **values), self._options, seed)
+        return written.text, written.problem
+
+    def _passes(
+        self, original: Scenario, changed: Scenario, outcome: Manipulated, more: Sequence[Failure], attempt: int = 0, text: str = ""
+    ) -> bool:
+        """Whether nothing is wrong; what only a person can tell is noted."""
+        found = [*check_manipulated(original, changed, self._pool), *more]
+        wrong = [one for one in found if not one.review]
+        for one in wrong:
+            rejected = _rejected(original, changed.group, one.check, one.words, attempt, text)
+            outcome.rejected.append(rejected | {"scenario": line_of(changed)})
+        if not wrong and found:
+            outcome.to_read[changed.group] = {one.check: one.words for one in found}
+        return not wrong
+
+
+def values_of(scenario: Scenario) -> dict[str, str]:
+    """What a model reads when it removes something: the tools the request needs, the calls, the conversation."""
+    names = scenario.target.relevant if isinstance(scenario.target, YesNo) else ()
+    return {"apis": described_apis(scenario, names), "calls": gold_calls_text(scenario), "conversation": conversation_text(scenario)}
+
+
+def line_of(scenario: Scenario) -> dict[str, Any]:
+    """A scenario as a line of a file, without the fields that hold their default."""
+    line = scenario.model_dump(mode="json", exclude_defaults=True)
+    assert isinstance(scenario.target, YesNo)
+    return line | {"target": {"type": scenario.target.type, **line["target"]}}
+
+
+def _rejected(scenario: Scenario, group: str, check: str, reason: str, attempt: int, text: str) -> dict[str, Any]:
+    return {"source": scenario.id, "group": group, "check": check, "reason": reason, "attempt": attempt + 1, "text": text[:_LONGEST]}

@@ -1,0 +1,45 @@
+"""What a manipulation is asked for beside what every making is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+from talm_sim.config import GEN, OPE, Names, option
+from talm_sim.errors import did_you_mean
+from talm_sim.scenarios.making.options import MakingOptions
+from talm_sim.tasks.awareness.retrieval import DEFAULT_EMBEDDER
+
+__all__ = ["GROUPS", "ManipulateOptions"]
+
+GROUPS = ("replaced", "removed")
+"""The manipulations (section 3.2), named as the groups of what they make."""
+_FROM = "api-bank:FOLDER, toolbench:FOLDER, study:FILE, or scenarios (JSONL). Default: packaged."
+
+
+def _known(value: str) -> str:
+    names = value.split(",")
+    for name in names:
+        if name not in GROUPS:
+            raise ValueError(f"there is no manipulation '{name}'.{did_you_mean(name, GROUPS)}")
+    return ",".join(group for group in GROUPS if group in names)
+
+
+Manipulations = Annotated[Names, AfterValidator(_known)]
+
+
+class ManipulateOptions(MakingOptions):
+    """Everything that decides how complete scenarios of task `awareness` are made such that cannot be served."""
+
+    file: Path | None = option(None, OPE, _FROM, flag="--from", metavar="SOURCE")
+    manipulation: Manipulations = option(",".join(GROUPS), GEN, "replaced: other tools; removed: words of the user's.", metavar="NAME[,NAME]")
+    embedder: str = option(DEFAULT_EMBEDDER, GEN, "Finds the nearest tools: wordllama, or a sentence-transformers model.", metavar="NAME")
+    max_new_tokens: int = option(1024, GEN, "Tokens of an answer, which holds the conversation; doubled once if cut off.", metavar="N", ge=1)
+    attempts: int = option(3, GEN, "Times the model may try before a scenario is given up.", metavar="N", ge=1, le=10)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The manipulations asked for."""
+        return tuple(self.manipulation.split(","))

@@ -1,0 +1,38 @@
+"""The package's own scenarios of task `talm` as complete scenarios of task `awareness`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from talm_sim.tasks.awareness.making.loaded import Loaded, Problem, complete_scenario
+from talm_sim.types import Scenario, ToolSpec
+
+__all__ = ["from_talm"]
+
+
+def from_talm(scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec]) -> Loaded:
+    """Turn scenarios in which nothing is missing into such of task `awareness`.
+
+    Args:
+        scenarios: Any scenarios; only those of group `perfect` are taken.
+        specs: The tools they name.
+
+    Returns:
+        A scenario each, with the tools offered and all its gold calls, under the id `<id>.complete`.
+    """
+    found: list[Scenario] = []
+    problems: list[Problem] = []
+    for scenario in (one for one in scenarios if one.group == "perfect"):
+        where = f"scenario '{scenario.id}'"
+        unknown = [name for name in scenario.tools if name not in specs]
+        if unknown:
+            problems.append(Problem(where, f"tools: there is no specification of '{unknown[0]}'; mend the name."))
+            continue
+        shown = [{key: getattr(specs[name], key) for key in ("name", "category", "description", "parameters")} for name in scenario.tools]
+        said = [message for turn in scenario.turns for message in turn.messages]
+        needed = [call.tool for call in scenario.gold_calls]
+        try:
+            found.append(complete_scenario(f"{scenario.id}.complete", said, shown, needed, scenario.source, scenario.gold_calls))
+        except ValueError as err:
+            problems.append(Problem(where, str(err)))
+    return Loaded(tuple(found), tuple(problems))

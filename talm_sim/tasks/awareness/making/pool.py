@@ -1,0 +1,140 @@
+"""The APIs that can stand in for a needed one, and whether one API can do another's work."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from talm_sim.scenarios.question_words import stem
+from talm_sim.scenarios.tool_texts import spec_of
+from talm_sim.tasks.awareness.retrieval import Embedder, TextIndex
+from talm_sim.types import Scenario
+
+__all__ = ["SERVES_LIMIT", "UNSURE_LIMIT", "Api", "Pool", "api_of", "other_action", "pool_of"]
+
+SERVES_LIMIT = 0.5
+"""Cosine of two APIs' names and descriptions from which one is held to do the other's work.
+
+For the default embeddings, read from neighbours in StableToolBench's pool: above .7 nearly all pairs do the same ("Verify Email" of five
+tools, website screenshots), between .5 and .7 many ("Get Company Cash Flow" and "Cash flow statement" .62, two autocompletions of addresses
+.58, UUID and GUID generators .51), below .5 few. Another embedder needs a limit of its own.
+"""
+UNSURE_LIMIT = 0.4
+"""Cosine from which a person should look at an API that was not put there on purpose."""
+_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_\W]+")
+_ACTIONS = tuple(
+    frozenset(map(stem, words.split()))
+    for words in (
+        "add create register registration open book record set insert",
+        "delete remove cancel",
+        "modify update edit change rename",
+        "query get search find list fetch check retrieve show",
+    )
+)
+"""What an API does with its object, by the words of its name: none of these can stand in for another."""
+_GENERAL = re.compile(r"\b(?:search engine|web search|google search|wiki(?:pedia)?)\b", re.IGNORECASE)
+"""What finds anything by a free text, and so answers most questions."""
+
+
+@dataclass(frozen=True)
+class Api:
+    """An API as scenarios show it.
+
+    Attributes:
+        text: Its JSON text.
+        source: Name of the source it comes from.
+    """
+
+    text: str
+    source: str = ""
+
+    @cached_property
+    def name(self) -> str:
+        """Name under which it is shown."""
+        return str(spec_of(self.text).get("name", ""))
+
+    @cached_property
+    def tool(self) -> str:
+        """The tool it belongs to, without case; empty where its source has no tools above APIs."""
+        return str(spec_of(self.text).get("tool", "")).casefold()
+
+    @cached_property
+    def own_name(self) -> str:
+        """Its name within its tool, as letters and digits without case."""
+        return re.sub(r"[\W_]+", "", str(spec_of(self.text).get("api") or self.name).casefold())
+
+    @cached_property
+    def words(self) -> str:
+        """Name and description, which are compared (section 3.2)."""
+        spec = spec_of(self.text)
+        title = f"{spec.get('tool', '')} {spec.get('api', '')}".strip() or self.name
+        return " ".join(f"{_WORDS.sub(' ', title)}: {spec.get('description') or ''}".split())
+
+    @cached_property
+    def actions(self) -> frozenset[int]:
+        """Which of `_ACTIONS` its name says it does."""
+        words = {stem(word.casefold()) for word in _WORDS.split(str(spec_of(self.text).get("api") or self.name)) if word}
+        return frozenset(number for number, known in enumerate(_ACTIONS) if words & known)
+
+    @cached_property
+    def is_general(self) -> bool:
+        """Whether it finds anything by a free text, so that it serves most requests."""
+        return _GENERAL.search(self.words) is not None
+
+
+class Pool:
+    """APIs of some sources, each once, embedded once.
+
+    Args:
+        apis: The APIs.
+        embedder: Compares them.
+    """
+
+    def __init__(self, apis: Iterable[Api], embedder: Embedder) -> None:
+        sources: dict[str, dict[str, Api]] = {}
+        for api in apis:
+            sources.setdefault(api.source, {}).setdefault(api.text, api)
+        self.apis: Mapping[str, Sequence[Api]] = {source: tuple(known.values()) for source, known in sources.items()}
+        """By source: an API only stands in for one of its own source, as others are written another way."""
+        self._indices = {source: TextIndex([api.words for api in known], embedder) for source, known in self.apis.items()}
+        self._embedder = embedder
+
+    def nearest(self, api: Api) -> Iterable[tuple[Api, float]]:
+        """The APIs of the same source with their cosine to `api`, nearest first; of equally near ones the first in the pool."""
+        if api.source not in self.apis:
+            return
+        for neighbour in self._indices[api.source].nearest(api.words):
+            yield self.apis[api.source][neighbour.place], neighbour.cosine
+
+    def cosine(self, one: Api, other: Api) -> float:
+        """How near the names and descriptions of two APIs are; they need not be of the pool."""
+        index = self._indices.get(one.source)
+        place = self._places.get((one.source, one.text)) if index else None
+        if index is None or place is None:
+            index, place = TextIndex([one.words], self._embedder), 0
+        return index.cosine(place, other.words)
+
+    @cached_property
+    def _places(self) -> dict[tuple[str, str], int]:
+        return {(source, api.text): place for source, known in self.apis.items() for place, api in enumerate(known)}
+
+
+def pool_of(scenarios: Iterable[Scenario], embedder: Embedder) -> Pool:
+    """All APIs that some scenarios show, in the order in which they come."""
+    return Pool((api_of(text, scenario) for scenario in scenarios for text in scenario.shown_tools), embedder)
+
+
+def api_of(text: str, scenario: Scenario) -> Api:
+    """An API that a scenario shows."""
+    return Api(text, scenario.source.name)
+
+
+def other_action(one: Api, other: Api) -> bool:
+    """Whether the names of two APIs say that they do different things: one adds, the other deletes.
+
+    >>> other_action(Api('{"name": "AddReminder"}'), Api('{"name": "DeleteReminder"}'))
+    True
+    """
+    return bool(one.actions and other.actions) and not one.actions & other.actions

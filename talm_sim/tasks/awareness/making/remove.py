@@ -1,0 +1,134 @@
+"""Partial removal of user utterances without a model (section 3.2): the words that say an argument's value are cut out.
+
+It needs gold arguments: without them nobody knows which words a call needs. Everything made so says `rules` in its target's `made_by`.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from talm_sim.digests import derived_seed
+from talm_sim.scenarios.question_words import content_stems, name_stems
+from talm_sim.scenarios.tool_texts import parameters_of, required_of, spec_of
+from talm_sim.tasks.awareness.making.cutting import cut, unnatural
+from talm_sim.tasks.awareness.making.replace import Skipped
+from talm_sim.tasks.awareness.making.spellings import says, spans_of
+from talm_sim.types import GoldCall, JsonObject, Missing, MissingKind, Scenario, Turn, YesNo
+
+__all__ = ["readable", "remove_by_rules", "removed_scenario"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Removal:
+    """One argument's words cut out: the turns as they are then, and what is missing from them."""
+
+    turns: tuple[Turn, ...]
+    missing: Missing
+
+
+def remove_by_rules(scenario: Scenario, seed: int) -> Scenario | Skipped:
+    """Cut out what the user said of one argument that a gold call requires; which one of several is drawn by lot.
+
+    Only such an argument is cut whose every mention stands in the user's own words, and goes without leaving a broken sentence: one that the
+    assistant repeats, or that a result holds, would still be known.
+
+    Args:
+        scenario: A complete scenario.
+        seed: Draws the argument, together with the scenario's id.
+    """
+    target = scenario.target
+    if not isinstance(target, YesNo) or target.gold != "yes":
+        return Skipped(scenario.id, "it is no complete scenario")
+    if not scenario.gold_calls:
+        return Skipped(scenario.id, "it has no gold arguments")
+    if scenario.turns[-1].messages[-1]["role"] != "user":
+        return Skipped(scenario.id, "it ends with a result, not with the user")
+    reasons: list[str] = []
+    found: list[_Removal] = []
+    specs = {str(spec.get("name")): spec for spec in map(spec_of, scenario.shown_tools)}
+    for call in scenario.gold_calls:
+        for name in call.arguments:
+            one = _removal(scenario, call, name, specs.get(call.tool, {}))
+            if isinstance(one, str):
+                reasons.append(one)
+            else:
+                found.append(one)
+    if not found:
+        # The nearest miss says most.
+        return Skipped(scenario.id, min(reasons, key=_REASONS.index, default="its calls have no arguments"))
+    drawn = random.Random(derived_seed(seed, scenario.id, "removal")).choice(found)
+    return removed_scenario(scenario, drawn.turns, drawn.missing, "rules")
+
+
+_BROKEN = "cutting the words of its arguments leaves broken sentences"
+_KNOWN = "its arguments can still be read elsewhere in the conversation"
+_UNSAID = "the user says none of its arguments outright"
+_OPTIONAL = "its calls require no argument"
+_REASONS = [_BROKEN, _KNOWN, _UNSAID, _OPTIONAL]
+
+
+def removed_scenario(original: Scenario, turns: tuple[Turn, ...], missing: Missing, made_by: str) -> Scenario:
+    """The variant of a complete scenario in which some of what the user said is gone.
+
+    Args:
+        original: The complete scenario.
+        turns: Its conversation with the changed words.
+        missing: What is gone.
+        made_by: Who changed the words: a model's name, or `rules`.
+    """
+    assert isinstance(original.target, YesNo)
+    return original.model_copy(
+        update={
+            "id": f"{original.id}.removed",
+            "group": "removed",
+            "turns": turns,
+            "target": YesNo(gold="no", relevant=original.target.relevant, made_by=made_by),
+            "missing": missing,
+            "source": original.source.model_copy(update={"base": original.id}),
+        }
+    )
+
+
+def _removal(scenario: Scenario, call: GoldCall, name: str, spec: JsonObject) -> _Removal | str:
+    """The scenario without one argument's words, or why not."""
+    value = call.arguments[name]
+    if name not in required_of(spec):
+        return _OPTIONAL
+    schema = parameters_of(spec).get(name)
+    described = str(schema.get("description", "")) if isinstance(schema, dict) else ""
+    about = name_stems(name) | content_stems(described)
+    turns: list[Turn] = []
+    gone: list[str] = []
+    for turn in scenario.turns:
+        messages: list[dict[str, Any]] = []
+        for message in turn.messages:
+            spans = spans_of(message["content"], value) if message["role"] == "user" else []
+            if spans is None:
+                return _UNSAID
+            if not spans:
+                messages.append(message)
+                continue
+            left = cut(message["content"], spans, about)
+            if left is None or unnatural(left[0], message["content"]):
+                return _BROKEN
+            messages.append(message | {"content": left[0]})
+            gone += left[1]
+        turns.append(turn.model_copy(update={"messages": tuple(messages)}))
+    if not gone:
+        return _UNSAID
+    missing = Missing(kind=MissingKind.ARGUMENT, name=name, value=value, removed_text=" ... ".join(gone))
+    if any(says(text, value) for text in readable(turns)):
+        return _KNOWN
+    return _Removal(tuple(turns), missing)
+
+
+def readable(turns: Iterable[Turn]) -> Iterator[str]:
+    """All that can be read in a conversation, calls included."""
+    for turn in turns:
+        for message in turn.messages:
+            yield message["content"]
+            yield from (json.dumps(call["arguments"], ensure_ascii=False) for call in message.get("tool_calls", ()))

@@ -1,0 +1,76 @@
+"""Relevant API replacement (section 3.2): the APIs a request needs are swapped for the nearest ones that cannot serve it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from talm_sim.tasks.awareness.making.pool import SERVES_LIMIT, Api, Pool, api_of, other_action
+from talm_sim.types import Missing, MissingKind, Scenario, YesNo
+
+__all__ = ["Skipped", "Swap", "replace_tools"]
+
+Swap = tuple[str, str]
+"""Name of an API, and of what stands in its place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A scenario of which nothing was made, and why.
+
+    Attributes:
+        id: The scenario's.
+        reason: In a few words, the same for all skipped for it.
+    """
+
+    id: str
+    reason: str
+
+
+def replace_tools(scenario: Scenario, pool: Pool, limit: float = SERVES_LIMIT, used_up: Collection[Swap] = ()) -> Scenario | Skipped:
+    """Swap the needed APIs of a complete scenario for irrelevant ones; each substitute takes the place of the one it stands for.
+
+    A substitute is the nearest API of the pool that is none of the scenario's own, has neither tool nor name in common with a needed one, is
+    not yet taken for another needed one, does not search the whole web, and is not near enough to any needed one to do its work, unless its
+    name says that it does something else; and the swap is not used up. What is deterministic stays so: there is no draw.
+
+    Args:
+        scenario: A complete scenario.
+        pool: Where substitutes come from.
+        limit: Cosine from which an API is held to do another's work.
+        used_up: Swaps that were made often enough.
+    """
+    target = scenario.target
+    if not isinstance(target, YesNo) or target.gold != "yes":
+        return Skipped(scenario.id, "it is no complete scenario")
+    shown = [api_of(text, scenario) for text in scenario.shown_tools]
+    needed = [api for api in shown if api.name in target.relevant]
+    swapped: dict[str, Api] = {}
+    for api in needed:
+        substitute = _substitute(api, needed, [*shown, *swapped.values()], pool, limit, used_up)
+        if substitute is None:
+            return Skipped(scenario.id, "no API of the pool is both another one and irrelevant")
+        swapped[api.name] = substitute
+    return scenario.model_copy(
+        update={
+            "id": f"{scenario.id}.replaced",
+            "group": "replaced",
+            "shown_tools": tuple(swapped[api.name].text if api.name in swapped else api.text for api in shown),
+            "target": YesNo(gold="no", relevant=target.relevant, swapped={name: api.name for name, api in swapped.items()}, made_by="rules"),
+            "missing": Missing(kind=MissingKind.TOOL, name=", ".join(swapped)),
+            "source": scenario.source.model_copy(update={"base": scenario.id}),
+        }
+    )
+
+
+def _substitute(api: Api, needed: list[Api], taken: list[Api], pool: Pool, limit: float, used_up: Collection[Swap]) -> Api | None:
+    names = {one.name.casefold() for one in taken} | {one.own_name for one in taken}
+    tools = {one.tool for one in needed if one.tool}
+    for other, _ in pool.nearest(api):
+        if other.name.casefold() in names or other.own_name in names or other.tool in tools or other.is_general:
+            continue
+        if (api.name, other.name) in used_up:
+            continue
+        if not any(pool.cosine(other, one) >= limit and not other_action(other, one) for one in needed):
+            return other
+    return None

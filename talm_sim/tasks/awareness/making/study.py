@@ -1,0 +1,152 @@
+"""The study's own files, as its dataset card and viewer show them (huggingface.co/datasets/ddehun/ICT, which names no licence).
+
+A JSON line an instance: `original_sample_id`, which an original and what was made of it share; `conversation`, lines of "User: ...",
+"AI: ..." and "API-Request: [Name(argument='...')]->result"; `api_list` and `corruption_api_list`, an API a line, as JSON or as Python
+writes a dictionary; `answer`, the call that serves the original; `corruption_type`, "API" for a replaced API; and `is_corrupted`.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from talm_sim.errors import PrerequisiteError
+from talm_sim.plain_files import LARGEST_DATA, read_text
+from talm_sim.scenarios.jsonl import parse
+from talm_sim.tasks.awareness.making.apibank_apis import described
+from talm_sim.tasks.awareness.making.loaded import Loaded, Problem, complete_scenario, fault_in
+from talm_sim.tasks.awareness.making.toolbench import api_spec, callable_names
+from talm_sim.types import GoldCall, JsonObject, Missing, MissingKind, Scenario, Source, YesNo
+
+__all__ = ["load_study"]
+
+_URL = "https://huggingface.co/datasets/ddehun/ICT"
+_SPEAKER = re.compile(r"^(User|AI|API-Request)\s*:\s?", re.MULTILINE)
+_REQUEST = re.compile(r"\[?\s*(?P<call>\w+\(.*?\))\s*\]?\s*->\s*(?P<result>.*)", re.DOTALL)
+
+
+def load_study(path: Path) -> Loaded:
+    """Read one of the study's files: originals as complete scenarios, each with what was made of it.
+
+    Raises:
+        PrerequisiteError: The file cannot be read.
+    """
+    try:
+        lines = read_text(path, LARGEST_DATA).split("\n")
+    except (OSError, UnicodeDecodeError) as err:
+        raise PrerequisiteError(f"{path}: cannot be read ({err}); give one of the study's JSONL files.") from None
+    scenarios: dict[str, Scenario] = {}
+    problems: list[Problem] = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            one = _scenario(parse(line))
+            if one.id in scenarios:
+                raise ValueError(f"'{one.id}' was read already; an instance stands in a file once.")
+            scenarios[one.id] = one
+        except ValueError as err:
+            problems.append(Problem(f"{path}:{number}", str(err)))
+    return Loaded(tuple(scenarios.values()), tuple(problems))
+
+
+def _scenario(row: Any) -> Scenario:
+    if not isinstance(row, dict):
+        raise ValueError("is no JSON object; write one instance a line.")
+    for key in ("original_sample_id", "conversation", "api_list", "answer", "is_corrupted"):
+        if row.get(key) is None:
+            raise ValueError(f"{key}: missing; an instance needs it.")
+    base, changed = f"study.{row['original_sample_id']}", bool(row["is_corrupted"])
+    group = "complete" if not changed else "replaced" if row.get("corruption_type") == "API" else "removed"
+    shown, call = _tools(str(row["api_list"]), "api_list"), _call(str(row["answer"]))
+    # A changed list may no longer hold what the answer calls.
+    relevant = _named(str(row["answer"]), shown) or ([call.tool] if call else [])
+    if not relevant:
+        raise ValueError("answer: names no API of api_list; name the one that serves the request.")
+    if group == "replaced":
+        substitutes = _tools(str(row.get("corruption_api_list") or ""), "corruption_api_list")
+        shown = {name: tool for name, tool in shown.items() if name not in relevant} | substitutes
+    source = Source(name=_source_name(row), url=_URL, base=base if changed else "")
+    said = _messages(str(row["conversation"]))
+    scenario = complete_scenario(base, said, list(shown.values()), list(shown)[:1], source, [call] if call else [])
+    kind = MissingKind.TOOL if group == "replaced" else MissingKind.UTTERANCE
+    found = scenario.model_copy(
+        update={
+            "id": f"{base}.{group}" if changed else base,
+            "group": group,
+            "target": YesNo(gold="no" if changed else "yes", relevant=tuple(relevant), made_by="the study" if changed else ""),
+            "missing": Missing(kind=kind, name=", ".join(relevant)) if changed else None,
+        }
+    )
+    if fault := fault_in(found):
+        raise ValueError(fault)
+    return found
+
+
+def _source_name(row: Mapping[str, Any]) -> str:
+    origin = row.get("source_file_id")
+    dataset = str(origin.get("dataset", "")) if isinstance(origin, dict) else ""
+    return {"api-bank": "apibank", "toolbench": "toolbench"}.get(dataset.casefold(), dataset)
+
+
+def _tools(text: str, key: str) -> dict[str, JsonObject]:
+    """The APIs of a list, by the name they are shown under."""
+    apis: list[JsonObject] = []
+    for number, line in enumerate(filter(str.strip, text.split("\n")), 1):
+        try:
+            found = parse(line)
+        except ValueError:
+            try:
+                found = ast.literal_eval(line.strip())
+            except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+                raise ValueError(f"{key}: line {number} is neither JSON nor a dictionary; write an API a line.") from None
+        apis += found if isinstance(found, list) else [found]
+    if not all(isinstance(api, dict) and isinstance(api.get("name", api.get("api_name")), str) for api in apis):
+        raise ValueError(f"{key}: an API has no name; give each a `name`, or `tool_name` and `api_name`.")
+    keys = [(str(api.get("tool_name", "")), str(api["api_name"])) for api in apis if "api_name" in api]
+    names = callable_names(list(dict.fromkeys(keys)))
+    shown: dict[str, JsonObject] = {}
+    for api in apis:
+        if "api_name" in api:
+            name = names[str(api.get("tool_name", "")), str(api["api_name"])]
+            shown[name] = api_spec(name, {"tool_name": ""} | api)
+        else:
+            shown[api["name"]] = described(api["name"], api)
+    return shown
+
+
+def _named(answer: str, tools: Mapping[str, JsonObject]) -> list[str]:
+    """The APIs of a list that the answer names."""
+    return [name for name, tool in tools.items() if re.search(rf"(?<!\w){re.escape(str(tool.get('api', name)))}(?!\w)", answer)]
+
+
+def _call(text: str) -> GoldCall | None:
+    """A call as Python writes it, its arguments literals; None where the text is none. Nothing of it is run."""
+    try:
+        node = ast.parse(text.strip().strip("[]"), mode="eval").body
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            arguments = {one.arg: ast.literal_eval(one.value) for one in node.keywords if one.arg}
+            return GoldCall(tool=node.func.id, arguments=arguments)
+    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+        return None
+    return None
+
+
+def _messages(conversation: str) -> list[dict[str, Any]]:
+    parts = _SPEAKER.split(conversation)
+    said = [("User", parts[0])] if parts[0].strip() else []
+    said += list(zip(parts[1::2], parts[2::2], strict=True))
+    messages: list[dict[str, Any]] = []
+    for number, (speaker, text) in enumerate(said):
+        request = _REQUEST.fullmatch(text.strip()) if speaker == "API-Request" else None
+        call = _call(request["call"]) if request else None
+        if request and call:
+            made = {"id": f"call_{number}", "name": call.tool, "arguments": call.arguments}
+            messages.append({"role": "assistant", "content": "", "tool_calls": [made]})
+            messages.append({"role": "tool", "content": request["result"], "tool_call_id": made["id"]})
+        else:
+            messages.append({"role": "user" if speaker == "User" else "assistant", "content": text.strip()})
+    return messages

@@ -1,0 +1,165 @@
+"""A conversation as the text a writing model reads, and the model's changed one read back; whatever it writes is untrusted."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from typing import Any
+
+from talm_sim.tasks.awareness.making.remove import readable, removed_scenario
+from talm_sim.tasks.awareness.making.spellings import says
+from talm_sim.types import JsonObject, Missing, MissingKind, Scenario, Turn
+
+__all__ = ["conversation_text", "described_apis", "gold_calls_text", "read_object", "read_removal", "with_words"]
+
+_USER, _ASSISTANT, _CALL, _RESULT = "User", "AI", "API call", "API result"
+_SPEAKER = re.compile(rf"^({_USER}|{_ASSISTANT}|{_CALL}|{_RESULT}):[ \t]*", re.MULTILINE)
+_LONGEST = 100_000
+"""Characters of an answer that are looked at."""
+_MOST_TIMES = 10
+"""How often an answer is read, one object within another one, until one has the key."""
+_MOST_COMPARED = 300
+"""Words of a text that are compared with those of another one."""
+
+
+def conversation_text(scenario: Scenario) -> str:
+    """What was said and called so far, each on a line that begins with who it was."""
+    return "\n".join(f"{speaker}: {text}" for speaker, text in _lines(scenario.turns))
+
+
+def described_apis(scenario: Scenario, names: Sequence[str] = ()) -> str:
+    """The tools shown, a line each; only those of the given names where there are any."""
+    texts = [text for text in scenario.shown_tools if not names or json.loads(text).get("name") in names]
+    return "\n".join(texts) or "(none)"
+
+
+def gold_calls_text(scenario: Scenario) -> str:
+    """The calls that would serve the request, a line each."""
+    calls = [json.dumps({"name": call.tool, "arguments": call.arguments}, ensure_ascii=False) for call in scenario.gold_calls]
+    return "\n".join(calls) or "(not given)"
+
+
+def read_object(text: str, key: str) -> JsonObject | None:
+    """The first JSON object of an answer that has `key`, wherever it stands: in a code block, after other words; None where there is none.
+
+    Where brackets are opened again and again it gives up once it has read about ten times the text.
+    """
+    decoder = json.JSONDecoder(strict=False)  # models write line ends into texts as they are
+    text = text[:_LONGEST]
+    left = _MOST_TIMES * len(text)
+    for match in re.finditer(r"\{", text):
+        start = end = match.start()
+        try:
+            found, end = decoder.raw_decode(text, start)
+        except json.JSONDecodeError as err:
+            found, end = None, len(text) if err.msg.startswith("Unterminated") else err.pos
+        except (ValueError, RecursionError):
+            found, end = None, len(text)
+        if isinstance(found, dict) and key in found:
+            return found
+        left -= end - start + end // 50  # an error counts the lines before it, too
+        if left < 0:
+            break
+    return None
+
+
+def read_removal(text: str, scenario: Scenario, made_by: str) -> Scenario | str:
+    """Read a model's answer: the scenario with the user's words as it changed them, or why it cannot be used.
+
+    Args:
+        text: The answer: JSON with `thought` and `answer`, the changed conversation (figure 16).
+        scenario: The complete scenario.
+        made_by: The model's name.
+    """
+    found = read_object(text, "answer")
+    if found is None:
+        return "the answer is no JSON with `answer`"
+    answer = found["answer"]
+    if not isinstance(answer, str):
+        return "`answer` is no text"
+    before, after = list(_lines(scenario.turns)), _read_lines(answer)
+    if [speaker for speaker, _ in before] != [speaker for speaker, _ in after]:
+        return "the conversation has other speakers, or not as many lines"
+    if any(speaker != _USER and _squeezed(old) != _squeezed(new) for (speaker, old), (_, new) in zip(before, after, strict=True)):
+        return "something was changed that the user did not say"
+    said = [new for (speaker, _), (_, new) in zip(before, after, strict=True) if speaker == _USER]
+    return with_words(scenario, said, made_by)
+
+
+def with_words(scenario: Scenario, said: Sequence[str], made_by: str) -> Scenario:
+    """The scenario with other words of the user's, in their order, and what they no longer say.
+
+    Args:
+        scenario: The complete scenario.
+        said: A text for each message of the user's; one that differs in white space alone stays as it was.
+        made_by: Who changed them.
+    """
+    words = iter(said)
+    turns: list[Turn] = []
+    gone: list[str] = []
+    for turn in scenario.turns:
+        messages: list[dict[str, Any]] = []
+        for message in turn.messages:
+            new = next(words) if message["role"] == "user" else message["content"]
+            same = _squeezed(new) == _squeezed(message["content"])
+            messages.append(message if same else message | {"content": new})
+            gone += [] if same else _removed(message["content"], new)
+        turns.append(turn.model_copy(update={"messages": tuple(messages)}))
+    lost = [(name, value) for name, value in _said_arguments(scenario, scenario.turns) if (name, value) not in _said_arguments(scenario, turns)]
+    name, value = lost[0] if len(lost) == 1 else (", ".join(name for name, _ in lost), None)
+    missing = Missing(kind=MissingKind.UTTERANCE, name=name, value=value, removed_text=" ... ".join(gone))
+    return removed_scenario(scenario, tuple(turns), missing, made_by)
+
+
+def _said_arguments(scenario: Scenario, turns: Sequence[Turn]) -> list[tuple[str, Any]]:
+    texts = list(readable(turns))
+    given = [one for call in scenario.gold_calls for one in call.arguments.items()]
+    return [(name, value) for name, value in given if any(says(text, value) for text in texts)]
+
+
+def _lines(turns: Sequence[Turn]) -> Iterator[tuple[str, str]]:
+    for turn in turns:
+        for message in turn.messages:
+            calls = message.get("tool_calls", ())
+            if message["role"] == "user":
+                yield _USER, message["content"]
+            elif message["role"] == "tool":
+                yield _RESULT, message["content"]
+            elif message["content"] or not calls:
+                yield _ASSISTANT, message["content"]
+            for call in calls:
+                yield _CALL, json.dumps({"name": call["name"], "arguments": call["arguments"]}, ensure_ascii=False)
+
+
+def _read_lines(text: str) -> list[tuple[str, str]]:
+    """Who said what, in a text of lines that begin with who it was; one without any is the user's."""
+    marks = [*_SPEAKER.finditer(text)]
+    if not marks:
+        return [(_USER, text.strip())]
+    ends = [*(mark.start() for mark in marks[1:]), len(text)]
+    return [(mark[1], text[mark.end() : end].strip()) for mark, end in zip(marks, ends, strict=True)]
+
+
+def _squeezed(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _removed(before: str, after: str) -> list[str]:
+    """The words of a text that another one does not have in their place; of a longer text all that stands between the first and last change."""
+    old, new = before.split(), after.split()
+    if max(len(old), len(new)) > _MOST_COMPARED:
+        old, new = _differing(old, new)
+    if max(len(old), len(new)) > _MOST_COMPARED:
+        return [" ".join(old)] if old else []
+    codes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    return [" ".join(old[start:end]) for kind, start, end, _, _ in codes if kind in {"delete", "replace"}]
+
+
+def _differing(old: list[str], new: list[str]) -> tuple[list[str], list[str]]:
+    """Both without the words with which both begin and end."""
+    first = next((place for place, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), min(len(old), len(new)))
+    old, new = old[first:], new[first:]
+    last = next((place for place, (one, other) in enumerate(zip(old[::-1], new[::-1], strict=False)) if one != other), min(len(old), len(new)))
+    return old[: len(old) - last], new[: len(new) - last]
