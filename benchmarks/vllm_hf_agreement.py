@@ -24,7 +24,7 @@ from typing import cast
 from talm_sim.agent.templates import load_template
 from talm_sim.models.base import TextModel
 from talm_sim.models.registry import open_model
-from talm_sim.scenarios.when2call import read_rows
+from talm_sim.tasks.when2call.published import read_rows
 from talm_sim.types import Choice
 
 LEAST_SHARE = 0.99

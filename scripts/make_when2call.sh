@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Make the packaged scenarios of task when2call (talm_sim/scenarios/data/when2call/*.jsonl) from those of task talm, with the writer that needs
-# no model. Equal scenarios give equal bytes. Review them: talm-sim scenarios review talm_sim/scenarios/data/when2call/<group>.jsonl
+# Make the packaged scenarios of task when2call (talm_sim/tasks/when2call/scenarios/*.jsonl) from those of task talm, with the writer that needs
+# no model. Equal scenarios give equal bytes. Review them: talm-sim scenarios review talm_sim/tasks/when2call/scenarios/<group>.jsonl
 #
 #   scripts/make_when2call.sh [TALM-SIM]      default: .venv/bin/talm-sim
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 talm=${1:-.venv/bin/talm-sim}
-data=talm_sim/scenarios/data/when2call
+data=talm_sim/tasks/when2call/scenarios
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 

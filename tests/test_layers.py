@@ -164,8 +164,8 @@ NAMES = {
 MAY_KNOW = {"tasks": {"tasks"}, "judges": {"tasks", "judges"}}
 """Rooms that may tell the tasks apart by name, and the judges."""
 HOMONYMS = {
-    "talm_sim.scenarios.training": {"when2call", "preference"},
-    "talm_sim.scenarios.training_forms": {"when2call"},
+    "talm_sim.tasks.when2call.training.sets": {"when2call", "preference"},
+    "talm_sim.tasks.when2call.training.forms": {"when2call"},
     "talm_sim.agent.prompts": {"awareness"},
     "talm_sim.agent.graph": {"awareness"},
     "talm_sim.agent.episode": {"awareness"},
@@ -255,7 +255,7 @@ def test_no_task_is_told_by_its_name_outside_its_room_and_no_judge() -> None:
         "{'talm': 1, 'when2call': 2}[task]",
         "RUNS = {ROW: 'when2call'}",
         "MINE = 'talm'\nif task == MINE: ...",
-        "from talm_sim.scenarios.when2call import TASK\nif task == TASK: ...",
+        "from talm_sim.tasks.when2call.published import TASK\nif task == TASK: ...",
         "from talm_sim.scenarios import when2call\nif task == when2call.TASK: ...",
         "if judge == 'preference': ...",
         "if {'llm', 'reference'} & set(judges) == {'llm'}: ...",

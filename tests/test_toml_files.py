@@ -58,4 +58,4 @@ def test_a_table_of_something_else_is_one_line(table: object, message: str) -> N
 
 def test_the_packaged_files_are_found() -> None:
     assert packaged_toml("talm_sim.judges")["judge"]
-    assert packaged_toml("talm_sim.scenarios.multiple_choice", "unanswerable.toml")
+    assert packaged_toml("talm_sim.tasks.when2call.making", "unanswerable.toml")

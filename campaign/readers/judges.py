@@ -11,7 +11,6 @@ from talm_sim.judges import admission, behaviour, dates, names, numbers, spellin
 from talm_sim.judges.attempts.answer import is_placeholder
 from talm_sim.judges.attempts.brackets import closings
 from talm_sim.judges.attempts.lenient import read_objects as read_lenient
-from talm_sim.judges.behaviour_llm import read_classification
 from talm_sim.judges.call_checks import check_calls
 from talm_sim.judges.call_checks.bfcl_reading import read_as_bfcl
 from talm_sim.judges.call_checks.java import JAVA_TYPES, java_value
@@ -22,6 +21,7 @@ from talm_sim.judges.intent import find_attempt
 from talm_sim.judges.labels import opening_label
 from talm_sim.judges.sentences import Sentences, language_of
 from talm_sim.tasks.awareness.decision import read_decision
+from talm_sim.tasks.when2call.behaviour_llm import read_classification
 from talm_sim.types import AcceptedCall, Calls, Fact, ToolCall
 
 __all__ = ["READERS"]
@@ -85,7 +85,7 @@ READERS: Final = (
         lambda text: opening_label(text, {"pass": "pass", "fail": "fail"}),
         ("My verdict ", "**Verdict: "),
     ),
-    Reader("read_classification", "talm_sim.judges.behaviour_llm", read_classification, ('{"classification": "',)),
+    Reader("read_classification", "talm_sim.tasks.when2call.behaviour_llm", read_classification, ('{"classification": "',)),
     Reader("classify", "talm_sim.judges.behaviour", behaviour.classify, ("I can't. ", "Which ")),
     Reader(
         "admission",

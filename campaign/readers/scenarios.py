@@ -7,17 +7,19 @@ import random
 from typing import Final
 
 from campaign.readers.base import ASKED, ASKS, SPEC, TOOLS, Reader, all_of, also_in
-from talm_sim.scenarios import damage, drafts, jsonl, leaks, missing, question_words, tool_texts, when2call
+from talm_sim.scenarios import drafts, jsonl, leaks, missing, question_words, tool_texts
 from talm_sim.scenarios.bfcl.rows import read_line
 from talm_sim.scenarios.load import read_scenario
-from talm_sim.scenarios.multiple_choice import splitting, wording
-from talm_sim.scenarios.multiple_choice.checks import OPTION_CHECKS, failures
-from talm_sim.scenarios.multiple_choice.items import Item
-from talm_sim.scenarios.multiple_choice.question_checks import QUESTION_CHECKS
-from talm_sim.scenarios.multiple_choice.sources import SourceQuestion
 from talm_sim.tasks.awareness.making import cutting, study, toolbench, written
 from talm_sim.tasks.awareness.making import spellings as said_spellings
 from talm_sim.tasks.awareness.making.checks import check_manipulated
+from talm_sim.tasks.when2call import published as when2call
+from talm_sim.tasks.when2call.making import splitting, wording
+from talm_sim.tasks.when2call.making.checks import OPTION_CHECKS, failures
+from talm_sim.tasks.when2call.making.items import Item
+from talm_sim.tasks.when2call.making.question_checks import QUESTION_CHECKS
+from talm_sim.tasks.when2call.making.sources import SourceQuestion
+from talm_sim.tasks.when2call.training import damage
 from talm_sim.types import Behaviour, GoldCall, Scenario, ToolSpec, Turn, YesNo
 
 __all__ = ["READERS"]
@@ -103,7 +105,7 @@ READERS: Final = (
         ("what ", "tell ", "need ", "know ", "how many ", "where "),
     ),
     Reader("question words", "talm_sim.scenarios.question_words", all_of(question_words, ("stem", "content_stems", "name_stems"))),
-    Reader("calls_in", "talm_sim.scenarios.damage", damage.calls_in, ('{"name": "f", "arguments": {',)),
+    Reader("calls_in", "talm_sim.tasks.when2call.training.damage", damage.calls_in, ('{"name": "f", "arguments": {',)),
     Reader("could_be_stated", "talm_sim.scenarios.drafts", drafts.could_be_stated),
     Reader(
         "cutting.cut",
@@ -160,35 +162,35 @@ READERS: Final = (
     Reader("callable_names", "talm_sim.tasks.awareness.making.toolbench", lambda text: toolbench.callable_names([(text, "a"), (text, "b")])),
     Reader(
         "split_query",
-        "talm_sim.scenarios.multiple_choice.splitting",
+        "talm_sim.tasks.when2call.making.splitting",
         _split_query,
         (),
         ("and what ", ". What ", "and then also tell me ", "Hanoi. ", "? 12 "),
     ),
     Reader(
         "tidy",
-        "talm_sim.scenarios.multiple_choice.splitting",
+        "talm_sim.tasks.when2call.making.splitting",
         lambda text: splitting.tidy(text, capital=True),
         ("And ", "Also, "),
         ("also ", "and ", ". ", "as well ", " "),
     ),
     Reader(
         "options' checks",
-        "talm_sim.scenarios.multiple_choice.checks",
+        "talm_sim.tasks.when2call.making.checks",
         _checked,
         ("Sure, here is ", "What is ", "I can't ", "these "),
         ("that x ", "these a ", "Name{i} ", "[", "<", "it ", "tell "),
     ),
     Reader(
         "wording",
-        "talm_sim.scenarios.multiple_choice.wording",
+        "talm_sim.tasks.when2call.making.wording",
         all_of(wording, ("words", "is_english", "asks", "confirms", "declines", "disclaims", "fills_in", "vague_words")),
         ("a: ",),
         ("[", "<", "_", "X", "a "),
     ),
     Reader(
         "When2Call's answers",
-        "talm_sim.scenarios.when2call",
+        "talm_sim.tasks.when2call.published",
         also_in({"name": "TEXT", "arguments": {}}, all_of(when2call, ("behaviour_of", "tool_name"))),
         ('<TOOLCALL>{"name": "', '{"name": "'),
     ),
@@ -207,5 +209,5 @@ READERS: Final = (
         ),
         ('{"name": "f", "parameters": {',),
     ),
-    Reader("damages", "talm_sim.scenarios.damage", _damaged, (), ("1", "12 ", "2024-05-05 ")),
+    Reader("damages", "talm_sim.tasks.when2call.training.damage", _damaged, (), ("1", "12 ", "2024-05-05 ")),
 )

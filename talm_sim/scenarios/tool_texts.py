@@ -13,7 +13,7 @@ from talm_sim.models.formats.shown import TYPE_NAMES
 from talm_sim.scenarios.jsonl import parse
 from talm_sim.types import JsonObject
 
-__all__ = ["json_schema", "parameters_of", "required_of", "spec_of"]
+__all__ = ["json_schema", "parameters_of", "required_of", "spec_of", "tool_name"]
 
 _WORD = re.compile(r"\s*([a-z]+)")
 
@@ -74,3 +74,9 @@ def _json_type(value: Any) -> str | list[str]:
         return [name for name in map(_json_type, value) if isinstance(name, str) and name]
     word = _WORD.match(value.lower()) if isinstance(value, str) else None
     return TYPE_NAMES.get(word[1], "") if word else ""
+
+
+def tool_name(tool: str) -> str:
+    """Name in a tool's JSON text, also where it stands inside `function`; empty where there is none."""
+    name = spec_of(tool).get("name")
+    return name if isinstance(name, str) else ""

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from talm_sim.scenarios.when2call import row_of
-from tests.scenarios.choices import mixture
+from talm_sim.tasks.when2call.published import row_of
+from tests.tasks.when2call.choices import mixture
 
 Talm = Callable[..., tuple[int, str, str]]
 

@@ -12,9 +12,9 @@ from rich.console import Console
 
 from talm_sim.cli.reviewing import review_entries, summary_lines
 from talm_sim.scenarios.making.review import open_review
-from talm_sim.scenarios.multiple_choice.options import GenerateOptions
-from talm_sim.scenarios.multiple_choice.review import ItemReviewer
 from talm_sim.tasks import find_task
+from talm_sim.tasks.when2call.making.options import GenerateOptions
+from talm_sim.tasks.when2call.making.review import ItemReviewer
 from talm_sim.types import Behaviour, Choice
 from tests.models.loopback import Answer, chat_answer, loopback
 

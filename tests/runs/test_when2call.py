@@ -17,7 +17,7 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.api import resume, run
 from talm_sim.runs.events import EpisodeFinished, RunEvent
 from talm_sim.runs.load import StoredRun
-from talm_sim.scenarios.when2call import rough_length
+from talm_sim.tasks.when2call.published import rough_length
 from talm_sim.types import Summary
 
 pytestmark = pytest.mark.usefixtures("tmp_path")

@@ -16,7 +16,7 @@ from typing import ClassVar
 
 import pytest
 
-from tests.scenarios.choices import row
+from tests.tasks.when2call.choices import row
 
 pytestmark = pytest.mark.local
 

@@ -17,7 +17,7 @@ from talm_sim.scenarios.dialogue import as_dicts, as_messages, as_text, request_
 from talm_sim.scenarios.turns import fault_in_messages, fault_in_question, fault_in_user_turns
 from talm_sim.tasks import find_task
 from talm_sim.types import GoldCall, Scenario, Turn
-from tests.scenarios.choices import scenario as item
+from tests.tasks.when2call.choices import scenario as item
 
 USER, ANSWER = {"role": "user", "content": "How high is HAN?"}, {"role": "assistant", "content": "16 m."}
 CALL = {"role": "assistant", "content": "", "tool_calls": [{"id": "h", "name": "look", "arguments": {"code": "HAN"}}]}

@@ -71,9 +71,9 @@ def when2call(scenarios: Path, out: Path, force: bool, **options: Any) -> None:
     """
     from talm_sim.recordings.files import write_atomically
     from talm_sim.scenarios.hub import local_file
-    from talm_sim.scenarios.training import build_set, card
-    from talm_sim.scenarios.when2call import TASK
     from talm_sim.tasks import find_task
+    from talm_sim.tasks.when2call.published import TASK
+    from talm_sim.tasks.when2call.training.sets import build_set, card
 
     beside = out.with_suffix(".json")
     if out == beside:

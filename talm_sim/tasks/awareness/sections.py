@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from talm_sim.scenarios.dialogue import ATTEMPT, EXAMPLE, as_text, dialogue, part_of
-from talm_sim.scenarios.when2call import tool_name
+from talm_sim.scenarios.tool_texts import tool_name
 from talm_sim.tasks.sections import missing_section, short
 from talm_sim.types import Episode, Line, Scenario, Section, YesNo
 

@@ -12,7 +12,11 @@ from talm_sim.scenarios.jsonl import json_lines
 from talm_sim.scenarios.load import load_scenarios
 from talm_sim.scenarios.making.prompts import WriterPrompts, load_writer_prompts
 from talm_sim.scenarios.making.state import Begun
-from talm_sim.scenarios.multiple_choice import (
+from talm_sim.tasks.bounds import Bound, most_tokens
+from talm_sim.tasks.lines import read_line
+from talm_sim.tasks.makers import Listing, Maker, OpenModel
+from talm_sim.tasks.registry import find_task
+from talm_sim.tasks.when2call.making import (
     GenerateOptions,
     ItemOutcome,
     ModelWriter,
@@ -22,19 +26,15 @@ from talm_sim.scenarios.multiple_choice import (
     make_items,
     source_questions,
 )
-from talm_sim.scenarios.multiple_choice.checks import RULES_VERSION
-from talm_sim.scenarios.multiple_choice.report import make_report
-from talm_sim.scenarios.multiple_choice.review import ItemReviewer
-from talm_sim.scenarios.when2call import TASK, LineKind, kind_of
-from talm_sim.tasks.bounds import Bound, most_tokens
-from talm_sim.tasks.lines import read_line
-from talm_sim.tasks.makers import Listing, Maker, OpenModel
-from talm_sim.tasks.registry import find_task
+from talm_sim.tasks.when2call.making.checks import RULES_VERSION
+from talm_sim.tasks.when2call.making.report import make_report
+from talm_sim.tasks.when2call.making.review import ItemReviewer
+from talm_sim.tasks.when2call.published import TASK, LineKind, kind_of
 from talm_sim.types import Behaviour, Scenario
 
 __all__ = ["PROMPTS", "ItemMaker"]
 
-PROMPTS = "talm_sim.scenarios.multiple_choice"
+PROMPTS = "talm_sim.tasks.when2call.making"
 """The package whose `prompts.toml` holds the wordings."""
 _GROUPS = ("perfect", "underspecified")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from talm_sim.scenarios.when2call import tool_name
+from talm_sim.scenarios.tool_texts import tool_name
 from talm_sim.tasks.sections import missing_section, short
 from talm_sim.types import Choice, Episode, Line, Scenario, Section
 

@@ -14,13 +14,13 @@ from talm_sim.config import GEN, option
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.registry import never_scores
 from talm_sim.scenarios.turns import fault_in_question
-from talm_sim.scenarios.when2call import TASK, LineKind, kind_of, rough_length, scenario_of
 from talm_sim.tasks.base import Job, Opened, RunView, Task
 from talm_sim.tasks.beside import Beside
 from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.lines import read_line
 from talm_sim.tasks.options import PromptOptions
 from talm_sim.tasks.when2call import measures, sections
+from talm_sim.tasks.when2call.published import TASK, LineKind, kind_of, rough_length, scenario_of
 from talm_sim.types import Choice, Scenario, Summary
 
 if TYPE_CHECKING:
@@ -75,9 +75,9 @@ class When2CallTask(Task[When2CallOptions]):
     own_judges = ("behaviour", "behaviour-llm")
     judge_classes: ClassVar = {
         "behaviour": "talm_sim.judges.behaviour:BehaviourJudge",
-        "behaviour-llm": "talm_sim.judges.behaviour_llm:BehaviourLlmJudge",
+        "behaviour-llm": "talm_sim.tasks.when2call.behaviour_llm:BehaviourLlmJudge",
     }
-    data = files("talm_sim.scenarios") / "data" / TASK
+    data = files("talm_sim.tasks.when2call") / "scenarios"
     maker = "talm_sim.tasks.when2call.maker:ItemMaker"
     named_by = ("template",)
     listed: ClassVar = {"gold": "Right", "chosen": "Chosen"}

@@ -16,8 +16,8 @@ from talm_sim.tasks import Recorded, find_task, job_of
 from talm_sim.tasks.keys import recording_key
 from talm_sim.tasks.talm.groups import GROUPS, SPLITS
 from talm_sim.types import AwarenessKind, Choice, Episode, Measured, Scenario, Source, Termination, ToolSpec, Turn
-from tests.scenarios.choices import scenario as item
 from tests.tasks.views import View, job
+from tests.tasks.when2call.choices import scenario as item
 
 MODEL = "openai/gpt-4o"
 TASK = find_task("talm")

@@ -12,8 +12,8 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.tasks import find_task
 from talm_sim.tasks.keys import recording_key
 from talm_sim.tasks.shared import Shared
-from tests.scenarios.choices import scenario
 from tests.tasks.views import job
+from tests.tasks.when2call.choices import scenario
 
 MODEL = "openai/gpt-4o"
 TASK = find_task("when2call")

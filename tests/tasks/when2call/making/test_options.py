@@ -13,8 +13,8 @@ from talm_sim.recordings import shipped_cassettes
 from talm_sim.recordings.archive import open_archive
 from talm_sim.scenarios.making.options import RULES
 from talm_sim.scenarios.making.prompts import load_writer_prompts
-from talm_sim.scenarios.multiple_choice import GenerateOptions
 from talm_sim.tasks.when2call.maker import PROMPTS
+from talm_sim.tasks.when2call.making import GenerateOptions
 
 RECORDED: dict[str, Any] = {
     "model": "openai-api/vllm/smollm2-135m",

@@ -13,10 +13,10 @@ from typing import Any
 
 from talm_sim.scenarios.leaks import mentions, tokens
 from talm_sim.scenarios.missing import question_is_about
-from talm_sim.scenarios.multiple_choice.items import Item
-from talm_sim.scenarios.multiple_choice.wording import asks, confirms, declines, disclaims, is_english, names_new_things, speaks_of_tools, words
 from talm_sim.scenarios.tool_texts import required_of
 from talm_sim.schemas import NotChecked, Schema, fault_of_schema
+from talm_sim.tasks.when2call.making.items import Item
+from talm_sim.tasks.when2call.making.wording import asks, confirms, declines, disclaims, is_english, names_new_things, speaks_of_tools, words
 from talm_sim.types import Behaviour, Missing, MissingKind
 
 __all__ = ["LIMITS", "OPTION_CHECKS", "RULES_VERSION", "Check", "differs", "failures"]

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from talm_sim.scenarios.multiple_choice.pipeline import ItemOutcome, make_items
-from talm_sim.scenarios.when2call import row_of, scenario_of
+from talm_sim.tasks.when2call.making.pipeline import ItemOutcome, make_items
+from talm_sim.tasks.when2call.published import row_of, scenario_of
 from talm_sim.types import Behaviour, GoldCall
-from tests.scenarios.multiple_choice.toys import GOOD, QUESTION, REWRITTEN, Teller, source, spec
+from tests.tasks.when2call.making.toys import GOOD, QUESTION, REWRITTEN, Teller, source, spec
 
 
 async def made(says: dict[str, Any] | None = None, *, attempts: int = 1, every: bool = True, **changes: Any) -> ItemOutcome:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 from talm_sim.scenarios.leaks import find_leak, tokens
-from talm_sim.scenarios.multiple_choice.checks import Check, is_in_english, is_the_text_alone, says_something, speaks_of_no_tool
-from talm_sim.scenarios.multiple_choice.items import Item
-from talm_sim.scenarios.multiple_choice.splitting import holds
-from talm_sim.scenarios.multiple_choice.wording import asks, fills_in, names_new_things, vague_words, words
 from talm_sim.scenarios.question_words import GENERIC, content_stems
+from talm_sim.tasks.when2call.making.checks import Check, is_in_english, is_the_text_alone, says_something, speaks_of_no_tool
+from talm_sim.tasks.when2call.making.items import Item
+from talm_sim.tasks.when2call.making.splitting import holds
+from talm_sim.tasks.when2call.making.wording import asks, fills_in, names_new_things, vague_words, words
 from talm_sim.types import Behaviour
 
 __all__ = ["QUESTION_CHECKS"]

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from talm_sim.recordings import CassetteLibrary
-from talm_sim.scenarios.multiple_choice import SourceQuestion, source_questions
-from talm_sim.scenarios.multiple_choice.splitting import Split, split_query, tidy
 from talm_sim.tasks import find_task
+from talm_sim.tasks.when2call.making import SourceQuestion, source_questions
+from talm_sim.tasks.when2call.making.splitting import Split, split_query, tidy
 from talm_sim.types import Behaviour, Choice, GoldCall, Missing, MissingKind, Option, Scenario, Source, ToolSpec, Turn
 from tests.growth import check_growth
-from tests.scenarios.multiple_choice.toys import spec
+from tests.tasks.when2call.making.toys import spec
 
 WEATHER = ToolSpec(
     name="get_sunrise",

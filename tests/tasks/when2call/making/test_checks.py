@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from talm_sim.scenarios.multiple_choice import checks, question_checks
-from talm_sim.scenarios.multiple_choice.checks import OPTION_CHECKS, Check, differs, failures
-from talm_sim.scenarios.multiple_choice.items import Item, tool_call_text
-from talm_sim.scenarios.multiple_choice.question_checks import QUESTION_CHECKS, refers_to_nothing_unsaid
-from talm_sim.scenarios.multiple_choice.wording import fills_in
+from talm_sim.tasks.when2call.making import checks, question_checks
+from talm_sim.tasks.when2call.making.checks import OPTION_CHECKS, Check, differs, failures
+from talm_sim.tasks.when2call.making.items import Item, tool_call_text
+from talm_sim.tasks.when2call.making.question_checks import QUESTION_CHECKS, refers_to_nothing_unsaid
+from talm_sim.tasks.when2call.making.wording import fills_in
 from talm_sim.types import Behaviour, GoldCall
 from tests.growth import check_growth
-from tests.scenarios.multiple_choice.toys import GOOD, MISSING, QUESTION, REWRITTEN, item, lacking, source, spec
+from tests.tasks.when2call.making.toys import GOOD, MISSING, QUESTION, REWRITTEN, item, lacking, source, spec
 
 PLAIN, LACKING = item(), lacking()
 BEYOND = item(Behaviour.CANNOT_ANSWER, GOOD["unanswerable"])

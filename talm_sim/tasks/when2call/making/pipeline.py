@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from talm_sim.digests import derived_seed
 from talm_sim.scenarios.making.asking import Written
 from talm_sim.scenarios.making.outcome import Outcome
-from talm_sim.scenarios.multiple_choice.checks import OPTION_CHECKS, Check, differs, failures
-from talm_sim.scenarios.multiple_choice.items import Item, rows_of, tool_call_text
-from talm_sim.scenarios.multiple_choice.question_checks import QUESTION_CHECKS
-from talm_sim.scenarios.multiple_choice.sources import SourceQuestion
-from talm_sim.scenarios.multiple_choice.splitting import holds
-from talm_sim.scenarios.multiple_choice.writers import TOOL_USES, Writer
+from talm_sim.tasks.when2call.making.checks import OPTION_CHECKS, Check, differs, failures
+from talm_sim.tasks.when2call.making.items import Item, rows_of, tool_call_text
+from talm_sim.tasks.when2call.making.question_checks import QUESTION_CHECKS
+from talm_sim.tasks.when2call.making.sources import SourceQuestion
+from talm_sim.tasks.when2call.making.splitting import holds
+from talm_sim.tasks.when2call.making.writers import TOOL_USES, Writer
 from talm_sim.types import Behaviour, Missing, MissingKind
 
 __all__ = ["ItemOutcome", "Rejection", "make_items"]

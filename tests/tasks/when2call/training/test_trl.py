@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from talm_sim.scenarios.training import Kind, build_set
-from tests.scenarios.choices import mixture
+from talm_sim.tasks.when2call.training.sets import Kind, build_set
+from tests.tasks.when2call.choices import mixture
 
 pytestmark = [pytest.mark.local, pytest.mark.timeout(600), pytest.mark.filterwarnings("default")]
 

@@ -17,9 +17,9 @@ from typing import Any
 from talm_sim.digests import derived_seed
 from talm_sim.models.invention import invent
 from talm_sim.scenarios.making.asking import Written
-from talm_sim.scenarios.multiple_choice.items import Item
-from talm_sim.scenarios.multiple_choice.sources import SourceQuestion
-from talm_sim.scenarios.multiple_choice.writers import tool_use_of_call
+from talm_sim.tasks.when2call.making.items import Item
+from talm_sim.tasks.when2call.making.sources import SourceQuestion
+from talm_sim.tasks.when2call.making.writers import tool_use_of_call
 from talm_sim.toml_files import packaged_toml
 from talm_sim.types import Behaviour, Fact, Missing
 
@@ -123,4 +123,4 @@ class RuleWriter:
 
 @lru_cache(maxsize=1)
 def _by_hand() -> dict[str, dict[str, str]]:
-    return packaged_toml("talm_sim.scenarios.multiple_choice", "unanswerable.toml")
+    return packaged_toml("talm_sim.tasks.when2call.making", "unanswerable.toml")

@@ -10,8 +10,8 @@ from typing import Any
 from uuid import UUID, uuid5
 
 from talm_sim.digests import derived_seed
-from talm_sim.scenarios.multiple_choice.sources import SourceQuestion, tool_text
-from talm_sim.scenarios.when2call import row_of, scenario_of
+from talm_sim.tasks.when2call.making.sources import SourceQuestion, tool_text
+from talm_sim.tasks.when2call.published import row_of, scenario_of
 from talm_sim.types import Behaviour, Missing, ToolSpec
 
 __all__ = ["MANY", "VARIANTS", "Item", "rows_of", "tool_call_text"]

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 
 from talm_sim.digests import digest
 from talm_sim.scenarios.making.outcome import Dropped
-from talm_sim.scenarios.multiple_choice.splitting import Split, split_query, tidy
 from talm_sim.scenarios.tool_texts import required_of, spec_of
 from talm_sim.scenarios.turns import fault_in_question
+from talm_sim.tasks.when2call.making.splitting import Split, split_query, tidy
 from talm_sim.types import Behaviour, Choice, Fact, Facts, GoldCall, JsonObject, Missing, Scenario, ToolSpec
 
 __all__ = ["Removal", "SourceQuestion", "source_questions", "tool_spec", "tool_text"]

@@ -6,11 +6,11 @@
 `pipeline` makes one source question's items, `report` counts them. What runs it, and survives interruption, is `talm_sim.scenarios.making`.
 """
 
-from talm_sim.scenarios.multiple_choice.options import GenerateOptions
-from talm_sim.scenarios.multiple_choice.pipeline import ItemOutcome, make_items
-from talm_sim.scenarios.multiple_choice.rules import RuleWriter
-from talm_sim.scenarios.multiple_choice.sources import SourceQuestion, source_questions
-from talm_sim.scenarios.multiple_choice.writers import ModelWriter, Writer
+from talm_sim.tasks.when2call.making.options import GenerateOptions
+from talm_sim.tasks.when2call.making.pipeline import ItemOutcome, make_items
+from talm_sim.tasks.when2call.making.rules import RuleWriter
+from talm_sim.tasks.when2call.making.sources import SourceQuestion, source_questions
+from talm_sim.tasks.when2call.making.writers import ModelWriter, Writer
 
 __all__ = [
     "GenerateOptions",

@@ -8,8 +8,8 @@ from typing import Any
 
 from talm_sim.scenarios.making.outcome import Dropped
 from talm_sim.scenarios.making.state import Begun
-from talm_sim.scenarios.multiple_choice.pipeline import ItemOutcome
-from talm_sim.scenarios.multiple_choice.sources import SourceQuestion
+from talm_sim.tasks.when2call.making.pipeline import ItemOutcome
+from talm_sim.tasks.when2call.making.sources import SourceQuestion
 from talm_sim.types import Behaviour
 
 __all__ = ["make_report"]

@@ -15,7 +15,7 @@ from typing import Any
 
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.scenarios.jsonl import json_lines, parse
-from talm_sim.scenarios.tool_texts import spec_of
+from talm_sim.scenarios.tool_texts import tool_name
 from talm_sim.types import Behaviour, Choice, Missing, MissingKind, Option, Record, Scenario, Source, Turn
 
 __all__ = [
@@ -32,7 +32,6 @@ __all__ = [
     "rough_length",
     "row_of",
     "scenario_of",
-    "tool_name",
 ]
 
 TASK = "when2call"
@@ -236,12 +235,6 @@ def rough_length(scenario: Scenario) -> int:
 def behaviour_of(response: str) -> Behaviour | None:
     """Tell what a published training response shows: a tool call bears its mark, the other kinds do not."""
     return Behaviour.TOOL_CALL if _CALL_MARK in response else None
-
-
-def tool_name(tool: str) -> str:
-    """Name in a tool's JSON text, also where it stands inside `function`; empty where there is none."""
-    name = spec_of(tool).get("name")
-    return name if isinstance(name, str) else ""
 
 
 def _gold(row: Mapping[str, Any], where: str) -> Behaviour:

@@ -1,7 +1,7 @@
 """Training sets from multiple-choice scenarios (When2Call, section 3.3): right responses, and right ones beside wrong ones.
 
 SFT rows hold the right answer. A preference set has two halves of equal size: wrong *behaviour* (the rejected response is one of the other
-answers, drawn uniformly) and wrong *calls* (the right tool call beside one damaged in one place, see `talm_sim.scenarios.damage`).
+answers, drawn uniformly) and wrong *calls* (the right tool call beside one damaged in one place, see `damage`).
 Every draw comes from the seed and the scenario's id, so equal input gives equal output.
 """
 
@@ -16,10 +16,10 @@ from typing import Any, Literal
 
 from talm_sim.digests import derived_seed
 from talm_sim.errors import PrerequisiteError
-from talm_sim.scenarios.damage import Damage, ValuePool, calls_in, damages
 from talm_sim.scenarios.tool_texts import required_of, spec_of
-from talm_sim.scenarios.training_forms import FORMS, Answer, Example, Form
-from talm_sim.scenarios.when2call import row_of
+from talm_sim.tasks.when2call.published import row_of
+from talm_sim.tasks.when2call.training.damage import Damage, ValuePool, calls_in, damages
+from talm_sim.tasks.when2call.training.forms import FORMS, Answer, Example, Form
 from talm_sim.types import Behaviour, Choice, JsonObject, Scenario
 
 __all__ = ["BALANCES", "Balance", "Kind", "TrainingSet", "build_set", "card"]

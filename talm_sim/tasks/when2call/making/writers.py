@@ -11,9 +11,9 @@ from talm_sim.models.base import Model
 from talm_sim.models.parsing import clean
 from talm_sim.scenarios.making.asking import Written, ask
 from talm_sim.scenarios.making.prompts import WriterPrompts
-from talm_sim.scenarios.multiple_choice.items import Item
-from talm_sim.scenarios.multiple_choice.options import GenerateOptions
-from talm_sim.scenarios.multiple_choice.sources import SourceQuestion, tool_text
+from talm_sim.tasks.when2call.making.items import Item
+from talm_sim.tasks.when2call.making.options import GenerateOptions
+from talm_sim.tasks.when2call.making.sources import SourceQuestion, tool_text
 from talm_sim.types import Behaviour, Missing
 
 __all__ = ["TOOL_USES", "ModelWriter", "Writer", "tool_use_of_call"]

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from talm_sim.scenarios.making.asking import Written
-from talm_sim.scenarios.multiple_choice import SourceQuestion
-from talm_sim.scenarios.multiple_choice.items import Item
-from talm_sim.scenarios.multiple_choice.sources import Removal
+from talm_sim.tasks.when2call.making import SourceQuestion
+from talm_sim.tasks.when2call.making.items import Item
+from talm_sim.tasks.when2call.making.sources import Removal
 from talm_sim.types import Behaviour, Fact, GoldCall, Missing, MissingKind, ToolSpec
 
 

@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.scenarios.when2call import (
+from talm_sim.scenarios.tool_texts import tool_name
+from talm_sim.tasks import find_task
+from talm_sim.tasks.when2call.published import (
     LICENCE,
     URL,
     LineKind,
@@ -22,11 +24,9 @@ from talm_sim.scenarios.when2call import (
     rough_length,
     row_of,
     scenario_of,
-    tool_name,
 )
-from talm_sim.tasks import find_task
 from talm_sim.types import Behaviour, Choice, Fact, Facts, MissingKind, Option, Turn
-from tests.scenarios.choices import CALL, OTHER, TOOL, row, scenario
+from tests.tasks.when2call.choices import CALL, OTHER, TOOL, row, scenario
 
 ALL = find_task("when2call").splits["all"]
 

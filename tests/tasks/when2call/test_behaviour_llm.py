@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from talm_sim.errors import ContextOverflowError, ProviderError
-from talm_sim.judges.behaviour_llm import BehaviourLlmJudge, read_classification, shown_answer
+from talm_sim.tasks.when2call.behaviour_llm import BehaviourLlmJudge, read_classification, shown_answer
 from talm_sim.types import Behaviour, Choice, Episode, ModelTurn, Option, Scenario, Termination, ToolCall, Turn, UnparsableCall
 from tests.judges.scripted import grading, scripted
 

@@ -15,17 +15,17 @@ from talm_sim.errors import ContextOverflowError, PrerequisiteError
 from talm_sim.models.base import GenerationSettings
 from talm_sim.recordings import CassetteLibrary
 from talm_sim.scenarios.making.prompts import load_writer_prompts
-from talm_sim.scenarios.multiple_choice import GenerateOptions, ModelWriter, RuleWriter, source_questions
-from talm_sim.scenarios.multiple_choice.checks import OPTION_CHECKS, failures
-from talm_sim.scenarios.multiple_choice.items import Item
-from talm_sim.scenarios.multiple_choice.pipeline import make_items
-from talm_sim.scenarios.multiple_choice.question_checks import QUESTION_CHECKS
 from talm_sim.tasks import find_task
 from talm_sim.tasks.when2call.maker import PROMPTS
+from talm_sim.tasks.when2call.making import GenerateOptions, ModelWriter, RuleWriter, source_questions
+from talm_sim.tasks.when2call.making.checks import OPTION_CHECKS, failures
+from talm_sim.tasks.when2call.making.items import Item
+from talm_sim.tasks.when2call.making.pipeline import make_items
+from talm_sim.tasks.when2call.making.question_checks import QUESTION_CHECKS
 from talm_sim.types import Behaviour, Choice, Fact, ModelTurn, ToolSpec
-from tests.scenarios.multiple_choice.toys import item, lacking, source
+from tests.tasks.when2call.making.toys import item, lacking, source
 
-DATA = files("talm_sim.scenarios") / "data" / "when2call"
+DATA = files("talm_sim.tasks.when2call") / "scenarios"
 
 
 class Model:

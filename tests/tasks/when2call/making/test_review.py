@@ -9,9 +9,9 @@ import pytest
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.making.review import Entry, Part, Review, open_review
-from talm_sim.scenarios.multiple_choice.review import ItemReviewer
-from tests.scenarios.multiple_choice.test_generation import run
-from tests.scenarios.multiple_choice.toys import Teller, source
+from talm_sim.tasks.when2call.making.review import ItemReviewer
+from tests.tasks.when2call.making.test_generation import run
+from tests.tasks.when2call.making.toys import Teller, source
 
 
 def opened(place: Path, *, rejected: bool = False) -> Review:

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.scenarios.training import TrainingSet, build_set, card
-from talm_sim.scenarios.training_forms import function_tool
-from talm_sim.scenarios.when2call import PreferenceRow, SftRow, read_rows, read_training
+from talm_sim.tasks.when2call.published import PreferenceRow, SftRow, read_rows, read_training
+from talm_sim.tasks.when2call.training.forms import function_tool
+from talm_sim.tasks.when2call.training.sets import TrainingSet, build_set, card
 from talm_sim.types import Behaviour, Choice, Scenario
-from tests.scenarios.choices import CALL, OTHER, TOOL, mixture, scenario
+from tests.tasks.when2call.choices import CALL, OTHER, TOOL, mixture, scenario
 
 
 def _read(made: TrainingSet, directory: Path) -> list[SftRow | PreferenceRow]:

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from talm_sim.scenarios import damage
-from talm_sim.scenarios.damage import DamageKind, ValuePool, calls_in, damages
 from talm_sim.scenarios.tool_texts import parameters_of, required_of
-from tests.scenarios.choices import CALL, TOOL
+from talm_sim.tasks.when2call.training import damage
+from talm_sim.tasks.when2call.training.damage import DamageKind, ValuePool, calls_in, damages
+from tests.tasks.when2call.choices import CALL, TOOL
 
 SPECS: dict[str, Any] = {"book_table": TOOL}
 QUESTION = "A table for 4 at Luna, please."

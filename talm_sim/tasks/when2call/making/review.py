@@ -12,12 +12,12 @@ from talm_sim.digests import digest
 from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.jsonl import json_lines
 from talm_sim.scenarios.making.review import Entry, Part
-from talm_sim.scenarios.multiple_choice.checks import OPTION_CHECKS, differs, failures
-from talm_sim.scenarios.multiple_choice.items import Item
-from talm_sim.scenarios.multiple_choice.question_checks import QUESTION_CHECKS
-from talm_sim.scenarios.multiple_choice.sources import SourceQuestion, tool_spec
 from talm_sim.scenarios.tool_texts import spec_of
-from talm_sim.scenarios.when2call import read_rows, row_of
+from talm_sim.tasks.when2call.making.checks import OPTION_CHECKS, differs, failures
+from talm_sim.tasks.when2call.making.items import Item
+from talm_sim.tasks.when2call.making.question_checks import QUESTION_CHECKS
+from talm_sim.tasks.when2call.making.sources import SourceQuestion, tool_spec
+from talm_sim.tasks.when2call.published import read_rows, row_of
 from talm_sim.types import Behaviour, GoldCall, Missing, MissingKind
 
 __all__ = ["ItemReviewer"]

@@ -18,14 +18,14 @@ from talm_sim.scenarios.making.asking import Written
 from talm_sim.scenarios.making.options import RULES
 from talm_sim.scenarios.making.outcome import Dropped, Outcome
 from talm_sim.scenarios.making.state import STATE
-from talm_sim.scenarios.multiple_choice import GenerateOptions, SourceQuestion
-from talm_sim.scenarios.multiple_choice.checks import RULES_VERSION
-from talm_sim.scenarios.multiple_choice.items import Item
 from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.makers import OpenModel
 from talm_sim.tasks.when2call.maker import ItemMaker
+from talm_sim.tasks.when2call.making import GenerateOptions, SourceQuestion
+from talm_sim.tasks.when2call.making.checks import RULES_VERSION
+from talm_sim.tasks.when2call.making.items import Item
 from talm_sim.types import Behaviour
-from tests.scenarios.multiple_choice.toys import Teller, source
+from tests.tasks.when2call.making.toys import Teller, source
 
 SOURCES = [source(number) for number in range(1, 9)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from talm_sim.scenarios.when2call import scenario_of
+from talm_sim.tasks.when2call.published import scenario_of
 from talm_sim.types import Scenario
 
 TOOL = {
