@@ -21,11 +21,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from talm_sim.judges.call_checks import check_calls
-from talm_sim.judges.call_checks.official import load_official
 from talm_sim.models.formats import read_calls
+from talm_sim.tasks.refusal.call_checks import check_calls
+from talm_sim.tasks.refusal.call_checks.official import load_official
 from talm_sim.types import ToolCall
-from tests.judges.call_checks.made_outputs import Output, outputs_of, read_rows
+from tests.tasks.refusal.call_checks.made_outputs import Output, outputs_of, read_rows
 
 SUBSETS = ("simple_python", "multiple", "parallel", "parallel_multiple", "live_simple")
 TARGET = 10_000

@@ -1,4 +1,4 @@
-"""Make the packaged scenarios of task refusal (talm_sim/scenarios/data/refusal/*.jsonl) from those of task talm and `seeds/refusal`.
+"""Make the packaged scenarios of task refusal (talm_sim/tasks/refusal/scenarios/*.jsonl) from those of task talm and `seeds/refusal`.
 
 Every perfect scenario of talm becomes three: with the two tools it needs and two stand-ins (`fitting`), with the stand-ins alone (`removed`),
 and with two tools of another category (`unrelated`). Equal input gives equal bytes. Each value that is accepted beside the gold one is tried on
@@ -39,7 +39,7 @@ def main() -> int:
     if problems:
         return 1
     groups = {group: [scenario for scenario in scenarios if scenario.group == group] for group in GROUPS}
-    write_scenarios(groups, ROOT / "talm_sim" / "scenarios" / "data" / "refusal")
+    write_scenarios(groups, ROOT / "talm_sim" / "tasks" / "refusal" / "scenarios")
     print(", ".join(f"{len(found)} {group}" for group, found in groups.items()))
     return 0
 

@@ -164,18 +164,15 @@ NAMES = {
 MAY_KNOW = {"tasks": {"tasks"}, "judges": {"tasks", "judges"}}
 """Rooms that may tell the tasks apart by name, and the judges."""
 HOMONYMS = {
-    "talm_sim.tasks.when2call.training.sets": {"when2call", "preference"},
-    "talm_sim.tasks.when2call.training.forms": {"when2call"},
     "talm_sim.agent.prompts": {"awareness"},
     "talm_sim.agent.graph": {"awareness"},
     "talm_sim.agent.episode": {"awareness"},
     **{key: {"refusal"} for key in ("talm_sim.types.episodes", "talm_sim.models.chat", "talm_sim.models.openai_chat")},
     **{key: {"refusal"} for key in ("talm_sim.models.anthropic_messages", "talm_sim.models.langchain_chat")},
     **{key: {"calls"} for key in ("talm_sim.types.scenarios", "talm_sim.tools_env.environment")},
-    **{f"talm_sim.scenarios.bfcl.{module}": {"calls"} for module in ("find", "load", "rows", "subsets")},
 }
-"""Words that name something else there: a form training rows are written in, a kind of training row, what an agent says before it acts, why a
-turn ended, what is right or was made."""
+"""Words that name something else there: `awareness` and `calls` are keys of stored episodes and scenarios, `refusal` is why a provider's turn
+ended."""
 LOOK_UPS = {"get", "pop", "setdefault", "index", "count", "startswith", "endswith"}
 
 

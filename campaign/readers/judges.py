@@ -8,19 +8,19 @@ from typing import Final
 
 from campaign.readers.base import CALLS, DECIDES, JAVA, TOOLS, Reader, all_of
 from talm_sim.judges import admission, behaviour, dates, names, numbers, spellings
-from talm_sim.judges.attempts.answer import is_placeholder
-from talm_sim.judges.attempts.brackets import closings
-from talm_sim.judges.attempts.lenient import read_objects as read_lenient
-from talm_sim.judges.call_checks import check_calls
-from talm_sim.judges.call_checks.bfcl_reading import read_as_bfcl
-from talm_sim.judges.call_checks.java import JAVA_TYPES, java_value
-from talm_sim.judges.call_checks.javascript import JAVASCRIPT_TYPES, javascript_value
-from talm_sim.judges.call_checks.source_calls import read_source_calls
 from talm_sim.judges.facts import AnswerText
-from talm_sim.judges.intent import find_attempt
 from talm_sim.judges.labels import opening_label
 from talm_sim.judges.sentences import Sentences, language_of
 from talm_sim.tasks.awareness.decision import read_decision
+from talm_sim.tasks.refusal.attempts.answer import is_placeholder
+from talm_sim.tasks.refusal.attempts.brackets import closings
+from talm_sim.tasks.refusal.attempts.lenient import read_objects as read_lenient
+from talm_sim.tasks.refusal.call_checks import check_calls
+from talm_sim.tasks.refusal.call_checks.bfcl_reading import read_as_bfcl
+from talm_sim.tasks.refusal.call_checks.java import JAVA_TYPES, java_value
+from talm_sim.tasks.refusal.call_checks.javascript import JAVASCRIPT_TYPES, javascript_value
+from talm_sim.tasks.refusal.call_checks.source_calls import read_source_calls
+from talm_sim.tasks.refusal.intent import find_attempt
 from talm_sim.tasks.when2call.behaviour_llm import read_classification
 from talm_sim.types import AcceptedCall, Calls, Fact, ToolCall
 
@@ -76,8 +76,8 @@ _SAYS: Final = ("The elevation is 12 m. ", "It is on May 5, 2024 at ", "Hier sin
 
 
 READERS: Final = (
-    Reader("find_attempt", "talm_sim.judges.intent", lambda text: find_attempt(text, TOOLS), CALLS, JAVA),
-    Reader("find_attempt, no tools", "talm_sim.judges.attempts.find", find_attempt, CALLS, JAVA),
+    Reader("find_attempt", "talm_sim.tasks.refusal.intent", lambda text: find_attempt(text, TOOLS), CALLS, JAVA),
+    Reader("find_attempt, no tools", "talm_sim.tasks.refusal.attempts.find", find_attempt, CALLS, JAVA),
     Reader("read_decision", "talm_sim.tasks.awareness.decision", read_decision, DECIDES, ("answer: ", "decision: ", "answer: yes or no ")),
     Reader(
         "opening_label",
@@ -138,30 +138,30 @@ READERS: Final = (
         all_of(spellings, ("plain", "clean", "month_of", "scale_of", "unit_of", "country_of")),
         ("10^", "$\\text{"),
     ),
-    Reader("read_objects", "talm_sim.judges.attempts.lenient", lambda text: list(read_lenient(text)), ("{", '{"a": ')),
-    Reader("closings", "talm_sim.judges.attempts.brackets", lambda text: closings(text, 0), ("(", "f(a='")),
-    Reader("is_placeholder", "talm_sim.judges.attempts.answer", is_placeholder, ("<", "[", "{", "your ")),
-    Reader("read_as_bfcl", "talm_sim.judges.call_checks.bfcl_reading", read_as_bfcl, ("[f(a=", "f(", "[")),
+    Reader("read_objects", "talm_sim.tasks.refusal.attempts.lenient", lambda text: list(read_lenient(text)), ("{", '{"a": ')),
+    Reader("closings", "talm_sim.tasks.refusal.attempts.brackets", lambda text: closings(text, 0), ("(", "f(a='")),
+    Reader("is_placeholder", "talm_sim.tasks.refusal.attempts.answer", is_placeholder, ("<", "[", "{", "your ")),
+    Reader("read_as_bfcl", "talm_sim.tasks.refusal.call_checks.bfcl_reading", read_as_bfcl, ("[f(a=", "f(", "[")),
     Reader(
         "java_value",
-        "talm_sim.judges.call_checks.java",
+        "talm_sim.tasks.refusal.call_checks.java",
         _check_typed("java", JAVA_TYPES),
         ("new ArrayList<>(Arrays.asList(", "new HashMap<>() {{ ", "new int[]{", "-"),
         JAVA,
     ),
     Reader(
         "javascript_value",
-        "talm_sim.judges.call_checks.javascript",
+        "talm_sim.tasks.refusal.call_checks.javascript",
         _check_typed("javascript", JAVASCRIPT_TYPES),
         ("[[", "new Array(", "{", "-"),
         ("[1], ", "a: 1, "),
     ),
     Reader(
         "read_source_calls",
-        "talm_sim.judges.call_checks.source_calls",
+        "talm_sim.tasks.refusal.call_checks.source_calls",
         read_source_calls,
         ("[f(a=", "f(a='", "```java\nf("),
         ("a=1, ", "f(a=1), ", "`", "a{i}=1, "),
     ),
-    Reader("check_calls", "talm_sim.judges.call_checks.calls", _check_calls),
+    Reader("check_calls", "talm_sim.tasks.refusal.call_checks.calls", _check_calls),
 )

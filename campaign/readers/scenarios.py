@@ -8,11 +8,11 @@ from typing import Final
 
 from campaign.readers.base import ASKED, ASKS, SPEC, TOOLS, Reader, all_of, also_in
 from talm_sim.scenarios import drafts, jsonl, leaks, missing, question_words, tool_texts
-from talm_sim.scenarios.bfcl.rows import read_line
 from talm_sim.scenarios.load import read_scenario
 from talm_sim.tasks.awareness.making import cutting, study, toolbench, written
 from talm_sim.tasks.awareness.making import spellings as said_spellings
 from talm_sim.tasks.awareness.making.checks import check_manipulated
+from talm_sim.tasks.refusal.bfcl.rows import read_line
 from talm_sim.tasks.when2call import published as when2call
 from talm_sim.tasks.when2call.making import splitting, wording
 from talm_sim.tasks.when2call.making.checks import OPTION_CHECKS, failures
@@ -196,7 +196,7 @@ READERS: Final = (
     ),
     Reader(
         "BFCL's lines",
-        "talm_sim.scenarios.bfcl.rows",
+        "talm_sim.tasks.refusal.bfcl.rows",
         also_in({"id": "TEXT", "question": [[{"role": "user", "content": "TEXT"}]], "function": []}, lambda text: read_line("a.json:1", text)),
         ('{"id": "a", "question": [[{"content": "',),
     ),

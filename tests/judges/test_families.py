@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from talm_sim.judges.intent import find_attempt
 from talm_sim.models.formats import FORMATS, Call, read_calls
+from talm_sim.tasks.refusal.intent import find_attempt
 from tests.growth import check_growth
 from tests.models.formats.families import CASES, TOLD, TOOLS, WRITTEN
 

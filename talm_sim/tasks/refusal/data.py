@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.scenarios.bfcl import SUBSETS, load_bfcl
-from talm_sim.scenarios.bfcl.rows import is_row
-from talm_sim.scenarios.bfcl.subsets import V3_NAMES
 from talm_sim.scenarios.hub import local_file
 from talm_sim.scenarios.jsonl import json_lines
 from talm_sim.scenarios.load import select
 from talm_sim.tasks.lines import read_line
+from talm_sim.tasks.refusal.bfcl import SUBSETS, load_bfcl
+from talm_sim.tasks.refusal.bfcl.rows import is_row
+from talm_sim.tasks.refusal.bfcl.subsets import V3_NAMES
 from talm_sim.types import Calls, Scenario
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from talm_sim.judges.stats import share
-from talm_sim.scenarios.bfcl import SUBSETS
 from talm_sim.tasks.base import RunView
+from talm_sim.tasks.refusal.bfcl import SUBSETS
 from talm_sim.tasks.refusal.gaps import gap_of
 from talm_sim.tasks.refusal.overall import tree_lines
 from talm_sim.tasks.refusal.reach import reach_of
@@ -185,7 +185,7 @@ def _facts(rows: Sequence[Row]) -> dict[str, int]:
 
 def _matrices(rows: Sequence[Row]) -> Iterator[Matrix]:
     """What was found in each subset: of calls what was wrong with them, elsewhere whether there was one."""
-    from talm_sim.judges.call_checks import CallFault
+    from talm_sim.tasks.refusal.call_checks import CallFault
 
     made = [row for row in rows if row.scored and row.labels["gold"] == "calls"]
     refused = [row for row in rows if row.scored and row.labels["gold"] != "calls"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from talm_sim.scenarios.bfcl import SUBSETS
-from talm_sim.scenarios.bfcl.subsets import KNOWN_FAULTS
 from talm_sim.tasks.base import RunView
+from talm_sim.tasks.refusal.bfcl import SUBSETS
+from talm_sim.tasks.refusal.bfcl.subsets import KNOWN_FAULTS
 from talm_sim.tasks.refusal.measures import FORMAT, INTENT
 from talm_sim.tasks.sections import short
 from talm_sim.types import Calls, Summary

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from talm_sim.scenarios.bfcl import SUBSETS
 from talm_sim.tasks.base import RunView
 from talm_sim.tasks.beside import Beside
+from talm_sim.tasks.refusal.bfcl import SUBSETS
 from talm_sim.tasks.refusal.measures import ALL
 
 __all__ = ["beside"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from talm_sim.scenarios.bfcl import SUBSETS
-from talm_sim.scenarios.bfcl.subsets import Version, rows_of
 from talm_sim.tasks.base import RunView
+from talm_sim.tasks.refusal.bfcl import SUBSETS
+from talm_sim.tasks.refusal.bfcl.subsets import Version, rows_of
 from talm_sim.tasks.refusal.trees import Reach
 from talm_sim.types import Row, Scenario
 

@@ -43,7 +43,7 @@ def _value(value: Any) -> str:
 
 
 def _calls(episode: Episode, scenario: Scenario, target: Calls) -> Iterator[Line]:
-    from talm_sim.judges.call_checks.judge import calls_of, tools_of
+    from talm_sim.tasks.refusal.call_checks.judge import calls_of, tools_of
 
     found = calls_of(episode, tools_of(scenario), target.syntax)
     for call in found:

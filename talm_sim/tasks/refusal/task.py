@@ -9,9 +9,9 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.scenarios.bfcl.rows import is_row
 from talm_sim.tasks.base import Job, Opened, Task
 from talm_sim.tasks.refusal import measures, notes, paper, sections
+from talm_sim.tasks.refusal.bfcl.rows import is_row
 from talm_sim.tasks.refusal.data import load, read_case
 from talm_sim.tasks.refusal.options import RefusalOptions
 from talm_sim.types import Calls, Scenario
@@ -43,12 +43,12 @@ class RefusalTask(Task[RefusalOptions]):
     }
     own_judges = (measures.FORMAT, measures.INTENT, measures.BFCL)
     judge_classes: ClassVar = {
-        measures.FORMAT: "talm_sim.judges.call_checks.judge:CallsJudge",
-        measures.BFCL: "talm_sim.judges.call_checks.judge:BfclCallsJudge",
-        "bfcl-official": "talm_sim.judges.call_checks.official:BfclOfficialJudge",
-        measures.INTENT: "talm_sim.judges.intent:IntentJudge",
+        measures.FORMAT: "talm_sim.tasks.refusal.call_checks.judge:CallsJudge",
+        measures.BFCL: "talm_sim.tasks.refusal.call_checks.judge:BfclCallsJudge",
+        "bfcl-official": "talm_sim.tasks.refusal.call_checks.official:BfclOfficialJudge",
+        measures.INTENT: "talm_sim.tasks.refusal.intent:IntentJudge",
     }
-    data = files("talm_sim.scenarios") / "data" / "refusal"
+    data = files("talm_sim.tasks.refusal") / "scenarios"
     named_by = ("template",)
     listed: ClassVar = {"gold": "Right", "found": "Found", "language": "Lang"}
     load = staticmethod(load)

@@ -10,13 +10,13 @@ import pytest
 
 from talm_sim.cli import main
 from talm_sim.errors import PrerequisiteError
-from talm_sim.judges.call_checks import check_calls
-from talm_sim.judges.call_checks.judge import calls_of, tools_of
 from talm_sim.models.base import GenerationSettings
 from talm_sim.runs.load import load_run
-from talm_sim.scenarios.bfcl import SUBSETS, load_bfcl
 from talm_sim.tasks import find_task
 from talm_sim.tasks.recorded import Recorded
+from talm_sim.tasks.refusal.bfcl import SUBSETS, load_bfcl
+from talm_sim.tasks.refusal.call_checks import check_calls
+from talm_sim.tasks.refusal.call_checks.judge import calls_of, tools_of
 from talm_sim.tasks.refusal.source import source_of
 from talm_sim.tasks.refusal.wording import load_wording
 from talm_sim.types import Calls, Scenario

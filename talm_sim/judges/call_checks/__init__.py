@@ -1,6 +1,0 @@
-"""Whether the calls a model made are the right ones, as the Berkeley Function-Calling Leaderboard (BFCL) tells it."""
-
-from talm_sim.judges.call_checks.calls import check_calls
-from talm_sim.judges.call_checks.outcome import CallFault, Checked
-
-__all__ = ["CallFault", "Checked", "check_calls"]

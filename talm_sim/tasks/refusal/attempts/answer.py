@@ -1,0 +1,199 @@
+"""An answer and its places: blocks of code, what leads in to a place, and whether the place stands by itself."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from talm_sim.tasks.refusal.attempts.shown import ShownTools
+
+__all__ = ["SENTENCE_ENDS", "Answer", "Attempt", "Block", "Rule", "is_placeholder", "stripped"]
+
+Rule = Literal["native", "tag", "pair", "shape", "list", "call", "announced", "read"]
+"""The rules of docs/intent.md by which a place is an attempt."""
+_MOST_QUOTED = 120
+_NEAR = 300
+"""Characters of a line that are looked at on either side of a place: more is never needed, and a line may be a megabyte."""
+_FENCE = re.compile(r"^[ \t>]*(```+|~~~+)[ \t]*([\w+-]*)[^\n`]*$", re.MULTILINE)
+_PROGRAM = re.compile(
+    r"^[ \t]*(?:(?:async[ \t]+)?def[ \t]+\w+[ \t]*\(|class[ \t]+\w+[^\n]{0,80}[:{][ \t]*$"
+    r"|import[ \t]+[\w.*{]|from[ \t]+[\w.]+[ \t]+import\b|#include\b"
+    r"|(?:export[ \t]+)?(?:async[ \t]+)?function[ \t]+\w+[ \t]*\(|public[ \t]+(?:static|class)\b)",
+    re.MULTILINE,
+)
+_STATEMENT = re.compile(
+    r"^[ \t]*(?:for|while|if|elif|else|try|except|with|return"
+    r"|const|let|var|using|package|fn|func|switch|assert|SELECT|INSERT|UPDATE|CREATE|curl)\b",
+    re.MULTILINE,
+)
+_SENTENCE_END = re.compile(r"[.!?]['\")\]]*\s+(?=[A-ZÀ-Ý`\[{<])")
+_EXAMPLE = re.compile(
+    r"\b(?:example|examples|e\.g|i\.e|for instance|instance|such as|hypothetical\w*|illustrat\w+"
+    r"|sample|snippet|typical(?:ly)?|looks? like|look like|would (?:be|look|read)|(?:can|could) (?:then )?be (?:used|called)"
+    r"|you(?:['’]d| would| could| can| may| might)(?: \w+){0,3} (?:use|call|invoke|do|make|write|run|perform"
+    r"|calculate|achieve|compute|implement)"
+    r"|(?:format|syntax|structure|schema|signature|template) (?:is|of|for|would|looks|to)|(?:following|this|general|expected) "
+    r"(?:format|syntax|structure|schema|signature|template)"
+    r"|por ejemplo|par exemple|zum beispiel|beispiel|ejemplo|exemple|exemplo|esempio|contoh)\b"
+    r"|ví dụ|định dạng|cú pháp|ตัวอย่าง|รูปแบบ|例如|比如|例えば|格式|예를 들어|например",
+    re.IGNORECASE,
+)
+_TAUGHT = re.compile(
+    r"\bhere(?:['’]s| is) (?:how (?:you|it|this|to)\b|an? (?:\w+ ){0,2}example)"
+    r"|\byou(?:['’]d| would| could| can) (?:call|use|do) (?:it|this)\b[^.\n]{0,40}\b(?:like|as follows|this way)",
+    re.IGNORECASE,
+)
+"""What tells a person how to call: calls in the code that follows are examples, block after block."""
+_ASSIGNED = re.compile(r"^[ \t]*\w[\w, ]{0,80}=\Z", re.MULTILINE)
+_EXAMPLE_COMMENT = re.compile(r"(?:#|//)[ \t]*(?:assum|example|hypothetical|usage|replace|placeholder|for (?:example|instance))", re.IGNORECASE)
+"""A comment by which a block of code says what it is."""
+_LETTER = r"[^\W\d_]"
+"""A placeholder names what belongs in its place: `<0>` and `[1]` name nothing."""
+_PLACEHOLDER = re.compile(
+    rf"<(?=[^<>]*{_LETTER})[^<>]+>|\.\.\.|…|\{{\{{?(?=[\w ]*{_LETTER})[\w ]+\}}?\}}|\[(?=[\w ]*{_LETTER})[\w ]+\]"
+    r"|your[ _-][\w -]+|[a-z]+_name|(?:enter|insert|some)[ _][\w ]+|string|str|integer|int|number|float|value|boolean",
+    re.IGNORECASE,
+)
+_CONSTANTS = frozenset({"None", "True", "False", "null", "true", "false"})
+"""`[None]` is a list that holds something."""
+SENTENCE_ENDS = ".:!?\u3002\uff1a\uff01\uff1f\u2026"
+"""Characters behind which something new begins, those of Chinese and Japanese among them."""
+_EDGE = " \t\r\n`*_\"'“”"
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A place where a call is attempted; `start` and `end` count the characters of the answer without its thoughts."""
+
+    rule: Rule
+    start: int
+    end: int
+    quoted: str
+    """The place, at most 120 characters of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A fenced block: from its opening fence to behind its closing one, and what lies between."""
+
+    language: str
+    start: int
+    inner: int
+    inner_end: int
+    end: int
+
+
+class Answer:
+    """What a model wrote, without thoughts, beside the tools it was shown."""
+
+    def __init__(self, text: str, shown: ShownTools) -> None:
+        self.text = text
+        self.shown = shown
+
+    def attempt(self, rule: Rule, start: int, end: int) -> Attempt:
+        """Make the attempt that stands from `start` to `end`."""
+        return Attempt(rule, start, end, self.text[start : min(end, start + _MOST_QUOTED)])
+
+    @cached_property
+    def whole(self) -> tuple[int, int]:
+        """Where the answer proper begins and ends: without fence, inline code, quotes and emphasis around it."""
+        start, end = stripped(self.text, 0, len(self.text))
+        block = self.block_at(start) or (self.blocks[0] if self.blocks else None)
+        if block and not self.text[: block.start].strip() and not self.text[block.end :].strip():
+            return stripped(self.text, block.inner, block.inner_end)
+        return start, end
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        """The fenced blocks; one that never closes runs to the end."""
+        return tuple(_blocks(self.text)) if "```" in self.text or "~~~" in self.text else ()
+
+    def block_at(self, place: int) -> Block | None:
+        """The fenced block in which a place lies; None where it lies in none."""
+        number = bisect_right(self.blocks, place, key=lambda block: block.start) - 1
+        return self.blocks[number] if number >= 0 and place < self.blocks[number].end else None
+
+    @cached_property
+    def _programs(self) -> dict[Block | None, bool]:
+        return {}
+
+    @cached_property
+    def _examples(self) -> dict[Block, bool]:
+        return {}
+
+    def in_program(self, place: int) -> bool:
+        """Whether a place lies in code that a person asked for: a block with definitions, imports or statements, or an answer of such code."""
+        block = self.block_at(place)
+        if block not in self._programs:
+            if block is None:
+                found = bool(_PROGRAM.search(self.text))
+            else:
+                pattern = (_PROGRAM, _STATEMENT)
+                found = any(one.search(self.text, block.inner, block.inner_end) for one in pattern)
+            self._programs[block] = found
+        return self._programs[block]
+
+    @cached_property
+    def taught(self) -> int:
+        """From where on the answer tells a person how to call; its length where it does not."""
+        found = _TAUGHT.search(self.text)
+        return found.start() if found else len(self.text)
+
+    def before(self, place: int) -> str:
+        """What stands before a place on its line, at most `_NEAR` characters."""
+        low = max(0, place - _NEAR)
+        return self.text[max(self.text.rfind("\n", low, place) + 1, low) : place]
+
+    def after(self, place: int) -> str:
+        """What stands behind a place on its line, at most `_NEAR` characters."""
+        high = min(len(self.text), place + _NEAR)
+        end = self.text.find("\n", place, high)
+        return self.text[place : high if end < 0 else end]
+
+    def is_example(self, place: int) -> bool:
+        """Whether the sentence that leads in to a place, or to the block it lies in, says that an example or a format follows."""
+        block = self.block_at(place)
+        if block and block not in self._examples:
+            self._examples[block] = bool(_EXAMPLE_COMMENT.search(self.text, block.inner, block.inner_end))
+        if block and self._examples[block]:
+            return True
+        end = block.start if block else place
+        lead = _ASSIGNED.sub("", self.text[max(0, end - _NEAR) : end].rstrip(" \t`*_[\"'")).rstrip(" \t\r\n`*_[\"'")
+        lead = lead[lead.rfind("\n") + 1 :]
+        cut = max((found.end() for found in _SENTENCE_END.finditer(lead)), default=0)
+        return bool(_EXAMPLE.search(lead, cut))
+
+
+def is_placeholder(value: str) -> bool:
+    """Whether a value only says what belongs in its place.
+
+    >>> is_placeholder("<city>"), is_placeholder("Hanoi"), is_placeholder("[0]")
+    (True, False, False)
+    """
+    text = value.strip().strip("\"'")
+    return bool(_PLACEHOLDER.fullmatch(text)) and text.strip("[ ]") not in _CONSTANTS
+
+
+def stripped(text: str, start: int, end: int) -> tuple[int, int]:
+    """The part of `text[start:end]` without space, quotes, emphasis and inline code around it."""
+    while start < end and text[start] in _EDGE:
+        start += 1
+    while start < end and text[end - 1] in _EDGE:
+        end -= 1
+    return start, end
+
+
+def _blocks(text: str) -> Iterable[Block]:
+    opened: re.Match[str] | None = None
+    for fence in _FENCE.finditer(text):
+        if opened is None:
+            opened = fence
+        elif fence[1].startswith(opened[1]) and not fence[2]:
+            yield Block(opened[2].lower(), opened.start(), opened.end(), fence.start(), fence.end())
+            opened = None
+    if opened is not None:
+        yield Block(opened[2].lower(), opened.start(), opened.end(), len(text), len(text))

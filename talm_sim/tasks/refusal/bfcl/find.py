@@ -1,0 +1,87 @@
+"""Where BFCL's data lie, and which version of them."""
+
+from __future__ import annotations
+
+import re
+from importlib.util import find_spec
+from pathlib import Path
+
+from talm_sim.errors import PrerequisiteError
+from talm_sim.scenarios.jsonl import numbered_lines
+from talm_sim.tasks.refusal.bfcl.subsets import V3_NAMES, Subset, Version
+
+__all__ = ["answers_of", "bfcl_folder", "data_version", "installed_data", "is_own", "subset_file"]
+
+_VERSION = re.compile(r"BFCL_v(\d+)_.+\.json")
+_HOW = "pip install --no-deps bfcl-eval, or give the folder that has them with --bfcl"
+
+
+def installed_data() -> Path:
+    """Find the data of the installed `bfcl-eval` package, which is not imported.
+
+    Raises:
+        PrerequisiteError: It is not installed.
+    """
+    spec = find_spec("bfcl_eval")
+    for place in spec.submodule_search_locations or () if spec else ():
+        if (folder := Path(place) / "data").is_dir():
+            return folder
+    raise PrerequisiteError(f"BFCL's data are not here: {_HOW}.")
+
+
+def bfcl_folder(path: Path) -> Path:
+    """Find the folder of BFCL's files in what the user named: that folder, the package's, or the one that the package was installed into.
+
+    Raises:
+        PrerequisiteError: It is not there, or one of the files.
+    """
+    if not path.exists():
+        raise PrerequisiteError(f"{path}: is not there; give the folder of BFCL's files, or a translation's JSONL file.")
+    if path.is_file():
+        raise PrerequisiteError(f"{path}: is one of BFCL's own files; give the folder of them all with --bfcl, and choose with --subset.")
+    inner = path / "data" if path.name == "bfcl_eval" else path / "bfcl_eval" / "data"
+    return inner if inner.is_dir() else path
+
+
+def is_own(path: Path) -> bool:
+    """Whether a file has a name of BFCL's own."""
+    return _VERSION.fullmatch(path.name) is not None
+
+
+def data_version(folder: Path) -> Version:
+    """Read from the names of its files (`BFCL_v4_irrelevance.json`) which version of BFCL's data a folder holds.
+
+    Raises:
+        PrerequisiteError: It holds no such files, those of several versions, or of one that is not read.
+    """
+    versions = {f"v{match[1]}" for file in folder.glob("BFCL_v*.json") if (match := _VERSION.fullmatch(file.name))}
+    if not versions:
+        raise PrerequisiteError(f"{folder}: holds no file BFCL_v3_*.json or BFCL_v4_*.json; {_HOW}.")
+    if len(versions) > 1:
+        raise PrerequisiteError(f"{folder}: holds BFCL's files of {' and '.join(sorted(versions))}; keep one version in a folder.")
+    if versions == {"v3"}:
+        return "v3"
+    if versions == {"v4"}:
+        return "v4"
+    raise PrerequisiteError(f"{folder}: holds BFCL's files of {versions.pop()}, and only v3 and v4 are read; {_HOW}.")
+
+
+def subset_file(folder: Path, subset: Subset, version: Version) -> Path:
+    """The file of a subset's questions; where its rows need ground truths, theirs is there too.
+
+    Raises:
+        PrerequisiteError: One of them is missing or empty.
+    """
+    name = V3_NAMES.get(subset.name, subset.name) if version == "v3" else subset.name
+    file = folder / f"BFCL_{version}_{name}.json"
+    for one in (file, answers_of(file)) if subset.expected == "calls" else (file,):
+        if not one.is_file():
+            raise PrerequisiteError(f"{one}: is missing; add this file of BFCL's, or leave {subset.name} out of --subset.")
+        if not any(numbered_lines(one)):
+            raise PrerequisiteError(f"{one}: is empty; put BFCL's own file in its place, or leave {subset.name} out of --subset.")
+    return file
+
+
+def answers_of(file: Path) -> Path:
+    """The file of a subset's ground truths."""
+    return file.parent / "possible_answer" / file.name

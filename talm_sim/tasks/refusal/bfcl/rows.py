@@ -1,0 +1,207 @@
+"""A row of BFCL, or of a translation of it, as a scenario."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.scenarios.jsonl import parse
+from talm_sim.scenarios.tool_texts import parameters_of, required_of
+from talm_sim.tasks.refusal.bfcl.subsets import KNOWN_FAULTS, Subset
+from talm_sim.typed_options import fault_of
+from talm_sim.types import AcceptedCall, Calls, Scenario, Source, Turn
+
+__all__ = ["TASK", "Line", "is_row", "read_line", "scenario_of"]
+
+TASK = "refusal"
+_ROW_KEYS = frozenset({"subset", "test_category", "ground_truth"})
+_SPACE = re.compile(r"[ \t\r\n]*")
+_decode = json.JSONDecoder().raw_decode
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a file.
+
+    Attributes:
+        where: File and line.
+        text: The line as it stands.
+        row: What it says.
+    """
+
+    where: str
+    text: str
+    row: Mapping[str, Any]
+
+    def fault(self, said: str) -> PrerequisiteError:
+        """An error that names the line."""
+        return PrerequisiteError(f"{self.where}: {said}")
+
+
+def is_row(line: Any) -> bool:
+    """Tell by its keys whether a parsed line is a row of BFCL, also where one of them is left out."""
+    if not isinstance(line, dict) or "turns" in line or {"id", "group"} <= line.keys():
+        return False
+    lists = {key for key in ("question", "function") if isinstance(line.get(key), list)}
+    return len(line.keys() & _ROW_KEYS | lists) > 1
+
+
+def read_line(where: str, text: str) -> Line:
+    """Read a line that holds a row.
+
+    Raises:
+        PrerequisiteError: It is no JSON object, or has no `id`; names `where`.
+    """
+    try:
+        row = parse(text)
+    except ValueError as err:
+        raise PrerequisiteError(f"{where}: not JSON ({err}); write one row a line.") from None
+    if not isinstance(row, dict):
+        raise PrerequisiteError(f"{where}: is no JSON object; write one row a line.")
+    if not isinstance(row.get("id"), str) or not row["id"].strip():
+        raise PrerequisiteError(f"{where}: id: missing or no text; every row needs its own.")
+    return Line(where, text, row)
+
+
+def scenario_of(line: Line, answer: Line | None, subset: Subset, name: str, language: str, source: Source) -> tuple[Scenario, str]:
+    """Turn a row into a scenario.
+
+    Args:
+        line: The row: `id`, `question` and `function`.
+        answer: The row that holds its `ground_truth`, which may be the same; None where there is none, as the subset needs none.
+        subset: What the row belongs to.
+        name: The scenario's id.
+        language: Of the question.
+        source: Where the row comes from.
+
+    Returns:
+        The scenario, and what is known to be faulty about its ground truth; empty where nothing is.
+
+    Raises:
+        PrerequisiteError: Something is missing or does not fit; names file, line and key.
+    """
+    functions = _functions(line)
+    if not functions and subset.expected != "none":
+        raise line.fault(f"function: is empty, and a row of {subset.name} needs a function to call; add it, or take the row out.")
+    accepted: tuple[AcceptedCall, ...] = ()
+    known = ""
+    if subset.expected == "none" and line.row.get("ground_truth"):
+        raise line.fault(f"ground_truth: names calls, and in {subset.name} none is right; write [], or mend the row's subset.")
+    if subset.expected == "calls":
+        if answer is None:
+            raise line.fault(f"id: '{line.row['id']}' has no ground truth, and a row of {subset.name} needs one; add it, or take the row out.")
+        accepted, known = _accepted(answer, functions, line.row["id"].removesuffix(f"_{language}"))
+        if (len(accepted) > 1) != subset.parallel:
+            has, right = ("1 call", "two or more") if subset.parallel else (f"{len(accepted)} calls", "one")
+            raise answer.fault(f"ground_truth: has {has}, and a row of {subset.name} has {right}; mend it, or the row's subset.")
+    try:
+        turn = Turn(messages=_messages(line))
+    except ValidationError as err:
+        raise line.fault(f"question: {fault_of(err.errors()[0]).rstrip('.')}; write messages of `role` and `content`.") from None
+    scenario = Scenario(
+        id=name,
+        task=TASK,
+        group=subset.name,
+        turns=(turn,),
+        shown_tools=tuple(text for text, _ in functions),
+        target=Calls(expected=subset.expected, accepted=accepted, syntax=subset.syntax),
+        language=language,
+        source=source,
+    )
+    return scenario, known
+
+
+def _messages(line: Line) -> tuple[dict[str, Any], ...]:
+    question = line.row.get("question")
+    if not isinstance(question, list) or not question or not all(isinstance(turn, list) for turn in question):
+        raise line.fault('question: is no list of turns, each a list of messages; write [[{"role": "user", "content": ...}]].')
+    if len(question) > 1:
+        raise line.fault(f"question: has {len(question)} turns, and single-turn rows are read; take the row out.")
+    if not any(isinstance(message, dict) and message.get("role") == "user" for message in question[0]):
+        raise line.fault("question: holds nothing a user said; write a message of role user.")
+    last = question[0][-1]
+    if isinstance(last, dict) and last.get("role") == "assistant":
+        raise line.fault("question: ends with the assistant; end it with the user, or with a tool's result.")
+    return tuple(question[0])
+
+
+def _functions(line: Line) -> list[tuple[str, dict[str, Any]]]:
+    """The functions shown, each as its text in the line and as what that says."""
+    if not isinstance(line.row.get("function"), list):
+        raise line.fault("function: missing or no list; write the list of functions shown ([] where none is).")
+    found: list[tuple[str, dict[str, Any]]] = []
+    for number, text in enumerate(_texts_of_list(line.text, "function")):
+        spec = line.row["function"][number]
+        if not isinstance(spec, dict) or not isinstance(spec.get("name"), str) or not spec["name"]:
+            raise line.fault(f"function.{number}: is no object with a `name`; write a function as BFCL does.")
+        if any(spec["name"] == other["name"] for _, other in found):
+            raise line.fault(f"function.{number}: '{spec['name']}' stands in the list already; show every function once.")
+        found.append((text, spec))
+    return found
+
+
+def _accepted(line: Line, functions: list[tuple[str, dict[str, Any]]], published: str) -> tuple[tuple[AcceptedCall, ...], str]:
+    """The calls of a ground truth, and what is known to be faulty about it."""
+    truth = line.row.get("ground_truth")
+    if not isinstance(truth, list) or not truth or not all(isinstance(call, dict) and len(call) == 1 for call in truth):
+        raise line.fault("ground_truth: is no list of calls; write [{NAME: {PARAMETER: [VALUE, ...]}}].")
+    known = ""
+    specs = {spec["name"]: spec for _, spec in functions}
+    calls: list[AcceptedCall] = []
+    for number, call in enumerate(truth):
+        ((name, arguments),) = call.items()
+        here = f"ground_truth.{number}.{name}"
+        fault = ""
+        if name not in specs:
+            fault = f"{here}: is none of the functions shown.{did_you_mean(name, specs)}"
+            name = name if len(specs) > 1 else next(iter(specs))
+        if not isinstance(arguments, dict) or not all(isinstance(values, list) for values in arguments.values()):
+            raise line.fault(f"{here}: is no object of lists of values; write {{PARAMETER: [VALUE, ...]}}.")
+        parameters = parameters_of(specs.get(name, {}))
+        strange = [parameter for parameter in arguments if parameter not in parameters]
+        if strange and not fault:
+            fault = f"{here}.{strange[0]}: is no parameter of that function.{did_you_mean(strange[0], parameters)}"
+        empty = [parameter for parameter, values in arguments.items() if not values]
+        if empty and not fault:
+            fault = f"{here}.{empty[0]}: has no value that is right."
+        lacking = [parameter for parameter in required_of(specs.get(name, {})) if parameter not in arguments]
+        if lacking and not fault:
+            fault = f"{here}: leaves out {lacking[0]}, which that function requires."
+        if fault and published not in KNOWN_FAULTS:
+            raise line.fault(f"{fault} Mend the ground truth, or take the row out.")
+        known = known or (KNOWN_FAULTS[published] if fault else "")
+        calls.append(AcceptedCall(name=name, arguments={parameter: tuple(values) for parameter, values in arguments.items()}))
+    return tuple(calls), known
+
+
+def _texts_of_list(text: str, key: str) -> list[str]:
+    """The JSON text of each element of a list of an object, to the letter; `text` is known to be well formed."""
+    start = {name: start for name, start, _ in _parts(text, _past_space(text, 0))}[key]
+    return [text[first:end] for _, first, end in _parts(text, start)]
+
+
+def _parts(text: str, at: int) -> Iterator[tuple[str, int, int]]:
+    """The parts of the object or list that begins at `at`: each with its key (empty in a list), start and end."""
+    close = "}" if text[at] == "{" else "]"
+    at = _past_space(text, at + 1)
+    while text[at] != close:
+        name = ""
+        if close == "}":
+            name, at = _decode(text, at)
+            at = _past_space(text, _past_space(text, at) + 1)
+        start = at
+        _, at = _decode(text, start)
+        yield name, start, at
+        at = _past_space(text, at)
+        at = _past_space(text, at + 1) if text[at] == "," else at
+
+
+def _past_space(text: str, at: int) -> int:
+    match = _SPACE.match(text, at)
+    return match.end() if match else at

@@ -1,0 +1,72 @@
+"""All calls of an answer against those that are right.
+
+Parallel calls may stand in any order: each right call, in the order of the ground truth, takes the first call left that is right for it.
+As in BFCL none is given back, so where two right calls accept one call, the order may decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from talm_sim.tasks.refusal.call_checks.arguments import check_call
+from talm_sim.tasks.refusal.call_checks.outcome import RIGHT, CallFault, Checked, shown
+from talm_sim.types import AcceptedCall, Calls, JsonObject, ToolCall
+
+__all__ = ["check_calls"]
+
+
+def check_calls(found: Sequence[ToolCall], target: Calls, tools: Sequence[JsonObject]) -> Checked:
+    """Check the calls of an answer.
+
+    Args:
+        found: The calls, in the order written, by the names the functions have in `tools`.
+        target: What is right: these calls, any call, or none.
+        tools: Specifications of the functions shown, in BFCL's form, in JSON Schema, or in an OpenAI `{"type": "function"}` object.
+
+    Returns:
+        The outcome, the first fault, and the same in words.
+
+    >>> tool = {"name": "clock", "parameters": {"properties": {"city": {"type": "string"}}, "required": ["city"]}}
+    >>> right = Calls(expected="calls", accepted=(AcceptedCall(name="clock", arguments={"city": ("Ha Noi",)}),))
+    >>> check_calls([ToolCall(id="1", name="clock", arguments={"city": "Hanoi"})], right, [tool]).outcome
+    True
+    >>> check_calls([ToolCall(id="1", name="clock", arguments={})], right, [tool])
+    Checked(outcome=False, error=<CallFault.MISSING: 'missing'>, words="required argument 'city' is missing")
+    """
+    if target.expected == "none":
+        return RIGHT if not found else Checked(False, CallFault.COUNT, f"{_written(found)} called, where no function fits")
+    if target.expected == "any":
+        return RIGHT if found else Checked(False, CallFault.COUNT, "no call, where one is due")
+    if len(found) != len(target.accepted):
+        return Checked(False, CallFault.COUNT, f"{len(found)} calls ({_written(found)}) in place of {len(target.accepted)}")
+    left = list(found)
+    for right in target.accepted:
+        checked = _take(left, right, _tool(right.name, tools), target.syntax)
+        if not checked.outcome:
+            return checked
+    return RIGHT
+
+
+def _take(left: list[ToolCall], right: AcceptedCall, tool: JsonObject, syntax: str) -> Checked:
+    """Take the first call that is right out of those left; else say what is wrong with the first of that function."""
+    closest = None
+    for number, call in enumerate(left):
+        if call.name == right.name:
+            checked = check_call(call, right, tool, syntax)
+            if checked.outcome:
+                del left[number]
+                return checked
+            closest = closest or checked
+    return closest or Checked(False, CallFault.FUNCTION, f"{_written(left)} called, {shown(right.name)} is right")
+
+
+def _tool(name: str, tools: Sequence[JsonObject]) -> JsonObject:
+    for tool in tools:
+        function = tool.get("function", tool)
+        if isinstance(function, dict) and function.get("name") == name:
+            return function
+    return {}
+
+
+def _written(calls: Sequence[ToolCall]) -> str:
+    return ", ".join(shown(call.name) for call in calls[:8]) + (", …" if len(calls) > 8 else "") if calls else "nothing"

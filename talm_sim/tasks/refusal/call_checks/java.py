@@ -1,0 +1,138 @@
+"""Java values out of their source text, as far as BFCL reads them: numbers, and arrays, lists and maps that are made with what they hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from talm_sim.tasks.refusal.call_checks.source_text import between, int_or_text, number_or_text
+
+__all__ = ["JAVA_TYPES", "java_value"]
+
+JAVA_TYPES: Mapping[str, type] = {
+    "byte": int,
+    "short": int,
+    "integer": int,
+    "long": int,
+    "float": float,
+    "double": float,
+    "boolean": bool,
+    "char": str,
+    "String": str,
+    "Array": list,
+    "ArrayList": list,
+    "HashMap": dict,
+}
+"""Declared type to what its values become. Sets, queues and stacks, which BFCL names and does not read, are texts, as `any` is."""
+_INTEGER = re.compile(r"-?\d+$")
+_LONG = re.compile(r"(-?\d+)[lL]$")
+_DOUBLE = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$")
+_FLOAT = re.compile(r"(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)[fF]$")
+_ARRAY = re.compile(r"new\s+\w+\[\]\s*\{")
+_AS_LIST = re.compile(r"new\s+ArrayList<\w*>\(Arrays\.asList\(")
+_ADDING = re.compile(r"new\s+ArrayList<\w*>\(\)\s*\{\{\s*")
+_ADD = re.compile(r"add\(([\s\S][^)]*)\)")
+_EMPTY_LIST = re.compile(r"new\s+ArrayList<\w*>\(\)")
+_MAP = re.compile(r"new\s+HashMap<")
+_MADE = re.compile(r">\s*\(\)")
+_PUTTING = re.compile(r">\s*\(\)\s*\{")
+_PUT = re.compile(r'put\("([^"\n]*)",\s*([^)]*)\)')
+
+
+def java_value(text: str, declared: str, item: str = "any") -> Any:
+    """Read the source of a value.
+
+    Args:
+        text: The source.
+        declared: The type declared.
+        item: For a list, the type of its items.
+
+    >>> java_value("new int[]{1, 2}", "Array", "integer"), java_value("7L", "long"), java_value("count", "integer")
+    ([1, 2], 7, 'count')
+    """
+    read = _READERS.get(declared)
+    if read:
+        return read(text)
+    if declared == "Array":
+        body = between(_ARRAY, "}", text)
+        return text if body is None else [java_value(one.strip(), item) for one in body.split(",") if one.strip()]
+    return _list(text, item) if declared == "ArrayList" else text
+
+
+def _integer(text: str) -> int | str:
+    return int_or_text(text, text) if _INTEGER.match(text) else text
+
+
+def _long(text: str) -> int | str:
+    found = _LONG.match(text)
+    return int_or_text(found.group(1), text) if found else text
+
+
+def _double(text: str) -> float | str:
+    return float(text) if _DOUBLE.match(text) else text
+
+
+def _float(text: str) -> float | str:
+    found = _FLOAT.match(text)
+    return float(found.group(1)) if found else text
+
+
+def _boolean(text: str) -> bool | str:
+    return text == "true" if text in {"true", "false"} else text
+
+
+def _list(text: str, item: str) -> Any:
+    listed = between(_AS_LIST, "))", text, least=1)
+    if listed is not None:
+        return [_item(one.strip(), item) for one in listed.split(",")]
+    adding = _ADDING.search(text)
+    end = text.find("}}", adding.end() + 1) if adding else -1
+    if adding and end >= 0:
+        return [_item(one.strip(), item) for one in _ADD.findall(text, adding.end(), _last_close(text, end)) if "\n" not in one]
+    return [] if _EMPTY_LIST.search(text) else text
+
+
+def _item(text: str, declared: str) -> Any:
+    """An item of a list: what stands for a text or a character is taken to be quoted."""
+    return text[1:-1] if declared in {"char", "String"} else java_value(text, declared)
+
+
+def _map(text: str) -> Any:
+    start = _MAP.search(text)
+    if not start:
+        return text
+    putting = _PUTTING.search(text, start.end())
+    end = text.find("}", putting.end()) if putting else -1
+    if putting and end >= 0:
+        puts = _PUT.findall(text, putting.end(), _last_close(text, end))
+        return {key: _untyped(value.strip()) for key, value in puts if "\n" not in value}
+    return {} if _MADE.search(text, start.end()) else text
+
+
+def _last_close(text: str, end: int) -> int:
+    """The end of the last `)` before `end`: what is searched up to there finds each opened one closed, and so never goes over it twice."""
+    return text.rfind(")", 0, end) + 1
+
+
+def _untyped(text: str) -> Any:
+    """A value whose type nobody declared, by the looks of it."""
+    if text.startswith('"') and text.endswith('"'):
+        return text[1:-1]
+    for read in (_boolean, _long, _float):
+        value = read(text)
+        if value is not text:
+            return value
+    return number_or_text(text)
+
+
+_READERS: Mapping[str, Callable[[str], Any]] = {
+    "byte": _integer,
+    "short": _integer,
+    "integer": _integer,
+    "long": _long,
+    "double": _double,
+    "float": _float,
+    "boolean": _boolean,
+    "HashMap": _map,
+}

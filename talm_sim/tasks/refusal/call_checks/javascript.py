@@ -1,0 +1,170 @@
+"""JavaScript values out of their source text, as far as BFCL reads them: numbers, texts, arrays up to two deep, objects one deep."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from talm_sim.tasks.refusal.call_checks.source_text import int_or_text, number_or_text
+
+__all__ = ["JAVASCRIPT_TYPES", "javascript_value"]
+
+JAVASCRIPT_TYPES: Mapping[str, type] = {
+    "String": str,
+    "integer": int,
+    "float": float,
+    "Bigint": int,
+    "Boolean": bool,
+    "dict": dict,
+    "array": list,
+}
+"""Declared type to what its values become; others are texts, as `any` is."""
+_INTEGER = re.compile(r"-?\d+$")
+_FLOAT = re.compile(r"-?\d+(?:\.\d+)?$")
+_BIGINT = re.compile(r"(-?\d+)n$")
+_NEW_ARRAY = re.compile(r"new\s+Array\(")
+_ROWS_OPEN = re.compile(r"\[\s*\[|new\s+Array\(\s*\[")
+_SPACE = re.compile(r"\s*")
+_NEXT_ROW = re.compile(r",\s*\[")
+_ROW = re.compile(r"\[([^\]\n]*)\]")
+
+
+def javascript_value(text: str, declared: str, item: str = "any") -> Any:
+    """Read the source of a value.
+
+    Args:
+        text: The source.
+        declared: The type declared.
+        item: For an array, the type of its items.
+
+    >>> javascript_value("[1, 2]", "array", "integer"), javascript_value("{a: 'x'}", "dict"), javascript_value("items", "array")
+    ([1, 2], {'a': 'x'}, 'items')
+    """
+    read = _READERS.get(declared)
+    if read:
+        return read(text)
+    return _array(text.strip(), lambda one: javascript_value(one, item)) if declared == "array" else text
+
+
+def _integer(text: str) -> int | str:
+    return int_or_text(text, text) if _INTEGER.match(text) else text
+
+
+def _float(text: str) -> float | str:
+    return float(text) if _FLOAT.match(text) else text
+
+
+def _bigint(text: str) -> int | str:
+    found = _BIGINT.match(text)
+    return int_or_text(found.group(1), text) if found else text
+
+
+def _boolean(text: str) -> bool | str:
+    return text == "true" if text in {"true", "false"} else text
+
+
+def _string(text: str) -> str:
+    return text[1:-1] if text and text[0] == text[-1] and text[0] in "'\"" else text
+
+
+def _array(text: str, read: Callable[[str], Any]) -> Any:
+    rows = _rows(text)
+    if rows is not None:
+        return [[_untyped(one) for one in row.split(",")] for row in rows]
+    made = _NEW_ARRAY.match(text)
+    start = made.end() if made else 1
+    end = text.find(")" if made else "]", start)
+    if not (made or text.startswith("[")) or end < 0 or "\n" in text[start:end]:
+        return text
+    body = text[start:end].strip()
+    return [read(one.strip()) for one in body.split(",")] if body else []
+
+
+def _rows(text: str) -> list[str] | None:
+    """The inside of each inner array; None where it is no array of arrays.
+
+    A bracket closes an inner array where the outer one ends behind it, or the next one begins; else it is part of the text.
+    """
+    opened = _ROWS_OPEN.match(text)
+    if not opened:
+        return None
+    last = "]" if text.startswith("[") else ")"
+    at = opened.end()
+    while True:
+        end = text.find("]", at)
+        if end < 0 or "\n" in text[at:end]:
+            return None
+        after = _after_space(text, end + 1)
+        if text.startswith(last, after):
+            return _ROW.findall(text, opened.end() - 1, after + 1)
+        following = _NEXT_ROW.match(text, after)
+        at = following.end() if following else end + 1
+
+
+def _after_space(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return found.end() if found else at
+
+
+def _object(text: str) -> Any:
+    text = text.strip()
+    end = text.find("}")
+    if not text.startswith("{") or end < 0 or "\n" in text[:end]:
+        return text
+    return {key.strip().strip("'\""): _property(value.strip()) for key, value in _properties(text[1:end])}
+
+
+def _properties(body: str) -> Iterator[tuple[str, str]]:
+    """Keys and values, not yet stripped."""
+    at = 0
+    while True:
+        while body.startswith(":", at):
+            at += 1
+        colon = body.find(":", at)
+        if colon < 0:
+            return
+        start = _after_space(body, colon + 1)
+        end, following = _value_end(body, start)
+        yield body[at:colon], body[start:end]
+        if following < 0:
+            return
+        at = following
+
+
+def _value_end(body: str, start: int) -> tuple[int, int]:
+    """Where a value ends and the next key begins (-1: nowhere): at a comma with a key behind it, as an array has commas too."""
+    comma = body.find(",", start)
+    while comma >= 0:
+        following = body.find(",", comma + 1)
+        stop = len(body) if following < 0 else following
+        if body.find(":", comma + 2, stop) >= 0:
+            key = _after_space(body, comma + 1)
+            return comma, key if body.find(":", key + 1, stop) >= 0 else key - 1
+        comma = following
+    return len(body), -1
+
+
+def _property(value: str) -> Any:
+    if value.startswith("[") and value.endswith("]"):
+        return _array(value, _untyped)
+    return _untyped(value.strip("'\""))
+
+
+def _untyped(text: str) -> Any:
+    """A value whose type nobody declared, by the looks of it."""
+    text = text.strip()
+    if text in {"true", "false"}:
+        return text == "true"
+    unquoted = _string(text)
+    return number_or_text(text) if unquoted is text else unquoted
+
+
+_READERS: Mapping[str, Callable[[str], Any]] = {
+    "String": _string,
+    "integer": _integer,
+    "float": _float,
+    "Bigint": _bigint,
+    "Boolean": _boolean,
+    "dict": _object,
+}

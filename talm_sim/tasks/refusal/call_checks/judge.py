@@ -1,0 +1,108 @@
+"""Judges `calls` and `calls-bfcl`: the calls of an answer are the right ones, by the checks of this package.
+
+They differ in how raw text is read: `calls` reads whatever family of models wrote it, `calls-bfcl` as BFCL does. Calls that a provider reported
+are taken as they are by both.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from talm_sim.judges.base import Judge, JudgeContext, judge_digest
+from talm_sim.models.formats import read_calls
+from talm_sim.models.parsing import split_reasoning
+from talm_sim.tasks.refusal.call_checks.bfcl_reading import read_as_bfcl
+from talm_sim.tasks.refusal.call_checks.calls import check_calls
+from talm_sim.tasks.refusal.call_checks.source_calls import read_source_calls
+from talm_sim.types import Calls, Episode, JsonObject, Measured, Scenario, ToolCall, Verdict
+
+__all__ = ["PYTHONIC", "BfclCallsJudge", "CallsJudge", "bfcl_calls_of", "calls_of", "not_checked", "tools_of"]
+
+
+PYTHONIC = "pythonic"
+"""The way to ask for calls that BFCL's own reader is made for."""
+
+
+class CallsJudge(Judge):
+    """Passes an episode whose calls are those of the scenario's target; its label is the first fault."""
+
+    name = "calls"
+    measure = Measured(name="calls", head="Calls", about="the right functions are called with right arguments, or none where none fits")
+    rules = 2
+
+    async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
+        """Judge one episode."""
+        reason = not_checked(episode, scenario)
+        if reason:
+            return self.verdict(episode, None, reason)
+        assert isinstance(scenario.target, Calls)
+        tools = tools_of(scenario)
+        checked = check_calls(calls_of(episode, tools, scenario.target.syntax), scenario.target, tools)
+        return self.verdict(episode, checked.outcome, checked.words, label=checked.error or "")
+
+
+class BfclCallsJudge(Judge):
+    """Judges as `calls` does, over the calls that BFCL reads; says nothing where calls were not asked for in Python's list syntax."""
+
+    name = "calls-bfcl"
+    measure = Measured(name="calls_bfcl", head="Calls-B", about="as calls, raw text read as BFCL reads it")
+
+    def __init__(self, context: JudgeContext) -> None:
+        super().__init__(context)
+        self.config_digest = judge_digest(self.name, self.rules, context.calls_as)
+
+    async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
+        """Judge one episode."""
+        reason = not_checked(episode, scenario)
+        if reason:
+            return self.verdict(episode, None, reason)
+        assert isinstance(scenario.target, Calls)
+        if self.context.calls_as != PYTHONIC:
+            return self.verdict(episode, None, "not applicable: calls were not asked for as a list in Python's syntax")
+        if scenario.target.syntax != "python":
+            return self.verdict(episode, None, "not applicable: BFCL reads Java and JavaScript with parsers of its own (judge bfcl-official)")
+        checked = check_calls(bfcl_calls_of(episode), scenario.target, tools_of(scenario))
+        return self.verdict(episode, checked.outcome, checked.words, label=checked.error or "")
+
+
+def not_checked(episode: Episode, scenario: Scenario) -> str:
+    """Why the calls of an episode are not checked; empty where they are."""
+    if not isinstance(scenario.target, Calls):
+        return "not applicable: the scenario's target is no calls"
+    if not episode.termination.completed:
+        return f"not judged: the episode ended in {episode.termination.value}"
+    return ""
+
+
+def tools_of(scenario: Scenario) -> list[JsonObject]:
+    """The specifications of the functions shown."""
+    return [tool for tool in map(json.loads, scenario.shown_tools) if isinstance(tool, dict)]
+
+
+def calls_of(episode: Episode, tools: Sequence[JsonObject], syntax: str) -> tuple[ToolCall, ...]:
+    """The calls of an answer: what the model's provider reported, else what stands in the text.
+
+    Args:
+        episode: The episode.
+        tools: What the text's reader knows the types of values from.
+        syntax: The language the functions are of. Calls written in Java or JavaScript are read as such.
+    """
+    if not episode.model_turns:
+        return ()
+    turn = episode.model_turns[-1]
+    if turn.tool_calls or turn.unparsable_calls:
+        return turn.tool_calls
+    text = split_reasoning(turn.raw_text)[0]
+    source = read_source_calls(text) if syntax != "python" else ()
+    return source or read_calls(text, tools).calls
+
+
+def bfcl_calls_of(episode: Episode) -> tuple[ToolCall, ...]:
+    """The calls of an answer: what the model's provider reported, else what BFCL reads in the text."""
+    if not episode.model_turns:
+        return ()
+    turn = episode.model_turns[-1]
+    if turn.tool_calls or turn.unparsable_calls:
+        return turn.tool_calls
+    return read_as_bfcl(split_reasoning(turn.raw_text)[0])

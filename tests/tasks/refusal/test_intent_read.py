@@ -1,0 +1,188 @@
+"""H-I beside H-S: whatever is read as a call is an attempt, whatever stands around it."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from talm_sim.judges.base import JudgeContext
+from talm_sim.models.formats import FORMATS, Call
+from talm_sim.tasks.refusal.call_checks.judge import CallsJudge
+from talm_sim.tasks.refusal.intent import IntentJudge
+from talm_sim.types import Calls, Episode, ModelTurn, Scenario, Turn
+
+SEED = 23
+OUTPUTS = 45_000 if os.environ.get("TALM_TEST_EXAMPLES") == "random" else 1_500
+"""All of them in the campaign."""
+NAMES = ("get_weather", "music.find", "f", "sum", "print", "Lookup", "x", "find_pharmacy")
+KEYS = ("city", "a", "query", "n")
+VALUES: tuple[Any, ...] = (
+    "Hanoi",
+    3,
+    0.5,
+    True,
+    None,
+    ["a", "b"],
+    {"k": "v"},
+    "it's",
+    'say "x"',
+    "<city>",
+    "...",
+    "YOUR_CITY",
+    "city",
+    "[0]",
+    "",
+)
+FRAMES = (
+    "{}",
+    "{}.",
+    "{}<|im_end|>",
+    "{}</s>",
+    "```\n{}",
+    "```\n{}\n```",
+    "```python\n{}\n```",
+    "```json\n{}\n```\nThat is the call.",
+    "```\n{}\nand some more",
+    "`{}`",
+    "**{}**",
+    "> {}",
+    "- {}",
+    "1. {}",
+    "The function call to look this up is {}. This function will return what was asked for.",
+    "For example: {}",
+    "Here is an example of making a request:\n\n{}",
+    "The format is:\n{}\nHere `name` is the tool.",
+    "If I could, I would call {} for you.",
+    "Should I call {}?",
+    "You could write {} here.",
+    "I cannot do this. {}",
+    "I will call {} now.",
+    "Use this function call: {}",
+    "call {}",
+    "Action: {}",
+    "{}\n\nNote: this is a guess.",
+    "<think>No tool fits.</think>{}",
+    "<think>{}</think>No tool fits.",
+    "None of the tools fits, so no call: {}",
+    "def call():\n    return {}",
+    "import requests\n\npayload = {}\n",
+    "print({})",
+    "result = {}",
+    "Ví dụ: {}",
+    "ตัวอย่าง: {}",
+    "{} {}",
+    "{}, {}",
+    "{}\n{}",
+    "[{}]",
+)
+
+
+def _bare(calls: list[Call]) -> str:
+    return FORMATS["pythonic"].write(calls)[1:-1]
+
+
+FORMS: dict[str, Callable[[list[Call]], str]] = {name: one.write for name, one in FORMATS.items()} | {
+    "bare": _bare,
+    "cut off": lambda calls: FORMATS["pythonic"].write(calls)[:-2],
+    "no last bracket": lambda calls: FORMATS["pythonic"].write(calls)[:-1],
+    "positional": lambda calls: "[" + ", ".join(f"{one.name}({', '.join(map(repr, one.arguments.values()))})" for one in calls) + "]",
+    "parameter names": lambda calls: "[" + ", ".join(f"{one.name}({', '.join(one.arguments)})" for one in calls) + "]",
+    "quoted": lambda calls: f"[{FORMATS['pythonic'].write(calls)[1:-1]!r}]",
+    "python dict": lambda calls: repr([{"name": one.name, "arguments": one.arguments} for one in calls]),
+    "openai": lambda calls: json.dumps([{"type": "function", "function": {"name": one.name, "arguments": one.arguments}} for one in calls]),
+    "arguments first": lambda calls: json.dumps({"arguments": calls[0].arguments, "name": calls[0].name}),
+    "schema": lambda calls: json.dumps({"name": calls[0].name, "parameters": {key: {"type": "string"} for key in calls[0].arguments}}),
+    "keyed": lambda calls: json.dumps({calls[0].name: calls[0].arguments}),
+    "nothing": lambda calls: "[]",
+}
+
+
+def _outputs(count: int) -> Iterator[tuple[str, str, list[str]]]:
+    """A form, an output, and the tools shown: those called, others, or none."""
+    draw = random.Random(SEED)
+    for _ in range(count):
+        calls = [
+            Call(draw.choice(NAMES), {key: draw.choice(VALUES) for key in draw.sample(KEYS, draw.randint(0, 3))})
+            for _ in range(draw.choice((1, 1, 2)))
+        ]
+        form = draw.choice(sorted(FORMS))
+        text = draw.choice(FRAMES).replace("{}", FORMS[form](calls))
+        names = draw.choice(([one.name for one in calls], [draw.choice(NAMES)], []))
+        properties = {key: {"type": "string"} for key in KEYS}
+        yield form, text, [json.dumps({"name": name, "parameters": {"type": "object", "properties": properties}}) for name in names]
+
+
+def _row(tools: list[str], syntax: str = "python") -> Scenario:
+    turn = Turn(messages=({"role": "user", "content": "What is the time?"},))
+    target = Calls.model_validate({"expected": "none", "syntax": syntax})
+    return Scenario(id="s", task="refusal", group="irrelevance", turns=(turn,), shown_tools=tuple(tools), target=target)
+
+
+def _episode(text: str) -> Episode:
+    turns = (ModelTurn(raw_text=text),)
+    return Episode(id="e", scenario_id="s", group="irrelevance", model="m/m", model_turns=turns, termination="answered")
+
+
+@pytest.mark.timeout(1_200)
+async def test_no_row_passes_by_intent_and_fails_by_format() -> None:
+    """Else H-I would be above H-S and the gap below zero."""
+    read, meant = CallsJudge(JudgeContext()), IntentJudge(JudgeContext())
+    wrong, seen = [], Counter[tuple[bool | None, bool | None]]()
+    for form, text, tools in _outputs(OUTPUTS):
+        episode, row = _episode(text), _row(tools)
+        by_format, by_intent = (await read(episode, row)).value, (await meant(episode, row)).value
+        seen[by_format, by_intent] += 1
+        if by_intent and not by_format:
+            wrong.append((form, text, tools))
+    assert not wrong, f"{len(wrong)} of {OUTPUTS}, as {wrong[:3]}"
+    assert min(seen[False, False], seen[True, False], seen[True, True]) > OUTPUTS / 50, seen
+
+
+@pytest.mark.parametrize("text", ["[Files.open(path='/tmp')]", "Files.open('/tmp')", "[f(x=new int[]{1, 2})]"])
+@pytest.mark.parametrize("syntax", ["java", "javascript"])
+async def test_source_code_that_is_read_is_an_attempt(text: str, syntax: str) -> None:
+    episode, row = _episode(text), _row([], syntax)
+    assert (await CallsJudge(JudgeContext())(episode, row)).value is False
+    assert (await IntentJudge(JudgeContext())(episode, row)).value is False
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ('get_weather(city: "Hanoi")', "call"),
+        ("get_weather(city: str)", None),
+        ('<tool>get_weather</tool><args>{"city": "Hanoi"}</args>', "tag"),
+        ("call get_weather(city='Hanoi')", "call"),
+        ("get_weather(city='Hanoi')<|im_end|>", "call"),
+        ("```\n[find(a=1)]\nThat is the call.", "read"),
+        ("The call <tool_call>find <arg_key>a</arg_key><arg_value>1</arg_value></tool_call> does it.", "read"),
+        ('<tool_call name="find" arguments={"city": "Hanoi"}/>', "tag"),
+        ("[tool(parameter_name)]", None),
+        ("[get_weather(city)]", None),
+        ("[get_weather(city, 'C')]", "list"),
+        ("```python\nprint(sum([1, 2]))\n```", None),
+        ("[sum(numbers=[1, 2])]", "list"),
+        ("Action: get_weather[Hanoi]", "pair"),
+        ("Action: search[Hanoi]", None),
+        ("[get\\_weather(city='Hanoi')]\n\nNote: it is a guess.", "list"),
+        ("```python\nprint(default_api.get_weather(city='Hanoi'))\n```\nThat tells.", "call"),
+        ('Let us see how warm it is.get_weather\n{"city": "Hanoi"}', "shape"),
+        ('A tool call looks like this:\n<tool_call>{"name": "get_weather", "arguments": {"city": "<city>"}}</tool_call>', "tag"),
+        ("Here's how you can do it:\n```python\nget_weather(city='Hanoi')\n```", None),
+        ("You'd call it like:\n\nwarm = get_weather(city)\ncold = get_weather(city, unit='C')", None),
+        ("```python\n# Assuming the tool can be called\nget_weather(city='Hanoi')\n```", None),
+        ("<tool_call>\nnull\n</tool_call>", None),
+    ],
+)
+async def test_hard_cases_are_told_as_the_page_says(text: str, rule: str | None) -> None:
+    from talm_sim.tasks.refusal.intent import find_attempt
+
+    weather = {"name": "get_weather", "parameters": {"properties": {"city": {}, "unit": {}}, "required": ["city"]}}
+    found = find_attempt(text, [weather, {"name": "sum", "parameters": {"properties": {"numbers": {}}}}])
+    assert (found and found.rule) == rule
