@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.scenarios.build import build_scenarios, write_scenarios
-from talm_sim.scenarios.check import check_scenarios
+from talm_sim.tasks.talm.making.build import build_scenarios, write_scenarios
+from talm_sim.tasks.talm.making.check import check_scenarios
 from talm_sim.tools_env.caller import ToolCaller
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def main() -> int:
     """Build, check, write; nothing is written when a scenario is wrong."""
-    target = ROOT / "talm_sim" / "scenarios" / "data" / "talm"
+    target = ROOT / "talm_sim" / "tasks" / "talm" / "scenarios"
     try:
         with ToolCaller() as call:
             groups = build_scenarios(ROOT / "seeds", call.specs, call)

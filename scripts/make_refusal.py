@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from talm_sim.errors import PrerequisiteError, ToolError
-from talm_sim.scenarios.build import write_scenarios
 from talm_sim.tasks import find_task
+from talm_sim.tasks.talm.making.build import write_scenarios
 from talm_sim.tools_env.caller import ToolCaller
 from talm_sim.types import AcceptedCall, Calls, Facts, GoldCall, Missing, MissingKind, Scenario, Source, ToolSpec, Turn
 

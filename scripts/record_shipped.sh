@@ -22,5 +22,5 @@ for human in none simulated; do run --model "$model" --human "$human" --record -
 for task in awareness refusal; do run --task "$task" --model "$model" --record --max-episodes 16; done
 
 "$bin/python" -m talm_sim.recordings "$recordings" cassettes --command "scripts/record_shipped.sh" \
-    --licence "Apache-2.0 (scenarios, model, its output); tool answers: see talm_sim/scenarios/data/talm/LICENCE.md" \
+    --licence "Apache-2.0 (scenarios, model, its output); tool answers: see talm_sim/tasks/talm/scenarios/LICENCE.md" \
     --notes "Real traffic of SmolLM2-135M-Instruct behind vLLM, constrained tool format, temperature 1.0, seed 0. Human answers are the scenarios' own."

@@ -22,8 +22,8 @@ from talm_sim.recordings import calls as recorded_calls
 from talm_sim.recordings.redaction import Redactor
 from talm_sim.runs.manifest import check_name
 from talm_sim.runs.python_words import python_words
-from talm_sim.scenarios import given_away
 from talm_sim.scenarios.making.review import Entry, Part
+from talm_sim.tasks.talm.making import given_away
 from talm_sim.tools_env.environment import validate_arguments
 from talm_sim.tools_env.examples import example_arguments
 from talm_sim.tools_env.perturbations.registry import parse_perturbation

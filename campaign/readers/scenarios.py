@@ -7,12 +7,13 @@ import random
 from typing import Final
 
 from campaign.readers.base import ASKED, ASKS, SPEC, TOOLS, Reader, all_of, also_in
-from talm_sim.scenarios import drafts, jsonl, leaks, missing, question_words, tool_texts
+from talm_sim.scenarios import jsonl, leaks, missing, question_words, tool_texts
 from talm_sim.scenarios.load import read_scenario
 from talm_sim.tasks.awareness.making import cutting, study, toolbench, written
 from talm_sim.tasks.awareness.making import spellings as said_spellings
 from talm_sim.tasks.awareness.making.checks import check_manipulated
 from talm_sim.tasks.refusal.bfcl.rows import read_line
+from talm_sim.tasks.talm.making import drafts
 from talm_sim.tasks.when2call import published as when2call
 from talm_sim.tasks.when2call.making import splitting, wording
 from talm_sim.tasks.when2call.making.checks import OPTION_CHECKS, failures
@@ -106,7 +107,7 @@ READERS: Final = (
     ),
     Reader("question words", "talm_sim.scenarios.question_words", all_of(question_words, ("stem", "content_stems", "name_stems"))),
     Reader("calls_in", "talm_sim.tasks.when2call.training.damage", damage.calls_in, ('{"name": "f", "arguments": {',)),
-    Reader("could_be_stated", "talm_sim.scenarios.drafts", drafts.could_be_stated),
+    Reader("could_be_stated", "talm_sim.tasks.talm.making.drafts", drafts.could_be_stated),
     Reader(
         "cutting.cut",
         "talm_sim.tasks.awareness.making.cutting",

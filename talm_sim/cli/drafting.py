@@ -12,17 +12,16 @@ from typing import Any
 import click
 
 from talm_sim.cli.arguments import command_line, print_json, print_list
-from talm_sim.cli.text import as_json, count, flat, one_line
+from talm_sim.cli.text import as_json, count, flat, odds_words, one_line
 from talm_sim.cli.trying import tried_tools
 from talm_sim.errors import PrerequisiteError
 from talm_sim.recordings.files import write_atomically
-from talm_sim.scenarios.build import short_form
-from talm_sim.scenarios.check import LOOKS_SECRET
-from talm_sim.scenarios.drafts import Draft, Tried, draft_scenarios
-from talm_sim.scenarios.given_away import odds_words
 from talm_sim.scenarios.jsonl import COMMENT
-from talm_sim.scenarios.other_values import with_other_values
 from talm_sim.shell_lines import line_to_copy
+from talm_sim.tasks.talm.making.build import short_form
+from talm_sim.tasks.talm.making.check import LOOKS_SECRET
+from talm_sim.tasks.talm.making.drafts import Draft, Tried, draft_scenarios
+from talm_sim.tasks.talm.making.other_values import with_other_values
 from talm_sim.tools_env.trials import AT_ONCE, MAY_CHANGE, Answered, Trial, call_times
 from talm_sim.types import JsonObject
 

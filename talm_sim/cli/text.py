@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-__all__ = ["as_json", "clean", "clip", "count", "flat", "one_line", "spreadsheet_cell"]
+__all__ = ["as_json", "clean", "clip", "count", "flat", "odds_words", "one_line", "spreadsheet_cell"]
 
 _ESCAPES = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # control sequences: colours, cursor moves
@@ -79,3 +79,12 @@ def count(number: int, noun: str) -> str:
     ('1 episode', '2 episodes')
     """
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def odds_words(argument: str, choices: int) -> str:
+    """How likely a guess of an argument is right.
+
+    >>> odds_words("event", 4)
+    'event has 4 possible values: a guess is right 1 time in 4'
+    """
+    return f"{argument} has {choices} possible values: a guess is right 1 time in {choices}"

@@ -19,9 +19,9 @@ from talm_sim.runs.rows import put
 from talm_sim.runs.sealing import seal
 from talm_sim.runs.store import write_episode, write_verdict
 from talm_sim.runs.tables import first_measure
-from talm_sim.scenarios.fail_talms import PublishedRun, coinciding_grades, read_outputs
 from talm_sim.shell_lines import line_to_copy
 from talm_sim.tasks import find_task, job_of
+from talm_sim.tasks.talm.published import PublishedRun, coinciding_grades, read_outputs
 
 __all__ = ["import_fail_talms"]
 

@@ -256,6 +256,10 @@ class Task(ABC, Generic[OptionsT]):
         """
         return ()
 
+    def guessing_odds(self, scenario: Scenario, specs: Mapping[str, ToolSpec]) -> int | None:
+        """How many values what a scenario lacks may have; None where nothing is lacking, or nothing lists them."""
+        return None
+
     def load(self, job: Job[OptionsT]) -> list[Scenario]:
         """The scenarios of a job, in the order in which they are run.
 

@@ -169,7 +169,7 @@ ANY_JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text() | st.sampled_from(["role", "type", "name"]), inner, max_size=3),
     max_leaves=8,
 )
-DATA = files("talm_sim.scenarios") / "data" / "talm"
+DATA = files("talm_sim.tasks.talm") / "scenarios"
 VALID: dict[str, Any] = json.loads((DATA / "underspecified.jsonl").read_text(encoding="utf-8").partition("\n")[0])
 
 
@@ -204,7 +204,7 @@ def test_whatever_stands_in_a_line_it_is_read_or_named(tmp_path: Path, place: tu
 
 
 def test_lines_that_begin_with_two_slashes_are_comments(tmp_path: Path) -> None:
-    line = (files("talm_sim.scenarios") / "data" / "talm" / "perfect.jsonl").read_text(encoding="utf-8").split("\n")[0]
+    line = (files("talm_sim.tasks.talm") / "scenarios" / "perfect.jsonl").read_text(encoding="utf-8").split("\n")[0]
     file = tmp_path / "mine.jsonl"
     file.write_text(f"// mine: {{\n\n{line}\n  // more\n", encoding="utf-8")
     assert [one.id for one in read(["perfect"], file)] == [json.loads(line)["id"]]

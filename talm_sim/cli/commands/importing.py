@@ -32,7 +32,7 @@ def fail_talms(directory: Path, run_dir: Path, scenarios_to: Path | None, tools_
     scores their answers again. With --scenarios-to or --tools-to only those files are written.
     """
     from talm_sim.runs.importing import import_fail_talms
-    from talm_sim.scenarios.fail_talms import read_queries, read_tools
+    from talm_sim.tasks.talm.published import read_queries, read_tools
 
     if scenarios_to is not None:
         queries = read_queries(directory)

@@ -14,7 +14,7 @@ import click
 from talm_sim.cli.arguments import completed, json_option, plugin_option, print_json, print_list, sources_option, trust_option
 from talm_sim.cli.meant import last_of, values_of
 from talm_sim.cli.options import OptionsCommand, given_options
-from talm_sim.cli.text import count, one_line
+from talm_sim.cli.text import count, odds_words, one_line
 from talm_sim.cli.trying import arguments_option, opened, writing_option
 from talm_sim.config import ENV_PREFIX, RunConfig
 from talm_sim.errors import PrerequisiteError, nearest
@@ -22,6 +22,7 @@ from talm_sim.tasks.job import known_scenarios
 from talm_sim.tasks.registry import find_task
 
 if TYPE_CHECKING:
+    from talm_sim.tasks.base import Task
     from talm_sim.tasks.makers import Maker
     from talm_sim.types import Scenario
 
@@ -95,16 +96,15 @@ def show(scenario: str | None, task: str, file: Path | None, tools_from: tuple[s
         listing = f" See: talm-sim scenarios list{'' if task == DEFAULT_TASK else f' --task {task}'}"
         raise PrerequisiteError(f"unknown scenario '{scenario}'.{nearest(scenario, [*scenarios]) or listing}")
     print_json(scenarios[scenario].model_dump(mode="json"))
-    _tell_odds(scenarios[scenario], tools_from, trust)
+    _tell_odds(found, scenarios[scenario], tools_from, trust)
 
 
-def _tell_odds(scenario: Scenario, tools_from: tuple[str, ...], trusted: bool) -> None:
+def _tell_odds(found: Task[Any], scenario: Scenario, tools_from: tuple[str, ...], trusted: bool) -> None:
     from talm_sim.cli.commands.tools import built_in_specs
-    from talm_sim.scenarios.given_away import guessing_odds, odds_words
 
     if scenario.missing is None or not scenario.gold_calls:
         return
-    choices = guessing_odds(scenario, opened(tools_from, trusted).specs if tools_from else built_in_specs())
+    choices = found.guessing_odds(scenario, opened(tools_from, trusted).specs if tools_from else built_in_specs())
     if choices:
         click.echo(odds_words(scenario.missing.name, choices), err=True)
 
@@ -167,7 +167,6 @@ def check(task: str, file: Path | None, tools_from: tuple[str, ...], trust: bool
     twice. Exit code 1 if something is wrong. That a description gives a removed value away is only a warning in a packaged scenario: it can
     change only together with its recording.
     """
-    from talm_sim.scenarios.given_away import guessing_odds
     from talm_sim.tasks.agent_task import AgentTask
     from talm_sim.tools_env.caller import ToolCaller
 
@@ -180,7 +179,7 @@ def check(task: str, file: Path | None, tools_from: tuple[str, ...], trust: bool
     if isinstance(found, AgentTask):
         with ToolCaller(tools_from or found.tools_from, trusted=trust) as call:
             problems = found.prove(scenarios, call, packaged=file is None)
-            odds = {scenario.id: guessing_odds(scenario, call.specs) for scenario in scenarios}
+            odds = {scenario.id: found.guessing_odds(scenario, call.specs) for scenario in scenarios}
     else:
         problems = found.prove(scenarios, None, packaged=file is None)
     if as_json:

@@ -16,7 +16,7 @@ from talm_sim.tasks.options import AgentTaskOptions, PairedOptions
 from talm_sim.tasks.recorded import Recorded
 from talm_sim.tasks.talm import groups, measures, rows, sections
 from talm_sim.tasks.talm.pairing import PerfectPairs
-from talm_sim.types import AwarenessKind, Episode, Scenario, Summary
+from talm_sim.types import AwarenessKind, Episode, Scenario, Summary, ToolSpec
 
 if TYPE_CHECKING:
     from talm_sim.scenarios.problems import Problem
@@ -37,7 +37,7 @@ class TalmTask(AgentTask[TalmOptions]):
     options = TalmOptions
     splits = groups.SPLITS
     own_judges = ("reference", "llm", "preference", "published", "published-preference")
-    data = files("talm_sim.scenarios") / "data" / "talm"
+    data = files("talm_sim.tasks.talm") / "scenarios"
     named_by = ("human",)
     terms: ClassVar = {"standalone": "nobody can be asked", "Ask-and-Help": "the agent may ask a person"}
     listed: ClassVar = {"tools": "Calls", "questions": "Asked"}
@@ -65,11 +65,17 @@ class TalmTask(AgentTask[TalmOptions]):
 
     def prove(self, scenarios: Sequence[Scenario], call: ToolCaller | None, *, packaged: bool) -> Sequence[Problem]:
         """Make the gold calls, and look for what a metric relies on."""
-        from talm_sim.scenarios.check import check_scenarios
+        from talm_sim.tasks.talm.making.check import check_scenarios
 
         assert call is not None
         begin = call.begin if call.tools.keep_state else None
         return check_scenarios(scenarios, call.specs, call, packaged=packaged, begin=begin)
+
+    def guessing_odds(self, scenario: Scenario, specs: Mapping[str, ToolSpec]) -> int | None:
+        """How many values the descriptions of the tools list for the argument that the user left out."""
+        from talm_sim.tasks.talm.making.given_away import guessing_odds
+
+        return guessing_odds(scenario, specs)
 
     def questions(self, group: str) -> tuple[AwarenessKind, ...]:
         """As the paper asks each group (Fail-TaLMs, Section 4.2)."""

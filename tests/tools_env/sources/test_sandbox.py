@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from talm_sim.errors import PrerequisiteError, ProviderError
-from talm_sim.scenarios.fail_talms import read_tools
+from talm_sim.tasks.talm.published import read_tools
 from talm_sim.tools_env.sources import sandbox
 from talm_sim.tools_env.sources.base import SourceRequest
 from talm_sim.tools_env.sources.fail_talms import ToolFolder, open_fail_talms

@@ -15,7 +15,7 @@ from jsonpointer import JsonPointerException, resolve_pointer
 from talm_sim.scenarios.leaks import mentions
 from talm_sim.types import MissingKind, Scenario, ToolSpec
 
-__all__ = ["FEWEST_CHOICES", "choices_of", "given_away", "guessing_odds", "odds_words", "users_of"]
+__all__ = ["FEWEST_CHOICES", "choices_of", "given_away", "guessing_odds", "users_of"]
 
 FEWEST_CHOICES = 3
 """An argument with fewer possible values is given away by them."""
@@ -87,15 +87,6 @@ def users_of(scenario: Scenario, specs: Mapping[str, ToolSpec]) -> list[ToolSpec
     assert missing is not None
     calls = (one for one in scenario.gold_calls if one.arguments.get(missing.name, ...) == missing.value)
     return [specs[one.tool] for one in calls if one.tool in specs]
-
-
-def odds_words(argument: str, choices: int) -> str:
-    """How likely a guess of an argument is right.
-
-    >>> odds_words("event", 4)
-    'event has 4 possible values: a guess is right 1 time in 4'
-    """
-    return f"{argument} has {choices} possible values: a guess is right 1 time in {choices}"
 
 
 def _choices(schema: Any, root: Mapping[str, Any], references: int) -> int | None:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from talm_sim.scenarios.check import check_scenarios
-from talm_sim.scenarios.drafts import MOST_OFFERED, Draft, Tried, draft_scenarios
+from talm_sim.tasks.talm.making.check import check_scenarios
+from talm_sim.tasks.talm.making.drafts import MOST_OFFERED, Draft, Tried, draft_scenarios
 from talm_sim.types import Facts, Missing, Scenario, ToolSpec
 
 NOW = datetime(2025, 3, 12, 12, tzinfo=UTC)  # a Wednesday

@@ -8,15 +8,15 @@ from importlib.resources import files
 from pathlib import Path
 
 from talm_sim.judges.facts import AnswerText
-from talm_sim.scenarios.build import GROUPS, build_scenarios
-from talm_sim.scenarios.check import check_scenarios
 from talm_sim.tasks import find_task
+from talm_sim.tasks.talm.making.build import GROUPS, build_scenarios
+from talm_sim.tasks.talm.making.check import check_scenarios
 from talm_sim.types import Facts
 from tests.in_process import direct_caller
 
 SEEDS = Path(__file__).resolve().parents[2] / "seeds"
 
-DATA = files("talm_sim.scenarios") / "data" / "talm"
+DATA = files("talm_sim.tasks.talm") / "scenarios"
 
 
 def test_every_packaged_scenario_passes_the_check_and_is_what_the_seeds_give() -> None:

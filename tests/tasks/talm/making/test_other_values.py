@@ -11,9 +11,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from talm_sim.scenarios.check import check_scenarios
-from talm_sim.scenarios.drafts import Draft, Tried, draft_scenarios
-from talm_sim.scenarios.other_values import MOST_TRIES, ROUNDS, with_other_values
+from talm_sim.tasks.talm.making.check import check_scenarios
+from talm_sim.tasks.talm.making.drafts import Draft, Tried, draft_scenarios
+from talm_sim.tasks.talm.making.other_values import MOST_TRIES, ROUNDS, with_other_values
 from talm_sim.types import JsonObject, ToolSpec
 
 

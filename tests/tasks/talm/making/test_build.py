@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.scenarios.build import GROUPS, build_scenarios, write_scenarios
 from talm_sim.tasks import find_task
+from talm_sim.tasks.talm.making.build import GROUPS, build_scenarios, write_scenarios
 from talm_sim.types import Fact, Facts, GoldCall, Missing, MissingKind, Scenario
-from tests.scenarios.toy import SEED, SPECS, call_toy, write_seed
+from tests.tasks.talm.making.toy import SEED, SPECS, call_toy, write_seed
 
 HEIGHT_CALL = GoldCall(tool="get_height", arguments={"code": "LPB"})
 SUM_CALL = GoldCall(tool="add_up", arguments={"first": 17, "second": 26})

@@ -10,7 +10,7 @@ from typing import Any
 from jsonpointer import JsonPointerException, resolve_pointer
 
 from talm_sim.errors import PrerequisiteError, ToolError
-from talm_sim.scenarios.seeds import Seed, load_seeds
+from talm_sim.tasks.talm.making.seeds import Seed, load_seeds
 from talm_sim.types import Calls, Fact, Facts, GoldCall, Missing, MissingKind, Scenario, Source, ToolSpec, Turn
 
 __all__ = ["GROUPS", "LICENCE", "CallTool", "build_scenarios", "short_form", "write_scenarios"]

@@ -13,9 +13,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from talm_sim.credentials import REDACTED
-from talm_sim.scenarios.check import LOOKS_SECRET, MASK, check_scenarios
-from talm_sim.scenarios.given_away import choices_of, given_away
 from talm_sim.scenarios.leaks import find_leak, mentions, tokens
+from talm_sim.tasks.talm.making.check import LOOKS_SECRET, MASK, check_scenarios
+from talm_sim.tasks.talm.making.given_away import choices_of, given_away
 from talm_sim.types import Fact, Facts, GoldCall, JsonObject, Missing, MissingKind, Scenario, Source, ToolSpec, Turn
 
 __all__ = ["Draft", "Tried", "could_be_stated", "draft_scenarios", "leaves_out"]

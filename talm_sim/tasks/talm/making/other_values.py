@@ -11,10 +11,10 @@ from datetime import date, timedelta
 from itertools import islice
 from typing import Any, NamedTuple
 
-from talm_sim.scenarios.drafts import Draft, Tried, could_be_stated, draft_scenarios, leaves_out
-from talm_sim.scenarios.given_away import given_away
 from talm_sim.scenarios.question_words import name_stems
 from talm_sim.schemas import Schema
+from talm_sim.tasks.talm.making.drafts import Draft, Tried, could_be_stated, draft_scenarios, leaves_out
+from talm_sim.tasks.talm.making.given_away import given_away
 from talm_sim.types import JsonObject, ToolSpec
 
 __all__ = ["CallAgain", "with_other_values"]

@@ -10,7 +10,7 @@ import pytest
 from talm_sim.errors import PrerequisiteError
 from talm_sim.judges.stats import share
 from talm_sim.published import published
-from talm_sim.scenarios.fail_talms import PublishedRun, coinciding_grades, read_outputs, read_queries, read_tools
+from talm_sim.tasks.talm.published import PublishedRun, coinciding_grades, read_outputs, read_queries, read_tools
 from talm_sim.types import AwarenessKind, AwarenessValue, Measure, Row, Summary, Termination
 from tests.tasks.views import View, job
 

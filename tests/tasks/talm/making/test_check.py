@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from talm_sim.scenarios.build import build_scenarios
-from talm_sim.scenarios.check import check_scenarios
 from talm_sim.scenarios.problems import Problem
+from talm_sim.tasks.talm.making.build import build_scenarios
+from talm_sim.tasks.talm.making.check import check_scenarios
 from talm_sim.types import Facts, GoldCall, Missing, MissingKind, Scenario, Turn
-from tests.scenarios.toy import SEED, SPECS, call_toy, write_seed
+from tests.tasks.talm.making.toy import SEED, SPECS, call_toy, write_seed
 
 Damage = Callable[[Scenario], Scenario]
 NON_REPLACEABLE = SEED.replace('tool = "get_height"\nhuman_answer = "It lies {height:,} feet up."', 'tool = "add_up"')

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.scenarios.seeds import load_seeds
-from tests.scenarios.toy import SEED, write_seed
+from talm_sim.tasks.talm.making.seeds import load_seeds
+from tests.tasks.talm.making.toy import SEED, write_seed
 
 
 def test_a_seed_names_facts_and_never_their_values(tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from talm_sim.scenarios.check import check_scenarios
-from talm_sim.scenarios.given_away import choices_of, given_away, guessing_odds
+from talm_sim.tasks.talm.making.check import check_scenarios
+from talm_sim.tasks.talm.making.given_away import choices_of, given_away, guessing_odds
 from talm_sim.types import Missing, MissingKind, Scenario, ToolSpec, Turn
-from tests.scenarios.toy import SPECS, call_toy
+from tests.tasks.talm.making.toy import SPECS, call_toy
 
 
 def tool(description: str = "", name: str = "cancel", **properties: Any) -> ToolSpec:

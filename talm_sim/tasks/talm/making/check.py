@@ -12,11 +12,11 @@ from jsonpointer import JsonPointerException, resolve_pointer
 
 from talm_sim.digests import canonical_json
 from talm_sim.errors import ToolError
-from talm_sim.scenarios.build import GROUPS, CallTool
-from talm_sim.scenarios.given_away import given_away, users_of
 from talm_sim.scenarios.leaks import find_leak, mentions, tokens
 from talm_sim.scenarios.problems import Problem
 from talm_sim.schemas import NotChecked, Schema
+from talm_sim.tasks.talm.making.build import GROUPS, CallTool
+from talm_sim.tasks.talm.making.given_away import given_away, users_of
 from talm_sim.types import Fact, Facts, GoldCall, MissingKind, Scenario, ToolSpec
 
 __all__ = ["LOOKS_SECRET", "MASK", "check_scenarios"]

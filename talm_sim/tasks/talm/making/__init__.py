@@ -1,0 +1,1 @@
+"""Scenarios of this task: built from seeds, drafted from real calls, and proven."""
