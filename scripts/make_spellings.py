@@ -1,4 +1,4 @@
-"""Write `talm_sim/judges/spellings.json`: what people write for months, units, currencies, scales and countries, from Unicode's CLDR.
+"""Write `talm_sim/facts/spellings.json`: what people write for months, units, currencies, scales and countries, from Unicode's CLDR.
 
     pip install babel
     python scripts/make_spellings.py
@@ -21,7 +21,7 @@ import pint
 from babel import Locale
 from babel.numbers import get_territory_currencies
 
-TABLE = Path(__file__).resolve().parents[1] / "talm_sim" / "judges" / "spellings.json"
+TABLE = Path(__file__).resolve().parents[1] / "talm_sim" / "facts" / "spellings.json"
 LANGUAGES = [
     "en",
     "en_GB",

@@ -27,6 +27,7 @@ LAYERS = (
     ("models",),
     ("recordings",),
     ("tools_env", "scenarios"),
+    ("facts",),
     ("agent", "judges"),
     ("tasks",),
     ("runs",),

@@ -7,10 +7,11 @@ from functools import partial
 from typing import Final
 
 from campaign.readers.base import CALLS, DECIDES, JAVA, TOOLS, Reader, all_of
-from talm_sim.judges import admission, behaviour, dates, names, numbers, spellings
-from talm_sim.judges.facts import AnswerText
+from talm_sim.facts import dates, names, numbers, spellings
+from talm_sim.facts.sentences import Sentences, language_of
+from talm_sim.facts.statements import AnswerText
+from talm_sim.judges import admission, behaviour
 from talm_sim.judges.labels import opening_label
-from talm_sim.judges.sentences import Sentences, language_of
 from talm_sim.tasks.awareness.decision import read_decision
 from talm_sim.tasks.refusal.attempts.answer import is_placeholder
 from talm_sim.tasks.refusal.attempts.brackets import closings
@@ -94,7 +95,7 @@ READERS: Final = (
         ("I could not ", "No "),
     ),
     *(
-        Reader(f"facts in {name}", "talm_sim.judges.facts", _facts(asked), _SAYS)
+        Reader(f"facts in {name}", "talm_sim.facts.statements", _facts(asked), _SAYS)
         for name, asked in (
             ("English", "What is it"),
             ("German", "Wie hoch ist der Berg und was kostet das"),
@@ -102,12 +103,12 @@ READERS: Final = (
             ("Spanish", "¿Cuál es la altura de la montaña"),
         )
     ),
-    Reader("Sentences", "talm_sim.judges.sentences", lambda text: Sentences(text, "en"), _SAYS),
-    Reader("language_of", "talm_sim.judges.sentences", lambda text: language_of(text, ""), _SAYS),
+    Reader("Sentences", "talm_sim.facts.sentences", lambda text: Sentences(text, "en"), _SAYS),
+    Reader("language_of", "talm_sim.facts.sentences", lambda text: language_of(text, ""), _SAYS),
     *(
         Reader(
             f"written_numbers, {one}",
-            "talm_sim.judges.numbers",
+            "talm_sim.facts.numbers",
             partial(numbers.written_numbers, language=one),
             ("-1", "1,", "1.", "$"),
             ("1,000", "1 000", "12:30", ".5", "1e5"),
@@ -116,25 +117,25 @@ READERS: Final = (
     ),
     Reader(
         "dates",
-        "talm_sim.judges.dates",
+        "talm_sim.facts.dates",
         lambda text: (dates.written_dates(text, "en"), dates.written_times(text, "en")),
         ("on May ", "at 5"),
         ("May 5, ", "5:30 "),
     ),
     Reader(
         "dates, German",
-        "talm_sim.judges.dates",
+        "talm_sim.facts.dates",
         lambda text: (dates.written_dates(text, "de"), dates.written_times(text, "de")),
         ("am 5. ", "um 5"),
         ("5. Mai ",),
     ),
-    Reader("iso_parts", "talm_sim.judges.dates", dates.iso_parts, ("2024-05-05T", "12:")),
-    Reader("names.normalize", "talm_sim.judges.names", names.normalize),
-    Reader("names.Words", "talm_sim.judges.names", _words, ("Noi ", "F# ", "[Ar] "), ("F# ", "Noi ", "one hundred ", "1s2 ")),
-    Reader("colors", "talm_sim.judges.names", names.colors, ("rgb(", "#ff")),
+    Reader("iso_parts", "talm_sim.facts.dates", dates.iso_parts, ("2024-05-05T", "12:")),
+    Reader("names.normalize", "talm_sim.facts.names", names.normalize),
+    Reader("names.Words", "talm_sim.facts.names", _words, ("Noi ", "F# ", "[Ar] "), ("F# ", "Noi ", "one hundred ", "1s2 ")),
+    Reader("colors", "talm_sim.facts.names", names.colors, ("rgb(", "#ff")),
     Reader(
         "spellings",
-        "talm_sim.judges.spellings",
+        "talm_sim.facts.spellings",
         all_of(spellings, ("plain", "clean", "month_of", "scale_of", "unit_of", "country_of")),
         ("10^", "$\\text{"),
     ),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from talm_sim.facts.statements import AnswerText, stated_last
 from talm_sim.judges.base import Judge
-from talm_sim.judges.facts import AnswerText, stated_last
 from talm_sim.judges.said import said_to_user
 from talm_sim.types import Episode, Facts, GoldCall, Measured, Scenario, ToolEvent, Verdict
 

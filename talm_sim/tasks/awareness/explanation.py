@@ -71,7 +71,7 @@ def _shown(conversation: str, tools: str, explanation: str) -> str:
 @cache
 def _examples() -> tuple[BaseMessage, ...]:
     messages: list[BaseMessage] = []
-    for one in packaged_toml("talm_sim.judges", "explanation.toml")["example"]:
+    for one in packaged_toml("talm_sim.tasks.awareness", "explanation.toml")["example"]:
         messages.append(HumanMessage(_shown(one["conversation"].strip(), one["tools"].strip(), one["explanation"])))
         messages.append(AIMessage(f"{one['label']}. {one['why']}"))
     return tuple(messages)

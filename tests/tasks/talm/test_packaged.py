@@ -7,7 +7,7 @@ from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 
-from talm_sim.judges.facts import AnswerText
+from talm_sim.facts.statements import AnswerText
 from talm_sim.tasks import find_task
 from talm_sim.tasks.talm.making.build import GROUPS, build_scenarios
 from talm_sim.tasks.talm.making.check import check_scenarios

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from datetime import date
 
-from talm_sim.judges.sentences import Cues, cues_of
-from talm_sim.judges.spellings import clean, month_of
+from talm_sim.facts.sentences import Cues, cues_of
+from talm_sim.facts.spellings import clean, month_of
 
 __all__ = ["WrittenDate", "WrittenTime", "iso_parts", "time_is_stated", "written_dates", "written_times"]
 

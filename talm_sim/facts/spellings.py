@@ -35,7 +35,7 @@ _SYMBOLS = {
 
 @cache
 def _table() -> Mapping[str, Any]:
-    table: Mapping[str, Any] = json.loads(files("talm_sim.judges").joinpath("spellings.json").read_text(encoding="utf-8"))
+    table: Mapping[str, Any] = json.loads(files("talm_sim.facts").joinpath("spellings.json").read_text(encoding="utf-8"))
     return table
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import pairwise
 
-from talm_sim.judges.spellings import country_of, plain
+from talm_sim.facts.spellings import country_of, plain
 
 __all__ = ["Words", "colors", "countries", "normalize", "places_of", "spelled_number"]
 

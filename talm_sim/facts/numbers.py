@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal, InvalidOperation
 
-from talm_sim.judges.spellings import clean, convert, scale_of, unit_of
+from talm_sim.facts.spellings import clean, convert, scale_of, unit_of
 
 __all__ = ["WrittenNumber", "is_negated", "number_is_stated", "states_number", "written_numbers"]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from talm_sim.judges.spellings import month_of
+from talm_sim.facts.spellings import month_of
 
 __all__ = ["Sentences", "cues_of", "language_of"]
 
@@ -53,7 +53,7 @@ class Cues:
 
 @cache
 def _tables() -> Mapping[str, Mapping[str, list[str]]]:
-    return tomllib.loads(files("talm_sim.judges").joinpath("cues.toml").read_text(encoding="utf-8"))
+    return tomllib.loads(files("talm_sim.facts").joinpath("cues.toml").read_text(encoding="utf-8"))
 
 
 @cache

@@ -10,12 +10,12 @@ from decimal import Decimal
 from functools import cached_property
 from itertools import pairwise
 
-from talm_sim.judges.dates import ClockTime, WrittenDate, WrittenTime, iso_parts, time_is_stated, written_dates, written_times
-from talm_sim.judges.names import Words, colors, countries, normalize, places_of, spelled_number
-from talm_sim.judges.numbers import WrittenNumber, is_negated, states_number, written_numbers
-from talm_sim.judges.sentences import Sentences, cues_of, language_of
-from talm_sim.judges.spellings import clean, convert, country_of, unit_of
-from talm_sim.judges.topics import Said, says_the_opposite, stands_elsewhere, topics_of
+from talm_sim.facts.dates import ClockTime, WrittenDate, WrittenTime, iso_parts, time_is_stated, written_dates, written_times
+from talm_sim.facts.names import Words, colors, countries, normalize, places_of, spelled_number
+from talm_sim.facts.numbers import WrittenNumber, is_negated, states_number, written_numbers
+from talm_sim.facts.sentences import Sentences, cues_of, language_of
+from talm_sim.facts.spellings import clean, convert, country_of, unit_of
+from talm_sim.facts.topics import Said, says_the_opposite, stands_elsewhere, topics_of
 from talm_sim.types import Fact
 
 __all__ = ["AnswerText", "normalize", "stated_last"]

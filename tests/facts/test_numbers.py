@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from talm_sim.judges.numbers import number_is_stated, states_number, written_numbers
+from talm_sim.facts.numbers import number_is_stated, states_number, written_numbers
 from tests.growth import check_growth
 
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from talm_sim.judges.sentences import Sentences
-from talm_sim.judges.spellings import unit_of
+from talm_sim.facts.sentences import Sentences
+from talm_sim.facts.spellings import unit_of
 from talm_sim.types import Fact
 
 __all__ = ["Said", "says_the_opposite", "stands_elsewhere", "topics_of"]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from talm_sim.judges.facts import AnswerText, normalize
+from talm_sim.facts.statements import AnswerText, normalize
 from talm_sim.types import Fact
 from tests.growth import check_growth
 

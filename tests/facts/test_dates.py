@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from talm_sim.judges.dates import ClockTime, iso_parts, time_is_stated, written_dates, written_times
+from talm_sim.facts.dates import ClockTime, iso_parts, time_is_stated, written_dates, written_times
 
 DAY = date(2024, 2, 10)
 
