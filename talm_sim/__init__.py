@@ -153,7 +153,7 @@ _HOMES = {
 
 
 def _progress(wanted: bool | None) -> Any:
-    from talm_sim.cli.notebook import progress
+    from talm_sim.cli.progress.notebook import progress
 
     return progress(wanted)
 

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from talm_sim.shell_lines import line_to_copy, quoted
-from tests.cli.shells import NAMES, SHELLS, needs, passed
+from tests.cli.parsing.shells import NAMES, SHELLS, needs, passed
 
 _ACT = "'\\\"$`!~=%#;&|(){}[]<>*?^ a-:,\u00a0\u3000"
 _TEXTS = st.text(st.one_of(st.sampled_from(_ACT), st.characters(exclude_categories=("Cc", "Cf", "Cs", "Zl", "Zp"))), max_size=12)

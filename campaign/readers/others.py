@@ -9,11 +9,11 @@ from typing import Any, Final
 from rich.console import Console
 
 from campaign.readers.base import SPEC, Reader, all_of, hider
-from talm_sim.cli import prose, screen
-from talm_sim.cli import text as printed
-from talm_sim.cli.markdown import _cell
-from talm_sim.cli.review_page import page_of
-from talm_sim.cli.transcript import call_text
+from talm_sim.cli.making.review_page import page_of
+from talm_sim.cli.report.markdown import _cell
+from talm_sim.cli.report.transcript import call_text
+from talm_sim.cli.terminal import prose, screen
+from talm_sim.cli.terminal import text as printed
 from talm_sim.config import RunConfig, parse_limit
 from talm_sim.credentials import credentials_in_headers, credentials_in_url, names_credential, telling
 from talm_sim.errors import did_you_mean, full_name
@@ -132,25 +132,29 @@ READERS: Final = (
     Reader("given_away, examples", "talm_sim.tools_env.examples", _described, ("e.g. ", "for example "), ("e.g. ", "like ", "example: ", "A/")),
     Reader(
         "cli.clean",
-        "talm_sim.cli.text",
+        "talm_sim.cli.terminal.text",
         all_of(printed, ("clean", "flat", "one_line", "as_json")),
         ("\x1b]0;", "\x1b["),
         ("\x1b[", "\x1b]", "\x1bP", "\r"),
     ),
-    Reader("spreadsheet_cell", "talm_sim.cli.text", printed.spreadsheet_cell, ("-", "+", "-1.", "-1e"), ("1", "1.", ".", "e1")),
-    Reader("Markdown's cells", "talm_sim.cli.markdown", _cell, ("http",), ("|", "http:", "www.", "`")),
+    Reader("spreadsheet_cell", "talm_sim.cli.terminal.text", printed.spreadsheet_cell, ("-", "+", "-1.", "-1e"), ("1", "1.", ".", "e1")),
+    Reader("Markdown's cells", "talm_sim.cli.report.markdown", _cell, ("http",), ("|", "http:", "www.", "`")),
     Reader(
         "prose",
-        "talm_sim.cli.prose",
+        "talm_sim.cli.terminal.prose",
         lambda text: _print(prose.indented(prose.prose(printed.clean(text)))),
         (),
         ("語", "a\u0301", "\t", "word "),
     ),
     Reader(
-        "screen", "talm_sim.cli.screen", lambda text: (screen.fit(text, 60), list(screen.wrapped(text, 60))), (), ("\u0301", "語", "a", "- ")
+        "screen",
+        "talm_sim.cli.terminal.screen",
+        lambda text: (screen.fit(text, 60), list(screen.wrapped(text, 60))),
+        (),
+        ("\u0301", "語", "a", "- "),
     ),
-    Reader("call_text", "talm_sim.cli.transcript", lambda text: call_text(ToolCall(id="1", name=text, arguments={text: text}))),
-    Reader("reviewed texts", "talm_sim.cli.review_page", _review, (), ("a ", "word{i} ")),
+    Reader("call_text", "talm_sim.cli.report.transcript", lambda text: call_text(ToolCall(id="1", name=text, arguments={text: text}))),
+    Reader("reviewed texts", "talm_sim.cli.making.review_page", _review, (), ("a ", "word{i} ")),
     Reader("html_table", "talm_sim.types.pages", lambda text: html_table({"a": text}, [[text]])),
     Reader(
         "python_words",

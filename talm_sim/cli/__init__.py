@@ -17,9 +17,9 @@ from collections.abc import Iterator, Sequence
 import click
 
 from talm_sim.cli.root import root
-from talm_sim.cli.signals import Ending, as_ctrl_c, only_ends
-from talm_sim.cli.streams import data_alone, settle_stdout, silence_stdout, streams_kept, talk_that_may_end
-from talm_sim.cli.text import clean
+from talm_sim.cli.terminal.signals import Ending, as_ctrl_c, only_ends
+from talm_sim.cli.terminal.streams import data_alone, settle_stdout, silence_stdout, streams_kept, talk_that_may_end
+from talm_sim.cli.terminal.text import clean
 from talm_sim.errors import PrerequisiteError, on_command_line
 from talm_sim.processes import end_in_time, leave
 
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with contextlib.suppress(AttributeError, ValueError):
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]
     if COMPLETION in os.environ:
-        import talm_sim.cli.completing  # noqa: F401  # knows how bash is answered
+        import talm_sim.cli.parsing.completing  # noqa: F401  # knows how bash is answered
     if sys.stdout is None:
         return _complain("standard output is closed; send it to a file, or to /dev/null.")
     before = signal.getsignal(signal.SIGINT)

@@ -7,9 +7,9 @@ from dataclasses import asdict
 
 import click
 
-from talm_sim.cli.arguments import confirm, print_json, print_list
-from talm_sim.cli.screen import wrapped
-from talm_sim.cli.text import clean, count
+from talm_sim.cli.parsing.arguments import confirm, print_json, print_list
+from talm_sim.cli.terminal.screen import wrapped
+from talm_sim.cli.terminal.text import clean, count
 from talm_sim.config import RunConfig
 from talm_sim.runs.api import MANY
 from talm_sim.runs.forecast import Cost, Forecast, episodes_of, forecast

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from talm_sim import __version__
-from talm_sim.cli.lazy import LazyGroup
+from talm_sim.cli.parsing.lazy import LazyGroup
 
 __all__ = ["SECTIONS", "root"]
 

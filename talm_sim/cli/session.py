@@ -9,17 +9,17 @@ from typing import Any
 
 import click
 
-from talm_sim.cli.arguments import command_line, short_name
-from talm_sim.cli.blocks import judge_hint, summary_records
-from talm_sim.cli.console import stderr
-from talm_sim.cli.layout import Block
-from talm_sim.cli.logs import logging_to
-from talm_sim.cli.progress import Display, JsonDisplay, open_display
-from talm_sim.cli.responder import TerminalResponder
-from talm_sim.cli.signals import only_ends
-from talm_sim.cli.streams import silence_stdout, streams_kept, while_read
-from talm_sim.cli.table import print_table
-from talm_sim.cli.text import clean, count, one_line
+from talm_sim.cli.parsing.arguments import command_line, short_name
+from talm_sim.cli.person.responder import TerminalResponder
+from talm_sim.cli.progress.display import Display, JsonDisplay, open_display
+from talm_sim.cli.report.blocks import judge_hint, summary_records
+from talm_sim.cli.report.layout import Block
+from talm_sim.cli.report.table import print_table
+from talm_sim.cli.terminal.console import stderr
+from talm_sim.cli.terminal.logs import logging_to
+from talm_sim.cli.terminal.signals import only_ends
+from talm_sim.cli.terminal.streams import silence_stdout, streams_kept, while_read
+from talm_sim.cli.terminal.text import clean, count, one_line
 from talm_sim.cli.took import took
 from talm_sim.config import RunConfig, Traffic
 from talm_sim.errors import PrerequisiteError

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
-from talm_sim.cli.text import clean, count
+from talm_sim.cli.terminal.text import clean, count
 from talm_sim.config import Traffic
 from talm_sim.models.registry import in_process
 from talm_sim.runs.load import StoredRun

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from talm_sim.cli.text import one_line
+from talm_sim.cli.terminal.text import one_line
 from talm_sim.judges.reference import same_value
 from talm_sim.models.base import ASK_HUMAN
 from talm_sim.tools_env.perturbations import open_perturbations

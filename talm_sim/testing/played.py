@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from rich.console import Console
 
-from talm_sim.cli.text import one_line
-from talm_sim.cli.transcript import stored_transcript
+from talm_sim.cli.report.transcript import stored_transcript
+from talm_sim.cli.terminal.text import one_line
 from talm_sim.errors import did_you_mean
 from talm_sim.judges.admission import admits_failure, tells_of_nothing
 from talm_sim.runs.load import StoredRun

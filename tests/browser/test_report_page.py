@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from talm_sim.cli.layout import Block
-from talm_sim.cli.report_page import report_page
-from talm_sim.cli.shades import contrast
+from talm_sim.cli.report.layout import Block
+from talm_sim.cli.report.page import report_page
+from talm_sim.cli.report.shades import contrast
 from tests.cli.summaries import agents, choices_block
 
 pytestmark = pytest.mark.browser

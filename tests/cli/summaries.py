@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from talm_sim.cli.layout import Block
+from talm_sim.cli.report.layout import Block
 from talm_sim.judges.stats import wilson
 from talm_sim.types import Matrix, Measure, Summary
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from talm_sim.cli.layout import Block, definitions, legend
-from talm_sim.cli.markdown import markdown
-from talm_sim.cli.table import table_lines
+from talm_sim.cli.report.layout import Block, definitions, legend
+from talm_sim.cli.report.markdown import markdown
+from talm_sim.cli.report.table import table_lines
 from talm_sim.tasks import Beside, PaperRows, find_task
 from talm_sim.types import Measure, Summary
 from tests.cli.summaries import agents, choices

@@ -6,7 +6,7 @@ from io import StringIO
 
 from rich.console import Console
 
-from talm_sim.cli.transcript import transcript
+from talm_sim.cli.report.transcript import transcript
 from talm_sim.tasks.when2call.sections import sections
 from talm_sim.types import Behaviour, Choice, Episode, Option, OptionScore, Scenario, Termination, Turn, Verdict
 

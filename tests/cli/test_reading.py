@@ -21,7 +21,7 @@ from talm_sim.runs.manifest import create_run
 from talm_sim.runs.store import write_episode, write_verdict
 from talm_sim.types import Termination, Verdict
 from tests.cli.conftest import episode, scenario
-from tests.cli.shells import NAMES, SHELLS, needs, passed
+from tests.cli.parsing.shells import NAMES, SHELLS, needs, passed
 from tests.runs.crafting import changed
 
 Talm = Callable[..., tuple[int, str, str]]

@@ -51,7 +51,7 @@ def test_a_result_stays_in_its_line(runs: Path, capsys: pytest.CaptureFixture[st
     with changed(runs / "20260102-030405-smollm2-135m-all") as conn:
         conn.execute("UPDATE episodes SET termination = 'replay_miss'")
     for columns, result in ((120, "5 failed, PR .00"), (80, "5 failed, PR .00"), (66, "5 failed")):
-        monkeypatch.setattr("talm_sim.cli.console.PLAIN_WIDTH", columns)
+        monkeypatch.setattr("talm_sim.cli.terminal.console.PLAIN_WIDTH", columns)
         assert main(["runs", "list"]) == 0
         lines = capsys.readouterr().out.splitlines()
         assert len(lines) == 5

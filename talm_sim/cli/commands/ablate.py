@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from talm_sim.cli.arguments import INTERRUPTED, command_line, json_option, print_csv, print_json
-from talm_sim.cli.options import ConfigCommand, given_config
+from talm_sim.cli.parsing.arguments import INTERRUPTED, command_line, json_option, print_csv, print_json
+from talm_sim.cli.parsing.options import ConfigCommand, given_config
 
 __all__ = ["command", "parse_axis"]
 
@@ -40,10 +40,10 @@ def command(*, axes: tuple[str, ...], name: str, as_json: bool, as_csv: bool, **
             raise click.UsageError(f"--over: '{field}' is given twice; write all its values in one: {field}=V1,V2")
         over[field] = axis
     config = given_config(options)
-    from talm_sim.cli.blocks import block_of
+    from talm_sim.cli.report.blocks import block_of
+    from talm_sim.cli.report.table import print_table
     from talm_sim.cli.session import watching
-    from talm_sim.cli.streams import while_read
-    from talm_sim.cli.table import print_table
+    from talm_sim.cli.terminal.streams import while_read
     from talm_sim.runs.ablate import ablate
     from talm_sim.runs.resolve import refuse_unknown
     from talm_sim.tasks import find_task

@@ -11,12 +11,12 @@ from rich.padding import Padding
 from rich.text import Text
 
 from talm_sim.agent.humans import DONT_KNOW, WONT_SAY
-from talm_sim.cli.arguments import INTERRUPTED, json_option, one_run_argument, print_json, run_dir_option, short_name
-from talm_sim.cli.console import print_page, stderr
-from talm_sim.cli.lines import open_lines
-from talm_sim.cli.prompt import NOTHING_MORE, Reply
-from talm_sim.cli.sitting import Sitting
-from talm_sim.cli.text import clean, count, one_line
+from talm_sim.cli.parsing.arguments import INTERRUPTED, json_option, one_run_argument, print_json, run_dir_option, short_name
+from talm_sim.cli.person.lines import open_lines
+from talm_sim.cli.person.prompt import NOTHING_MORE, Reply
+from talm_sim.cli.person.sitting import Sitting
+from talm_sim.cli.terminal.console import print_page, stderr
+from talm_sim.cli.terminal.text import clean, count, one_line
 from talm_sim.errors import PrerequisiteError, full_name
 from talm_sim.runs.desk import AnswerStatus, Desk, Question, answer, near_open
 from talm_sim.runs.listing import unfinished_run, waiting_run

@@ -25,7 +25,7 @@ def command(shell: str | None, install: bool) -> None:
     Without it, the script that teaches the shell is printed. Options, tasks, splits, models, perturbations, judges, runs and episodes are
     completed. Without SHELL, it is for the one you use ($SHELL).
     """
-    from talm_sim.cli.completing import script
+    from talm_sim.cli.parsing.completing import script
 
     used = shell or Path(os.environ.get("SHELL", "")).name
     if used not in _SHELLS:

@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from talm_sim.cli.arguments import json_option, print_json, print_list
-from talm_sim.cli.options import ConfigCommand, collect
+from talm_sim.cli.parsing.arguments import json_option, print_json, print_list
+from talm_sim.cli.parsing.options import ConfigCommand, collect
 from talm_sim.config import Traffic
 
 __all__ = ["command"]

@@ -12,9 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from talm_sim import __version__
-from talm_sim.cli.arguments import json_option, plugin_option, print_json
 from talm_sim.cli.commands.models import provider_records
-from talm_sim.cli.console import print_page
+from talm_sim.cli.parsing.arguments import json_option, plugin_option, print_json
+from talm_sim.cli.terminal.console import print_page
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.extensions import installed
 from talm_sim.tasks.registry import list_tasks

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from talm_sim.cli.arguments import command_line
-from talm_sim.cli.text import count
+from talm_sim.cli.parsing.arguments import command_line
+from talm_sim.cli.terminal.text import count
 from talm_sim.errors import PrerequisiteError
 from talm_sim.shell_lines import line_to_copy
 

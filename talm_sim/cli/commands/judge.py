@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from talm_sim.cli.arguments import INTERRUPTED, command_line, run_argument, run_dir_option
-from talm_sim.cli.options import ConfigCommand, collect
+from talm_sim.cli.parsing.arguments import INTERRUPTED, command_line, run_argument, run_dir_option
+from talm_sim.cli.parsing.options import ConfigCommand, collect
 from talm_sim.config import Scope
 from talm_sim.runs.load import load_run
 
@@ -26,7 +26,7 @@ def command(run: str, run_dir: Path, **options: Any) -> int:
     The episodes stay as they are. The judges given here are kept with the run and are what its table is made of from now on.
     """
     stored, scoring = load_run(run, run_dir), collect(options)
-    from talm_sim.cli.blocks import all_at_once, blocks_of
+    from talm_sim.cli.report.blocks import all_at_once, blocks_of
     from talm_sim.cli.session import print_result, talk_of, watching
     from talm_sim.runs.api import judge
 

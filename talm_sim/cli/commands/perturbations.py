@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from talm_sim.cli.arguments import completed, json_option, plugin_option, print_json, print_list
-from talm_sim.cli.text import clean, count
+from talm_sim.cli.parsing.arguments import completed, json_option, plugin_option, print_json, print_list
+from talm_sim.cli.terminal.text import clean, count
 from talm_sim.errors import PrerequisiteError, did_you_mean
 
 __all__ = ["command"]

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import click
 
-from talm_sim.cli.arguments import completed, json_option, plugin_option, print_csv, print_json, run_dir_option, tell_unclosed
-from talm_sim.cli.blocks import all_at_once, block_of, judge_hint, summary_records
-from talm_sim.cli.console import stderr
-from talm_sim.cli.layout import Block
-from talm_sim.cli.lazy import prices_option
-from talm_sim.cli.markdown import markdown
-from talm_sim.cli.run_facts import run_facts
-from talm_sim.cli.table import print_table
-from talm_sim.cli.text import one_line
+from talm_sim.cli.parsing.arguments import completed, json_option, plugin_option, print_csv, print_json, run_dir_option, tell_unclosed
+from talm_sim.cli.parsing.lazy import prices_option
+from talm_sim.cli.report.blocks import all_at_once, block_of, judge_hint, summary_records
+from talm_sim.cli.report.layout import Block
+from talm_sim.cli.report.markdown import markdown
+from talm_sim.cli.report.run_facts import run_facts
+from talm_sim.cli.report.table import print_table
+from talm_sim.cli.terminal.console import stderr
+from talm_sim.cli.terminal.text import one_line
 from talm_sim.errors import PrerequisiteError
 from talm_sim.recordings.files import write_atomically
 from talm_sim.runs.load import StoredRun, load_run
@@ -95,7 +95,8 @@ def command(
 
 def _write(blocks: Sequence[Block], runs: Sequence[StoredRun], page: Path | None, picture: Path | None) -> None:
     """Write the files asked for; all of them are made before one is written. A page has tables for what cannot be drawn."""
-    from talm_sim.cli import report_page, report_picture
+    from talm_sim.cli.report import page as report_page
+    from talm_sim.cli.report import picture as report_picture
 
     made: list[tuple[Path, bytes]] = []
     if page is not None:

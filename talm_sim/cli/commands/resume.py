@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from talm_sim.cli.arguments import INTERRUPTED, one_run_argument, run_dir_option
-from talm_sim.cli.options import ConfigCommand, collect
+from talm_sim.cli.parsing.arguments import INTERRUPTED, one_run_argument, run_dir_option
+from talm_sim.cli.parsing.options import ConfigCommand, collect
 from talm_sim.config import Scope
 from talm_sim.runs.listing import unfinished_run
 from talm_sim.runs.load import load_run
@@ -27,7 +27,7 @@ def command(run: str | None, run_dir: Path, failed: str, **options: Any) -> int:
     person go on with the answers given meanwhile. Only how the run is carried out may change: what it measures is fixed.
     """
     stored, overrides = load_run(run, run_dir) if run else unfinished_run(run_dir), collect(options)
-    from talm_sim.cli.blocks import all_at_once, blocks_of
+    from talm_sim.cli.report.blocks import all_at_once, blocks_of
     from talm_sim.cli.session import print_result, run_controls, talk_of, watching
     from talm_sim.runs.api import resume
 

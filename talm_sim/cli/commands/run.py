@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from talm_sim.cli.lazy import prices_option
-from talm_sim.cli.options import ConfigCommand, ConfigOption, given_config
+from talm_sim.cli.parsing.lazy import prices_option
+from talm_sim.cli.parsing.options import ConfigCommand, ConfigOption, given_config
 
 if TYPE_CHECKING:
     from talm_sim.runs.prices import Price
@@ -28,8 +28,8 @@ def command(*, dry_run: bool, prices: Mapping[str, Price] | None, yes: bool, **o
     if dry_run:
         return print_forecast(config, prices)
     check_size(config, yes)
-    from talm_sim.cli.arguments import INTERRUPTED
-    from talm_sim.cli.blocks import all_at_once, blocks_of
+    from talm_sim.cli.parsing.arguments import INTERRUPTED
+    from talm_sim.cli.report.blocks import all_at_once, blocks_of
     from talm_sim.cli.session import print_result, run_controls, watching
     from talm_sim.runs.api import run
 

@@ -13,7 +13,7 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from talm_sim.cli.arguments import (
+from talm_sim.cli.parsing.arguments import (
     completed,
     confirm,
     json_option,
@@ -24,8 +24,8 @@ from talm_sim.cli.arguments import (
     short_name,
     tell_unclosed,
 )
-from talm_sim.cli.console import print_page, stdout
-from talm_sim.cli.text import clean, one_line
+from talm_sim.cli.terminal.console import print_page, stdout
+from talm_sim.cli.terminal.text import clean, one_line
 from talm_sim.errors import listed
 from talm_sim.runs.keeping import controls_of, delete_run, paired_with, rename_run
 from talm_sim.runs.listing import RunInfo, list_runs

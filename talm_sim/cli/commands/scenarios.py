@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from talm_sim.cli.arguments import completed, json_option, plugin_option, print_json, print_list, sources_option, trust_option
-from talm_sim.cli.meant import last_of, values_of
-from talm_sim.cli.options import OptionsCommand, given_options
-from talm_sim.cli.text import count, odds_words, one_line
-from talm_sim.cli.trying import arguments_option, opened, writing_option
+from talm_sim.cli.making.trying import arguments_option, opened, writing_option
+from talm_sim.cli.parsing.arguments import completed, json_option, plugin_option, print_json, print_list, sources_option, trust_option
+from talm_sim.cli.parsing.meant import last_of, values_of
+from talm_sim.cli.parsing.options import OptionsCommand, given_options
+from talm_sim.cli.terminal.text import count, odds_words, one_line
 from talm_sim.config import ENV_PREFIX, RunConfig
 from talm_sim.errors import PrerequisiteError, nearest
 from talm_sim.tasks.job import known_scenarios
@@ -147,7 +147,7 @@ def init(out: Path, tools_from: tuple[str, ...], trust: bool, arguments: Path | 
     left out never appears in a description: the tool is called with other values until one works. What cannot be called, or asked for, is
     named with its reason. The wording is for you to fix.
     """
-    from talm_sim.cli.drafting import drafting_session
+    from talm_sim.cli.making.drafting import drafting_session
 
     drafting_session(out, tools_from, trust, arguments=arguments, writing=writing, force=force, as_records=as_json)
 
@@ -230,7 +230,7 @@ def generate_(task: str, dry_run: bool, as_json: bool, **given: Any) -> int:
     What fails the checks is kept with the reason. What the model's provider failed on is tried again by the next call; exit code 1 while there
     is any.
     """
-    from talm_sim.cli.making import making_session, print_bound, print_report
+    from talm_sim.cli.making.generating import making_session, print_bound, print_report
     from talm_sim.tasks.registry import find_maker
 
     kind = find_maker(task)
@@ -258,7 +258,7 @@ def review(place: Path, annotator: str, merge: bool, rejected: bool, as_json: bo
 
     With --json nothing is asked: the decisions so far are counted. --merge prints agreement and Cohen's kappa of each two people.
     """
-    from talm_sim.cli.review_session import merge_session, review_session
+    from talm_sim.cli.making.review_session import merge_session, review_session
     from talm_sim.tasks.registry import reviewer_of
 
     if merge and annotator:

@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from talm_sim.cli.arguments import completed, json_option, plugin_option, print_json, print_list, run_dir_option, tell_unclosed
-from talm_sim.cli.console import print_page
-from talm_sim.cli.text import one_line
-from talm_sim.cli.transcript import stored_transcript
+from talm_sim.cli.parsing.arguments import completed, json_option, plugin_option, print_json, print_list, run_dir_option, tell_unclosed
+from talm_sim.cli.report.transcript import stored_transcript
+from talm_sim.cli.terminal.console import print_page
+from talm_sim.cli.terminal.text import one_line
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.load import StoredRun, load_run
 from talm_sim.types import Verdict

@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from talm_sim.cli.arguments import completed, json_option, plugin_option, print_json, print_list
-from talm_sim.cli.options import option_of
-from talm_sim.cli.text import clean, count
+from talm_sim.cli.parsing.arguments import completed, json_option, plugin_option, print_json, print_list
+from talm_sim.cli.parsing.options import option_of
+from talm_sim.cli.terminal.text import clean, count
 from talm_sim.config import scope_of
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tasks.registry import TASKS, find_task, list_tasks

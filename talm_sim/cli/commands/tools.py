@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from talm_sim.cli.arguments import completed, json_option, plugin_option, print_json, print_list, sources_option, trust_option
-from talm_sim.cli.text import count, one_line
-from talm_sim.cli.trying import arguments_option, opened, try_all, writing_option
+from talm_sim.cli.making.trying import arguments_option, opened, try_all, writing_option
+from talm_sim.cli.parsing.arguments import completed, json_option, plugin_option, print_json, print_list, sources_option, trust_option
+from talm_sim.cli.terminal.text import count, one_line
 from talm_sim.errors import PrerequisiteError, did_you_mean
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pytest
 from rich.cells import cell_len
 
 from talm_sim.cli import main
-from talm_sim.cli.screen import wrapped
+from talm_sim.cli.terminal.screen import wrapped
 from talm_sim.tasks import find_task
 from tests.tasks.views import job
 

@@ -14,8 +14,8 @@ from langgraph.prebuilt import ToolNode
 from rich.console import Console
 
 from talm_sim import run
-from talm_sim.cli.blocks import block_of
-from talm_sim.cli.transcript import stored_transcript
+from talm_sim.cli.report.blocks import block_of
+from talm_sim.cli.report.transcript import stored_transcript
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.load import StoredRun
 from talm_sim.tasks import find_task

@@ -1,0 +1,1 @@
+"""Making scenarios at the terminal: tools tried, drafts, generation, review."""

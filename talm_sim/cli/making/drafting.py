@@ -1,0 +1,270 @@
+"""`talm-sim scenarios init` at the terminal: the tools are called, scenarios drafted, and a file written that says what to mend in it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from talm_sim.cli.making.trying import tried_tools
+from talm_sim.cli.parsing.arguments import command_line, print_json, print_list
+from talm_sim.cli.terminal.text import as_json, count, flat, odds_words, one_line
+from talm_sim.errors import PrerequisiteError
+from talm_sim.recordings.files import write_atomically
+from talm_sim.scenarios.jsonl import COMMENT
+from talm_sim.shell_lines import line_to_copy
+from talm_sim.tasks.talm.making.build import short_form
+from talm_sim.tasks.talm.making.check import LOOKS_SECRET
+from talm_sim.tasks.talm.making.drafts import Draft, Tried, draft_scenarios
+from talm_sim.tasks.talm.making.other_values import with_other_values
+from talm_sim.tools_env.trials import AT_ONCE, MAY_CHANGE, Answered, Trial, call_times
+from talm_sim.types import JsonObject
+
+__all__ = ["drafting_session"]
+
+CALLS = 2
+"""Of each tool: what differs between them is no fact."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """A tool with what was made for it.
+
+    Attributes:
+        trial: How it was called at first.
+        tried: How it was called in the end; None where the calls gave nothing to make a scenario of.
+        draft: Its scenarios; None there, too.
+        why: Why it has none.
+        given_away: Whether a description says the first call's value of the argument that would be missing.
+    """
+
+    trial: Trial
+    tried: Tried | None
+    draft: Draft | None
+    why: str
+    given_away: bool = False
+
+    @property
+    def groups(self) -> list[str]:
+        return [scenario.group for scenario in self.draft.scenarios] if self.draft else []
+
+    @property
+    def arguments(self) -> JsonObject:
+        return self.tried.arguments if self.tried else self.trial.example.arguments
+
+    @property
+    def made_up(self) -> list[str]:
+        return [name for name in self.trial.example.made_up if not self.tried or name not in self.tried.instead_of]
+
+    @property
+    def remarks(self) -> list[str]:
+        """What somebody who reads its scenarios should know of their values."""
+        replaced = self.tried.instead_of if self.tried and "underspecified" in self.groups else {}
+        said = [f"{name}: {as_json(self.arguments[name])}, because the descriptions say {as_json(old)}" for name, old in replaced.items()]
+        if self.draft and self.draft.choices:
+            missing = next(scenario.missing for scenario in self.draft.scenarios if scenario.group == "underspecified")
+            said += [odds_words(missing.name if missing else "", self.draft.choices)]
+        return said
+
+
+def drafting_session(
+    out: Path, sources: tuple[str, ...], trusted: bool, *, arguments: Path | None, writing: bool, force: bool, as_records: bool
+) -> None:
+    """Make the file, and say what is in it and what is not.
+
+    Raises:
+        PrerequisiteError: The file is there already, a source cannot be opened, or no tool gave a scenario; nothing is written then.
+    """
+    if out.exists() and not force:
+        raise PrerequisiteError(f"{out}: is there already; choose another --out, or add --force to replace it.")
+    if out.is_dir() or not out.parent.is_dir():
+        raise PrerequisiteError(
+            f"{out}: {'is a folder' if out.is_dir() else 'its folder is not there'}; name a file in one that is: --out FILE."
+        )
+    outcomes = asyncio.run(_outcomes(sources, trusted, arguments, writing=writing))
+    if as_records:
+        print_json([_record(one) for one in outcomes])
+    else:
+        _tell(outcomes)
+    if not any(one.groups for one in outcomes):
+        raise PrerequisiteError(f"no tool gave a scenario, so {out} was not written. {_mend(outcomes)}")
+    lines = _lines(outcomes, out, sources, trusted)
+    write_atomically(out, "".join(f"{line}\n" for line in lines).encode(), replace=force)
+    _tell_next(outcomes, out, sources, trusted)
+
+
+async def _outcomes(sources: tuple[str, ...], trusted: bool, arguments: Path | None, *, writing: bool) -> list[_Outcome]:
+    gate = asyncio.Semaphore(AT_ONCE)
+    async with tried_tools(sources, trusted, times=CALLS, writing=writing, arguments=arguments) as found:
+        tools = found.tools
+
+        async def call_again(tried: Tried, arguments: JsonObject) -> list[Any]:
+            if not writing and not tools.only_reads(tried.spec.name):
+                return []
+            async with gate:
+                answers = await call_times(tools, tried.spec.name, arguments, CALLS)
+            return _values(answers) or []
+
+        read = {trial.tool: _read(trial) for trial in found.trials}
+        called = [
+            Tried(tools.specs[one.tool], one.example.arguments, answers, one.source, frozenset(found.given.get(one.tool, ())))
+            for one in found.trials
+            if (answers := read[one.tool][0])
+        ]
+        first = draft_scenarios(called, tools.specs)
+        called = await with_other_values(called, tools.specs, call_again)
+    drafts = {draft.tool: draft for draft in draft_scenarios(called, tools.specs)}
+    given_away = {draft.tool for draft in first if draft.given_away}
+    tried = {one.spec.name: one for one in called}
+    return [
+        _Outcome(one, tried.get(one.tool), drafts.get(one.tool), read[one.tool][1] or _why_none(drafts[one.tool]), one.tool in given_away)
+        for one in found.trials
+    ]
+
+
+def _read(trial: Trial) -> tuple[list[Any], str]:
+    """What a tool answered; or nothing, and why."""
+    if trial.not_called:
+        return [], f"not called: {trial.not_called}"
+    failed = next((one.said for one in trial.answers if not one.ok), "")
+    if failed:
+        return [], f"{failed}{_guessed(trial)}"
+    values = _values(trial.answers)
+    return (values, "") if values else ([], "its answer is no JSON")
+
+
+def _values(answers: Sequence[Answered]) -> list[Any] | None:
+    """What was answered; None where one failed or is not JSON."""
+    try:
+        return [one.value() for one in answers] if all(one.ok for one in answers) else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def _guessed(trial: Trial) -> str:
+    """The end of a message about a call that may have failed by its arguments."""
+    made_up = {name: trial.example.arguments[name] for name in trial.example.made_up}
+    return f" (with made-up {_written(made_up)})" if made_up else ""
+
+
+def _why_none(draft: Draft) -> str:
+    return "" if draft.scenarios else "; ".join(draft.left_out)
+
+
+def _mend(outcomes: Sequence[_Outcome]) -> str:
+    if all(one.trial.not_called == MAY_CHANGE for one in outcomes):
+        return f"Nobody says of {'these tools that they' if len(outcomes) > 1 else 'this tool that it'} only read; to call them: --writing."
+    return "Give arguments they can be called with: --arguments FILE."
+
+
+def _record(one: _Outcome) -> dict[str, Any]:
+    return {
+        "tool": one.trial.tool,
+        "source": one.trial.source,
+        "arguments": one.arguments,
+        "made_up": one.made_up,
+        "instead_of": one.tried.instead_of if one.tried else {},
+        "scenarios": [scenario.id for scenario in one.draft.scenarios] if one.draft else [],
+        "choices": one.draft.choices if one.draft else None,
+        "left_out": one.draft.left_out if one.draft and one.groups else [],
+        "why_none": one.why,
+    }
+
+
+def _tell(outcomes: Sequence[_Outcome]) -> None:
+    rows = [
+        {"tool": one.trial.tool, "arguments": one_line(_written(one.arguments), 100), "groups": ", ".join(one.groups)}
+        for one in outcomes
+        if one.groups
+    ]
+    print_list(rows, {"tool": "Tool", "arguments": "Called with", "groups": "Scenarios"}, empty="no scenario", broadest=30)
+    for one in outcomes:
+        for reason in [one.why] if one.why else one.draft.left_out if one.draft else ():
+            click.echo(one_line(f"{'left out' if one.groups else 'not written'}: {one.trial.tool}: {reason}", 400), err=True)
+
+
+def _tell_next(outcomes: Sequence[_Outcome], out: Path, sources: tuple[str, ...], trusted: bool) -> None:
+    groups = Counter(group for one in outcomes for group in one.groups)
+    said = ", ".join(f"{number} {group}" for group, number in groups.items())
+    for line in _yield(outcomes):
+        click.echo(one_line(line, 400), err=True)
+    click.echo(f"{flat(str(out))}: {count(groups.total(), 'scenario')} ({said}); mend their wording, then", err=True)
+    for line in _commands(out, sources, trusted):
+        click.echo(f"  {flat(line)}", err=True)
+
+
+def _yield(outcomes: Sequence[_Outcome]) -> Iterator[str]:
+    """What the descriptions would have given away, what became of it, and what can still be guessed."""
+    before = [one for one in outcomes if one.given_away and one.groups]
+    kept = [one for one in before if "underspecified" in one.groups]
+    after = sum("underspecified" in one.groups for one in outcomes)
+    if before:
+        lost, replaced = len(before) - len(kept), sum(bool(one.tried and one.tried.instead_of) for one in kept)
+        became = {
+            "now have another value": replaced,
+            "leave out another argument": len(kept) - replaced,
+            "are left out (give other values: --arguments FILE)": lost,
+        }
+        said = ", ".join(f"{number} {what}" for what, number in became.items() if number)
+        yield f"underspecified: {after} of {after + lost} kept. The descriptions gave the missing value away in {len(before)}: {said}."
+    odds = [f"{one.trial.tool} 1 in {one.draft.choices}" for one in outcomes if one.draft and one.draft.choices]
+    if odds:
+        yield f"The missing value is one of a short list, so a guess may be right: {', '.join(odds)}."
+
+
+def _commands(out: Path, sources: tuple[str, ...], trusted: bool) -> list[str]:
+    more = [*(word for source in sources for word in ("--tools-from", source)), *(["--trust"] if trusted else [])]
+    return [
+        line_to_copy("talm-sim", "scenarios", "check", "--scenarios", str(out), *more),
+        line_to_copy("talm-sim", "run", "--scenarios", str(out), *more, *(() if sources else ("--tools", "live")), "--model", "PROVIDER/NAME"),
+    ]
+
+
+def _lines(outcomes: Sequence[_Outcome], out: Path, sources: tuple[str, ...], trusted: bool) -> Iterator[str]:
+    """The file's lines; whatever comes from elsewhere is flat in a comment and escaped in a scenario."""
+    prove, run = _commands(out, sources, trusted)
+    for text in (
+        f"Scenarios made by: {command_line()}",
+        "",
+        "Each tool was called as `gold_calls` says, and answered the fact in `target`. The wording is a machine's: mend what stands in",
+        "`content`, `removed_text` (it must stand in the perfect one's `content`) and `human_answer`, then prove all of it again:",
+        f"  {prove}",
+        f"  {run}",
+        "Lines that begin with // are comments. What each key means: talm-sim scenarios show --format",
+    ):
+        yield _comment(text)
+    for one in outcomes:
+        if one.draft and one.groups:
+            yield ""
+            yield from _about(one)
+            yield from (as_json(short_form(scenario)) for scenario in one.draft.scenarios)
+    idle = [one for one in outcomes if not one.groups]
+    if idle:
+        yield ""
+        yield _comment('Not here; where arguments were the reason, give better ones in a file, {"TOOL": {"ARGUMENT": VALUE}}: --arguments FILE')
+        yield from (_comment(f"  {one.trial.tool}: {one.why}") for one in idle)
+
+
+def _about(one: _Outcome) -> Iterator[str]:
+    assert one.tried is not None
+    answer = as_json(one.tried.answers[0])
+    yield _comment(f"{one.trial.tool} answered: {answer[:300]}{'...' if len(answer) > 300 else ''}")
+    if one.made_up:
+        yield _comment(f"  made up, so look at it: {', '.join(one.made_up)}")
+    yield from (_comment(f"  {remark}") for remark in one.remarks)
+    yield from (_comment(f"  left out: {reason}") for reason in (one.draft.left_out if one.draft else ()))
+
+
+def _written(arguments: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={as_json(value)}" for name, value in arguments.items()) or "nothing"
+
+
+def _comment(text: str) -> str:
+    """A comment line; a text that looks like a credential is kept out of it."""
+    indent = " " * (len(text) - len(text.lstrip(" ")))
+    return f"{COMMENT} {indent}{LOOKS_SECRET.sub('[a secret?]', one_line(text, 600))}".rstrip()

@@ -1,0 +1,170 @@
+"""`talm-sim scenarios review` at the terminal: an entry, a question, a letter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from string import ascii_lowercase
+
+from rich.console import Console
+from rich.text import Text
+
+from talm_sim.cli.making.review_page import page_of
+from talm_sim.cli.terminal.text import clean, one_line
+from talm_sim.scenarios.making.merging import Merge
+from talm_sim.scenarios.making.review import Entry, Part, Review, Summary
+
+__all__ = ["merge_lines", "progress", "review_entries", "summary_lines"]
+
+_KEYS = "k keep; d drop; {edit}s skip; u undo; {why}q quit"
+_NO_REASON, _BACK = "", "-"
+Read = Callable[[], str | None]
+"""Reads a line; None at the end of input."""
+Write = Callable[[str], str | None]
+"""Lets a person change a text; None at the end of input."""
+
+
+def review_entries(review: Review, console: Console, read: Read, write: Write | None = None) -> None:
+    """Go through the entries nobody has decided on; those that are skipped come again at the end, once.
+
+    Args:
+        review: The entries and decisions.
+        console: Where they are shown.
+        read: Reads a line.
+        write: Lets a person change a text; by default a line that is read replaces it.
+    """
+    sitting = _Sitting(review, console, read, write or (lambda text: read()))
+    console.print("Every decision is on disk at once: quit when you like, and go on later.", style="dim")
+    sitting.go_through(review.waiting(), again=True)
+
+
+class _Sitting:
+    """One person before the entries."""
+
+    def __init__(self, review: Review, console: Console, read: Read, write: Write) -> None:
+        self._review = review
+        self._console = console
+        self._read = read
+        self._write = write
+
+    def go_through(self, waiting: list[Entry], *, again: bool) -> None:
+        """Put entry after entry."""
+        skipped: list[Entry] = []
+        while waiting:
+            entry = waiting.pop(0)
+            said = self._put(entry)
+            if said == "q":
+                return
+            if said == "s":
+                skipped.append(entry)
+            elif said == "u":
+                before = self._review.undo()
+                if before is None:
+                    self._say("There is no decision to take back.")
+                waiting[:0] = [entry] if before is None else [before, entry]
+        if skipped and again:
+            self._say(f"Again what was skipped ({len(skipped)}):")
+            self.go_through(skipped, again=False)
+
+    def _put(self, entry: Entry) -> str:
+        """Show an entry and let the person decide; returns the last letter."""
+        texts = dict(entry.texts)
+        names = [part for part in entry.parts if part.name]
+        keys = _KEYS.format(edit="e edit; " if names else "", why="" if entry.passed else "w why rejected; ")
+        letters = ["k", "d", *(["e"] if names else []), "s", "u", *([] if entry.passed else ["w"]), "q"]
+        self._show(entry, texts)
+        self._console.print(f"{self._review.reviewer.question}\n{keys}", style="dim")
+        while True:
+            letter = self._ask(f"keep? [{'/'.join(letters)}] ")
+            if letter == "k":
+                self._review.decide(entry, "keep", texts=texts)
+                return "k"
+            if letter == "d":
+                reason = self._reason(entry)
+                if reason is not None:
+                    self._review.decide(entry, "drop", reason)
+                    return "d"
+            elif letter == "e" and names:
+                self._edit(entry, names, texts)
+            elif letter == "w" and not entry.passed:
+                self._say(one_line(entry.why, 600))
+            elif letter in {"s", "u", "q"}:
+                return letter
+            else:
+                self._say(f"Type {', '.join(letters[:-1])} or {letters[-1]}, and Enter.")
+
+    def _show(self, entry: Entry, texts: dict[str, str]) -> None:
+        before = self._review.decision(entry)
+        said = f"; you said: {before.decision}" if before else ""
+        self._console.print()
+        self._console.print(page_of(entry, texts, progress(self._review.summary()) + said, self._console.width))
+
+    def _reason(self, entry: Entry) -> str | None:
+        """Why an entry is dropped, one of the task's reasons or the person's own; None where it is not to be dropped after all."""
+        reasons = dict(zip(ascii_lowercase, entry.reasons, strict=False))
+        for letter, reason in reasons.items():
+            self._console.print(f"  {letter}  {reason}")
+        self._console.print(f"why? a letter or your own words; Enter: no reason; {_BACK}: do not drop ", end="")
+        said = one_line(self._read() or _NO_REASON, 300)
+        return None if said == _BACK else reasons.get(said.lower(), said)
+
+    def _edit(self, entry: Entry, parts: Sequence[Part], texts: dict[str, str]) -> None:
+        """Let the person write one of the texts anew; the checks look at it again."""
+        part = parts[0] if len(parts) == 1 else self._which(parts)
+        if part is None:
+            return
+        before = texts.get(part.name, part.text)
+        self._console.print(f"{part.label}, anew (Enter alone: as it is):")
+        said = clean(self._write(before) or "").strip()
+        if not said or said == before:
+            return
+        texts[part.name] = said
+        if said == part.text:
+            del texts[part.name]
+        self._show(entry, texts)
+        for fault in self._review.reviewer.faults(entry, texts) if texts else ():
+            self._say(f"The checks say: {one_line(fault, 300)}")
+
+    def _which(self, parts: Sequence[Part]) -> Part | None:
+        for number, part in enumerate(parts, 1):
+            self._console.print(f"  {number}  {part.label}: {one_line(part.text, 60)}", markup=False)
+        said = self._ask(f"which? [1-{len(parts)}] ")
+        return parts[int(said) - 1] if said.isdecimal() and 1 <= int(said) <= len(parts) else None
+
+    def _ask(self, question: str) -> str:
+        self._console.print(question, end="", markup=False)
+        line = self._read()
+        return "q" if line is None else clean(line).strip().lower()[:2]
+
+    def _say(self, text: str) -> None:
+        self._console.print(Text(text, style="yellow"))
+
+
+def progress(summary: Summary) -> str:
+    """How far a review is, in one line."""
+    edited = f" ({summary.edited} edited)" if summary.edited else ""
+    return f"{summary.kept} kept{edited}, {summary.dropped} dropped, {summary.entries - summary.decided} to go"
+
+
+def summary_lines(summary: Summary) -> Iterator[str]:
+    """What a review came to, in words."""
+    if not summary.decided:
+        yield f"nothing decided yet; {summary.entries} to go"
+        return
+    yield f"{summary.decided} of {summary.entries} decided: {progress(summary)}; {summary.kept / summary.decided:.0%} kept"
+    yield f"agreement with the automatic checks: {summary.agreed} of {summary.decided} ({summary.agreed / summary.decided:.0%})"
+    for reason, number in summary.reasons.items():
+        yield f"dropped {number}: {one_line(reason, 120)}"
+
+
+def merge_lines(merge: Merge) -> Iterator[str]:
+    """How far people agree, and what is left to settle."""
+    for one in merge.agreements():
+        kappa = "no value, as all have one label" if one.kappa is None else f"{one.kappa:.2f}"
+        share = f" ({one.agreed / one.n:.0%})" if one.n else ""
+        yield f"{one.names[0]}, {one.names[1]}: {one.agreed} of {one.n} agree{share}; Cohen's kappa {kappa}"
+    left = merge.disputed.waiting()
+    settled = len(merge.disputed.entries) - len(left)
+    yield f"{len(merge.agreed)} agreed, {settled} settled, {len(left)} to settle, {len(merge.undecided)} not decided by two"
+    for entry in left:
+        said = "; ".join(f"{part.label}: {part.text}" for part in entry.parts if part.label.endswith(" said"))
+        yield one_line(f"to settle: {entry.title}: {said}", 200)

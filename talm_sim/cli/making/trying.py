@@ -1,0 +1,114 @@
+"""Tools tried at the terminal: opened, called with a progress bar, and closed again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from talm_sim.cli.terminal.text import clean, one_line
+
+if TYPE_CHECKING:
+    from talm_sim.tools_env.toolbox import Tools
+    from talm_sim.tools_env.trials import Trial
+    from talm_sim.types import JsonObject
+
+__all__ = ["TriedTools", "arguments_option", "opened", "tell_not_taken", "tried_tools", "try_all", "writing_option"]
+
+arguments_option = click.option(
+    "--arguments",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help='Arguments of yours, {"TOOL": {"ARGUMENT": VALUE}} in JSON; a tool named there is called in any case.',
+)
+writing_option = click.option(
+    "--writing", is_flag=True, help="Call tools, too, that may change something: all of which their source does not say that they only read."
+)
+
+
+def opened(sources: tuple[str, ...], trusted: bool) -> Tools:
+    """Tools that are described and not called: their sources are closed again."""
+
+    async def described() -> Tools:
+        from talm_sim.tools_env.toolbox import open_tools
+
+        tools = await open_tools(sources, trusted=trusted)
+        await tools.aclose()
+        return tools
+
+    tools = asyncio.run(described())
+    tell_not_taken(tools)
+    return tools
+
+
+def try_all(sources: tuple[str, ...], trusted: bool, *, times: int, writing: bool, arguments: Path | None) -> tuple[Tools, list[Trial]]:
+    """Call every tool of some sources; return the tools, closed, and what became of the calls.
+
+    Raises:
+        PrerequisiteError: A source cannot be opened, or `arguments` cannot be read.
+    """
+
+    async def run() -> tuple[Tools, list[Trial]]:
+        async with tried_tools(sources, trusted, times=times, writing=writing, arguments=arguments) as found:
+            return found.tools, found.trials
+
+    return asyncio.run(run())
+
+
+@dataclass(frozen=True, slots=True)
+class TriedTools:
+    """Tools that were called.
+
+    Attributes:
+        tools: The tools.
+        trials: What became of the calls.
+        given: The user's own arguments by tool.
+    """
+
+    tools: Tools
+    trials: list[Trial]
+    given: Mapping[str, JsonObject]
+
+
+@asynccontextmanager
+async def tried_tools(
+    sources: tuple[str, ...], trusted: bool, *, times: int, writing: bool, arguments: Path | None
+) -> AsyncIterator[TriedTools]:
+    """Open some sources, call every tool, and keep the tools open.
+
+    Raises:
+        PrerequisiteError: A source cannot be opened, or `arguments` cannot be read.
+    """
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    from talm_sim.cli.terminal.console import stderr
+    from talm_sim.tools_env.examples import read_arguments
+    from talm_sim.tools_env.toolbox import open_tools
+    from talm_sim.tools_env.trials import try_tools
+
+    tools = await open_tools(sources, trusted=trusted)
+    try:
+        tell_not_taken(tools)
+        given = read_arguments(arguments, tools.specs) if arguments is not None else {}
+        console = stderr()
+        bar = Progress(TextColumn("tools"), BarColumn(), MofNCompleteColumn(), console=console, transient=True, disable=not console.is_terminal)
+        with bar:
+            task = bar.add_task("tools", total=len(tools.specs))
+            trials = await try_tools(tools, times=times, writing=writing, given=given, on_tried=lambda _: bar.advance(task))
+        yield TriedTools(tools, trials, given)
+    finally:
+        await tools.aclose()
+
+
+def tell_not_taken(tools: Tools) -> None:
+    """Name on standard error what the sources could not bring, and patterns that nothing is checked for, each with its reason."""
+    for source, left in tools.not_taken().items():
+        for one in left:
+            click.echo(clean(one_line(f"{source}: not taken: {one.tool}: {one.reason}", 400)), err=True)
+    for tool, pattern, why in tools.unchecked():
+        click.echo(clean(one_line(f"{tool}: not checked: pattern {pattern[:100]}: {why}", 400)), err=True)

@@ -1,0 +1,1 @@
+"""What is typed: options made of models, arguments that commands share, the task a line is about, completion."""

@@ -1,0 +1,176 @@
+"""Arguments and output shared by several commands."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from click.core import ParameterSource
+from rich.table import Table
+from rich.text import Text
+
+from talm_sim.cli.parsing.lazy import completed
+from talm_sim.cli.terminal.console import print_page
+from talm_sim.cli.terminal.text import as_json, clean, spreadsheet_cell
+from talm_sim.credentials import Hider, credentials_in_environment
+from talm_sim.errors import PrerequisiteError
+from talm_sim.shell_lines import line_to_copy, quoted
+
+__all__ = [
+    "INTERRUPTED",
+    "command_line",
+    "completed",
+    "confirm",
+    "json_option",
+    "one_run_argument",
+    "plugin_option",
+    "print_csv",
+    "print_json",
+    "print_list",
+    "run_argument",
+    "run_dir_option",
+    "short_name",
+    "sources_option",
+    "tell_unclosed",
+    "trust_option",
+]
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C."""
+
+run_argument = click.argument("run", metavar="RUN", shell_complete=completed("run"))
+"""A run's name, the beginning of it, `latest`, or its directory."""
+one_run_argument = click.argument("run", metavar="[RUN]", required=False, shell_complete=completed("run"))
+"""The same, where it may be left out: the only run that wants what the command does is meant."""
+run_dir_option = click.option(
+    "--run-dir",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    default=Path("runs"),
+    envvar="TALM_SIM_RUN_DIR",
+    show_envvar=True,
+    show_default=True,
+    help="Directory that holds runs.",
+)
+
+
+def _load(context: click.Context, _: click.Parameter, modules: tuple[str, ...]) -> None:
+    from talm_sim.plugins import load_plugins
+
+    if context.get_parameter_source("plugin") is ParameterSource.ENVIRONMENT:
+        # Click splits at white space; a run's options are split at commas.
+        load_plugins(",".join(modules).split(","), "TALM_SIM_PLUGIN")
+    else:
+        load_plugins(modules)
+
+
+plugin_option: Callable[..., Any] = click.option(
+    "--plugin",
+    multiple=True,
+    metavar="MODULE",
+    expose_value=False,
+    is_eager=True,
+    envvar="TALM_SIM_PLUGIN",
+    callback=_load,
+    help="Module of yours to import first; repeatable.",
+)
+"""Modules that register tasks, judges, perturbations, responders or models."""
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+sources_option = click.option(
+    "--tools-from",
+    multiple=True,
+    metavar="SOURCE",
+    shell_complete=completed("tools_from"),
+    help="Tools of yours, [NAME=]KIND:PLACE, in place of the built-in; repeatable.",
+)
+trust_option = click.option("--trust", is_flag=True, help="Run code that comes with a tool folder, in a sandbox.")
+
+
+def short_name(path: Path) -> str:
+    """What names a run on a command line: the beginning of its name where it lies in the directory looked in anyway, else its path."""
+    from talm_sim.runs.manifest import beginning, run_names
+
+    looked_in = path.parent == Path(os.environ.get("TALM_SIM_RUN_DIR", "runs"))
+    name = beginning(path.name, run_names(path.parent)) if looked_in else str(path)
+    if name.startswith("-"):  # which would be read as an option
+        return f"./{path}"
+    return name
+
+
+def tell_unclosed(path: Path, *, imported: bool = False) -> None:
+    """Say that whoever wrote a run last was killed: it is read as it is, and it is mended by going on with it."""
+    verb = "judge" if imported else "resume"
+    name = short_name(path)
+    click.echo(f"{clean(name)}: was not closed properly: {verb} it with: {line_to_copy('talm-sim', verb, name)}", err=True)
+
+
+def print_json(value: Any) -> None:
+    """Print a value as indented JSON on standard output."""
+    click.echo(as_json(value, indent=2))
+
+
+def print_csv(records: Sequence[Mapping[str, Any]]) -> None:
+    """Print records as comma-separated values; the columns are those of the first one and what others add."""
+    columns = list(dict.fromkeys(key for record in records for key in record))
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(map(spreadsheet_cell, columns))
+    writer.writerows([spreadsheet_cell(record.get(column, "")) for column in columns] for record in records)
+    click.echo(text.getvalue(), nl=False)
+
+
+def print_list(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], *, empty: str, broadest: int = 0) -> None:
+    """Print rows as a plain table; nothing but a line of talk where there are none.
+
+    Args:
+        rows: One mapping a line.
+        columns: Key in the rows to head of the column; the last column takes the rest of the line.
+        empty: What to say where there is no row.
+        broadest: Characters after which a name in the first column is broken; 0: it never is.
+    """
+    if not rows:
+        click.echo(empty, err=True)
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for number, head in enumerate(columns.values(), start=1):
+        last = number == len(columns)
+        table.add_column(Text(clean(head)), overflow="fold", no_wrap=number == 1 and not broadest, ratio=1 if last else None)
+    if broadest:
+        key, head = next(iter(columns.items()))
+        table.columns[0].width = min(broadest, max(len(clean(text)) for text in (head, *(str(row[key]) for row in rows))))
+    for row in rows:
+        table.add_row(*(Text(clean(str(row[key]))) for key in columns))
+    print_page(table)
+
+
+def command_line() -> str:
+    """The command as it was typed, to be stored with what it makes."""
+    hider = Hider.knowing(credentials_in_environment())
+    return " ".join(quoted(hider.text(word)) for word in ("talm-sim", *sys.argv[1:]))
+
+
+def confirm(question: str, yes: bool) -> None:
+    """Ask at a terminal; elsewhere, `--yes` has to say it.
+
+    Raises:
+        PrerequisiteError: Nobody is there to ask.
+        click.Abort: The answer is no.
+    """
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise PrerequisiteError(f"{question} Nobody is here to ask; add --yes.")
+    if not click.confirm(clean(question), err=True):
+        raise click.Abort

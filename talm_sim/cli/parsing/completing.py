@@ -1,0 +1,209 @@
+"""What a shell completes a word with: names of tasks, splits, models, runs, episodes and the like, and the script that asks for them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem, get_completion_class
+
+import talm_sim.cli.parsing.shells  # noqa: F401  # how bash and fish are answered
+from talm_sim.config import ENV_PREFIX
+from talm_sim.plugins import load_named
+from talm_sim.shell_lines import can_be_copied
+
+__all__ = ["COMPLETED", "completes", "script"]
+
+Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+PROGRAM = "talm-sim"
+VARIABLE = "_TALM_SIM_COMPLETE"
+"""Environment variable by which a shell asks."""
+_RUNS = 50
+"""The newest runs are offered; an older one is named by more of its name."""
+
+
+def script(shell: str, command: click.Command) -> str:
+    """The script that teaches a shell, `bash`, `zsh` or `fish`, to complete the words of `command`."""
+    kind = get_completion_class(shell)
+    assert kind is not None, shell
+    made = kind(command, {}, PROGRAM, VARIABLE)
+    return made.source_template % made.source_vars()
+
+
+def completes(kind: str, place: str = "", *, several: bool = False) -> Complete:
+    """Make the function by which a parameter completes what it names.
+
+    Args:
+        kind: What it names, such as `run`.
+        place: Where the names are, as `module:attribute`, where a task's own option says so.
+        several: Whether it takes several names with commas between them.
+    """
+
+    def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        # A word that cannot be completed is typed; whatever hinders it is told when the command runs.
+        with contextlib.suppress(Exception):
+            before, comma, word = incomplete.rpartition(",") if several else ("", "", incomplete)
+            return [
+                CompletionItem(before + comma + name)
+                for name in (load_named(place, "") if place else COMPLETED[kind](context, word))
+                if name.startswith(word) and name not in before.split(",") and _can_be_given(name, parameter)
+            ]
+        return []
+
+    return complete
+
+
+def _can_be_given(name: str, parameter: click.Parameter) -> bool:
+    """Whether a name, which a stranger may have chosen, can be handed to a shell and is not read as an option."""
+    return can_be_copied(name) and not (name.startswith("-") and isinstance(parameter, click.Argument))
+
+
+def _run_dir(context: click.Context) -> Path:
+    return Path(context.params.get("run_dir") or os.environ.get(f"{ENV_PREFIX}RUN_DIR") or "runs")
+
+
+def _task(context: click.Context) -> Any:
+    from talm_sim.config import RunConfig
+    from talm_sim.tasks.registry import find_task
+
+    return context.meta.get("task") or find_task(context.params.get("task") or str(RunConfig.model_fields["task"].default))
+
+
+def _tasks(context: click.Context, _: str) -> Iterable[str]:
+    from talm_sim.tasks.registry import list_tasks
+
+    return list_tasks()
+
+
+def _makers(context: click.Context, _: str) -> Iterable[str]:
+    from talm_sim.tasks.registry import list_makers
+
+    return list_makers()
+
+
+def _splits(context: click.Context, _: str) -> Iterable[str]:
+    return list(_task(context).splits)
+
+
+def _templates(context: click.Context, _: str) -> Iterable[str]:
+    from talm_sim.agent.templates import list_templates
+
+    return [*list_templates(), *_task(context).options.own_templates]
+
+
+def _scenarios(context: click.Context, _: str) -> Iterable[str]:
+    from talm_sim.tasks.job import known_scenarios
+
+    return [scenario.id for scenario in known_scenarios(_task(context), "all", context.params.get("scenarios") or context.params.get("file"))]
+
+
+def _tools(context: click.Context, _: str) -> Iterable[str]:
+    from talm_sim.recordings import CassetteLibrary
+
+    return sorted(CassetteLibrary().tool_specs())
+
+
+def _categories(context: click.Context, _: str) -> Iterable[str]:
+    from talm_sim.recordings import CassetteLibrary
+
+    return sorted({spec.category for spec in CassetteLibrary(context.params.get("cassettes")).tool_specs().values()})
+
+
+def _models(context: click.Context, _: str) -> Iterable[str]:
+    """Models that are recorded, the controls, and the beginnings of all others."""
+    from talm_sim.models.registry import list_providers
+    from talm_sim.recordings import CassetteLibrary
+
+    recorded = {one.model for one in CassetteLibrary(context.params.get("cassettes")).describe()} - {"tools"}
+    for one in list_providers():
+        names = one.form.partition("/")[2].split("|")
+        yield from (f"{one.name}/{name}" for name in names if name == name.lower()) if len(names) > 1 else ()
+        yield from (f"{one.name}/{service}/" for service in one.found)
+        yield f"{one.name}/"
+    yield from sorted(recorded)
+
+
+def _providers(context: click.Context, _: str) -> Iterable[str]:
+    from talm_sim.models.registry import list_providers
+
+    return [one.name for one in list_providers()]
+
+
+def _perturbations(context: click.Context, word: str) -> Iterable[str]:
+    from talm_sim.tools_env.perturbations import PERTURBATIONS
+
+    name, colon, option = word.partition(":")
+    if not colon:
+        return PERTURBATIONS.names()
+    before, equals, _ = option.rpartition("=")
+    return [f"{name}:{before}={tool}" for tool in _tools(context, "")] if before == "tool" and equals else [f"{name}:tool="]
+
+
+def _sources(context: click.Context, word: str) -> Iterable[str]:
+    """The kinds of sources, also behind the name that one is given; behind a source's place the options of its kind."""
+    from talm_sim.tools_env.sources.registry import BUILT_IN, TOOL_SOURCES, options_of_source
+
+    source, comma, _ = word.rpartition(",")
+    if comma:
+        return [f"{source},{option}=" for option in options_of_source(source).model_fields]
+    name, equals, _ = word.rpartition("=")
+    handed_over = {"given"}
+    return [f"{name}{equals}{kind}{'' if kind == BUILT_IN else ':'}" for kind in TOOL_SOURCES.names() if kind not in handed_over]
+
+
+def _judges(context: click.Context, _: str) -> Iterable[str]:
+    from talm_sim.judges.registry import JUDGES
+    from talm_sim.tasks.registry import every_task
+
+    assert list(every_task())  # each brings its judges
+    return JUDGES.names()
+
+
+def _responders(context: click.Context, _: str) -> Iterable[str]:
+    from talm_sim.agent.responders import RESPONDERS
+
+    return ["none", *RESPONDERS.names()]
+
+
+def _runs(context: click.Context, word: str) -> Iterable[str]:
+    from talm_sim.runs.manifest import LATEST, run_names
+
+    names = [name for name in run_names(_run_dir(context)) if name.startswith(word)]
+    return [*names[-_RUNS:], *([LATEST] if names or LATEST.startswith(word) else [])]
+
+
+def _episodes(context: click.Context, word: str) -> Iterator[str]:
+    """Runs, and behind a run's name and a colon its episodes."""
+    from talm_sim.runs.load import load_run
+
+    run, colon, _ = word.rpartition(":")
+    if not colon:
+        yield from _runs(context, word)
+        return
+    yield from (f"{run}:{name}" for name in load_run(run, _run_dir(context)).episode_ids())
+
+
+COMPLETED: dict[str, Callable[[click.Context, str], Iterable[str]]] = {
+    "task": _tasks,
+    "maker": _makers,
+    "split": _splits,
+    "template": _templates,
+    "scenario": _scenarios,
+    "category": _categories,
+    "tool": _tools,
+    "model": _models,
+    "judge_model": _models,
+    "provider": _providers,
+    "perturb": _perturbations,
+    "tools_from": _sources,
+    "judge": _judges,
+    "human": _responders,
+    "run": _runs,
+    "paired_run": _runs,
+    "episode": _episodes,
+}
+"""What is named, be it an option's field, to the names there are."""

@@ -1,0 +1,75 @@
+"""What is imported only when it is called: the commands of a group, what completes a word in a shell, what reads a price file."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+__all__ = ["LazyGroup", "completed", "prices_option"]
+
+
+def completed(kind: str, place: str = "", *, several: bool = False) -> Callable[[click.Context, click.Parameter, str], Any]:
+    """How a parameter completes what it names; see `talm_sim.cli.parsing.completing`, which is imported when a shell asks."""
+
+    def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> Any:
+        from talm_sim.cli.parsing.completing import completes
+
+        return completes(kind, place, several=several)(context, parameter, incomplete)
+
+    return complete
+
+
+def _read_prices(_: click.Context, __: click.Parameter, file: Path | None) -> Any:
+    from talm_sim.runs.prices import read_prices
+
+    return None if file is None else read_prices(file)
+
+
+prices_option: Callable[..., Any] = click.option(
+    "--prices", type=click.Path(path_type=Path), metavar="F.toml", callback=_read_prices, help="Print the cost, too, at these prices."
+)
+"""Prices of models, read before anything is done, so that a slip in the file costs no run."""
+
+
+class LazyGroup(click.Group):
+    """A group with its commands in titled sections.
+
+    Args:
+        sections: Title to command name to (`module:attribute`, short help).
+    """
+
+    def __init__(self, *args: Any, sections: Mapping[str, Mapping[str, tuple[str, str]]], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.sections = sections
+        self._entries = {name: entry for section in sections.values() for name, entry in section.items()}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names in the order of the help page."""
+        return list(self._entries)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import and return one command; None for an unknown name."""
+        if cmd_name not in self._entries:
+            return None
+        module, _, attribute = self._entries[cmd_name][0].partition(":")
+        command = getattr(importlib.import_module(module), attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        """Resolve as Click does, with a hint for a misspelt name."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.NoSuchCommand as err:
+            raise click.NoSuchCommand(err.command_name, possibilities=self._entries, ctx=ctx) from None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write one definition list a section; the column of names is as wide in all of them."""
+        width = max(map(len, self._entries))
+        for title, entries in self.sections.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), short) for name, (_, short) in entries.items()])

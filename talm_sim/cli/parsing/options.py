@@ -1,0 +1,381 @@
+"""Command-line options made from the fields of options models: name, type, default, help, environment variable. Nothing is written twice.
+
+A `ConfigCommand` is about runs: its shared options are those of `RunConfig`; those of the task it is about are found when the command line is
+read: `--task`, then `TALM_SIM_TASK`, then the `--config` file; of a command about a stored run, the run's. An `OptionsCommand` has the fields
+of one other model.
+"""
+
+from __future__ import annotations
+
+import os
+import types
+from collections.abc import Callable, Collection, Iterator, Mapping
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+
+import click
+from click.types import OptionHelpExtra
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from talm_sim.cli.parsing.lazy import completed
+from talm_sim.cli.parsing.meant import fixed, foreign, superfluous, task_of
+from talm_sim.config import ENV_PREFIX, RunConfig, Scope, Traffic, scope_of, takes_several
+from talm_sim.errors import OptionError, PrerequisiteError
+from talm_sim.typed_options import OptionsModel
+
+__all__ = ["ConfigCommand", "ConfigOption", "OptionsCommand", "collect", "given_config", "given_options", "option_of", "options_of"]
+
+Options = TypeVar("Options", bound=OptionsModel)
+
+SECTIONS = {
+    Scope.GENERATION: "What is run",
+    Scope.SCORING: "What the answers are worth",
+    Scope.OPERATIONAL: "How it is run",
+}
+_TRAFFIC_FLAGS = {
+    Traffic.LIVE.value: ("--live|--replay|--record", "Ask models and tools, replay them, or record them."),
+    "replay": None,
+    "record": None,
+}
+"""The flags of both kinds of traffic at once, on one line of the help page."""
+_EVERYWHERE = "Each value may stand in TALM_SIM_<NAME>, or under its name in --config."
+_ALL = "talm_sim.help_all"
+"""Key of Click's context: whether the help page shows every option."""
+
+
+class ConfigOption(click.Option):
+    """An option of one field.
+
+    Args:
+        *args: As of `click.Option`.
+        section: Title it stands under on the help page; that of the command's own options by default.
+        rare: Whether only `--help-all` shows it.
+        shown_default: The field's default, for the help page.
+        reads_environment: Whether the option reads its variable. For a new run `load_config` does, which knows the order of precedence.
+        **kwargs: As of `click.Option`.
+    """
+
+    def __init__(
+        self, *args: Any, section: str = "", rare: bool = False, shown_default: str = "", reads_environment: bool = False, **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.section = section
+        self.rare = rare
+        self.shown_default = shown_default
+        self.reads_environment = reads_environment
+
+    def resolve_envvar_value(self, ctx: click.Context) -> str | None:
+        """Read the variable, or leave it to `load_config`."""
+        return super().resolve_envvar_value(ctx) if self.reads_environment else None
+
+    def value_from_envvar(self, ctx: click.Context) -> Any:
+        """Split a list at its commas, as `load_config` does."""
+        text = self.resolve_envvar_value(ctx)
+        return text.split(",") if text and self.multiple else text
+
+    def get_error_hint(self, ctx: click.Context | None) -> str:
+        """Name the option alone where the value cannot have come from the environment."""
+        return super().get_error_hint(ctx) if self.reads_environment else f"'{self.opts[-1]}'"
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Show of a switch the half that changes something."""
+        record = super().get_help_record(ctx)
+        on, slash, off = record[0].partition(" / ") if record else ("", "", "")
+        return record if record is None or not slash else ((off if self.shown_default == "True" else on), record[1])
+
+    def get_help_extra(self, ctx: click.Context) -> OptionHelpExtra:
+        """Add the field's default to what Click shows, and leave the variable out: one line says it of all."""
+        extra = super().get_help_extra(ctx)
+        extra.pop("envvars", None)
+        if self.shown_default and not self.secondary_opts:
+            extra["default"] = self.shown_default
+        return extra
+
+
+class ConfigCommand(click.Command):
+    """A command with the shared options, the traffic flags and the options of the task it is about, each part under a title of its own.
+
+    `--help` shows the common ones, `--help-all` every one. The values arrive as keyword arguments, one a field (None or empty where not given);
+    `collect` turns them into fields.
+
+    Args:
+        *args: As of `click.Command`.
+        scopes: Scopes whose fields become options.
+        without: Fields the command does not take.
+        stored: Whether it is about a stored run: its task is the run's, nothing is taken from defaults, and there is no `--config`.
+        anew: Fields of other scopes that the user gives again as they were, since nothing that a stored run names is imported by itself.
+        **kwargs: As of `click.Command`.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        scopes: Collection[Scope] = tuple(Scope),
+        without: Collection[str] = (),
+        stored: bool = False,
+        anew: Collection[str] = (),
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self._scopes = scopes
+        self._anew = anew
+        self._stored = stored
+        how = SECTIONS[Scope.OPERATIONAL]
+        for name, field in RunConfig.model_fields.items():
+            extra = field.json_schema_extra
+            if isinstance(extra, dict) and extra["flag"] is not None and scope_of(RunConfig, name) in scopes and name not in without:
+                self.params.append(option_of(RunConfig, name, stored=stored))
+        if Scope.OPERATIONAL in scopes:
+            self.params += [ConfigOption([f"--{way.value}"], is_flag=True, section=how, help="Both --tools and --models.") for way in Traffic]
+            self.params.append(ConfigOption(["-v", "--verbose"], is_flag=True, section=how, help="Say more: --log-level info."))
+        if not stored:
+            file = ConfigOption(["--config"], type=click.Path(path_type=Path), metavar="F.toml", section=how, help="File of these options.")
+            self.params.append(file)
+        show_all: dict[str, Any] = {"is_flag": True, "is_eager": True, "expose_value": False, "callback": _show_all}
+        self.params.append(ConfigOption(["--help-all"], rare=True, help="Show every option and exit.", **show_all))
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Find the task first, then read the line with its options; another task's is refused by name."""
+        task = ctx.meta["task"] = None
+        try:
+            task = ctx.meta["task"] = task_of(args, stored=self._stored)
+        except PrerequisiteError:
+            if not ctx.resilient_parsing:  # a shell that completes a word wants words, not why there is none
+                raise
+        try:
+            rest = super().parse_args(ctx, args)
+        except click.NoSuchOption as err:
+            raise (fixed(err, task, self._scopes) if self._stored else foreign(err, task)) from None
+        except click.UsageError as err:
+            words = err.message.removeprefix("Got unexpected extra argument")
+            if words == err.message or self._stored:
+                raise
+            raise click.UsageError(superfluous(words.partition("(")[2].rstrip(")").split(), task)) from None
+        if self._stored and task is not None:
+            from talm_sim.runs.resolve import check_environment  # for a new run, `load_config` sees to it
+
+            check_environment(os.environ, task, others=True)
+        return rest
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """The shared options, then the task's own."""
+        shared = super().get_params(ctx)
+        task = ctx.meta.get("task")
+        if task is None:
+            return shared
+        title = f"Task {task.name}"
+        own = [
+            option_of(task.options, name, stored=self._stored, section=title)
+            for name in task.options.model_fields
+            if scope_of(task.options, name) in self._scopes or name in self._anew
+        ]
+        return [*shared, *own]
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the command's own options first, then one section a scope, then the task's; rare ones only where all are asked for."""
+        own = "Options" if self._stored else SECTIONS[Scope.OPERATIONAL]  # a new run's page is long enough
+        records: dict[str, list[tuple[str, str]]] = {title: [] for title in ("Options", *SECTIONS.values())}
+        for param in self.get_params(ctx):
+            record = _TRAFFIC_FLAGS.get(param.name or "", param.get_help_record(ctx))
+            rare = param.rare if isinstance(param, ConfigOption) else "--help" in param.opts and not self._stored
+            if record is not None and (ctx.meta.get(_ALL) or not rare):
+                records.setdefault((param.section if isinstance(param, ConfigOption) else "") or own, []).append(record)
+        for title, rows in records.items():
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows, col_max=26)
+        formatter.write_paragraph()
+        if not self._stored:
+            formatter.write_text(_EVERYWHERE)
+        if not ctx.meta.get(_ALL):
+            formatter.write_text(f"These are the common options; {ctx.command_path} --help-all shows every one.")
+
+
+def _show_all(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        ctx.meta[_ALL] = True
+        click.echo(ctx.get_help(), color=ctx.color)
+        ctx.exit()
+
+
+class OptionsCommand(click.Command):
+    """A command whose options are the fields of one model, in their order, before those it declares itself.
+
+    Neither the environment nor a `--config` file is read. The values arrive as keyword arguments; `given_options` makes the model of them.
+
+    Args:
+        *args: As of `click.Command`.
+        fields: Imports the model that a command line is about; called when the command is, so that its neighbours do not wait for it.
+        foreign: The error of an option that the model does not have, given the line and Click's own; that one by default.
+        **kwargs: As of `click.Command`.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        fields: Callable[[list[str]], type[OptionsModel]],
+        foreign: Callable[[list[str], click.NoSuchOption], click.UsageError] = lambda args, err: err,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self._fields = fields
+        self._foreign = foreign
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Find the model first, then read the line with its options."""
+        ctx.meta["words"] = words = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as err:
+            raise self._foreign(words, err) from None
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """The fields' options, then the command's own."""
+        return [*options_of(self._fields(ctx.meta.get("words", []))), *super().get_params(ctx)]
+
+
+def given_options(model: type[Options], values: Mapping[str, Any]) -> Options:
+    """Build an options model from what was parsed by the options made of its fields.
+
+    Raises:
+        PrerequisiteError: A value is wrong; the message names its flag.
+    """
+    given = {name: value for name, value in values.items() if value not in (None, ())}
+    for name, value in given.items():
+        if get_origin(_inner(model.model_fields[name].annotation)) is dict:
+            wrong = [text for text in value if "=" not in text]
+            if wrong:
+                raise PrerequisiteError(f"{_flags(model, name)[0]} {wrong[0]}: write KEY=VALUE.")
+            given[name] = dict(text.split("=", 1) for text in value)
+    try:
+        return model(**given)
+    except OptionError as err:
+        raise PrerequisiteError(f"{_flags(model, err.name)[-1]}: {err.fault}") from None
+
+
+def collect(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Turn parsed options into fields, shared ones and the task's; those not given are left out.
+
+    Raises:
+        click.UsageError: Two traffic flags, or a K=V option without "=".
+    """
+    flags = {"config", "verbose", *(way.value for way in Traffic)}
+    values = {name: value for name, value in options.items() if name not in flags and value not in (None, ())}
+    if options.get("verbose"):
+        values.setdefault("log_level", "info")
+    if "model_options" in values:
+        values["model_options"] = dict(_pair(text) for text in values["model_options"])
+    given = [way for way in Traffic if options.get(way.value)]
+    if len(given) > 1:
+        raise click.UsageError(f"--{given[0].value} and --{given[1].value} exclude each other.")
+    for way in given:
+        values.setdefault("tools", way)
+        values.setdefault("models", way)
+    return values
+
+
+def given_config(options: Mapping[str, Any]) -> RunConfig:
+    """Build the config from parsed options, the environment and the `--config` file."""
+    from talm_sim.runs.resolve import load_config  # not at the top: a help page builds no config
+
+    return load_config(options.get("config"), **collect(options))
+
+
+def options_of(model: type[BaseModel]) -> Iterator[ConfigOption]:
+    """Make the options of all fields; Click itself sees to bounds, and a field whose values have a flag each becomes several."""
+    for name, field in model.model_fields.items():
+        extra = field.json_schema_extra
+        assert isinstance(extra, dict)
+        flags = extra["flags"]
+        assert isinstance(flags, dict)
+        if not flags:
+            yield option_of(model, name, bounded=True)
+        for value, text in flags.items():
+            yield ConfigOption([f"--{value}", name], flag_value=value, section="", help=str(text))
+
+
+def option_of(model: type[BaseModel], name: str, *, stored: bool = False, bounded: bool = False, section: str = "") -> ConfigOption:
+    """Make the option of one field.
+
+    Args:
+        model: The options model.
+        name: Its field.
+        stored: Whether it overrides a stored value, so that no default is shown and Click itself reads the environment.
+        bounded: Whether Click itself sees to the field's bounds and shows them; else only the model does, which knows where a value came from.
+        section: Title on the help page; that of the field's scope by default.
+    """
+    field = model.model_fields[name]
+    extra = field.json_schema_extra
+    assert isinstance(extra, dict)
+    *short, long = _flags(model, name)
+    declarations = [name, *short, long]
+    settings: dict[str, Any] = {
+        "help": field.description,
+        "metavar": extra["metavar"] or None,
+        "envvar": ENV_PREFIX + name.upper(),
+        "section": section or SECTIONS[scope_of(model, name)],
+        "rare": bool(extra["rare"]),
+        "shown_default": "" if stored or "[default: " in (field.description or "") else _shown(field.default),
+        "reads_environment": stored,
+        "default": None,
+        "required": field.is_required(),
+    }
+    kind = _inner(field.annotation)
+    if kind is bool:
+        declarations[-1] = f"{long}/--no-{long[2:]}"
+        settings |= {"shown_default": str(field.default), "metavar": None}
+    elif get_origin(kind) in (tuple, dict):
+        settings["multiple"] = True
+    elif get_origin(kind) is Literal:
+        settings["type"] = click.Choice([str(choice) for choice in get_args(kind)])
+    elif isinstance(kind, type) and issubclass(kind, Enum):
+        settings["type"] = click.Choice([str(member.value) for member in kind])
+    elif kind is Path:
+        settings["type"] = click.Path(path_type=Path)
+    else:
+        settings |= {"type": _range(kind, field) if bounded else kind, "metavar": extra["metavar"] or name.upper().replace("_", "-")}
+    if "type" not in settings or kind is str or extra["metavar"] == "RUN":
+        settings["shell_complete"] = completed(name, str(extra.get("complete", "")), several=takes_several(field))
+    return ConfigOption(declarations, **settings)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise click.UsageError(f"--model-options: '{text}' is no K=V pair.")
+    return key, value
+
+
+def _flags(model: type[BaseModel], name: str) -> list[str]:
+    """The flags of a field: a short one it may have, and the long one, made of its name unless it has its own."""
+    extra = model.model_fields[name].json_schema_extra
+    own = str(extra["flag"]) if isinstance(extra, dict) and extra["flag"] else ""
+    if own.startswith("--"):
+        return [own]
+    return [*([own] if own else []), "--" + name.replace("_", "-")]
+
+
+def _range(kind: Any, field: FieldInfo) -> Any:
+    """The type of a number within the field's bounds; any other type as it is."""
+    bounds = {sign: value for mark in field.metadata for sign in ("ge", "gt", "le") if (value := getattr(mark, sign, None)) is not None}
+    if not bounds:
+        return kind
+    number = click.IntRange if kind is int else click.FloatRange
+    return number(bounds.get("ge", bounds.get("gt")), bounds.get("le"), min_open="gt" in bounds)
+
+
+def _inner(annotation: Any) -> Any:
+    """The type without `| None` and what pydantic checks beyond it."""
+    if get_origin(annotation) in (Union, types.UnionType):
+        annotation = next(part for part in get_args(annotation) if part is not type(None))
+    return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
+
+
+def _shown(default: Any) -> str:
+    """The default as the help page shows it; empty where there is none to show."""
+    if default is PydanticUndefined or default in (None, (), {}):
+        return ""
+    return str(default.value if isinstance(default, Enum) else default)

@@ -1,0 +1,235 @@
+"""One person at the desk of a run: question after question, with what was answered elsewhere told, and the last answer taken back."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from typing import Literal
+
+from rich.console import Console
+
+from talm_sim.cli.person.lines import Lines
+from talm_sim.cli.person.prompt import CLOSED, LATER, UNDO, Page, Reply, Said, ask
+from talm_sim.runs.desk import HELD_SECONDS, AnswerStatus, Desk, Key, Question, next_unanswered, number_unanswered
+
+__all__ = ["Sitting"]
+
+_LOOK_SECONDS = 0.2
+_ELSEWHERE: Literal["elsewhere"] = "elsewhere"
+
+
+class Sitting:
+    """Puts a run's open questions to a person, one at a time; those put off with /later are put once more by `ask_again`.
+
+    Args:
+        desk: Where the answers are filed; whoever opened it closes it.
+        console: Where the questions go.
+        lines: Where the answers come from.
+        responder: Who answers, as the transcript will name them.
+        episode: The only one whose questions are put; all where it is empty.
+        last_first: Whether the question that was asked last is put first.
+        blind: Whether to hide what the user knows.
+        plain: Whether to show pages without frames and signs.
+        still: Keeps the rest of the screen still while a question is on it.
+    """
+
+    def __init__(
+        self,
+        desk: Desk,
+        console: Console,
+        lines: Lines,
+        responder: str,
+        *,
+        episode: str = "",
+        last_first: bool = False,
+        blind: bool = False,
+        plain: bool = False,
+        still: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
+        self.answered = 0
+        """Answers given by now, and not taken back."""
+        self._desk = desk
+        self._console = console
+        self._lines = lines
+        self._responder = responder
+        self._episode = episode
+        self._last_first = last_first
+        self._blind = blind
+        self._plain = plain
+        self._still = still
+        self._put_off: set[Key] = set()
+        self._asked_again: set[Key] = set()
+        self._elsewhere = 0
+        self._given: list[tuple[Key, Reply]] = []
+        self._taken_back: Key | None = None
+        self._held_until = 0.0
+        self._went_away = False
+
+    def close(self) -> None:
+        """Let the last answer go; what is typed after a question went away is not for the shell."""
+        self._desk.release()
+        if self._went_away and _in_front():
+            self._lines.clear()
+
+    def open(self) -> int:
+        """How many questions are open."""
+        return number_unanswered(self._desk.reading, self._episode)
+
+    def episodes_waiting(self) -> int:
+        """How many episodes wait for an answer."""
+        return number_unanswered(self._desk.reading, episodes=True)
+
+    async def put_next(self) -> Literal["put", "none", "closed"]:
+        """Put one question, and do what the person says.
+
+        Returns:
+            `none` where every open question was put off (see `ask_again`); `closed` where nobody types any more.
+        """
+        question = self._next()
+        if question is None:
+            self._desk.release()
+            return "none"
+        if self._blind:
+            question = replace(question, knows=None)
+        with self._still():
+            said = await self._said(question)
+            self._went_away = said == _ELSEWHERE
+            if isinstance(said, Reply):
+                if self._file(question, said):
+                    await self._second_thoughts()
+            elif said == LATER:
+                self._put_off.add(question.key)
+                self._say("put off: it stays open" if question.key in self._asked_again else "put off: asked once more at the end")
+            elif said == UNDO:
+                self._undo()
+            elif said == _ELSEWHERE:
+                self._elsewhere += 1
+                await self._tell(question.key)
+        if said == CLOSED:
+            self._desk.release()
+        return "closed" if said == CLOSED else "put"
+
+    def ask_again(self) -> bool:
+        """At the end: let what was put off be put once more; False where nothing is left that was not."""
+        again = self._put_off - self._asked_again
+        self._asked_again |= again
+        self._put_off -= again
+        return any(self._desk.is_open(key) for key in again)
+
+    def _next(self) -> Question | None:
+        key, self._taken_back = self._taken_back, None
+        again = None if key is None else self._desk.question(key)
+        return again or self._first_but(self._put_off)
+
+    def _first_but(self, put_off: set[Key]) -> Question | None:
+        return next_unanswered(self._desk.reading, put_off, self._episode, last_first=self._last_first)
+
+    async def _said(self, question: Question) -> Said | Literal["elsewhere"]:
+        """What the person says; `elsewhere` where the question went away while they thought."""
+        done = self.answered + self._elsewhere
+        number = done + len(self._put_off) + 1
+        page = Page(self._console, question, number, max(number, done + self.open()), plain=self._plain)
+        asking = asyncio.create_task(ask(self._console, self._lines, page, undo=bool(self._given)))
+        try:
+            while not (await asyncio.wait({asking}, timeout=_LOOK_SECONDS))[0]:
+                if time.monotonic() > self._held_until:
+                    self._desk.release()
+                if not self._desk.is_open(question.key):
+                    return _ELSEWHERE
+            return asking.result()
+        finally:
+            asking.cancel()
+            await asyncio.gather(asking, return_exceptions=True)
+
+    async def _tell(self, key: Key) -> None:
+        given = self._desk.given(key)
+        answer = Reply(given.text, given.declined).shown if given else ""
+        self._say(f"answered elsewhere: {answer}" if given else "this question is not asked any more")
+        await self._lines.drop()
+
+    def _file(self, question: Question, reply: Reply) -> bool:
+        """Save an answer; whether it is held though no question follows at which it could be taken back."""
+        self._put_off.discard(question.key)
+        # While there is a next question to look at, the person may still notice a slip. Of a pipe nobody takes anything back.
+        follows = self._first_but(self._put_off | {question.key}) is not None
+        last = not follows and not self._follows_later() and self._lines.interactive
+        held = follows or last
+        status = self._desk.answer(question.key, reply.text, declined=reply.declined, responder=self._responder, held=held)
+        if status is AnswerStatus.GONE:
+            self._say("not saved: this question is not asked any more")
+            return False
+        if status is AnswerStatus.TAKEN:
+            given = self._desk.given(question.key)
+            self._say(f"not saved: somebody else answered first{f': {Reply(given.text, given.declined).shown}' if given else ''}")
+            return False
+        self.answered += 1
+        self._given.append((question.key, reply))
+        self._held_until = time.monotonic() + HELD_SECONDS
+        last = last and status is AnswerStatus.DELIVERED
+        self._say(f"saved: {reply.shown}{self._how_long(status, follows=follows, last=last)}")
+        if not (follows or last):
+            self._desk.release()
+        return last
+
+    def _follows_later(self) -> bool:
+        """Whether a question that was put off is put once more."""
+        return any(self._desk.is_open(key) for key in self._put_off - self._asked_again)
+
+    async def _second_thoughts(self) -> None:
+        """After the last question, for now: let the person take the answer back, until Enter, the next question or a moment later."""
+        reading = asyncio.create_task(self._lines.read("> ", remember=False))
+        try:
+            while not (await asyncio.wait({reading}, timeout=_LOOK_SECONDS))[0]:
+                if self._first_but(self._put_off) is not None:
+                    break
+                if time.monotonic() > self._held_until:
+                    self._desk.release()
+                    break
+            else:
+                words = (reading.result() or "").strip()
+                if words.lower() == "/undo":
+                    self._undo()
+                    return
+                if words:
+                    self._say("no question is open now; what you typed answers none")
+                self._desk.release()
+                return
+        finally:
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
+        await self._lines.drop()
+
+    def _how_long(self, status: AnswerStatus, *, follows: bool, last: bool) -> str:
+        """Until when the last answer can be taken back, where there is a line at which to say so."""
+        if status is AnswerStatus.SAVED:
+            return " (/undo takes it back, until the run is resumed)" if follows or self._follows_later() else ""
+        if last:
+            return f" (/undo takes it back, for {HELD_SECONDS:.0f} s; Enter goes on now)"
+        return f" (/undo takes it back, for {HELD_SECONDS:.0f} s)" if follows else ""
+
+    def _undo(self) -> None:
+        if not self._given:
+            self._say("nothing to take back: no answer was given here")
+            return
+        key, reply = self._given.pop()
+        if self._desk.withdraw(key):
+            self.answered -= 1
+            self._taken_back = key
+            self._say(f"taken back: {reply.shown}")
+        else:
+            self._say(f"too late to take back '{reply.shown}': its episode has gone on with it")
+
+    def _say(self, text: str) -> None:
+        self._console.print(text, style="dim", soft_wrap=True)
+
+
+def _in_front() -> bool:
+    """Whether standard input is ours to empty: a process in the background would be stopped for it."""
+    try:
+        return os.tcgetpgrp(0) == os.getpgrp()
+    except (AttributeError, OSError):  # no terminal, or a system without
+        return False

@@ -1,0 +1,307 @@
+"""What a run looks like while it goes on. Every display listens to the run's events; all but `json` write to standard error."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from types import TracebackType
+from typing import Any, Self
+
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.text import Text
+
+from talm_sim.cli.progress.tally import Tally
+from talm_sim.cli.terminal.text import as_json, clean, count, one_line
+from talm_sim.runs.events import (
+    EpisodeFinished,
+    EpisodeWaiting,
+    JudgeProgress,
+    RequestRetried,
+    RunEvent,
+    RunFinished,
+    RunStarted,
+    ToolsRestarted,
+)
+from talm_sim.types import Termination
+
+__all__ = ["Display", "FullDisplay", "JsonDisplay", "PlainDisplay", "closing", "open_display", "opening", "restarted"]
+
+_LIVE = ("live", "record")
+_SILENCE_S = 30.0
+"""Seconds of retries or judging after which a plain display says something."""
+
+
+class Display:
+    """Shows nothing but what nobody may miss: that requests leave the machine, that tools died. Base of the others.
+
+    Attributes:
+        started: The run, once it has begun.
+        finished: Episodes finished by now, earlier sessions included.
+        tally: What became of the run's episodes and requests.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.started: RunStarted | None = None
+        self.finished = 0
+        self.tally = Tally()
+        self._noticed: set[str] = set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, err: BaseException | None, trace: TracebackType | None) -> None:
+        return None
+
+    def __call__(self, event: RunEvent) -> None:
+        """Take notice of an event and show it."""
+        if isinstance(event, RunStarted):
+            self.started, self.finished = event, event.finished
+        elif isinstance(event, EpisodeFinished):
+            self.finished = event.finished
+        self.tally(event)
+        self.show(event)
+
+    def show(self, event: RunEvent) -> None:
+        """Show an event."""
+        if isinstance(event, RunStarted):
+            self.announce_live(event)
+        elif isinstance(event, ToolsRestarted):
+            self.console.print(restarted(event), style="bold yellow", soft_wrap=True)
+
+    def announce_live(self, event: RunStarted) -> None:
+        """Say that requests go to a provider, before the first one does."""
+        for line in self.live_notice(event):
+            self.console.print(line, style="bold yellow", soft_wrap=True)
+
+    def live_notice(self, event: RunStarted) -> list[str]:
+        """The lines that say that requests leave, and what else is to be known, each once however many runs follow each other."""
+        recorded = ", recorded" if event.models == "record" else ""
+        line = f"live: {one_line(event.model.split('/', 1)[0])} (model {one_line(event.model)}{recorded})"
+        due = [*([line] if event.models in _LIVE else []), *map(one_line, event.notices)]
+        new = [one for one in dict.fromkeys(due) if one not in self._noticed]
+        self._noticed.update(new)
+        return new
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Keep the screen still, for a question to a person."""
+        yield
+
+
+class PlainDisplay(Display):
+    """Lines for a file: begin and end, every tenth of the episodes, every failure that was not seen before, every question.
+
+    Args:
+        console: Where they go.
+        logged: Whether each episode's end is logged already, so that a failure need not be said twice.
+    """
+
+    def __init__(self, console: Console, *, logged: bool = False) -> None:
+        super().__init__(console)
+        self._logged = logged
+        self._tenths = 0
+        self._failures: set[str] = set()
+        self._spoke = time.monotonic()
+        self._kept: list[str] | None = None
+
+    def show(self, event: RunEvent) -> None:
+        """Print what is due."""
+        super().show(event)
+        match event:
+            case RunStarted():
+                self._tenths = 10 * event.finished // max(1, event.total)
+                self._failures.clear()
+                self._say(opening(event))
+            case EpisodeFinished():
+                self._ended(event)
+            case EpisodeWaiting():
+                for question in event.questions:
+                    self._say(f"waiting: {clean(event.episode_id)} asks: {one_line(question)}")
+            case RequestRetried() if self.tally.retried == 1 or self._silent():
+                self._say(self.tally.requests())
+            case JudgeProgress() if event.done == event.total or self._silent():
+                of = f"{event.done:,} of " if event.done < event.total else ""
+                self._say(f"judge {clean(event.judge)}: {of}{count(event.total, 'episode')}")
+            case RunFinished():
+                self._say(closing(event))
+            case _:
+                pass
+
+    def _ended(self, event: EpisodeFinished) -> None:
+        failure = f"{event.termination.value}: {one_line(event.error)}"
+        if (event.termination.failed or event.termination is Termination.AGENT_ERROR) and failure not in self._failures and not self._logged:
+            self._failures.add(failure)
+            self._say(f"{'failed: ' if event.termination.failed else ''}{clean(event.episode_id)} {failure}")
+        tenths = 10 * event.finished // event.total
+        if tenths > self._tenths:
+            self._tenths = tenths
+            place = f"[{event.finished:>{len(str(event.total))}}/{event.total}] {100 * event.finished // event.total} %"
+            self._say(f"{place}: {' · '.join(filter(None, (self.tally.episodes(), self.tally.requests())))}")
+
+    def _silent(self) -> bool:
+        return time.monotonic() - self._spoke > _SILENCE_S
+
+    def _say(self, line: str) -> None:
+        self._spoke = time.monotonic()
+        if self._kept is None:
+            self.console.print(line, soft_wrap=True)
+        else:
+            self._kept.append(line)
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Keep what is to say until the question is answered."""
+        self._kept = []
+        try:
+            yield
+        finally:
+            lines, self._kept = self._kept, None
+            for line in lines:
+                self._say(line)
+
+
+class JsonDisplay(Display):
+    """Every event as one JSON object a line, on standard output."""
+
+    def show(self, event: RunEvent) -> None:
+        """Write the line."""
+        super().show(event)
+        self.write({"event": _snake(type(event).__name__), **asdict(event)})
+
+    @staticmethod
+    def write(document: dict[str, Any]) -> None:
+        """Write one object and let it be seen at once."""
+        sys.stdout.write(as_json(document) + "\n")
+        sys.stdout.flush()
+
+
+class _Bars(Progress):
+    """Progress bars with lines of counts below: the one that was set, and one asked for whenever the screen is drawn."""
+
+    counts = ""
+    ask: Callable[[], str] = str
+
+    def get_renderables(self) -> Iterator[RenderableType]:
+        yield from super().get_renderables()
+        for line in (self.counts, self.ask()):
+            if line:
+                yield Text(line, style="dim", no_wrap=True, overflow="ellipsis")
+
+
+class FullDisplay(Display):
+    """A progress bar with the time left, and below it what became of the episodes so far, tokens and retries."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__(console)
+        self._bars = _bars(console, self.tally)
+        # Until the run begins: a live tool service takes its time.
+        self._tasks: dict[str, TaskID] = {"starting": self._bars.add_task("starting", total=None)}
+
+    def __enter__(self) -> Self:
+        self._bars.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, err: BaseException | None, trace: TracebackType | None) -> None:
+        self._bars.stop()
+
+    def show(self, event: RunEvent) -> None:
+        """Move the bars."""
+        super().show(event)
+        match event:
+            case RunStarted():
+                self.console.print(opening(event))
+                self._forget()
+                self._tasks["episodes"] = self._bars.add_task("episodes", total=event.total, completed=event.finished)
+            case EpisodeFinished():
+                self._bars.update(self._tasks["episodes"], completed=event.finished)
+            case JudgeProgress():
+                self._judged(event)
+            case RunFinished():
+                self.console.print(closing(event))
+            case _:
+                pass
+        self._bars.counts = self.tally.episodes()
+
+    def _forget(self) -> None:
+        """Drop the bars of an earlier run of the same session."""
+        for task in self._tasks.values():
+            self._bars.remove_task(task)
+        self._tasks.clear()
+
+    def _judged(self, event: JudgeProgress) -> None:
+        name = one_line(event.judge, 20)
+        if name not in self._tasks:
+            self._tasks[name] = self._bars.add_task(f"judge {name}", total=event.total)
+        self._bars.update(self._tasks[name], completed=event.done, total=event.total)
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Take the bars off the screen."""
+        self._bars.stop()
+        try:
+            yield
+        finally:
+            self._draw_anew()
+
+    def _draw_anew(self) -> None:
+        """Go on with new bars: rich's would first erase as many lines as they had, the person's answer among them."""
+        old, self._bars = self._bars, _bars(self.console, self.tally)
+        for name, task in self._tasks.items():
+            before = old.tasks[old.task_ids.index(task)]
+            self._tasks[name] = self._bars.add_task(before.description, total=before.total, completed=int(before.completed))
+            self._bars.tasks[-1].start_time = before.start_time
+        self._bars.counts = old.counts
+        self._bars.start()
+
+
+def _bars(console: Console, tally: Tally) -> _Bars:
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(bar_width=None), MofNCompleteColumn(), TimeElapsedColumn())
+    bars = _Bars(*columns, TextColumn("left"), TimeRemainingColumn(), console=console, transient=True)
+    bars.ask = tally.requests
+    return bars
+
+
+def open_display(name: str, console: Console, *, logged: bool = False) -> Display:
+    """Return the display of a `RunConfig.display` value; without a terminal, `full` is `plain`.
+
+    Args:
+        name: Its name.
+        console: Where it shows.
+        logged: Whether the ends of episodes are logged as well.
+    """
+    if name == "plain" or (name == "full" and not console.is_terminal):
+        return PlainDisplay(console, logged=logged)
+    kinds: dict[str, type[Display]] = {"full": FullDisplay, "json": JsonDisplay, "none": Display}
+    return kinds[name](console)
+
+
+def opening(event: RunStarted) -> str:
+    """What is about to be run, in a line."""
+    before = f", {event.finished:,} finished before" if event.finished else ""
+    before += f", {event.again:,} tried again" if event.again else ""
+    waiting = f", {event.waiting:,} waiting" if event.waiting else ""
+    return (
+        f"{one_line(event.run_id)}: {count(event.total, 'episode')}{before}{waiting}; "
+        f"{one_line(event.model)} ({event.models}), tools {event.tools}, human {event.human}"
+    )
+
+
+def restarted(event: ToolsRestarted) -> str:
+    """What became of the tools, in a line."""
+    return f"the tool service died ({event.reason}): started again, once for this command; calls in flight are sent again"
+
+
+def closing(event: RunFinished) -> str:
+    """What became of it, in a line."""
+    ends = ", ".join(f"{number:,} {name}" for name, number in sorted(event.terminations.items(), key=lambda item: -item[1]))
+    waiting = f"; {count(event.waiting, 'episode')} waiting for an answer" if event.waiting else ""
+    return f"{event.finished:,} of {count(event.total, 'episode')} in {event.elapsed_s:.1f} s: {ends or 'nothing new'}{waiting}"
+
+
+def _snake(name: str) -> str:
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name).lstrip("_")

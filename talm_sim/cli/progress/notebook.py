@@ -1,0 +1,89 @@
+"""Progress of what is called from Python: below a notebook's cell, and in a script where it is asked for."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any
+
+from talm_sim.cli.progress.display import Display, closing, open_display, opening, restarted
+from talm_sim.cli.terminal.console import stderr
+from talm_sim.runs.events import JudgeProgress, OnEvent, RunEvent, RunFinished, RunStarted, ToolsRestarted, ignore_events
+
+__all__ = ["NotebookDisplay", "in_notebook", "progress"]
+
+_EVERY_S = 0.2
+
+
+@contextmanager
+def progress(wanted: bool | None) -> Iterator[OnEvent]:
+    """Show progress in a notebook; elsewhere on standard error, where it is `wanted`."""
+    if in_notebook():
+        with NotebookDisplay() as display:
+            yield display
+    elif wanted:
+        with open_display("full", stderr()) as display:
+            yield display
+    else:
+        yield ignore_events
+
+
+def in_notebook() -> bool:
+    """Whether this is a kernel, which shows what a cell displays; nothing is imported to find out."""
+    interactive = sys.modules.get("IPython")
+    return interactive is not None and hasattr(interactive.get_ipython(), "kernel")
+
+
+class NotebookDisplay(Display):
+    """Lines below the cell: a run's beginning and end stay, where it stands in between is written over."""
+
+    def __init__(self) -> None:
+        super().__init__(stderr())
+        self._kept: list[str] = []
+        self._judging = ""
+        self._output: Any = None
+        self._drawn = 0.0
+
+    def __exit__(self, kind: type[BaseException] | None, err: BaseException | None, trace: TracebackType | None) -> None:
+        self._draw()
+
+    def show(self, event: RunEvent) -> None:
+        """Write the lines anew, where something is to be seen."""
+        match event:
+            case RunStarted():
+                self._kept += [*self.live_notice(event), opening(event)]
+                self._judging = ""
+            case ToolsRestarted():
+                self._kept.append(restarted(event))
+            case JudgeProgress():
+                self._judging = f"judge {event.judge} {event.done:,}/{event.total:,}"
+            case RunFinished():
+                self._kept.append(closing(event))
+                self.started = None
+            case _:
+                pass
+        if isinstance(event, RunStarted | RunFinished) or time.monotonic() - self._drawn > _EVERY_S:
+            self._draw()
+
+    def _draw(self) -> None:
+        from IPython import display
+
+        self._drawn = time.monotonic()
+        lines = [*self._kept, *self._standing()]
+        if not lines:
+            return
+        content = {"text/plain": "\n".join(lines)}
+        if self._output is None:
+            show: Any = display.display  # IPython says nothing of its types
+            self._output = show(content, raw=True, display_id=True)
+        else:
+            self._output.update(content, raw=True)
+
+    def _standing(self) -> list[str]:
+        if self.started is None:
+            return []
+        place = f"{self.finished:,}/{self.started.total:,} episodes"
+        return [" · ".join(part for part in (place, self.tally.episodes(), self.tally.requests(), self._judging) if part)]

@@ -1,0 +1,1 @@
+"""How stored runs and episodes look: tables, Markdown, the page, pictures, transcripts."""

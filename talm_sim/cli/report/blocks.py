@@ -1,0 +1,187 @@
+"""A stored run as a block of the result table: whose rows they are, and the notes without which they would mislead."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from talm_sim.cli.parsing.arguments import short_name
+from talm_sim.cli.report.layout import Block, once
+from talm_sim.cli.terminal.text import count, one_line
+from talm_sim.cli.took import took
+from talm_sim.config import RunConfig, Traffic
+from talm_sim.runs.load import StoredRun
+from talm_sim.runs.prices import Price
+from talm_sim.shell_lines import line_to_copy
+from talm_sim.tasks import AgentOptions
+from talm_sim.types import Summary
+
+__all__ = ["all_at_once", "block_of", "blocks_of", "judge_hint", "summary_records"]
+
+_ON_THIS_MACHINE = {
+    "sim": "a script in this process, no language model",
+    "hf": "transformers in this process",
+    "vllm": "vLLM on this machine",
+}
+_REASONS = {"context_overflow": "context_overflow (prompt too long for the model)"}
+
+
+def block_of(stored: StoredRun, *, against: str | None = None, on_screen: bool = False, prices: Mapping[str, Price] | None = None) -> Block:
+    """Summarize a stored run.
+
+    Args:
+        stored: The run.
+        against: `paper` for the published rows below its own.
+        on_screen: Whether it is for a person to look at: below what everybody sees first, the replayed shipped recording, the published rows
+            stand without being asked for.
+        prices: Model to its price; None where none were given.
+    """
+    job, summaries = stored.job, stored.summary()
+    control = job.config.model.startswith("sim/")
+    label = job.task.label(stored)
+    title = f"{'control: ' if control else ''}{job.config.model}{f', {label}' if label else ''}"
+    notes = [
+        _traffic(stored),
+        *job.task.notes(summaries, stored),
+        *_exclusions(stored, summaries),
+        *_perturbation_notes(stored),
+        *_judge_notes(stored),
+        *_group_notes(summaries),
+        *filter(None, [took(stored, prices).line()]),
+        *(f"{name}: {text}" for name, text in stored.manifest.notes.items()),
+    ]
+    terms = {term: meaning for term, meaning in job.task.terms.items() if term in label}
+    beside = job.task.beside(stored) if against == "paper" or (on_screen and _shipped(stored)) else None
+    paper = beside.rows(summary.group for summary in summaries if summary.n) if beside else None
+    if against == "paper" and not (paper and paper.rows):
+        notes.append("against paper: no published row is about these scenarios and settings")
+    return Block(title, summaries, notes, control, terms, paper)
+
+
+@contextmanager
+def all_at_once(runs: Iterable[StoredRun]) -> Iterator[None]:
+    """Within it, each run is read through one connection; see `StoredRun.at_once`."""
+    with ExitStack() as stack:
+        for run in runs:
+            stack.enter_context(run.at_once())
+        yield
+
+
+def blocks_of(runs: Sequence[StoredRun], config: RunConfig, prices: Mapping[str, Price] | None = None) -> list[Block]:
+    """Runs as a person is to see them who gave these options."""
+    return [block_of(one, against=config.against, on_screen=not config.quiet, prices=prices) for one in runs]
+
+
+def summary_records(runs: Sequence[StoredRun], against: str | None) -> list[dict[str, Any]]:
+    """The runs' summaries as flat data; against the paper, its rows behind them, and each says where it is from."""
+    own = [(one, one.summary()) for one in runs]
+    found = [record for one, summaries in own for record in one.summary_records(summaries)]
+    if against != "paper":
+        return found
+    rows = [beside.rows(summary.group for summary in summaries) for one, summaries in own if (beside := one.job.task.beside(one))]
+    return [{"source": "run", **record} for record in found] + [record for one in once(rows) for record in one.records()]
+
+
+def judge_hint(stored: StoredRun) -> list[str]:
+    """The command that has a run judged by a model as well, where its task has such a judge and none was asked."""
+    job = stored.job
+    if stored.imported or job.config.judge_model is not None or job.config.judge:
+        return []
+    more = [judge for judge in job.task.judges(job.having(judge_model="any/model")) if judge not in job.task.judges(job)]
+    live = ("--live",) if job.config.models is Traffic.REPLAY else ()
+    command = line_to_copy("talm-sim", "judge", short_name(stored.path), "--judge-model", "PROVIDER/NAME", *live)
+    return [f"LLM judge:   {command}"] if more else []
+
+
+def _shipped(stored: StoredRun) -> bool:
+    """Whether the run replays the recordings that come with the package."""
+    config = stored.config
+    return config.models is Traffic.REPLAY and config.cassettes is None and not stored.imported
+
+
+def _traffic(stored: StoredRun) -> str:
+    """Where the answers of model and tools came from."""
+    if stored.imported:
+        return f"run {stored.id}"
+    config = stored.config
+    provider = config.model.partition("/")[0]
+    here = _of_agent(stored) if provider == "agent" else _ON_THIS_MACHINE.get(provider, "on this machine")
+    models = {
+        Traffic.REPLAY: "replayed recording",
+        Traffic.LIVE: f"live: {provider}",
+        Traffic.RECORD: f"live: {provider} (recorded)",
+        None: here,
+    }
+    service = f"live: {one_line(', '.join(_sources(stored)), 120)}" if _sources(stored) else "live service"
+    tools = {Traffic.REPLAY: "replayed recording", Traffic.LIVE: service, Traffic.RECORD: f"{service} (recorded)"}
+    reached = tools[config.tools] if config.tools else ""
+    mixed = stored.tool_traffic()
+    if len(mixed) > 1:
+        reached = "mixed: " + ", ".join(f"{tools[Traffic(way)]} in {number:,}" for way, number in sorted(mixed.items())) + " episodes"
+    return f"model: {models[config.models]}" + (f"; tools: {reached}" if reached else "")
+
+
+def _of_agent(stored: StoredRun) -> str:
+    """The model of an agent that takes none: it cannot be known beforehand whether there is one."""
+    return "the agent's own, live, not recorded" if any(episode.saw_model for episode in stored.episodes()) else "none seen"
+
+
+def _sources(stored: StoredRun) -> list[str]:
+    """Where tools of the user's own came from, as written; those handed over in Python had no place."""
+    options = stored.job.options
+    texts = options.tools_from if isinstance(options, AgentOptions) else ()
+    return ["handed over in Python" if "=given:" in text else text for text in texts]
+
+
+def _exclusions(stored: StoredRun, summaries: Sequence[Summary]) -> Iterator[str]:
+    """What is not in the measures: failed, unfinished."""
+    ends: Counter[str] = Counter()
+    for summary in summaries:
+        if not summary.derived:
+            ends.update(summary.not_scored)
+    if ends:
+        yield "not scored: " + ", ".join(f"{number:,} {_REASONS.get(name, name)}" for name, number in ends.most_common())
+    if stored.finished < stored.total:
+        asked = f", {stored.waiting:,} of them waiting for an answer" if stored.waiting else ""
+        yield f"{stored.total - stored.finished:,} of {count(stored.total, 'episode')} not finished{asked}"
+    if stored.finished and (unjudged := stored.unjudged):
+        yield f"{unjudged:,} of {count(stored.finished, 'finished episode')} without a verdict"
+
+
+def _perturbation_notes(stored: StoredRun) -> Iterator[str]:
+    """How often each perturbation of the whole run fired: one that never did reads as a clean result."""
+    options = stored.job.options
+    wanted = {text.partition(":")[0] for text in options.perturb} if isinstance(options, AgentOptions) else set()
+    hit: Counter[str] = Counter()
+    of: Counter[str] = Counter()
+    fired: Counter[str] = Counter()
+    armed: Counter[str] = Counter()
+    for episode in stored.episodes() if wanted else ():
+        for log in episode.perturbations:
+            if log.name.partition(":")[0] in wanted:
+                of[log.name] += 1
+                hit[log.name] += log.fired > 0
+                fired[log.name] += log.fired
+                armed[log.name] += log.armed
+    for name, total in of.items():
+        calls = "tool" if name.partition(":")[0] == "mask" else "call"
+        yield f"{name} fired in {hit[name]:,} of {count(total, 'episode')} ({fired[name]:,} of {count(armed[name], calls)})"
+
+
+def _judge_notes(stored: StoredRun) -> Iterator[str]:
+    """What the columns of judges with a measure of their own say."""
+    for judge, measure in stored.measures().items():
+        if judge not in stored.job.task.own_judges:
+            yield f"{measure.head} by judge {judge} ({measure.about})"
+
+
+def _group_notes(summaries: Sequence[Summary]) -> Iterator[str]:
+    """Notes on groups, each said once for all the groups it is about."""
+    groups_of: dict[str, list[str]] = {}
+    for summary in summaries:
+        for note in summary.notes:
+            groups_of.setdefault(note, []).append(summary.group)
+    for note, groups in groups_of.items():
+        yield note if groups == ["all"] else f"{', '.join(groups)}: {note}"

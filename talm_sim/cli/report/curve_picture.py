@@ -1,0 +1,73 @@
+"""Curves drawn by matplotlib, on axes they are given."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from talm_sim.cli.terminal.text import flat
+from talm_sim.types import Curve
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["CURVE_SIZE", "curve_words", "draw_curve"]
+
+CURVE_SIZE = (4.7, 3.7)
+"""Inches."""
+_COLOURS = ("#3f87c9", "#d9822b", "#6b8e5a", "#8d6cab")
+"""Of the series; they stand out from white, from near-black, and from each other whatever colours a reader sees."""
+_HATCHES = ("", "////", "....", "xxxx")
+
+
+def draw_curve(axes: Axes, curve: Curve, ink: str) -> None:
+    """Draw a histogram as bars beside each other, a reliability diagram as points against the diagonal.
+
+    Args:
+        axes: Where.
+        curve: The curve.
+        ink: Colour of lines and letters.
+    """
+    (_draw_reliability if curve.kind == "reliability" else _draw_histogram)(axes, curve, ink)
+    axes.set_xlim(curve.edges[0], curve.edges[-1])
+    axes.set_title(flat(curve.title), fontsize=9)
+    axes.set_xlabel(flat(curve.x))
+    axes.set_ylabel(flat(curve.y))
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+
+
+def _draw_histogram(axes: Axes, curve: Curve, ink: str) -> None:
+    count = len(curve.series)
+    for place, one in enumerate(curve.series):
+        widths = [(high - low) / (count + 0.5) for low, high in zip(curve.edges, curve.edges[1:], strict=False)]
+        lefts = [low + width * (place + 0.25) for low, width in zip(curve.edges, widths, strict=False)]
+        heights = [value or 0 for value in one.values]
+        look: Any = {"color": _COLOURS[place % 4], "hatch": _HATCHES[place % 4], "edgecolor": ink, "linewidth": 0.4}
+        axes.bar(lefts, heights, width=widths, align="edge", label=flat(one.name), **look)
+    axes.legend(fontsize=8, frameon=False)
+
+
+def _draw_reliability(axes: Axes, curve: Curve, ink: str) -> None:
+    shares, means, counts = (one.values for one in curve.series)
+    points = [(mean, share, n) for share, mean, n in zip(shares, means, counts, strict=True) if share is not None and mean is not None]
+    most = max((n or 0 for _, _, n in points), default=0) or 1
+    axes.plot([0, 1], [0, 1], color=ink, linewidth=0.8, linestyle="--", label="as likely as said")
+    axes.plot([mean for mean, _, _ in points], [share for _, share, _ in points], color=_COLOURS[0], linewidth=1.4, zorder=2)
+    sizes = [16 + 84 * (n or 0) / most for _, _, n in points]
+    places = [mean for mean, _, _ in points], [share for _, share, _ in points]
+    axes.scatter(*places, s=sizes, color=_COLOURS[0], edgecolor=ink, linewidth=0.5, zorder=3, label="larger: more instances")
+    axes.set_ylim(0, 1)
+    axes.legend(fontsize=8, frameon=False, loc="upper left")
+
+
+def curve_words(curve: Curve) -> str:
+    """What a curve shows, for who cannot see it."""
+    bins = list(zip(curve.edges, curve.edges[1:], strict=False))
+    return "; ".join(
+        f"{flat(one.name)}: " + ", ".join(f"{low:g} to {high:g} {_figure(value)}" for (low, high), value in zip(bins, one.values, strict=True))
+        for one in curve.series
+    )
+
+
+def _figure(value: float | None) -> str:
+    return "none" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.2f}"

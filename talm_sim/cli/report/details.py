@@ -1,0 +1,128 @@
+"""What stands below a run's rows on the screen: figures with a line of their own, matrices, and curves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import ceil
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from talm_sim.cli.report.curves import curve_lines
+from talm_sim.cli.report.layout import beside, lines
+from talm_sim.cli.report.shades import shade
+from talm_sim.cli.terminal.screen import fit, wrapped
+from talm_sim.cli.terminal.text import flat
+from talm_sim.types import Matrix, Measure, Summary
+from talm_sim.types.figures import interval, shown
+
+__all__ = ["AXES", "detail_lines", "figure_counts"]
+
+AXES = "gold \\ predicted"
+"""Of every matrix: what is right down, what was found across."""
+_LABEL, _SIDE, _CELLS = 19, 7, 54
+"""Columns of a terminal: of a row's label, of the figure beside a matrix, of its cells together."""
+_NARROW, _BROAD = 6, 10
+_WORDS, _RIGHT = 54, 79
+"""Where the words of a figure end, and where its last column does."""
+
+
+def detail_lines(summary: Summary, *, name_group: bool = False) -> Iterator[Text]:
+    """Render lines, matrices and curves of a group, each part below an empty line; no line is wider than 80 columns.
+
+    Args:
+        summary: The group.
+        name_group: Whether each part says whose it is, as where several groups have such parts.
+    """
+    of = f", {summary.group}" if name_group else ""
+    for title, measures in lines(summary).items():
+        yield Text()
+        if title or of:
+            yield from (Text(line, style="bold") for line in wrapped(f"{title or 'figures'}{of}", 77, "  ", "    "))
+        for one in measures:
+            yield from _figure_lines(one)
+    for matrix in summary.matrices:
+        yield Text()
+        if of or len(summary.matrices) > 1:
+            yield from (Text(line, style="bold") for line in wrapped(f"{matrix.name}{of}", 77, "  ", "    "))
+        yield from _matrix_lines(matrix, *_one_beside(summary, matrix))
+    for curve in summary.curves:
+        yield from curve_lines(curve, summary.group if name_group else "")
+
+
+def figure_counts(one: Measure) -> str:
+    """What a rate rests on, as `k/n`; empty for other figures and where there are no rows."""
+    return f"{one.k:,}/{one.n:,}" if one.kind == "rate" and one.k is not None and one.n else ""
+
+
+def _figure_lines(one: Measure) -> Iterator[Text]:
+    name, note = flat(one.head), flat(one.note)
+    value = shown(one)
+    rest = f" {interval(one):>8} {figure_counts(one):>10}".rstrip()
+    style = "bold" if one.value is not None else "dim"
+    words = f"    {fit(name, 10) if cell_len(name) <= 10 else name} {note}"
+    if cell_len(words) < _WORDS and len(value.rjust(5)) + len(rest) <= _RIGHT - _WORDS:
+        line = Text(words + " " * (_WORDS - cell_len(words)))
+        line.append(value.rjust(5), style=style).append(rest, style="dim")
+        yield line
+        return
+    # Too much for one line: the words first, what they are about below them.
+    yield from map(Text, wrapped(f"{name} {note}", 77, "    ", " " * 8))
+    room = max(5, _RIGHT - len(rest))
+    yield Text(fit(value, room, right=True), style=style).append(rest[: _RIGHT - room], style="dim")
+
+
+def _one_beside(summary: Summary, matrix: Matrix) -> tuple[str, dict[str, Measure]]:
+    """Of the figures beside a matrix the one that a screen has room for: F1, else the first."""
+    found = beside(summary, matrix)
+    head = "F1" if "F1" in found else next(iter(found), "")
+    return head, found.get(head, {})
+
+
+def _matrix_lines(matrix: Matrix, head: str, side: dict[str, Measure]) -> Iterator[Text]:
+    numbers = [[f"{cell:,}" if cell < 1_000_000 else str(cell) for cell in row] for row in matrix.counts]
+    needed = max((len(number) + 2 for row in numbers for number in row), default=0)
+    narrow = min(max(_NARROW, needed), _CELLS)
+    count = len(matrix.columns)
+    size = max(1, ceil(count / max(1, ceil(count / (_CELLS // narrow)))))
+    width = max(narrow, min(_BROAD, _CELLS // size))
+    rows, heads, legend = _labels(matrix, width - 1)
+    for start in range(0, max(1, count), size):
+        if start:
+            yield Text()
+        # What stands beside the matrix is printed once, beside its last part.
+        last = bool(head) and start + size >= count
+        top = f"  {AXES}".ljust(_LABEL) + "".join(" " + fit(one, width - 1, right=True) for one in heads[start : start + size])
+        yield Text(top + (fit(head, _SIDE, right=True) if last else ""), style="bold")
+        for row, label, counts, texts in zip(matrix.rows, rows, matrix.counts, numbers, strict=True):
+            support = sum(counts)
+            line = Text("  " + fit(label, _LABEL - 3) + " ")
+            for cell, text in zip(counts[start : start + size], texts[start : start + size], strict=True):
+                # The space between two cells stays unshaded.
+                line.append(" ")
+                line.append(fit(text, width - 2, right=True) + " ", style=_shade(cell / support if support else 0))
+            if last:
+                line.append(fit(shown(side.get(row)), _SIDE, right=True), style="" if support else "dim")
+            yield line
+    yield from (Text(line, style="dim") for line in wrapped(", ".join(legend), 77, "  ", "    "))
+
+
+def _labels(matrix: Matrix, width: int) -> tuple[list[str], list[str], list[str]]:
+    """Labels down and across, and what they stand for: numbers where the columns' names do not fit."""
+    rows, heads = list(map(flat, matrix.rows)), list(map(flat, matrix.heads or matrix.columns))
+    names = list(map(flat, matrix.columns))
+    if all(cell_len(head) <= width for head in heads):
+        return rows, heads, [f"{row[: _LABEL - 4]}… is {row}" for row in rows if cell_len(row) > _LABEL - 3]
+    numbers = {name: str(number) for number, name in enumerate(names, 1)}
+    # A number is not torn from its name.
+    legend = [f"{number}\N{NO-BREAK SPACE}{name}" for name, number in numbers.items()]
+    legend += [row for row in rows if row not in numbers and cell_len(row) > _LABEL - 3]
+    return [f"{numbers[row]} {row}" if row in numbers else row for row in rows], [str(number) for number in range(1, len(names) + 1)], legend
+
+
+def _shade(share: float) -> str:
+    """Style of a cell by its share of its row; rich leaves it out where there is no colour."""
+    if not share:
+        return "dim"
+    back, front = shade(share)
+    return f"rgb({front[0]},{front[1]},{front[2]}) on rgb({back[0]},{back[1]},{back[2]})"

@@ -1,0 +1,117 @@
+"""The report in Markdown: tables whose cells no text of a run can break."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from talm_sim.cli.report.curves import curve_table
+from talm_sim.cli.report.details import AXES
+from talm_sim.cli.report.layout import Block, detailed, further, legend, lines, paper_cells, paper_heads, papers, sizes
+from talm_sim.cli.terminal.text import flat
+from talm_sim.tasks import PaperRows
+from talm_sim.types import Measure, Summary
+from talm_sim.types.figures import shown_whole
+from talm_sim.types.measures import columns
+
+__all__ = ["markdown"]
+
+_MARKS = re.compile(r"[\\|`\[\]*]")
+_LINK = re.compile(r"(?i)(https?|ftp|www)([:.])")
+"""What becomes a link though nothing marks it as one."""
+
+
+def markdown(blocks: Sequence[Block], *, explained: bool = False) -> str:
+    """Return the Markdown of runs, with a legend of their columns at the end where it is to be explained.
+
+    Those that are a table's rows and nothing more stand in one table where they have the same columns, and come first; each of the others
+    follows under a title of its own.
+    """
+    tables: dict[tuple[tuple[str, str], ...], list[Block]] = {}
+    for block in blocks:
+        if not detailed(block):
+            tables.setdefault(tuple((name, one.head) for name, one in columns(block.summaries).items()), []).append(block)
+    parts = [part for same in tables.values() for part in _tables(same)]
+    parts += [_alone(block) for block in blocks if detailed(block)]
+    parts += [_paper(blocks, rows) for rows in papers(blocks)]
+    parts += [[_cell(legend(blocks))]] if explained and legend(blocks) else []
+    return "\n\n".join("\n".join(part) for part in parts)
+
+
+def _tables(blocks: Sequence[Block]) -> Iterator[list[str]]:
+    every = columns([summary for block in blocks for summary in block.summaries])
+    rows = [[_cell(block.title), *_row(summary, every)] for block in blocks for summary in block.summaries]
+    notes = [f"- {_cell(block.title)}: {_cell(note)}" for block in blocks for note in block.notes]
+    yield [*_grid(["run", "group", "n", *(one.head for one in every.values())], rows, words=2), "", *notes]
+    for title, measures in further(blocks).items():
+        below = [[_cell(block.title), *row] for block in blocks for row in _rows_below(block, measures, title)]
+        yield _grid([f"run: {title}", "group", "n", *(one.head for one in measures.values())], below, words=2)
+
+
+def _alone(block: Block) -> list[str]:
+    every = columns(block.summaries)
+    heads = ["group", "n", *(one.head for one in every.values())]
+    found = [f"### {_cell(block.title)}", "", *_grid(heads, [_row(summary, every) for summary in block.summaries]), ""]
+    for title, measures in further([block]).items():
+        heads = [f"group: {title}", "n", *(one.head for one in measures.values())]
+        found += [*_grid(heads, list(_rows_below(block, measures, title))), ""]
+    for summary in block.summaries:
+        below = list(_below(summary))
+        if below and len(block.summaries) > 1:
+            found += [f"#### {_cell(summary.group)}", ""]
+        found += below
+    return [*found, *(f"- {_cell(note)}" for note in block.notes)]
+
+
+def _rows_below(block: Block, every: dict[str, Measure], title: str) -> Iterator[list[str]]:
+    """The rows of a table below the first one, of the groups it applies to."""
+    return (_row(summary, every, title) for summary in block.summaries if sizes(summary, every, title)[0])
+
+
+def _paper(blocks: Sequence[Block], rows: PaperRows) -> list[str]:
+    heads = paper_heads(blocks, rows)
+    cells = [[_cell(rows.name(row)), *(cell.replace("*", "\\*") for cell in paper_cells(row, heads))] for row in rows.few()]
+    notes = [f"- {_cell(line[2:])}" for line in rows.misprints()]
+    return [f"{_cell(rows.title())}:", "", *_grid(["published", *heads.values()], cells), "", *notes]
+
+
+def _below(summary: Summary) -> Iterator[str]:
+    for title, measures in lines(summary).items():
+        rows = [[_cell(one.note or one.head), shown_whole(one), _counts(one)] for one in measures]
+        yield from _grid([title or "figure", "rate" if all(one.kind == "rate" for one in measures) else "value", "k/n"], rows)
+        yield ""
+    for matrix in summary.matrices:
+        if len(summary.matrices) > 1:
+            yield f"{_cell(matrix.name)}:"
+            yield ""
+        rows = [[_cell(gold), *map(str, counts)] for gold, counts in zip(matrix.rows, matrix.counts, strict=True)]
+        yield from _grid([AXES, *matrix.columns], rows)
+        yield ""
+    for curve in summary.curves:
+        yield f"{_cell(curve.title)}:"
+        yield ""
+        rows = [[name, *cells] for name, *cells in curve_table(curve)]
+        yield from _grid([curve.x, *(one.name for one in curve.series)], rows)
+        yield ""
+
+
+def _counts(one: Measure) -> str:
+    return f"{one.k}/{one.n}" if one.kind == "rate" and one.k is not None and one.n is not None else ""
+
+
+def _row(summary: Summary, every: dict[str, Measure], title: str = "") -> list[str]:
+    of = {one.name: one for one in summary.placed("column")}
+    size, whole = sizes(summary, every, title)
+    n = f"{size}" if size == whole else f"{size} of {whole}"
+    return [_cell(summary.group), n, *(shown_whole(of.get(name)) for name in every)]
+
+
+def _grid(heads: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -> list[str]:
+    """A table; its first `words` columns are text."""
+    top = f"| {' | '.join(map(_cell, heads))} |"
+    return [top, f"|{'---|' * words}{'---:|' * (len(heads) - words)}", *(f"| {' | '.join(row)} |" for row in rows)]
+
+
+def _cell(text: str) -> str:
+    """Text that cannot break a table or a list, nor be more than text: no HTML, no link, no picture."""
+    return _LINK.sub(r"\1\\\2", _MARKS.sub(r"\\\g<0>", flat(text)).replace("&", "&amp;").replace("<", "&lt;"))

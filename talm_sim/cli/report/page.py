@@ -1,0 +1,148 @@
+"""The report as one HTML page: nothing is loaded, nothing runs, and whatever a run's files say is shown as text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from talm_sim.cli.report.curves import curve_table
+from talm_sim.cli.report.details import AXES, figure_counts
+from talm_sim.cli.report.layout import Block, beside, definitions, further, lines, paper_cells, paper_heads, papers, sizes
+from talm_sim.cli.report.picture import bars, curve_svg, drawn_matrices, matrix_svg, rates_svg
+from talm_sim.cli.report.shades import shade
+from talm_sim.cli.terminal.text import flat
+from talm_sim.tasks import PaperRows
+from talm_sim.types import Curve, Matrix, Measure, Summary
+from talm_sim.types.figures import interval, shown
+from talm_sim.types.measures import columns
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+__all__ = ["report_page"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """A value over its interval."""
+
+    value: str
+    limits: str = ""
+
+    @classmethod
+    def of(cls, one: Measure | None) -> _Cell:
+        return cls(shown(one), interval(one))
+
+
+def report_page(blocks: Sequence[Block], facts: Sequence[Mapping[str, str]] = (), *, drawn: bool = True) -> str:
+    """Return the page over runs, one section each, in this order.
+
+    Args:
+        blocks: The runs.
+        facts: What else is to be known of each: its name, date, settings; none where there is nothing.
+        drawn: Whether matrices and curves are drawn as well as tabled, which needs matplotlib.
+
+    Raises:
+        PrerequisiteError: Something is to be drawn, and matplotlib is not installed.
+    """
+    known = [*facts, *({} for _ in range(len(blocks) - len(facts)))]
+    return _template().render(
+        sections=[_section(block, f"run{place}", one, drawn) for place, (block, one) in enumerate(zip(blocks, known, strict=True), 1)],
+        papers=[_paper(blocks, rows) for rows in papers(blocks)],
+        definitions=[(flat(word), flat(meaning)) for word, meaning in definitions(blocks).items()],
+        axes=AXES,
+    )
+
+
+def _paper(blocks: Sequence[Block], rows: PaperRows) -> dict[str, Any]:
+    heads = paper_heads(blocks, rows)
+    return {
+        "title": rows.title(),
+        "heads": list(heads.values()),
+        "rows": [(rows.name(row), paper_cells(row, heads)) for row in rows.few()],
+        "notes": rows.misprints(),
+        "citation": rows.table.citation,
+    }
+
+
+@cache
+def _template() -> Template:
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    return environment.from_string((resources.files("talm_sim.cli") / "report_page.html").read_text(encoding="utf-8"))
+
+
+def _section(block: Block, name: str, facts: Mapping[str, str], drawn: bool) -> dict[str, Any]:
+    tables = {"": columns(block.summaries), **further([block])}
+    several = len(block.summaries) > 1
+    return {
+        "id": name,
+        "title": flat(block.title),
+        "control": block.is_control,
+        "tables": [_table(block, title, every) for title, every in tables.items()] if block.summaries else [],
+        "facts": [(flat(word), flat(text)) for word, text in facts.items()],
+        "parts": [_part(summary, f"{name}-{place}", several, drawn) for place, summary in enumerate(block.summaries, 1) if summary.n],
+        "notes": [flat(note) for note in block.notes],
+    }
+
+
+def _table(block: Block, title: str, every: Mapping[str, Measure]) -> dict[str, Any]:
+    rows = [_row(summary, every, title) for summary in block.summaries if not title or sizes(summary, every, title)[0]]
+    return {"title": flat(title), "heads": [(flat(one.head), flat(one.note)) for one in every.values()], "rows": rows}
+
+
+def _row(summary: Summary, every: Mapping[str, Measure], title: str) -> dict[str, Any]:
+    of = {one.name: one for one in summary.placed("column")}
+    size, whole = sizes(summary, every, title)
+    n = f"{size:,}" if size == whole else f"{size:,} of {whole:,}"
+    return {"group": flat(summary.group), "n": n, "rates": [_Cell.of(of.get(name)) for name in every]}
+
+
+def _part(summary: Summary, name: str, several: bool, drawn: bool) -> dict[str, Any]:
+    """What stands below the rows: pictures, figures, matrices, each under a title that names the group where there are several."""
+    from markupsafe import Markup
+
+    of = f" of {flat(summary.group)}" if several else ""
+    pictures = [matrix_svg(matrix, f"{name}-m{place}") for place, matrix in enumerate(drawn_matrices(summary) if drawn else (), 1)]
+    if pictures and bars(summary):
+        pictures.append(rates_svg(bars(summary), f"{name}-r"))
+    pictures += [curve_svg(curve, f"{name}-c{place}") for place, curve in enumerate(summary.curves if drawn else (), 1)]
+    return {
+        # Drawn by matplotlib, which escapes the words in them.
+        "pictures": [Markup(one) for one in pictures],
+        "lines": [
+            (_capital(title or "figures") + of, [(flat(one.head), flat(one.note), _Cell.of(one), figure_counts(one)) for one in measures])
+            for title, measures in lines(summary).items()
+        ],
+        "curves": [(_capital(curve.title) + of, _curve(curve)) for curve in summary.curves],
+        "matrices": [(_capital(f"{matrix.name} matrix") + of, _matrix(summary, matrix)) for matrix in summary.matrices],
+    }
+
+
+def _matrix(summary: Summary, matrix: Matrix) -> dict[str, Any]:
+    side = beside(summary, matrix)
+    rows = []
+    for gold, counts in zip(matrix.rows, matrix.counts, strict=True):
+        support = sum(counts)
+        cells = [(f"{count:,}", _style(count / support) if support else "") for count in counts]
+        shares = [shown(of.get(gold)) for of in side.values()]
+        rows.append({"gold": flat(gold), "support": f"{support:,}", "cells": cells, "shares": shares})
+    return {"columns": [flat(column) for column in matrix.columns], "side": [flat(head) for head in side], "rows": rows}
+
+
+def _curve(curve: Curve) -> dict[str, Any]:
+    return {"x": flat(curve.x), "columns": [flat(one.name) for one in curve.series], "rows": list(curve_table(curve))}
+
+
+def _style(share: float) -> str:
+    back, front = shade(share)
+    return f"background:rgb{back};color:rgb{front}"
+
+
+def _capital(text: str) -> str:
+    text = flat(text)
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,297 @@
+"""One episode as a page a person can read."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from talm_sim.cli.terminal.prose import indented, prose
+from talm_sim.cli.terminal.text import clean, count, one_line
+from talm_sim.config import Scope
+from talm_sim.runs.load import StoredRun
+from talm_sim.scenarios.dialogue import request_text
+from talm_sim.tasks import AgentOptions
+from talm_sim.types import (
+    Episode,
+    Event,
+    HumanEvent,
+    Line,
+    ModelTurn,
+    Scenario,
+    Section,
+    TokenLogprob,
+    ToolCall,
+    ToolEvent,
+    Turn,
+    Usage,
+    Verdict,
+)
+
+__all__ = ["call_text", "human_event_lines", "responder_words", "stored_transcript", "tool_event_lines", "transcript"]
+
+_RESULT_WIDTH = 600
+_BEGIN, _END = 90, 160
+"""Characters of a prompt, and of a line of a task's section, that are shown unless all is asked for: what it asks may stand last."""
+_LIKELIEST = 5
+"""First tokens that are shown unless all is asked for."""
+_RECORDED = re.compile(r"recorded \((.*)\)")
+_RESPONDERS = {
+    "": "a person",
+    "answer": "a person (talm-sim answer)",
+    "queue": "a person (answered from Python)",
+    "recorded": "a recorded answer",
+    "simulated": "the simulated person",
+    "terminal": "a person (at the terminal)",
+}
+"""Who answers, by the name an event keeps."""
+_STYLES = {"plain": "", "strong": "bold", "faint": "dim", "good": "green", "bad": "red", "notice": "yellow"}
+
+
+def stored_transcript(stored: StoredRun, episode: Episode, *, full: bool = False) -> RenderableType:
+    """Return the page of an episode of a stored run, with all that the run knows of it."""
+    verdicts = [verdict for verdict in stored.verdicts() if verdict.episode_id == episode.id]
+    scenario = next((item for item in stored.scenarios() if item.id == episode.scenario_id), None)
+    sections = list(stored.job.task.sections(episode, scenario)) if scenario else []
+    agent = str(stored.job.values(Scope.GENERATION).get("agent") or "")
+    notes = [] if stored.imported else [f"{name}: {text}" for name, text in stored.manifest.notes.items()]
+    acts = isinstance(stored.job.options, AgentOptions)
+    return transcript(episode, scenario, verdicts, sections, agent=agent, notes=notes, led=acts, full=full)
+
+
+def transcript(
+    episode: Episode,
+    scenario: Scenario | None,
+    verdicts: Sequence[Verdict],
+    sections: Sequence[Section] = (),
+    *,
+    agent: str = "",
+    notes: Sequence[str] = (),
+    led: bool = True,
+    full: bool = False,
+) -> RenderableType:
+    """Return the whole page: what was asked, what its task says of it, every turn with its calls and answers, the end and what it was worth.
+
+    Args:
+        episode: The episode to show.
+        scenario: Its scenario; None where the run does not hold it.
+        verdicts: What the judges said.
+        sections: What the task adds, shown below the query.
+        agent: Whose agent played, where it was not ours.
+        notes: What a reader of its run should know.
+        led: Whether an agent was led through the scenario's turns; else the user's last words are the query.
+        full: Whether long texts (prompts, awareness questions, tool results) are shown whole.
+    """
+    parts: list[RenderableType] = [_head(episode, agent), *(Text(clean(note), style="dim") for note in notes)]
+    user_turns = scenario.user_turns if scenario is not None and led else ()
+    if scenario is not None:
+        parts += _section("Query", [prose(clean(request_text(user_turns[0].messages) if user_turns else scenario.query))])
+    for section in sections:
+        parts += _section(clean(section.title), [_line(line, full) for line in section.lines])
+    if episode.model_turns and episode.model_turns[0].raw_prompt.strip():
+        parts += _section("Prompt", [_prompt(episode.model_turns[0].raw_prompt, full)])
+    parts += _turns_of(episode, user_turns, full)
+    if episode.error:
+        parts += _section("Error", [prose(clean(episode.error), "red")])
+    if episode.traceback:
+        parts += _section("Traceback", [prose(clean(episode.traceback), "dim")])
+    if not _ends_in_answer(episode) and (episode.answer.strip() or not (episode.error or episode.option_scores)):
+        parts += _section("Answer", [_answer(episode)])
+    if episode.perturbations:
+        lines = [Text(f"{clean(log.name)}: fired {log.fired} of {count(log.armed, 'time')} it was armed") for log in episode.perturbations]
+        parts += _section("Perturbations", lines)
+    if verdicts or not episode.option_scores:
+        parts += _section("Verdicts", list(_verdicts(verdicts)))
+    return Group(*parts)
+
+
+def _section(title: str, lines: Sequence[RenderableType]) -> list[RenderableType]:
+    return [Text(), Text(title, style="bold"), *map(indented, lines)]
+
+
+def _turns_of(episode: Episode, user_turns: Sequence[Turn], full: bool) -> Iterator[RenderableType]:
+    """The turns; of several in a row that are alike, as those of an agent that goes in circles, one unless all is asked for.
+
+    What the user says later stands where it came, and what was never said below them.
+    """
+    turns = episode.model_turns
+    told = 0
+    answer = len(turns) - 1 if _ends_in_answer(episode) else None
+    for _, alike in groupby(range(len(turns)), lambda index: index if full or index == answer else _likeness(episode, index)):
+        first, *others = alike
+        for said in user_turns[told + 1 : turns[first].user_turn + 1]:
+            yield from _section("The user", [prose(clean(request_text(said.messages)))])
+        told = max(told, turns[first].user_turn)
+        title = f"Turns {first + 1} to {others[-1] + 1}, all alike" if others else f"Turn {first + 1}"
+        yield from _section(f"{title}, the answer" if first == answer else title, list(_turn(episode, first, turns[first], full)))
+    for said in user_turns[told + 1 :]:
+        yield from _section("The user, unanswered", [prose(clean(request_text(said.messages)))])
+
+
+def _likeness(episode: Episode, index: int) -> Any:
+    """Equal for turns that a reader cannot tell apart."""
+    turn = episode.model_turns[index]
+    calls = [(call.name, call.arguments) for call in turn.tool_calls]
+    broken = [(call.name, call.raw, call.reason) for call in turn.unparsable_calls]
+    return (
+        turn.user_turn,
+        turn.text,
+        turn.reasoning,
+        turn.stop,
+        calls,
+        broken,
+        turn.first_tokens,
+        [_looks(one) for one in episode.events if one.turn == index],
+    )
+
+
+def _looks(event: Event) -> Any:
+    """Equal for events that a reader cannot tell apart, whenever they were and however long they took."""
+    return event.model_dump(exclude={"turn", "call_id", "elapsed_ms", "asked_at", "answered_at"})
+
+
+def _ends_in_answer(episode: Episode) -> bool:
+    """Whether the last turn says the final answer, so that it need not be printed again."""
+    return bool(episode.model_turns) and episode.answer.strip() == episode.model_turns[-1].text.strip() != ""
+
+
+def _head(episode: Episode, agent: str) -> Text:
+    epoch = f", epoch {episode.epoch}" if episode.epoch > 1 else ""
+    attempt = f", attempt {episode.attempt}" if episode.attempt > 1 else ""
+    own = f"agent {clean(agent)}, " if agent and not episode.model.endswith(agent) else ""
+    return Text.assemble(
+        (clean(episode.id), "bold"),
+        f"  ({clean(episode.group)}{epoch}{attempt})\n",
+        f"{own}model {clean(episode.model)}, human {clean(episode.human)}\n",
+        f"ended: {episode.termination.value} after {_turns(episode)}, {episode.elapsed_s:.1f} s",
+    )
+
+
+def _turns(episode: Episode) -> str:
+    """How many turns there were, and what they cost, as far as a model was seen: a plain function may have none."""
+    number, usage = len(episode.model_turns), episode.usage
+    if episode.model.startswith("agent/") and not episode.saw_model:
+        return f"{count(number, 'turn')}, no model seen"
+    return f"{count(number, 'model turn')}, {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out{_uncounted(usage)}"
+
+
+def _uncounted(usage: Usage) -> str:
+    """Where a server gave no count, the sum is of the other generations only."""
+    return f" (not counted by the server: {count(usage.uncounted, 'generation')})" if usage.uncounted else ""
+
+
+def _prompt(text: str, full: bool) -> RenderableType:
+    """What the model was told before its first turn: system text, request, whatever its template adds."""
+    return prose(clean(text).strip() if full else _clipped(" ".join(text.split())), "dim")
+
+
+def _clipped(text: str) -> str:
+    text = clean(text)
+    return text if len(text) <= _BEGIN + _END else f"{text[:_BEGIN].rstrip()} [… --full shows all …] {text[-_END:].lstrip()}"
+
+
+def _line(parts: Sequence[Line], full: bool) -> RenderableType:
+    """Parts side by side; the spaces the line begins with hold where it is broken, too."""
+    texts = [" ".join(clean(part.text).splitlines()) for part in parts]
+    said = [(text if full else _clipped(text), _STYLES[part.style]) for text, part in zip(texts, parts, strict=True)]
+    text = Text.assemble(*said)
+    begins = len(text.plain) - len(text.plain.lstrip(" "))
+    return Padding(text[begins:], (0, 0, 0, begins), expand=False) if begins and begins < len(text) else text
+
+
+def _turn(episode: Episode, index: int, turn: ModelTurn, full: bool) -> Iterator[RenderableType]:
+    if turn.reasoning.strip():
+        yield prose("thinks: " + clean(turn.reasoning).strip(), "dim italic")
+    if turn.text.strip():
+        yield prose(clean(turn.text).strip())
+    for broken in turn.unparsable_calls:
+        yield Text(f"! no call: {one_line(broken.name)} {one_line(broken.raw)}: {one_line(broken.reason)}", style="yellow")
+    events = [event for event in episode.events if event.turn == index]
+    for _, alike in groupby(enumerate(events), lambda item: item[0] if full or isinstance(item[1], HumanEvent) else _looks(item[1])):
+        (_, event), *others = alike
+        if isinstance(event, HumanEvent):
+            yield from human_event_lines(event)
+        else:
+            yield from tool_event_lines(event, len(event.result) + 1 if full else _RESULT_WIDTH, times=1 + len(others))
+    done = {event.call_id for event in episode.events if event.turn == index}
+    for call in turn.tool_calls:
+        if call.id not in done:
+            last = index == len(episode.model_turns) - 1
+            said = "  not executed: the episode ended here" if last else "  not a call of ours: a tool of the agent's own"
+            yield Text.assemble("→ ", (call_text(call), "cyan"), (said, "yellow"))
+    if turn.first_tokens:
+        yield Text(_first_tokens(turn.first_tokens if full else turn.first_tokens[:_LIKELIEST]), style="dim")
+    if turn.stop == "length":
+        yield Text("(cut off at the token limit of one turn)", style="yellow")
+
+
+def _first_tokens(tokens: Sequence[TokenLogprob]) -> str:
+    """What the turn might have begun with, and how likely the model found it."""
+    said = (f"{one_line(repr(one.token))} {math.exp(one.logprob):.3f}" for one in tokens)
+    return f"first token: {', '.join(said)}"
+
+
+def call_text(call: ToolCall | ToolEvent) -> str:
+    """A tool call as code, on one line."""
+    arguments = (f"{one_line(name)}={one_line(repr(value) if isinstance(value, str) else value)}" for name, value in call.arguments.items())
+    return f"{one_line(call.name)}({', '.join(arguments)})"
+
+
+def tool_event_lines(event: ToolEvent, width: int = _RESULT_WIDTH, *, times: int = 1) -> Iterator[RenderableType]:
+    """A tool call, how it went and the first `width` characters of its result; `times` in a row, all alike."""
+    yield Text.assemble("→ ", (call_text(event), "cyan"), (f"  {times:,} times, all alike" if times > 1 else "", "yellow"))
+    facts = [str(event.status) if event.status is not None else "no status", event.origin.value, f"{event.elapsed_ms:.0f} ms"]
+    if event.error:
+        facts.insert(1, one_line(event.error))
+    line = Text("  ".join(["ok" if event.ok else "failed", *facts]), style="green" if event.ok else "red")
+    for log in event.perturbations:
+        said = "fired" if log.seen else "fired, unseen by the model" if log.fired else "armed, did not fire"
+        line.append(f"  perturbation {one_line(log.name)} {said}", style="yellow")
+    yield indented(line)
+    if event.result:
+        yield indented(prose(one_line(event.result, width), "dim"))
+
+
+def human_event_lines(event: HumanEvent) -> Iterator[RenderableType]:
+    """A question to the human and what came back."""
+    how = "asks the human in words: " if event.by == "words" else "asks the human: "
+    yield Text.assemble("? ", (how, "magenta"), clean(event.question).strip())
+    who = responder_words(clean(event.responder))
+    if event.declined:
+        said = Text("does not know" if event.declined == "idk" else "will not answer", style="italic")
+    else:
+        said = Text(clean(event.answer).strip())
+    yield Padding(Text.assemble((f"{who}: ", "magenta"), said), (0, 0, 0, 2), expand=False)
+
+
+def responder_words(name: str) -> str:
+    """Who answered, for a reader.
+
+    >>> responder_words("recorded (terminal)"), responder_words("answer"), responder_words("parrot")
+    ('a person (at the terminal), recorded', 'a person (talm-sim answer)', 'parrot')
+    """
+    inner = _RECORDED.fullmatch(name)
+    return f"{responder_words(inner[1])}, recorded" if inner else _RESPONDERS.get(name, name)
+
+
+def _answer(episode: Episode) -> RenderableType:
+    return prose(clean(episode.answer).strip()) if episode.answer.strip() else Text("(none)", style="dim")
+
+
+def _verdicts(verdicts: Sequence[Verdict]) -> Iterator[Text]:
+    for verdict in verdicts:
+        word, style = {True: ("pass", "green"), False: ("fail", "red"), None: ("no verdict", "yellow")}[verdict.value]
+        votes = f" ({sum(verdict.votes)} of {count(len(verdict.votes), 'vote')})" if verdict.votes else ""
+        label = f" ({clean(verdict.label)})" if verdict.label else ""
+        line = Text.assemble(f"{clean(verdict.judge)}: ", (word, style), label, votes)
+        if verdict.explanation:
+            line.append(f"  {clean(verdict.explanation).strip()}")
+        yield line
+    if not verdicts:
+        yield Text("(none yet: talm-sim judge scores a stored run)", style="dim")

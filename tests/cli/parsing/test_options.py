@@ -1,0 +1,376 @@
+"""Options made from fields: what a command line, the environment and a TOML file give, and what the help page says."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from talm_sim.cli.commands.run import command as command_run
+from talm_sim.cli.parsing.options import ConfigCommand, ConfigOption, collect, given_config
+from talm_sim.config import DEFAULT_MODEL, RunConfig, Scope, Traffic, scope_of
+from talm_sim.errors import PrerequisiteError
+from talm_sim.runs.api import run
+from talm_sim.tasks import find_task, job_of
+from talm_sim.tasks.registry import TASKS
+from talm_sim.typed_options import OptionsModel
+from tests.offered import bring_along
+
+Talm = Callable[..., tuple[int, str, str]]
+OPTIONS = {name: find_task(name).options for name in ("talm", "when2call", "awareness", "refusal")}
+TALM, CHOICES = OPTIONS["talm"], OPTIONS["when2call"]
+SHARED = [name for name in RunConfig.model_fields if name != "options"]
+COLOURS = '''
+from talm_sim import Scope, SingleStepTask, TaskOptions, option, register_task
+
+
+class ColourOptions(TaskOptions):
+    shade: str = option("dark", Scope.GENERATION, "Which shade.")
+
+
+@register_task
+class Colours(SingleStepTask[ColourOptions]):
+    """Colours."""
+
+    name, about, options, splits = "colours", "Which colour?", ColourOptions, {"all": ("all",)}
+    request = rows = summarize = None
+'''
+
+
+def flags_of(model: type[OptionsModel]) -> list[str]:
+    return [f"--{name.replace('_', '-')}" for name in model.model_fields if name != "options"]
+
+
+def parse(*arguments: str) -> RunConfig:
+    """The config a command line gives; errors are raised."""
+    got: list[RunConfig] = []
+
+    @click.command(cls=ConfigCommand)
+    def command(**options: Any) -> None:
+        got.append(given_config(options))
+
+    command.main(list(arguments), standalone_mode=False)
+    return got[0]
+
+
+def own(config: RunConfig) -> Any:
+    """The task's own options, as it reads them."""
+    return job_of(config).options
+
+
+@pytest.fixture(autouse=True)
+def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (*SHARED, *TALM.model_fields, *CHOICES.model_fields):
+        monkeypatch.delenv(f"TALM_SIM_{name.upper()}", raising=False)
+
+
+def test_nothing_given_is_the_default_config() -> None:
+    assert parse() == RunConfig()
+
+
+def test_every_field_has_an_option_with_its_help_and_default_and_one_line_names_the_variables() -> None:
+    @click.command(cls=ConfigCommand)
+    def command(**options: Any) -> None: ...
+
+    page = " ".join(CliRunner().invoke(command, ["--help-all"], terminal_width=200).output.split())
+    for name, field in {**RunConfig.model_fields, **TALM.model_fields}.items():
+        if name == "options":
+            continue
+        assert f"--{'no-' if field.default is True else ''}{name.replace('_', '-')}" in page
+        assert field.description
+        assert " ".join(field.description.split()) in page
+    assert "Each value may stand in TALM_SIM_<NAME>, or under its name in --config." in page
+    assert "--options" not in page
+    assert "default: recorded one" in page
+    assert parse().model == DEFAULT_MODEL
+    assert "default: 5" in page
+
+
+@pytest.mark.parametrize("task", list(OPTIONS))
+def test_the_help_page_of_run_fits_a_screen_and_shows_the_common_options(task: str, talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    code, page, err = talm("run", "--help", *(() if task == "talm" else ("--task", task)))
+    assert (code, err) == (0, "")
+    lines = page.splitlines()
+    assert len(lines) <= 48, "an option more is marked as rare, or another one is"
+    assert max(map(len, lines)) <= 80
+    assert {"--task", "--split", "--limit", "--model", "--judge", "--dry-run", "--live|--replay|--record"} <= set(page.split())
+    first = {line.split()[0] for line in lines if line.startswith("  --")}
+    assert not {"--max-retries", "--yes", "--token-limit", "--help", "--help-all"} & first
+    assert lines[-1] == "These are the common options; talm-sim run --help-all shows every one."
+
+
+@pytest.mark.parametrize("task", list(OPTIONS))
+def test_help_all_shows_every_shared_option_and_those_of_one_task(task: str, talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    code, page, err = talm("run", "--help-all", *(() if task == "talm" else ("--task", task)))
+    assert (code, err) == (0, "")
+    lines = page.splitlines()
+    assert max(map(len, lines)) <= 80
+    words = [word.replace("--no-", "--") for line in lines for word in line[:28].replace("|", " ").replace(",", " ").split()]
+    declared = {"--dry-run", "--prices", "--yes", "--config", "--verbose", "--live", "--replay", "--record", "--help", "--help-all"}
+    for flag in (*flags_of(RunConfig), *flags_of(OPTIONS[task]), *declared):
+        assert words.count(flag) == 1, flag
+    others = {flag for options in OPTIONS.values() for flag in flags_of(options)}
+    assert not (others - {*flags_of(OPTIONS[task])}) & set(words)
+    assert f"Task {task}:" in lines and sum(line.startswith("Task ") for line in lines) == 1
+
+
+@pytest.mark.parametrize("arguments", [["run"], ["ablate"], ["config", "show"], ["judge", "a-run"], ["resume", "a-run"]])
+def test_every_command_with_a_runs_options_has_both_pages(arguments: list[str], stored: Path, talm: Talm) -> None:
+    short, long = talm(*arguments, "--help"), talm(*arguments, "--help-all")
+    assert (short[0], long[0], short[2], long[2]) == (0, 0, "", "")
+    assert "--help-all shows every one." in short[1] and "--help-all shows" not in long[1]
+    assert "--max-retries" not in short[1] and "--max-retries" in long[1]
+    closing = next(line for line in short[1].splitlines() if line.startswith("These are"))
+    assert {*short[1].replace(closing, "").split()} < {*long[1].split()}
+
+
+def test_a_shell_is_offered_rare_options_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    context = click.Context(command_run, info_name="run")
+    context.meta["task"] = find_task("talm")
+    offered = {item.value for item in command_run.shell_complete(context, "--")}
+    assert {*flags_of(RunConfig), *flags_of(TALM), "--help-all", "--help", "--yes"} <= offered
+
+
+def test_the_environment_and_a_file_choose_the_task_of_the_help_page(talm: Talm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "c.toml"
+    file.write_text('task = "when2call"\n', encoding="utf-8")
+    assert "Task when2call:" in talm("run", "--config", str(file), "--help")[1]
+    monkeypatch.setenv("TALM_SIM_TASK", "when2call")
+    assert "--mode MODE" in talm("run", "--help")[1]
+    assert "--mode MODE" not in talm("run", "--task", "talm", "--help")[1]
+
+
+def test_the_help_page_of_run_imports_nothing_heavy() -> None:
+    heavy = ["rich", "langgraph", "langchain_core", "openai", "anthropic", "fastapi", "requests", "vcr", "httpx2", "sqlite3", "asyncio"]
+    code = f"import sys; from talm_sim.cli import main; main(['run', '--help']); print([name for name in {heavy!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_values_of_every_kind() -> None:
+    config = parse(
+        *("--split", "no-tools", "--epochs", "3", "--temperature", "0.5", "--human", "none", "--tools", "live", "--controls"),
+        *("--perturb", "http-500", "--perturb", "timeout:seconds=2", "-M", "a=1", "--model-options", "b=x=y", "--cassettes", "tests"),
+    )
+    assert (config.split, config.epochs, config.temperature, own(config).human, config.controls) == ("no-tools", 3, 0.5, "none", True)
+    assert config.tools is Traffic.LIVE
+    assert own(config).perturb == ("http-500", "timeout:seconds=2")
+    assert config.model_options == {"a": "1", "b": "x=y"}
+    assert config.cassettes == Path("tests")
+
+
+@pytest.mark.parametrize("traffic", list(Traffic))
+def test_a_traffic_flag_sets_both(traffic: Traffic) -> None:
+    config = parse(f"--{traffic.value}")
+    assert (config.tools, config.models) == (traffic, traffic)
+
+
+def test_a_traffic_flag_gives_way_to_the_single_option() -> None:
+    config = parse("--replay", "--tools", "live")
+    assert (config.tools, config.models) == (Traffic.LIVE, Traffic.REPLAY)
+
+
+def test_two_traffic_flags_exclude_each_other() -> None:
+    with pytest.raises(click.UsageError, match="exclude each other"):
+        parse("--live", "--record")
+
+
+def test_order_of_precedence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "run.toml"
+    file.write_text('split = "perfect"\nepochs = 2\nturn-limit = 7\nperturb = ["timeout"]\n', encoding="utf-8")
+    monkeypatch.setenv("TALM_SIM_EPOCHS", "3")
+    monkeypatch.setenv("TALM_SIM_SPLIT", "no-tools")
+    config = parse("--config", str(file), "--split", "underspecified")
+    found = own(config)
+    assert (config.split, config.epochs, found.turn_limit, found.perturb) == ("underspecified", 3, 7, ("timeout",))
+
+
+def test_a_table_of_the_file_holds_the_options_of_the_task_it_is_named_after(tmp_path: Path) -> None:
+    file = tmp_path / "run.toml"
+    file.write_text('epochs = 2\n[talm]\nhuman = "simulated"\nturn-limit = 7\n[when2call]\nmode = "judge"\n', encoding="utf-8")
+    config = parse("--config", str(file), "--turn-limit", "3")
+    assert (config.epochs, own(config).human, own(config).turn_limit) == (2, "simulated", 3)
+    assert own(parse("--config", str(file), "--task", "when2call")).mode == "judge"
+
+
+def test_of_two_tasks_the_last_one_counts() -> None:
+    assert own(parse("--task", "talm", "--mode=judge", "--task=when2call")).mode == "judge"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("humn = 1", "c.toml: unknown key 'humn'. Did you mean 'human'?"),
+        ("[talm]\nhumn = 1", "c.toml: unknown key 'talm.humn'. Did you mean 'human'?"),
+        ('[talm]\nsplit = "all"', "c.toml: unknown key 'talm.split'. Known: "),
+        ("[nope]\nx = 1", "c.toml: unknown key 'nope'. Known: task, "),
+        ('[options]\nhuman = "none"', "c.toml: unknown key 'options'. "),
+        ("[talm]\nturn-limit = 0", "c.toml: talm.turn-limit: 0 is too small; the least is 1."),
+        ("talm = 3", "c.toml: 'talm' must be a table of the task's options."),
+        ('mode = "judge"', "c.toml: mode is an option of task when2call, not of task talm; leave it out, or choose --task when2call."),
+        ('task = "when2call"\nhuman = "none"', "c.toml: human is an option of task talm, not of task when2call;"),
+        ('task = "when2cal"', "c.toml: task: unknown task 'when2cal'. Did you mean 'when2call'?"),
+        ("task = 3", "c.toml: task: write the name of a task, in quotes."),
+        ('plugin = "no_such_module"', "c.toml: plugin no_such_module: cannot be imported: ModuleNotFoundError"),
+        ("plugin = 3", "c.toml: plugin: write names of modules, in quotes."),
+        ('model_options = "x"', "c.toml: model_options: x is no table; write names and values."),
+        ("x = [", "c.toml: not valid TOML: "),
+    ],
+)
+def test_a_mistake_in_the_file_is_told_with_its_place(
+    text: str, message: str, talm: Talm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("c.toml").write_text(text, encoding="utf-8")
+    code, out, err = talm("run", "--config", "c.toml")
+    assert err.startswith(f"talm-sim: error: {message}")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+
+
+@pytest.mark.parametrize(
+    ("variables", "arguments", "message"),
+    [
+        ({}, ["--task", "when2call", "--human", "none"], "--human is an option of task talm, not of task when2call; leave it out, or"),
+        ({}, ["--mode", "judge"], "--mode is an option of task when2call, not of task talm; leave it out, or choose --task when2call."),
+        ({"TASK": "when2call"}, ["--human", "none"], "--human is an option of task talm, not of task when2call;"),
+        ({"TASK": "when2call", "HUMAN": "none"}, [], "TALM_SIM_HUMAN is an option of task talm, not of task when2call;"),
+        ({"MODLE": "x"}, [], "unknown option 'TALM_SIM_MODLE'. Did you mean 'TALM_SIM_MODEL'?"),
+        ({"OPTIONS": "x"}, [], "unknown option 'TALM_SIM_OPTIONS'."),
+        ({"TASK": "when2cal"}, [], "TALM_SIM_TASK: unknown task 'when2cal'. Did you mean 'when2call'?"),
+        ({}, ["--task", "nope"], "--task: unknown task 'nope'. Known: talm, when2call, awareness, refusal."),
+        ({}, ["--task", "nope", "--help"], "--task: unknown task 'nope'. Known: talm, when2call, awareness, refusal."),
+        ({}, ["--plugin", "no_such_module"], "--plugin no_such_module: cannot be imported: ModuleNotFoundError: No module named"),
+        ({}, ["--plugin", "no_such_module", "--help"], "--plugin no_such_module: cannot be imported: ModuleNotFoundError"),
+        ({"PLUGIN": "json,no_such_module"}, [], "TALM_SIM_PLUGIN no_such_module: cannot be imported: ModuleNotFoundError"),
+    ],
+)
+def test_a_wrong_name_is_one_line_and_says_where_it_stands(
+    variables: dict[str, str], arguments: list[str], message: str, talm: Talm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(f"TALM_SIM_{name}", value)
+    code, out, err = talm("run", *arguments)
+    assert err.startswith(f"talm-sim: error: {message}")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+
+
+@pytest.mark.parametrize("verb", ["report", "show", "judge", "resume"])
+def test_a_plugin_that_cannot_be_imported_is_one_line_wherever_a_run_is_read(
+    verb: str, stored: Path, talm: Talm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, out, err = talm(verb, "a-run", "--plugin", "no_such_module")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("talm-sim: error: --plugin no_such_module: cannot be imported: ModuleNotFoundError")
+    monkeypatch.setenv("TALM_SIM_PLUGIN", "json,no_such_module")
+    assert "TALM_SIM_PLUGIN no_such_module: cannot be imported" in talm(verb, "a-run")[2]
+
+
+def test_a_plugins_task_has_its_options_on_the_page(talm: Talm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with bring_along(monkeypatch, tmp_path, TASKS, COLOURS):
+        page = talm("run", "--task", "colours", "--plugin=brought_along", "--help")[1]
+        assert "--shade SHADE  Which shade.  [default: dark]" in page and "--human" not in page
+        monkeypatch.setenv("TALM_SIM_SHADE", "light")
+        assert own(parse("--task", "colours")).shade == "light"
+        code, _, err = talm("run", "--shade", "light")
+        assert code == 2 and "option of task colours, not of task talm" in err
+
+
+def test_a_stored_run_chooses_its_task(stored: Path, talm: Talm, tmp_path: Path) -> None:
+    run(RunConfig(task="when2call", model="sim/oracle", limit="1"), run_id="choices")
+    for verb in ("judge", "resume"):
+        assert "Task when2call" not in talm(verb, "a-run", "--help")[1]
+        assert "--mode " not in talm(verb, "choices", "--help")[1], "it is fixed when a run is made"
+    assert "Task talm:\n  --paired-run RUN" in talm("judge", "a-run", "--help")[1]
+    assert "--paired-run" not in talm("judge", "choices", "--help")[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["resume", "a-run", "--seed", "3"], "--seed is fixed when a run is made; for another value, make a new one with: talm-sim run"),
+        (["resume", "a-run", "--human", "none"], "--human is fixed when a run is made; for another value, make a new one"),
+        (["resume", "a-run", "--judge", "llm"], "--judge is fixed when a run is judged; another value is for: talm-sim judge RUN"),
+        (["judge", "a-run", "--split", "perfect"], "--split is fixed when a run is made;"),
+        (["judge", "a-run", "--mode", "judge"], "--mode is an option of task when2call; the run is of task talm."),
+        (["judge", "a-run", "--nonsense"], "No such option '--nonsense'."),
+        (["judge", "a-run", "--judge", "behaviour"], "--judge behaviour: judges task when2call, not task talm; choose among reference, llm,"),
+        (["judge", "a-run", "--judge", "nope"], "--judge: unknown judge 'nope'. Known: reference, "),
+        (["judge", "a-run", "--paired-run", "nope"], "--paired-run: nope: no such run. Known: a-run."),
+        (["judge", "a-run", "--judge-model", "nope"], "--judge-model: 'nope' is no model: write PROVIDER/NAME"),
+    ],
+)
+def test_what_a_stored_run_does_not_take(arguments: list[str], message: str, stored: Path, talm: Talm) -> None:
+    code, out, err = talm(*arguments)
+    assert err.startswith(f"talm-sim: error: {message}")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+
+
+def test_beside_a_stored_run_a_misspelt_variable_is_refused_and_another_tasks_is_not(
+    stored: Path, talm: Talm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TALM_SIM_MODE", "judge")
+    assert talm("judge", "a-run", "--display", "none")[0] == 1, "an episode of it has failed"
+    monkeypatch.setenv("TALM_SIM_MODLE", "x")
+    for verb in ("judge", "resume"):
+        assert talm(verb, "a-run")[2] == "talm-sim: error: unknown option 'TALM_SIM_MODLE'. Did you mean 'TALM_SIM_MODEL'?\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--split", "underspecifed"], "--split: unknown split 'underspecifed' of task talm. Did you mean 'underspecified'?"),
+        (["--limit", "0"], "--limit: limit '0' selects nothing"),
+        (["--model", "gpt-4o"], "--model: 'gpt-4o' is no model"),
+        (["--config", "missing.toml"], "missing.toml: cannot be read: No such file or directory; --config needs a TOML file."),
+        (["--epochs", "0"], "--epochs: "),
+    ],
+)
+def test_a_wrong_value_names_its_option(arguments: list[str], message: str) -> None:
+    with pytest.raises(PrerequisiteError) as caught:
+        parse(*arguments)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_wrong_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TALM_SIM_SEED", "seven")
+    with pytest.raises(PrerequisiteError, match=r"^TALM_SIM_SEED: "):
+        parse()
+
+
+def test_a_pair_without_equals_is_refused() -> None:
+    with pytest.raises(click.UsageError, match="'thinking' is no K=V pair"):
+        parse("-M", "thinking")
+
+
+def test_options_of_one_scope_only() -> None:
+    @click.command(cls=ConfigCommand, scopes=[Scope.SCORING], without=("judge_model",))
+    def command(**options: Any) -> None: ...
+
+    with command.make_context("command", []) as context:
+        names = {param.name for param in command.get_params(context) if isinstance(param, ConfigOption)}
+    scoped = {name: scope_of(model, name) for model in (RunConfig, TALM) for name in model.model_fields}
+    assert names == {name for name, scope in scoped.items() if scope is Scope.SCORING} - {"judge_model"} | {"config", "help_all"}
+    assert "paired_run" in names
+
+
+def test_a_command_on_a_stored_run_reads_variables_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    got: list[dict[str, Any]] = []
+
+    @click.command(cls=ConfigCommand, scopes=[Scope.SCORING, Scope.OPERATIONAL], stored=True)
+    def command(**options: Any) -> None:
+        got.append(collect(options))
+
+    monkeypatch.setenv("TALM_SIM_JUDGE", "llm,reference")
+    monkeypatch.setenv("TALM_SIM_DISPLAY", "none")
+    monkeypatch.setenv("TALM_SIM_SPLIT", "perfect")
+    command.main(["--timeout", "3"], standalone_mode=False)
+    assert got == [{"judge": ("llm", "reference"), "display": "none", "timeout": 3.0}]

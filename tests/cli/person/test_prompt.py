@@ -1,0 +1,234 @@
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from talm_sim.agent.humans import DONT_KNOW, WONT_SAY
+from talm_sim.cli.person.lines import LineReader
+from talm_sim.cli.person.prompt import CLOSED, LATER, UNDO, Page, Reply, Said, ask
+from talm_sim.runs.desk import Question
+from talm_sim.types import HumanEvent, ModelTurn, ToolCall, ToolEvent
+
+
+class Terminal:
+    """A reader fed by hand, and the screen it is seen on."""
+
+    def __init__(self) -> None:
+        source, self._sink = os.pipe()
+        self._source = source
+        self.console = Console(file=io.StringIO(), width=80, markup=False, emoji=False, highlight=False)
+        self.reader = LineReader(self.console, source)
+
+    def type(self, text: str) -> None:
+        os.write(self._sink, text.encode())
+
+    def hang_up(self) -> None:
+        os.close(self._sink)
+        self._sink = -1
+
+    async def ask(self, asked: Question, **how: Any) -> Said:
+        return await ask(self.console, self.reader, Page(self.console, asked, 1, 1, **how))
+
+    @property
+    def screen(self) -> str:
+        assert isinstance(self.console.file, io.StringIO)
+        return self.console.file.getvalue()
+
+    def close(self) -> None:
+        self.reader.close()
+        os.close(self._source)
+        if self._sink >= 0:
+            os.close(self._sink)
+
+
+@pytest.fixture
+def terminal() -> Iterator[Terminal]:
+    made = Terminal()
+    yield made
+    made.close()
+
+
+def question(text: str = "Which country?", progress: list[dict[str, Any]] | None = None, knows: str | None = "It is France.") -> Question:
+    return Question("geo-01", 1, "i1", 1, text, 0.0, "geo-01", "underspecified", "How many people live there?", progress or [], knows)
+
+
+def shown(asked: Question, *, plain: bool = False, height: int = 24, width: int = 80) -> tuple[Page, Console]:
+    """A page on a terminal of a size."""
+    console = Console(
+        file=io.StringIO(), width=width, height=height, markup=False, emoji=False, highlight=False, force_terminal=True, color_system=None
+    )
+    page = Page(console, asked, 2, 5, plain=plain)
+    page.show()
+    return page, console
+
+
+def text_on(console: Console) -> str:
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("typed", "reply"),
+    [
+        ("France\n", Reply("France")),
+        ("  France \n", Reply("France")),
+        ("\n", Reply(DONT_KNOW, "idk")),
+        ("   \n", Reply(DONT_KNOW, "idk")),
+        ("/skip\n", Reply(WONT_SAY, "skip")),
+        ("/LATER\n", LATER),
+        ("/undo\n", UNDO),
+        ("//etc\n", Reply("/etc")),
+        ("/more\nFrance\n", Reply("France")),
+        ("/nonsense\nFrance\n", Reply("France")),
+        ("naïve 北京\n", Reply("naïve 北京")),
+        ("Fra\x1b[Ance\n", Reply("France")),
+    ],
+)
+async def test_what_is_typed(terminal: Terminal, typed: str, reply: object) -> None:
+    terminal.type(typed)
+    assert await terminal.ask(question()) == reply
+
+
+async def test_an_unknown_command_is_explained(terminal: Terminal) -> None:
+    terminal.type("/quit\nx\n")
+    await terminal.ask(question())
+    assert "No command '/quit'" in terminal.screen
+
+
+async def test_the_end_of_input_closes(terminal: Terminal) -> None:
+    terminal.type("half a line")
+    terminal.hang_up()
+    assert await terminal.ask(question()) == Reply("half a line")
+    assert await terminal.ask(question()) == CLOSED
+
+
+async def test_lines_typed_ahead_answer_the_next_questions(terminal: Terminal) -> None:
+    terminal.type("one\ntwo\n")
+    assert [await terminal.ask(question()) for _ in range(2)] == [Reply("one"), Reply("two")]
+
+
+async def test_the_wait_can_be_ended_and_begun_again(terminal: Terminal) -> None:
+    for _ in range(3):
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(terminal.ask(question()), 0.05)
+    terminal.type("France\n")
+    assert await terminal.ask(question()) == Reply("France")
+
+
+def test_the_page_shows_what_is_needed_to_answer() -> None:
+    done = (
+        ModelTurn(text="let me look"),
+        ToolEvent(turn=0, call_id="1", name="capital", arguments={"country": "?"}, result='{"detail": "x"}', ok=False, status=404),
+        HumanEvent(turn=0, call_id="2", question="Really?", answer="Yes.", responder="terminal"),
+    )
+    progress = [item.model_dump(mode="json") for item in done]
+    _, console = shown(question("Which [b]country[/b]\x1b[2J?", progress), height=40)
+    text = " ".join(text_on(console).replace("│", " ").split())
+    wanted = (
+        "Question 2 of 5, geo-01 (underspecified)",
+        "The user asked How many people live there?",
+        "You know It is France.",
+        "→ capital(country='?')",
+        "failed 404",
+        "asks the human: Really?",
+        "It asks you Which [b]country[/b]?",
+    )
+    for part in wanted:
+        assert part in text
+    assert "\x1b" not in text
+
+
+def test_plain_is_words_alone() -> None:
+    done = (
+        ToolEvent(turn=0, call_id="1", name="capital", arguments={"country": "?"}, result="no such thing", ok=False, status=404),
+        ToolEvent(turn=0, call_id="2", name="capital", arguments={}, result="Paris", ok=True, status=200),
+        HumanEvent(turn=0, call_id="3", question="Really?", answer="Yes.", responder="terminal"),
+    )
+    _, console = shown(question(progress=[item.model_dump(mode="json") for item in done]), plain=True, height=40)
+    assert text_on(console) == (
+        "Question 2 of 5, geo-01 (underspecified)\n"
+        "The user asked:\nHow many people live there?\n"
+        "You know:\nIt is France.\n"
+        "The agent so far:\ncalled capital(country='?'): failed 404, no such thing\ncalled capital(): Paris\nasked: Really? Answer: Yes.\n"
+        "It asks you:\nWhich country?\n"
+    )
+
+
+def test_a_blind_person_is_told_neither_what_the_user_knows_nor_what_is_missing() -> None:
+    _, console = shown(question(knows=None))
+    assert "Question 2 of 5 ─" in text_on(console)
+    for told in ("know", "underspecified", "geo-01"):
+        assert told not in text_on(console)
+
+
+def test_who_knows_nothing_more_is_told_so() -> None:
+    _, console = shown(question(knows=""))
+    assert "nothing but what the request says" in text_on(console)
+
+
+LONG = " ".join(f"word{n}" for n in range(900))
+UNBROKEN = question("x" * 9_000)
+
+
+@pytest.mark.parametrize(("width", "height"), [(80, 24), (120, 40), (40, 12), (100, 50)])
+@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("asked", [question(LONG), UNBROKEN, question("line\n" * 300 + "end?")])
+def test_a_page_fits_the_screen_and_leads_to_all_of_a_long_question(asked: Question, width: int, height: int, plain: bool) -> None:
+    page, console = shown(asked, width=width, height=height, plain=plain)
+    first = text_on(console)
+    assert page.pages > 1
+    assert first.count("\n") <= max(height - 2, 16)
+    assert "more: /more" in first
+    assert "It is France." in first
+    for part in ("The user asked", "You know", "It asks you"):
+        assert part in first
+    if height >= 24:
+        assert asked.question.split()[-1][-3:] in first  # the end, where the question mostly stands
+    for _ in range(page.pages):
+        page.show_more()
+    seen = "".join(text_on(console).removeprefix(first).replace("│", " ").split())
+    for word, times in Counter(asked.question.split() if asked is not UNBROKEN else asked.question).items():
+        assert seen.count(word) >= times
+
+
+def test_of_a_long_past_the_end_is_shown() -> None:
+    events = [ToolEvent(turn=0, call_id=str(i), name=f"tool_{i}", ok=True).model_dump(mode="json") for i in range(30)]
+    page, console = shown(question(progress=events))
+    assert "more: /more" in text_on(console)
+    assert "tool_3(" not in text_on(console)
+    assert "tool_29(" in text_on(console)
+    page.show_more()
+    assert "tool_3(" in text_on(console)
+
+
+def test_what_was_said_before_stands_on_few_lines() -> None:
+    said = HumanEvent(turn=0, call_id="1", question="who? " * 20_000, answer="me " * 20_000, responder="terminal")
+    page, console = shown(question(progress=[said.model_dump(mode="json")]))
+    assert page.pages == 1
+    assert text_on(console).count("\n") < 22
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_nothing_that_a_run_says_of_a_failed_call_steers_the_screen(plain: bool) -> None:
+    evil = "\x1b]52;c;eA==\x07\x9b2J\u2028\x00bad"
+    failed = ToolEvent(turn=0, call_id="1", name=evil, arguments={evil: evil}, result=evil, ok=False, error=evil)
+    _, console = shown(question(evil, [failed.model_dump(mode="json")], evil), plain=plain, height=40)
+    assert "bad" in text_on(console)
+    assert not set("\x1b\x07\x9b\u2028\x00") & set(text_on(console))
+
+
+def test_a_message_that_asks_in_words_is_shown_whole_above_its_question() -> None:
+    said = ModelTurn(text="Which country?\n- France\n- Italy").model_dump(mode="json")
+    _, console = shown(question(progress=[said]), plain=True)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "It writes to you:\nWhich country?\n- France\n- Italy\n" in text and text.endswith("It asks you:\nWhich country?\n")
+    for same in (ModelTurn(text="Which country?"), ModelTurn(tool_calls=(ToolCall(id="a", name="ask_human"),), text="Let me ask.")):
+        _, console = shown(question(progress=[same.model_dump(mode="json")]), plain=True)
+        assert "It writes to you" not in console.file.getvalue()  # type: ignore[attr-defined]

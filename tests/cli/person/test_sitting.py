@@ -1,0 +1,116 @@
+"""Two people at the desk of one run, who begin at different ends."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from talm_sim.agent.episode import PendingQuestion, Waiting
+from talm_sim.cli.person.lines import LineReader
+from talm_sim.cli.person.sitting import Sitting
+from talm_sim.runs.batch import run_batch
+from talm_sim.runs.desk import Desk, ready_episodes
+from talm_sim.runs.load import load_run
+from talm_sim.runs.store import RunStore
+from tests.runs.scripted import ScriptedRunner, new_run
+
+WAITING = 12
+
+
+async def sit(run: Path, who: str, both: asyncio.Barrier, *, last_first: bool) -> int:
+    """Answer with one's name until nothing is open; how many were."""
+    source, sink = os.pipe()
+    os.write(sink, f"{who}\n".encode() * WAITING)
+    os.close(sink)
+    console = Console(file=io.StringIO(), width=80)
+    begun = False
+    with (
+        closing(LineReader(console, source)) as lines,
+        closing(Desk(run)) as desk,
+        closing(Sitting(desk, console, lines, who, last_first=last_first)) as sitting,
+    ):
+        while await sitting.put_next() == "put":
+            if sitting.answered and not begun:
+                begun = True
+                await both.wait()  # else one might be done before the other has begun
+    os.close(source)
+    return sitting.answered
+
+
+class Silent:
+    """A person at a terminal who types one answer, and then nothing."""
+
+    interactive = True
+
+    def __init__(self) -> None:
+        self.typed = ["Paris"]
+        self.dropped = 0
+
+    async def read(self, prompt: str, *, remember: bool = True) -> str | None:
+        return self.typed.pop() if self.typed else await asyncio.get_running_loop().create_future()
+
+    def clear(self) -> None:
+        """Nothing was typed before."""
+
+    async def drop(self) -> None:
+        self.dropped += 1
+
+    def close(self) -> None:
+        """Hold nothing."""
+
+
+@pytest.fixture
+def _looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("talm_sim.cli.person.sitting._LOOK_SECONDS", 0.01)
+
+
+@pytest.mark.usefixtures("_looks_often")
+async def test_the_last_answer_goes_by_itself_after_a_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = new_run(tmp_path, 1, asks=1)
+    monkeypatch.setattr("talm_sim.cli.person.sitting.HELD_SECONDS", 0.0)
+    lines, console = Silent(), Console(file=io.StringIO(), width=80)
+    async with RunStore.open(run) as store:
+        await run_batch(store, ScriptedRunner())
+        assert ready_episodes(store.reader) == []
+        with closing(Sitting(store.desk, console, lines, "me")) as sitting:
+            assert await sitting.put_next() == "put"
+            assert ready_episodes(store.reader) == ["ask-000"]
+    assert lines.dropped == 1, "what was half typed is not for the next question"
+
+
+@pytest.mark.usefixtures("_looks_often")
+async def test_a_question_that_comes_up_meanwhile_is_put_and_the_answer_is_held_on(tmp_path: Path) -> None:
+    run = new_run(tmp_path, 2, asks=2)
+    lines, console = Silent(), Console(file=io.StringIO(), width=80)
+    async with RunStore.open(run) as store:
+        first, second = (PendingQuestion(f"ask-00{n}#1-1", 1, "Which?") for n in range(2))
+        await store.pause(Waiting("ask-000", "ask-000", 1, 1, (first,), (), (), {"answers": []}))
+        with closing(Sitting(store.desk, console, lines, "me")) as sitting:
+            putting = asyncio.create_task(sitting.put_next())
+            while sitting.answered == 0:
+                await asyncio.sleep(0)
+            assert not putting.done()
+            await store.pause(Waiting("ask-001", "ask-001", 1, 1, (second,), (), (), {"answers": []}))
+            assert await putting == "put"
+            assert ready_episodes(store.reader) == [], "it can still be taken back at the next question"
+        assert ready_episodes(store.reader) == ["ask-000"]
+
+
+async def test_two_begin_at_different_ends_and_meet(tmp_path: Path) -> None:
+    run = new_run(tmp_path, WAITING, asks=WAITING)
+    async with RunStore.open(run) as store:
+        await run_batch(store, ScriptedRunner())
+    both = asyncio.Barrier(2)
+    answered = await asyncio.gather(sit(run, "first", both, last_first=False), sit(run, "last", both, last_first=True))
+    assert sum(answered) == WAITING and min(answered) > 0
+    assert sorted(file.name for file in run.iterdir() if file.name.startswith("run.db")) == ["run.db"], "whole in its file"
+    async with RunStore.open(run) as store:
+        await run_batch(store, ScriptedRunner())
+    given = [episode.answer.removeprefix("done ") for episode in load_run(run).episodes()]
+    assert given == ["first"] * answered[0] + ["last"] * answered[1]

@@ -1,0 +1,108 @@
+"""Curves on a screen, in Markdown, on a page and in a picture: the same figures everywhere."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from talm_sim.cli.report.curves import bin_names, curve_lines, curve_table
+from talm_sim.cli.report.layout import Block
+from talm_sim.cli.report.markdown import markdown
+from talm_sim.cli.report.page import report_page
+from talm_sim.cli.report.picture import curve_svg, picture
+from talm_sim.cli.report.table import table_lines
+from talm_sim.types import Curve, Series, Summary
+
+EDGES = (0.0, 0.25, 0.5, 0.75, 1.0)
+HISTOGRAM = Curve(
+    name="p",
+    title="P(Yes), instances",
+    x="P(Yes)",
+    y="instances",
+    edges=EDGES,
+    series=(Series(name="complete", values=(0, 1, 2, 12345)), Series(name="incomplete", values=(40, 0, 1, 0))),
+)
+RELIABILITY = Curve(
+    name="r",
+    title="reliability",
+    kind="reliability",
+    x="mean P(Yes)",
+    y="share complete",
+    edges=EDGES,
+    series=(
+        Series(name="share complete", values=(0.0, 0.5, None, 1.0)),
+        Series(name="mean P(Yes)", values=(0.0, 0.3, None, 0.9)),
+        Series(name="n", values=(3, 4, 0, 5)),
+    ),
+)
+BLOCK = Block("test/model", [Summary(group="replaced", n=12, total=12, curves=(HISTOGRAM, RELIABILITY))])
+
+
+def text(curve: Curve, group: str = "") -> list[str]:
+    return [line.plain for line in curve_lines(curve, group)]
+
+
+@pytest.mark.parametrize("curve", [HISTOGRAM, RELIABILITY], ids=lambda curve: curve.kind)
+def test_a_screen_shows_a_line_a_bin_in_80_columns(curve: Curve) -> None:
+    lines = text(curve, "replaced")
+    assert lines[0] == "" and lines[1] == f"  {curve.title}, replaced"
+    assert [line.split()[0] for line in lines[3:7]] == bin_names(curve) == [".00–.25", ".25–.50", ".50–.75", ".75–1.00"]
+    assert max(map(len, lines)) <= 80 and "".join(lines).replace("–", "").isascii()
+
+
+def test_bars_are_to_one_scale_and_one_is_seen_beside_many() -> None:
+    bars = [[len(bar) for bar in re.findall("#+", line)] for line in text(HISTOGRAM)[3:7]]
+    assert bars[0] == [1] and bars[1] == [1] and bars[2] == [1, 1]
+    assert bars[3][0] > 20 and "12,345 ###" in text(HISTOGRAM)[6]
+
+
+def test_a_bins_share_stands_beside_where_it_should_lie() -> None:
+    lines = text(RELIABILITY)
+    signs = [line[38:] for line in lines[3:7]]
+    assert signs[0] == "*" and signs[1].index("+") < signs[1].index("o") and signs[2] == "" and signs[3].index("+") < signs[3].index("o")
+    assert lines[3].split()[1:4] == ["3", ".00", ".00"] and lines[5].split()[1:] == ["0", "–", "–"]
+    assert lines[-1].strip().endswith("*: both")
+
+
+def test_a_screen_leaves_out_what_is_empty_at_both_ends() -> None:
+    values = (Series(name="complete", values=(0, 3, 0, 0)), Series(name="incomplete", values=(0, 0, 1, 0)))
+    lines = text(HISTOGRAM.model_copy(update={"series": values}))
+    assert [line.split()[0] for line in lines[3:]] == [".25–.50", ".50–.75"]
+    none = tuple(one.model_copy(update={"values": (0, 0, 0, 0)}) for one in values)
+    assert len(text(HISTOGRAM.model_copy(update={"series": none}))) == 7
+
+
+def test_markdown_and_page_have_the_same_table() -> None:
+    assert list(curve_table(HISTOGRAM))[3] == [".75–1.00", "12,345", "0"]
+    written = markdown([BLOCK])
+    assert "| .75–1.00 | 12,345 | 0 |" in written and "| .50–.75 | – | – | 0 |" in written
+    page = report_page([BLOCK], drawn=False)
+    assert "<td>12,345</td><td>0</td>" in page and "<h3>Reliability</h3>" in page and "<svg" not in page
+    assert any("P(Yes), instances" in line.plain for line in table_lines([BLOCK]))
+
+
+def test_data_has_every_value_by_bin() -> None:
+    record = BLOCK.summaries[0].record()
+    assert [record[f"p_complete_{place}"] for place in range(1, 5)] == [0, 1, 2, 12345]
+    assert [record[f"r_share_complete_{place}"] for place in range(1, 5)] == [0.0, 0.5, None, 1.0]
+
+
+def test_a_curve_has_a_value_a_bin() -> None:
+    with pytest.raises(ValueError, match="another number of values than there are bins"):
+        HISTOGRAM.model_copy().model_validate({**HISTOGRAM.model_dump(), "edges": (0.0, 1.0)})
+
+
+def test_pictures_hold_the_curves_and_words_cannot_break_out() -> None:
+    pytest.importorskip("matplotlib")
+    hostile = HISTOGRAM.model_copy(
+        update={"title": "<script>alert(1)</script> $x_", "series": (Series(name="</desc><b>&", values=(1, 2, 3, 4)),)}
+    )
+    drawn = curve_svg(hostile, "one")
+    assert "<script" not in drawn and "<b>" not in drawn and "&lt;script&gt;" in drawn
+    assert "0.75 to 1 12,345" in curve_svg(HISTOGRAM, "two")
+    page = report_page([BLOCK])
+    assert page.count("<svg") == 2
+    assert picture(Path("p.svg"), [BLOCK]) == picture(Path("p.svg"), [BLOCK])
+    assert picture(Path("p.png"), [BLOCK]).startswith(b"\x89PNG")

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import re
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from talm_sim.cli.report.layout import Block
+from talm_sim.cli.report.markdown import markdown
+from talm_sim.types import Measure
+from tests.cli.summaries import HOSTILE, agents, choices, choices_block, many_classes, struck, wide
+
+
+def test_runs_of_the_same_columns_stand_in_one_table() -> None:
+    blocks = [Block("a/b", [agents(), agents("lacking", n=3, total=3)], ["a note"]), Block("sim/x", [agents(n=0, total=0)], ["a|b\nc"])]
+    assert markdown(blocks).splitlines() == [
+        "| run | group | n | PR | Aware | Unexp | Skip | Inter |",
+        "|---|---|---:|---:|---:|---:|---:|---:|",
+        "| a/b | perfect | 4 of 5 | .75 [.30–.95] | .75 [.30–.95] | .75 [.30–.95] | – | .75 [.30–.95] |",
+        "| a/b | lacking | 3 | 1.00 [.44–1.00] | 1.00 [.44–1.00] | 1.00 [.44–1.00] | – | 1.00 [.44–1.00] |",
+        "| sim/x | perfect | 0 | – | – | – | – | – |",
+        "",
+        "- a/b: a note",
+        "- sim/x: a\\|b c",
+    ]
+
+
+def test_a_run_with_more_than_rows_stands_under_its_title() -> None:
+    assert markdown([choices_block("m|x", "a note")]).splitlines() == [
+        "### m\\|x",
+        "",
+        "| group | n | Acc | Acc-norm | macro F1 |",
+        "|---|---:|---:|---:|---:|",
+        "| all | 104 of 105 | .59 [.49–.68] | – | .48 [.39–.57] |",
+        "",
+        "| hallucinations | rate | k/n |",
+        "|---|---:|---:|",
+        "| tool call where no tools are shown | – | 0/0 |",
+        "| direct answer | .06 [.03–.12] | 6/104 |",
+        "| tool call where information is missing | .34 [.21–.51] | 12/35 |",
+        "",
+        "| gold \\\\ predicted | direct | tool_call | request_for_info | cannot_answer |",
+        "|---|---:|---:|---:|---:|",
+        "| direct | 0 | 0 | 0 | 0 |",
+        "| tool_call | 2 | 30 | 5 | 1 |",
+        "| request_for_info | 0 | 12 | 20 | 3 |",
+        "| cannot_answer | 4 | 9 | 7 | 11 |",
+        "",
+        "- a note",
+    ]
+
+
+def test_columns_of_part_of_the_episodes_have_a_table_of_their_own() -> None:
+    head = "| run: a tool failed | group | n | told | went_on |"
+    told = ["| t | struck | 3 of 4 | .33 [.06–.79] | .67 [.21–.94] |"]
+    lines = markdown([Block("t", [struck("struck"), struck("spared", n=0)]), Block("u", [agents()])]).splitlines()
+    assert lines[lines.index(head) + 2 :] == told
+    lines = markdown([Block("t", [struck("struck"), choices()])]).splitlines()
+    assert "| struck | 3 of 4 | .33 [.06–.79] | .67 [.21–.94] |" in lines and "| group: a tool failed | n | told | went_on |" in lines
+
+
+def test_tables_come_first_and_every_run_is_there() -> None:
+    text = markdown(
+        [choices_block("c"), Block("a", [agents()]), Block("w", [wide(8)]), Block("b", [agents()]), choices_block("d", judged=True)]
+    )
+    assert text.index("| a | perfect") < text.index("| b | perfect") < text.index("| w | first") < text.index("### c") < text.index("### d")
+    assert "| .50 [.40–.60] | 1,234,567 |" in text, "a score has an interval, a number has none"
+    assert "| request_for_info | 0 | 12 | 20 | 3 | 2 |" in text
+    assert markdown([]) == ""
+
+
+def test_parts_of_several_groups_say_whose_they_are() -> None:
+    lines = markdown([Block("t", [choices(), many_classes()])]).splitlines()
+    assert lines[2].startswith("| group | n | Acc | Acc-norm | macro F1 | Right |") and lines[5].startswith("| all | ")
+    assert lines.count("#### all") == 2
+
+
+def test_figures_that_are_no_rates_are_values() -> None:
+    time = Measure(name="s", head="seconds", kind="number", place="line", under="times", value=0.25)
+    text = markdown([Block("t", [agents().model_copy(update={"measures": (time,)})])])
+    assert "| times | value | k/n |" in text and "| seconds | .25 |  |" in text
+
+
+@settings(max_examples=50, deadline=None)
+@given(text=st.text(max_size=40) | st.just(HOSTILE))
+def test_no_text_breaks_out_of_its_cell(text: str) -> None:
+    named = agents(text).model_copy(update={"measures": (Measure(name="a", head=text, value=0.5),)})
+    lines = markdown([Block(text, [named], [text])]).splitlines()
+    cells = [re.sub(r"\\\\|\\\|", "", line).count("|") for line in lines[:3]]
+    assert cells == [5, 5, 5] and lines[3] == "" and len(lines) == 5
+    assert not set("\x1b\x00\u202e") & set("".join(lines))
+
+
+def test_foreign_text_is_no_html_no_link_and_no_picture() -> None:
+    evil = "<img src=x onerror=alert(1)> ![p](https://evil.invalid/p.png) [l](http://evil.invalid) www.evil.invalid `a|b` *x* &lt;"
+    (line,) = [line for line in markdown([Block("t", [agents()], [evil])]).splitlines() if line.startswith("- ")]
+    assert "<" not in line and "&lt;img" in line and "&amp;lt;" in line
+    assert not re.search(r"(?<!\\)[\[\]`*|]", line)
+    assert "://" not in line.replace("\\://", "") and "www." not in line

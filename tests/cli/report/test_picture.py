@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("matplotlib", reason="matplotlib is not installed (extra report)")
+
+from talm_sim.cli.report.layout import Block
+from talm_sim.cli.report.picture import bars, matrix_svg, picture, rates_svg
+from talm_sim.errors import PrerequisiteError
+from talm_sim.types import Measure, Summary
+from tests.cli.summaries import COUNTS, HOSTILE, agents, choices, choices_block, many_classes, wide
+
+
+def texts(drawn: bytes | str) -> list[str]:
+    root = ElementTree.fromstring(drawn)
+    assert not any(element.tag.endswith("script") for element in root.iter())
+    return ["".join(element.itertext()).strip() for element in root.iter("{http://www.w3.org/2000/svg}text")]
+
+
+def size(png: bytes) -> tuple[int, int]:
+    return int.from_bytes(png[16:20]), int.from_bytes(png[20:24])
+
+
+def test_a_picture_holds_the_figures_and_is_the_same_every_time(tmp_path: Path) -> None:
+    runs = [choices_block(HOSTILE + "\ufffe"), choices_block("hf/tiny", judged=True)]
+    drawn = picture(Path("a.svg"), runs)
+    assert drawn == picture(tmp_path / "b.SVG", runs)
+    words = texts(drawn)
+    assert "$x^2$" in "".join(words) and "hf/tiny" in words
+    assert [str(cell) for cell in COUNTS[1]] == [text for text in words if text in {"2", "30", "5", "1"}][:4]
+    assert picture(Path("a.png"), runs).startswith(b"\x89PNG")
+
+
+def test_labels_are_broken_between_their_words() -> None:
+    words = texts(picture(Path("a.svg"), [choices_block(judged=True)]))
+    for text in ("tool call", "request", "for info", "(n = 37)", "unparsed", "information is missing", "tools are shown", "no such rows"):
+        assert text in words
+    assert ".34 [.21–.51]  12 of 35" in words and "hallucinations, 95 % interval" in words
+
+
+def test_runs_without_a_matrix_show_their_columns_group_by_group() -> None:
+    words = texts(picture(Path("a.svg"), [Block("openai/x", [agents(), agents("lacking")]), Block("w", [wide(8)])]))
+    assert {"openai/x, perfect", "openai/x, lacking", "w", "PR", "Inter", "not measured", ".75 [.30–.95]  3 of 4"} <= set(words)
+    assert ".50 [.40–.60]" in words, "a score has no counts"
+    assert "tokens" not in words, "a number has no bar"
+
+
+def test_many_classes_and_many_groups_are_drawn() -> None:
+    wide_one, tall = size(picture(Path("a.png"), [Block("m", [many_classes()])]))
+    assert wide_one > 2_000 and tall > 1_400
+    assert texts(picture(Path("a.svg"), [Block("m", [many_classes(60)])]))[-1] == "m", (
+        "of a matrix too large to be read only the rates are drawn"
+    )
+
+
+def test_more_groups_than_a_picture_holds_are_refused() -> None:
+    many = Block("t", [agents(f"group {place}") for place in range(25)])
+    with pytest.raises(PrerequisiteError, match=r"^--picture: 25 groups are more than one picture holds \(24\); name fewer runs\.$"):
+        picture(Path("a.png"), [many])
+
+
+def test_lines_come_before_columns() -> None:
+    assert [one.head for one in bars(choices())] == ["tool", "answer", "parameter"]
+    assert [one.head for one in bars(many_classes())] == ["Right"]
+    assert bars(Summary(group="g", n=1, total=1, measures=(Measure(name="a", head="a", kind="number", value=1),))) == []
+
+
+@settings(max_examples=3, deadline=None)
+@given(text=st.text(max_size=30))
+@example(HOSTILE)
+@example("漢字")
+@example("$\\frac{")
+@example("</desc>")
+@example("--><script>")
+@example("")
+def test_any_word_is_drawn_as_text(text: str) -> None:
+    (matrix,) = choices().matrices
+    named = tuple(text + str(place) for place in range(4))
+    for drawn in (
+        matrix_svg(matrix.model_copy(update={"name": text, "rows": named, "columns": named}), "a"),
+        rates_svg([Measure(name="a", head=text, note=text, under=text, place="line", value=0.5, low=0.1, high=0.9)], "b"),
+    ):
+        assert texts(drawn)
+
+
+def test_what_cannot_be_drawn_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(PrerequisiteError, match=r"a\.gif: the name must end in \.png or \.svg"):
+        picture(Path("a.gif"), [choices_block()])
+    for nothing in ([], [Block("t", [])], [Block("t", [Summary(group="g", n=1, total=1)])]):
+        with pytest.raises(PrerequisiteError, match="there is nothing to draw"):
+            picture(Path("a.png"), nothing)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(PrerequisiteError, match=r"pip install '.*\[report\]'"):
+        picture(Path("a.png"), [choices_block()])

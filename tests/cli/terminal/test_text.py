@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from talm_sim.cli.terminal.text import as_json, clean, clip, count, one_line, spreadsheet_cell
+from tests.growth import check_growth
+
+
+@pytest.mark.parametrize(
+    ("dirty", "expected"),
+    [
+        ("plain", "plain"),
+        ("\x1b[31;1mred\x1b[0m", "red"),
+        ("\x1b]0;a window title\x07text", "text"),
+        ("\x1b]8;;http://evil.invalid\x1b\\link\x1b]8;;\x1b\\", "link"),
+        ("\x1b]52;c;Y2xpcGJvYXJk\x07", ""),
+        ("\x1b[2J\x1b[Hgone", "gone"),
+        ("over\rwritten", "over\nwritten"),
+        ("windows\r\nend", "windows\nend"),
+        ("tab\tand\nline", "tab\tand\nline"),
+        ("bell\x07 back\x08space del\x7f", "bell backspace del"),
+        ("c1 \x9b31m", "c1 31m"),
+        ("turned \u202eevil\u202c", "turned evil"),
+        ("lone \ud800 surrogate", "lone  surrogate"),
+        ("\x1b", ""),
+        ("naïve café 北京 🙂", "naïve café 北京 🙂"),
+    ],
+)
+def test_clean(dirty: str, expected: str) -> None:
+    assert clean(dirty) == expected
+
+
+@given(st.text(alphabet=st.one_of(st.characters(), st.sampled_from("\x1b[]\\;m\x07\x9b\r\x00"))))
+def test_nothing_that_steers_a_terminal_survives(text: str) -> None:
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", clean(text))
+
+
+@given(st.text(alphabet=st.characters(categories=("L", "N", "P", "Zs"))))
+def test_ordinary_text_is_left_alone(text: str) -> None:
+    assert clean(text) == text
+
+
+def test_one_line_folds_and_clips() -> None:
+    assert one_line("a\n  b\tc") == "a b c"
+    assert one_line({"k": [1, "é"]}) == '{"k": [1, "é"]}'
+    assert one_line("x" * 10, 5) == "xxxx…"
+    assert clip("abc", 3) == "abc"
+
+
+def test_count() -> None:
+    assert [count(number, "episode") for number in (0, 1, 1200)] == ["0 episodes", "1 episode", "1,200 episodes"]
+
+
+@given(st.recursive(st.text() | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=5))
+def test_json_is_one_line_that_steers_nothing_and_reads_back(value: object) -> None:
+    text = as_json(value)
+    assert len(text.splitlines()) == 1 and clean(text) == text
+    assert json.loads(text) == value == json.loads(as_json(value, indent=2))
+
+
+def test_json_keeps_the_letters_of_all_scripts() -> None:
+    assert as_json("naïve 北京 🙂 עברית") == '"naïve 北京 🙂 עברית"'
+    assert as_json("a\u2028\x85\u202e\x9b\ud800") == '"a\\u2028\\u0085\\u202e\\u009b\\ud800"'
+
+
+@pytest.mark.parametrize(
+    ("value", "cell"),
+    [
+        ("=1+1", "'=1+1"),
+        ("+A1", "'+A1"),
+        ("-A1", "'-A1"),
+        ("@SUM(A1)", "'@SUM(A1)"),
+        ("\t=1", "'\t=1"),
+        ("\r=1", "'\n=1"),
+        ("\x00=1", "'=1"),
+        ("＝1", "'＝1"),  # noqa: RUF001
+        ("-5", "-5"),
+        ("+.5e-3", "+.5e-3"),
+        (-5, -5),
+        (-0.25, -0.25),
+        (None, None),
+        (True, True),
+        ("a\rb\x1b[31m\u202ec", "a\nbc"),
+        (["=1"], "['=1']"),
+    ],
+)
+def test_a_cell_of_a_spreadsheet_is_no_formula(value: object, cell: object) -> None:
+    assert spreadsheet_cell(value) == cell
+
+
+@pytest.mark.parametrize("end", ["x", ".x", "e", "e1x"])
+def test_a_cell_of_many_digits_takes_time_in_step_with_its_length(end: str) -> None:
+    check_growth(spreadsheet_cell, lambda size: f"-{'1' * size}{end}", 2**14)
+    assert spreadsheet_cell(f"-{'1' * 100}{end}") == f"'-{'1' * 100}{end}"
+
+
+@pytest.mark.parametrize("number", ["-1", "+1.", "-1.5", "-.5", "+1e9", "-1.5E-3"])
+def test_a_number_is_no_formula(number: str) -> None:
+    assert spreadsheet_cell(number) == number
