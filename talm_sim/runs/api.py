@@ -209,6 +209,7 @@ async def resume_with(
     take_up(overrides)
     check_judges(job)
     answered = any(end.completed for end in stored.terminations)
+    job = job.having(run_id=str(stored.path))
     async with build(job, list(stored.scenarios()), shared, begun_with=stored.manifest.wording, answered=answered) as built:
         return await _session(stored, built, again, on_event=on_event, ask=ask, wait=wait)
 

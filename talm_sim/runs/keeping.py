@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shutil
-import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.plain_files import LARGEST_DOCUMENT, read_bytes
 from talm_sim.processes import own_name, sweep
-from talm_sim.runs import sealing
-from talm_sim.runs.database import connect_writer
 from talm_sim.runs.load import StoredRun
-from talm_sim.runs.manifest import COMING, MANIFEST, base_of, check_name, run_names
+from talm_sim.runs.manifest import base_of, check_name, run_names
 from talm_sim.shell_lines import line_to_copy
 from talm_sim.tasks import PairedOptions
 
@@ -67,7 +62,7 @@ def rename_run(path: Path, name: str) -> Path:
     moves = [(one, path.parent / f"{name}{one.name.removeprefix(path.name)}") for one in (*controls_of(path), path)]
     for one, target in moves:
         _check_free(one)
-        StoredRun(one).closed  # noqa: B018 - what is damaged is not sealed under another name
+        StoredRun(one).closed  # noqa: B018 - says what is damaged
         if target.exists():
             delete = line_to_copy("talm-sim", "runs", "delete", str(target))
             raise PrerequisiteError(f"{target}: a run of this name exists; choose another name, or delete it with: {delete}")
@@ -84,35 +79,8 @@ def rename_run(path: Path, name: str) -> Path:
 
 
 def _move(one: Path, target: Path) -> None:
-    """Give one run another name: it has the old one whole until its directory is renamed, and from then on the new one, whatever is killed."""
     with _telling(one):
-        document = json.loads(read_bytes(one / MANIFEST, LARGEST_DOCUMENT))
-        _name(one, document["id"], target.name)
-        _write_flushed(one / COMING, json.dumps({**document, "id": target.name}, indent=2, ensure_ascii=False) + "\n")
-        try:
-            os.rename(one, target)
-        except OSError:
-            (one / COMING).unlink()
-            raise
-        os.replace(target / COMING, target / MANIFEST)
-        _name(target, target.name)
-
-
-def _name(path: Path, run_id: str, coming: str = "") -> None:
-    try:
-        with contextlib.closing(connect_writer(path)) as conn:
-            conn.execute("BEGIN IMMEDIATE")
-            sealing.rename(conn, run_id, coming)
-            conn.execute("COMMIT")
-    except sqlite3.Error as err:
-        raise PrerequisiteError(f"{path}: cannot be changed ({err}); see who may write there.") from None
-
-
-def _write_flushed(path: Path, text: str) -> None:
-    with path.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
+        os.rename(one, target)
 
 
 def _check_free(path: Path) -> None:

@@ -40,7 +40,7 @@ class RunInfo:
     perturb: tuple[str, ...] = ()
     """What was damaged."""
     rate: Measure | None = None
-    """The first measure of its table, over all groups; None where it was not judged yet, or by an earlier version."""
+    """The first measure of its table, over all groups; None where it was not judged yet."""
     closed: bool = True
     """Whether a process holds it, or the last one that did left it in order; see `StoredRun.closed`."""
     problem: str = ""

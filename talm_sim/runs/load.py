@@ -68,8 +68,8 @@ class StoredRun:
 
     @property
     def id(self) -> str:
-        """The run's name."""
-        return self.manifest.id
+        """The run's name, which is its directory's."""
+        return os.path.basename(os.path.abspath(self._place))
 
     @property
     def config(self) -> RunConfig:

@@ -27,12 +27,11 @@ from talm_sim.plain_files import read_bytes
 from talm_sim.processes import own_name, sweep
 from talm_sim.runs.database import DATABASE, TooLargeError, check_regular, check_size, create_database, fold, pack
 from talm_sim.runs.rows import put
-from talm_sim.runs.sealing import Stamp, seal, stamp_of
+from talm_sim.runs.sealing import seal, stamp_of
 from talm_sim.shell_lines import line_to_copy
 from talm_sim.types import Scenario, ToolSpec
 
 __all__ = [
-    "COMING",
     "LATEST",
     "MANIFEST",
     "RunManifest",
@@ -52,13 +51,11 @@ __all__ = [
 
 MANIFEST = "run.json"
 """Name of the file below the run's directory."""
-COMING = f".{MANIFEST}"
-"""Name of the file that takes its place when the directory has another name."""
 _LARGEST = 8 * 2**20
 """Bytes of a `run.json`, many times what any has; it may come from elsewhere."""
 _TIME = 15
 """Characters of the time that begins a run's name."""
-FORMAT = 3
+FORMAT = 4
 """Raised whenever what lies in a run directory is read another way."""
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 LATEST = "latest"
@@ -74,9 +71,8 @@ class RunManifest(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     format: int = FORMAT
-    id: str
     config: RunConfig
-    """The configuration with every automatic value resolved."""
+    """The configuration with every automatic value resolved, and without `run_id`: a run's name is its directory's."""
     dataset_digest: str
     wording: dict[str, str] = Field(default_factory=dict)
     """Digest of every text the model is told, by what a message calls it."""
@@ -147,8 +143,7 @@ def create_run(
     """
     _check_new(run_id, scenarios)
     manifest = RunManifest(
-        id="",
-        config=config,
+        config=config.model_copy(update={"run_id": None}),
         dataset_digest=dataset_digest(scenarios),
         wording=wording_digests(wording or {}),
         brought=dict(brought or {}),
@@ -159,8 +154,8 @@ def create_run(
     )
     for name in fresh_run_ids(config) if run_id is None else ():
         with contextlib.suppress(RunExistsError):
-            return _installed(run_dir / name, manifest.model_copy(update={"id": name}), scenarios, tools, fill)
-    return _installed(run_dir / str(run_id), manifest.model_copy(update={"id": run_id}), scenarios, tools, fill)
+            return _installed(run_dir / name, manifest, scenarios, tools, fill)
+    return _installed(run_dir / str(run_id), manifest, scenarios, tools, fill)
 
 
 def check_name(run_id: str, place: str) -> None:
@@ -189,7 +184,7 @@ def read_manifest(directory: Path) -> RunManifest:
     """Read a run's `run.json`.
 
     Raises:
-        PrerequisiteError: There is none, or it is damaged or of a later version.
+        PrerequisiteError: There is none, or it is damaged or of another format.
     """
     path = directory / MANIFEST
     text = _read(directory)
@@ -204,34 +199,19 @@ def read_manifest(directory: Path) -> RunManifest:
     return manifest.model_copy(update={"config": config})
 
 
-def stamp(directory: Path) -> Stamp:
+def stamp(directory: Path) -> str:
     """What the run's seal is to say of its `run.json`.
 
     Raises:
-        PrerequisiteError: As of `read_manifest`.
+        PrerequisiteError: There is none.
     """
-    return _stamp(directory, _read(directory))
-
-
-def _stamp(directory: Path, text: bytes) -> Stamp:
-    try:
-        document = json.loads(text)
-        return stamp_of(str(document.pop("id")), document)
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        raise PrerequisiteError(f"{directory / MANIFEST}: is damaged; restore the file from a copy.") from None
+    return stamp_of(_read(directory))
 
 
 def _read(directory: Path) -> bytes:
-    """The run's `run.json`, or what is to take its place: a renaming writes it first, and may be killed once the directory has its name."""
-    path, coming = directory / MANIFEST, directory / COMING
+    path = directory / MANIFEST
     check_regular(path)
-    check_regular(coming)
     try:
-        if coming.exists():
-            text = read_bytes(coming, _LARGEST)
-            with contextlib.suppress(ValueError, RecursionError, AttributeError):
-                if json.loads(text).get("id") == directory.resolve().name:
-                    return text
         return read_bytes(path, _LARGEST)
     except OSError as err:
         raise PrerequisiteError(f"{directory}: is no run ({MANIFEST}: {err.strerror}).") from None
@@ -245,8 +225,8 @@ def _check_format(path: Path, text: bytes) -> None:
     except (ValueError, AttributeError, RecursionError):
         return  # the fields will say what is wrong
     if found != FORMAT:
-        mend = "upgrade talm-sim" if isinstance(found, int) and found > FORMAT else "read it with that version, or run it again"
-        raise PrerequisiteError(f"{path}: is of run format {found}, made by talm-sim {made_by}; this one reads format {FORMAT}: {mend}.")
+        fix = "upgrade talm-sim" if isinstance(found, int) and found > FORMAT else "make the run again with `talm-sim run`"
+        raise PrerequisiteError(f"{path}: is of run format {found}, made by talm-sim {made_by}; this one reads format {FORMAT}: {fix}.")
 
 
 def find_run(run: Path | str, run_dir: Path = Path("runs")) -> Path:
@@ -354,7 +334,7 @@ def _write(
     tools: Sequence[ToolSpec],
     fill: Callable[[sqlite3.Connection], None] | None,
 ) -> None:
-    text = manifest.model_dump_json(indent=2) + "\n"
+    text = f"{manifest.model_dump_json(indent=2)}\n".encode()
     with closing(create_database(directory)) as conn:
         conn.execute("BEGIN")
         for position, item in enumerate(scenarios):
@@ -370,10 +350,10 @@ def _write(
         put(conn, "meta", "tools", described)
         if fill is not None:
             fill(conn)
-        seal(conn, _stamp(directory, text.encode()))
+        seal(conn, stamp_of(text))
         conn.execute("COMMIT")
         fold(conn)
-    (directory / MANIFEST).write_text(text, encoding="utf-8")
+    (directory / MANIFEST).write_bytes(text)
     for name in (DATABASE, MANIFEST):
         with (directory / name).open("rb") as file:
             os.fsync(file.fileno())

@@ -12,15 +12,14 @@ from contextlib import contextmanager
 from hashlib import blake2b
 from typing import Any, Final
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 
-from talm_sim.digests import canonical_json
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.database import DATABASE
 from talm_sim.runs.lease import is_owned
 from talm_sim.runs.rows import BESIDE, KEYS, ORDER, check_database, check_rows, put, rows
 
-__all__ = ["Entry", "Stamp", "check_fits", "is_sealed", "kept", "rename", "seal", "stamp_of", "take_away"]
+__all__ = ["Entry", "check_fits", "is_sealed", "kept", "seal", "stamp_of", "take_away"]
 
 _SEAL: Final = "seal"
 _SIZE: Final = 16
@@ -31,25 +30,13 @@ Entry = tuple[int, str]
 """How many rows, and what they add up to."""
 
 
-class Stamp(BaseModel):
-    """What a seal says of `run.json`."""
-
-    model_config = ConfigDict(frozen=True)
-
-    id: str
-    """The run's name, which is changed by renaming it."""
-    manifest: str
-    """Digest of all the rest."""
-
-
 class _Seal(BaseModel):
-    stamp: Stamp
-    coming: str = ""
-    """The name it is given at this moment; a renaming that is killed leaves it with one of the two."""
+    stamp: str
+    """See `stamp_of`."""
     tables: dict[str, Entry]
 
 
-def seal(conn: sqlite3.Connection, stamp: Stamp) -> None:
+def seal(conn: sqlite3.Connection, stamp: str) -> None:
     """Within a transaction: seal what is there."""
     _write(conn, _Seal(stamp=stamp, tables={table: _added_up(conn, table) for table in KEYS}))
 
@@ -64,7 +51,7 @@ def is_sealed(conn: sqlite3.Connection) -> bool:
     return conn.execute("SELECT 1 FROM meta WHERE key = ?", (_SEAL,)).fetchone() is not None
 
 
-def check_fits(conn: sqlite3.Connection, stamp: Stamp, *, owned: bool) -> bool:
+def check_fits(conn: sqlite3.Connection, stamp: str, *, owned: bool) -> bool:
     """See that a run is as it was left; one that was not sealed is looked through row by row, unless a living process owns it.
 
     Args:
@@ -89,10 +76,9 @@ def check_fits(conn: sqlite3.Connection, stamp: Stamp, *, owned: bool) -> bool:
         found = _added_up(conn, table)
         if found != (rows_sealed, total):
             raise PrerequisiteError(f"{DATABASE}: is not as it was sealed: {_difference(conn, table, found[0], rows_sealed)}; {_RESTORE}")
-    if stamp.manifest != sealed.stamp.manifest or stamp.id not in (sealed.stamp.id, sealed.coming):
+    if stamp != sealed.stamp:
         raise PrerequisiteError(
-            f"run.json is not the one that {DATABASE} was sealed with (run '{sealed.stamp.id}'); one of them was changed or is another run's;"
-            f" {_RESTORE}"
+            f"run.json is not the one that {DATABASE} was sealed with; one of them was changed or is another run's; {_RESTORE}"
         )
     return True
 
@@ -117,7 +103,7 @@ def _renew_over(conn: sqlite3.Connection, was: Mapping[str, Entry], now: Mapping
 
 
 @contextmanager
-def kept(conn: sqlite3.Connection, keys: Sequence[tuple[str, int, str]], stamp: Callable[[], Stamp]) -> Iterator[None]:
+def kept(conn: sqlite3.Connection, keys: Sequence[tuple[str, int, str]], stamp: Callable[[], str]) -> Iterator[None]:
     """Within a transaction: a change of the rows of some questions. Where nobody runs the run, it leaves it sealed.
 
     Args:
@@ -140,16 +126,9 @@ def kept(conn: sqlite3.Connection, keys: Sequence[tuple[str, int, str]], stamp: 
         seal(conn, stamp())
 
 
-def rename(conn: sqlite3.Connection, run_id: str, coming: str = "") -> None:
-    """Within a transaction: let the seal, where there is one, hold the run's name, and the one it is about to have."""
-    sealed = _read(conn)
-    if sealed is not None:
-        _write(conn, sealed.model_copy(update={"stamp": sealed.stamp.model_copy(update={"id": run_id}), "coming": coming}))
-
-
-def stamp_of(run_id: str, rest: Any) -> Stamp:
-    """The stamp of a `run.json`."""
-    return Stamp(id=run_id, manifest=blake2b(canonical_json(rest).encode("utf-8", "surrogatepass"), digest_size=_SIZE).hexdigest())
+def stamp_of(manifest: bytes) -> str:
+    """What a seal says of `run.json`: a digest of its bytes."""
+    return blake2b(manifest, digest_size=_SIZE).hexdigest()
 
 
 def _read(conn: sqlite3.Connection) -> _Seal | None:

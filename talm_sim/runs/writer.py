@@ -15,7 +15,7 @@ from typing import Final
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.database import fold
 from talm_sim.runs.lease import Lease
-from talm_sim.runs.sealing import Stamp, seal
+from talm_sim.runs.sealing import seal
 
 __all__ = ["FLUSH_SECONDS", "Writer"]
 
@@ -44,7 +44,7 @@ class Writer:
         stamp: Of the run's `run.json`; the seal holds it when the run is given back.
     """
 
-    def __init__(self, connection: sqlite3.Connection, lease: Lease, loop: asyncio.AbstractEventLoop, stamp: Stamp) -> None:
+    def __init__(self, connection: sqlite3.Connection, lease: Lease, loop: asyncio.AbstractEventLoop, stamp: str) -> None:
         self._lease = lease
         self._loop = loop
         self._stamp = stamp

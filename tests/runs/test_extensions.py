@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from talm_sim.cli import main
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.api import judge, resume, run
 from talm_sim.runs.listing import list_runs
@@ -161,24 +163,20 @@ def test_a_plugin_that_a_run_directory_names_is_not_imported(tmp_path: Path, mon
     assert not (tmp_path / "crafted.imported").exists()
 
 
-def test_a_run_of_the_format_before_is_refused_in_one_line(tmp_path: Path) -> None:
+def test_a_run_of_the_format_before_is_refused_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     stored = run(**make_world(tmp_path), limit="1")
     manifest = stored.path / MANIFEST
     document = json.loads(manifest.read_text())
-    assert document["format"] == 3
-    # As the version before wrote it: the options of all tasks side by side, one digest of what shapes the requests.
-    old = {
-        "format": 2,
-        "generation_digest": "d9d1ae16e3b3",
-        "config": {**document["config"], "human": "none"},
-        "versions": {"talm-sim": "0.0.9"},
-    }
-    manifest.write_text(json.dumps({key: value for key, value in document.items() if key not in {"wording", "brought"}} | old))
-    line = (
-        r"^\S+run\.json: is of run format 2, made by talm-sim 0\.0\.9; this one reads format 3: read it with that version, or run it again\.$"
-    )
+    assert document["format"] == 4
+    # As the version before wrote it: with the run's name.
+    old = {"format": 3, "id": "old", "config": {**document["config"], "run_id": "old"}, "versions": {"talm-sim": "0.0.9"}}
+    manifest.write_text(json.dumps(document | old))
+    line = "run.json: is of run format 3, made by talm-sim 0.0.9; this one reads format 4: make the run again with `talm-sim run`."
     for use in (load_run, resume, judge):
-        with pytest.raises(PrerequisiteError, match=line):
+        with pytest.raises(PrerequisiteError, match=rf"^\S+{re.escape(line)}$"):
             use(stored.path)
     (listed,) = list_runs(tmp_path / "runs")
-    assert "run format 2" in listed.problem
+    assert listed.problem.endswith(line)
+    assert main(["report", str(stored.path)]) == 2
+    assert capsys.readouterr() == ("", f"talm-sim: error: {manifest}: {line.removeprefix('run.json: ')}\n")
+    assert main(["runs", "delete", str(stored.path), "--yes"]) == 0

@@ -87,7 +87,7 @@ def test_runs_begun_in_one_second_have_names_of_their_own(tmp_path: Path, monkey
     config = _in_one_second(monkeypatch)
     runs = [create_run(tmp_path, None, config, scenarios(1)) for _ in range(3)]
     assert [run.name for run in runs] == ["20260102-030405-my.module-make-perfect" + tail for tail in ("", "-2", "-3")]
-    assert [read_manifest(run).id for run in runs] == [run.name for run in runs]
+    assert [load_run(run).id for run in runs] == [run.name for run in runs]
     assert [load_run(run).total for run in runs] == [1, 1, 1]
 
 
@@ -122,7 +122,7 @@ def test_a_run_is_found_by_path_and_by_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"format": 9}, r"run\.json: is of run format 9, made by talm-sim \S+; this one reads format 3: upgrade talm-sim\.$"),
+        ({"format": 9}, r"run\.json: is of run format 9, made by talm-sim \S+; this one reads format 4: upgrade talm-sim\.$"),
         ({"config": {"model": "nothing"}}, "config: model: 'nothing' is no model"),
         ({"unknown": 1}, "unknown: there is no such name"),
     ],

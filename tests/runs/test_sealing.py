@@ -18,7 +18,7 @@ from talm_sim.runs.database import connect_reader
 from talm_sim.runs.desk import AnswerStatus, Desk, answer
 from talm_sim.runs.keeping import rename_run
 from talm_sim.runs.listing import list_runs
-from talm_sim.runs.load import load_run
+from talm_sim.runs.load import StoredRun, load_run
 from talm_sim.runs.store import RunStore
 from tests.runs.crafting import changed, unsealed
 from tests.runs.scripted import ScriptedRunner, finished, new_run, scenarios
@@ -92,7 +92,7 @@ async def test_a_body_that_does_not_fit_is_found_when_it_is_read(tmp_path: Path)
 
 @pytest.mark.parametrize("name", ["run.json", "run.db"])
 async def test_a_file_of_another_run_is_refused(tmp_path: Path, name: str) -> None:
-    run, other = await finished_run(tmp_path), await finished_run(tmp_path, name="other")
+    run, other = await finished_run(tmp_path), await finished_run(tmp_path, name="other", split="perfect")
     shutil.copy(other / name, run / name)
     with pytest.raises(PrerequisiteError, match=r"run\.json is not the one that run\.db was sealed with"):
         load_run(run).summary()
@@ -158,33 +158,38 @@ async def test_an_answer_hides_no_damage(tmp_path: Path) -> None:
         load_run(run).finished  # noqa: B018
 
 
-async def test_a_renamed_run_fits_and_so_does_a_copy_of_it(tmp_path: Path) -> None:
+async def test_a_run_is_called_what_its_directory_is_called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = await finished_run(tmp_path)
+    before = {name: (run / name).read_bytes() for name in sorted(os.listdir(run))}
+    assert (list(before), b"a-run" in before["run.json"]) == (["run.db", "run.json"], False)
     renamed = rename_run(run, "mine")
-    assert (load_run(renamed).id, load_run(renamed).finished) == ("mine", 3)
-    shutil.copytree(renamed, tmp_path / "copy")
-    assert (load_run(tmp_path / "copy").id, load_run(tmp_path / "copy").finished) == ("mine", 3)
-
-
-@pytest.mark.parametrize("step", ["_name", "_write_flushed", "os.rename", "os.replace"])
-async def test_a_renaming_that_is_killed_leaves_one_name_or_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
-    run = await finished_run(tmp_path)
-
-    def killed(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(f"talm_sim.runs.keeping.{step}", killed)
-    with pytest.raises(KeyboardInterrupt):
-        rename_run(run, "mine")
-    monkeypatch.undo()
-    name = "mine" if step == "os.replace" else "a-run"
-    stored = load_run(tmp_path / name)
-    assert (stored.id, stored.finished, [info.id for info in list_runs(tmp_path)]) == (name, 3, [name])
-    async with RunStore.open(stored.path):
+    assert {name: (renamed / name).read_bytes() for name in sorted(os.listdir(renamed))} == before
+    shutil.copytree(renamed, tmp_path / "elsewhere" / "a copy")
+    (tmp_path / "link").symlink_to(renamed)
+    for place in (renamed, tmp_path / "elsewhere" / "a copy", tmp_path / "link"):
+        assert (load_run(place).id, load_run(place).finished) == (place.name, 3)
+        assert load_run(place).summary_records()[0]["run"] == place.name
+    monkeypatch.chdir(renamed)
+    assert (load_run(".").id, load_run("../mine").id, StoredRun(Path("../elsewhere/../mine")).id) == ("mine", "mine", "mine")
+    async with RunStore.open(tmp_path / "elsewhere" / "a copy"):
         pass
-    assert rename_run(stored.path, "again") == tmp_path / "again"
-    assert load_run(tmp_path / "again").id == "again"
-    assert sorted(os.listdir(tmp_path / "again")) == ["run.db", "run.json"]
+
+
+async def test_a_renaming_that_fails_leaves_every_name_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ["a-run", "a-run.sim-oracle"]
+    for name in names:
+        await finished_run(tmp_path, name=name)
+    rename = os.rename
+
+    def fails(source: Path, target: Path) -> None:
+        if target.name == "mine":
+            raise OSError(13, "Permission denied")
+        rename(source, target)
+
+    monkeypatch.setattr("talm_sim.runs.keeping.os.rename", fails)
+    with pytest.raises(PrerequisiteError, match=r"a-run: cannot be changed \(Permission denied\); see who may write there\.$"):
+        rename_run(tmp_path / "a-run", "mine")
+    assert [(info.id, info.finished, info.problem) for info in list_runs(tmp_path)] == [(name, 3, "") for name in names]
 
 
 async def test_a_commit_that_was_killed_halfway_is_taken_back_by_whoever_reads(tmp_path: Path) -> None:
