@@ -97,7 +97,7 @@ class AwarenessAnswer(Record):
     kind: AwarenessKind
     value: AwarenessValue
     question: str = ""
-    """What the agent was asked; empty in a run made before it was kept."""
+    """What the agent was asked; empty in an imported run."""
     raw: str = ""
     usage: Usage = Usage()
 
@@ -246,7 +246,7 @@ class Episode(Record):
     human: str = "none"
     """The responder the run was configured with."""
     tools: str = ""
-    """How its tools were reached: `live`, `replay` or `record`; empty where it has none, and in runs of earlier versions."""
+    """How its tools were reached: `live`, `replay` or `record`; empty where it has none."""
     awareness: tuple[AwarenessAnswer, ...] = ()
     model_turns: tuple[ModelTurn, ...] = ()
     events: tuple[Event, ...] = ()

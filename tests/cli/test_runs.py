@@ -74,7 +74,7 @@ def test_json_holds_everything(runs: Path, capsys: pytest.CaptureFixture[str]) -
     assert first["rate"] == {"name": "pass_rate", "head": "PR", "value": 0.0, "low": 0.0, "high": first["rate"]["high"], "k": 0, "n": 5}
 
 
-def test_a_run_of_an_earlier_version_has_no_rate_until_it_is_judged(runs: Path) -> None:
+def test_a_run_has_no_rate_until_it_is_judged(runs: Path) -> None:
     with changed(runs / "compared") as conn:
         conn.execute("DELETE FROM meta WHERE key = 'first_measure'")
     info = next(info for info in list_runs(runs) if info.id == "compared")

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, Self, TypeVar
 
@@ -17,8 +18,6 @@ __all__ = ["STATE", "Begun", "State", "open_state", "write_lines"]
 
 STATE = "state.jsonl"
 T = TypeVar("T")
-_FIRST = "when2call"
-"""The task of folders from before it was kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +90,8 @@ def open_state(folder: Path, begun: Begun, sources: Sequence[Source], kind: type
         kind: What its lines hold.
 
     Raises:
-        PrerequisiteError: The folder was begun for another task or with other settings, rules or sources, holds something else, or cannot be
-            read or written.
+        PrerequisiteError: The folder was begun for another task, with other settings, rules or sources, or by an earlier version; it holds
+            something else, or cannot be read or written.
     """
     path = folder / STATE
     try:
@@ -107,7 +106,7 @@ def open_state(folder: Path, begun: Begun, sources: Sequence[Source], kind: type
             raise PrerequisiteError(f"{folder}: holds '{others[0]}' but no {STATE}, so it is no begun generation; choose another --out.")
         return State(path, begun, {}, 0)
     lines = list(enumerate(content[:length].split(b"\n")[:-1], 1))
-    before = _read(path, 1, lines[0][1], _header)
+    before = _read(path, 1, lines[0][1], partial(_header, folder))
     if before.task != begun.task:
         raise PrerequisiteError(f"{folder}: was begun for task {before.task}; add --task {before.task}, or choose another --out.")
     if before.rules != begun.rules:
@@ -130,10 +129,12 @@ def open_state(folder: Path, begun: Begun, sources: Sequence[Source], kind: type
     return State(path, before, finished, length)
 
 
-def _header(document: dict[str, Any]) -> Begun:
-    # The first versions of talm-sim kept no version of the rules, and no task.
-    task, rules = document.get("task", _FIRST), document.get("rules", 1)
-    return Begun(str(task), dict(document["settings"]), str(document["command"]), int(rules))
+def _header(folder: Path, document: dict[str, Any]) -> Begun:
+    if isinstance(document.get("settings"), dict) and not {"task", "rules"} <= document.keys():
+        raise PrerequisiteError(
+            f"{folder}: was begun by an earlier talm-sim, which kept no task or no rules; make it again with another --out."
+        )
+    return Begun(str(document["task"]), dict(document["settings"]), str(document["command"]), int(document["rules"]))
 
 
 def _read(path: Path, number: int, line: bytes, reader: Callable[[Any], T]) -> T:

@@ -235,15 +235,23 @@ def test_where_nothing_at_all_could_be_asked_it_ends_in_one_line(tmp_path: Path)
 def test_a_folder_of_other_rules_is_not_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(tmp_path / "a", sources=SOURCES[:2])["provenance"]["rules"] == RULES_VERSION
     state_file = tmp_path / "a" / STATE
-    first, *rest = state_file.read_text().splitlines()
-    older = {name: value for name, value in json.loads(first).items() if name not in {"rules", "task"}}
-    state_file.write_text("\n".join([json.dumps(older), *rest, ""]))
-    run(tmp_path / "a", sources=SOURCES[:3])  # from before version and task were kept: the first ones
-    monkeypatch.setattr(ToyMaker, "rules", RULES_VERSION + 1)
     before = files(tmp_path / "a")
-    with pytest.raises(PrerequisiteError, match=r"version 1 of the rules .* version 2; finish it with .* or choose another --out"):
-        run(tmp_path / "a")
+    with monkeypatch.context() as patch:
+        patch.setattr(ToyMaker, "rules", RULES_VERSION + 1)
+        with pytest.raises(PrerequisiteError, match=r"version 1 of the rules .* version 2; finish it with .* or choose another --out"):
+            run(tmp_path / "a")
     assert files(tmp_path / "a") == before
+    first, *rest = state_file.read_text().splitlines()
+    for name in ("task", "rules"):  # as the first versions wrote it
+        older = {key: value for key, value in json.loads(first).items() if key != name}
+        state_file.write_text("\n".join([json.dumps(older), *rest, ""]))
+        before = files(tmp_path / "a")
+        with pytest.raises(PrerequisiteError, match=r"^\S+a: was begun by an earlier talm-sim, .*; make it again with another --out\.$"):
+            run(tmp_path / "a", sources=SOURCES[:2])
+        assert files(tmp_path / "a") == before
+    state_file.write_text("\n".join(["{}", *rest, ""]))
+    with pytest.raises(PrerequisiteError, match=r"state\.jsonl:1: not a line of a begun generation"):
+        run(tmp_path / "a", sources=SOURCES[:2])
 
 
 def test_rules_that_change_get_another_version() -> None:
