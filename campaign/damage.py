@@ -24,6 +24,8 @@ __all__ = ["PARTS"]
 _PAGE: Final = 4096
 _THROUGH_THE_PROGRAM: Final = 40
 """Every so many cases one goes through the real program."""
+_CASE: Final = "case"
+"""Name of the folder that is damaged; a run is called what its folder is called."""
 _SHORT_RUN: Final = ("run", "--split", "perfect,underspecified", "--limit", "12", "--model", "sim/oracle", "--tools", "replay", "-q")
 _TWICE: Final = ("--limit", "6", "--epochs", "3")
 Damage = Callable[[bytearray, random.Random], str]
@@ -133,7 +135,7 @@ class _Tally:
 def _cases(count: int, base: Path, scratch: Path, worker: Worker) -> Iterator[tuple[int, Path, Callable[..., Ran]]]:
     """So many fresh copies of a folder, each with what runs the program on it."""
     for number in range(count):
-        case = scratch / "case"
+        case = scratch / _CASE
         shutil.rmtree(case, ignore_errors=True)
         shutil.copytree(base, case)
 
@@ -155,7 +157,7 @@ def _of_a_file(name: str) -> Callable[[int, random.Random, Path], Outcome]:
     """Damage one file of a finished run; its report is the same, or refused in one line."""
 
     def play(count: int, rng: random.Random, scratch: Path) -> Outcome:
-        base, tally = _made(scratch), _Tally()
+        base, tally = _made(scratch, _CASE), _Tally()
         with working(scratch) as worker:
             expected = worker.talm("report", base, "--json").out
             for number, case, run in _cases(count, base, scratch, worker):
@@ -196,7 +198,7 @@ def _play_log(count: int, rng: random.Random, scratch: Path) -> Outcome:
             if not (base / "run.db-wal").exists():
                 continue  # it was done before it was killed
             for record in full:
-                record["run"] = base.name
+                record["run"] = _CASE
             for _, case, run in _cases(min(20, count - tally.tried), base, scratch, worker):
                 how = f"{base.name}: {_damaged(case / 'run.db-wal', rng)}"
                 ran = run("report", case)

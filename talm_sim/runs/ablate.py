@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from talm_sim.config import RunConfig, Scope
 from talm_sim.digests import digest
 from talm_sim.errors import PrerequisiteError, did_you_mean
-from talm_sim.runs.api import AGAIN, begin, check_size, resume_with, to_completion
+from talm_sim.runs.api import AGAIN, Contact, begin, blocking, check_size, resume_with
 from talm_sim.runs.build import Built, build, plan
 from talm_sim.runs.events import OnEvent, listening
 from talm_sim.runs.load import StoredRun
@@ -67,7 +67,8 @@ class Ablation:
         return summary_table(rows, fields)
 
 
-def ablate(
+@told_in_python
+async def ablate_async(
     base: RunConfig | None = None,
     over: Mapping[str, Sequence[Any]] | None = None,
     *,
@@ -95,21 +96,6 @@ def ablate(
     Raises:
         PrerequisiteError: A field or value is wrong, or a cell replays a model that was not recorded so; known before anything runs.
     """
-    return to_completion(ablate_async(base, over, name=name, on_event=on_event, progress=progress, large=large, **options))
-
-
-@told_in_python
-async def ablate_async(
-    base: RunConfig | None = None,
-    over: Mapping[str, Sequence[Any]] | None = None,
-    *,
-    name: str = "ablation",
-    on_event: OnEvent | None = None,
-    progress: bool | None = None,
-    large: bool = False,
-    **options: Any,
-) -> Ablation:
-    """`ablate`, on the running event loop."""
     if not isinstance(over, Mapping | None) or over == {}:
         raise PrerequisiteError(f"ablate: over={over!r} varies nothing; give each field the values it takes, as in over={{'epochs': [1, 2]}}.")
     grid = dict(over or {})
@@ -119,20 +105,23 @@ async def ablate_async(
     combinations = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
     async with AsyncExitStack() as stack:
         # What cells share is opened once, and a cell stays as it was planned.
-        listen = stack.enter_context(listening(on_event, progress))
+        contact = Contact(stack.enter_context(listening(on_event, progress)))
         shared = await stack.enter_async_context(Shared())
         planned = [(values, await _planned(first, values, name, shared, stack, large=large)) for values in combinations]
         cells = []
         played: dict[str, StoredRun] = {}
         for cell_values, cell in planned:
             try:
-                stored = await _run_cell(cell, shared, played, listen)
+                stored = await _run_cell(cell, shared, played, contact)
             except PrerequisiteError as err:
                 raise PrerequisiteError(f"cell {_label(cell_values)}: {err}") from None
             cells.append(Cell(cell_values, stored))
             if _is_whole(stored):
                 played.setdefault(cell.episodes, stored)
         return Ablation(tuple(cells))
+
+
+ablate = blocking(ablate_async)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,17 +155,17 @@ async def _planned(first: Job[Any], values: Mapping[str, Any], name: str, shared
     return _Plan(job, path, built, digest(content))
 
 
-async def _run_cell(planned: _Plan, shared: Shared, played: dict[str, StoredRun], on_event: OnEvent) -> StoredRun:
+async def _run_cell(planned: _Plan, shared: Shared, played: dict[str, StoredRun], contact: Contact) -> StoredRun:
     """Run a cell; one that differs from a finished cell in how it is judged alone takes that one's episodes, and is judged."""
     # Two cells may be one run, as values that mean the same.
     if planned.built is not None and not planned.path.exists():
-        return await begin(replace(planned.built, played=played.get(planned.episodes)), on_event=on_event)
+        return await begin(replace(planned.built, played=played.get(planned.episodes)), contact)
     stored = StoredRun(planned.path)
     if stored.judged and _is_whole(stored):
         return stored
     # However the cell was begun, it goes on as the grid is called now.
     how = {name: getattr(planned.job.config, name) for name in _HOW}
-    return await resume_with(shared, stored, on_event=on_event, **how)
+    return await resume_with(shared, stored, contact, **how)
 
 
 def _is_whole(stored: StoredRun) -> bool:

@@ -1,13 +1,15 @@
-"""Run, resume and judge: the package's verbs. The core is async; `run`, `resume` and `judge` wrap it for plain scripts."""
+"""Run, resume and judge: the package's verbs. The core is async; `run`, `resume` and `judge` are made from it for plain scripts."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import time
-from collections.abc import Collection, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
+from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from talm_sim.config import RunConfig, Scope, Traffic
 from talm_sim.errors import PrerequisiteError, RefusedError, ToolsGoneError, did_you_mean
@@ -18,7 +20,7 @@ from talm_sim.models.registry import in_process
 from talm_sim.plugins import load_plugins
 from talm_sim.runs.batch import Ask, BatchCounts, run_batch
 from talm_sim.runs.build import Built, build, open_runner, plan
-from talm_sim.runs.events import OnEvent, RunFinished, RunStarted, ignore_events, listening, telling_troubles
+from talm_sim.runs.events import OnEvent, RunFinished, RunStarted, listening, telling_troubles
 from talm_sim.runs.extensions import brought, check_brought, take_up
 from talm_sim.runs.judging import Grader, check_judges, judge_names, judge_run, open_grader
 from talm_sim.runs.load import StoredRun, load_run
@@ -36,7 +38,9 @@ from talm_sim.types import Scenario, Termination
 __all__ = [
     "AGAIN",
     "MANY",
+    "Contact",
     "begin",
+    "blocking",
     "check_size",
     "judge",
     "judge_async",
@@ -48,6 +52,7 @@ __all__ = [
     "to_completion",
 ]
 
+_P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 AGAIN = (Termination.INFRASTRUCTURE_ERROR.value,)
@@ -56,7 +61,30 @@ MANY = 100_000
 """Episodes beyond which a run begins only where somebody said that so many are meant."""
 
 
-def run(
+@dataclass(frozen=True, slots=True)
+class Contact:
+    """How a session reaches whoever started it."""
+
+    on_event: OnEvent
+    """Told of progress."""
+    ask: Ask | None = None
+    """Puts a question to a person, one at a time; without it, questions stay open in the store."""
+    wait: bool = False
+    """Whether the session stays until all open questions are answered from elsewhere."""
+
+
+def blocking(work: Callable[_P, Coroutine[Any, Any, _T]]) -> Callable[_P, _T]:
+    """Make the plain form of `NAME_async`, called `NAME`: it takes the same arguments, and returns once the work is done."""
+
+    @wraps(work)
+    def plain(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        return to_completion(work(*args, **kwargs))
+
+    plain.__name__ = plain.__qualname__ = work.__name__.removesuffix("_async")
+    return plain
+
+
+async def run_async(
     config: RunConfig | None = None,
     /,
     *,
@@ -84,30 +112,16 @@ def run(
     Raises:
         PrerequisiteError: The user must mend something; the message is one line.
     """
-    work = run_async(config, on_event=on_event, progress=progress, ask=ask, wait=wait, command=command, large=large, **options)
-    return to_completion(work)
-
-
-async def run_async(
-    config: RunConfig | None = None,
-    /,
-    *,
-    on_event: OnEvent | None = None,
-    progress: bool | None = None,
-    ask: Ask | None = None,
-    wait: bool = False,
-    command: str = "",
-    large: bool = False,
-    **options: Any,
-) -> StoredRun:
-    """`run`, on the running event loop."""
     with in_python(), listening(on_event, progress) as listen:
         async with Shared() as shared:
             job, scenarios = plan(configure(config, options), shared)
             if not large:
                 check_size(job, scenarios)
             async with build(job, scenarios, shared) as built:
-                return await begin(built, on_event=listen, ask=ask, wait=wait, command=command)
+                return await begin(built, Contact(listen, ask, wait), command=command)
+
+
+run = blocking(run_async)
 
 
 def check_size(job: Job[Any], scenarios: Sequence[Scenario]) -> None:
@@ -122,8 +136,8 @@ def check_size(job: Job[Any], scenarios: Sequence[Scenario]) -> None:
         raise PrerequisiteError(f"--epochs {epochs}: this would be a run of {episodes:,} episodes; choose fewer, or in Python say large=True.")
 
 
-async def begin(built: Built, *, on_event: OnEvent = ignore_events, ask: Ask | None = None, wait: bool = False, command: str = "") -> StoredRun:
-    """Create the run of what was built, carry it out, and judge it; arguments as of `run`."""
+async def begin(built: Built, contact: Contact, *, command: str = "") -> StoredRun:
+    """Create the run of what was built, carry it out, and judge it; `command` as of `run`."""
     job, scenarios = built.job, built.scenarios
     directory = create_run(
         job.config.run_dir,
@@ -137,10 +151,10 @@ async def begin(built: Built, *, on_event: OnEvent = ignore_events, ask: Ask | N
         command=command,
         notes=built.opened.notes,
     )
-    return await _session(StoredRun(directory), built, on_event=on_event, ask=ask, wait=wait)
+    return await _session(StoredRun(directory), built, contact)
 
 
-def resume(
+async def resume_async(
     run: StoredRun | Path | str,
     *,
     failed: Collection[str] = AGAIN,
@@ -165,36 +179,17 @@ def resume(
     Raises:
         PrerequisiteError: There is no such run or termination, another process runs it, or an override would make it another experiment.
     """
-    return to_completion(resume_async(run, failed=failed, on_event=on_event, progress=progress, ask=ask, wait=wait, **overrides))
-
-
-async def resume_async(
-    run: StoredRun | Path | str,
-    *,
-    failed: Collection[str] = AGAIN,
-    on_event: OnEvent | None = None,
-    progress: bool | None = None,
-    ask: Ask | None = None,
-    wait: bool = False,
-    **overrides: Any,
-) -> StoredRun:
-    """`resume`, on the running event loop."""
     with in_python(), listening(on_event, progress) as listen:
         async with Shared() as shared:
-            return await resume_with(
-                shared, load_run(run, Path(overrides.get("run_dir") or "runs")), failed=failed, on_event=listen, ask=ask, wait=wait, **overrides
-            )
+            stored = load_run(run, Path(overrides.get("run_dir") or "runs"))
+            return await resume_with(shared, stored, Contact(listen, ask, wait), failed=failed, **overrides)
+
+
+resume = blocking(resume_async)
 
 
 async def resume_with(
-    shared: Shared,
-    stored: StoredRun,
-    *,
-    failed: Collection[str] = AGAIN,
-    on_event: OnEvent = ignore_events,
-    ask: Ask | None = None,
-    wait: bool = False,
-    **overrides: Any,
+    shared: Shared, stored: StoredRun, contact: Contact, /, *, failed: Collection[str] = AGAIN, **overrides: Any
 ) -> StoredRun:
     """`resume`, with what other runs of the session opened."""
     again = _terminations(failed)
@@ -212,10 +207,13 @@ async def resume_with(
     answered = any(end.completed for end in stored.terminations)
     job = job.having(run_id=str(stored.path))
     async with build(job, list(stored.scenarios()), shared, begun_with=stored.manifest.wording, answered=answered) as built:
-        return await _session(stored, built, again, on_event=on_event, ask=ask, wait=wait)
+        return await _session(stored, built, contact, again)
 
 
-def judge(run: StoredRun | Path | str, *, on_event: OnEvent | None = None, progress: bool | None = None, **scoring: Any) -> StoredRun:
+@told_in_python
+async def judge_async(
+    run: StoredRun | Path | str, *, on_event: OnEvent | None = None, progress: bool | None = None, **scoring: Any
+) -> StoredRun:
     """Judge a stored run again; its episodes stay as they are.
 
     Args:
@@ -227,14 +225,6 @@ def judge(run: StoredRun | Path | str, *, on_event: OnEvent | None = None, progr
     Raises:
         PrerequisiteError: There is no such run, another process runs it, or a judge lacks something.
     """
-    return to_completion(judge_async(run, on_event=on_event, progress=progress, **scoring))
-
-
-@told_in_python
-async def judge_async(
-    run: StoredRun | Path | str, *, on_event: OnEvent | None = None, progress: bool | None = None, **scoring: Any
-) -> StoredRun:
-    """`judge`, on the running event loop."""
     stored = load_run(run, Path(scoring.get("run_dir") or "runs"))
     load_plugins(scoring.get("plugin") or ())
     check_brought(stored.manifest.brought, str(stored.path), ("task",))
@@ -251,6 +241,9 @@ async def judge_async(
     return stored
 
 
+judge = blocking(judge_async)
+
+
 async def _judge(stored: StoredRun, store: RunStore, job: Job[Any], grader: Grader, on_event: OnEvent) -> None:
     await judge_run(store, job, grader, pairs=lambda: job.task.pair(stored.judged_as(job)), on_event=on_event)
     first, view = None, stored.judged_as(job)
@@ -261,30 +254,24 @@ async def _judge(stored: StoredRun, store: RunStore, job: Job[Any], grader: Grad
     await store.set_meta({"first_measure": None if first is None else first.model_dump(mode="json")})
 
 
-async def _session(
-    stored: StoredRun, built: Built, failed: Collection[Termination] = (), *, on_event: OnEvent, ask: Ask | None, wait: bool
-) -> StoredRun:
+async def _session(stored: StoredRun, built: Built, contact: Contact, failed: Collection[Termination] = ()) -> StoredRun:
     """One stretch of a run in this process: episodes, then judges. Where a server refuses, or the tools are gone, it says how to go on.
 
     Args:
         stored: The run.
         built: What it needs.
+        contact: Whoever started it.
         failed: Ends of finished episodes that are tried again.
-        on_event: As of `run`.
-        ask: As of `run`.
-        wait: As of `run`.
     """
     try:
-        with telling_troubles(on_event):
-            return await _carried_out(stored, built, failed, on_event=on_event, ask=ask, wait=wait)
+        with telling_troubles(contact.on_event):
+            return await _carried_out(stored, built, contact, failed)
     except (RefusedError, ToolsGoneError) as err:
         raise PrerequisiteError(f"{err} The run is kept; go on with: {resume_command(stored.job, str(stored.path))}") from None
 
 
-async def _carried_out(
-    stored: StoredRun, built: Built, failed: Collection[Termination], *, on_event: OnEvent, ask: Ask | None, wait: bool
-) -> StoredRun:
-    started = time.monotonic()
+async def _carried_out(stored: StoredRun, built: Built, contact: Contact, failed: Collection[Termination]) -> StoredRun:
+    started, on_event = time.monotonic(), contact.on_event
     async with RunStore.open(stored.path.absolute()) as store:  # an agent may move to another directory
         if built.job.config.blind:
             await store.set_meta({BLIND: True})  # kept with the run, so that whoever answers later is not told either
@@ -304,8 +291,8 @@ async def _carried_out(
                     max_episodes=built.opened.in_flight or built.job.config.max_episodes,
                     again=again,
                     on_event=on_event,
-                    ask=ask if built.opened.waits else None,
-                    wait=wait,
+                    ask=contact.ask if built.opened.waits else None,
+                    wait=contact.wait,
                 )
         await _judge(stored, store, built.job, built.grader, on_event)
     on_event(_finished(stored, counts, time.monotonic() - started))
