@@ -17,7 +17,7 @@ from talm_sim.config import Traffic
 from talm_sim.digests import derived_seed
 from talm_sim.errors import CassetteMissError, PrerequisiteError
 from talm_sim.models.base import GenerationSettings, Model, ScenarioModel
-from talm_sim.recordings import Player, current_player
+from talm_sim.recordings import Player, playing
 from talm_sim.tools_env.environment import Environment, EpisodeTools
 from talm_sim.types import Episode, Event, ModelTurn, Scenario, Termination, ToolSpec, Usage, episode_id
 
@@ -154,11 +154,8 @@ async def _stretch(
     step: Any = {} if resume is None else _resume_command(_still_pending(resume, asks))
     durable: dict[str, Any] = {"durability": "exit"} if agent.saver else {}
     advance = partial(agent.graph.ainvoke, config=config, context=_context(agent, scenario, tools, epoch), **durable)
-    token = current_player.set(players.model)
-    try:
+    with playing(players.model):
         result, questions = await _play(advance, step, asks, agent.responder(scenario, epoch) if agent.responder else None)
-    finally:
-        current_player.reset(token)
     if questions:
         return Waiting(
             episode_id(scenario.id, epoch),

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 from urllib.parse import quote
@@ -31,7 +32,7 @@ from talm_sim.models.answers import usage_of
 from talm_sim.recordings.archive import Archive, open_archive
 from talm_sim.recordings.files import exclusively, read_text, write_atomically
 from talm_sim.recordings.packing import SETTINGS, SPECS, TOOLS
-from talm_sim.recordings.player import Player
+from talm_sim.recordings.player import Player, playing
 from talm_sim.recordings.redaction import Redactor
 from talm_sim.recordings.tape import Tape
 from talm_sim.types import Route, ToolSpec, Usage
@@ -132,6 +133,25 @@ class CassetteLibrary:
             PrerequisiteError: The file is no cassette.
         """
         return Player(self._tape(self._conversation(model, scenario_id, group, epoch, vote, digest)), mode)
+
+    @contextmanager
+    def conversation(
+        self, model: str, scenario_id: str, group: str, epoch: int, vote: int, digest: str, mode: Traffic | None
+    ) -> Iterator[Player | None]:
+        """Play or record the model traffic within as one conversation (see `open_model`); what is new is saved at the end, also of a failure.
+
+        Yields:
+            Its player; None where the traffic is live.
+        """
+        if mode is None or mode is Traffic.LIVE:
+            yield None
+            return
+        player = self.open_model(model, scenario_id, group, epoch, vote, digest, mode)
+        try:
+            with playing(player):
+                yield player
+        finally:
+            player.save()
 
     def has_tools(self, groups: Iterable[str]) -> bool:
         """Whether tool traffic is recorded for each of `groups`."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 
 from talm_sim.config import Traffic
@@ -11,7 +12,7 @@ from talm_sim.errors import CassetteMissError
 from talm_sim.recordings.http import HttpRequest, HttpResponse
 from talm_sim.recordings.tape import Tape
 
-__all__ = ["Player", "current_player"]
+__all__ = ["Player", "current_player", "playing"]
 
 
 class Player:
@@ -71,3 +72,13 @@ class Player:
 
 current_player: ContextVar[Player | None] = ContextVar("current_player", default=None)
 """The recording of the running episode's model traffic."""
+
+
+@contextmanager
+def playing(player: Player | None) -> Iterator[None]:
+    """Let a recording be that of the model traffic within; with None, what is within is live."""
+    token = current_player.set(player)
+    try:
+        yield
+    finally:
+        current_player.reset(token)

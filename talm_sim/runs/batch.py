@@ -280,3 +280,5 @@ class _Batch:
             self._collect_answers(question.episode_id)
         self._store.desk.release()  # there is no next question at which it could be taken back
         self._collect_answers()
+        if self._ask is not None and self._paused and not self._ready:  # somebody elsewhere may still take an answer back
+            await asyncio.sleep(_POLL_SECONDS)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.runs import records, sealing
-from talm_sim.runs.database import connect_reader, connect_writer, fold, writing
+from talm_sim.runs.database import connect_reader, connect_writer, fold, telling, writing
 from talm_sim.runs.lease import is_owned
 from talm_sim.runs.manifest import stamp
 from talm_sim.runs.rows import put, row, rows
@@ -320,7 +320,8 @@ class Desk:
         """
         if not text.strip() and not declined:
             raise PrerequisiteError("the answer is empty: give a text, or say that you do not know or want to skip.")
-        key = self._meant(asked)
+        with telling(self.path):
+            key = self._meant(asked)
         if isinstance(key, AnswerStatus):
             self.release()
             return key

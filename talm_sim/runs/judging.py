@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from talm_sim.judges.base import Earlier, Judge, JudgeContext, OpenVote, Pair, n
 from talm_sim.judges.registry import JUDGES, in_order, judge_class, load_instructions
 from talm_sim.models.base import Model
 from talm_sim.models.registry import in_process
-from talm_sim.recordings import CassetteLibrary, current_player
+from talm_sim.recordings import CassetteLibrary
 from talm_sim.runs import records
 from talm_sim.runs.events import JudgeProgress, OnEvent, ignore_events
 from talm_sim.runs.manifest import find_run
@@ -120,16 +120,21 @@ async def open_grader(job: Job[Any], scenarios: Iterable[Scenario], shared: Shar
         PrerequisiteError: The model can be neither replayed nor asked live.
     """
     config, library = job.config, shared.library(job.config.cassettes, job.task.recorded_in)
-    if config.judge_model is None:
+    judge_model = config.judge_model
+    if judge_model is None:
         return Grader()
     traffic = judge_traffic(config, library, scenarios)
-    as_judge: dict[str, Any] = {"model": config.judge_model, "tool_format": "auto", "model_options": {}, "models": traffic}
+    as_judge: dict[str, Any] = {"model": judge_model, "tool_format": "auto", "model_options": {}, "models": traffic}
     try:
         model = await shared.model(config.model_copy(update=as_judge), job.created)
     except PrerequisiteError as err:
-        flag = f"--judge-model {config.judge_model}: "
+        flag = f"--judge-model {judge_model}: "
         raise PrerequisiteError(flag + str(err).removeprefix(flag)) from None
-    return Grader(model, _votes(config.judge_model, library, traffic))
+
+    def open_vote(digest: str, episode: Episode, vote: int) -> AbstractContextManager[object]:
+        return library.conversation(judge_model, episode.scenario_id, episode.group, episode.epoch, vote, digest, traffic)
+
+    return Grader(model, open_vote)
 
 
 def judge_traffic(config: RunConfig, library: CassetteLibrary, scenarios: Iterable[Scenario]) -> Traffic | None:
@@ -153,24 +158,6 @@ def judge_traffic(config: RunConfig, library: CassetteLibrary, scenarios: Iterab
     command = line_to_copy("talm-sim", "judge", run, "--judge-model", model, "--live")
     first = "" if config.run_id else "run without --judge-model, then "
     raise PrerequisiteError(f"--judge-model {model}: was not recorded, and this run is replayed; {first}judge it live: {command}")
-
-
-def _votes(model: str, library: CassetteLibrary, traffic: Traffic | None) -> OpenVote:
-    """Puts the recording of one vote in place, beside the recordings of the judges' model."""
-    if traffic is None or traffic is Traffic.LIVE:
-        return no_recording
-
-    @contextmanager
-    def open_vote(digest: str, episode: Episode, vote: int) -> Iterator[None]:
-        player = library.open_model(model, episode.scenario_id, episode.group, episode.epoch, vote, digest, traffic)
-        token = current_player.set(player)
-        try:
-            yield
-        finally:
-            current_player.reset(token)
-            player.save()
-
-    return open_vote
 
 
 async def judge_run(store: RunStore, job: Job[Any], grader: Grader, *, pairs: Callable[[], Pair], on_event: OnEvent = ignore_events) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from talm_sim.config import Traffic, parse_limit
 from talm_sim.errors import CassetteMissError, PrerequisiteError, ProviderError
 from talm_sim.models.base import Model
 from talm_sim.models.registry import in_process, open_model
-from talm_sim.recordings import CassetteLibrary, RecordingTransport, current_player
+from talm_sim.recordings import CassetteLibrary, RecordingTransport
 from talm_sim.runs.resolve import RECORDINGS
 from talm_sim.scenarios.making.options import RULES, MakingOptions
 from talm_sim.scenarios.making.runner import OnProgress, OpenTape, make_all
@@ -138,22 +138,17 @@ def _opened(options: MakingOptions, traffic: Traffic | None, *, constrained: boo
 
 def _tapes(library: CassetteLibrary, model: str, conversations: str, traffic: Traffic | None) -> OpenTape:
     """Puts the recording of one source's conversations in place."""
-    if traffic is None or traffic is Traffic.LIVE:
-        return lambda source: nullcontext()
 
     @contextmanager
     def open_tape(source: str) -> Iterator[None]:
-        player = library.open_model(model, source, GROUP, 1, 0, conversations, traffic)
-        token = current_player.set(player)
-        try:
-            yield
-        except ProviderError:
-            if not player.misses:  # else a client library passed the miss off as a failure of the network
-                raise
-        finally:
-            current_player.reset(token)
-            player.save()
-        if player.misses:
-            raise CassetteMissError(player.misses[0])
+        with library.conversation(model, source, GROUP, 1, 0, conversations, traffic) as player:
+            misses = player.misses if player else []
+            try:
+                yield
+            except ProviderError:
+                if not misses:  # else a client library passed the miss off as a failure of the network
+                    raise
+        if misses:
+            raise CassetteMissError(misses[0])
 
     return open_tape

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 
 from talm_sim.config import Traffic
 from talm_sim.errors import CassetteMissError, PrerequisiteError
-from talm_sim.recordings import CassetteLibrary, RecordedAnswer, library, model_folder, pack, shipped_cassettes
+from talm_sim.recordings import CassetteLibrary, RecordedAnswer, current_player, library, model_folder, pack, shipped_cassettes
 from talm_sim.types import Route, ToolSpec
 from tests.recordings.exchanges import answer, get
 
@@ -47,6 +48,26 @@ def test_packed_and_unpacked_recordings_read_the_same(form: str, request: pytest
     assert found.has_model(MODEL, ["perfect"])
     assert not found.has_model(MODEL, ["perfect", "no-tools"])
     assert not found.has_model("openai/other", ["perfect"])
+
+
+@pytest.mark.parametrize("failure", [None, ValueError, asyncio.CancelledError, KeyboardInterrupt])
+def test_what_was_recorded_of_a_conversation_is_saved_whatever_happens(failure: type[BaseException] | None, tmp_path: Path) -> None:
+    found = CassetteLibrary(tmp_path)
+    with (
+        contextlib.suppress(ValueError, asyncio.CancelledError, KeyboardInterrupt),
+        found.conversation(MODEL, "s-1", "perfect", 1, 2, "abc", Traffic.RECORD) as player,
+    ):
+        assert player is not None and current_player.get() is player
+        player.record(get(), ANSWER)
+        if failure is not None:
+            raise failure
+    assert current_player.get() is None
+    with CassetteLibrary(tmp_path).conversation(MODEL, "s-1", "perfect", 1, 2, "abc", Traffic.REPLAY) as player:
+        assert player is not None and player.lookup(get()) == ANSWER
+    for live in (None, Traffic.LIVE):
+        with found.conversation(MODEL, "s-2", "perfect", 1, 2, "abc", live) as player:
+            assert player is None and current_player.get() is None
+    assert [path.name for path in tmp_path.rglob("*.json")] == ["1-2-abc.json"]
 
 
 def test_files_lie_where_plain_vcrpy_users_look(recorded: Path) -> None:

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.batch import BatchCounts, run_batch
-from talm_sim.runs.desk import AnswerStatus, Desk, Question, answer
+from talm_sim.runs.desk import AnswerStatus, Desk, Question, answer, next_unanswered
 from talm_sim.runs.events import EpisodeFinished, EpisodeStarted, EpisodeWaiting, RunEvent
 from talm_sim.runs.load import load_run
 from talm_sim.runs.store import RunStore
@@ -100,6 +102,27 @@ async def test_nobody_there_leaves_the_questions_open(tmp_path: Path) -> None:
     counts = await batch(run, ScriptedRunner(), ask=ask)
     assert asked == ["ask-000"]
     assert (counts.finished, counts.waiting) == (1, 2)
+
+
+async def test_an_answer_held_elsewhere_is_waited_for_with_few_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, looks = new_run(tmp_path, 1, asks=1), 0
+    await batch(run, ScriptedRunner())
+    monkeypatch.setattr("talm_sim.runs.desk.HELD_SECONDS", 0.5)
+
+    def looking(*words: Any) -> Question | None:
+        nonlocal looks
+        looks += 1
+        return next_unanswered(*words)
+
+    async def ask(question: Question, desk: Desk) -> None:
+        raise AssertionError("it is answered")
+
+    monkeypatch.setattr("talm_sim.runs.batch.next_unanswered", looking)
+    with closing(Desk(run)) as elsewhere:
+        elsewhere.answer("ask-000", "Oslo", held=True)
+        counts = await batch(run, ScriptedRunner(), ask=ask)
+    assert (counts.finished, counts.waiting) == (1, 0)
+    assert 1 <= looks < 20
 
 
 async def test_an_answer_from_elsewhere_reaches_the_waiting_owner(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from talm_sim.digests import digest
 from talm_sim.foreign_loop import free_from, here_was_given_up, on_loop, running_loop
 from talm_sim.foreign_time import Clock
 from talm_sim.models.parsing import MOST_NAMED, clean, parse_call
-from talm_sim.recordings import current_player
+from talm_sim.recordings import current_player, playing
 from talm_sim.threads import Work
 from talm_sim.types import Event, HumanEvent, ModelTurn, Termination, ToolCall, ToolEvent, ToolSpec, UnparsableCall
 
@@ -268,11 +268,8 @@ class Session:
     async def _generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec]) -> ModelTurn:
         await self._enter()
         context, messages = self.context, _sendable(messages)
-        token = current_player.set(self._player)
-        try:
+        with playing(self._player):
             turn = await self._doing(context.model.generate(messages, tools, context.settings))
-        finally:
-            current_player.reset(token)
         turn = turn.model_copy(update={"raw_prompt": turn.raw_prompt or self.text(added_text(list(messages)))})  # type: ignore[arg-type]
         self.note(turn)
         return turn
