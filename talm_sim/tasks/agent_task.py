@@ -17,7 +17,7 @@ from talm_sim.tasks.keys import recording_key
 from talm_sim.tasks.options import AgentTaskOptions
 from talm_sim.tasks.recorded import Recorded
 from talm_sim.tasks.registry import list_tasks
-from talm_sim.types import AwarenessKind, Scenario
+from talm_sim.types import Scenario
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -51,10 +51,6 @@ class AgentTask(Task[AgentTaskOptionsT]):
     tools_from: ClassVar[tuple[str, ...]] = ()
     defaults: ClassVar[Mapping[str, Any]] = {"temperature": 1.0, "max_new_tokens": 512}
     options: ClassVar[type[AgentTaskOptions]] = AgentTaskOptions
-
-    def questions(self, group: str) -> tuple[AwarenessKind, ...]:
-        """The awareness questions that the built-in graph asks before a scenario of `group`; a No to one of them ends the episode."""
-        return ()
 
     def load(self, job: Job[AgentTaskOptionsT]) -> list[Scenario]:
         """The scenarios; of all, without those that take away a tool which is built into the user's agent. A named one is refused later."""
