@@ -39,8 +39,7 @@ class Agent:
     Attributes:
         model: Acts. A control model is bound to each scenario.
         graph: The compiled state machine; its nodes are given an `EpisodeContext`, and its last state holds what an episode keeps: of
-            `awareness`, `model_turns`, `events`, `option_scores`, `precision` and `answer` what it has, `termination`, and `error` and
-            `traceback`, if any.
+            `awareness`, `model_turns`, `events`, `details` and `answer` what it has, `termination`, and `error` and `traceback`, if any.
         settings: Sampling; each episode derives a seed of its own from the one given.
         environment: The tools; None for a graph that executes none.
         human: `none`, or the kind of responder.
@@ -305,8 +304,7 @@ def _episode(
         model_turns=turns,
         events=tuple(result.get("events", ())),
         perturbations=tools.logs() if tools else (),
-        option_scores=tuple(result.get("option_scores", ())),
-        precision=result.get("precision"),
+        details=result.get("details", {}),
         answer=result.get("answer", ""),
         termination=result["termination"],
         error=result.get("error") or "",

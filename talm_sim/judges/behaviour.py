@@ -85,7 +85,7 @@ def not_judged(episode: Episode, scenario: Scenario) -> str:
         return "not applicable: the scenario has no gold behaviour"
     if not episode.termination.completed:
         return f"not judged: the episode ended in {episode.termination.value}"
-    if episode.option_scores:
+    if "option_scores" in episode.details:
         return "not applicable: the model chose among given answers"
     return ""
 

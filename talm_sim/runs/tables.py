@@ -19,11 +19,15 @@ _SETTINGS = ("agent", "human", "perturb", "tools_from")
 """Own options of tasks that say under what an agent acted."""
 
 
-def episode_record(episode: Episode) -> dict[str, Any]:
-    """What happened in one episode, as a flat row."""
+def episode_record(episode: Episode, asked: Iterable[AwarenessKind] = ()) -> dict[str, Any]:
+    """What happened in one episode, as a flat row.
+
+    Args:
+        episode: The episode.
+        asked: The awareness questions that its task asks; each answer is a column.
+    """
     tools, people = episode.tool_events, episode.human_events
-    information = episode.awareness_of(AwarenessKind.INFORMATION)
-    tool = episode.awareness_of(AwarenessKind.TOOL)
+    said = {answer.kind: answer.value.value for answer in reversed(episode.awareness)}
     return {
         "episode": episode.id,
         "scenario": episode.scenario_id,
@@ -34,8 +38,7 @@ def episode_record(episode: Episode) -> dict[str, Any]:
         "human": episode.human,
         "termination": episode.termination.value,
         "completed": episode.termination.completed,
-        "awareness_information": information.value if information else None,
-        "awareness_tool": tool.value if tool else None,
+        **{f"awareness_{kind.value}": said.get(kind) for kind in asked},
         "model_turns": len(episode.model_turns),
         "tool_calls": len(tools),
         "tool_failures": sum(not event.ok for event in tools),
@@ -44,8 +47,6 @@ def episode_record(episode: Episode) -> dict[str, Any]:
         "input_tokens": episode.usage.input_tokens,
         "output_tokens": episode.usage.output_tokens,
         "elapsed_s": episode.elapsed_s,
-        "chosen": episode.chosen.value if episode.chosen else None,
-        "chosen_per_byte": episode.chosen_per_byte.value if episode.chosen_per_byte else None,
         "answer": episode.answer,
         "error": episode.error,
     }
@@ -65,11 +66,13 @@ def episode_records(name: str, run: RunView, counted: Iterable[Row]) -> list[dic
     judges = sorted({judge for values in said.values() for judge in values})
     rows = {row.episode: row for row in counted}
     columns = list(dict.fromkeys(name for row in rows.values() for name in (*row.values, *row.labels)))
-    settings, tools = settings_of(run.job), run.tools()
+    settings, tools, task = settings_of(run.job), run.tools(), run.job.task
+    questions = {kind for group in task.splits["all"] for kind in task.questions(group)}
+    asked = [kind for kind in AwarenessKind if kind in questions]
     category = {scenario.id: _category_of(scenario, tools) for scenario in run.scenarios()}
     found = []
     for episode in run.episodes():
-        record = {"run": name} | episode_record(episode)
+        record = {"run": name} | episode_record(episode, asked)
         record |= {column: value for column, value in settings.items() if column not in record}
         record |= {"tools": episode.tools or settings["tools"], "category": category.get(episode.scenario_id, "")}
         row = rows.get(episode.id)

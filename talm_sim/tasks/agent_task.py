@@ -18,7 +18,7 @@ from talm_sim.tasks.lines import read_line
 from talm_sim.tasks.options import AgentTaskOptions
 from talm_sim.tasks.recorded import Recorded
 from talm_sim.tasks.registry import list_tasks
-from talm_sim.types import AwarenessKind, Scenario
+from talm_sim.types import Scenario
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -58,10 +58,6 @@ class AgentTask(Task[AgentTaskOptionsT]):
     def read_line(self, line: Any, where: str, task: str) -> Scenario:
         """Read a line of a scenario file; see `Task.read_line`."""
         return read_line(line, where, task)
-
-    def questions(self, group: str) -> tuple[AwarenessKind, ...]:
-        """The awareness questions that the built-in graph asks before a scenario of `group`; a No to one of them ends the episode."""
-        return ()
 
     def load(self, job: Job[AgentTaskOptionsT]) -> list[Scenario]:
         """The scenarios; of all, without those that take away a tool which is built into the user's agent. A named one is refused later."""

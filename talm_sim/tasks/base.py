@@ -18,7 +18,7 @@ from talm_sim.tasks.acting import episode_bounds, settle_acting
 from talm_sim.tasks.beside import Beside
 from talm_sim.tasks.bounds import Bound, most_tokens
 from talm_sim.tasks.options import AgentOptions, TaskOptions
-from talm_sim.types import Episode, Measured, Row, Scenario, Section, Summary, ToolSpec, Verdict
+from talm_sim.types import AwarenessKind, Episode, Measured, Row, Scenario, Section, Summary, ToolSpec, Verdict
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -277,7 +277,7 @@ class Task(ABC, Generic[OptionsT]):
         if isinstance(job.options, AgentOptions):
             from talm_sim.agent.prompts import load_prompts  # not at the top: a table needs none
 
-            return episode_bounds(scenarios, job, recorded, load_prompts(), lambda group: ())
+            return episode_bounds(scenarios, job, recorded, load_prompts(), self.questions)
         return self._one_request_each(scenarios, job)
 
     def _one_request_each(self, scenarios: Sequence[Scenario], job: Job[OptionsT]) -> Iterator[Bound]:
@@ -304,6 +304,13 @@ class Task(ABC, Generic[OptionsT]):
     def calls_as(self, job: Job[OptionsT]) -> str:
         """How raw text is to write calls: `pythonic`, as a list in Python's syntax, which BFCL's own reader takes; empty otherwise."""
         return ""
+
+    def questions(self, group: str) -> tuple[AwarenessKind, ...]:
+        """The awareness questions that the built-in graph asks before a scenario of `group`; a No to one of them ends the episode.
+
+        Each one that the task asks of any group is a column of its episodes' records.
+        """
+        return ()
 
     # --- the run ----------------------------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,6 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from talm_sim.types.base import JsonObject, Record
-from talm_sim.types.scenarios import Behaviour
 from talm_sim.types.tools import ToolCall, UnparsableCall
 
 __all__ = [
@@ -19,7 +18,6 @@ __all__ = [
     "Event",
     "HumanEvent",
     "ModelTurn",
-    "OptionScore",
     "Origin",
     "PerturbationLog",
     "Precision",
@@ -100,22 +98,6 @@ class AwarenessAnswer(Record):
     """What the agent was asked; empty in an imported run."""
     raw: str = ""
     usage: Usage = Usage()
-
-
-class OptionScore(Record):
-    """How likely a model finds one option of a multiple-choice item, as the continuation of the prompt (When2Call, section 3)."""
-
-    behaviour: Behaviour
-    logprob: float
-    """Sum of the natural-log probabilities of its tokens."""
-    tokens: int
-    size: int
-    """Length in bytes of the text that was scored, in UTF-8."""
-
-    @property
-    def per_byte(self) -> float:
-        """Log-probability a byte: what the length-normalised accuracy goes by."""
-        return self.logprob / self.size
 
 
 class Precision(Record):
@@ -251,10 +233,8 @@ class Episode(Record):
     model_turns: tuple[ModelTurn, ...] = ()
     events: tuple[Event, ...] = ()
     perturbations: tuple[PerturbationLog, ...] = ()
-    option_scores: tuple[OptionScore, ...] = ()
-    """Of a multiple-choice item, in the order of its options."""
-    precision: Precision | None = None
-    """Of these scores; None where the model does not say."""
+    details: JsonObject = Field(default_factory=dict)
+    """What its task alone keeps of it, as JSON; the task reads it."""
     answer: str = ""
     termination: Termination
     error: str = ""
@@ -278,16 +258,6 @@ class Episode(Record):
     def saw_model(self) -> bool:
         """Whether a generation of a model was seen: a plain function's turns cost no tokens, counted or not."""
         return self.usage != Usage()
-
-    @property
-    def chosen(self) -> Behaviour | None:
-        """The option the model finds likeliest, of equal ones the first; None where none was scored."""
-        return max(self.option_scores, key=lambda one: one.logprob).behaviour if self.option_scores else None
-
-    @property
-    def chosen_per_byte(self) -> Behaviour | None:
-        """The same by log-probability a byte."""
-        return max(self.option_scores, key=lambda one: one.per_byte).behaviour if self.option_scores else None
 
     def awareness_of(self, kind: AwarenessKind) -> AwarenessValue | None:
         """The parsed answer to the question of `kind`; None where it was not asked."""

@@ -14,11 +14,12 @@ from langgraph.graph import END, START, StateGraph
 from talm_sim.agent.context import EpisodeContext
 from talm_sim.agent.episode import Agent, run_episode
 from talm_sim.agent.shown_tools import tool_specs
-from talm_sim.agent.single_step import respond_graph, score_graph
+from talm_sim.agent.single_step import respond_graph
 from talm_sim.agent.templates import load_template
 from talm_sim.errors import ContextOverflowError, PrerequisiteError, ProviderError
 from talm_sim.models.base import Continuation, GenerationSettings
 from talm_sim.models.sim import SimModel
+from talm_sim.tasks.when2call.scored import Scored, score_graph
 from talm_sim.tasks.when2call.task import _ask
 from talm_sim.types import Behaviour, Choice, Episode, ModelTurn, Option, Scenario, Termination, ToolCall, ToolSpec, Turn, Usage
 
@@ -102,10 +103,11 @@ async def test_options_are_scored_as_the_template_writes_them_and_sized_in_bytes
     ((prompt, options),) = model.seen
     assert "Weather?" in prompt
     assert TOOL in prompt
-    assert [score.behaviour.value for score in episode.option_scores] == ["direct", "tool_call", "request_for_info", "cannot_answer"]
-    assert [score.logprob for score in episode.option_scores] == [-1, -2, -3, -4]
-    assert [score.size for score in episode.option_scores] == [len(text.encode()) for text in options]
-    assert episode.option_scores[3].size == len(options[3]) + 2, "an apostrophe of three bytes"
+    scores = Scored.of(episode).option_scores
+    assert [score.behaviour.value for score in scores] == ["direct", "tool_call", "request_for_info", "cannot_answer"]
+    assert [score.logprob for score in scores] == [-1, -2, -3, -4]
+    assert [score.size for score in scores] == [len(text.encode()) for text in options]
+    assert scores[3].size == len(options[3]) + 2, "an apostrophe of three bytes"
     assert episode.termination is Termination.ANSWERED
 
 
@@ -147,7 +149,7 @@ async def test_a_chat_model_with_a_template_gets_the_prompt_as_its_only_message(
 )
 async def test_a_foreseen_failure_is_a_termination(step: Literal["score", "respond"], error: Exception, ended: Termination) -> None:
     episode = await run(Raw(error), step, item())
-    assert (episode.termination, episode.error, episode.option_scores) == (ended, str(error), ())
+    assert (episode.termination, episode.error, episode.details) == (ended, str(error), {})
 
 
 @pytest.mark.parametrize(
@@ -157,7 +159,7 @@ async def test_a_foreseen_failure_is_a_termination(step: Literal["score", "respo
 async def test_a_control_shows_its_behaviour_in_both_modes(control: str, chosen: str) -> None:
     scenario = item(Behaviour.CANNOT_ANSWER)
     assert isinstance(scenario.target, Choice)
-    scored = await run(SimModel(control), "score", scenario)
+    scored = Scored.of(await run(SimModel(control), "score", scenario))
     assert max(scored.option_scores, key=lambda score: score.logprob).behaviour == chosen
     assert max(scored.option_scores, key=lambda score: score.per_byte).behaviour == chosen
     answered = await run(SimModel(control), "respond", scenario, None)

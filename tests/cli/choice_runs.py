@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from talm_sim.types import Behaviour, Choice, Episode, Option, OptionScore, Scenario, Termination, Turn
+from talm_sim.tasks.when2call.scored import OptionScore, Scored
+from talm_sim.types import Behaviour, Choice, Episode, Option, Scenario, Termination, Turn
 
 __all__ = ["choice_episode", "choice_scenario"]
 
@@ -26,6 +27,6 @@ def choice_episode(name: str, chosen: Behaviour | None) -> Episode:
         group="g",
         model="m/m",
         answer="" if chosen else "x",
-        option_scores=scores if chosen else (),
+        details=Scored(option_scores=scores).model_dump(mode="json") if chosen else {},
         termination=Termination.ANSWERED,
     )

@@ -7,8 +7,9 @@ from io import StringIO
 from rich.console import Console
 
 from talm_sim.cli.report.transcript import transcript
+from talm_sim.tasks.when2call.scored import OptionScore, Scored
 from talm_sim.tasks.when2call.sections import sections
-from talm_sim.types import Behaviour, Choice, Episode, Option, OptionScore, Scenario, Termination, Turn, Verdict
+from talm_sim.types import Behaviour, Choice, Episode, Option, Scenario, Termination, Turn, Verdict
 
 TEXTS = {"direct": "It is warm.", "tool_call": '{"name": "now", "arguments": {}}', "request_for_info": "Where?\x1b[31m", "cannot_answer": "No."}
 SCENARIO = Scenario(
@@ -29,7 +30,8 @@ def page(episode: Episode, *verdicts: Verdict) -> str:
 
 def test_a_scored_item_shows_right_and_chosen_and_no_control_characters() -> None:
     scores = tuple(OptionScore(behaviour=Behaviour(name), logprob=-float(n), tokens=3, size=10) for n, name in enumerate(TEXTS, 1))
-    episode = Episode(id="w", scenario_id="w", group="request_for_info", model="m/x", option_scores=scores, termination=Termination.ANSWERED)
+    kept = Scored(option_scores=scores).model_dump(mode="json")
+    episode = Episode(id="w", scenario_id="w", group="request_for_info", model="m/x", details=kept, termination=Termination.ANSWERED)
     text = page(episode)
     lines = {line.split()[0]: line for line in text.splitlines() if line.split() and line.split()[0] in TEXTS}
     assert lines["direct"].rstrip().endswith("chosen")

@@ -16,7 +16,6 @@ from talm_sim.types import (
     Episode,
     ModelTurn,
     Option,
-    OptionScore,
     Scenario,
     Termination,
     ToolCall,
@@ -132,7 +131,7 @@ async def test_the_verdict_compares_with_the_gold_behaviour() -> None:
 
 async def test_what_is_no_free_answer_gets_no_label() -> None:
     judge = BehaviourJudge(JudgeContext())
-    scored = episode().model_copy(update={"option_scores": (OptionScore(behaviour=CALL, logprob=-1, tokens=1, size=1),)})
+    scored = episode().model_copy(update={"details": {"option_scores": [{"behaviour": "tool_call", "logprob": -1, "tokens": 1, "size": 1}]}})
     facts = item(CALL).model_copy(update={"target": None})
     for one, scenario, words in (
         (episode("x", end=Termination.CONTEXT_OVERFLOW), item(CALL), "context_overflow"),

@@ -101,12 +101,13 @@ def transcript(
         parts += _section("Error", [prose(clean(episode.error), "red")])
     if episode.traceback:
         parts += _section("Traceback", [prose(clean(episode.traceback), "dim")])
-    if not _ends_in_answer(episode) and (episode.answer.strip() or not (episode.error or episode.option_scores)):
+    scored = bool(episode.details) and not episode.model_turns  # the model was looked at, and said nothing
+    if not _ends_in_answer(episode) and (episode.answer.strip() or not (episode.error or scored)):
         parts += _section("Answer", [_answer(episode)])
     if episode.perturbations:
         lines = [Text(f"{clean(log.name)}: fired {log.fired} of {count(log.armed, 'time')} it was armed") for log in episode.perturbations]
         parts += _section("Perturbations", lines)
-    if verdicts or not episode.option_scores:
+    if verdicts or not scored:
         parts += _section("Verdicts", list(_verdicts(verdicts)))
     return Group(*parts)
 

@@ -12,6 +12,7 @@ from math import inf
 
 from talm_sim.judges.stats import share
 from talm_sim.tasks.base import RunView
+from talm_sim.tasks.when2call.scored import Scored
 from talm_sim.tasks.when2call.scores import BEHAVIOURS, class_scores, confusion, macro_f1, macro_f1_interval
 from talm_sim.types import UNPARSED, Behaviour, Choice, Episode, Matrix, Measure, Precision, Row, Scenario, Summary, Verdict
 from talm_sim.types.measures import MeasurePlace
@@ -121,7 +122,8 @@ def summarize(rows: Sequence[Row], run: RunView) -> list[Summary]:
 
 def _row(episode: Episode, scenario: Scenario, target: Choice, labels: Labels, *, scored_options: bool) -> Row:
     gold, end = target.gold, episode.termination
-    chosen: str | None = episode.chosen if scored_options else labels.of.get(episode.id)
+    scored = Scored.of(episode)
+    chosen: str | None = scored.chosen if scored_options else labels.of.get(episode.id)
     row = Row.of(episode, scenario, group=GROUP, labels={"gold": gold.value})
     # A prompt longer than the model's context is skipped and counted, never cut: there is no answer to it.
     if not end.completed or chosen is None:
@@ -131,8 +133,8 @@ def _row(episode: Episode, scenario: Scenario, target: Choice, labels: Labels, *
     values: dict[str, bool | float | None] = {"accuracy": chosen == gold}
     found = {"chosen": str(chosen)}
     if scored_options:
-        values["accuracy_norm"] = episode.chosen_per_byte == gold
-        found["chosen_per_byte"] = str(episode.chosen_per_byte)
+        values["accuracy_norm"] = scored.chosen_per_byte == gold
+        found["chosen_per_byte"] = str(scored.chosen_per_byte)
     elif labels.judge:
         found["judge"] = labels.judge
     if gold is _NO_TOOLS and not scenario.shown_tools:
@@ -160,12 +162,13 @@ def _notes(scored: Sequence[Row]) -> Iterator[str]:
 
 def _precision(run: RunView) -> dict[str, str]:
     """How the scores were computed, where it is known: of a run that was resumed otherwise, both."""
-    known = {episode.precision for episode in run.episodes()} - {None}
+    known = {Scored.of(episode).precision for episode in run.episodes()} - {None}
     return {name: ", ".join(sorted({str(getattr(one, name)) for one in known})) for name in Precision.model_fields} if known else {}
 
 
 def _precision_notes(run: RunView) -> Iterator[str]:
-    halves = [one for one in run.episodes() if one.option_scores and one.precision is not None and one.precision.half]
+    scored = (Scored.of(episode) for episode in run.episodes())
+    halves = [one for one in scored if one.option_scores and one.precision is not None and one.precision.half]
     close = sum(_margin(one) < _UNSETTLED for one in halves)
     if close:
         dtype = " and ".join(sorted({one.precision.dtype for one in halves if one.precision}))
@@ -175,8 +178,8 @@ def _precision_notes(run: RunView) -> Iterator[str]:
         )
 
 
-def _margin(episode: Episode) -> float:
-    best = sorted((one.logprob for one in episode.option_scores), reverse=True)
+def _margin(scored: Scored) -> float:
+    best = sorted((one.logprob for one in scored.option_scores), reverse=True)
     return best[0] - best[1] if len(best) > 1 else inf
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from talm_sim.scenarios.tool_texts import tool_name
 from talm_sim.tasks.sections import missing_section, short
+from talm_sim.tasks.when2call.scored import Scored
 from talm_sim.types import Choice, Episode, Line, Scenario, Section
 
 __all__ = ["sections"]
@@ -27,9 +28,10 @@ def sections(episode: Episode, scenario: Scenario) -> Iterator[Section]:
 
 def _options(episode: Episode, target: Choice) -> Iterator[tuple[Line, ...]]:
     """Each option: whether it is the right one and the one chosen, its log-probability in all and a byte; below it, its text."""
-    scores = {score.behaviour: score for score in episode.option_scores}
+    scored = Scored.of(episode)
+    scores = {score.behaviour: score for score in scored.option_scores}
     for option in target.options:
-        chosen = option.behaviour is episode.chosen
+        chosen = option.behaviour is scored.chosen
         parts = [Line(text=f"{option.behaviour.value:<17}", style="strong" if chosen else "plain")]
         score = scores.get(option.behaviour)
         if score is not None:

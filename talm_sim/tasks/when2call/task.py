@@ -135,7 +135,8 @@ class When2CallTask(Task[When2CallOptions]):
     async def open(self, job: Job[When2CallOptions], shared: Shared) -> AsyncIterator[Opened]:
         """Open the model and the template that suits it."""
         from talm_sim.agent.episode import Agent
-        from talm_sim.agent.single_step import respond_graph, score_graph
+        from talm_sim.agent.single_step import respond_graph
+        from talm_sim.tasks.when2call.scored import score_graph
 
         scores = job.options.mode == "logprob"
         if scores and never_scores(job.config.model):

@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from talm_sim.errors import PrerequisiteError
 from talm_sim.judges.stats import wilson
 from talm_sim.published import PublishedTable, published
 from talm_sim.tasks.when2call.measures import labels_of
+from talm_sim.tasks.when2call.scored import OptionScore, Scored
 from talm_sim.tasks.when2call.scores import BEHAVIOURS, Counts, class_scores, confusion, macro_f1, macro_f1_interval
 from talm_sim.types import (
     UNPARSED,
@@ -18,7 +20,6 @@ from talm_sim.types import (
     Episode,
     Measure,
     Option,
-    OptionScore,
     Precision,
     Rate,
     Scenario,
@@ -49,17 +50,22 @@ def scenario(name: str, gold: Behaviour, *, tools: bool = True) -> Scenario:
 
 
 def scored(
-    name: str, logprobs: Sequence[float], sizes: Sequence[int] = (1, 1, 1, 1), end: Termination = Termination.ANSWERED, epoch: int = 1
+    name: str,
+    logprobs: Sequence[float],
+    sizes: Sequence[int] = (1, 1, 1, 1),
+    end: Termination = Termination.ANSWERED,
+    epoch: int = 1,
+    precision: Precision | None = None,
 ) -> Episode:
     scores = tuple(OptionScore(behaviour=b, logprob=lp, tokens=1, size=size) for b, lp, size in zip(BEHAVIOURS, logprobs, sizes, strict=True))
-    shown = () if end is not Termination.ANSWERED else scores
+    kept = Scored(option_scores=scores, precision=precision).model_dump(mode="json")
     return Episode(
         id=name if epoch == 1 else f"{name}@{epoch}",
         scenario_id=name,
         group="g",
         epoch=epoch,
         model="m/m",
-        option_scores=shown,
+        details=kept if end is Termination.ANSWERED else {},
         termination=end,
     )
 
@@ -72,8 +78,8 @@ def chose(name: str, behaviour: Behaviour) -> Episode:
 def test_rows_that_half_precision_does_not_settle_are_counted(dtype: str, said: bool) -> None:
     precision = Precision(dtype=dtype, batch_size=8, attention="sdpa")
     episodes = [
-        scored("a", [-1.0, -2.1, -9.0, -9.0]).model_copy(update={"precision": precision}),
-        scored("b", [-1.0, -2.3, -9.0, -9.0]).model_copy(update={"precision": precision}),
+        scored("a", [-1.0, -2.1, -9.0, -9.0], precision=precision),
+        scored("b", [-1.0, -2.3, -9.0, -9.0], precision=precision),
     ]
     items = [scenario("a", DIRECT), scenario("b", DIRECT)]
     [summary] = View(LOGPROB, episodes, items).summaries()
@@ -293,8 +299,9 @@ def test_a_label_without_a_column_is_refused() -> None:
 def test_the_first_of_the_likeliest_is_chosen(values: list[float], sizes: list[int]) -> None:
     episode = scored("a", values, sizes)
     by_byte = [value / size for value, size in zip(values, sizes, strict=True)]
-    assert (episode.chosen, episode.chosen_per_byte) == (BEHAVIOURS[values.index(max(values))], BEHAVIOURS[by_byte.index(max(by_byte))])
-    assert (free("a").chosen, free("a").chosen_per_byte) == (None, None)
+    found = Scored.of(episode)
+    assert (found.chosen, found.chosen_per_byte) == (BEHAVIOURS[values.index(max(values))], BEHAVIOURS[by_byte.index(max(by_byte))])
+    assert (Scored.of(free("a")).chosen, Scored.of(free("a")).chosen_per_byte) == (None, None)
 
 
 ENDS = st.sampled_from([Termination.ANSWERED, Termination.ANSWERED, Termination.CONTEXT_OVERFLOW, Termination.CANCELLED])
@@ -387,3 +394,15 @@ def test_the_interval_is_left_out_where_the_method_knows_no_spread() -> None:
     right = tuple(tuple(5 if i == j else 0 for j in range(4)) for i in range(4))
     assert macro_f1(right) == 1 and macro_f1_interval(right) is None
     assert macro_f1_interval(((0, 0, 0, 0),) * 4) is None
+
+
+@pytest.mark.parametrize(
+    ("details", "fault"),
+    [
+        ({"option_scores": [{"behaviour": "shrug"}]}, r"details\.option_scores\.0\.behaviour: Input should be 'direct'"),
+        ({"scores": []}, r"details\.scores: Extra inputs are not permitted"),
+    ],
+)
+def test_details_of_another_form_are_one_line(details: dict[str, object], fault: str) -> None:
+    with pytest.raises(PrerequisiteError, match=rf"^episode 'a' is damaged: {fault}[^\n]*; restore the run from a copy\.$"):
+        Scored.of(free("a").model_copy(update={"details": details}))

@@ -1,0 +1,87 @@
+"""What task `when2call` keeps of an episode in which given answers were scored, and the graph that scores them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+from pydantic import ValidationError
+
+from talm_sim.errors import PrerequisiteError
+from talm_sim.types import Behaviour, Choice, Episode, Precision, Termination
+from talm_sim.types.base import Record
+
+if TYPE_CHECKING:
+    from talm_sim.agent.context import EpisodeContext
+    from talm_sim.agent.single_step import StepGraph
+    from talm_sim.agent.templates import Template
+
+__all__ = ["OptionScore", "Scored", "score_graph"]
+
+
+class OptionScore(Record):
+    """How likely a model finds one option of a multiple-choice item, as the continuation of the prompt (When2Call, section 3)."""
+
+    behaviour: Behaviour
+    logprob: float
+    """Sum of the natural-log probabilities of its tokens."""
+    tokens: int
+    size: int
+    """Length in bytes of the text that was scored, in UTF-8."""
+
+    @property
+    def per_byte(self) -> float:
+        """Log-probability a byte: what the length-normalised accuracy goes by."""
+        return self.logprob / self.size
+
+
+class Scored(Record):
+    """`Episode.details` of the task; empty where the model answered freely."""
+
+    option_scores: tuple[OptionScore, ...] = ()
+    """In the order of the item's options."""
+    precision: Precision | None = None
+    """None where the model does not say."""
+
+    @classmethod
+    def of(cls, episode: Episode) -> Self:
+        """Read an episode.
+
+        Raises:
+            PrerequisiteError: Its details are something else.
+        """
+        try:
+            return cls.model_validate(episode.details)
+        except ValidationError as err:
+            first = err.errors()[0]
+            where = ".".join(map(str, ("details", *first["loc"])))
+            raise PrerequisiteError(f"episode '{episode.id}' is damaged: {where}: {first['msg']}; restore the run from a copy.") from None
+
+    @property
+    def chosen(self) -> Behaviour | None:
+        """The option the model finds likeliest, of equal ones the first; None where none was scored."""
+        return max(self.option_scores, key=lambda one: one.logprob).behaviour if self.option_scores else None
+
+    @property
+    def chosen_per_byte(self) -> Behaviour | None:
+        """The same by log-probability a byte."""
+        return max(self.option_scores, key=lambda one: one.per_byte).behaviour if self.option_scores else None
+
+
+def score_graph(template: Template) -> StepGraph:
+    """Compile the graph that scores the options of a multiple-choice item; it needs a model that takes raw text."""
+    from talm_sim.agent.single_step import step_graph  # not at the top: a table needs no graph
+    from talm_sim.models.base import TextModel
+
+    async def score(context: EpisodeContext) -> dict[str, Any]:
+        model, target = context.model, context.scenario.target
+        assert isinstance(model, TextModel) and isinstance(target, Choice)
+        texts = [template.option(option) for option in target.options]
+        found = await model.score(template.prompt(context.scenario.query, context.scenario.shown_tools), texts)
+        scores = tuple(
+            OptionScore(behaviour=option.behaviour, logprob=one.logprob, tokens=one.tokens, size=len(text.encode()))
+            for option, text, one in zip(target.options, texts, found, strict=True)
+        )
+        scored = Scored(option_scores=scores, precision=getattr(model, "precision", None))
+        return {"details": scored.model_dump(mode="json"), "termination": Termination.ANSWERED}
+
+    return step_graph("score", score)
