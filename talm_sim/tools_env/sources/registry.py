@@ -15,7 +15,7 @@ from talm_sim.plain_files import LARGEST_SETTINGS, read_text
 from talm_sim.plugins import Registry
 from talm_sim.shell_lines import line_to_copy
 from talm_sim.tools_env.sources.base import SourceOptions, SourceRequest, ToolSource
-from talm_sim.typed_options import COMMA, read_options, split_options
+from talm_sim.typed_options import read_options, split_commas, split_options
 
 __all__ = [
     "BUILT_IN",
@@ -126,7 +126,7 @@ def _take_apart(text: str) -> tuple[str, str, str, list[str]]:
 
 def _cut_options(text: str) -> tuple[str, list[str]]:
     """Cut `[KIND:]PLACE,KEY=VALUE,...` into what precedes the options, and the options."""
-    parts = COMMA.split(text)
+    parts = split_commas(text)
     kind, colon, _ = parts[0].partition(":")
     options = _find_kind(kind).options if colon and kind in TOOL_SOURCES else SourceOptions
     if options.place_has_commas:
@@ -135,7 +135,7 @@ def _cut_options(text: str) -> tuple[str, list[str]]:
             begin -= 1
     else:
         begin = next((number for number, part in enumerate(parts) if number and _OPTION.match(part)), len(parts))
-    return ",".join(parts[:begin]).replace("\\,", ","), parts[begin:]
+    return ",".join(parts[:begin]), parts[begin:]
 
 
 def _find_kind(kind: str) -> SourceKind:
