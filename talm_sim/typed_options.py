@@ -8,10 +8,11 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_origin
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, ValidationInfo, field_validator
+from pydantic.fields import FieldInfo
 
 from talm_sim.errors import OptionError, PrerequisiteError, did_you_mean
 
-__all__ = ["JsonOption", "OptionsModel", "fault_of", "read_object", "read_options", "split_commas", "split_options"]
+__all__ = ["JsonOption", "OptionsModel", "fault_of", "read_object", "read_options", "split_commas", "split_options", "written_names"]
 
 
 class OptionsModel(BaseModel):
@@ -68,6 +69,11 @@ def split_options(parts: Iterable[str], where: str) -> dict[str, str]:
     return written
 
 
+def written_names(kind: type[OptionsModel]) -> dict[str, FieldInfo]:
+    """Return the options there are, by the name that is written."""
+    return {field.alias or name: field for name, field in kind.model_fields.items()}
+
+
 def read_options(written: Mapping[str, Any], kind: type[Options], owner: str, where: str) -> Options:
     """Read options that were written as `KEY=VALUE`.
 
@@ -80,7 +86,7 @@ def read_options(written: Mapping[str, Any], kind: type[Options], owner: str, wh
     Raises:
         PrerequisiteError: There is no such option, its value is wrong, or one that must be given is not.
     """
-    known = {field.alias or name: field for name, field in kind.model_fields.items()}
+    known = written_names(kind)
     for key, value in written.items():
         if key not in known and kind.model_config["extra"] != "allow":
             raise PrerequisiteError(f"{where}{key}: {owner} has no such option.{did_you_mean(key, known)}")
