@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_origin
 
-from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, ValidationInfo, field_validator
+from pydantic.fields import FieldInfo
 
 from talm_sim.errors import OptionError, PrerequisiteError, did_you_mean
 
-__all__ = ["COMMA", "OptionsModel", "fault_of", "read_options", "split_options"]
+__all__ = ["JsonOption", "OptionsModel", "fault_of", "read_object", "read_options", "split_commas", "split_options", "written_names"]
 
 
 class OptionsModel(BaseModel):
@@ -20,7 +22,7 @@ class OptionsModel(BaseModel):
 
     if not TYPE_CHECKING:  # a type checker knows the fields
 
-        def __init__(self, **values: Any) -> None:
+        def __init__(self, /, **values: Any) -> None:
             try:
                 super().__init__(**values)
             except ValidationError as err:
@@ -40,30 +42,39 @@ class OptionsModel(BaseModel):
 Options = TypeVar("Options", bound=OptionsModel)
 
 
-COMMA = re.compile(r"(?<!\\),")
-r"""A comma between options; one that belongs to a text is written `\,`."""
+def split_commas(text: str) -> list[str]:
+    r"""Split a text at its commas, but for those that are written `\,`.
+
+    >>> split_commas(r"a,b\,c")
+    ['a', 'b,c']
+    """
+    return [part.replace("\\,", ",") for part in re.split(r"(?<!\\),", text)]
 
 
 def split_options(parts: Iterable[str], where: str) -> dict[str, str]:
-    r"""Split each `KEY=VALUE`, and write `\,` in a value as a comma.
+    """Split each `KEY=VALUE`.
 
     Args:
-        parts: What was written between the commas.
+        parts: As they were written.
         where: What a message begins with.
 
     Raises:
         PrerequisiteError: One is not written so.
     """
-    written: dict[str, str] = {}
+    written = {}
     for part in parts:
-        key, equals, value = part.partition("=")
-        if not (key and equals and value):
-            raise PrerequisiteError(f"{where}'{part}' is no option; write KEY=VALUE, and a comma that belongs to a text as \\,.")
-        written[key] = value.replace("\\,", ",")
+        key, equals, written[key] = part.partition("=")
+        if not (key and equals):
+            raise PrerequisiteError(f"{where}'{part}' is no option; write KEY=VALUE.")
     return written
 
 
-def read_options(written: Mapping[str, str], kind: type[Options], owner: str, where: str) -> Options:
+def written_names(kind: type[OptionsModel]) -> dict[str, FieldInfo]:
+    """Return the options there are, by the name that is written."""
+    return {field.alias or name: field for name, field in kind.model_fields.items()}
+
+
+def read_options(written: Mapping[str, Any], kind: type[Options], owner: str, where: str) -> Options:
     """Read options that were written as `KEY=VALUE`.
 
     Args:
@@ -75,20 +86,46 @@ def read_options(written: Mapping[str, str], kind: type[Options], owner: str, wh
     Raises:
         PrerequisiteError: There is no such option, its value is wrong, or one that must be given is not.
     """
-    known = [field.alias or name for name, field in kind.model_fields.items()]
-    for key in written:
-        if key not in known:
+    known = written_names(kind)
+    for key, value in written.items():
+        if key not in known and kind.model_config["extra"] != "allow":
             raise PrerequisiteError(f"{where}{key}: {owner} has no such option.{did_you_mean(key, known)}")
+        if key in known and value == "":
+            raise PrerequisiteError(f"{where}{key}: is empty; leave it out or give it a value.")
+    for key, field in known.items():
+        if field.is_required() and key not in written:
+            raise PrerequisiteError(f"{where}{key}: must be given; write {key}=VALUE.")
     try:
         return kind(**written)
     except OptionError as err:
         raise PrerequisiteError(f"{where}{err}") from None
 
 
+def read_object(value: Any) -> Any:
+    """Read a text as a JSON object; return what is no text as it is.
+
+    Raises:
+        ValueError: It is no JSON object.
+    """
+    if not isinstance(value, str):
+        return value
+    try:
+        found = json.loads(value)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise ValueError(f"'{value[:60]}' is no JSON object; write one, such as '{{\"name\": 1}}'.")
+    return found
+
+
+JsonOption = Annotated[dict[str, Any], BeforeValidator(read_object)]
+"""An option that is written as a JSON object."""
+
 _MUST = {
     "greater_than_equal": "{0} is too small; the least is {ge}.",
     "greater_than": "{0} is too small; it must be more than {gt}.",
     "less_than_equal": "{0} is too large; the most is {le}.",
+    "less_than": "{0} is too large; it must be less than {lt}.",
     "literal_error": "'{0}' is none of {expected}.",
     "enum": "'{0}' is none of {expected}.",
     "int_parsing": "'{0}' is no whole number.",
@@ -120,4 +157,5 @@ def fault_of(error: Mapping[str, Any]) -> str:
     if template is None:
         return str(error["msg"]).removeprefix("Value error, ")
     value = str(error["input"])
-    return template.format(value if len(value) <= 80 else f"{value[:79]}…", **error.get("ctx", {}))
+    limits = {name: f"{one:g}" if isinstance(one, float) else one for name, one in error.get("ctx", {}).items()}
+    return template.format(value if len(value) <= 80 else f"{value[:79]}…", **limits)

@@ -138,7 +138,7 @@ def test_numbers_in_a_file_need_no_quotes(tmp_path: Path) -> None:
 
 
 def test_a_pair_in_the_environment_needs_its_equals_sign() -> None:
-    with pytest.raises(PrerequisiteError, match=r"^TALM_SIM_MODEL_OPTIONS: 'device' is no K=V pair\.$"):
+    with pytest.raises(PrerequisiteError, match=r"^TALM_SIM_MODEL_OPTIONS: 'device' is no option; write KEY=VALUE\.$"):
         load_config(environ={"TALM_SIM_MODEL_OPTIONS": "threads=1,device"})
 
 

@@ -14,7 +14,7 @@ from talm_sim.models.base import GenerationSettings, Model
 from talm_sim.models.endpoint import LOGICAL_HOST, Endpoint
 from talm_sim.models.messages import anthropic_messages, anthropic_tools, model_turns_in
 from talm_sim.models.parsing import clean, parse_calls, split_reasoning
-from talm_sim.models.request import REPLAY_KEY, ModelRequest, body_options, check_headers, required_key, server_url
+from talm_sim.models.request import REPLAY_KEY, ModelRequest, body_fields, check_headers, required_key, server_url
 from talm_sim.types import ModelTurn, ToolSpec, Usage
 
 __all__ = ["AnthropicMessages", "open_anthropic"]
@@ -106,7 +106,7 @@ def open_anthropic(request: ModelRequest) -> Model:
         check_headers(request, "ANTHROPIC_AUTH_TOKEN")
     endpoint = Endpoint.of(request, url, variables=("ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"))
     client = AsyncAnthropic(api_key=key, base_url=url, max_retries=0, timeout=request.timeout, http_client=endpoint.client)
-    return AnthropicMessages(request.name, request.model, endpoint, client, fields=body_options(request, _RESERVED))
+    return AnthropicMessages(request.name, request.model, endpoint, client, fields=body_fields(request.name, request.options, _RESERVED))
 
 
 def _of_type(blocks: list[dict[str, Any]], kind: str, field: str) -> list[str]:

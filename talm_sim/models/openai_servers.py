@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from openai import AsyncOpenAI, Omit
+from pydantic import Field
 
 from talm_sim.config import DEFAULT_MODEL
 from talm_sim.credentials import sendable
@@ -13,7 +14,8 @@ from talm_sim.models.base import Model
 from talm_sim.models.constrained import ANSWER_CHARS, ConstrainedModel
 from talm_sim.models.endpoint import LOGICAL_HOST, Endpoint
 from talm_sim.models.openai_chat import OpenAIChat
-from talm_sim.models.request import REPLAY_KEY, ModelRequest, body_options, check_headers, required_key, required_variable, server_url
+from talm_sim.models.request import REPLAY_KEY, ModelRequest, body_fields, check_headers, required_key, required_variable, server_url
+from talm_sim.typed_options import OptionsModel, read_options
 
 __all__ = ["open_compatible", "open_openai", "service_variables"]
 
@@ -23,6 +25,17 @@ OPENAI_URL = "https://api.openai.com/v1"
 _RESERVED = frozenset({"model", "messages", "prompt", "tools", "n", "best_of", "echo", "stream", "stream_options", "response_format"})
 _FIXED_TEMPERATURE = re.compile(r"o\d|gpt-5(?!.*chat)")
 """OpenAI's reasoning models refuse any temperature but their own."""
+
+
+class ServerOptions(OptionsModel, extra="allow"):
+    """The `-M` options of a server's model. All others are fields of the request."""
+
+    max_tokens_field: str | None = None
+    """Field that limits the tokens of an answer, where the server calls it otherwise."""
+    alternatives: int | None = Field(None, ge=0)
+    """Most first tokens that a request asks for; None for as many as its settings say."""
+    answer_chars: int = Field(ANSWER_CHARS, ge=1)
+    """Longest answer in the constrained tool format."""
 
 
 def open_openai(request: ModelRequest) -> Model:
@@ -67,28 +80,20 @@ def service_variables(service: str) -> tuple[str, str]:
 def _open(
     request: ModelRequest, model: str, url: str, key: str, variables: tuple[str, str], max_tokens_field: str, *, send_temperature: bool
 ) -> Model:
-    fields = body_options(request, _RESERVED)
-    max_tokens_field = str(fields.pop("max_tokens_field", max_tokens_field))
-    length = fields.pop("answer_chars", None)
-    alternatives = fields.pop("alternatives", None)
-    if alternatives is not None and (type(alternatives) is not int or alternatives < 0):
-        raise PrerequisiteError(f"-M alternatives={alternatives}: must be a number of first tokens to ask for, such as 5, or 0 for none.")
+    options = read_options(request.options, ServerOptions, request.name, "-M ")
+    fields = body_fields(request.name, options.model_extra or {}, _RESERVED)
     client, endpoint = _connect(request, url, key, variables)
     chat = OpenAIChat(
         request.name,
         model,
         endpoint,
         client,
-        max_tokens_field=max_tokens_field,
+        max_tokens_field=options.max_tokens_field or max_tokens_field,
         send_temperature=send_temperature,
-        most_alternatives=alternatives,
+        most_alternatives=options.alternatives,
         fields=fields,
     )
-    if not request.constrained:
-        return chat
-    if length is not None and (not isinstance(length, int) or length < 1):
-        raise PrerequisiteError(f"-M answer_chars={length}: must be a number of characters, such as {ANSWER_CHARS}.")
-    return ConstrainedModel(chat, answer_chars=length or ANSWER_CHARS)
+    return ConstrainedModel(chat, answer_chars=options.answer_chars) if request.constrained else chat
 
 
 def _connect(request: ModelRequest, url: str, key: str, variables: tuple[str, str]) -> tuple[AsyncOpenAI, Endpoint]:

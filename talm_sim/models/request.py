@@ -16,7 +16,7 @@ from talm_sim.errors import PrerequisiteError
 if TYPE_CHECKING:
     import httpx2
 
-__all__ = ["REPLAY_KEY", "ModelRequest", "body_options", "check_headers", "required_key", "required_variable", "server_url"]
+__all__ = ["REPLAY_KEY", "ModelRequest", "body_fields", "check_headers", "required_key", "required_variable", "server_url"]
 
 REPLAY_KEY = "replayed"
 """Stands in for a key on replay: the SDKs insist on one, and no recording holds any."""
@@ -109,16 +109,16 @@ def server_url(variable: str, url: str) -> str:
     return url
 
 
-def body_options(request: ModelRequest, reserved: frozenset[str]) -> dict[str, Any]:
+def body_fields(name: str, options: Mapping[str, str], reserved: frozenset[str]) -> dict[str, Any]:
     """The user's options as fields of the request body: each value is JSON where it reads as JSON, else text.
 
     Raises:
         PrerequisiteError: An option names a field that talm-sim itself fills in.
     """
     fields: dict[str, Any] = {}
-    for key, text in sorted(request.options.items()):
+    for key, text in sorted(options.items()):
         if key in reserved:
-            raise PrerequisiteError(f"-M {key}: {request.name} fills this field in itself; leave it out.")
+            raise PrerequisiteError(f"-M {key}: {name} fills this field in itself; leave it out.")
         try:
             fields[key] = json.loads(text)
         except ValueError:

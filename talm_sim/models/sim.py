@@ -38,6 +38,7 @@ from typing import Any
 
 from jsonpointer import EndOfList, JsonPointerException, resolve_pointer
 from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
+from pydantic import Field
 
 from talm_sim.errors import PrerequisiteError, ProviderError, did_you_mean
 from talm_sim.models.base import ASK_HUMAN, GenerationSettings, Model
@@ -46,12 +47,20 @@ from talm_sim.models.messages import text_of
 from talm_sim.models.request import ModelRequest
 from talm_sim.models.sim_choices import ChoicePolicy
 from talm_sim.models.sim_reply import declines, holds, said_value, shown
+from talm_sim.typed_options import OptionsModel, read_options
 from talm_sim.types import Choice, Fact, Facts, Missing, MissingKind, ModelTurn, Scenario, ToolCall, ToolSpec, Turn
 
 __all__ = ["CONTROLS", "SimModel", "open_sim"]
 
 CONTROLS = ("oracle", "eager", "cautious", "asker")
 _NOT_THERE = object()
+
+
+class SimOptions(OptionsModel):
+    """The `-M` options of a control."""
+
+    latency: float = Field(0.0, ge=0, lt=3600)
+    """Seconds each generation takes, to stand in for a model's own."""
 
 
 class SimModel:
@@ -86,20 +95,10 @@ class SimModel:
 
 
 def open_sim(request: ModelRequest) -> Model:
-    """Open `sim/<control>`; `-M latency=SECONDS` simulates a model's latency."""
+    """Open `sim/<control>`; see `SimOptions` for its `-M` options."""
     if request.model not in CONTROLS:
         raise PrerequisiteError(f"model '{request.name}': unknown control '{request.model}'.{did_you_mean(request.model, CONTROLS)}")
-    unknown = sorted(set(request.options) - {"latency"})
-    if unknown:
-        raise PrerequisiteError(f"-M {unknown[0]}: {request.name} has no such option.{did_you_mean(unknown[0], ['latency'])}")
-    text = request.options.get("latency", "0")
-    try:
-        latency = float(text)
-        if not 0 <= latency < 3600:
-            raise ValueError
-    except ValueError:
-        raise PrerequisiteError(f"-M latency={text}: must be a number of seconds, such as 0.2.") from None
-    return SimModel(request.model, latency=latency)
+    return SimModel(request.model, latency=read_options(request.options, SimOptions, request.name, "-M ").latency)
 
 
 class _Policy:

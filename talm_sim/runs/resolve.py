@@ -18,6 +18,7 @@ from talm_sim.runs.tool_sources import with_tools
 from talm_sim.tasks import AgentOptions, Job, Recorded, Task, find_task, job_of, list_tasks
 from talm_sim.tasks.job import belongs_to, owner_of_option
 from talm_sim.toml_files import read_toml
+from talm_sim.typed_options import split_options
 
 __all__ = [
     "check_environment",
@@ -290,11 +291,7 @@ def _from_environ(environ: Mapping[str, str], task: Task[Any]) -> Iterator[tuple
         if isinstance(field.default, tuple):
             yield name, _parts(text), variable
         elif isinstance(field.default, dict):
-            pairs = [part.partition("=") for part in _parts(text)]
-            for key, equals, value in pairs:
-                if not key or not equals:
-                    raise PrerequisiteError(f"{variable}: '{key + equals + value}' is no K=V pair.")
-            yield name, {key: value for key, _, value in pairs}, variable
+            yield name, split_options(_parts(text), f"{variable}: "), variable
         else:
             yield name, text, variable
 

@@ -105,7 +105,7 @@ def test_shell_completion_knows_the_commands() -> None:
         (["run", "--model", "opnai/gpt-4o", "--tools", "live"], "unknown provider 'opnai'. Did you mean 'openai'?"),
         (["run", "--model", "openai/gpt-4o", "--tools", "live"], "OPENAI_API_KEY"),
         (["run", "--model", "sim/oracle", "--tools", "live", "--perturb", "http-501"], "unknown perturbation 'http-501'. Did you mean"),
-        (["run", "--model", "sim/oracle", "--tools", "live", "--perturb", "http-500:q=1"], "unknown option 'q'"),
+        (["run", "--model", "sim/oracle", "--tools", "live", "--perturb", "http-500:q=1"], "q: http-500 has no such option."),
         (["run", "--live", "--replay"], "--live and --replay exclude each other."),
         (["run", "--human", "martian"], "--human: unknown responder 'martian'. Known: terminal, recorded, simulated."),
         (["run", "--judge", "llm"], "judge 'llm' needs a model"),

@@ -149,7 +149,7 @@ def _sources(context: click.Context, word: str) -> Iterable[str]:
 
     source, comma, _ = word.rpartition(",")
     if comma:
-        return [f"{source},{option}=" for option in options_of_source(source).model_fields]
+        return [f"{source},{option}=" for option in options_of_source(source)]
     name, equals, _ = word.rpartition("=")
     handed_over = {"given"}
     return [f"{name}{equals}{kind}{'' if kind == BUILT_IN else ':'}" for kind in TOOL_SOURCES.names() if kind not in handed_over]

@@ -24,7 +24,7 @@ from talm_sim.cli.parsing.lazy import completed
 from talm_sim.cli.parsing.meant import fixed, foreign, superfluous, task_of
 from talm_sim.config import ENV_PREFIX, RunConfig, Scope, Traffic, scope_of, takes_several
 from talm_sim.errors import OptionError, PrerequisiteError
-from talm_sim.typed_options import OptionsModel
+from talm_sim.typed_options import OptionsModel, split_options
 
 __all__ = ["ConfigCommand", "ConfigOption", "OptionsCommand", "collect", "given_config", "given_options", "option_of", "options_of"]
 
@@ -246,10 +246,7 @@ def given_options(model: type[Options], values: Mapping[str, Any]) -> Options:
     given = {name: value for name, value in values.items() if value not in (None, ())}
     for name, value in given.items():
         if get_origin(_inner(model.model_fields[name].annotation)) is dict:
-            wrong = [text for text in value if "=" not in text]
-            if wrong:
-                raise PrerequisiteError(f"{_flags(model, name)[0]} {wrong[0]}: write KEY=VALUE.")
-            given[name] = dict(text.split("=", 1) for text in value)
+            given[name] = split_options(value, f"{_flags(model, name)[0]}: ")
     try:
         return model(**given)
     except OptionError as err:
@@ -260,14 +257,14 @@ def collect(options: Mapping[str, Any]) -> dict[str, Any]:
     """Turn parsed options into fields, shared ones and the task's; those not given are left out.
 
     Raises:
-        click.UsageError: Two traffic flags, or a K=V option without "=".
+        click.UsageError: Two traffic flags.
     """
     flags = {"config", "verbose", *(way.value for way in Traffic)}
     values = {name: value for name, value in options.items() if name not in flags and value not in (None, ())}
     if options.get("verbose"):
         values.setdefault("log_level", "info")
     if "model_options" in values:
-        values["model_options"] = dict(_pair(text) for text in values["model_options"])
+        values["model_options"] = split_options(values["model_options"], "--model-options: ")
     given = [way for way in Traffic if options.get(way.value)]
     if len(given) > 1:
         raise click.UsageError(f"--{given[0].value} and --{given[1].value} exclude each other.")
@@ -340,13 +337,6 @@ def option_of(model: type[BaseModel], name: str, *, stored: bool = False, bounde
     if "type" not in settings or kind is str or extra["metavar"] == "RUN":
         settings["shell_complete"] = completed(name, str(extra.get("complete", "")), several=takes_several(field))
     return ConfigOption(declarations, **settings)
-
-
-def _pair(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not equals or not key:
-        raise click.UsageError(f"--model-options: '{text}' is no K=V pair.")
-    return key, value
 
 
 def _flags(model: type[BaseModel], name: str) -> list[str]:

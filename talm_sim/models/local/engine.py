@@ -2,53 +2,99 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, Self
 
-from talm_sim.errors import PrerequisiteError, did_you_mean, pip_install
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+
+from talm_sim.errors import PrerequisiteError, pip_install
 from talm_sim.models.local.folders import find_model
+from talm_sim.models.local.prompting import RenderingOptions
 from talm_sim.models.local.reading import drop_stray_windows, ropes
+from talm_sim.typed_options import JsonOption, read_object
 
-__all__ = ["Engine", "HFOptions", "hush", "load_engine", "read_options"]
+__all__ = ["Engine", "HFOptions", "hush", "load_engine"]
 
 _NO_LIMIT = 10**9
 """Tokenizers without a limit name a huge number."""
-_DTYPES = ("auto", "float32", "bfloat16", "float16")
-_DEVICE = re.compile(r"auto|cpu|cuda(:\d+)?")
-_LOADING = ("device_map", "quantization_config", "revision", "attn_implementation")
-_COUNTS = ("batch_size", "threads", "max_length", "answer_chars")
-_RANGES = {"top_p": (0.0, 1.0), "top_k": (0, _NO_LIMIT), "min_p": (0.0, 1.0), "repetition_penalty": (0.01, 100.0)}
+_LOADING = {"device_map", "quantization_config", "revision", "attn_implementation"}
+_SAMPLING = {"top_p", "top_k", "min_p", "repetition_penalty"}
 
 
-@dataclass(frozen=True, slots=True)
-class HFOptions:
+def _check_device(device: str) -> str:
+    if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", device):
+        raise ValueError(f"'{device}' is no device; write auto, cpu, cuda or cuda:N.")
+    return device
+
+
+def _check_threads(threads: int) -> int:
+    if threads > (processors := os.cpu_count() or 1):
+        raise ValueError(f"this machine has {processors} processors; write at most that.")
+    return threads
+
+
+def _name_or_object(value: Any) -> Any:
+    return read_object(value) if isinstance(value, str) and value.startswith("{") else value
+
+
+NameOrObject = Annotated[str | dict[str, Any], BeforeValidator(_name_or_object)]
+
+
+def _check_map(device_map: str | dict[str, Any]) -> str | dict[str, Any]:
+    if isinstance(device_map, dict) and "disk" in device_map.values():
+        raise ValueError("a model is not run from disk here; name processors.")
+    return device_map
+
+
+class HFOptions(RenderingOptions):
     """The user's `-M` options.
 
     Attributes:
         device: `auto`, `cpu`, `cuda` or `cuda:N`; auto takes the first GPU where there is one.
-        dtype: Type of the weights; empty for float32 on CPU and the model's own on GPU.
+        dtype: Type of the weights; None for float32 on CPU and the model's own on GPU.
         batch_size: Questions scored together; None for 1 on CPU and 8 on GPU.
         threads: CPU threads; None for torch's own choice.
         max_length: Tokens of the context; None for what the model's configuration says.
         answer_chars: Longest answer in the constrained tool format, in characters; None for that format's own.
-        sampling: `top_p`, `top_k`, `min_p` and `repetition_penalty` of whatever is written.
-        loading: `device_map`, `quantization_config`, `revision` and `attn_implementation`, as transformers takes them.
+        top_p: As transformers takes it for sampling, like `top_k`, `min_p` and `repetition_penalty`.
+        device_map: As transformers takes it for loading, like `quantization_config`, `revision` and `attn_implementation`.
     """
 
-    device: str = "auto"
-    dtype: str = ""
-    batch_size: int | None = None
-    threads: int | None = None
-    max_length: int | None = None
-    answer_chars: int | None = None
-    sampling: Mapping[str, float] = field(default_factory=dict)
-    loading: Mapping[str, Any] = field(default_factory=dict)
+    device: Annotated[str, AfterValidator(_check_device)] = "auto"
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] | None = None
+    batch_size: int | None = Field(None, ge=1)
+    threads: Annotated[int, Field(ge=1), AfterValidator(_check_threads)] | None = None
+    max_length: int | None = Field(None, ge=1)
+    answer_chars: int | None = Field(None, ge=1)
+    top_p: float | None = Field(None, ge=0, le=1)
+    top_k: int | None = Field(None, ge=0, le=_NO_LIMIT)
+    min_p: float | None = Field(None, ge=0, le=1)
+    repetition_penalty: float | None = Field(None, ge=0.01, le=100)
+    device_map: Annotated[NameOrObject, AfterValidator(_check_map)] | None = None
+    quantization_config: JsonOption | None = None
+    revision: str | None = None
+    attn_implementation: NameOrObject | None = None
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Self:
+        if {"device", "device_map"} <= self.model_fields_set:
+            raise ValueError("device_map says where the model lies, as device does; leave one of them out.")
+        return self
+
+    @property
+    def sampling(self) -> dict[str, Any]:
+        """What was said of how tokens are drawn."""
+        return self.model_dump(include=_SAMPLING, exclude_none=True)
+
+    @property
+    def loading(self) -> dict[str, Any]:
+        """What transformers is told for loading the model."""
+        return self.model_dump(include=_LOADING, exclude_none=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,75 +124,6 @@ class Engine:
         return str(self.model.dtype).removeprefix("torch.")
 
 
-def read_options(name: str, options: Mapping[str, str]) -> HFOptions:
-    """Read the user's options.
-
-    Raises:
-        PrerequisiteError: One is unknown or has no usable value.
-    """
-    plain = ("device", "dtype", *_COUNTS)
-    for key in options:
-        known = (*plain, *_RANGES, *_LOADING)
-        if key not in known:
-            raise PrerequisiteError(f"-M {key}: {name} has no such option.{did_you_mean(key, known)}")
-    values: dict[str, Any] = {key: options[key] for key in plain if key in options}
-    for key in _COUNTS:
-        if key in options:
-            values[key] = _count(key, options[key])
-    processors = os.cpu_count() or 1
-    if values.get("threads", 1) > processors:
-        raise PrerequisiteError(f"-M threads={options['threads']}: this machine has {processors} processors; write at most that.")
-    if "dtype" in options and options["dtype"] not in _DTYPES:
-        raise PrerequisiteError(f"-M dtype={options['dtype']}: unknown type.{did_you_mean(options['dtype'], _DTYPES)}")
-    if "device" in options and not _DEVICE.fullmatch(options["device"]):
-        raise PrerequisiteError(f"-M device={options['device']}: write auto, cpu, cuda or cuda:N.")
-    if "device" in options and "device_map" in options:
-        raise PrerequisiteError("-M device_map: says where the model lies, as -M device does; leave one of them out.")
-    sampling = {key: _within(key, options[key]) for key in _RANGES if key in options}
-    loading = {key: _loading(key, options[key]) for key in _LOADING if key in options}
-    return HFOptions(**values, sampling=sampling, loading=loading)
-
-
-def _count(key: str, text: str) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        number = 0
-    if number < 1:
-        raise PrerequisiteError(f"-M {key}={text}: must be a whole number from 1 on.")
-    return number
-
-
-def _within(key: str, text: str) -> float:
-    low, high = _RANGES[key]
-    try:
-        number = type(low)(text)
-        good = low <= number <= high
-    except ValueError:
-        good = False
-    if not good:
-        what = f"a whole number from {low} on" if high == _NO_LIMIT else f"a number from {low:g} to {high:g}"
-        raise PrerequisiteError(f"-M {key}={text}: must be {what}.")
-    return number
-
-
-def _loading(key: str, text: str) -> Any:
-    """A value as transformers takes it: an object, a name, or for the map of devices either."""
-    if not text:
-        raise PrerequisiteError(f"-M {key}: is empty; leave it out or give it a value.")
-    if key != "quantization_config" and not text.startswith("{"):
-        return text
-    try:
-        found = json.loads(text)
-    except ValueError:
-        found = None
-    if key == "device_map" and isinstance(found, dict) and "disk" in found.values():
-        raise PrerequisiteError(f"-M device_map={text[:60]}: a model is not run from disk here; name processors.")
-    if not isinstance(found, dict):
-        raise PrerequisiteError(f"-M {key}={text[:60]}: is no JSON object; see the documentation of transformers for its fields.")
-    return found
-
-
 def load_engine(name: str, model: str, options: HFOptions) -> Engine:
     """Load a model and its tokenizer.
 
@@ -165,7 +142,7 @@ def load_engine(name: str, model: str, options: HFOptions) -> Engine:
         raise PrerequisiteError(f"{name}: needs torch and transformers ({err}); install them with: {pip_install('local')}") from None
     place = find_model(name, model)
     hush(transformers)
-    loading = dict(options.loading)
+    loading = options.loading
     if "device_map" not in loading:
         device = _device(torch, name, options.device)
         loading |= {} if device == "cpu" else {"device_map": {"": device}}

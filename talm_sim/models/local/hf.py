@@ -10,13 +10,14 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import Continuation, GenerationSettings, Model
 from talm_sim.models.local.batching import Worker
 from talm_sim.models.local.decoding import JsonGrammars, Limits, end_tokens, write
-from talm_sim.models.local.engine import Engine, HFOptions, load_engine, read_options
+from talm_sim.models.local.engine import Engine, HFOptions, load_engine
 from talm_sim.models.local.model import LocalModel, Text, likeliest_tokens, stop_between_layers
-from talm_sim.models.local.prompting import Rendering, read_rendering
+from talm_sim.models.local.prompting import Rendering
 from talm_sim.models.local.reading import reading_of
 from talm_sim.models.local.scoring import Question, Scorer, encode_question, encode_text, finite
 from talm_sim.models.parsing import clean
 from talm_sim.models.request import ModelRequest
+from talm_sim.typed_options import read_options
 from talm_sim.types import JsonObject, Precision, Usage
 
 if TYPE_CHECKING:
@@ -31,11 +32,11 @@ GPU_BATCH = 8
 
 def open_hf(request: ModelRequest) -> Model:
     """Open `hf/<model>`; see `HFOptions` for its `-M` options."""
-    rendering, rest = read_rendering(request.name, request.options, request.created)
-    options = read_options(request.name, rest)
+    options = read_options(request.options, HFOptions, request.name, "-M ")
     if request.replay:
         raise PrerequisiteError(f"{request.name}: runs on this machine and has no recorded traffic; run it with --live.")
-    return HFModel(load_engine(request.name, request.model, options), options, rendering, constrained=request.constrained)
+    engine = load_engine(request.name, request.model, options)
+    return HFModel(engine, options, Rendering.of(options, request.created), constrained=request.constrained)
 
 
 class HFModel(LocalModel):

@@ -10,21 +10,23 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from langchain_core.messages import BaseMessage
+from pydantic import AfterValidator, Field
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.formats import read_calls
 from talm_sim.models.messages import joined, openai_messages
 from talm_sim.models.parsing import split_reasoning
 from talm_sim.plain_files import LARGEST_SETTINGS, read_text
+from talm_sim.typed_options import JsonOption, OptionsModel
 
 __all__ = [
     "THINKING",
     "Rendering",
+    "RenderingOptions",
     "chat_template_of",
-    "read_rendering",
     "render",
     "render_whole",
     "tell_unread_form",
@@ -43,6 +45,31 @@ _NO_WORD = re.compile(r"\W+")
 _OURS = ("messages", "tools", "add_generation_prompt", "strftime_now")
 
 
+def _read_template(file: str) -> str:
+    try:
+        source = read_text(Path(file).expanduser(), LARGEST_SETTINGS)
+    except (OSError, ValueError) as err:  # no UTF-8 is a ValueError
+        reason = getattr(err, "strerror", None) or "is no UTF-8 text"
+        raise ValueError(f"'{file}' cannot be read ({reason}); name a Jinja file.") from None
+    if not source.strip():
+        raise ValueError(f"'{file}' is empty; name a Jinja file.")
+    return source
+
+
+def _check_arguments(arguments: dict[str, Any]) -> dict[str, Any]:
+    if ours := next((key for key in arguments if key in _OURS), None):
+        raise ValueError(f"'{ours}' is given by talm-sim; leave it out.")
+    return arguments
+
+
+class RenderingOptions(OptionsModel):
+    """The `-M` options of a model in this process that say how its prompts are written."""
+
+    chat_template: Annotated[str, AfterValidator(_read_template)] | None = None
+    """The source in the file that was named."""
+    chat_template_kwargs: Annotated[JsonOption, AfterValidator(_check_arguments)] = Field({})
+
+
 @dataclass(frozen=True, slots=True)
 class Rendering:
     """What a conversation is rendered with, beside the tokenizer.
@@ -59,52 +86,14 @@ class Rendering:
     today: date | None = None
     answers: bool = False
 
+    @classmethod
+    def of(cls, options: RenderingOptions, created: date | None) -> Rendering:
+        """Make it of the user's options, for a run that was created on a day."""
+        return cls(options.chat_template, options.chat_template_kwargs, created)
+
     def without_thought(self) -> Rendering:
         """The same, for a turn that begins with its answer: a template that knows thinking is told not to, unless the user says otherwise."""
         return replace(self, answers=True)
-
-
-def read_rendering(name: str, options: Mapping[str, str], created: date | None = None) -> tuple[Rendering, dict[str, str]]:
-    """Take `chat_template=FILE` and `chat_template_kwargs=JSON` out of a model's options.
-
-    Args:
-        name: Of the model, for messages.
-        options: The user's `-M key=value`.
-        created: The date that templates are told.
-
-    Returns:
-        The rendering, and the options that are left.
-
-    Raises:
-        PrerequisiteError: The file cannot be read, or the arguments are no JSON object.
-    """
-    rest = {key: value for key, value in options.items() if key not in (_TEMPLATE, _ARGUMENTS)}
-    template = _read_template(options[_TEMPLATE]) if _TEMPLATE in options else None
-    return Rendering(template, _read_arguments(name, options.get(_ARGUMENTS, "{}")), created), rest
-
-
-def _read_template(file: str) -> str:
-    try:
-        source = read_text(Path(file).expanduser(), LARGEST_SETTINGS)
-    except (OSError, ValueError) as err:  # no UTF-8 is a ValueError
-        reason = getattr(err, "strerror", None) or "is no UTF-8 text"
-        raise PrerequisiteError(f"-M {_TEMPLATE}={file}: cannot be read ({reason}); name a Jinja file.") from None
-    if not source.strip():
-        raise PrerequisiteError(f"-M {_TEMPLATE}={file}: the file is empty; name a Jinja file.")
-    return source
-
-
-def _read_arguments(name: str, text: str) -> dict[str, Any]:
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
-        raise PrerequisiteError(f"-M {_ARGUMENTS}={text[:60]}: is no JSON object; write it like '{{\"{THINKING}\": false}}'.")
-    for key in found:
-        if key in _OURS:
-            raise PrerequisiteError(f"-M {_ARGUMENTS}: {name} is given '{key}' by talm-sim; leave it out.")
-    return found
 
 
 def chat_template_of(tokenizer: Any, rendering: Rendering | None = None) -> str:

@@ -13,12 +13,12 @@ from talm_sim.models.base import Continuation, GenerationSettings, Model
 from talm_sim.models.local.engine import hush
 from talm_sim.models.local.folders import find_model
 from talm_sim.models.local.model import LocalModel, Text
-from talm_sim.models.local.prompting import Rendering, read_rendering
+from talm_sim.models.local.prompting import Rendering
 from talm_sim.models.local.vllm_engine import VllmEngine
 from talm_sim.models.local.vllm_jobs import score, write
 from talm_sim.models.local.vllm_log import log_to_file
 from talm_sim.models.local.vllm_loop import Loop
-from talm_sim.models.local.vllm_options import VllmOptions, check_devices, engine_environment, is_cpu_build, read_options, require_vllm
+from talm_sim.models.local.vllm_options import VllmOptions, check_devices, engine_environment, is_cpu_build, read_vllm_options, require_vllm
 from talm_sim.models.request import ModelRequest
 from talm_sim.types import JsonObject
 
@@ -71,13 +71,12 @@ def open_vllm(request: ModelRequest) -> Model:
     Raises:
         PrerequisiteError: vLLM, the model, its tokenizer or a GPU is missing, or an option is wrong.
     """
-    rendering, rest = read_rendering(request.name, request.options, request.created)
     if request.replay:
         raise PrerequisiteError(f"{request.name}: runs on this machine and has no recorded traffic; run it with --live.")
     require_vllm(request.name)
     cpu = is_cpu_build()
     model = find_model(request.name, request.model)
-    eager = rest.get("enforce_eager", "true").lower() != "false"
+    eager = request.options.get("enforce_eager", "true").lower() != "false"
     # Before the first import of vLLM, which reads them.
     for variable, value in engine_environment(eager=eager, cpu=cpu, is_directory=Path(model).is_dir()).items():
         os.environ.setdefault(variable, value)
@@ -85,10 +84,11 @@ def open_vllm(request: ModelRequest) -> Model:
     with warnings.catch_warnings():
         # Libraries' own deprecations are not the user's business.
         warnings.simplefilter("ignore")
-        options = read_options(request.name, rest)
+        options = read_vllm_options(request.name, request.options)
     check_devices(request.name, options, cpu_build=cpu, count_gpus=_count_gpus)
     engine = VllmEngine(request.name, model, options, cpu=cpu, log=log)
-    return VllmModel(request, engine, options, _load_tokenizer(request.name, model, options), rendering)
+    tokenizer = _load_tokenizer(request.name, model, options)
+    return VllmModel(request, engine, options, tokenizer, Rendering.of(options, request.created))
 
 
 def _load_tokenizer(name: str, model: str, options: VllmOptions) -> Any:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Literal
+
+from pydantic import Field
 
 from talm_sim.errors import PrerequisiteError, did_you_mean, pip_install
+from talm_sim.models.local.prompting import RenderingOptions
+from talm_sim.typed_options import read_options
 
 __all__ = [
     "SAMPLING",
@@ -20,14 +23,13 @@ __all__ = [
     "engine_arguments",
     "engine_environment",
     "is_cpu_build",
-    "read_options",
+    "read_vllm_options",
     "require_vllm",
 ]
 
 CPU_BLOCK = 32
 """Tokens a cache block holds on CPU, where vLLM's own 128 would have each option compute up to 127 tokens of the prompt again."""
 CPU_STEP_TOKENS = 4096
-DEVICES = ("auto", "cpu", "cuda")
 SAMPLING = ("frequency_penalty", "min_p", "presence_penalty", "repetition_penalty", "top_k", "top_p")
 """Fields of vLLM's `SamplingParams`; by default none of them is at work, whatever the model's own generation settings say."""
 _SERVE = "serve the model yourself (vllm serve) and name it openai-api/vllm/NAME, where -M sets fields of the request"
@@ -50,50 +52,52 @@ _OURS = (
 """Arguments of vLLM's that would change what a score means, or are given by the model's name."""
 
 
-@dataclass(frozen=True, slots=True)
-class VllmOptions:
-    """Options of a `vllm/...` model.
+class VllmOptions(RenderingOptions, extra="allow"):
+    """Options of a `vllm/...` model. All others are arguments of vLLM's engine.
 
     Attributes:
         device: cpu, cuda, or auto for what this vLLM is built for.
         kv_gib: GiB for the key-value cache on CPU.
         batch_size: Questions that are asked together.
         answer_chars: Longest answer in the constrained tool format.
-        sampling: Fields of every sampling.
-        engine: Arguments of vLLM's engine.
     """
 
-    device: str = "auto"
-    kv_gib: int = 4
-    batch_size: int = 64
-    answer_chars: int | None = None
-    sampling: Mapping[str, Any] = field(default_factory=dict)
-    engine: Mapping[str, Any] = field(default_factory=dict)
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    kv_gib: int = Field(4, ge=1)
+    batch_size: int = Field(64, ge=1)
+    answer_chars: int | None = Field(None, ge=1)
+    frequency_penalty: float | None = None
+    min_p: float | None = None
+    presence_penalty: float | None = None
+    repetition_penalty: float | None = None
+    top_k: int | None = None
+    top_p: float | None = None
+
+    @property
+    def sampling(self) -> dict[str, Any]:
+        """Fields of every sampling."""
+        return self.model_dump(include=set(SAMPLING), exclude_none=True)
+
+    @property
+    def engine(self) -> dict[str, Any]:
+        """Arguments of vLLM's engine."""
+        return self.model_extra or {}
 
 
-def read_options(name: str, options: Mapping[str, str]) -> VllmOptions:
+def read_vllm_options(name: str, options: Mapping[str, str]) -> VllmOptions:
     """Read the user's options. Imports vLLM, which takes seconds, only where one of them is its own.
 
     Raises:
         PrerequisiteError: An option is unknown, or its value cannot be taken.
     """
-    own: dict[str, Any] = {}
-    sampling: dict[str, Any] = {}
-    rest: dict[str, str] = {}
-    for key, text in sorted(options.items()):
+    for key in options:
         if key in _SERVED_ONLY:
             raise PrerequisiteError(f"-M {key}: only a server has it, and {name} runs in this process; leave it out, or {_SERVE}.")
-        if key == "device":
-            own[key] = _one_of(DEVICES, key, text)
-        elif key in _OWN:
-            own[key] = _count(key, text)
-        elif key in SAMPLING:
-            sampling[key] = _number(key, text)
-        else:
-            rest[key] = text
-    if sampling:
-        _check_sampling(sampling)
-    return VllmOptions(**own, sampling=sampling, engine=_read_arguments(name, rest) if rest else {})
+    rest = {key: text for key, text in sorted(options.items()) if key not in VllmOptions.model_fields}
+    read = read_options({**options, **(_read_arguments(name, rest) if rest else {})}, VllmOptions, name, "-M ")
+    if read.sampling:
+        _check_sampling(read.sampling)
+    return read
 
 
 def _check_sampling(sampling: Mapping[str, Any]) -> None:
@@ -120,7 +124,7 @@ def _read_arguments(name: str, options: Mapping[str, str]) -> dict[str, Any]:
         if key in _OURS:
             raise PrerequisiteError(f"-M {key}: {name} fills this in itself; leave it out.")
         if key not in known or key not in flags:
-            raise PrerequisiteError(f"-M {key}: no option of vllm/... models.{did_you_mean(key, [*known, *_OWN, *SAMPLING])}")
+            raise PrerequisiteError(f"-M {key}: {name} has no such option.{did_you_mean(key, [*known, *VllmOptions.model_fields])}")
         flag = f"--{key.replace('_', '-')}"
         if isinstance(flags[key], argparse.BooleanOptionalAction):
             if text.lower() not in {"true", "false"}:
@@ -230,28 +234,3 @@ def engine_environment(*, eager: bool, cpu: bool, is_directory: bool) -> dict[st
     if is_directory:
         variables["HF_HUB_OFFLINE"] = "1"
     return variables
-
-
-def _count(key: str, text: str) -> int:
-    if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise PrerequisiteError(f"-M {key}={text}: must be a whole number of 1 or more.")
-    return int(text)
-
-
-def _number(key: str, text: str) -> float:
-    try:
-        value = json.loads(text)
-    except ValueError:
-        value = None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise PrerequisiteError(f"-M {key}={text}: must be a number.")
-    return value
-
-
-def _one_of(known: tuple[str, ...], key: str, text: str) -> str:
-    if text not in known:
-        raise PrerequisiteError(f"-M {key}={text}: must be one of {', '.join(known)}.{did_you_mean(text, known)}")
-    return text
-
-
-_OWN = tuple(one.name for one in fields(VllmOptions) if one.name not in {"sampling", "engine"})

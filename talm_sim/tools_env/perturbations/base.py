@@ -12,8 +12,9 @@ from typing import Any, ClassVar, Self
 from talm_sim.digests import digest
 from talm_sim.recordings import HttpResponse
 from talm_sim.tools_env.clock import Clock
-from talm_sim.tools_env.perturbations.options import PerturbationOptions, PerturbationSpec, read_options
+from talm_sim.tools_env.perturbations.options import PerturbationOptions, PerturbationSpec
 from talm_sim.tools_env.routes import fault_of
+from talm_sim.typed_options import read_options
 from talm_sim.types import PerturbationLog, ToolSpec
 
 __all__ = ["Call", "Outcome", "Perturbation"]
@@ -81,7 +82,7 @@ class Perturbation(ABC):
 
     def __init__(self, spec: PerturbationSpec, *, seed: int, episode: str) -> None:
         self.spec = spec
-        self.options = read_options(spec, self.Options)
+        self.options = read_options(spec.options, self.Options, spec.name, f"--perturb {spec}: ")
         self.armed = 0
         self.fired = 0
         self.seen = 0

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 from pydantic.fields import FieldInfo
-from pydantic_core import ErrorDetails
 
-from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.typed_options import OptionsModel, split_commas, split_options
 
-__all__ = ["OptionHelp", "PerturbationOptions", "PerturbationSpec", "option_help", "read_options"]
+__all__ = ["OptionHelp", "PerturbationOptions", "PerturbationSpec", "option_help"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,45 +36,18 @@ class PerturbationSpec:
         {'text': 'Sorry, closed', 'p': '0.5'}
         """
         name, _, rest = text.partition(":")
-        options: dict[str, str] = {}
-        for part in filter(None, re.split(r"(?<!\\),", rest)):
-            key, equals, value = part.partition("=")
-            if not equals or not key or not value:
-                raise PrerequisiteError(f"--perturb {text}: '{part}' is no option; write key=value.")
-            options[key] = value.replace(r"\,", ",")
-        return cls(name, options)
+        return cls(name, split_options(filter(None, split_commas(rest)), f"--perturb {text}: "))
 
 
-class PerturbationOptions(BaseModel):
+class PerturbationOptions(OptionsModel):
     """The options every perturbation takes; those of its own are fields of a subclass, of any type that can be written as text.
 
-    A field's description is its help, its title the noun of the message that refuses a wrong value.
+    A field's description is its help, its title the noun of what may be written.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     tool: str = Field("", description="Only calls of this tool.")
     p: float = Field(1.0, ge=0, le=1, title="a chance", description="Chance to fire on a call.")
     times: int | None = Field(None, ge=0, description="Times it fires in an episode, at most.")
-
-
-Options = TypeVar("Options", bound=PerturbationOptions)
-
-
-def read_options(spec: PerturbationSpec, kind: type[Options]) -> Options:
-    """Read a perturbation's options as written.
-
-    Raises:
-        PrerequisiteError: One is unknown, is wrong, or must be given and is not.
-    """
-    known = {_written(name, field): field for name, field in kind.model_fields.items()}
-    for key in spec.options:
-        if key not in known:
-            raise PrerequisiteError(f"--perturb {spec}: unknown option '{key}'.{did_you_mean(key, known)}")
-    try:
-        return kind.model_validate_strings(dict(spec.options))
-    except ValidationError as err:
-        raise PrerequisiteError(f"--perturb {spec}: {_refusal(spec, kind, err.errors()[0])}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +75,7 @@ def option_help(kind: type[PerturbationOptions]) -> list[OptionHelp]:
     fields = sorted(kind.model_fields.items(), key=lambda item: item[0] in shared)
     return [
         OptionHelp(
-            _written(name, field),
+            field.alias or name,
             _as_written(field),
             field.is_required(),
             _wanted(kind, name),
@@ -114,10 +85,6 @@ def option_help(kind: type[PerturbationOptions]) -> list[OptionHelp]:
     ]
 
 
-def _written(name: str, field: FieldInfo) -> str:
-    return field.alias or name
-
-
 def _as_written(field: FieldInfo) -> str:
     value = field.default
     if field.is_required() or value is None:
@@ -125,19 +92,6 @@ def _as_written(field: FieldInfo) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _refusal(spec: PerturbationSpec, kind: type[PerturbationOptions], error: ErrorDetails) -> str:
-    said = str(error["ctx"]["error"]) if error["type"] == "value_error" else error["msg"][:1].lower() + error["msg"][1:]
-    said = said.removesuffix(".")
-    if not error["loc"]:
-        return f"{said}."
-    key = str(error["loc"][0])
-    if error["type"] == "missing":
-        return f"it needs the option '{key}'; write {spec.name}:{key}=..."
-    name = next(name for name, field in kind.model_fields.items() if _written(name, field) == key)
-    wanted = "" if error["type"] == "value_error" else _wanted(kind, name)
-    return f"{key}={spec.options[key]} is not {wanted}." if wanted not in {"", "text"} else f"{key}={spec.options[key]}: {said}."
 
 
 def _wanted(kind: type[PerturbationOptions], name: str) -> str:

@@ -15,7 +15,7 @@ from talm_sim.plain_files import LARGEST_SETTINGS, read_text
 from talm_sim.plugins import Registry
 from talm_sim.shell_lines import line_to_copy
 from talm_sim.tools_env.sources.base import SourceOptions, SourceRequest, ToolSource
-from talm_sim.typed_options import COMMA, read_options, split_options
+from talm_sim.typed_options import read_options, split_commas, split_options, written_names
 
 __all__ = [
     "BUILT_IN",
@@ -104,13 +104,13 @@ def read_source(text: str, *, trusted: bool = False) -> tuple[str, SourceRequest
     return kind, SourceRequest(name or _name_of(kind, place), place, options, trusted)
 
 
-def options_of_source(text: str) -> type[SourceOptions]:
-    """Return the options that can be written behind a source.
+def options_of_source(text: str) -> list[str]:
+    """Return the names of the options that can be written behind a source.
 
     Raises:
         PrerequisiteError: It is of no known kind.
     """
-    return _find_kind(_take_apart(text)[1]).options
+    return list(written_names(_find_kind(_take_apart(text)[1]).options))
 
 
 def _take_apart(text: str) -> tuple[str, str, str, list[str]]:
@@ -126,16 +126,16 @@ def _take_apart(text: str) -> tuple[str, str, str, list[str]]:
 
 def _cut_options(text: str) -> tuple[str, list[str]]:
     """Cut `[KIND:]PLACE,KEY=VALUE,...` into what precedes the options, and the options."""
-    parts = COMMA.split(text)
+    parts = split_commas(text)
     kind, colon, _ = parts[0].partition(":")
     options = _find_kind(kind).options if colon and kind in TOOL_SOURCES else SourceOptions
     if options.place_has_commas:
         begin = len(parts)
-        while begin > 1 and (found := _OPTION.match(parts[begin - 1])) and found[1] in options.model_fields:
+        while begin > 1 and (found := _OPTION.match(parts[begin - 1])) and found[1] in written_names(options):
             begin -= 1
     else:
         begin = next((number for number, part in enumerate(parts) if number and _OPTION.match(part)), len(parts))
-    return ",".join(parts[:begin]).replace("\\,", ","), parts[begin:]
+    return ",".join(parts[:begin]), parts[begin:]
 
 
 def _find_kind(kind: str) -> SourceKind:

@@ -10,9 +10,10 @@ import pytest
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.local import engine
-from talm_sim.models.local.engine import HFOptions, load_engine, read_options
+from talm_sim.models.local.engine import HFOptions, load_engine
 from talm_sim.models.local.folders import find_model, models_folder
 from talm_sim.models.registry import list_providers, open_model
+from talm_sim.typed_options import read_options
 
 
 def _model_directory(directory: Path) -> Path:
@@ -64,9 +65,9 @@ def test_what_is_no_model_is_said_in_one_line(model: str, said: str, tmp_path: P
     [
         ({"devise": "cpu"}, "no such option. Did you mean 'device'?"),
         ({"device": "tpu"}, "write auto, cpu, cuda or cuda:N"),
-        ({"dtype": "float23"}, "Did you mean 'float32'?"),
-        ({"batch_size": "0"}, "must be a whole number from 1 on"),
-        ({"threads": "two"}, "must be a whole number from 1 on"),
+        ({"dtype": "float23"}, "'float23' is none of 'auto', 'float32', 'bfloat16' or 'float16'."),
+        ({"batch_size": "0"}, "-M batch_size: 0 is too small; the least is 1."),
+        ({"threads": "two"}, "-M threads: 'two' is no whole number."),
     ],
 )
 def test_a_wrong_option_is_said_before_anything_is_loaded(options: dict[str, str], said: str) -> None:
@@ -76,7 +77,8 @@ def test_a_wrong_option_is_said_before_anything_is_loaded(options: dict[str, str
 
 
 def test_options_are_read() -> None:
-    read = read_options("hf/x", {"device": "cuda:1", "dtype": "bfloat16", "batch_size": "4", "threads": "2", "max_length": "512"})
+    written = {"device": "cuda:1", "dtype": "bfloat16", "batch_size": "4", "threads": "2", "max_length": "512"}
+    read = read_options(written, HFOptions, "hf/x", "-M ")
     assert read == HFOptions(device="cuda:1", dtype="bfloat16", batch_size=4, threads=2, max_length=512)
 
 

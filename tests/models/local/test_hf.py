@@ -21,10 +21,11 @@ from langchain_core.messages.tool import tool_call
 from talm_sim.errors import ContextOverflowError, PrerequisiteError, ProviderError
 from talm_sim.models.base import Continuation, GenerationSettings, TextModel
 from talm_sim.models.local.decoding import end_tokens
-from talm_sim.models.local.engine import read_options
+from talm_sim.models.local.engine import HFOptions
 from talm_sim.models.local.hf import HFModel, size_of
 from talm_sim.models.local.scoring import encode_question, encode_text
 from talm_sim.models.registry import open_model
+from talm_sim.typed_options import read_options
 from talm_sim.types import ModelTurn, ToolSpec
 from tests.models.local.architectures import ARCHITECTURES, Architecture, write_model
 from tests.models.local.tiny import CONTEXT, make_tiny
@@ -299,27 +300,28 @@ def test_what_the_library_loads_by_is_passed_on(tiny: Path) -> None:
         _open(tiny, revision="v1")
     mapped = open_model(f"hf/{tiny}", options={"device_map": '{"": "cpu"}'})
     assert isinstance(mapped, HFModel) and not mapped._engine.on_gpu
-    read = read_options("hf/m", {"quantization_config": '{"load_in_4bit": true}', "revision": "v1", "device_map": "auto"})
+    written = {"quantization_config": '{"load_in_4bit": true}', "revision": "v1", "device_map": "auto"}
+    read = read_options(written, HFOptions, "hf/m", "-M ")
     assert read.loading == {"device_map": "auto", "quantization_config": {"load_in_4bit": True}, "revision": "v1"}
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"quantization_config": "4bit"}, "quantization_config=4bit: is no JSON object"),
+        ({"quantization_config": "4bit"}, "quantization_config: '4bit' is no JSON object"),
         ({"device_map": "auto", "device": "cpu"}, "leave one of them out"),
         ({"revision": ""}, "revision: is empty"),
-        ({"top_p": "2"}, "top_p=2: must be a number from 0 to 1"),
-        ({"top_k": "0.5"}, "top_k=0.5: must be a whole number from 0 on"),
-        ({"min_p": "nan"}, "min_p=nan: must be a number"),
+        ({"top_p": "2"}, "top_p: 2 is too large; the most is 1"),
+        ({"top_k": "0.5"}, "top_k: '0.5' is no whole number"),
+        ({"min_p": "nan"}, "min_p: nan is no number"),
         ({"frequency_penalty": "1"}, "frequency_penalty: hf/m has no such option"),
-        ({"threads": "1000000"}, "threads=1000000: this machine has"),
+        ({"threads": "1000000"}, "threads: this machine has"),
         ({"device_map": '{"": "disk"}'}, "a model is not run from disk"),
     ],
 )
 def test_an_option_that_cannot_be_used_is_one_line(options: dict[str, str], said: str) -> None:
     with pytest.raises(PrerequisiteError, match=said) as refused:
-        read_options("hf/m", options)
+        read_options(options, HFOptions, "hf/m", "-M ")
     assert "\n" not in str(refused.value)
 
 

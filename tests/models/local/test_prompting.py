@@ -18,8 +18,10 @@ from talm_sim.agent.templates import load_template, pick
 from talm_sim.agent.templates.chat import check_thought_ended
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import GenerationSettings, TextModel
-from talm_sim.models.local.prompting import Rendering, chat_template_of, read_rendering, render, render_whole, unread_form
+from talm_sim.models.local.engine import HFOptions
+from talm_sim.models.local.prompting import Rendering, chat_template_of, render, render_whole, unread_form
 from talm_sim.models.request import ModelRequest
+from talm_sim.typed_options import read_options
 from talm_sim.types import ToolSpec
 from tests.agent.test_templates import FakeModel
 from tests.models.local.tiny import make_tiny
@@ -76,14 +78,13 @@ def asked(template: str, rendering: Rendering, tools: Any = ()) -> str:
     return render(Bare(template), HELLO, list(tools), "hf/x", rendering)
 
 
-def test_the_two_options_are_taken_out_of_the_users(tmp_path: Path) -> None:
+def test_a_rendering_is_made_of_two_options(tmp_path: Path) -> None:
     file = tmp_path / "mine.jinja"
     file.write_text(DATED)
     given = {"dtype": "float32", "chat_template": str(file), "chat_template_kwargs": '{"enable_thinking": true, "n": [1]}'}
-    rendering, rest = read_rendering("hf/x", given, DAY)
+    rendering = Rendering.of(read_options(given, HFOptions, "hf/x", "-M "), DAY)
     assert rendering == Rendering(DATED, {"enable_thinking": True, "n": [1]}, DAY)
-    assert rest == {"dtype": "float32"}
-    assert read_rendering("hf/x", {}) == (Rendering(), {})
+    assert Rendering.of(HFOptions(), None) == Rendering()
     assert chat_template_of(Bare("other"), rendering) == DATED
     assert chat_template_of(Bare({"default": "one", "rag": "two"}), Rendering()) == "one"
 
@@ -106,7 +107,7 @@ def test_a_wrong_option_is_told_in_one_line(option: str, value: str, named: str,
     Path("latin.jinja").write_bytes("Grüße".encode("latin-1"))
     Path("empty.jinja").write_text(" \n")
     with pytest.raises(PrerequisiteError) as caught:
-        read_rendering("hf/x", {option: value})
+        read_options({option: value}, HFOptions, "hf/x", "-M ")
     assert str(caught.value).startswith(f"-M {option}") and named in str(caught.value) and "\n" not in str(caught.value)
 
 

@@ -19,7 +19,7 @@ from talm_sim.models.local.vllm_options import (
     check_devices,
     engine_arguments,
     engine_environment,
-    read_options,
+    read_vllm_options,
     require_vllm,
 )
 from talm_sim.models.request import ModelRequest
@@ -41,7 +41,7 @@ def no_question() -> int:
 
 
 def test_our_own_options_need_no_vllm() -> None:
-    assert read_options("vllm/m", {"kv_gib": "2", "device": "cpu", "answer_chars": "90"}) == VllmOptions(
+    assert read_vllm_options("vllm/m", {"kv_gib": "2", "device": "cpu", "answer_chars": "90"}) == VllmOptions(
         device="cpu", kv_gib=2, answer_chars=90
     )
 
@@ -49,11 +49,11 @@ def test_our_own_options_need_no_vllm() -> None:
 @pytest.mark.parametrize(
     ("option", "said"),
     [
-        ({"kv_gib": "0"}, "whole number of 1 or more"),
-        ({"batch_size": "two"}, "whole number of 1 or more"),
-        ({"device": "tpu"}, "one of auto, cpu, cuda"),
-        ({"top_p": "much"}, "-M top_p=much: must be a number"),
-        ({"top_k": "true"}, "must be a number"),
+        ({"kv_gib": "0"}, "-M kv_gib: 0 is too small; the least is 1"),
+        ({"batch_size": "two"}, "-M batch_size: 'two' is no whole number"),
+        ({"device": "tpu"}, "-M device: 'tpu' is none of 'auto', 'cpu' or 'cuda'"),
+        ({"top_p": "much"}, "-M top_p: 'much' is no number"),
+        ({"top_k": "true"}, "-M top_k: 'true' is no whole number"),
         ({"tool_parser": "hermes"}, r"-M tool_parser: only a server has it, and vllm/m runs in this process; .*openai-api/vllm/NAME"),
         ({"tool_choice": "required"}, "-M tool_choice: only a server has it"),
         ({"reasoning_parser": "qwen3"}, "-M reasoning_parser: only a server has it"),
@@ -63,7 +63,7 @@ def test_our_own_options_need_no_vllm() -> None:
 )
 def test_a_wrong_option_is_named_in_one_line(option: dict[str, str], said: str) -> None:
     with pytest.raises(PrerequisiteError, match=said) as caught:
-        read_options("vllm/m", option)
+        read_vllm_options("vllm/m", option)
     assert "\n" not in str(caught.value)
 
 
@@ -77,7 +77,7 @@ def test_a_wrong_option_is_named_in_one_line(option: dict[str, str], said: str) 
     ],
 )
 def test_what_is_vllms_own_is_read_as_vllm_reads_it(values: dict[str, tuple[str, object]]) -> None:
-    options = read_options("vllm/m", {"top_k": "4", **{key: text for key, (text, _) in values.items()}})
+    options = read_vllm_options("vllm/m", {"top_k": "4", **{key: text for key, (text, _) in values.items()}})
     assert options.engine == {key: value for key, (_, value) in values.items()}
     assert options.sampling == {"top_k": 4}
 
@@ -87,7 +87,7 @@ def test_what_is_vllms_own_is_read_as_vllm_reads_it(values: dict[str, tuple[str,
     [
         pytest.param(option, said, marks=with_vllm)
         for option, said in (
-            ({"max_model_length": "1"}, r"-M max_model_length: no option of vllm/\.\.\. models\. Did you mean 'max_model_len'\?"),
+            ({"max_model_length": "1"}, r"-M max_model_length: vllm/m has no such option\. Did you mean 'max_model_len'\?"),
             ({"kv_gb": "1"}, r"Did you mean 'kv_gib'\?"),
             ({"max_model_len": "two"}, "-M max_model_len=two: vLLM does not take it"),
             ({"dtype": "flaot32"}, "-M dtype=flaot32: vLLM does not take it .*float32"),
@@ -101,7 +101,7 @@ def test_what_is_vllms_own_is_read_as_vllm_reads_it(values: dict[str, tuple[str,
 )
 def test_what_vllm_does_not_take_is_named_in_one_line(option: dict[str, str], said: str, capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(PrerequisiteError, match=said) as caught:
-        read_options("vllm/m", option)
+        read_vllm_options("vllm/m", option)
     assert "\n" not in str(caught.value)
     assert "usage" not in capfd.readouterr().err
 
@@ -110,10 +110,10 @@ def test_what_vllm_does_not_take_is_named_in_one_line(option: dict[str, str], sa
     ("options", "cpu_build", "said"),
     [
         (VllmOptions(device="cuda"), True, "-M device=cuda asks for a GPU"),
-        (VllmOptions(engine={"tensor_parallel_size": 2}), True, "-M tensor_parallel_size=2 asks for a GPU"),
+        (VllmOptions(tensor_parallel_size=2), True, "-M tensor_parallel_size=2 asks for a GPU"),
         (VllmOptions(device="cpu"), False, "is for GPUs"),
         (VllmOptions(), False, "needs a GPU, and none can be used here"),
-        (VllmOptions(engine={"tensor_parallel_size": 2, "pipeline_parallel_size": 2}), False, "needs 4 GPUs, and none can be used here"),
+        (VllmOptions(tensor_parallel_size=2, pipeline_parallel_size=2), False, "needs 4 GPUs, and none can be used here"),
     ],
 )
 def test_a_gpu_that_is_absent_is_one_line(options: VllmOptions, cpu_build: bool, said: str) -> None:
@@ -124,7 +124,7 @@ def test_a_gpu_that_is_absent_is_one_line(options: VllmOptions, cpu_build: bool,
 
 def test_devices_that_are_there_pass() -> None:
     check_devices("vllm/m", VllmOptions(device="cpu"), cpu_build=True, count_gpus=no_question)
-    check_devices("vllm/m", VllmOptions(device="cuda", engine={"tensor_parallel_size": 2}), cpu_build=False, count_gpus=lambda: 2)
+    check_devices("vllm/m", VllmOptions(device="cuda", tensor_parallel_size=2), cpu_build=False, count_gpus=lambda: 2)
 
 
 def test_a_missing_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,17 +135,17 @@ def test_a_missing_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_on_cpu_prompts_are_never_cut_and_a_step_holds_the_longest() -> None:
-    arguments = engine_arguments(VllmOptions(kv_gib=2, engine={"max_model_len": 8192}), "/m", cpu=True)
+    arguments = engine_arguments(VllmOptions(kv_gib=2, max_model_len=8192), "/m", cpu=True)
     assert arguments["dtype"] == "float32"
     assert arguments["kv_cache_memory_bytes"] == 2 * 2**30
     assert arguments["enable_chunked_prefill"] is False
     assert arguments["max_num_batched_tokens"] == 8192
-    assert engine_arguments(VllmOptions(engine={"max_model_len": 2048}), "/m", cpu=True)["max_num_batched_tokens"] == 4096
+    assert engine_arguments(VllmOptions(max_model_len=2048), "/m", cpu=True)["max_num_batched_tokens"] == 4096
 
 
 def test_the_user_wins_and_on_gpu_vllm_chooses_for_itself() -> None:
-    assert engine_arguments(VllmOptions(engine={"dtype": "bfloat16", "block_size": 64}), "/m", cpu=True)["dtype"] == "bfloat16"
-    chosen = engine_arguments(VllmOptions(engine={"tensor_parallel_size": 2}), "/m", cpu=False)
+    assert engine_arguments(VllmOptions(dtype="bfloat16", block_size=64), "/m", cpu=True)["dtype"] == "bfloat16"
+    chosen = engine_arguments(VllmOptions(tensor_parallel_size=2), "/m", cpu=False)
     assert not {"dtype", "block_size", "enforce_eager", "kv_cache_memory_bytes", "enable_chunked_prefill"} & set(chosen)
     assert (chosen["tensor_parallel_size"], chosen["enable_prefix_caching"]) == (2, True)
 

@@ -127,13 +127,13 @@ def test_mask_hides_one_tool_or_all() -> None:
     ("text", "message"),
     [
         ("htpp-500", "unknown perturbation 'htpp-500'. Did you mean 'http-500'?"),
-        ("http-500:p", "'p' is no option; write key=value."),
-        ("http-500:p=2", "p=2 is not a chance between 0 and 1."),
-        ("http-500:times=x", "times=x is not a whole number, 0 or more."),
-        ("http-500:tol=a", "unknown option 'tol'. Did you mean 'tool'?"),
-        ("timeout:seconds=-1", "seconds=-1 is not a number, 0 or more."),
-        ("timeout:seconds=nan", "seconds=nan is not a number, 0 or more."),
-        ("http-500:p=", "'p=' is no option; write key=value."),
+        ("http-500:p", "'p' is no option; write KEY=VALUE."),
+        ("http-500:p=2", "p: 2 is too large; the most is 1."),
+        ("http-500:times=x", "times: 'x' is no whole number."),
+        ("http-500:tol=a", "tol: http-500 has no such option. Did you mean 'tool'?"),
+        ("timeout:seconds=-1", "seconds: -1 is too small; the least is 0."),
+        ("timeout:seconds=nan", "seconds: nan is no number to reckon with; give a finite one."),
+        ("http-500:p=", "p: is empty; leave it out or give it a value."),
     ],
 )
 def test_bad_text_is_named_with_its_mend(text: str, message: str) -> None:

@@ -41,18 +41,19 @@ class Banner(Perturbation):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("banner", "--perturb banner: it needs the option 'text'; write banner:text=..."),
-        ("banner:txt=a", "--perturb banner:txt=a: unknown option 'txt'. Did you mean 'text'?"),
-        ("banner:text=a,lines=1.5", "--perturb banner:text=a,lines=1.5: lines=1.5 is not a whole number, more than 0, less than 9."),
-        ("banner:text=a,place=mid", "--perturb banner:text=a,place=mid: place=mid is not one of top, end."),
-        ("banner:text=a,with=perhaps", "--perturb banner:text=a,with=perhaps: with=perhaps is not true or false."),
+        ("banner", "--perturb banner: text: must be given; write text=VALUE."),
+        ("banner:txt=a", "--perturb banner:txt=a: txt: banner has no such option. Did you mean 'text'?"),
+        ("banner:text=a,lines=1.5", "--perturb banner:text=a,lines=1.5: lines: '1.5' is no whole number."),
+        ("banner:text=a,lines=9", "--perturb banner:text=a,lines=9: lines: 9 is too large; it must be less than 9."),
+        ("banner:text=a,place=mid", "--perturb banner:text=a,place=mid: place: 'mid' is none of 'top' or 'end'."),
+        ("banner:text=a,with=perhaps", "--perturb banner:text=a,with=perhaps: with: 'perhaps' is neither true nor false."),
         (
             "banner:text=a,instead=true",
-            "--perturb banner:text=a,instead=true: unknown option 'instead'. Known: tool, p, times, text, lines, place, with, share.",
+            "--perturb banner:text=a,instead=true: instead: banner has no such option. Known: tool, p, times, text, lines, place, with, share.",
         ),
-        ("banner:text=a,share=2", "--perturb banner:text=a,share=2: share=2 is not a number, at most 1."),
-        ("banner:text=" + "a" * 21, f"--perturb banner:text={'a' * 21}: text={'a' * 21}: longer than 20 characters."),
-        ("banner:text=a,times=-1", "--perturb banner:text=a,times=-1: times=-1 is not a whole number, 0 or more."),
+        ("banner:text=a,share=2", "--perturb banner:text=a,share=2: share: 2 is too large; the most is 1."),
+        ("banner:text=" + "a" * 21, f"--perturb banner:text={'a' * 21}: text: longer than 20 characters."),
+        ("banner:text=a,times=-1", "--perturb banner:text=a,times=-1: times: -1 is too small; the least is 0."),
     ],
 )
 def test_a_wrong_option_is_one_line(text: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
