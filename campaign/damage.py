@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from campaign.base import ROOT, Outcome, Part, Ran, start, talm
 from campaign.worker import Worker, working
-from talm_sim.runs.load import load_run
+from talm_sim.runs.stored_run import load_run
 from tests.runs.crafting import HOSTILE, INSIDE
 
 __all__ = ["PARTS"]

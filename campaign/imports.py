@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from campaign.base import Outcome, Part, start, talm
 from talm_sim.runs.listing import list_runs
-from talm_sim.runs.load import StoredRun
+from talm_sim.runs.stored_run import StoredRun
 
 __all__ = ["PARTS"]
 

@@ -20,7 +20,7 @@ from campaign.kinds import KINDS, RUN, Kind, kinds_with_brought
 from campaign.sessions import Kill, Session, broken_off
 from campaign.stand_in import Model, serving
 from talm_sim.errors import PrerequisiteError
-from talm_sim.runs.load import StoredRun
+from talm_sim.runs.stored_run import StoredRun
 from talm_sim.tasks import find_task
 
 __all__ = ["PARTS"]

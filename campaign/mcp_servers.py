@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from campaign.base import Outcome, Part, start, talm
-from talm_sim.runs.load import StoredRun
+from talm_sim.runs.stored_run import StoredRun
 from tests.tools_env.sources import hostile_http, hostile_mcp
 
 __all__ = ["PARTS"]

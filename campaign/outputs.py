@@ -25,9 +25,9 @@ from typing import Any, Final
 from campaign.base import Outcome, Part, environment
 from talm_sim.agent.episode import PendingQuestion, Waiting
 from talm_sim.config import RunConfig
-from talm_sim.runs.manifest import create_run
-from talm_sim.runs.rows import put
-from talm_sim.runs.store import RunStore, write_episode, write_verdict
+from talm_sim.runs.files.manifest import create_run
+from talm_sim.runs.files.rows import put
+from talm_sim.runs.files.store import RunStore, write_episode, write_verdict
 from talm_sim.types import (
     Episode,
     HumanEvent,
@@ -212,7 +212,7 @@ def _printed(folder: Path) -> dict[str, str]:
 
 
 def _ndjson(folder: Path) -> tuple[str, ...]:
-    from talm_sim.runs.load import load_run
+    from talm_sim.runs.stored_run import load_run
 
     lines = [one.model_dump(mode="json", exclude={"tools"}) for one in load_run(folder / "runs" / "r").scenarios()]
     (folder / "mine.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")

@@ -136,7 +136,7 @@ def _metrics(scratch: Path, run: str) -> list[dict[str, Any]]:
 
 
 def _astray(scratch: Path, answers: dict[str, str]) -> list[str]:
-    from talm_sim.runs.load import load_run
+    from talm_sim.runs.stored_run import load_run
 
     episodes = {episode.id: episode for episode in load_run(scratch / "runs" / _RUN).episodes()}
     return [name for name, text in answers.items() if name not in episodes or text not in {e.answer for e in episodes[name].human_events}]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from talm_sim.runs.ablate import ablate, ablate_async
     from talm_sim.runs.api import judge, judge_async, resume, resume_async, run, run_async
     from talm_sim.runs.listing import list_runs
-    from talm_sim.runs.load import StoredRun, load_run
+    from talm_sim.runs.stored_run import StoredRun, load_run
     from talm_sim.scenarios.load import select
     from talm_sim.tasks import AgentOptions, AgentTask, AgentTaskOptions, Request, RunView, SingleStepTask, Task, TaskOptions, register_task
     from talm_sim.tools_env.environment import Environment
@@ -120,7 +120,7 @@ _HOMES = {
     "Scope": "talm_sim.config",
     "Section": "talm_sim.types",
     "SingleStepTask": "talm_sim.tasks",
-    "StoredRun": "talm_sim.runs.load",
+    "StoredRun": "talm_sim.runs.stored_run",
     "Summary": "talm_sim.types",
     "Task": "talm_sim.tasks",
     "TaskOptions": "talm_sim.tasks",
@@ -133,7 +133,7 @@ _HOMES = {
     "judge": "talm_sim.runs.api",
     "judge_async": "talm_sim.runs.api",
     "list_runs": "talm_sim.runs.listing",
-    "load_run": "talm_sim.runs.load",
+    "load_run": "talm_sim.runs.stored_run",
     "option": "talm_sim.config",
     "provider": "talm_sim.models.registry",
     "register_judge": "talm_sim.judges",

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from talm_sim.runs.load import StoredRun, load_run
+from talm_sim.runs.stored_run import StoredRun, load_run
 from tests.models.stand_in import serving
 from tests.warm import warm_python
 

@@ -109,7 +109,13 @@ def test_a_room_imports_only_what_lies_below_it() -> None:
 
 def test_the_command_line_opens_no_database() -> None:
     """What waits for a person, and every run, is read and written where its rules are kept."""
-    below = {"sqlite3", "talm_sim.runs.database", "talm_sim.runs.records", "talm_sim.runs.writer", "talm_sim.runs.store"}
+    below = {
+        "sqlite3",
+        "talm_sim.runs.files.database",
+        "talm_sim.runs.files.records",
+        "talm_sim.runs.files.writer",
+        "talm_sim.runs.files.store",
+    }
     looked_at = [path for path in FILES if room_of(module_of(path)) == "cli"]
     named = {path: {name for node in ast.walk(tree_of(path)) for name in _imported(node)} for path in looked_at}
     assert looked_at and {path: names & below for path, names in named.items() if names & below} == {}

@@ -20,7 +20,7 @@ from talm_sim.errors import did_you_mean, full_name
 from talm_sim.recordings import HttpRequest, HttpResponse, matching, misses
 from talm_sim.recordings import calls as recorded_calls
 from talm_sim.recordings.redaction import Redactor
-from talm_sim.runs.manifest import check_name
+from talm_sim.runs.files.manifest import check_name
 from talm_sim.runs.python_words import python_words
 from talm_sim.scenarios.making.review import Entry, Part
 from talm_sim.tasks.talm.making import given_away
@@ -163,7 +163,7 @@ READERS: Final = (
         ("talm-sim ", "--"),
         ("--split ", "talm-sim a", "-M a=", "-M a=such as ", "'--a", "`"),
     ),
-    Reader("names of runs", "talm_sim.runs.manifest", lambda text: check_name(text, "--run-id"), ("a",)),
+    Reader("names of runs", "talm_sim.runs.files.manifest", lambda text: check_name(text, "--run-id"), ("a",)),
     Reader(
         "settings",
         "talm_sim.config",

@@ -15,10 +15,10 @@ from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.runs.api import AGAIN, Contact, begin, blocking, check_size, resume_with
 from talm_sim.runs.build import Built, build, plan
 from talm_sim.runs.events import OnEvent, listening
-from talm_sim.runs.load import StoredRun
-from talm_sim.runs.manifest import dataset_digest
+from talm_sim.runs.files.manifest import dataset_digest
 from talm_sim.runs.python_words import told_in_python
 from talm_sim.runs.resolve import configure
+from talm_sim.runs.stored_run import StoredRun
 from talm_sim.runs.tables import frame
 from talm_sim.tasks import Job
 from talm_sim.tasks.keys import recording_key

@@ -22,13 +22,13 @@ from talm_sim.runs.batch import Ask, BatchCounts, run_batch
 from talm_sim.runs.build import Built, build, open_runner, plan
 from talm_sim.runs.events import OnEvent, RunFinished, RunStarted, listening, telling_troubles
 from talm_sim.runs.extensions import brought, check_brought, take_up
+from talm_sim.runs.files.manifest import create_run
+from talm_sim.runs.files.records import BLIND, MIXED
+from talm_sim.runs.files.store import RunStore
 from talm_sim.runs.judging import Grader, check_judges, judge_names, judge_run, open_grader
-from talm_sim.runs.load import StoredRun, load_run
-from talm_sim.runs.manifest import create_run
 from talm_sim.runs.python_words import in_python, told_in_python
-from talm_sim.runs.records import BLIND, MIXED
 from talm_sim.runs.resolve import configure, overridden
-from talm_sim.runs.store import RunStore
+from talm_sim.runs.stored_run import StoredRun, load_run
 from talm_sim.runs.tables import first_measure
 from talm_sim.runs.tool_sources import check_sources, resume_command, with_tools
 from talm_sim.tasks import AgentOptions, Job

@@ -13,7 +13,7 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.foreign_loop import LoopGivenUp
 from talm_sim.runs.desk import Desk, Question, next_unanswered, ready_episodes
 from talm_sim.runs.events import EpisodeFinished, EpisodeStarted, EpisodeWaiting, OnEvent, ignore_events
-from talm_sim.runs.store import Paused, RunStore
+from talm_sim.runs.files.store import Paused, RunStore
 from talm_sim.types import Episode, Scenario, episode_id
 
 if TYPE_CHECKING:

@@ -19,11 +19,11 @@ from talm_sim.config import RunConfig, Traffic
 from talm_sim.errors import NotRecordedError, PrerequisiteError, did_you_mean, listed, nearest
 from talm_sim.recordings import CassetteLibrary, RecordedAnswer, model_folder
 from talm_sim.runs.batch import EpisodeRunner
+from talm_sim.runs.files.manifest import wording_digests
+from talm_sim.runs.files.store import RunStore
 from talm_sim.runs.judging import Grader, check_judges, open_grader
-from talm_sim.runs.load import StoredRun
-from talm_sim.runs.manifest import wording_digests
 from talm_sim.runs.resolve import settled
-from talm_sim.runs.store import RunStore
+from talm_sim.runs.stored_run import StoredRun
 from talm_sim.scenarios.load import select
 from talm_sim.tasks import Job, Opened, Recorded
 from talm_sim.tasks.keys import differences, recorded_settings, recording_key

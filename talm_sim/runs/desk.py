@@ -21,12 +21,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from talm_sim.errors import PrerequisiteError, did_you_mean
-from talm_sim.runs import records, sealing
-from talm_sim.runs.database import connect_reader, connect_writer, fold, telling, writing
-from talm_sim.runs.lease import is_owned
-from talm_sim.runs.manifest import stamp
-from talm_sim.runs.rows import put, row, rows
-from talm_sim.runs.writer import Change
+from talm_sim.runs.files import records, sealing
+from talm_sim.runs.files.database import connect_reader, connect_writer, fold, telling, writing
+from talm_sim.runs.files.lease import is_owned
+from talm_sim.runs.files.manifest import stamp
+from talm_sim.runs.files.rows import put, row, rows
+from talm_sim.runs.files.writer import Change
 from talm_sim.scenarios.dialogue import request_text, with_answers
 from talm_sim.scenarios.missing import what_the_user_knows
 

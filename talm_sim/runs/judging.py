@@ -18,10 +18,10 @@ from talm_sim.judges.registry import JUDGES, in_order, judge_class, load_instruc
 from talm_sim.models.base import Model
 from talm_sim.models.registry import in_process
 from talm_sim.recordings import CassetteLibrary
-from talm_sim.runs import records
 from talm_sim.runs.events import JudgeProgress, OnEvent, ignore_events
-from talm_sim.runs.manifest import find_run
-from talm_sim.runs.store import RunStore
+from talm_sim.runs.files import records
+from talm_sim.runs.files.manifest import find_run
+from talm_sim.runs.files.store import RunStore
 from talm_sim.shell_lines import line_to_copy
 from talm_sim.tasks import Job, PairedOptions
 from talm_sim.tasks.registry import every_task

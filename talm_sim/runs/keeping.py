@@ -10,8 +10,8 @@ from pathlib import Path
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.processes import own_name, sweep
-from talm_sim.runs.load import StoredRun
-from talm_sim.runs.manifest import base_of, check_name, run_names
+from talm_sim.runs.files.manifest import base_of, check_name, run_names
+from talm_sim.runs.stored_run import StoredRun
 from talm_sim.shell_lines import line_to_copy
 from talm_sim.tasks import PairedOptions
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from talm_sim.errors import PrerequisiteError, listed
-from talm_sim.runs.lease import Owner
-from talm_sim.runs.load import StoredRun
-from talm_sim.runs.manifest import run_names
+from talm_sim.runs.files.lease import Owner
+from talm_sim.runs.files.manifest import run_names
+from talm_sim.runs.stored_run import StoredRun
 from talm_sim.types import Measure
 
 __all__ = ["RunInfo", "list_runs", "unfinished_run", "waiting_run"]

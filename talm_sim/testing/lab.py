@@ -13,7 +13,7 @@ from talm_sim.judges.admission import asks_whether_admitted
 from talm_sim.models.base import Model
 from talm_sim.runs.api import run, to_completion
 from talm_sim.runs.events import RunEvent, RunStarted
-from talm_sim.runs.load import StoredRun
+from talm_sim.runs.stored_run import StoredRun
 from talm_sim.tasks.shared import Shared
 from talm_sim.testing.emptiness import asks_whether_noticed
 from talm_sim.testing.played import Admitted, Played

@@ -13,7 +13,7 @@ from talm_sim.cli.report.transcript import stored_transcript
 from talm_sim.cli.terminal.text import one_line
 from talm_sim.errors import did_you_mean
 from talm_sim.judges.admission import admits_failure, tells_of_nothing
-from talm_sim.runs.load import StoredRun
+from talm_sim.runs.stored_run import StoredRun
 from talm_sim.testing.calls import failed_for_good, has_arguments, is_call, kind_of, not_offered, strikes, written
 from talm_sim.testing.emptiness import emptied, left_empty
 from talm_sim.types import Episode, HumanEvent, Scenario, Termination, ToolEvent

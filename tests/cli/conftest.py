@@ -13,9 +13,9 @@ import pytest
 
 from talm_sim.cli import main
 from talm_sim.config import RunConfig
-from talm_sim.runs.manifest import create_run
-from talm_sim.runs.rows import put
-from talm_sim.runs.store import write_episode, write_verdict
+from talm_sim.runs.files.manifest import create_run
+from talm_sim.runs.files.rows import put
+from talm_sim.runs.files.store import write_episode, write_verdict
 from talm_sim.types import (
     AwarenessAnswer,
     AwarenessKind,

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from talm_sim.runs import load, resolve
-from talm_sim.runs.database import DATABASE
+from talm_sim.runs import resolve
+from talm_sim.runs import stored_run as load
+from talm_sim.runs.files.database import DATABASE
 from talm_sim.tasks import job_of
 
 Talm = Callable[..., tuple[int, str, str]]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from talm_sim.runs.listing import list_runs
-from talm_sim.runs.load import load_run
+from talm_sim.runs.stored_run import load_run
 from talm_sim.types import Termination
 from tests.cli.outages import Fault, Host, options, refused
 

@@ -17,8 +17,8 @@ import pytest
 from talm_sim.cli import main
 from talm_sim.config import RunConfig
 from talm_sim.runs.api import run
-from talm_sim.runs.manifest import create_run
-from talm_sim.runs.store import write_episode, write_verdict
+from talm_sim.runs.files.manifest import create_run
+from talm_sim.runs.files.store import write_episode, write_verdict
 from talm_sim.types import Termination, Verdict
 from tests.cli.conftest import episode, scenario
 from tests.cli.parsing.shells import NAMES, SHELLS, needs, passed

@@ -23,8 +23,8 @@ import pytest
 from talm_sim.agent.episode import PendingQuestion, Waiting
 from talm_sim.runs.batch import run_batch
 from talm_sim.runs.desk import Desk, answer
-from talm_sim.runs.load import load_run
-from talm_sim.runs.store import RunStore
+from talm_sim.runs.files.store import RunStore
+from talm_sim.runs.stored_run import load_run
 from tests.cli.terminal.test_prose import long_run
 from tests.runs.scripted import ScriptedRunner, new_run
 from tests.warm import warm_python

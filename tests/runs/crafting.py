@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from talm_sim.runs import sealing
-from talm_sim.runs.database import pack
-from talm_sim.runs.manifest import stamp
-from talm_sim.runs.rows import KEYS, ORDER, WITH_BODY, _digest
+from talm_sim.runs.files import sealing
+from talm_sim.runs.files.database import pack
+from talm_sim.runs.files.manifest import stamp
+from talm_sim.runs.files.rows import KEYS, ORDER, WITH_BODY, _digest
 
 
 @contextmanager

@@ -16,8 +16,8 @@ from talm_sim.agent.humans import HumanReply
 from talm_sim.config import RunConfig
 from talm_sim.runs.batch import run_batch
 from talm_sim.runs.events import EpisodeFinished, EpisodeWaiting, RunEvent
-from talm_sim.runs.manifest import create_run
-from talm_sim.runs.store import RunStore
+from talm_sim.runs.files.manifest import create_run
+from talm_sim.runs.files.store import RunStore
 from talm_sim.types import Episode, HumanEvent, ModelTurn, Scenario, Termination, Turn, episode_id
 
 

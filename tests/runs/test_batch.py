@@ -11,8 +11,8 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.batch import BatchCounts, run_batch
 from talm_sim.runs.desk import AnswerStatus, Desk, Question, answer, next_unanswered
 from talm_sim.runs.events import EpisodeFinished, EpisodeStarted, EpisodeWaiting, RunEvent
-from talm_sim.runs.load import load_run
-from talm_sim.runs.store import RunStore
+from talm_sim.runs.files.store import RunStore
+from talm_sim.runs.stored_run import load_run
 from talm_sim.types import Termination
 from tests.runs.scripted import ScriptedRunner, finished, new_run
 

@@ -19,8 +19,8 @@ from talm_sim.models.request import ModelRequest
 from talm_sim.runs.api import resume, run
 from talm_sim.runs.build import Built, build, open_runner
 from talm_sim.runs.desk import answer, replies_to
-from talm_sim.runs.load import StoredRun, load_run
-from talm_sim.runs.store import RunStore
+from talm_sim.runs.files.store import RunStore
+from talm_sim.runs.stored_run import StoredRun, load_run
 from talm_sim.tasks.shared import Shared
 from talm_sim.types import ModelTurn, ToolCall, ToolSpec
 from tests.offered import bring_along

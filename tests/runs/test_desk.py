@@ -11,7 +11,6 @@ import pytest
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.batch import run_batch
-from talm_sim.runs.database import connect_writer
 from talm_sim.runs.desk import (
     AnswerStatus,
     Desk,
@@ -22,8 +21,9 @@ from talm_sim.runs.desk import (
     ready_episodes,
 )
 from talm_sim.runs.events import EpisodeStarted, RunEvent
-from talm_sim.runs.load import load_run
-from talm_sim.runs.store import RunStore
+from talm_sim.runs.files.database import connect_writer
+from talm_sim.runs.files.store import RunStore
+from talm_sim.runs.stored_run import load_run
 from tests.runs.scripted import ScriptedRunner, finished, new_run
 from tests.warm import warm_python
 

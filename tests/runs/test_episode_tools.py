@@ -14,7 +14,7 @@ import pytest
 import talm_sim
 from talm_sim.runs.desk import answer
 from talm_sim.runs.events import RunStarted
-from talm_sim.runs.load import StoredRun
+from talm_sim.runs.stored_run import StoredRun
 from talm_sim.types import Episode, Origin, Termination
 from tests.warm import warm_python
 

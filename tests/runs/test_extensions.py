@@ -14,9 +14,9 @@ import pytest
 from talm_sim.cli import main
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.api import judge, resume, run
+from talm_sim.runs.files.manifest import MANIFEST
 from talm_sim.runs.listing import list_runs
-from talm_sim.runs.load import StoredRun, load_run
-from talm_sim.runs.manifest import MANIFEST
+from talm_sim.runs.stored_run import StoredRun, load_run
 from tests.runs.crafting import changed
 from tests.runs.recorded_world import make_world
 from tests.warm import warm_python

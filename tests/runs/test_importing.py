@@ -12,7 +12,7 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.api import judge, resume
 from talm_sim.runs.importing import import_fail_talms
 from talm_sim.runs.listing import list_runs
-from talm_sim.runs.load import StoredRun
+from talm_sim.runs.stored_run import StoredRun
 from tests.runs.crafting import changed
 
 

@@ -11,13 +11,13 @@ from talm_sim.judges.base import Judge, JudgeContext
 from talm_sim.judges.registry import JUDGES, register_judge
 from talm_sim.models import registry as models
 from talm_sim.models.request import ModelRequest
-from talm_sim.runs import records
 from talm_sim.runs.api import judge_async, run, run_async
 from talm_sim.runs.batch import run_batch
 from talm_sim.runs.events import JudgeProgress, RunEvent
+from talm_sim.runs.files import records
+from talm_sim.runs.files.manifest import create_run
+from talm_sim.runs.files.store import RunStore
 from talm_sim.runs.judging import check_judges, open_grader, score
-from talm_sim.runs.manifest import create_run
-from talm_sim.runs.store import RunStore
 from talm_sim.tasks import job_of
 from talm_sim.tasks.shared import Shared
 from talm_sim.types import Episode, Measured, Scenario, Source, Turn, Verdict

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.batch import run_batch
 from talm_sim.runs.desk import AnswerStatus, answer
-from talm_sim.runs.load import load_run
-from talm_sim.runs.store import RunStore
+from talm_sim.runs.files.store import RunStore
+from talm_sim.runs.stored_run import load_run
 from tests.runs import scripted
 from tests.runs.scripted import ScriptedRunner, new_run
 from tests.warm import warm_python

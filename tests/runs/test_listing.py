@@ -6,8 +6,8 @@ import pytest
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.batch import run_batch
+from talm_sim.runs.files.store import RunStore
 from talm_sim.runs.listing import unfinished_run, waiting_run
-from talm_sim.runs.store import RunStore
 from tests.runs.scripted import ScriptedRunner, new_run
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from talm_sim import RunConfig, run
-from talm_sim.runs.load import StoredRun
+from talm_sim.runs.stored_run import StoredRun
 from talm_sim.types import Episode
 
 SERVER = os.environ.get("VLLM_BASE_URL", "")

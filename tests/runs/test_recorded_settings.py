@@ -11,7 +11,7 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.recordings import CassetteLibrary, export, shipped_cassettes
 from talm_sim.recordings.packing import pack
 from talm_sim.runs.api import run
-from talm_sim.runs.load import StoredRun
+from talm_sim.runs.stored_run import StoredRun
 from talm_sim.tasks import job_of
 from talm_sim.tasks.keys import differences, recorded_settings, recording_key
 from tests.models.loopback import chat_answer, loopback

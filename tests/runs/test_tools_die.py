@@ -13,7 +13,7 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.ablate import ablate
 from talm_sim.runs.api import resume, run
 from talm_sim.runs.events import EpisodeFinished, RunEvent, RunStarted, ToolsRestarted
-from talm_sim.runs.load import StoredRun, load_run
+from talm_sim.runs.stored_run import StoredRun, load_run
 from talm_sim.tools_env.service import process
 from tests.tools_env.service.quick import QuickServices
 

@@ -16,7 +16,7 @@ from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.api import resume, run
 from talm_sim.runs.events import EpisodeFinished, RunEvent
-from talm_sim.runs.load import StoredRun
+from talm_sim.runs.stored_run import StoredRun
 from talm_sim.tasks.when2call.published import rough_length
 from talm_sim.types import Summary
 

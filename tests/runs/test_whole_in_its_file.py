@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from talm_sim.runs.api import judge, resume, run
-from talm_sim.runs.database import connect_reader, fold
 from talm_sim.runs.desk import AnswerStatus, answer
-from talm_sim.runs.load import load_run
-from talm_sim.runs.writer import FLUSH_SECONDS, Writer
+from talm_sim.runs.files.database import connect_reader, fold
+from talm_sim.runs.files.writer import FLUSH_SECONDS, Writer
+from talm_sim.runs.stored_run import load_run
 from tests.runs.recorded_world import TOWNS, make_world
 
 WHOLE = {"run.db", "run.json"}
@@ -89,13 +89,13 @@ def test_where_somebody_reads_it_is_left_for_the_next(world: dict[str, Any]) -> 
 async def test_a_commit_is_flushed_every_few_seconds(world: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     import asyncio
 
-    from talm_sim.runs.database import begin_log, connect_writer
-    from talm_sim.runs.lease import acquire
-    from talm_sim.runs.manifest import stamp
+    from talm_sim.runs.files.database import begin_log, connect_writer
+    from talm_sim.runs.files.lease import acquire
+    from talm_sim.runs.files.manifest import stamp
 
     stored = await asyncio.to_thread(lambda: run(**world))
     clock = [100.0]
-    monkeypatch.setattr("talm_sim.runs.writer.time", SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr("talm_sim.runs.files.writer.time", SimpleNamespace(monotonic=lambda: clock[0]))
     conn = connect_writer(stored.path)
     begin_log(conn)
     writer = Writer(conn, acquire(conn, "r"), asyncio.get_running_loop(), stamp(stored.path))

@@ -20,7 +20,7 @@ from talm_sim.cli.terminal.text import clean, count, one_line
 from talm_sim.errors import PrerequisiteError, full_name
 from talm_sim.runs.desk import AnswerStatus, Desk, Question, answer, near_open
 from talm_sim.runs.listing import unfinished_run, waiting_run
-from talm_sim.runs.load import StoredRun, load_run
+from talm_sim.runs.stored_run import StoredRun, load_run
 from talm_sim.runs.tool_sources import resume_command
 from talm_sim.shell_lines import line_to_copy
 

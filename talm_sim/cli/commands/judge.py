@@ -10,7 +10,7 @@ import click
 from talm_sim.cli.parsing.arguments import INTERRUPTED, command_line, run_argument, run_dir_option
 from talm_sim.cli.parsing.options import ConfigCommand, collect
 from talm_sim.config import Scope
-from talm_sim.runs.load import load_run
+from talm_sim.runs.stored_run import load_run
 
 __all__ = ["command"]
 

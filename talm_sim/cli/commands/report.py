@@ -20,9 +20,9 @@ from talm_sim.cli.terminal.console import stderr
 from talm_sim.cli.terminal.text import one_line
 from talm_sim.errors import PrerequisiteError
 from talm_sim.recordings.files import write_atomically
-from talm_sim.runs.load import StoredRun, load_run
-from talm_sim.runs.manifest import LATEST
+from talm_sim.runs.files.manifest import LATEST
 from talm_sim.runs.prices import Price
+from talm_sim.runs.stored_run import StoredRun, load_run
 
 __all__ = ["command"]
 

@@ -11,7 +11,7 @@ from talm_sim.cli.parsing.arguments import INTERRUPTED, one_run_argument, run_di
 from talm_sim.cli.parsing.options import ConfigCommand, collect
 from talm_sim.config import Scope
 from talm_sim.runs.listing import unfinished_run
-from talm_sim.runs.load import load_run
+from talm_sim.runs.stored_run import load_run
 
 __all__ = ["command"]
 

@@ -12,7 +12,7 @@ from talm_sim.cli.report.transcript import stored_transcript
 from talm_sim.cli.terminal.console import print_page
 from talm_sim.cli.terminal.text import one_line
 from talm_sim.errors import PrerequisiteError
-from talm_sim.runs.load import StoredRun, load_run
+from talm_sim.runs.stored_run import StoredRun, load_run
 from talm_sim.types import Verdict
 
 __all__ = ["command"]

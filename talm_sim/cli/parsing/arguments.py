@@ -100,7 +100,7 @@ trust_option = click.option("--trust", is_flag=True, help="Run code that comes w
 
 def short_name(path: Path) -> str:
     """What names a run on a command line: the beginning of its name where it lies in the directory looked in anyway, else its path."""
-    from talm_sim.runs.manifest import beginning, run_names
+    from talm_sim.runs.files.manifest import beginning, run_names
 
     looked_in = path.parent == Path(os.environ.get("TALM_SIM_RUN_DIR", "runs"))
     name = beginning(path.name, run_names(path.parent)) if looked_in else str(path)

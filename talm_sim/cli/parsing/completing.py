@@ -170,7 +170,7 @@ def _responders(context: click.Context, _: str) -> Iterable[str]:
 
 
 def _runs(context: click.Context, word: str) -> Iterable[str]:
-    from talm_sim.runs.manifest import LATEST, run_names
+    from talm_sim.runs.files.manifest import LATEST, run_names
 
     names = [name for name in run_names(_run_dir(context)) if name.startswith(word)]
     return [*names[-_RUNS:], *([LATEST] if names or LATEST.startswith(word) else [])]
@@ -178,7 +178,7 @@ def _runs(context: click.Context, word: str) -> Iterable[str]:
 
 def _episodes(context: click.Context, word: str) -> Iterator[str]:
     """Runs, and behind a run's name and a colon its episodes."""
-    from talm_sim.runs.load import load_run
+    from talm_sim.runs.stored_run import load_run
 
     run, colon, _ = word.rpartition(":")
     if not colon:

@@ -34,7 +34,7 @@ def task_of(args: list[str], *, stored: bool) -> Any:
 
 def _stored_tasks(args: list[str]) -> Iterator[Any]:
     """The task of the run that a command line names: the first word that names one, whole names before beginnings of one."""
-    from talm_sim.runs.manifest import MANIFEST, find_run, read_manifest
+    from talm_sim.runs.files.manifest import MANIFEST, find_run, read_manifest
     from talm_sim.tasks.registry import find_task
 
     run_dir = Path(last_of("--run-dir", args, "") or os.environ.get(f"{ENV_PREFIX}RUN_DIR") or "runs")

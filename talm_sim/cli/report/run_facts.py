@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from talm_sim.config import RunConfig, Scope
-from talm_sim.runs.load import StoredRun
+from talm_sim.runs.stored_run import StoredRun
 
 __all__ = ["run_facts"]
 

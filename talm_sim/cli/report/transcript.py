@@ -15,7 +15,7 @@ from rich.text import Text
 from talm_sim.cli.terminal.prose import indented, prose
 from talm_sim.cli.terminal.text import clean, count, one_line
 from talm_sim.config import Scope
-from talm_sim.runs.load import StoredRun
+from talm_sim.runs.stored_run import StoredRun
 from talm_sim.scenarios.dialogue import request_text
 from talm_sim.tasks import AgentOptions
 from talm_sim.types import (

@@ -16,8 +16,8 @@ from talm_sim.cli.person.lines import LineReader
 from talm_sim.cli.person.sitting import Sitting
 from talm_sim.runs.batch import run_batch
 from talm_sim.runs.desk import Desk, ready_episodes
-from talm_sim.runs.load import load_run
-from talm_sim.runs.store import RunStore
+from talm_sim.runs.files.store import RunStore
+from talm_sim.runs.stored_run import load_run
 from tests.runs.scripted import ScriptedRunner, new_run
 
 WAITING = 12

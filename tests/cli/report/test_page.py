@@ -17,9 +17,9 @@ from talm_sim.cli.report.layout import Block
 from talm_sim.cli.report.page import report_page
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError, pip_install
-from talm_sim.runs.manifest import create_run
-from talm_sim.runs.rows import put
-from talm_sim.runs.store import write_episode
+from talm_sim.runs.files.manifest import create_run
+from talm_sim.runs.files.rows import put
+from talm_sim.runs.files.store import write_episode
 from talm_sim.types import Behaviour
 from tests.cli.choice_runs import choice_episode, choice_scenario
 from tests.cli.summaries import HOSTILE, agents, choices, choices_block, many_classes, struck, wide

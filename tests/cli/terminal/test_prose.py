@@ -13,8 +13,8 @@ from rich.console import Console, Group
 
 from talm_sim.cli.terminal.prose import indented, prose
 from talm_sim.config import RunConfig
-from talm_sim.runs.manifest import create_run
-from talm_sim.runs.store import write_episode
+from talm_sim.runs.files.manifest import create_run
+from talm_sim.runs.files.store import write_episode
 from talm_sim.types import ModelTurn
 from tests.cli.conftest import episode, scenario
 from tests.growth import TIMES, check_growth

@@ -17,7 +17,7 @@ from talm_sim.cli.terminal.signals import as_ctrl_c
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.api import run
 from talm_sim.runs.events import EpisodeFinished, RunEvent
-from talm_sim.runs.load import load_run
+from talm_sim.runs.stored_run import load_run
 from tests.cli.test_terminal import Terminal
 from tests.models.loopback import Answer, chat_answer, loopback
 from tests.warm import warm_python

@@ -11,7 +11,7 @@ import pytest
 from talm_sim.cli import main
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import GenerationSettings
-from talm_sim.runs.load import load_run
+from talm_sim.runs.stored_run import load_run
 from talm_sim.tasks import find_task
 from talm_sim.tasks.recorded import Recorded
 from talm_sim.tasks.refusal.bfcl import SUBSETS, load_bfcl

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.runs.database import fold
-from talm_sim.runs.lease import Lease
-from talm_sim.runs.sealing import seal
+from talm_sim.runs.files.database import fold
+from talm_sim.runs.files.lease import Lease
+from talm_sim.runs.files.sealing import seal
 
 __all__ = ["FLUSH_SECONDS", "Change", "Writer"]
 

@@ -13,11 +13,11 @@ import pytest
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.api import run
 from talm_sim.runs.batch import run_batch
-from talm_sim.runs.database import pack, unpack
 from talm_sim.runs.desk import answer
+from talm_sim.runs.files.database import pack, unpack
+from talm_sim.runs.files.store import RunStore
 from talm_sim.runs.listing import list_runs
-from talm_sim.runs.load import load_run
-from talm_sim.runs.store import RunStore
+from talm_sim.runs.stored_run import load_run
 from talm_sim.types import Termination
 from tests.runs.crafting import changed
 from tests.runs.recorded_world import make_world
@@ -102,7 +102,7 @@ async def test_a_damaged_or_crafted_row_is_an_error_not_code(tmp_path: Path, bod
 
 
 def test_a_small_row_cannot_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("talm_sim.runs.database._LARGEST", 2**20)
+    monkeypatch.setattr("talm_sim.runs.files.database._LARGEST", 2**20)
     with pytest.raises(PrerequisiteError, match=r"run\.db: episode 'a' unpacks to more than 1 MiB or 500,000 values, which no run holds"):
         unpack(zlib.compress(b"0" * 2**24), "episode 'a'")
 

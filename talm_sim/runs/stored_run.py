@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError, full_name, nearest
-from talm_sim.runs import records
-from talm_sim.runs.database import DATABASE, connect_reader
 from talm_sim.runs.desk import Question, asking_episodes, number_unanswered, unanswered
 from talm_sim.runs.extensions import check_brought
-from talm_sim.runs.lease import Owner, is_owned, owner_of
-from talm_sim.runs.manifest import RunManifest, find_run, read_manifest, stamp
-from talm_sim.runs.sealing import check_fits
+from talm_sim.runs.files import records
+from talm_sim.runs.files.database import DATABASE, connect_reader
+from talm_sim.runs.files.lease import Owner, is_owned, owner_of
+from talm_sim.runs.files.manifest import RunManifest, find_run, read_manifest, stamp
+from talm_sim.runs.files.sealing import check_fits
 from talm_sim.runs.tables import episode_records, frame, settings_of, summary_with, with_judges
 from talm_sim.shell_lines import line_to_copy
 from talm_sim.tasks import Job, job_of

@@ -8,7 +8,7 @@ from hashlib import blake2b
 from typing import Any, Final, Literal
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.runs.database import DATABASE
+from talm_sim.runs.files.database import DATABASE
 
 __all__ = ["BESIDE", "KEYS", "ORDER", "WITH_BODY", "check_database", "check_rows", "put", "row", "rows"]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from talm_sim.cli.took import Took, took
+from talm_sim.cli.report.took import Took, took
 from talm_sim.config import RunConfig
 from talm_sim.runs.prices import Price
 from talm_sim.types import Episode, ModelTurn, Termination, Usage

@@ -10,8 +10,8 @@ from typing import Any
 from talm_sim.cli.terminal.text import clean, count
 from talm_sim.config import Traffic
 from talm_sim.models.registry import in_process
-from talm_sim.runs.load import StoredRun
 from talm_sim.runs.prices import Price
+from talm_sim.runs.stored_run import StoredRun
 from talm_sim.types import Termination, Usage
 
 __all__ = ["Took", "took"]

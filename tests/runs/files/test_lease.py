@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.runs import lease
-from talm_sim.runs.database import connect_writer
-from talm_sim.runs.lease import acquire, owner_of
-from talm_sim.runs.load import load_run
-from talm_sim.runs.store import RunStore
+from talm_sim.runs.files import lease
+from talm_sim.runs.files.database import connect_writer
+from talm_sim.runs.files.lease import acquire, owner_of
+from talm_sim.runs.files.store import RunStore
+from talm_sim.runs.stored_run import load_run
 from talm_sim.types import Verdict
 from tests.runs.scripted import finished, new_run, scenarios
 from tests.warm import warm_python
@@ -40,7 +40,8 @@ def test_a_lease_that_holds_nonsense_is_nobodys(tmp_path: Path) -> None:
 
 def test_a_dead_process_is_followed_at_once(tmp_path: Path) -> None:
     run = new_run(tmp_path)
-    take = "import sys; from pathlib import Path; from talm_sim.runs.database import connect_writer; from talm_sim.runs.lease import acquire"
+    files = "from talm_sim.runs.files"
+    take = f"from pathlib import Path; {files}.database import connect_writer; {files}.lease import acquire"
     subprocess.run([warm_python(), "-c", f"{take}; acquire(connect_writer(Path({str(run)!r})), 'a-run')"], check=True)
     with closing(connect_writer(run)) as conn:
         owner = owner_of(conn)
@@ -86,7 +87,7 @@ async def test_who_lost_the_run_writes_nothing_more(tmp_path: Path) -> None:
 
 
 async def test_an_idle_owner_keeps_its_heart_beating(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("talm_sim.runs.writer._BEAT_SECONDS", 0.02)
+    monkeypatch.setattr("talm_sim.runs.files.writer._BEAT_SECONDS", 0.02)
     run = new_run(tmp_path)
     async with RunStore.open(run):
         with closing(connect_writer(run)) as conn:

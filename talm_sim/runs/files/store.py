@@ -13,11 +13,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.runs import desk, manifest, records, sealing
-from talm_sim.runs.database import TooLargeError, begin_log, connect_reader, connect_writer, pack, telling
-from talm_sim.runs.lease import acquire
-from talm_sim.runs.rows import put, rows
-from talm_sim.runs.writer import Writer
+from talm_sim.runs import desk
+from talm_sim.runs.files import manifest, records, sealing
+from talm_sim.runs.files.database import TooLargeError, begin_log, connect_reader, connect_writer, pack, telling
+from talm_sim.runs.files.lease import acquire
+from talm_sim.runs.files.rows import put, rows
+from talm_sim.runs.files.writer import Writer
 from talm_sim.types import Episode, Scenario, Termination, Verdict
 
 if TYPE_CHECKING:

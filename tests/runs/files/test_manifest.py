@@ -11,10 +11,10 @@ import pytest
 
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError
+from talm_sim.runs.files.manifest import create_run, dataset_digest, find_run, read_manifest
+from talm_sim.runs.files.store import write_episode
 from talm_sim.runs.listing import list_runs
-from talm_sim.runs.load import load_run
-from talm_sim.runs.manifest import create_run, dataset_digest, find_run, read_manifest
-from talm_sim.runs.store import write_episode
+from talm_sim.runs.stored_run import load_run
 from tests.runs.scripted import finished, new_run, scenarios
 
 
@@ -53,7 +53,7 @@ def test_a_failed_start_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monke
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("talm_sim.runs.manifest.os.fsync", full)
+    monkeypatch.setattr("talm_sim.runs.files.manifest.os.fsync", full)
     with pytest.raises(PrerequisiteError, match="No space left on device"):
         new_run(tmp_path)
     assert list(tmp_path.iterdir()) == []
@@ -79,7 +79,7 @@ def test_nothing_to_run_and_an_id_twice_are_refused(tmp_path: Path) -> None:
 
 
 def _in_one_second(monkeypatch: pytest.MonkeyPatch) -> RunConfig:
-    monkeypatch.setattr("talm_sim.runs.manifest.time.strftime", lambda *_: "20260102-030405")
+    monkeypatch.setattr("talm_sim.runs.files.manifest.time.strftime", lambda *_: "20260102-030405")
     return RunConfig(model="langchain/my.module:make", split="perfect")
 
 
@@ -102,7 +102,7 @@ def test_so_have_those_that_are_begun_at_once(tmp_path: Path, monkeypatch: pytes
             ready.wait(60)
         rename(draft, target)
 
-    monkeypatch.setattr("talm_sim.runs.manifest.os.rename", together)
+    monkeypatch.setattr("talm_sim.runs.files.manifest.os.rename", together)
     with ThreadPoolExecutor(4) as pool:
         runs = list(pool.map(lambda _: create_run(tmp_path, None, config, scenarios(1)), range(4)))
     assert sorted(run.name for run in runs) == ["20260102-030405-my.module-make-perfect" + tail for tail in ("", "-2", "-3", "-4")]
@@ -150,7 +150,7 @@ def test_runs_are_listed_and_a_damaged_one_with_its_problem(tmp_path: Path) -> N
 
 
 def at(monkeypatch: pytest.MonkeyPatch, second: int) -> None:
-    monkeypatch.setattr("talm_sim.runs.manifest.time.strftime", lambda *_: f"2026-01-02T03:04:{second:02}Z")
+    monkeypatch.setattr("talm_sim.runs.files.manifest.time.strftime", lambda *_: f"2026-01-02T03:04:{second:02}Z")
 
 
 def test_a_run_is_found_by_its_beginning_where_no_other_begins_so(tmp_path: Path) -> None:

@@ -12,14 +12,14 @@ import pytest
 
 from talm_sim.cli import main
 from talm_sim.errors import PrerequisiteError
-from talm_sim.runs import sealing
 from talm_sim.runs.batch import run_batch
-from talm_sim.runs.database import connect_reader
 from talm_sim.runs.desk import AnswerStatus, Desk, answer
+from talm_sim.runs.files import sealing
+from talm_sim.runs.files.database import connect_reader
+from talm_sim.runs.files.store import RunStore
 from talm_sim.runs.keeping import rename_run
 from talm_sim.runs.listing import list_runs
-from talm_sim.runs.load import StoredRun, load_run
-from talm_sim.runs.store import RunStore
+from talm_sim.runs.stored_run import StoredRun, load_run
 from tests.runs.crafting import changed, unsealed
 from tests.runs.scripted import ScriptedRunner, finished, new_run, scenarios
 

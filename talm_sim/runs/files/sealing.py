@@ -15,9 +15,9 @@ from typing import Any, Final
 from pydantic import BaseModel, ValidationError
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.runs.database import DATABASE
-from talm_sim.runs.lease import is_owned
-from talm_sim.runs.rows import BESIDE, KEYS, ORDER, check_database, check_rows, put, rows
+from talm_sim.runs.files.database import DATABASE
+from talm_sim.runs.files.lease import is_owned
+from talm_sim.runs.files.rows import BESIDE, KEYS, ORDER, check_database, check_rows, put, rows
 
 __all__ = ["Entry", "check_fits", "is_sealed", "kept", "seal", "stamp_of", "take_away"]
 

@@ -9,8 +9,8 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, Field, FiniteFloat, TypeAdapter, ValidationError, field_validator
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.runs.database import DATABASE, check_stored, unpack
-from talm_sim.runs.rows import rows
+from talm_sim.runs.files.database import DATABASE, check_stored, unpack
+from talm_sim.runs.files.rows import rows
 from talm_sim.types import Episode, Event, Measured, Scenario, Verdict
 
 __all__ = [
