@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from campaign.base import Outcome, Part, Ran, talm
-from talm_sim.plain_files import LARGEST_DATA, LARGEST_DOCUMENT, LARGEST_SETTINGS
+from talm_sim.common.plain_files import LARGEST_DATA, LARGEST_DOCUMENT, LARGEST_SETTINGS
 
 __all__ = ["PARTS"]
 

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, model_validator
 from pydantic.fields import FieldInfo
 
-from talm_sim.credentials import Hider, credentials_in_environment, names_credential
-from talm_sim.typed_options import OptionsModel
+from talm_sim.common.credentials import Hider, credentials_in_environment, names_credential
+from talm_sim.common.typed_options import OptionsModel
 
 __all__ = [
     "DEFAULT_MODEL",

@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx2
 
-from talm_sim.digests import canonical_json
+from talm_sim.common.digests import canonical_json
 from talm_sim.errors import ToolError
 from talm_sim.tools_env.routes import LOGICAL_HOST, build_request
 from talm_sim.tools_env.service.app import create_app

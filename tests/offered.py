@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from talm_sim import plugins
-from talm_sim.plugins import Registry, load_plugins
+from talm_sim.foreign import plugins
+from talm_sim.foreign.plugins import Registry, load_plugins
 
 __all__ = ["bring_along"]
 

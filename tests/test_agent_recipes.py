@@ -17,7 +17,7 @@ import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.tools import BaseTool, StructuredTool
 
-from talm_sim.foreign_loop import foreign_loop
+from talm_sim.foreign.loop import foreign_loop
 from talm_sim.testing.lab import Lab
 from talm_sim.testing.played import Played
 from tests.models.loopback import Answer, Loopback, chat_answer, loopback

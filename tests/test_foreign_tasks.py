@@ -37,7 +37,7 @@ class Stranger:
         self.task = task
         self.directory = directory
         self.environ = {key: value for key, value in os.environ.items() if not key.startswith("TALM_SIM_")} | {
-            "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests" / "foreign")]),
+            "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests" / "strangers")]),
             "OPENAI_API_KEY": "key-of-nobody",
             "COLUMNS": "100",
         }

@@ -18,12 +18,10 @@ from talm_sim.tasks.registry import TASKS, find_task
 PACKAGE = Path(talm_sim.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 LAYERS = (
-    ("shell_lines",),
-    ("agreement", "errors", "foreign", "types", "digests", "plain_files", "schemas", "telling", "threads"),
-    ("credentials", "foreign_loop", "interrupts", "plugins", "toml_files", "processes", "tool_files"),
-    ("foreign_time", "published"),
-    ("typed_options",),
-    ("config",),
+    ("errors", "types", "schemas"),
+    ("foreign",),
+    ("common",),
+    ("config", "published"),
     ("models",),
     ("recordings",),
     ("tools_env", "scenarios"),

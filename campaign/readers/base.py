@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
-from talm_sim.credentials import Hider
+from talm_sim.common.credentials import Hider
 from talm_sim.errors import PrerequisiteError, ToolError
 from talm_sim.types import Missing, MissingKind, ToolSpec
 

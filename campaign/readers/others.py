@@ -14,8 +14,8 @@ from talm_sim.cli.report.markdown import _cell
 from talm_sim.cli.report.transcript import call_text
 from talm_sim.cli.terminal import prose, screen
 from talm_sim.cli.terminal import text as printed
+from talm_sim.common.credentials import credentials_in_headers, credentials_in_url, names_credential, telling
 from talm_sim.config import RunConfig, parse_limit
-from talm_sim.credentials import credentials_in_headers, credentials_in_url, names_credential, telling
 from talm_sim.errors import did_you_mean, full_name
 from talm_sim.recordings import HttpRequest, HttpResponse, matching, misses
 from talm_sim.recordings import calls as recorded_calls
@@ -79,22 +79,22 @@ def _described(text: str) -> None:
 READERS: Final = (
     Reader(
         "Hider.text",
-        "talm_sim.credentials",
+        "talm_sim.common.credentials",
         lambda text: hider().text(text),
         ("sk-", "http://a:", "Bearer "),
         ("sk-", "eyJ", "://a:", "-----BEGIN "),
     ),
     Reader(
         "Hider.body",
-        "talm_sim.credentials",
+        "talm_sim.common.credentials",
         lambda text: hider().body(json.dumps(text).encode()),
         ("sk-",),
         ("\\u0073", "\\\\u00", "sk-", "eyJ"),
     ),
-    Reader("Hider.value", "talm_sim.credentials", lambda text: hider().value({text: [text]})),
+    Reader("Hider.value", "talm_sim.common.credentials", lambda text: hider().value({text: [text]})),
     Reader(
         "credentials",
-        "talm_sim.credentials",
+        "talm_sim.common.credentials",
         lambda text: (
             names_credential(text),
             telling(text),

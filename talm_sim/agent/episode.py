@@ -13,8 +13,8 @@ from langgraph.types import Command
 
 from talm_sim.agent.context import EpisodeContext
 from talm_sim.agent.humans import HumanReply, Responder
+from talm_sim.common.digests import derived_seed
 from talm_sim.config import Traffic
-from talm_sim.digests import derived_seed
 from talm_sim.errors import CassetteMissError, PrerequisiteError
 from talm_sim.models.base import GenerationSettings, Model, ScenarioModel
 from talm_sim.recordings import Player, playing

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from talm_sim.digests import digest
+from talm_sim.common.digests import digest
 from talm_sim.errors import CassetteMissError
 from talm_sim.models.parsing import clean
 from talm_sim.scenarios.missing import describe_missing, question_is_about

@@ -6,9 +6,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
+from talm_sim.common.toml_files import packaged_toml, read_toml, texts_of
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.models.base import ASK_HUMAN
-from talm_sim.toml_files import packaged_toml, read_toml, texts_of
 from talm_sim.types import AwarenessKind, ToolSpec
 
 __all__ = ["Prompts", "load_prompts"]

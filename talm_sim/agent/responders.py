@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from talm_sim.agent.humans import RecordedResponder, Responder, SimulatedResponder
-from talm_sim.plugins import Registry
+from talm_sim.foreign.plugins import Registry
 from talm_sim.types import Scenario, ToolSpec
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from talm_sim.cli.root import root
 from talm_sim.cli.terminal.signals import Ending, as_ctrl_c, only_ends
 from talm_sim.cli.terminal.streams import data_alone, settle_stdout, silence_stdout, streams_kept, talk_that_may_end
 from talm_sim.cli.terminal.text import clean
+from talm_sim.common.processes import end_in_time, leave
 from talm_sim.errors import PrerequisiteError, on_command_line
-from talm_sim.processes import end_in_time, leave
 
 __all__ = ["main"]
 

@@ -22,14 +22,13 @@ from talm_sim.cli.terminal.signals import only_ends
 from talm_sim.cli.terminal.streams import silence_stdout, streams_kept, while_read
 from talm_sim.cli.terminal.text import clean, count, one_line
 from talm_sim.config import RunConfig, Traffic
-from talm_sim.errors import PrerequisiteError
+from talm_sim.errors import PrerequisiteError, line_to_copy
 from talm_sim.models import sim
 from talm_sim.runs.api import AGAIN, resume, run
 from talm_sim.runs.files.manifest import control_name
 from talm_sim.runs.prices import Price
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.runs.tool_sources import resume_command
-from talm_sim.shell_lines import line_to_copy
 from talm_sim.types import Termination
 
 __all__ = ["CONTROLS", "Session", "print_result", "run_controls", "talk_of", "watching"]

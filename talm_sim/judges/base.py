@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from talm_sim.digests import derived_seed, digest
+from talm_sim.common.digests import derived_seed, digest
 from talm_sim.errors import PrerequisiteError
 from talm_sim.types import Episode, Measured, Scenario, Verdict
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from talm_sim.digests import canonical_json, digest
+from talm_sim.common.digests import canonical_json, digest
+from talm_sim.common.toml_files import packaged_toml
 from talm_sim.judges.base import prompt_key
 from talm_sim.scenarios.dialogue import as_text, with_answers
-from talm_sim.toml_files import packaged_toml
 from talm_sim.types import Episode, Scenario, ToolEvent
 
 __all__ = ["Section", "asked", "built_in_text", "show", "transcript"]

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TypeVar, get_args
 
+from talm_sim.common.toml_files import read_toml, texts_of
 from talm_sim.errors import PrerequisiteError
+from talm_sim.foreign.plugins import Registry
 from talm_sim.judges.base import Judge, Need, prompt_key
-from talm_sim.plugins import Registry
-from talm_sim.toml_files import read_toml, texts_of
 from talm_sim.types import Measured
 
 __all__ = ["JUDGES", "in_order", "judge_class", "load_instructions", "register_judge"]

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import anyio
 import httpx2
 
-from talm_sim.credentials import Hider, credentials_in_environment
+from talm_sim.common.credentials import Hider, credentials_in_environment
 from talm_sim.errors import CassetteMissError, ContextOverflowError, PrerequisiteError, ProviderError, RefusedError
 from talm_sim.models.line import ServerLine, UnfitAnswerError
 from talm_sim.models.request import ModelRequest

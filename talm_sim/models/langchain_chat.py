@@ -16,7 +16,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from pydantic import SecretStr
 
-from talm_sim.credentials import Hider, credentials_in_environment, telling
+from talm_sim.common.credentials import Hider, credentials_in_environment, telling
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.answers import check_bounds, read, stop_of, usage_of
 from talm_sim.models.base import GenerationSettings, Model

@@ -14,7 +14,7 @@ from urllib.request import getproxies, proxy_bypass
 
 import httpx2
 
-from talm_sim.credentials import Hider, credentials_in_environment, credentials_in_headers, credentials_in_url, telling
+from talm_sim.common.credentials import Hider, credentials_in_environment, credentials_in_headers, credentials_in_url, telling
 from talm_sim.errors import PrerequisiteError
 
 __all__ = ["MOST_BYTES", "ServerLine", "UnfitAnswerError"]

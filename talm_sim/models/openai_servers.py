@@ -7,15 +7,15 @@ import re
 from openai import AsyncOpenAI, Omit
 from pydantic import Field
 
+from talm_sim.common.credentials import sendable
+from talm_sim.common.typed_options import OptionsModel, read_options
 from talm_sim.config import DEFAULT_MODEL
-from talm_sim.credentials import sendable
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import Model
 from talm_sim.models.constrained import ANSWER_CHARS, ConstrainedModel
 from talm_sim.models.endpoint import LOGICAL_HOST, Endpoint
 from talm_sim.models.openai_chat import OpenAIChat
 from talm_sim.models.request import REPLAY_KEY, ModelRequest, body_fields, check_headers, required_key, required_variable, server_url
-from talm_sim.typed_options import OptionsModel, read_options
 
 __all__ = ["open_compatible", "open_openai", "service_variables"]
 

@@ -10,8 +10,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from talm_sim.errors import PrerequisiteError, did_you_mean, nearest
+from talm_sim.foreign.plugins import Registry
 from talm_sim.models.request import ModelRequest
-from talm_sim.plugins import Registry
 
 if TYPE_CHECKING:
     from datetime import date

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from talm_sim.credentials import sendable
+from talm_sim.common.credentials import sendable
 from talm_sim.errors import PrerequisiteError
 
 if TYPE_CHECKING:

@@ -40,6 +40,7 @@ from jsonpointer import EndOfList, JsonPointerException, resolve_pointer
 from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 from pydantic import Field
 
+from talm_sim.common.typed_options import OptionsModel, read_options
 from talm_sim.errors import PrerequisiteError, ProviderError, did_you_mean
 from talm_sim.models.base import ASK_HUMAN, GenerationSettings, Model
 from talm_sim.models.invention import invent
@@ -47,7 +48,6 @@ from talm_sim.models.messages import text_of
 from talm_sim.models.request import ModelRequest
 from talm_sim.models.sim_choices import ChoicePolicy
 from talm_sim.models.sim_reply import declines, holds, said_value, shown
-from talm_sim.typed_options import OptionsModel, read_options
 from talm_sim.types import Choice, Fact, Facts, Missing, MissingKind, ModelTurn, Scenario, ToolCall, ToolSpec, Turn
 
 __all__ = ["CONTROLS", "SimModel", "open_sim"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
+from talm_sim.common.toml_files import packaged_toml
 from talm_sim.errors import PrerequisiteError, did_you_mean, pip_install
-from talm_sim.toml_files import packaged_toml
 from talm_sim.types import Record
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from talm_sim.common.plain_files import LARGEST_DOCUMENT, open_plain
 from talm_sim.errors import PrerequisiteError
-from talm_sim.plain_files import LARGEST_DOCUMENT, open_plain
 
 __all__ = ["INDEX", "Archive", "open_archive"]
 

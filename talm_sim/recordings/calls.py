@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from talm_sim.credentials import REDACTED
+from talm_sim.common.credentials import REDACTED
 
 __all__ = ["in_request", "is_call", "without_named"]
 

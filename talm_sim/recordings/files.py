@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from talm_sim import plain_files
+from talm_sim.common import plain_files
+from talm_sim.common.processes import own_name, sweep
 from talm_sim.errors import PrerequisiteError
-from talm_sim.processes import own_name, sweep
 
 __all__ = ["exclusively", "read_bytes", "read_text", "write_atomically"]
 

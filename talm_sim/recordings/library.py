@@ -25,8 +25,8 @@ from weakref import WeakValueDictionary
 
 from pydantic import BaseModel, ConfigDict
 
+from talm_sim.common.digests import digest
 from talm_sim.config import Traffic
-from talm_sim.digests import digest
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.answers import usage_of
 from talm_sim.recordings.archive import Archive, open_archive

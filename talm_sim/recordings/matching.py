@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 from vcr import matchers
 from vcr.request import Request
 
-from talm_sim.credentials import REDACTED
+from talm_sim.common.credentials import REDACTED
 
 __all__ = ["MATCHERS", "canonical_body", "canonical_key", "exact_key", "has_redacted_value"]
 

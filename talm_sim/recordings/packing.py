@@ -10,10 +10,9 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 
-from talm_sim.errors import PrerequisiteError
+from talm_sim.errors import PrerequisiteError, line_to_copy
 from talm_sim.recordings.archive import INDEX, open_archive
 from talm_sim.recordings.files import read_bytes, write_atomically
-from talm_sim.shell_lines import line_to_copy
 
 __all__ = ["SETTINGS", "SPECS", "TOOLS", "export", "pack"]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
-from talm_sim.credentials import REDACTED, Hider, credentials_in_environment
+from talm_sim.common.credentials import REDACTED, Hider, credentials_in_environment
 from talm_sim.recordings.calls import in_request, is_call, without_named
 from talm_sim.recordings.http import FAULT_HEADER, HttpRequest, HttpResponse
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from talm_sim.common.digests import digest
 from talm_sim.config import RunConfig, Scope
-from talm_sim.digests import digest
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.runs.api import AGAIN, Contact, begin, blocking, check_size, resume_with
 from talm_sim.runs.build import Built, build, plan

@@ -11,13 +11,13 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
+from talm_sim.common.interrupts import in_order, run_in_thread
 from talm_sim.config import RunConfig, Scope, Traffic
 from talm_sim.errors import PrerequisiteError, RefusedError, ToolsGoneError, did_you_mean
-from talm_sim.foreign import directory_kept
-from talm_sim.foreign_loop import foreign_code_apart, here_is_foreign_loop, running_loop
-from talm_sim.interrupts import in_order, run_in_thread
+from talm_sim.foreign.code import directory_kept
+from talm_sim.foreign.loop import foreign_code_apart, here_is_foreign_loop, running_loop
+from talm_sim.foreign.plugins import load_plugins
 from talm_sim.models.registry import in_process
-from talm_sim.plugins import load_plugins
 from talm_sim.runs.batch import Ask, BatchCounts, run_batch
 from talm_sim.runs.build import Built, build, open_runner, plan
 from talm_sim.runs.events import OnEvent, RunFinished, RunStarted, listening, telling_troubles

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.foreign_loop import LoopGivenUp
+from talm_sim.foreign.loop import LoopGivenUp
 from talm_sim.runs.desk import Desk, Question, next_unanswered, ready_episodes
 from talm_sim.runs.events import EpisodeFinished, EpisodeStarted, EpisodeWaiting, OnEvent, ignore_events
 from talm_sim.runs.files.store import Paused, RunStore

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.plugins import Registry
+from talm_sim.foreign.plugins import Registry
 from talm_sim.tasks import TASKS, AgentOptions, Job
 from talm_sim.tools_env.sources.registry import TOOL_SOURCES, read_source
 from talm_sim.types import Scenario

@@ -8,9 +8,9 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+from talm_sim.common.processes import sweep
 from talm_sim.config import RunConfig
-from talm_sim.errors import PrerequisiteError
-from talm_sim.processes import sweep
+from talm_sim.errors import PrerequisiteError, line_to_copy
 from talm_sim.runs.files import records
 from talm_sim.runs.files.database import connect_reader, connect_writer, telling
 from talm_sim.runs.files.manifest import create_run, stamp
@@ -19,7 +19,6 @@ from talm_sim.runs.files.sealing import seal
 from talm_sim.runs.files.store import write_episode, write_verdict
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.runs.tables import first_measure
-from talm_sim.shell_lines import line_to_copy
 from talm_sim.tasks import find_task, job_of
 from talm_sim.tasks.talm.published import PublishedRun, coinciding_grades, read_outputs
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from talm_sim.common.digests import digest
 from talm_sim.config import RunConfig, Scope, Traffic
-from talm_sim.digests import digest
-from talm_sim.errors import CassetteMissError, PrerequisiteError, ProviderError
+from talm_sim.errors import CassetteMissError, PrerequisiteError, ProviderError, line_to_copy
 from talm_sim.judges.base import Earlier, Judge, JudgeContext, OpenVote, Pair, no_recording
 from talm_sim.judges.registry import JUDGES, in_order, judge_class, load_instructions
 from talm_sim.models.base import Model
@@ -22,7 +22,6 @@ from talm_sim.runs.events import JudgeProgress, OnEvent, ignore_events
 from talm_sim.runs.files import records
 from talm_sim.runs.files.manifest import find_run
 from talm_sim.runs.files.store import RunStore
-from talm_sim.shell_lines import line_to_copy
 from talm_sim.tasks import Job, PairedOptions
 from talm_sim.tasks.registry import every_task
 from talm_sim.tasks.shared import Shared

@@ -8,11 +8,10 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from talm_sim.errors import PrerequisiteError
-from talm_sim.processes import own_name, sweep
+from talm_sim.common.processes import own_name, sweep
+from talm_sim.errors import PrerequisiteError, line_to_copy
 from talm_sim.runs.files.manifest import base_of, check_name, run_names
 from talm_sim.runs.stored_run import StoredRun
-from talm_sim.shell_lines import line_to_copy
 from talm_sim.tasks import PairedOptions
 
 __all__ = ["controls_of", "delete_run", "paired_with", "rename_run"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from talm_sim.common.toml_files import read_toml
 from talm_sim.errors import PrerequisiteError
-from talm_sim.toml_files import read_toml
 
 __all__ = ["Price", "read_prices"]
 

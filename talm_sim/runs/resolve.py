@@ -10,15 +10,15 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from talm_sim.common.toml_files import read_toml
+from talm_sim.common.typed_options import split_options
 from talm_sim.config import ENV_PREFIX, RunConfig, Scope, Traffic
 from talm_sim.errors import OptionError, PrerequisiteError, did_you_mean
+from talm_sim.foreign.plugins import load_plugins
 from talm_sim.models.registry import in_process
-from talm_sim.plugins import load_plugins
 from talm_sim.runs.tool_sources import with_tools
 from talm_sim.tasks import AgentOptions, Job, Recorded, Task, find_task, job_of, list_tasks
 from talm_sim.tasks.job import belongs_to, owner_of_option
-from talm_sim.toml_files import read_toml
-from talm_sim.typed_options import split_options
 
 __all__ = [
     "check_environment",

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from talm_sim.config import RunConfig
-from talm_sim.errors import PrerequisiteError, full_name, nearest
+from talm_sim.errors import PrerequisiteError, full_name, line_to_copy, nearest
 from talm_sim.runs.desk import Question, asking_episodes, number_unanswered, unanswered
 from talm_sim.runs.extensions import check_brought
 from talm_sim.runs.files import records
@@ -23,7 +23,6 @@ from talm_sim.runs.files.lease import Owner, is_owned, owner_of
 from talm_sim.runs.files.manifest import RunManifest, find_run, read_manifest, stamp
 from talm_sim.runs.files.sealing import check_fits
 from talm_sim.runs.tables import episode_records, frame, settings_of, summary_with, with_judges
-from talm_sim.shell_lines import line_to_copy
 from talm_sim.tasks import Job, job_of
 from talm_sim.types import Episode, Measure, Measured, Row, Scenario, Summary, Termination, ToolSpec, Verdict
 from talm_sim.types.measures import summary_table

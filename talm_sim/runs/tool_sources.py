@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from talm_sim.config import Scope, Traffic
-from talm_sim.errors import PrerequisiteError
-from talm_sim.shell_lines import line_to_copy
+from talm_sim.errors import PrerequisiteError, line_to_copy
 from talm_sim.tasks import AgentOptions, Job
 
 __all__ = ["check_sources", "resume_command", "with_tools"]

@@ -9,8 +9,8 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
+from talm_sim.common.plain_files import LARGEST_DATA, nests_deeply, read_text
 from talm_sim.errors import PrerequisiteError
-from talm_sim.plain_files import LARGEST_DATA, nests_deeply, read_text
 
 __all__ = ["COMMENT", "json_lines", "numbered_lines", "parse"]
 

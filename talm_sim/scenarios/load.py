@@ -9,12 +9,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from talm_sim.common.typed_options import fault_of
 from talm_sim.config import parse_limit
 from talm_sim.errors import PrerequisiteError, listed
 from talm_sim.scenarios.hub import local_file
 from talm_sim.scenarios.jsonl import json_lines
 from talm_sim.scenarios.turns import fault_in_messages
-from talm_sim.typed_options import fault_of
 from talm_sim.types import Scenario
 
 __all__ = ["ReadLine", "load_scenarios", "read_scenario", "select"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
+from talm_sim.common.digests import digest
+from talm_sim.common.plain_files import LARGEST_SETTINGS, read_text
 from talm_sim.config import RunConfig
-from talm_sim.digests import digest
-from talm_sim.plain_files import LARGEST_SETTINGS, read_text
 
 if TYPE_CHECKING:
     from talm_sim.models.base import GenerationSettings

@@ -8,9 +8,9 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator
 
+from talm_sim.common.typed_options import OptionsModel
 from talm_sim.config import GEN, OPE, SCO, option
 from talm_sim.errors import PrerequisiteError
-from talm_sim.typed_options import OptionsModel
 
 __all__ = ["AgentOptions", "AgentTaskOptions", "PairedOptions", "PromptOptions", "TaskOptions"]
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError
+from talm_sim.foreign.plugins import Registry, load_named
 from talm_sim.judges.registry import JUDGES
-from talm_sim.plugins import Registry, load_named
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,8 +9,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from talm_sim.common.digests import canonical_json
 from talm_sim.config import RunConfig, Traffic
-from talm_sim.digests import canonical_json
 from talm_sim.models.registry import in_process, open_model
 from talm_sim.recordings import CassetteLibrary, RecordingTransport
 

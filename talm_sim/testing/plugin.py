@@ -68,8 +68,8 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """Let an agent that still blocks a thread not hold up the end of pytest."""
-    if "talm_sim.processes" in sys.modules:
-        sys.modules["talm_sim.processes"].end_in_time(int(exitstatus), lambda line: print(line, file=sys.stderr))
+    if "talm_sim.common.processes" in sys.modules:
+        sys.modules["talm_sim.common.processes"].end_in_time(int(exitstatus), lambda line: print(line, file=sys.stderr))
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from talm_sim.digests import canonical_json
+from talm_sim.common.digests import canonical_json
 from talm_sim.errors import PrerequisiteError, ToolError
 from talm_sim.recordings import Player
 from talm_sim.schemas import NotChecked, Schema

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from talm_sim.common.plain_files import LARGEST_SETTINGS, read_text
 from talm_sim.errors import PrerequisiteError, did_you_mean
-from talm_sim.plain_files import LARGEST_SETTINGS, read_text
 from talm_sim.schemas import NotChecked, Schema, counted, current_work
 from talm_sim.types import JsonObject, ToolSpec
 

@@ -12,8 +12,8 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 
-from talm_sim.credentials import Hider, credentials_in_environment
-from talm_sim.digests import canonical_json, digest
+from talm_sim.common.credentials import Hider, credentials_in_environment
+from talm_sim.common.digests import canonical_json, digest
 from talm_sim.errors import PrerequisiteError, ProviderError, listed, nearest
 from talm_sim.models.base import ASK_HUMAN
 from talm_sim.recordings import HttpResponse, Player

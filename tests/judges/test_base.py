@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 
-from talm_sim.digests import derived_seed
+from talm_sim.common.digests import derived_seed
 from talm_sim.judges.base import Judge, JudgeContext
 from talm_sim.types import Episode, Measured, Scenario, Verdict
 from tests.judges.scripted import scripted

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from talm_sim import plain_files
+from talm_sim.common import plain_files
 from talm_sim.errors import PrerequisiteError
 from talm_sim.recordings.files import exclusively, read_text, write_atomically
 

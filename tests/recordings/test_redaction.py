@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from talm_sim.common.credentials import credentials_in_environment
 from talm_sim.config import Traffic
-from talm_sim.credentials import credentials_in_environment
 from talm_sim.errors import CassetteMissError
 from talm_sim.recordings import HttpRequest, HttpResponse, Player, Redactor, Tape
 from tests.recordings.exchanges import answer, get, recorded, reopen

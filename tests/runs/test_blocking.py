@@ -18,7 +18,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
 
 import talm_sim
-from talm_sim.foreign_loop import foreign_loop
+from talm_sim.foreign.loop import foreign_loop
 from talm_sim.tools_env.sources.python import PythonSource
 from talm_sim.types import Episode, Termination
 from tests.runs.recorded_world import make_world
@@ -159,7 +159,7 @@ def test_one_that_asks_its_own_model_and_catches_everything_ends(tmp_path: Path)
 def test_what_an_agent_left_running_blocks_later_ones_only_for_a_while(
     tmp_path: Path, released: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("talm_sim.foreign_time._LEFT_OVER_S", 0.5)
+    monkeypatch.setattr("talm_sim.foreign.time._LEFT_OVER_S", 0.5)
 
     async def block() -> None:
         await asyncio.sleep(0.1)
@@ -207,7 +207,7 @@ def test_an_episode_that_waits_for_a_person_starts_again_with_its_answer(tmp_pat
 def test_one_that_blocks_while_it_waits_for_a_person_ends_too(
     tmp_path: Path, released: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("talm_sim.foreign_time._WAITING_BEAT_S", 0.1)
+    monkeypatch.setattr("talm_sim.foreign.time._WAITING_BEAT_S", 0.1)
 
     async def act(messages: Any, tools: Sequence[BaseTool]) -> str:
         if "rome" not in messages[0].text:

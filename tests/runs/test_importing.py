@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from talm_sim import processes
+from talm_sim.common import processes
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.api import judge, resume
 from talm_sim.runs.importing import import_fail_talms

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from talm_sim.agreement import kappa
 from talm_sim.cli import main
 from talm_sim.cli.making.reviewing import merge_lines, review_entries, summary_lines
+from talm_sim.common.agreement import kappa
 from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.making.merging import open_merge
 from talm_sim.scenarios.making.review import Review, open_review

@@ -13,9 +13,8 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.pregel import Pregel
 
-from talm_sim.errors import PrerequisiteError
-from talm_sim.plugins import load_object, looking_at
-from talm_sim.shell_lines import line_to_copy
+from talm_sim.errors import PrerequisiteError, line_to_copy
+from talm_sim.foreign.plugins import load_object, looking_at
 
 __all__ = ["OwnAgent", "check_graph", "find_agent", "hand_over", "load_agent", "tool_nodes"]
 

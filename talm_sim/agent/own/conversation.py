@@ -14,12 +14,12 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command
 
-from talm_sim import threads
 from talm_sim.agent.asking import asking_sentences
 from talm_sim.agent.own.agents import OwnAgent, check_graph
 from talm_sim.agent.own.handed import HandedModel, HandedTool
 from talm_sim.agent.own.session import Session
 from talm_sim.errors import PrerequisiteError
+from talm_sim.foreign import threads
 from talm_sim.models.messages import text_of
 from talm_sim.scenarios.dialogue import as_messages
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from talm_sim.telling import MOST_READ, kind_of, text_of
-from talm_sim.threads import call_briefly
+from talm_sim.foreign.telling import MOST_READ, kind_of, text_of
+from talm_sim.foreign.threads import call_briefly
 
 __all__ = ["Failure", "failure_of"]
 

@@ -18,13 +18,13 @@ from langgraph.types import Interrupt
 from talm_sim.agent.context import FORESEEN, EpisodeContext, failed
 from talm_sim.agent.graph import added_text, prompt_text
 from talm_sim.agent.limits import limit_reached
-from talm_sim.credentials import Hider, credentials_in_environment
-from talm_sim.digests import digest
-from talm_sim.foreign_loop import free_from, here_was_given_up, on_loop, running_loop
-from talm_sim.foreign_time import Clock
+from talm_sim.common.credentials import Hider, credentials_in_environment
+from talm_sim.common.digests import digest
+from talm_sim.foreign.loop import free_from, here_was_given_up, on_loop, running_loop
+from talm_sim.foreign.threads import Work
+from talm_sim.foreign.time import Clock
 from talm_sim.models.parsing import MOST_NAMED, clean, parse_call
 from talm_sim.recordings import current_player, playing
-from talm_sim.threads import Work
 from talm_sim.types import Event, HumanEvent, ModelTurn, Termination, ToolCall, ToolEvent, ToolSpec, UnparsableCall
 
 __all__ = ["CURRENT", "AgentStopped", "Limits", "Session", "cleaned"]

@@ -15,7 +15,6 @@ from langchain_core.tracers.context import register_configure_hook
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command
 
-from talm_sim import foreign_loop, processes, threads
 from talm_sim.agent.context import EpisodeContext
 from talm_sim.agent.own import conversation
 from talm_sim.agent.own.agents import OwnAgent, tool_nodes
@@ -23,11 +22,13 @@ from talm_sim.agent.own.conversation import NotAnAgentError, play_agent
 from talm_sim.agent.own.failures import Failure, failure_of
 from talm_sim.agent.own.handed import TurnWatcher, put_in_place
 from talm_sim.agent.own.session import CURRENT, AgentStopped, Limits, Session
+from talm_sim.common import processes
 from talm_sim.errors import PrerequisiteError
-from talm_sim.foreign import foreign_code
-from talm_sim.foreign_loop import LoopGivenUp, free_from, on_foreign_loop
+from talm_sim.foreign import loop as foreign_loop
+from talm_sim.foreign.code import foreign_code, threads
+from talm_sim.foreign.loop import LoopGivenUp, free_from, on_foreign_loop
+from talm_sim.foreign.threads import working_for
 from talm_sim.models.base import GenerationSettings
-from talm_sim.threads import working_for
 from talm_sim.types import Termination, ToolSpec
 
 __all__ = ["OwnModel", "Sessions"]

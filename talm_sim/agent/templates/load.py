@@ -8,9 +8,9 @@ from pathlib import Path
 
 from talm_sim.agent.templates.chat import ChatTemplate, pick
 from talm_sim.agent.templates.jinja import JinjaTemplate, Template
+from talm_sim.common.plain_files import LARGEST_SETTINGS, read_text
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.models.base import TextModel
-from talm_sim.plain_files import LARGEST_SETTINGS, read_text
 
 __all__ = ["list_templates", "load_template"]
 

@@ -17,12 +17,11 @@ from talm_sim.cli.person.prompt import NOTHING_MORE, Reply
 from talm_sim.cli.person.sitting import Sitting
 from talm_sim.cli.terminal.console import print_page, stderr
 from talm_sim.cli.terminal.text import clean, count, one_line
-from talm_sim.errors import PrerequisiteError, full_name
+from talm_sim.errors import PrerequisiteError, full_name, line_to_copy
 from talm_sim.runs.desk import AnswerStatus, Desk, Question, answer, near_open
 from talm_sim.runs.listing import unfinished_run, waiting_run
 from talm_sim.runs.stored_run import StoredRun, load_run
 from talm_sim.runs.tool_sources import resume_command
-from talm_sim.shell_lines import line_to_copy
 
 __all__ = ["command"]
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import click
 
-from talm_sim.errors import PrerequisiteError
-from talm_sim.shell_lines import quoted
+from talm_sim.errors import PrerequisiteError, quoted
 
 __all__ = ["command"]
 

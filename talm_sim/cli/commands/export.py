@@ -11,8 +11,7 @@ import click
 
 from talm_sim.cli.parsing.arguments import command_line
 from talm_sim.cli.terminal.text import count
-from talm_sim.errors import PrerequisiteError
-from talm_sim.shell_lines import line_to_copy
+from talm_sim.errors import PrerequisiteError, line_to_copy
 
 __all__ = ["command"]
 

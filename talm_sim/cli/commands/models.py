@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from talm_sim.cli.parsing.arguments import json_option, plugin_option, print_json, print_list
+from talm_sim.errors import line_to_copy
 from talm_sim.models.registry import ProviderStatus, list_providers
-from talm_sim.shell_lines import line_to_copy
 
 __all__ = ["command", "provider_records"]
 

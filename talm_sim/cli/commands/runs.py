@@ -26,12 +26,11 @@ from talm_sim.cli.parsing.arguments import (
 )
 from talm_sim.cli.terminal.console import print_page, stdout
 from talm_sim.cli.terminal.text import clean, one_line
-from talm_sim.errors import listed
+from talm_sim.errors import line_to_copy, listed
 from talm_sim.runs.files.manifest import base_of, beginning, find_run
 from talm_sim.runs.keeping import controls_of, delete_run, paired_with, rename_run
 from talm_sim.runs.listing import RunInfo, list_runs
 from talm_sim.runs.stored_run import StoredRun
-from talm_sim.shell_lines import line_to_copy
 from talm_sim.types.figures import shown
 
 __all__ = ["command"]

@@ -199,7 +199,7 @@ def check(task: str, file: Path | None, tools_from: tuple[str, ...], trust: bool
 
 
 def _maker(args: list[str]) -> type[Maker[Any, Any, Any]]:
-    from talm_sim.plugins import load_plugins
+    from talm_sim.foreign.plugins import load_plugins
     from talm_sim.tasks.registry import find_maker
 
     load_plugins(values_of("--plugin", args))

@@ -14,10 +14,9 @@ import click
 from talm_sim.cli.making.trying import tried_tools
 from talm_sim.cli.parsing.arguments import command_line, print_json, print_list
 from talm_sim.cli.terminal.text import as_json, count, flat, odds_words, one_line
-from talm_sim.errors import PrerequisiteError
+from talm_sim.errors import PrerequisiteError, line_to_copy
 from talm_sim.recordings.files import write_atomically
 from talm_sim.scenarios.jsonl import COMMENT
-from talm_sim.shell_lines import line_to_copy
 from talm_sim.tasks.talm.making.build import short_form
 from talm_sim.tasks.talm.making.check import LOOKS_SECRET
 from talm_sim.tasks.talm.making.drafts import Draft, Tried, draft_scenarios

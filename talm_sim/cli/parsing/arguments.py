@@ -18,9 +18,8 @@ from rich.text import Text
 from talm_sim.cli.parsing.lazy import completed
 from talm_sim.cli.terminal.console import print_page
 from talm_sim.cli.terminal.text import as_json, clean, spreadsheet_cell
-from talm_sim.credentials import Hider, credentials_in_environment
-from talm_sim.errors import PrerequisiteError
-from talm_sim.shell_lines import line_to_copy, quoted
+from talm_sim.common.credentials import Hider, credentials_in_environment
+from talm_sim.errors import PrerequisiteError, line_to_copy, quoted
 
 __all__ = [
     "INTERRUPTED",
@@ -63,7 +62,7 @@ run_dir_option = click.option(
 
 
 def _load(context: click.Context, _: click.Parameter, modules: tuple[str, ...]) -> None:
-    from talm_sim.plugins import load_plugins
+    from talm_sim.foreign.plugins import load_plugins
 
     if context.get_parameter_source("plugin") is ParameterSource.ENVIRONMENT:
         # Click splits at white space; a run's options are split at commas.

@@ -13,8 +13,8 @@ from click.shell_completion import CompletionItem, get_completion_class
 
 import talm_sim.cli.parsing.shells  # noqa: F401  # how bash and fish are answered
 from talm_sim.config import ENV_PREFIX
-from talm_sim.plugins import load_named
-from talm_sim.shell_lines import can_be_copied
+from talm_sim.errors import can_be_copied
+from talm_sim.foreign.plugins import load_named
 
 __all__ = ["COMPLETED", "completes", "script"]
 

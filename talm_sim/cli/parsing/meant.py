@@ -11,10 +11,9 @@ from typing import Any
 
 import click
 
+from talm_sim.common.toml_files import read_toml
 from talm_sim.config import ENV_PREFIX, RunConfig, Scope, scope_of
-from talm_sim.errors import PrerequisiteError
-from talm_sim.shell_lines import line_to_copy
-from talm_sim.toml_files import read_toml
+from talm_sim.errors import PrerequisiteError, line_to_copy
 
 __all__ = ["fixed", "foreign", "last_of", "superfluous", "task_of", "values_of"]
 

@@ -22,9 +22,9 @@ from pydantic_core import PydanticUndefined
 
 from talm_sim.cli.parsing.lazy import completed
 from talm_sim.cli.parsing.meant import fixed, foreign, superfluous, task_of
+from talm_sim.common.typed_options import OptionsModel, split_options
 from talm_sim.config import ENV_PREFIX, RunConfig, Scope, Traffic, scope_of, takes_several
 from talm_sim.errors import OptionError, PrerequisiteError
-from talm_sim.typed_options import OptionsModel, split_options
 
 __all__ = ["ConfigCommand", "ConfigOption", "OptionsCommand", "collect", "given_config", "given_options", "option_of", "options_of"]
 

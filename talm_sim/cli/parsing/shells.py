@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from click.shell_completion import BashComplete, CompletionItem, FishComplete, add_completion_class
 
-from talm_sim.shell_lines import quoted
+from talm_sim.errors import quoted
 
 __all__ = ["Typed", "read_line"]
 

@@ -12,9 +12,9 @@ from talm_sim.cli.report.layout import Block, once
 from talm_sim.cli.report.took import took
 from talm_sim.cli.terminal.text import count, one_line
 from talm_sim.config import RunConfig, Traffic
+from talm_sim.errors import line_to_copy
 from talm_sim.runs.prices import Price
 from talm_sim.runs.stored_run import StoredRun
-from talm_sim.shell_lines import line_to_copy
 from talm_sim.tasks import AgentOptions
 from talm_sim.types import Summary
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-from talm_sim.interrupts import taken_once
+from talm_sim.common.interrupts import taken_once
 
 __all__ = ["Ending", "as_ctrl_c", "only_ends"]
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any, TextIO
 
-from talm_sim.foreign import is_foreign
+from talm_sim.foreign.code import is_foreign
 
 __all__ = ["data_alone", "settle_stdout", "silence_stdout", "streams_kept", "talk_that_may_end", "while_read"]
 

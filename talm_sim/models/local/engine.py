@@ -12,11 +12,11 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from talm_sim.common.typed_options import JsonOption, read_object
 from talm_sim.errors import PrerequisiteError, pip_install
 from talm_sim.models.local.folders import find_model
 from talm_sim.models.local.prompting import RenderingOptions
 from talm_sim.models.local.reading import drop_stray_windows, ropes
-from talm_sim.typed_options import JsonOption, read_object
 
 __all__ = ["Engine", "HFOptions", "hush", "load_engine"]
 

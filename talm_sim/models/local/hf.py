@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from talm_sim.common.typed_options import read_options
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import Continuation, GenerationSettings, Model
 from talm_sim.models.local.batching import Worker
@@ -17,7 +18,6 @@ from talm_sim.models.local.reading import reading_of
 from talm_sim.models.local.scoring import Question, Scorer, encode_question, encode_text, finite
 from talm_sim.models.parsing import clean
 from talm_sim.models.request import ModelRequest
-from talm_sim.typed_options import read_options
 from talm_sim.types import JsonObject, Precision, Usage
 
 if TYPE_CHECKING:

@@ -15,12 +15,12 @@ from typing import Annotated, Any
 from langchain_core.messages import BaseMessage
 from pydantic import AfterValidator, Field
 
+from talm_sim.common.plain_files import LARGEST_SETTINGS, read_text
+from talm_sim.common.typed_options import JsonOption, OptionsModel
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.formats import read_calls
 from talm_sim.models.messages import joined, openai_messages
 from talm_sim.models.parsing import split_reasoning
-from talm_sim.plain_files import LARGEST_SETTINGS, read_text
-from talm_sim.typed_options import JsonOption, OptionsModel
 
 __all__ = [
     "THINKING",

@@ -7,8 +7,8 @@ import logging
 import os
 from pathlib import Path
 
+from talm_sim.common.processes import mark_of
 from talm_sim.models.local.folders import models_folder
-from talm_sim.processes import mark_of
 
 __all__ = ["log_to_file"]
 

@@ -15,8 +15,8 @@ from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
+from talm_sim.common.processes import abandon
 from talm_sim.errors import ProviderError
-from talm_sim.processes import abandon
 
 __all__ = ["Job", "Loop", "Request", "Stepped"]
 

@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from talm_sim.common.typed_options import read_options
 from talm_sim.errors import PrerequisiteError, did_you_mean, pip_install
 from talm_sim.models.local.prompting import RenderingOptions
-from talm_sim.typed_options import read_options
 
 __all__ = [
     "SAMPLING",

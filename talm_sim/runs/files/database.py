@@ -14,8 +14,8 @@ from functools import cache
 from itertools import islice
 from pathlib import Path
 
+from talm_sim.common.plain_files import kind_of_file
 from talm_sim.errors import PrerequisiteError
-from talm_sim.plain_files import kind_of_file
 
 __all__ = [
     "DATABASE",

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from talm_sim import processes
+from talm_sim.common import processes
 from talm_sim.errors import PrerequisiteError
 
 __all__ = ["Lease", "Owner", "acquire", "is_owned", "owner_of"]

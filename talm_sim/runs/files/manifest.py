@@ -20,16 +20,15 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from talm_sim.common.digests import digest
+from talm_sim.common.plain_files import read_bytes
+from talm_sim.common.processes import own_name, sweep
+from talm_sim.common.typed_options import fault_of
 from talm_sim.config import RunConfig
-from talm_sim.digests import digest
-from talm_sim.errors import PrerequisiteError, RunExistsError, did_you_mean, full_name
-from talm_sim.plain_files import read_bytes
-from talm_sim.processes import own_name, sweep
+from talm_sim.errors import PrerequisiteError, RunExistsError, did_you_mean, full_name, line_to_copy
 from talm_sim.runs.files.database import DATABASE, TooLargeError, check_regular, check_size, create_database, fold, pack
 from talm_sim.runs.files.rows import put
 from talm_sim.runs.files.sealing import seal, stamp_of
-from talm_sim.shell_lines import line_to_copy
-from talm_sim.typed_options import fault_of
 from talm_sim.types import Scenario, ToolSpec
 
 __all__ = [

@@ -8,11 +8,10 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from talm_sim.agreement import kappa
-from talm_sim.errors import PrerequisiteError
+from talm_sim.common.agreement import kappa
+from talm_sim.errors import PrerequisiteError, line_to_copy
 from talm_sim.scenarios.making.review import Decision, Entry, Part, Review, Reviewer, beside, open_review
 from talm_sim.scenarios.making.state import write_lines
-from talm_sim.shell_lines import line_to_copy
 
 __all__ = ["Agreement", "Merge", "open_merge"]
 

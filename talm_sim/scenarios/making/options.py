@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, ClassVar
 
+from talm_sim.common.digests import digest
+from talm_sim.common.typed_options import OptionsModel
 from talm_sim.config import GEN, OPE, Limit, ModelName, ProviderOptions, Scope, Traffic, option, scope_of
-from talm_sim.digests import digest
-from talm_sim.typed_options import OptionsModel
 
 __all__ = ["RULES", "MakingOptions"]
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
-from talm_sim.digests import digest
+from talm_sim.common.digests import digest
+from talm_sim.common.toml_files import packaged_toml, read_toml, texts_of
 from talm_sim.errors import PrerequisiteError, did_you_mean
-from talm_sim.toml_files import packaged_toml, read_toml, texts_of
 
 __all__ = ["WriterPrompts", "load_writer_prompts"]
 

@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from talm_sim.common.plain_files import LARGEST_DATA, read_bytes
 from talm_sim.errors import PrerequisiteError
-from talm_sim.plain_files import LARGEST_DATA, read_bytes
 from talm_sim.scenarios.making.runner import ITEMS, REJECTED
 from talm_sim.scenarios.making.state import write_lines
 

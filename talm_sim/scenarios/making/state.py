@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, Self, TypeVar
 
+from talm_sim.common.plain_files import LARGEST_DATA, read_bytes
 from talm_sim.errors import PrerequisiteError
-from talm_sim.plain_files import LARGEST_DATA, read_bytes
 from talm_sim.scenarios.making.outcome import Outcome, Source
 
 __all__ = ["STATE", "Begun", "State", "open_state", "write_lines"]

@@ -6,7 +6,7 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from talm_sim.digests import derived_seed
+from talm_sim.common.digests import derived_seed
 from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.dialogue import EXAMPLE
 from talm_sim.tasks.awareness.data import gold_of

@@ -6,7 +6,8 @@ from functools import cache
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
-from talm_sim.digests import derived_seed
+from talm_sim.common.digests import derived_seed
+from talm_sim.common.toml_files import packaged_toml
 from talm_sim.errors import ContextOverflowError
 from talm_sim.judges.base import Judge
 from talm_sim.judges.labels import opening_label
@@ -14,7 +15,6 @@ from talm_sim.judges.prompts import built_in_text, show
 from talm_sim.models.base import GenerationSettings
 from talm_sim.scenarios.dialogue import as_text, dialogue
 from talm_sim.tasks.awareness.decision import read_decision
-from talm_sim.toml_files import packaged_toml
 from talm_sim.types import Episode, Measured, Scenario, Verdict, YesNo
 
 __all__ = ["ExplanationJudge"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from talm_sim.agreement import kappa
+from talm_sim.common.agreement import kappa
 from talm_sim.judges.stats import share
 from talm_sim.models.yes_no import yes_no_chances, yes_probability
 from talm_sim.tasks.awareness import chances

@@ -6,8 +6,8 @@ import re
 from functools import cache, lru_cache
 from pathlib import Path
 
+from talm_sim.common.toml_files import packaged_toml, read_toml, texts_of
 from talm_sim.errors import PrerequisiteError, did_you_mean
-from talm_sim.toml_files import packaged_toml, read_toml, texts_of
 
 __all__ = ["Wording", "filled", "load_wording"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
+from talm_sim.common.toml_files import packaged_toml, read_toml, texts_of
 from talm_sim.errors import PrerequisiteError
-from talm_sim.toml_files import packaged_toml, read_toml, texts_of
 
 __all__ = ["TOLD", "load_wording", "with_tools"]
 

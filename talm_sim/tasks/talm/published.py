@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from talm_sim.common.plain_files import LARGEST_DOCUMENT, read_text
+from talm_sim.common.tool_files import FunctionKey, function_key, function_names, spec_of_function
 from talm_sim.errors import PrerequisiteError
-from talm_sim.plain_files import LARGEST_DOCUMENT, read_text
-from talm_sim.tool_files import FunctionKey, function_key, function_names, spec_of_function
 from talm_sim.types import (
     AwarenessAnswer,
     AwarenessKind,

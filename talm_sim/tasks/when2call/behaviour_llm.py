@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
-from talm_sim.digests import derived_seed
+from talm_sim.common.digests import derived_seed
 from talm_sim.errors import ContextOverflowError
 from talm_sim.judges.base import Judge
 from talm_sim.judges.behaviour import not_judged

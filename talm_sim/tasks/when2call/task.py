@@ -109,7 +109,7 @@ class When2CallTask(Task[When2CallOptions]):
         from pathlib import Path
 
         from talm_sim.agent.templates import list_templates
-        from talm_sim.plain_files import LARGEST_SETTINGS, read_bytes
+        from talm_sim.common.plain_files import LARGEST_SETTINGS, read_bytes
 
         name = job.options.template
         is_text = name not in list_templates() and Path(name).is_file()

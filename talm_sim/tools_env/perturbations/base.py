@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from talm_sim.digests import digest
+from talm_sim.common.digests import digest
+from talm_sim.common.typed_options import read_options
 from talm_sim.recordings import HttpResponse
 from talm_sim.tools_env.clock import Clock
 from talm_sim.tools_env.perturbations.options import PerturbationOptions, PerturbationSpec
 from talm_sim.tools_env.routes import fault_of
-from talm_sim.typed_options import read_options
 from talm_sim.types import PerturbationLog, ToolSpec
 
 __all__ = ["Call", "Outcome", "Perturbation"]

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import Field
 from pydantic.fields import FieldInfo
 
-from talm_sim.typed_options import OptionsModel, split_commas, split_options
+from talm_sim.common.typed_options import OptionsModel, split_commas, split_options
 
 __all__ = ["OptionHelp", "PerturbationOptions", "PerturbationSpec", "option_help"]
 

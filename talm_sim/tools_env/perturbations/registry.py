@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from talm_sim.errors import PrerequisiteError, did_you_mean
-from talm_sim.plugins import Registry
+from talm_sim.foreign.plugins import Registry
 from talm_sim.tools_env.perturbations.base import Perturbation
 from talm_sim.tools_env.perturbations.options import PerturbationSpec
 

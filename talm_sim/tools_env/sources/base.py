@@ -8,9 +8,9 @@ from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 from pydantic import ValidationError
 
+from talm_sim.common.typed_options import OptionsModel, fault_of
 from talm_sim.errors import PrerequisiteError
 from talm_sim.recordings import HttpResponse
-from talm_sim.typed_options import OptionsModel, fault_of
 from talm_sim.types import JsonObject, Route, ToolSpec
 
 __all__ = ["EpisodeCalls", "NotTaken", "SourceOptions", "SourceRequest", "StatefulSource", "ToolSource", "tool_spec"]

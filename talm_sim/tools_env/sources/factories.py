@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.foreign import foreign_code
-from talm_sim.foreign_loop import on_foreign_loop
-from talm_sim.telling import told
-from talm_sim.threads import call_apart
+from talm_sim.foreign.code import foreign_code
+from talm_sim.foreign.loop import on_foreign_loop
+from talm_sim.foreign.telling import told
+from talm_sim.foreign.threads import call_apart
 
 __all__ = ["Ended", "Made", "check_maker", "make_tools", "makes_tools", "name_of", "run_apart", "tool_factory"]
 

@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
+from talm_sim.common.plain_files import LARGEST_DOCUMENT, read_text
+from talm_sim.common.tool_files import FunctionKey, function_key, function_names, spec_of_function
+from talm_sim.common.typed_options import fault_of
 from talm_sim.errors import PrerequisiteError, ProviderError
-from talm_sim.plain_files import LARGEST_DOCUMENT, read_text
 from talm_sim.recordings import HttpResponse
-from talm_sim.tool_files import FunctionKey, function_key, function_names, spec_of_function
 from talm_sim.tools_env.routes import posted
 from talm_sim.tools_env.sources.base import NotTaken, SourceRequest
 from talm_sim.tools_env.sources.sandbox import call_in_sandbox, check_sandbox
-from talm_sim.typed_options import fault_of
 from talm_sim.types import JsonObject, ToolSpec
 
 __all__ = ["ToolFolder", "open_fail_talms"]

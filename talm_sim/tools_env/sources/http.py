@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 
 import httpx2
 
-from talm_sim.credentials import Hider, credentials_in_environment
+from talm_sim.common.credentials import Hider, credentials_in_environment
 from talm_sim.errors import ProviderError
 from talm_sim.recordings import HttpRequest, HttpResponse
 from talm_sim.tools_env.restarts import Recovered, on_restart

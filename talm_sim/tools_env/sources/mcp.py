@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
-from talm_sim.credentials import Hider, credentials_in_environment, sendable
+from talm_sim.common.credentials import Hider, credentials_in_environment, sendable
 from talm_sim.errors import PrerequisiteError, ProviderError, pip_install
 from talm_sim.recordings import HttpResponse
 from talm_sim.schemas import counted

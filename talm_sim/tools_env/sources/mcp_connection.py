@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from talm_sim.credentials import Hider
+from talm_sim.common.credentials import Hider
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tools_env.sources import limits
 from talm_sim.tools_env.sources.mcp_program import running

@@ -16,9 +16,9 @@ from urllib.parse import quote, urljoin, urlsplit
 import httpx2
 from pydantic import Field
 
-from talm_sim.credentials import sendable
+from talm_sim.common.credentials import sendable
+from talm_sim.common.plain_files import read_text
 from talm_sim.errors import PrerequisiteError
-from talm_sim.plain_files import read_text
 from talm_sim.tools_env.routes import fault_of
 from talm_sim.tools_env.sources.base import NotTaken, SourceOptions, SourceRequest
 from talm_sim.tools_env.sources.http import HttpSource, HttpTools, Proof

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
-from talm_sim.credentials import names_credential
+from talm_sim.common.credentials import names_credential
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tools_env.routes import leads_away
 

@@ -10,15 +10,15 @@ from functools import wraps
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from talm_sim.digests import canonical_json, digest
+from talm_sim.common.digests import canonical_json, digest
 from talm_sim.errors import PrerequisiteError, ProviderError
-from talm_sim.foreign import foreign_code
-from talm_sim.foreign_loop import LoopGivenUp, free_from, on_foreign_loop
-from talm_sim.foreign_time import in_time
-from talm_sim.plugins import load_object, looking_at
+from talm_sim.foreign.code import foreign_code
+from talm_sim.foreign.loop import LoopGivenUp, free_from, on_foreign_loop
+from talm_sim.foreign.plugins import load_object, looking_at
+from talm_sim.foreign.telling import kind_of, told
+from talm_sim.foreign.threads import Work, call_briefly, working_for
+from talm_sim.foreign.time import in_time
 from talm_sim.recordings import HttpResponse
-from talm_sim.telling import kind_of, told
-from talm_sim.threads import Work, call_briefly, working_for
 from talm_sim.tools_env.routes import answer, failure, posted
 from talm_sim.tools_env.sources.base import EpisodeCalls, NotTaken, SourceRequest, tool_spec
 from talm_sim.tools_env.sources.factories import Ended, Made, check_maker, make_tools, makes_tools, name_of, run_apart

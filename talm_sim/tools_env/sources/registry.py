@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TypeVar
 
-from talm_sim.credentials import Hider, credentials_in_environment, names_credential
-from talm_sim.errors import PrerequisiteError
-from talm_sim.plain_files import LARGEST_SETTINGS, read_text
-from talm_sim.plugins import Registry
-from talm_sim.shell_lines import line_to_copy
+from talm_sim.common.credentials import Hider, credentials_in_environment, names_credential
+from talm_sim.common.plain_files import LARGEST_SETTINGS, read_text
+from talm_sim.common.typed_options import read_options, split_commas, split_options, written_names
+from talm_sim.errors import PrerequisiteError, line_to_copy
+from talm_sim.foreign.plugins import Registry
 from talm_sim.tools_env.sources.base import SourceOptions, SourceRequest, ToolSource
-from talm_sim.typed_options import read_options, split_commas, split_options, written_names
 
 __all__ = [
     "BUILT_IN",

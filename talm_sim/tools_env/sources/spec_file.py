@@ -9,13 +9,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from talm_sim.common.plain_files import LARGEST_DOCUMENT, nests_deeply, read_text
+from talm_sim.common.typed_options import fault_of
 from talm_sim.errors import PrerequisiteError, ProviderError
-from talm_sim.plain_files import LARGEST_DOCUMENT, nests_deeply, read_text
 from talm_sim.recordings import HttpResponse
 from talm_sim.tools_env.routes import posted
 from talm_sim.tools_env.sources.base import NotTaken, SourceRequest
 from talm_sim.tools_env.sources.openapi_document import check_schema
-from talm_sim.typed_options import fault_of
 from talm_sim.types import JsonObject, ToolSpec
 
 __all__ = ["SpecList", "open_spec_file", "open_spec_list"]

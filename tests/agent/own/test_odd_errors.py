@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from talm_sim.telling import escaped, told
+from talm_sim.foreign.telling import escaped, told
 from talm_sim.tools_env.sources.python import PythonSource
 from talm_sim.types import Termination
 from tests.agent.own.playing import play

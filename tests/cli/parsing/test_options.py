@@ -14,12 +14,12 @@ from click.testing import CliRunner
 
 from talm_sim.cli.commands.run import command as command_run
 from talm_sim.cli.parsing.options import ConfigCommand, ConfigOption, collect, given_config
+from talm_sim.common.typed_options import OptionsModel
 from talm_sim.config import DEFAULT_MODEL, RunConfig, Scope, Traffic, scope_of
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.api import run
 from talm_sim.tasks import find_task, job_of
 from talm_sim.tasks.registry import TASKS
-from talm_sim.typed_options import OptionsModel
 from tests.offered import bring_along
 
 Talm = Callable[..., tuple[int, str, str]]

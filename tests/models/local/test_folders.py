@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from talm_sim.common.typed_options import read_options
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.local import engine
 from talm_sim.models.local.engine import HFOptions, load_engine
 from talm_sim.models.local.folders import find_model, models_folder
 from talm_sim.models.registry import list_providers, open_model
-from talm_sim.typed_options import read_options
 
 
 def _model_directory(directory: Path) -> Path:

@@ -18,6 +18,7 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.messages.tool import tool_call
 
+from talm_sim.common.typed_options import read_options
 from talm_sim.errors import ContextOverflowError, PrerequisiteError, ProviderError
 from talm_sim.models.base import Continuation, GenerationSettings, TextModel
 from talm_sim.models.local.decoding import end_tokens
@@ -25,7 +26,6 @@ from talm_sim.models.local.engine import HFOptions
 from talm_sim.models.local.hf import HFModel, size_of
 from talm_sim.models.local.scoring import encode_question, encode_text
 from talm_sim.models.registry import open_model
-from talm_sim.typed_options import read_options
 from talm_sim.types import ModelTurn, ToolSpec
 from tests.models.local.architectures import ARCHITECTURES, Architecture, write_model
 from tests.models.local.tiny import CONTEXT, make_tiny

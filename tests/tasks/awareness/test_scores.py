@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from talm_sim.agreement import kappa
+from talm_sim.common.agreement import kappa
 from talm_sim.tasks.awareness.intervals import Chance, area_interval, brier_interval, calibration_interval
 from talm_sim.tasks.awareness.scores import BINS, auroc, bin_of, brier, calibration_error, f1, f1_interval
 

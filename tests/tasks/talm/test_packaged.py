@@ -14,7 +14,7 @@ from talm_sim.tasks.talm.making.check import check_scenarios
 from talm_sim.types import Facts
 from tests.in_process import direct_caller
 
-SEEDS = Path(__file__).resolve().parents[2] / "seeds"
+SEEDS = Path(__file__).resolve().parents[3] / "seeds"
 
 DATA = files("talm_sim.tasks.talm") / "scenarios"
 

@@ -12,7 +12,7 @@ import pytest
 from langchain_core.tools import StructuredTool
 
 from talm_sim.agent.humans import HumanReply
-from talm_sim.digests import canonical_json
+from talm_sim.common.digests import canonical_json
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tools_env.environment import Environment
 from talm_sim.tools_env.routes import answer, failure

@@ -19,8 +19,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from talm_sim.common.plain_files import LARGEST_DATA, read_text
 from talm_sim.errors import PrerequisiteError
-from talm_sim.plain_files import LARGEST_DATA, read_text
 from talm_sim.scenarios.jsonl import parse
 from talm_sim.tasks.awareness.making.apibank_apis import TOOL_SEARCH, read_apis
 from talm_sim.tasks.awareness.making.loaded import Loaded, Problem, complete_scenario

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from talm_sim.plain_files import LARGEST_DATA, LARGEST_SETTINGS, open_plain, read_text
+from talm_sim.common.plain_files import LARGEST_DATA, LARGEST_SETTINGS, open_plain, read_text
 from talm_sim.scenarios.tool_texts import json_schema
 from talm_sim.tasks.awareness.making.loaded import Problem
 from talm_sim.types import JsonObject

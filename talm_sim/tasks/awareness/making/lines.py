@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from talm_sim.common.plain_files import LARGEST_DATA, read_text
 from talm_sim.errors import PrerequisiteError
-from talm_sim.plain_files import LARGEST_DATA, read_text
 from talm_sim.scenarios.jsonl import parse
 from talm_sim.scenarios.load import read_scenario
 from talm_sim.tasks.awareness.making.loaded import TASK, Loaded, Problem, fault_in

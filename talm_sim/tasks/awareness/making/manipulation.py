@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from talm_sim.digests import derived_seed, digest
+from talm_sim.common.digests import derived_seed, digest
 from talm_sim.models.base import Model
 from talm_sim.scenarios.making.asking import ask
 from talm_sim.scenarios.making.outcome import Outcome

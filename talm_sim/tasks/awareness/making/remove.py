@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from talm_sim.digests import derived_seed
+from talm_sim.common.digests import derived_seed
 from talm_sim.scenarios.question_words import content_stems, name_stems
 from talm_sim.scenarios.tool_texts import parameters_of, required_of, spec_of
 from talm_sim.tasks.awareness.making.cutting import cut, unnatural

@@ -9,9 +9,9 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from talm_sim.digests import digest
+from talm_sim.common.digests import digest
+from talm_sim.common.plain_files import LARGEST_DATA, read_text
 from talm_sim.errors import PrerequisiteError
-from talm_sim.plain_files import LARGEST_DATA, read_text
 from talm_sim.scenarios.jsonl import json_lines, parse
 from talm_sim.scenarios.load import read_scenario
 from talm_sim.scenarios.making.review import Entry, Part

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from talm_sim.common.plain_files import LARGEST_DATA, read_text
 from talm_sim.errors import PrerequisiteError
-from talm_sim.plain_files import LARGEST_DATA, read_text
 from talm_sim.scenarios.jsonl import parse
 from talm_sim.tasks.awareness.making.apibank_apis import described
 from talm_sim.tasks.awareness.making.loaded import Loaded, Problem, complete_scenario, fault_in

@@ -10,11 +10,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from talm_sim.common.typed_options import fault_of
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.scenarios.jsonl import parse
 from talm_sim.scenarios.tool_texts import parameters_of, required_of
 from talm_sim.tasks.refusal.bfcl.subsets import KNOWN_FAULTS, Subset
-from talm_sim.typed_options import fault_of
 from talm_sim.types import AcceptedCall, Calls, Scenario, Source, Turn
 
 __all__ = ["TASK", "Line", "is_row", "read_line", "scenario_of"]

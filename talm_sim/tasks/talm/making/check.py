@@ -10,7 +10,7 @@ from typing import Any
 
 from jsonpointer import JsonPointerException, resolve_pointer
 
-from talm_sim.digests import canonical_json
+from talm_sim.common.digests import canonical_json
 from talm_sim.errors import ToolError
 from talm_sim.scenarios.leaks import find_leak, mentions, tokens
 from talm_sim.scenarios.problems import Problem

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
-from talm_sim.credentials import REDACTED
+from talm_sim.common.credentials import REDACTED
 from talm_sim.scenarios.leaks import find_leak, mentions, tokens
 from talm_sim.tasks.talm.making.check import LOOKS_SECRET, MASK, check_scenarios
 from talm_sim.tasks.talm.making.given_away import choices_of, given_away

@@ -7,8 +7,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from talm_sim.common.toml_files import read_toml
 from talm_sim.errors import PrerequisiteError
-from talm_sim.toml_files import read_toml
 
 __all__ = ["Seed", "SeedFact", "load_seeds"]
 

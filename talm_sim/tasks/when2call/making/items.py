@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid5
 
-from talm_sim.digests import derived_seed
+from talm_sim.common.digests import derived_seed
 from talm_sim.tasks.when2call.making.sources import SourceQuestion, tool_text
 from talm_sim.tasks.when2call.published import row_of, scenario_of
 from talm_sim.types import Behaviour, Missing, ToolSpec

@@ -6,7 +6,7 @@ import random
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
-from talm_sim.digests import derived_seed
+from talm_sim.common.digests import derived_seed
 from talm_sim.scenarios.making.asking import Written
 from talm_sim.scenarios.making.outcome import Outcome
 from talm_sim.tasks.when2call.making.checks import OPTION_CHECKS, Check, differs, failures

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from talm_sim.digests import digest
+from talm_sim.common.digests import digest
 from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.jsonl import json_lines
 from talm_sim.scenarios.making.review import Entry, Part

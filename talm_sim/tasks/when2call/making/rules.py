@@ -14,13 +14,13 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from talm_sim.digests import derived_seed
+from talm_sim.common.digests import derived_seed
+from talm_sim.common.toml_files import packaged_toml
 from talm_sim.models.invention import invent
 from talm_sim.scenarios.making.asking import Written
 from talm_sim.tasks.when2call.making.items import Item
 from talm_sim.tasks.when2call.making.sources import SourceQuestion
 from talm_sim.tasks.when2call.making.writers import tool_use_of_call
-from talm_sim.toml_files import packaged_toml
 from talm_sim.types import Behaviour, Fact, Missing
 
 __all__ = ["RuleWriter"]

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from talm_sim.digests import digest
+from talm_sim.common.digests import digest
 from talm_sim.scenarios.making.outcome import Dropped
 from talm_sim.scenarios.tool_texts import required_of, spec_of
 from talm_sim.scenarios.turns import fault_in_question

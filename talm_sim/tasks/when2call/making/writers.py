@@ -6,7 +6,7 @@ import json
 import re
 from typing import Protocol
 
-from talm_sim.digests import derived_seed
+from talm_sim.common.digests import derived_seed
 from talm_sim.models.base import Model
 from talm_sim.models.parsing import clean
 from talm_sim.scenarios.making.asking import Written, ask

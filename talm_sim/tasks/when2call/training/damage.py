@@ -16,7 +16,7 @@ from datetime import date, timedelta
 from enum import StrEnum
 from typing import Any
 
-from talm_sim.digests import canonical_json
+from talm_sim.common.digests import canonical_json
 from talm_sim.scenarios.jsonl import parse
 from talm_sim.scenarios.tool_texts import parameters_of, required_of
 from talm_sim.types import JsonObject

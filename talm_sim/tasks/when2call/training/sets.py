@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from talm_sim.digests import derived_seed
+from talm_sim.common.digests import derived_seed
 from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.tool_texts import required_of, spec_of
 from talm_sim.tasks.when2call.published import row_of

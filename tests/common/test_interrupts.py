@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from talm_sim import interrupts
-from talm_sim.interrupts import run_in_order, taken_once
+from talm_sim.common import interrupts
+from talm_sim.common.interrupts import run_in_order, taken_once
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +40,7 @@ def test_what_is_put_down_is_put_down_whole() -> None:
 
 def test_one_that_comes_later_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     times = iter((100.0, 100.1, 100.0 + interrupts.PATIENCE_S, 101.0 + interrupts.PATIENCE_S))
-    monkeypatch.setattr("talm_sim.interrupts.time.monotonic", lambda: next(times))
+    monkeypatch.setattr("talm_sim.common.interrupts.time.monotonic", lambda: next(times))
     taken: list[int] = []
     take = taken_once(lambda number, frame: taken.append(number))
     for number in (1, 2, 3, 4):

@@ -9,8 +9,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from talm_sim.common.plain_files import LARGEST_SETTINGS, read_text
 from talm_sim.errors import PrerequisiteError, did_you_mean
-from talm_sim.plain_files import LARGEST_SETTINGS, read_text
 
 __all__ = ["packaged_toml", "read_toml", "texts_of"]
 

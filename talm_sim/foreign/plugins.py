@@ -15,8 +15,8 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
 from talm_sim.errors import PrerequisiteError, did_you_mean, nearest
-from talm_sim.foreign import directory_kept, foreign_code
-from talm_sim.telling import escaped, told
+from talm_sim.foreign.code import directory_kept, foreign_code
+from talm_sim.foreign.telling import escaped, told
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

@@ -16,9 +16,9 @@ from functools import cache
 from pathlib import Path
 from typing import Final, NoReturn
 
-from talm_sim.digests import digest
-from talm_sim.foreign import foreign_has_run
-from talm_sim.telling import escaped
+from talm_sim.common.digests import digest
+from talm_sim.foreign.code import foreign_has_run
+from talm_sim.foreign.telling import escaped
 
 __all__ = ["abandon", "end_in_time", "here", "leave", "mark_of", "own_name", "sweep"]
 
@@ -64,7 +64,7 @@ def end_in_time(code: int, tell: Callable[[str], None]) -> None:
 
 
 def _watch_end(ends: threading.Event, tell: Callable[[str], None]) -> None:
-    from talm_sim.threads import place_in, stack_of  # not at the top: it imports asyncio, which a help page does without
+    from talm_sim.foreign.threads import place_in, stack_of  # not at the top: it imports asyncio, which a help page does without
 
     ends.wait()
     time.sleep(_END_S)

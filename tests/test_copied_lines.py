@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from talm_sim.shell_lines import line_to_copy, quoted
+from talm_sim.errors import line_to_copy, quoted
 from tests.cli.parsing.shells import NAMES, SHELLS, needs, passed
 
 _ACT = "'\\\"$`!~=%#;&|(){}[]<>*?^ a-:,\u00a0\u3000"

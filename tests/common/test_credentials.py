@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from talm_sim.credentials import (
+from talm_sim.common.credentials import (
     Hider,
     credentials_in_environment,
     credentials_in_headers,

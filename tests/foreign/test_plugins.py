@@ -12,7 +12,7 @@ import pytest
 
 from talm_sim.agent.own.agents import load_agent
 from talm_sim.errors import PrerequisiteError
-from talm_sim.plugins import Registry, load_plugins
+from talm_sim.foreign.plugins import Registry, load_plugins
 from talm_sim.tools_env.sources.base import SourceRequest
 from talm_sim.tools_env.sources.python import open_python
 from tests.offered import bring_along
@@ -29,7 +29,7 @@ def things() -> Registry[Any]:
 
 
 MODULE = """
-from talm_sim.plugins import Registry
+from talm_sim.foreign.plugins import Registry
 
 def thing(): return "mine"
 
@@ -39,7 +39,7 @@ Registry.REGISTRY.register("mine", thing)
 
 def test_what_is_built_in_is_imported_when_it_is_asked_for() -> None:
     code = (
-        "import sys\nfrom talm_sim.plugins import Registry\n"
+        "import sys\nfrom talm_sim.foreign.plugins import Registry\n"
         "things = Registry('thing', {'a': 'colorsys:rgb_to_hsv'})\n"
         "assert things.names() == ['a'] and 'a' in things and things.known('a') is None and things.origin('a') == ''\n"
         "assert 'colorsys' not in sys.modules\n"

@@ -20,7 +20,7 @@ from openai import AsyncOpenAI
 
 import talm_sim
 from talm_sim.errors import PrerequisiteError
-from talm_sim.foreign_loop import foreign_loop
+from talm_sim.foreign.loop import foreign_loop
 from talm_sim.types import Termination
 from tests.models.loopback import Loopback, chat_answer, loopback
 from tests.runs.recorded_world import TOWNS, make_world
@@ -147,7 +147,7 @@ def test_what_an_agent_leaves_running_holds_nobody(tmp_path: Path) -> None:
 import asyncio, sys, time
 sys.path.insert(0, {str(ROOT)!r})
 import talm_sim
-from tests.runs.test_foreign_loop import small_world
+from tests.foreign.test_loop import small_world
 from pathlib import Path
 
 async def deaf():
@@ -174,7 +174,7 @@ def test_a_child_process_has_a_loop_of_its_own(tmp_path: Path) -> None:
 import os, sys
 sys.path.insert(0, {str(ROOT)!r})
 import talm_sim
-from tests.runs.test_foreign_loop import small_world
+from tests.foreign.test_loop import small_world
 from pathlib import Path
 
 async def act(messages, tools):

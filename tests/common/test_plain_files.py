@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from talm_sim.cli import main
+from talm_sim.common.plain_files import LARGEST_DATA, LARGEST_DOCUMENT, LARGEST_SETTINGS, UnfitFileError, nests_deeply, read_bytes, read_text
 from talm_sim.errors import PrerequisiteError
-from talm_sim.plain_files import LARGEST_DATA, LARGEST_DOCUMENT, LARGEST_SETTINGS, UnfitFileError, nests_deeply, read_bytes, read_text
 from talm_sim.scenarios.jsonl import json_lines
 from talm_sim.tools_env.sources.spec_file import open_spec_list
 
@@ -57,7 +57,7 @@ def test_only_a_plain_file_is_read(tmp_path: Path, kind: str) -> None:
 def test_a_file_that_the_system_makes_up_and_that_has_nothing_at_the_moment_is_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reading, writing = os.pipe()  # as `/proc/kmsg`, which says that it is a plain file
     os.set_blocking(reading, False)
-    monkeypatch.setattr("talm_sim.plain_files.open_plain", lambda path, largest: os.fdopen(reading, "rb"))
+    monkeypatch.setattr("talm_sim.common.plain_files.open_plain", lambda path, largest: os.fdopen(reading, "rb"))
     try:
         assert read_bytes(tmp_path / "x", 10) == b""
     finally:
@@ -68,7 +68,7 @@ def test_a_pipe_that_takes_the_place_of_a_file_is_not_waited_for(tmp_path: Path,
     (tmp_path / "file").write_text("x")
     seen = os.stat(tmp_path / "file")
     pipe(tmp_path / "x")
-    monkeypatch.setattr("talm_sim.plain_files.os.stat", lambda _: seen)
+    monkeypatch.setattr("talm_sim.common.plain_files.os.stat", lambda _: seen)
     with pytest.raises(UnfitFileError, match="it is a pipe"):
         read_bytes(tmp_path / "x", 10)
 

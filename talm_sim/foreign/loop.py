@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any, Final, Generic, ParamSpec, TypeVar
 
-from talm_sim.threads import Work, place_in, run_for, stack_of, working_for
+from talm_sim.foreign.threads import Work, place_in, run_for, stack_of, working_for
 
 __all__ = [
     "LoopGivenUp",

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from talm_sim.common.toml_files import packaged_toml, read_toml, texts_of
 from talm_sim.errors import PrerequisiteError
-from talm_sim.toml_files import packaged_toml, read_toml, texts_of
 
 
 def test_what_is_wrong_with_a_file_is_one_line_that_names_the_option(tmp_path: Path) -> None:

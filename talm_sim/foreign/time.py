@@ -7,8 +7,8 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from talm_sim.foreign_loop import blocks, running_there
-from talm_sim.threads import Work
+from talm_sim.foreign.loop import blocks, running_there
+from talm_sim.foreign.threads import Work
 
 __all__ = ["Clock", "in_time"]
 

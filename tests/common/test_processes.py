@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from talm_sim.processes import own_name, sweep
+from talm_sim.common.processes import own_name, sweep
 from talm_sim.recordings.files import write_atomically
 from talm_sim.runs.listing import list_runs
 from tests.runs.scripted import new_run
@@ -16,7 +16,7 @@ from tests.runs.scripted import new_run
 MAKE = """
 import sys
 from pathlib import Path
-from talm_sim.processes import own_name
+from talm_sim.common.processes import own_name
 path = Path(sys.argv[1]) / own_name("x", ".tmp")
 path.touch()
 print(path.name, flush=True)
@@ -63,7 +63,7 @@ def test_a_new_run_and_a_saved_recording_sweep_their_folders(tmp_path: Path) -> 
 def test_a_process_ends_with_its_code_though_a_thread_of_a_library_runs_on(forsaken: bool, ended: str) -> None:
     code = f"""
 import atexit, threading, time
-from talm_sim.processes import abandon, leave
+from talm_sim.common.processes import abandon, leave
 print("out", end=" ")
 thread = threading.Thread(target=time.sleep, args=(60 if {forsaken} else 0,), daemon=True)
 thread.start()
