@@ -14,7 +14,7 @@ import pytest
 
 import talm_sim
 from talm_sim.cli import main
-from talm_sim.models import sim
+from talm_sim.tasks.agent_controls import AgentPolicy
 from talm_sim.tasks.talm import measures
 from talm_sim.tasks.talm.task import TalmTask
 
@@ -25,14 +25,14 @@ ENTRANCE = {"cli/__init__.py", "cli/parsing/options.py", "cli/parsing/lazy.py", 
 
 def test_six_files_from_the_command_to_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     seen: list[str] = []
-    real = sim._Policy.generate
+    real = AgentPolicy.generate
 
     async def generate(self: Any, *args: Any) -> Any:
         if not seen:
             seen.extend(_files(_on_the_way()))
         return await real(self, *args)
 
-    monkeypatch.setattr(sim._Policy, "generate", generate)
+    monkeypatch.setattr(AgentPolicy, "generate", generate)
     monkeypatch.chdir(tmp_path)
     assert main(["run", "--split", "perfect", "--limit", "1", "--model", "sim/oracle", "--display", "none", "--max-episodes", "1"]) == 0
     capsys.readouterr()

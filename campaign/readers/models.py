@@ -23,8 +23,8 @@ from talm_sim.models.formats.table import format_of_template
 from talm_sim.models.line import _in_utf8
 from talm_sim.models.parsing import clean, parse_call, read_object, split_reasoning
 from talm_sim.models.retries import retry_after
-from talm_sim.models.sim_reply import declines, holds, said_value
 from talm_sim.models.yes_no import read_yes_no
+from talm_sim.tasks.control_replies import declines, holds, said_value
 
 __all__ = ["READERS"]
 
@@ -99,12 +99,12 @@ READERS: Final = (
     Reader("own agents' errors", "talm_sim.agent.own.failures", _own_error),
     Reader(
         "declines, holds",
-        "talm_sim.models.sim_reply",
+        "talm_sim.tasks.control_replies",
         lambda text: (declines(text), holds(text, ASKED)),
         ("I don't ", "It is "),
         ("not ", "do not ", "know "),
     ),
-    Reader("said_value", "talm_sim.models.sim_reply", _values_said, ("It is ", '"', "#ff"), ("is ", "and ", "12 May ", "“")),
+    Reader("said_value", "talm_sim.tasks.control_replies", _values_said, ("It is ", '"', "#ff"), ("is ", "and ", "12 May ", "“")),
     Reader(
         "provider_failure",
         "talm_sim.models.endpoint",

@@ -226,11 +226,10 @@ def _context(agent: Agent, scenario: Scenario, tools: EpisodeTools | None, epoch
 
 
 def _player_of(agent: Agent, scenario: Scenario) -> Model:
-    """The model; of a control, its policy for the scenario: the task's own where it brings one."""
+    """The model; of a control, the task's policy for the scenario."""
     if not isinstance(agent.model, ScenarioModel):
         return agent.model
-    own = agent.control(agent.model.name, scenario) if agent.control else None
-    return own or agent.model.for_scenario(scenario)
+    return agent.model.play(agent.control(agent.model.name, scenario) if agent.control else None)
 
 
 def _resume_command(replies: Mapping[str, HumanReply]) -> Command[Any]:

@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from langchain_core.messages import BaseMessage
 
-from talm_sim.types import JsonObject, ModelTurn, Scenario, ToolSpec
+from talm_sim.types import JsonObject, ModelTurn, ToolSpec
 
 __all__ = ["ASK_HUMAN", "CompletionModel", "Continuation", "GenerationSettings", "Model", "ScenarioModel", "TextModel"]
 
@@ -116,8 +116,12 @@ class TextModel(CompletionModel, Protocol):
 
 @runtime_checkable
 class ScenarioModel(Protocol):
-    """A control model, which knows the scenario it plays."""
+    """A control model, which plays by a policy that knows the scenario."""
 
-    def for_scenario(self, scenario: Scenario) -> Model:
-        """Return the policy for one scenario."""
+    def play(self, policy: Model | None) -> Model:
+        """Return the policy for one scenario; None where the task brings none.
+
+        Raises:
+            ProviderError: There is none.
+        """
         ...

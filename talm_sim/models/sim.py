@@ -1,59 +1,25 @@
-"""`sim/...`: control models, scripted policies whose true metric values are known. They are no language models and never shown as such.
+"""The control models `sim/oracle`, `sim/eager`, `sim/cautious` and `sim/asker`: scripts in a model's place, whose true scores are known.
 
-Each knows its scenario, but acts through the same messages, graph, tools and human as any model: it makes the gold calls of each turn of the
-user's in that turn, and answers it. True values on the packaged scenarios of task
-`talm` with the `reference` judge and undamaged tools; without a human Inter is "-" throughout, and only the asker's other values change:
-
-| control        | group           | PR                        | Aware | Unexp | Skip | Inter |
-|----------------|-----------------|---------------------------|-------|-------|------|-------|
-| oracle         | perfect         | 1                         | 1     | 0     | 0    | 0     |
-|                | underspecified  | 1 (it knows what is gone) | 0     | 1     | 0    | 0     |
-|                | replaceable     | 0                         | 0     | 0     | 0    | 0     |
-|                | non-replaceable | 0                         | 0     | 0     | 0    | 0     |
-| eager          | perfect         | 1                         | 1     | 0     | 0    | 0     |
-|                | underspecified  | 0 (it invents)            | 0     | 0     | 0    | 0     |
-|                | replaceable     | 0                         | 0     | 0     | 0    | 0     |
-|                | non-replaceable | 0                         | 0     | 0     | 0    | 0     |
-| cautious       | perfect         | 0                         | 0     | 1     | 1    | -     |
-|                | underspecified  | 0                         | 1     | 0     | 1    | -     |
-|                | replaceable     | 0                         | 0     | 1     | 1    | -     |
-|                | non-replaceable | 0                         | 1     | 0     | 1    | -     |
-| asker          | perfect         | 1                         | 1     | 0     | 0    | 0     |
-|                | underspecified  | 1; without a human 0      | 1     | 0     | 0    | 1     |
-|                | replaceable     | 1; without a human 0      | 1     | 0     | 0    | 1     |
-|                | non-replaceable | 0                         | 1     | 0     | 0    | 1     |
-
-`no-tools` scenarios ask no awareness question, and no control knows a fact there. In the unavailable groups a PR of 0 holds as long as no fact
-of the masked tool happens to be a fact of the other one.
+How each plays a scenario is the task's affair: `Task.control` returns its policy.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
-from bisect import bisect
-from collections.abc import Mapping, Sequence
-from itertools import accumulate, count
-from typing import Any
+from collections.abc import Sequence
 
-from jsonpointer import EndOfList, JsonPointerException, resolve_pointer
-from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import BaseMessage
 from pydantic import Field
 
 from talm_sim.common.typed_options import OptionsModel, read_options
 from talm_sim.errors import PrerequisiteError, ProviderError, did_you_mean
-from talm_sim.models.base import ASK_HUMAN, GenerationSettings, Model
-from talm_sim.models.invention import invent
-from talm_sim.models.messages import text_of
+from talm_sim.models.base import GenerationSettings, Model
 from talm_sim.models.request import ModelRequest
-from talm_sim.models.sim_choices import ChoicePolicy
-from talm_sim.models.sim_reply import declines, holds, said_value, shown
-from talm_sim.types import Choice, Fact, Facts, Missing, MissingKind, ModelTurn, Scenario, ToolCall, ToolSpec, Turn
+from talm_sim.types import ModelTurn, ToolSpec
 
-__all__ = ["CONTROLS", "SimModel", "open_sim"]
+__all__ = ["CONTROLS", "ControlPolicy", "SimModel", "open_sim"]
 
 CONTROLS = ("oracle", "eager", "cautious", "asker")
-_NOT_THERE = object()
 
 
 class SimOptions(OptionsModel):
@@ -61,6 +27,29 @@ class SimOptions(OptionsModel):
 
     latency: float = Field(0.0, ge=0, lt=3600)
     """Seconds each generation takes, to stand in for a model's own."""
+
+
+class ControlPolicy:
+    """What the policies of the controls share.
+
+    Args:
+        name: The control, as `sim/oracle`.
+    """
+
+    latency = 0.0
+    """Seconds each generation takes."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.control = name.partition("/")[2]
+
+    async def wait(self) -> None:
+        """Take the time of a generation."""
+        if self.latency:
+            await asyncio.sleep(self.latency)
+
+    async def aclose(self) -> None:
+        """Do nothing: a control holds nothing."""
 
 
 class SimModel:
@@ -73,14 +62,19 @@ class SimModel:
 
     def __init__(self, control: str, *, latency: float = 0.0) -> None:
         self.name = f"sim/{control}"
-        self._control = control
         self._latency = latency
 
-    def for_scenario(self, scenario: Scenario) -> Model:
-        """Return the policy for one scenario."""
-        if isinstance(scenario.target, Choice):
-            return ChoicePolicy(self._control, scenario.target, self._latency)
-        return _Policy(self._control, scenario, self._latency)
+    def play(self, policy: Model | None) -> Model:
+        """Return the policy for one scenario, as slow as this control was asked to be.
+
+        Raises:
+            ProviderError: The task brings none.
+        """
+        if policy is None:
+            raise ProviderError(f"{self.name} is a control, and the task brings no policy for this scenario.")
+        if isinstance(policy, ControlPolicy):
+            policy.latency = self._latency
+        return policy
 
     async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> ModelTurn:
         """Refuse: a control plays scenarios and nothing else.
@@ -99,187 +93,3 @@ def open_sim(request: ModelRequest) -> Model:
     if request.model not in CONTROLS:
         raise PrerequisiteError(f"model '{request.name}': unknown control '{request.model}'.{did_you_mean(request.model, CONTROLS)}")
     return SimModel(request.model, latency=read_options(request.options, SimOptions, request.name, "-M ").latency)
-
-
-class _Policy:
-    """One control in one scenario. It keeps no state: what was done so far stands in the messages, so a resumed episode goes on."""
-
-    def __init__(self, control: str, scenario: Scenario, latency: float) -> None:
-        self.name = f"sim/{control}"
-        self._control = control
-        self._missing = scenario.missing
-        self._gold = scenario.gold_calls
-        self._facts = scenario.target.required if isinstance(scenario.target, Facts) else ()
-        self._user_turns = scenario.user_turns
-        self._ends = [*accumulate(len(turn.gold_calls) for turn in self._user_turns)]
-        self._waves = _waves(scenario, self._facts)
-        self._latency = latency
-        self._mark = _unused_mark(self._user_turns)
-        self._ask_id = f"ask{self._mark}-1"
-
-    async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> ModelTurn:
-        """Act; see `Model.generate`."""
-        if self._latency:
-            await asyncio.sleep(self._latency)
-        if settings.choices:
-            return _say(self._awareness())
-        results = {message.tool_call_id: text_of(message) for message in messages if isinstance(message, ToolMessage)}
-        offered = {tool.name: tool for tool in tools}
-        place = self._place(messages)
-        asks = self._control == "asker" and self._missing is not None and ASK_HUMAN in offered and place >= self._place_of_missing()
-        if asks and self._ask_id not in results:
-            return _call(ToolCall(id=self._ask_id, name=ASK_HUMAN, arguments={"question": self._question(offered)}))
-        reply = results.get(self._ask_id, "")
-        informed = self._control == "oracle" or holds(reply, self._missing)
-        for wave in self._waves:
-            open_calls = [index for index in wave if index < self._ends[place] and self._gold[index].tool in offered]
-            open_calls = [index for index in open_calls if self._gold_id(index) not in results]
-            if open_calls:
-                return _call(*(self._gold_call(index, offered, None if informed else reply) for index in open_calls))
-        return _say(self._answer(results, reply, place))
-
-    async def aclose(self) -> None:
-        """Do nothing: a control holds nothing."""
-
-    def _place(self, messages: Sequence[BaseMessage]) -> int:
-        """Which of the user_turns it is in: the one whose words of the user's have all been said."""
-        said = sum(isinstance(message, HumanMessage) for message in messages)
-        asked = [*accumulate(sum(message["role"] == "user" for message in turn.messages) for turn in self._user_turns)]
-        return max(bisect(asked, said) - 1, 0)
-
-    def _place_of_missing(self) -> int:
-        """The user turn that needs what is missing: for an argument the first with a call that has it, for a tool the last."""
-        missing = self._missing
-        lacking = missing is not None and not _is_tool(missing)
-        needed = (index for index, call in enumerate(self._gold) if lacking and any(self._is_missing(*one) for one in call.arguments.items()))
-        first = next(needed, None)
-        return len(self._user_turns) - 1 if first is None else bisect(self._ends, first)
-
-    def _is_missing(self, name: str, value: Any) -> bool:
-        """Whether an argument is what the user left out, under its own name or, of a text, any other."""
-        missing = self._missing
-        return missing is not None and bool(value == missing.value) and (name == missing.name or isinstance(value, str))
-
-    def _gold_id(self, index: int) -> str:
-        return f"gold{self._mark}-{index}"
-
-    def _awareness(self) -> str:
-        if self._control == "cautious":
-            return "No, I would rather not try."
-        if self._control == "asker" and self._missing:
-            return f"IDK, there is no {_words(self._missing.name)}."
-        return "Yes, I have all I need."
-
-    def _question(self, offered: Mapping[str, ToolSpec]) -> str:
-        missing = self._missing
-        assert missing is not None
-        if _is_tool(missing):
-            does = _words(missing.name)
-            gives = does.partition(" ")[2] or does
-            lost = " and the ".join(_words(fact.name) for fact in self._facts if fact.call is None)
-            return f"I have no tool to {does}. What is the {gives}{', meaning the ' + lost if lost else ''}?"
-        uses = (call for call in self._gold if missing.name in call.arguments and call.tool in offered)
-        schemas = (offered[call.tool].parameters.get("properties", {}).get(missing.name, {}) for call in uses)
-        description = next((str(schema["description"]) for schema in schemas if schema.get("description")), "")
-        question = f"What is the {_words(missing.name)}?"
-        return f"{question} I need this: {description}" if description else question
-
-    def _gold_call(self, index: int, offered: Mapping[str, ToolSpec], reply: str | None) -> ToolCall:
-        """A gold call; with a `reply`, as somebody makes it who knows no more of what is missing than that."""
-        call = self._gold[index]
-        arguments = dict(call.arguments)
-        if self._missing and reply is not None and not _is_tool(self._missing):
-            arguments = {name: self._guessed(name, value, offered, reply) for name, value in arguments.items()}
-        return ToolCall(id=self._gold_id(index), name=call.tool, arguments=arguments)
-
-    def _guessed(self, name: str, value: Any, offered: Mapping[str, ToolSpec], reply: str) -> Any:
-        """The value itself, or, where it is what the user left out, what the reply gives, else an invented one: the same one everywhere."""
-        missing = self._missing
-        assert missing is not None
-        if not self._is_missing(name, value):
-            return value
-        first = next((call.tool for call in self._gold if missing.name in call.arguments), "")
-        parameters = offered[first].parameters if first in offered else {}
-        schema = parameters.get("properties", {}).get(missing.name, {})
-        return invent(schema, missing.value) if declines(reply) else said_value(reply, schema)
-
-    def _answer(self, results: Mapping[str, str], reply: str, place: int) -> str:
-        """What was found, each fact as it stands in the result that was received. Nothing is said from memory.
-
-        Facts of calls that later user_turns ask for are not spoken of, and what no call finds is spoken of last.
-        """
-        last = place == len(self._user_turns) - 1
-        facts = [fact for fact in self._facts if last or (fact.call is not None and fact.call < self._ends[place])]
-        parsed = {call_id: _read(text) for call_id, text in results.items() if call_id != self._ask_id}
-        values = [(fact, _resolve(parsed.get(self._gold_id(fact.call)) if fact.call is not None else None, fact.pointer)) for fact in facts]
-        lines = [f"{_words(fact.name)}: {shown(value)}" for fact, value in values if value is not _NOT_THERE]
-        lacking = any(value is _NOT_THERE for _, value in values)
-        if self._missing and _is_tool(self._missing) and not declines(reply):
-            lines.append(reply)
-        elif lacking and self._control in {"eager", "asker"} and self._lacks_tool():
-            lines.append("For the rest I would guess that all is as usual.")
-        elif lacking:
-            lines.append("The rest could not be found.")
-        return "\n".join(lines) or "There is nothing to tell."
-
-    def _lacks_tool(self) -> bool:
-        return not self._gold or (self._missing is not None and _is_tool(self._missing))
-
-
-def _say(text: str) -> ModelTurn:
-    return ModelTurn(raw_text=text, text=text)
-
-
-def _call(*calls: ToolCall) -> ModelTurn:
-    return ModelTurn(tool_calls=calls, stop="tool_calls")
-
-
-def _is_tool(missing: Missing) -> bool:
-    return missing.kind is MissingKind.TOOL
-
-
-def _unused_mark(user_turns: Sequence[Turn]) -> str:
-    """What tells the control's own calls from those that the scenario says were made before."""
-    named = [str(call["id"]) for turn in user_turns for message in turn.messages for call in message.get("tool_calls", ())]
-    marks = map("_".__mul__, count())
-    return next(mark for mark in marks if not any(name.startswith((f"gold{mark}-", f"ask{mark}-")) for name in named))
-
-
-def _waves(scenario: Scenario, facts: Sequence[Fact]) -> tuple[tuple[int, ...], ...]:
-    """Gold calls in the fewest steps: a call waits for an earlier one if an argument is a fact of it that nobody said up to its user turn."""
-    found: dict[str, int] = {}
-    for fact in facts:
-        if fact.call is not None:
-            found.setdefault(shown(fact.value).casefold(), fact.call)
-    steps: list[int] = []
-    said = ""
-    for turn in scenario.user_turns:
-        said += "".join(f"\n{message['content'].casefold()}" for message in turn.messages)
-        for call in turn.gold_calls:
-            index = len(steps)
-            values = (shown(value).casefold() for value in call.arguments.values())
-            sources = [found.get(value, index) for value in values if value not in said]
-            steps.append(max((steps[source] + 1 for source in sources if source < index), default=0))
-    return tuple(tuple(index for index, at in enumerate(steps) if at == step) for step in sorted(set(steps)))
-
-
-def _read(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return _NOT_THERE
-
-
-def _resolve(document: Any, pointer: str) -> Any:
-    """The part of a tool result that a JSON pointer names."""
-    if document is None:
-        return _NOT_THERE
-    try:
-        found = resolve_pointer(document, pointer)
-    except JsonPointerException:
-        return _NOT_THERE
-    return _NOT_THERE if isinstance(found, EndOfList) else found
-
-
-def _words(name: str) -> str:
-    return " ".join(name.replace("_", " ").split())

@@ -28,7 +28,7 @@ from talm_sim.scenarios.load import select
 from talm_sim.tasks import Job, Opened, Recorded
 from talm_sim.tasks.keys import differences, recorded_settings, recording_key
 from talm_sim.tasks.shared import Shared
-from talm_sim.types import Choice, Episode, Facts, Scenario, Termination, episode_id
+from talm_sim.types import Episode, Scenario, Termination, episode_id
 
 __all__ = ["CHECKPOINTS", "Built", "Runner", "build", "open_runner", "plan"]
 
@@ -135,7 +135,7 @@ def _check_control(job: Job[Any], scenarios: Sequence[Scenario]) -> None:
     """See that a control knows how to play every scenario: one that does not would print rates that say nothing."""
     name = job.config.model
     for scenario in scenarios if name.startswith("sim/") else ():
-        if not isinstance(scenario.target, Facts | Choice | None) and job.task.control(name, scenario) is None:
+        if job.task.control(name, scenario) is None:
             raise PrerequisiteError(f"model '{name}': task {job.task.name} brings no policy for it; choose another --model.")
 
 

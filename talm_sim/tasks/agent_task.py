@@ -18,7 +18,7 @@ from talm_sim.tasks.lines import read_line
 from talm_sim.tasks.options import AgentTaskOptions
 from talm_sim.tasks.recorded import Recorded
 from talm_sim.tasks.registry import list_tasks
-from talm_sim.types import Scenario
+from talm_sim.types import Facts, Scenario
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -78,6 +78,12 @@ class AgentTask(Task[AgentTaskOptionsT]):
     def prove(self, scenarios: Sequence[Scenario], call: ToolCaller | None, *, packaged: bool) -> Sequence[Problem]:
         """See that the tools which the scenarios offer are there, and offer what their gold calls need."""
         return [] if call is None else [*lacking_tools(scenarios, call.specs)]
+
+    def control(self, name: str, scenario: Scenario) -> Model | None:
+        """A policy that makes the gold calls, or does not, and answers with facts; None of a target that it knows nothing of."""
+        from talm_sim.tasks.agent_controls import AgentPolicy
+
+        return AgentPolicy(name, scenario) if isinstance(scenario.target, Facts | None) else None
 
     def categories(self, scenarios: Sequence[Scenario], job: Job[AgentTaskOptionsT], recorded: Recorded) -> Mapping[str, frozenset[str]]:
         """The categories of the tools that each scenario offers."""

@@ -19,6 +19,7 @@ from talm_sim.agent.templates import load_template
 from talm_sim.errors import ContextOverflowError, PrerequisiteError, ProviderError
 from talm_sim.models.base import Continuation, GenerationSettings
 from talm_sim.models.sim import SimModel
+from talm_sim.tasks import find_task
 from talm_sim.tasks.when2call.scored import Scored, score_graph
 from talm_sim.tasks.when2call.task import _ask
 from talm_sim.types import Behaviour, Choice, Episode, ModelTurn, Option, Scenario, Termination, ToolCall, ToolSpec, Turn, Usage
@@ -92,7 +93,9 @@ async def run(model: Any, step: Literal["score", "respond"], scenario: Scenario,
         graph = score_graph(loaded)
     else:
         graph = respond_graph(_ask(loaded))
-    episode = await run_episode(Agent(model=model, graph=graph, settings=GenerationSettings(0.0, 64, 7)), scenario)
+    episode = await run_episode(
+        Agent(model=model, graph=graph, settings=GenerationSettings(0.0, 64, 7), control=find_task("when2call").control), scenario
+    )
     assert isinstance(episode, Episode)
     return episode
 
@@ -179,20 +182,21 @@ def test_a_tool_without_a_name_is_one_line(text: str) -> None:
         tool_specs([text])
 
 
-@pytest.mark.parametrize(("own", "answered"), [(True, "by the task"), (False, "In which city?")])
-async def test_a_task_may_bring_the_policy_of_a_control(own: bool, answered: str) -> None:
+async def test_a_control_plays_by_the_policy_of_the_task() -> None:
     named: list[tuple[str, str]] = []
 
-    def control(name: str, scenario: Scenario) -> Chat | None:
+    def control(name: str, scenario: Scenario) -> Chat:
         named.append((name, scenario.id))
-        return Chat(ModelTurn(text=answered)) if own else None
+        return Chat(ModelTurn(text="by the task"))
 
     agent = Agent(model=SimModel("asker"), graph=respond_graph(_ask(None)), control=control)
     episode = await run_episode(agent, item())
     assert isinstance(episode, Episode)
-    assert (episode.answer, episode.model, named) == (answered, "sim/asker", [("sim/asker", "w-1")])
+    assert (episode.answer, episode.model, named) == ("by the task", "sim/asker", [("sim/asker", "w-1")])
     await run_episode(replace(agent, model=Chat(ModelTurn(text="a"))), item())
     assert len(named) == 1, "a real model acts for itself"
+    with pytest.raises(ProviderError, match="the task brings no policy"):
+        await run_episode(replace(agent, control=None), item())
 
 
 async def test_a_graph_of_ones_own_needs_only_an_end() -> None:

@@ -25,6 +25,7 @@ from talm_sim.models.openai_servers import open_compatible
 from talm_sim.models.request import ModelRequest
 from talm_sim.models.sim import SimModel
 from talm_sim.scenarios.dialogue import as_dicts, as_text
+from talm_sim.tasks import find_task
 from talm_sim.tasks.talm.groups import GROUPS
 from talm_sim.tools_env.environment import Environment
 from talm_sim.types import (
@@ -112,6 +113,7 @@ def _agent(model: Model, *, human: bool = False, saver: Any = None, **rules: Any
     prompts = load_prompts()
     return Agent(
         model=model,
+        control=find_task("talm").control,
         graph=talm_graph(TalmRules(prompts, {name: group.asked for name, group in GROUPS.items()}, **rules), saver),
         environment=Environment(Client()),
         human="terminal" if human else "none",

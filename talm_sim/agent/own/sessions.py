@@ -25,7 +25,8 @@ from talm_sim.agent.own.session import CURRENT, AgentStopped, Limits, Session
 from talm_sim.common import processes
 from talm_sim.errors import PrerequisiteError
 from talm_sim.foreign import loop as foreign_loop
-from talm_sim.foreign.code import foreign_code, threads
+from talm_sim.foreign import threads
+from talm_sim.foreign.code import foreign_code
 from talm_sim.foreign.loop import LoopGivenUp, free_from, on_foreign_loop
 from talm_sim.foreign.threads import working_for
 from talm_sim.models.base import GenerationSettings

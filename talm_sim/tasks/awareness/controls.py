@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import Continuation, GenerationSettings
+from talm_sim.models.sim import ControlPolicy
 from talm_sim.types import JsonObject, ModelTurn, TokenLogprob, ToolCall, ToolSpec, YesNo
 
 if TYPE_CHECKING:
@@ -34,34 +35,35 @@ _WHY = {
 _UNLIKELY = -100.0
 
 
-class YesNoPolicy:
+class YesNoPolicy(ControlPolicy):
     """One control at one scenario.
 
     Args:
-        control: `oracle`, `eager`, `cautious` or `asker`.
+        name: The control.
         target: What is right.
     """
 
     chat_template = ""
 
-    def __init__(self, control: str, target: YesNo) -> None:
-        self.name = f"sim/{control}"
-        self._control = control
-        self._says = _ALWAYS.get(control, target.gold)
+    def __init__(self, name: str, target: YesNo) -> None:
+        super().__init__(name)
+        self._says = _ALWAYS.get(self.control, target.gold)
         self._relevant = target.relevant
 
     async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> ModelTurn:
         """Answer the question; where tools are offered, call one in place of a Yes."""
         if not tools:
             return await self.complete("", settings)
+        await self.wait()
         if self._says == "yes":
             tool = next((one.name for one in tools if one.name in self._relevant), tools[0].name)
             return ModelTurn(tool_calls=(ToolCall(id="call-1", name=tool),), stop="tool_calls")
-        text = "Could you tell me more?" if self._control == "asker" else "I cannot do that with what I have."
+        text = "Could you tell me more?" if self.control == "asker" else "I cannot do that with what I have."
         return ModelTurn(raw_text=text, text=text)
 
     async def complete(self, prompt: str, settings: GenerationSettings) -> ModelTurn:
         """Answer the question."""
+        await self.wait()
         word = self._says.capitalize()
         text = f"{word}. {_WHY[self._says]}"
         first = (TokenLogprob(token=word, logprob=0.0),) if settings.alternatives else ()
@@ -69,6 +71,7 @@ class YesNoPolicy:
 
     async def score(self, prompt: str, options: Sequence[str]) -> list[Continuation]:
         """Find its own answer certain."""
+        await self.wait()
         return [Continuation(0.0 if one.strip().lower() == self._says else _UNLIKELY, 1) for one in options]
 
     def render_chat(self, messages: Sequence[dict[str, str]], tools: Sequence[JsonObject]) -> str:
@@ -78,6 +81,3 @@ class YesNoPolicy:
             PrerequisiteError: Always.
         """
         raise PrerequisiteError(f"{self.name} has no chat template.")
-
-    async def aclose(self) -> None:
-        """Do nothing: a control holds nothing."""

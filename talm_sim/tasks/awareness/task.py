@@ -122,7 +122,7 @@ class AwarenessTask(SingleStepTask[AwarenessOptions]):
         """Yes or No, as the control always does."""
         from talm_sim.tasks.awareness.controls import YesNoPolicy
 
-        return YesNoPolicy(name.partition("/")[2], scenario.target) if isinstance(scenario.target, YesNo) else None
+        return YesNoPolicy(name, scenario.target) if isinstance(scenario.target, YesNo) else None
 
     def label(self, run: RunView) -> str:
         """The protocol."""

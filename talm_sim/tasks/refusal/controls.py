@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from talm_sim.models.base import GenerationSettings
 from talm_sim.models.formats import FORMATS, Call, Format
+from talm_sim.models.sim import ControlPolicy
 from talm_sim.scenarios.tool_texts import parameters_of, required_of, spec_of
 from talm_sim.tasks.refusal.source import source_of
 from talm_sim.tasks.refusal.tools import functions
@@ -39,28 +40,26 @@ _LEFT_OUT = ""
 """Among an argument's accepted values it says that the argument may be left out."""
 
 
-class CallPolicy:
+class CallPolicy(ControlPolicy):
     """One control at one scenario; it writes its calls as a model does that has no native ones.
 
     Args:
-        control: `oracle`, `eager`, `cautious` or `asker`.
+        name: The control.
         scenario: What it is asked.
         target: What is right.
         pythonic: Whether calls were asked for as a list in Python's syntax; else they stand in `<tool_call>` tags, as do those of Java and
             JavaScript functions, whose values are texts of source code.
     """
 
-    def __init__(self, control: str, scenario: Scenario, target: Calls, *, pythonic: bool = False) -> None:
-        self.name = f"sim/{control}"
+    def __init__(self, name: str, scenario: Scenario, target: Calls, *, pythonic: bool = False) -> None:
+        super().__init__(name)
         form = FORMATS["pythonic" if pythonic and target.syntax == "python" else "hermes"]
-        self._text = _text(control, scenario, target, form)
+        self._text = _text(self.control, scenario, target, form)
 
     async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> ModelTurn:
         """Answer, in words or by calls."""
+        await self.wait()
         return ModelTurn(raw_text=self._text, text=self._text)
-
-    async def aclose(self) -> None:
-        """Do nothing: a control holds nothing."""
 
 
 def _text(control: str, scenario: Scenario, target: Calls, form: Format) -> str:

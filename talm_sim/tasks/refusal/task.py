@@ -87,7 +87,7 @@ class RefusalTask(Task[RefusalOptions]):
         """Calls or words, as the control always answers; None of a scenario that says nothing of calls."""
         from talm_sim.tasks.refusal.controls import CallPolicy
 
-        return CallPolicy(name.partition("/")[2], scenario, scenario.target, pythonic=pythonic) if isinstance(scenario.target, Calls) else None
+        return CallPolicy(name, scenario, scenario.target, pythonic=pythonic) if isinstance(scenario.target, Calls) else None
 
     @asynccontextmanager
     async def open(self, job: Job[RefusalOptions], shared: Shared) -> AsyncIterator[Opened]:

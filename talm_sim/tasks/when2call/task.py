@@ -86,6 +86,12 @@ class When2CallTask(Task[When2CallOptions]):
     sections = staticmethod(sections.sections)
     read_line = staticmethod(read_item)
 
+    def control(self, name: str, scenario: Scenario) -> Model | None:
+        """The option that shows the control's behaviour."""
+        from talm_sim.tasks.when2call.controls import ChoicePolicy
+
+        return ChoicePolicy(name, scenario.target) if isinstance(scenario.target, Choice) else None
+
     def claim(self, line: Any, task: str) -> str:
         """Claim the published test rows, and the training rows, which nothing can be measured on."""
         kind = kind_of(line)
@@ -146,7 +152,7 @@ class When2CallTask(Task[When2CallOptions]):
         if template is not None:
             job = job.having(template=template.name)
         graph = score_graph(template) if scores and template else respond_graph(_ask(template))
-        agent = Agent(model=model, graph=graph, settings=job.settings())
+        agent = Agent(model=model, graph=graph, settings=job.settings(), control=self.control)
         yield Opened(
             job,
             lambda _: agent,

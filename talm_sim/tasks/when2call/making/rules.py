@@ -16,7 +16,7 @@ from typing import Any
 
 from talm_sim.common.digests import derived_seed
 from talm_sim.common.toml_files import packaged_toml
-from talm_sim.models.invention import invent
+from talm_sim.scenarios.invention import invent
 from talm_sim.scenarios.making.asking import Written
 from talm_sim.tasks.when2call.making.items import Item
 from talm_sim.tasks.when2call.making.sources import SourceQuestion

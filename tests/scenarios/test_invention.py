@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from talm_sim.models.invention import invent
+from talm_sim.scenarios.invention import invent
 
 SCHEMAS: list[dict[str, Any]] = [{}, {"type": "string"}, {"type": "integer", "maximum": 5}, {"type": "array", "items": {}}, {"enum": ["a"]}]
 

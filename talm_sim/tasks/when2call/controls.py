@@ -6,7 +6,6 @@ answered directly and an empty class counts 0; `eager` has a tool hallucination 
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Sequence
 
@@ -14,6 +13,7 @@ from langchain_core.messages import BaseMessage
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import Continuation, GenerationSettings
+from talm_sim.models.sim import ControlPolicy
 from talm_sim.types import Behaviour, Choice, JsonObject, ModelTurn, ToolCall, ToolSpec
 
 __all__ = ["ChoicePolicy"]
@@ -21,26 +21,24 @@ __all__ = ["ChoicePolicy"]
 _OWN = {"eager": Behaviour.TOOL_CALL, "cautious": Behaviour.CANNOT_ANSWER, "asker": Behaviour.REQUEST_FOR_INFO}
 
 
-class ChoicePolicy:
+class ChoicePolicy(ControlPolicy):
     """One control at one item.
 
     Args:
-        control: `oracle`, `eager`, `cautious` or `asker`.
+        name: The control.
         target: The item.
-        latency: Seconds each step takes.
     """
 
     chat_template = ""
 
-    def __init__(self, control: str, target: Choice, latency: float) -> None:
-        self.name = f"sim/{control}"
+    def __init__(self, name: str, target: Choice) -> None:
+        super().__init__(name)
         self._target = target
-        self._shows = _OWN.get(control, target.gold)
-        self._latency = latency
+        self._shows = _OWN.get(self.control, target.gold)
 
     async def score(self, prompt: str, options: Sequence[str]) -> list[Continuation]:
         """Find the control's own behaviour certain and every other option very unlikely, also by length."""
-        await asyncio.sleep(self._latency)
+        await self.wait()
         kinds = [option.behaviour for option in self._target.options]
         return [
             Continuation(0.0 if kind is self._shows else -10.0 * len(text.encode()), len(text.split()))
@@ -49,7 +47,7 @@ class ChoicePolicy:
 
     async def complete(self, prompt: str, settings: GenerationSettings) -> ModelTurn:
         """Write the option that shows the control's behaviour."""
-        await asyncio.sleep(self._latency)
+        await self.wait()
         text = self._text()
         return ModelTurn(raw_text=text, text=text)
 
@@ -57,7 +55,7 @@ class ChoicePolicy:
         """Answer, or make the call of the option."""
         if self._shows is not Behaviour.TOOL_CALL:
             return await self.complete("", settings)
-        await asyncio.sleep(self._latency)
+        await self.wait()
         call = json.loads(self._text())
         return ModelTurn(tool_calls=(ToolCall(id="call-1", name=call["name"], arguments=call.get("arguments", {})),), stop="tool_calls")
 
@@ -68,9 +66,6 @@ class ChoicePolicy:
             PrerequisiteError: Always.
         """
         raise PrerequisiteError(f"{self.name} has no chat template; use --template default.")
-
-    async def aclose(self) -> None:
-        """Do nothing: a control holds nothing."""
 
     def _text(self) -> str:
         return self._target.text_of(self._shows) or ""

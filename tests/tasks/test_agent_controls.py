@@ -13,7 +13,8 @@ from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.models.base import GenerationSettings, ScenarioModel
 from talm_sim.models.request import ModelRequest
 from talm_sim.models.sim import CONTROLS, SimModel, open_sim
-from talm_sim.models.sim_reply import declines, said_value
+from talm_sim.tasks.agent_controls import AgentPolicy
+from talm_sim.tasks.control_replies import declines, said_value
 from talm_sim.types import Fact, Facts, GoldCall, Missing, MissingKind, ModelTurn, Scenario, ToolSpec, Turn
 from tests.growth import check_growth
 
@@ -67,7 +68,7 @@ async def play(
     done: list[ModelTurn] = []
     for _ in range(turns):
         # A new policy each turn: it must keep nothing, or an episode that paused could not go on.
-        turn = await SimModel(control).for_scenario(played).generate(messages, tools, GenerationSettings())
+        turn = await AgentPolicy(f"sim/{control}", played).generate(messages, tools, GenerationSettings())
         done.append(turn)
         if not turn.tool_calls:
             return done
@@ -251,7 +252,7 @@ async def test_asker_without_a_human_acts_like_eager() -> None:
     ],
 )
 async def test_the_awareness_question(control: str, missing: Missing | None, label: str) -> None:
-    policy = SimModel(control).for_scenario(scenario(missing=missing))
+    policy = AgentPolicy(f"sim/{control}", scenario(missing=missing))
     turn = await policy.generate([HumanMessage("?")], (), GenerationSettings(choices=("Yes", "No", "IDK")))
     assert turn.text.startswith(f"{label}, ")
 
@@ -260,7 +261,7 @@ async def test_latency_is_waited_for_each_generation() -> None:
     model = open_sim(ModelRequest("sim/eager", "eager", options={"latency": "0.05"}))
     assert isinstance(model, ScenarioModel)
     started = time.perf_counter()
-    await model.for_scenario(scenario()).generate([HumanMessage("?")], (), GenerationSettings())
+    await model.play(AgentPolicy(model.name, scenario())).generate([HumanMessage("?")], (), GenerationSettings())
     assert time.perf_counter() - started >= 0.05
 
 
