@@ -55,7 +55,7 @@ _NO_VALUES = frozenset({"", "true", "false", "none", "null"})
 
 
 class Scope(StrEnum):
-    """What a field may change; see the module's docstring."""
+    """What changing a field affects; see the module's docstring."""
 
     GENERATION = "generation"
     SCORING = "scoring"
@@ -118,7 +118,7 @@ def _has_provider(value: str) -> str:
         meant = value.replace(":", "/", 1) if ":" in value else f"openai/{value}" if re.match(r"(gpt|o\d)", value) else ""
         meant = meant or (f"anthropic/{value}" if value.startswith("claude") else "")
         hint = f" Did you mean '{meant}'?" if meant else ""
-        raise ValueError(f"'{value}' is no model: write PROVIDER/NAME, e.g. openai/gpt-4o or sim/oracle.{hint}")
+        raise ValueError(f"'{value}' is not a model name: use PROVIDER/NAME, for example openai/gpt-4o or sim/oracle.{hint}")
     return value
 
 
@@ -137,7 +137,7 @@ def _no_secrets(value: dict[str, str]) -> dict[str, str]:
         if inside and not said:
             said = f"'{key}' holds '{inside}', which"
         if not said and hide.text(text) != text:
-            said = f"'{key}' holds what looks like a credential, which"
+            said = f"'{key}' contains what looks like a credential, which"
         if said:
             raise ValueError(f"{said} would be written into the run; providers read secrets from environment variables.")
     return value
@@ -173,7 +173,7 @@ def _joined(value: Any) -> Any:
         return value
     for name in names:
         if not isinstance(name, str):
-            raise ValueError(f"{name!r} is no name; each of a list must be one, in quotes.")
+            raise ValueError(f"{name!r} is not a name; every item of the list must be one, in quotes.")
     return ",".join(dict.fromkeys(filter(None, (name.strip() for name in names))))
 
 
@@ -198,43 +198,43 @@ class RunConfig(OptionsModel):
     `judge`, `scenario` and `category`, and with the task, whether an option in `options` is one of its own and has a right value.
     """
 
-    task: str = option("talm", GEN, "What is measured.", metavar="NAME")
+    task: str = option("talm", GEN, "What to measure.", metavar="NAME")
     split: Names = option("all", GEN, "Groups: talm-sim tasks show TASK.", metavar="S[,S]")
-    scenario: tuple[str, ...] = option((), GEN, "Only the scenario of this id; repeatable.", metavar="ID")
-    category: tuple[str, ...] = option((), GEN, "Only where such tools are used; repeatable.", metavar="NAME", rare=True)
-    scenarios: Path | None = option(None, GEN, "Scenarios (JSONL) in place of the packaged ones.", metavar="FILE")
+    scenario: tuple[str, ...] = option((), GEN, "Only the scenario with this id; repeatable.", metavar="ID")
+    category: tuple[str, ...] = option((), GEN, "Only scenarios that use tools of this category; repeatable.", metavar="NAME", rare=True)
+    scenarios: Path | None = option(None, GEN, "Scenarios (JSONL) to use instead of the bundled ones.", metavar="FILE")
     limit: Limit | None = option(None, GEN, "First N, or A to B, of each group.", metavar="N|A-B")
-    epochs: int = option(1, GEN, "Times each scenario is run.", metavar="N", ge=1)
-    model: ModelName = option(DEFAULT_MODEL, GEN, "Model as PROVIDER/NAME.  [default: recorded one]", metavar="P/N")
-    model_options: ProviderOptions = option({}, GEN, "Option of the model's provider; repeatable.", flag="-M", metavar="K=V")
+    epochs: int = option(1, GEN, "How often to run each scenario.", metavar="N", ge=1)
+    model: ModelName = option(DEFAULT_MODEL, GEN, "Model as PROVIDER/NAME.  [default: the recorded one]", metavar="P/N")
+    model_options: ProviderOptions = option({}, GEN, "Option for the model provider; repeatable.", flag="-M", metavar="K=V")
     tool_format: Literal["auto", "native", "constrained"] = option("auto", GEN, "auto, native or constrained.", metavar="NAME", rare=True)
-    prompts: Path | None = option(None, GEN, "TOML file of wordings to use instead.", metavar="FILE", rare=True)
+    prompts: Path | None = option(None, GEN, "TOML file with prompt texts to use instead.", metavar="FILE", rare=True)
     temperature: float | None = option(None, GEN, "Sampling temperature.  [default: the task's]", metavar="X", ge=0, le=2)
-    max_new_tokens: int | None = option(None, GEN, "Tokens a model turn may take.  [default: task's]", metavar="N", rare=True, ge=1)
-    seed: int = option(0, GEN, "Seed of sampling and perturbations.", metavar="N")
+    max_new_tokens: int | None = option(None, GEN, "Maximum tokens per model turn.  [default: task's]", metavar="N", rare=True, ge=1)
+    seed: int = option(0, GEN, "Seed for sampling and perturbations.", metavar="N")
     options: dict[str, Any] = Field(default={}, json_schema_extra={"scope": GEN.value, "flag": None})
     """The task's own options as they were given; after a run is built, all of them with their values."""
 
-    judge: tuple[str, ...] = option((), SCO, "Judge to apply; repeatable.  [default: the task's]", metavar="NAME")
-    judge_model: ModelName | None = option(None, SCO, "Model of the judges that need one.", metavar="P/N")
+    judge: tuple[str, ...] = option((), SCO, "Judge to use; repeatable.  [default: the task's]", metavar="NAME")
+    judge_model: ModelName | None = option(None, SCO, "Model for the judges that need one.", metavar="P/N")
 
     tools: Traffic | None = option(None, OPE, "live|replay|record  [default: as recorded]", metavar="HOW", rare=True)
     models: Traffic | None = option(None, OPE, "live|replay|record  [default: as recorded]", metavar="HOW", rare=True)
-    cassettes: Path | None = option(None, OPE, "Recordings.  [default: the shipped ones]", metavar="DIR")
-    run_dir: Path = option(Path("runs"), OPE, "Directory that holds runs.", metavar="DIR", rare=True)
+    cassettes: Path | None = option(None, OPE, "Recordings.  [default: the bundled ones]", metavar="DIR")
+    run_dir: Path = option(Path("runs"), OPE, "Directory of the runs.", metavar="DIR", rare=True)
     run_id: str | None = option(None, OPE, "Name of the run.  [default: time, model, split]", metavar="NAME")
-    max_episodes: int = option(16, OPE, "Episodes in flight.", metavar="N", rare=True, ge=1)
-    max_connections: int = option(16, OPE, "Model requests in flight.", metavar="N", ge=1)
-    max_retries: int = option(5, OPE, "Retries of a failed request.", metavar="N", rare=True, ge=0)
-    timeout: float = option(600.0, OPE, "Seconds one request may take.", metavar="S", rare=True, gt=0)
-    fail_fast: bool = option(True, OPE, "Go on though the first requests are refused.", rare=True)
-    controls: bool = option(False, OPE, "Print the control models' rows as well.")
-    blind: bool = option(False, OPE, "Hide from the person what the user knows.", rare=True)
+    max_episodes: int = option(16, OPE, "Episodes run at the same time.", metavar="N", rare=True, ge=1)
+    max_connections: int = option(16, OPE, "Model requests sent at the same time.", metavar="N", ge=1)
+    max_retries: int = option(5, OPE, "Retries per failed request.", metavar="N", rare=True, ge=0)
+    timeout: float = option(600.0, OPE, "Timeout of a request, in seconds.", metavar="S", rare=True, gt=0)
+    fail_fast: bool = option(True, OPE, "Continue even if the first requests are refused.", rare=True)
+    controls: bool = option(False, OPE, "Also print the rows of the control models.")
+    blind: bool = option(False, OPE, "Hide what the user knows from the person.", rare=True)
     display: Literal["full", "plain", "json", "none"] = option("full", OPE, "full, plain, json or none.", metavar="NAME", rare=True)
-    quiet: bool = option(False, OPE, "No progress, legend or hints.", flag="-q")
+    quiet: bool = option(False, OPE, "Print no progress, legend or hints.", flag="-q")
     log_level: LogLevel | None = option(None, OPE, "debug, info, warning or error.", metavar="NAME", rare=True)
-    against: Literal["paper"] | None = option(None, OPE, "paper: print its published rows below.", metavar="paper")
-    plugin: tuple[str, ...] = option((), OPE, "Module of yours to import first; repeatable.", metavar="MODULE")
+    against: Literal["paper"] | None = option(None, OPE, "paper: print the published results below.", metavar="paper")
+    plugin: tuple[str, ...] = option((), OPE, "Python module to import first; repeatable.", metavar="MODULE")
 
     if TYPE_CHECKING:  # which names are right, the task decides
 
@@ -289,7 +289,7 @@ def parse_limit(text: str | None) -> tuple[int, int | None]:
     try:
         start, stop = (int(first) - 1, int(last)) if dash else (0, int(first))
     except ValueError:
-        raise ValueError(f"'{text}' is no limit: write a number such as 20, or a range such as 21-40.") from None
+        raise ValueError(f"'{text}' is not a limit: write a number, for example 20, or a range, for example 21-40.") from None
     if start < 0 or stop < 1:
         raise ValueError(f"limit '{text}' selects nothing: the smallest is 1.")
     if stop <= start:

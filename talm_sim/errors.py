@@ -40,7 +40,7 @@ _NOT_COPIED = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 
 class ToolError(Exception):
-    """A tool could not do its work; the message is shown to the model.
+    """A tool could not do its work. The message is shown to the model.
 
     Args:
         message: What the model is told.
@@ -57,7 +57,7 @@ on_command_line: ContextVar[bool] = ContextVar("talm_sim_on_command_line", defau
 
 
 class PrerequisiteError(Exception):
-    """The user must mend something. The message is one line that names the place and the mend; the command exits with 2."""
+    """The user must fix something. The message is one line that names the place and the fix; the command exits with 2."""
 
     def __str__(self) -> str:
         return " ".join(super().__str__().splitlines())  # it may quote a file
@@ -122,12 +122,12 @@ def did_you_mean(word: str, known: Iterable[str], spelt: Callable[[str], str] = 
     >>> did_you_mean("perfect", ["direct", "tool_call"])
     ' Known: direct, tool_call.'
     >>> did_you_mean("reference,llm", ["reference", "llm"])
-    ' Give each of them by itself: repeat the option.'
+    ' Repeat the option for each value.'
     """
     names = list(known)
     parts = [part.strip() for part in word.split(",")]
     if len(parts) > 1 and set(parts) <= set(names):
-        return " Give each of them by itself: repeat the option."
+        return " Repeat the option for each value."
     return nearest(word, names, spelt) or (f" Known: {listed([*map(spelt, names)])}." if names else "")
 
 
@@ -156,7 +156,7 @@ def full_name(word: str, known: Iterable[str], what: str) -> str | None:
     fitting = [word] if word in names else [name for name in names if word and name.startswith(word)]
     own = [name for name in fitting if not any(name.startswith((f"{other}.", f"{other}@")) for other in fitting)]
     if len(own) > 1:
-        raise PrerequisiteError(f"'{word}' begins the names of {len(own)} {what}: {listed(own, 8)}; write more of it.")
+        raise PrerequisiteError(f"'{word}' matches {len(own)} {what}: {listed(own, 8)}; write more of the name.")
     return own[0] if own else None
 
 
@@ -213,8 +213,8 @@ def line_to_copy(*words: str) -> str:
     >>> line_to_copy("talm-sim", "report", "my run")
     "talm-sim report 'my run'"
     >>> line_to_copy("talm-sim", "report", "my\nrun")
-    'no line to copy, since a name in it holds control characters'
+    'no command to copy, because a name in it contains control characters'
     """
     if not all(map(can_be_copied, words)):
-        return "no line to copy, since a name in it holds control characters"
+        return "no command to copy, because a name in it contains control characters"
     return " ".join(map(quoted, words))

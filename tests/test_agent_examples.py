@@ -82,7 +82,7 @@ def test_what_an_agent_prints_is_talk_and_how_it_fails_is_told(
     assert main([*words, "--agent", "talking_agents:build", "--model", "sim/asker", "--display", "plain"]) == 1
     told = capsys.readouterr()
     place = f"({tmp_path / 'talking_agents.py'}, line 9)"
-    assert f"the agent failed in 1 episode, for example {SCENARIO}: ValueError: no luck at all {place}" in told.err
+    assert f"the agent raised an error in 1 episode, for example {SCENARIO}: ValueError: no luck at all {place}" in told.err
     (shown,) = re.findall(r"^its traceback: talm-sim (show \S+)$", told.err, re.MULTILINE)
     assert main(shown.split()) == 0
     page = capsys.readouterr().out

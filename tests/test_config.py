@@ -73,7 +73,7 @@ def test_a_line_of_a_header_is_refused(text: str) -> None:
 def test_a_secret_is_known_by_its_value_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_API_KEY", "value-of-mine-1")
     for value in ("value-of-mine-1", '["x", "value-of-mine-1"]', "sk-abcdefghij0123456789", "http://me:pass1@proxy"):
-        with pytest.raises(PrerequisiteError, match="'user' holds what looks like a credential, which would be written"):
+        with pytest.raises(PrerequisiteError, match="'user' contains what looks like a credential, which would be written"):
             load_config(environ={}, model_options={"user": value})
 
 
@@ -179,7 +179,7 @@ def test_every_option_has_a_scope_and_says_what_it_is(options: type[BaseModel]) 
 
 @pytest.mark.parametrize("text", ["0", "-3", "3-2", "a", "1-b", "", "0-4"])
 def test_a_limit_that_selects_nothing_is_refused(text: str) -> None:
-    with pytest.raises(OptionError, match=r"is no limit: write a number|selects nothing"):
+    with pytest.raises(OptionError, match=r"is not a limit: write a number|selects nothing"):
         RunConfig(limit=text)
 
 

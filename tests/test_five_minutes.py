@@ -60,7 +60,7 @@ def test_the_same_for_a_server_that_is_not_ours() -> None:
     _, theirs = five_minutes(str(SERVER)).split("$ talm-sim tools check --tools-from theirs=mcp:")
     assert "2 tools: 2 up, 0 down" in theirs
     assert "3 scenarios (1 perfect, 1 underspecified, 1 non-replaceable)" in theirs and "3 scenarios checked: all sound" in theirs
-    assert "not written: get_current_time: its answer holds nothing that a question could ask for and that stays the same" in theirs
+    assert "not written: get_current_time: its answer contains no stable value that a question could ask for" in theirs
     assert "http-500 fired in 2 of 3 episodes (2 of 2 calls)" in theirs
     # Both time zones stand in the descriptions, as examples.
     assert "gave the missing value away in 1: 1 leave out another argument." in theirs

@@ -180,5 +180,5 @@ def test_a_perturbation_of_one_tool_fires_on_it_alone(stranger: Stranger) -> Non
 
 def test_what_it_cannot_do_is_refused(stranger: Stranger) -> None:
     said = stranger("run", "--task", stranger.task, "--model", "sim/oracle", code=2)
-    assert said.rstrip().endswith(f"model 'sim/oracle': task {stranger.task} brings no policy for it; choose another --model.")
+    assert said.rstrip().endswith(f"model 'sim/oracle': task {stranger.task} has no policy for it; choose another --model.")
     assert "unknown perturbation 'lockd'. Did you mean 'locked'?" in stranger.run("--perturb", "lockd", "--dry-run", code=2)

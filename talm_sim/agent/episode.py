@@ -196,7 +196,9 @@ def _opened(agent: Agent, scenario: Scenario, epoch: int, players: Players, kept
         if not kept:
             raise
         waiting = episode_id(scenario.id, epoch)
-        raise PrerequisiteError(f"what is kept of episode '{waiting}', which waits, does not fit its run ({err}); restore the run.") from None
+        raise PrerequisiteError(
+            f"the saved state of episode '{waiting}', which is waiting, does not match its run ({err}); restore the run."
+        ) from None
 
 
 async def _play(

@@ -46,7 +46,7 @@ class HumanReply:
 
 
 class Responder(Protocol):
-    """Answers an agent's questions at once."""
+    """Answer an agent's questions immediately."""
 
     async def __call__(self, question: str, ask: int) -> HumanReply:
         """Answer the `ask`-th question (from 1) of the episode."""

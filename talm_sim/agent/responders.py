@@ -72,8 +72,8 @@ RESPONDERS: Registry[ResponderKind] = Registry(
     "responder",
     {
         "terminal": ResponderKind("terminal", "A person, now at the terminal or later with `talm-sim answer`.", None),
-        "recorded": ResponderKind("recorded", "The answers that lie beside the recording.", _recorded),
-        "simulated": ResponderKind("simulated", "The scenario's own answer, to a question about what is missing.", _simulated),
+        "recorded": ResponderKind("recorded", "The answers stored with the recording.", _recorded),
+        "simulated": ResponderKind("simulated", "The scenario's own answer, if the question is about what is missing.", _simulated),
     },
 )
 """Entry points of group `talm_sim.responders` name a factory, or a module's decorated one."""

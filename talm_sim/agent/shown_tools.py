@@ -31,7 +31,7 @@ def _spec(text: str) -> ToolSpec:
         tool = spec_of(text)
         name = _NOT_IN_NAMES.sub("_", tool["name"])[:64]
     except (ValueError, TypeError, KeyError):
-        raise PrerequisiteError(f"tool '{text[:60]}': is no JSON object with a name; mend the scenario's tools.") from None
+        raise PrerequisiteError(f"tool '{text[:60]}': is not a JSON object with a name; fix the scenario's tools.") from None
     schema = json_schema(tool.get("parameters"))
     properties = schema.get("properties", {})
     schema |= {"type": "object", "properties": properties, "required": [one for one in required_of(tool) if one in properties]}

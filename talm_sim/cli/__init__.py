@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if COMPLETION in os.environ:
         import talm_sim.cli.parsing.completing  # noqa: F401  # knows how bash is answered
     if sys.stdout is None:
-        return _complain("standard output is closed; send it to a file, or to /dev/null.")
+        return _complain("standard output is closed; redirect it to a file or to /dev/null.")
     before = signal.getsignal(signal.SIGINT)
     with _on_command_line(), talk_that_may_end(), data_alone(), as_ctrl_c() as ending:
         try:

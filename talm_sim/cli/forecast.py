@@ -47,8 +47,8 @@ def print_forecast(config: RunConfig, prices: Mapping[str, Price] | None) -> int
     click.echo()
     for line in _lines(found, priced=prices is not None):
         click.echo(clean(line))
-    more = "retries and what your agent adds to its prompts come" if getattr(found.job.options, "agent", None) else "retries come"
-    click.echo(f"nothing was run; at most: every turn used, each result of a tool as long as one may be; {more} on top", err=True)
+    more = "retries and what your agent adds to its prompts are" if getattr(found.job.options, "agent", None) else "retries come"
+    click.echo(f"nothing was run. Upper bounds: every turn used and every tool result at its maximum length; {more} extra", err=True)
     return 0
 
 
@@ -60,7 +60,7 @@ def _lines(found: Forecast, *, priced: bool) -> list[str]:
     for cost in found.costs:
         bound = cost.bound
         if cost.traffic == "own":
-            lines.append(f"{cost.role} {cost.model}: what it asks of a model by itself is live, and cannot be told")
+            lines.append(f"{cost.role} {cost.model}: its own requests to a model are live and cannot be predicted")
             continue
         lines.append(f"{cost.role} {cost.model}, {_REACHED[cost.traffic]}: {bound.least:,} to {bound.most:,} requests")
         if cost.traffic in {"live", "record"}:
@@ -75,11 +75,11 @@ def _recorded(cost: Cost) -> Iterator[str]:
     if spent is not None:
         took = f"{count(spent.requests, 'request')}, {spent.input_tokens:,} tokens in, {spent.output_tokens:,} out{_price(spent.money, cost)}"
         made = ", ".join((spent.model, *spent.unlike))
-        yield from wrapped(f"in the recording of {made}, the same scenarios took {took}", 77, "  ", "    ")
+        yield from wrapped(f"in the recording of {made}, the same scenarios used {took}", 77, "  ", "    ")
 
 
 def _price(money: float | None, cost: Cost) -> str:
-    return "" if money is None else f": {money:,.2f} {cost.currency}".rstrip() + " at the prices given"
+    return "" if money is None else f": {money:,.2f} {cost.currency}".rstrip() + " at the given prices"
 
 
 def check_size(config: RunConfig, yes: bool) -> None:
@@ -93,4 +93,4 @@ def check_size(config: RunConfig, yes: bool) -> None:
         return
     episodes = episodes_of(config)
     if episodes > MANY:
-        confirm(f"--epochs {config.epochs}: this is a run of {episodes:,} episodes; go on?", yes)
+        confirm(f"--epochs {config.epochs}: this run has {episodes:,} episodes; continue?", yes)

@@ -13,17 +13,17 @@ _AT = "talm_sim.cli.commands."
 
 SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     "Run": {
-        "run": (_AT + "run:command", "Run episodes, print the table; without options, replay a recording: no key."),
+        "run": (_AT + "run:command", "Run episodes and print the table; without options it replays a recording, with no key."),
         "resume": (_AT + "resume:command", "Continue a stored run."),
-        "answer": (_AT + "answer:command", "Answer the questions a run waits for."),
-        "judge": (_AT + "judge:command", "Score a stored run again, offline."),
+        "answer": (_AT + "answer:command", "Answer the questions a run is waiting for."),
+        "judge": (_AT + "judge:command", "Score a stored run again."),
         "ablate": (_AT + "ablate:command", "Run a grid of settings and print one table."),
     },
     "Read": {
-        "report": (_AT + "report:command", "Print the table of stored runs, or write it as a page or a picture."),
+        "report": (_AT + "report:command", "Print the table of stored runs, or write it as a page or picture."),
         "show": (_AT + "show:command", "Print one episode as a transcript."),
-        "import": (_AT + "importing:command", "Read foreign results into runs."),
-        "export": (_AT + "export:command", "Write out what the package holds."),
+        "import": (_AT + "importing:command", "Import published results as runs."),
+        "export": (_AT + "export:command", "Export what the package contains."),
     },
     "Look around": {
         "tasks": (_AT + "tasks:command", "The tasks: list, show."),
@@ -32,9 +32,9 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "scenarios": (_AT + "scenarios:command", "The scenarios: list, show, stats, init, check, generate, review."),
         "models": (_AT + "models:command", "The model providers and local models: list, get."),
         "runs": (_AT + "runs:command", "The stored runs: list, delete, rename."),
-        "config": (_AT + "config:command", "What a run would be made with: show."),
-        "completion": (_AT + "completion:command", "Let your shell complete words: --install."),
-        "doctor": (_AT + "doctor:command", "Say what is installed and what a live run would need."),
+        "config": (_AT + "config:command", "The options a run would use: show."),
+        "completion": (_AT + "completion:command", "Set up shell completion: --install."),
+        "doctor": (_AT + "doctor:command", "Show what is installed and what a live run would need."),
     },
 }
 """Section of the help page to name, to `module:attribute` and short help. The help stands here so that printing it imports nothing."""
@@ -50,12 +50,12 @@ def _print_version(context: click.Context, _: click.Parameter, value: bool) -> N
     cls=LazyGroup,
     sections=SECTIONS,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="\b\nThe main job, replayed from a shipped recording; no key, no network:\n  talm-sim run --split underspecified",
+    epilog="\b\nA first run, replayed from a bundled recording, with no key and no network:\n  talm-sim run --split underspecified",
 )
 @click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Print the version.")
 def root() -> None:
     """Watch what a tool-using language model does when something is missing.
 
-    A fact the user did not give, a tool that is masked, an endpoint that is broken: does the agent notice, ask a person, decline, guess, and
+    A fact the user left out, a tool that is hidden, an endpoint that is broken: does the agent notice, ask a person, decline or guess, and
     does it still solve the task?
     """

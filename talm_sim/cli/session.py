@@ -78,15 +78,13 @@ def watching(config: RunConfig, again: str = "") -> Iterator[Session]:
         silence_stdout()
         where = f"{_done(display)}, all kept; " if display.started else ""
         again = again or _resume(display)
-        raise PrerequisiteError(
-            f"nobody reads the output any more; {where}{f'continue with: {again}' if again else 'nothing had begun'}"
-        ) from None
+        raise PrerequisiteError(f"the output is no longer read; {where}{f'continue with: {again}' if again else 'nothing had begun'}") from None
     except KeyboardInterrupt:
         only_ends()
         session.interrupted = True
         again = again or _resume(display)
         kept = ", ".join(filter(None, (_done(display), session.ask.counts())))
-        said = f"\ninterrupted: {kept}; all of it is kept." if kept else "\ninterrupted: nothing had begun"
+        said = f"\ninterrupted: {kept}; everything is kept." if kept else "\ninterrupted before anything started"
         with suppress(OSError):  # the terminal may have gone
             click.echo(f"{said}\nContinue with: {again}" if again else said, err=True)
 
@@ -156,29 +154,29 @@ def _say_what_next(stored: StoredRun, *, quiet: bool) -> bool:
     lines, failures, crashed = [""], stored.failed, stored.crashed
     if failures:
         first = next(episode for episode in stored.episodes() if episode.termination.failed)
-        lines.append(f"{count(failures, 'episode')} failed, such as {clean(first.id)}: {one_line(first.error, 300)}")
+        lines.append(f"{count(failures, 'episode')} failed, for example {clean(first.id)}: {one_line(first.error, 300)}")
         if stored.terminations.keys() & set(AGAIN):
-            lines.append(f"try them again with: {again}")
+            lines.append(f"retry them with: {again}")
         if Termination.REPLAY_MISS in stored.terminations and stored.job.config.tools is Traffic.REPLAY:
             live = resume_command(stored.job, name, "--failed", "replay_miss", "--tools", "live")
-            lines.append(f"call the tools in place of the recording: {live}")
+            lines.append(f"call the tools instead of replaying them: {live}")
     if crashed:
         broken = [episode for episode in stored.episodes() if episode.termination is Termination.AGENT_ERROR]
         first = next((episode for episode in broken if episode.traceback), broken[0])
-        lines.append(f"the agent failed in {count(crashed, 'episode')}, for example {clean(first.id)}: {one_line(first.error, 300)}")
+        lines.append(f"the agent raised an error in {count(crashed, 'episode')}, for example {clean(first.id)}: {one_line(first.error, 300)}")
         if first.traceback:
             lines.append(f"its traceback: {line_to_copy('talm-sim', 'show', f'{name}:{first.id}')}")
     waiting, finished = stored.open_questions, stored.finished
     if waiting:
         asked = () if finished else stored.pending(limit=1)
-        such = "".join(f"nothing is finished: {clean(one.episode_id)} asks: {one_line(one.question)}\n" for one in asked)
+        such = "".join(f"nothing is finished yet: {clean(one.episode_id)} asks: {one_line(one.question)}\n" for one in asked)
         lines.append(f"{such}{count(waiting, 'question')} open. Answer with: {line_to_copy('talm-sim', 'answer', name)}")
     if finished < stored.total:
         lines.append(f"not finished. Continue with: {again}")
     example = next((episode.id for episode in stored.episodes()), None)
     if example is not None and not quiet:
-        lines.append(f"one episode: {line_to_copy('talm-sim', 'show', f'{name}:{example}')}")
-        lines.append(f"this table:  {line_to_copy('talm-sim', 'report', name)}")
+        lines.append(f"show an episode: {line_to_copy('talm-sim', 'show', f'{name}:{example}')}")
+        lines.append(f"print this table: {line_to_copy('talm-sim', 'report', name)}")
         lines += judge_hint(stored)
     if lines[1:]:
         click.echo("\n".join(lines), err=True)

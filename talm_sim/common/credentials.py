@@ -102,7 +102,7 @@ def sendable(variable: str, value: str) -> str:
     shown = one if one.isprintable() else f"U+{ord(one):04X}"
     called = "a line break" if one in _LINE_BREAKS else f"{shown} ({name_of(one, 'no character of a key').lower()})"
     raise PrerequisiteError(
-        f"{variable}: holds {called} at position {wrong + 1}, which no key can hold; copy the key again, without quotes around it."
+        f"{variable}: holds {called} at position {wrong + 1}, which a key cannot contain; copy the key again, without quotes around it."
     )
 
 

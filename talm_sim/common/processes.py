@@ -72,7 +72,7 @@ def _watch_end(ends: threading.Event, tell: Callable[[str], None]) -> None:
     others = (frames.get(one.ident or 0) for one in threading.enumerate() if one is not threading.current_thread())
     place = next(filter(None, (place_in(stack_of(one)) for one in others)), "")
     with contextlib.suppress(AttributeError, OSError, ValueError):
-        tell(f"your code still ran {_END_S:g} s after the end, and was left{f' at {escaped(place)}' if place else ''}")
+        tell(f"your code was still running {_END_S:g} s after the end and was stopped{f' at {escaped(place)}' if place else ''}")
     _end(_CODES[-1])
 
 

@@ -114,7 +114,7 @@ def read_object(value: Any) -> Any:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise ValueError(f"'{value[:60]}' is no JSON object; write one, such as '{{\"name\": 1}}'.")
+        raise ValueError(f"'{value[:60]}' is not a JSON object; write one, such as '{{\"name\": 1}}'.")
     return found
 
 
@@ -126,21 +126,21 @@ _MUST = {
     "greater_than": "{0} is too small; it must be more than {gt}.",
     "less_than_equal": "{0} is too large; the most is {le}.",
     "less_than": "{0} is too large; it must be less than {lt}.",
-    "literal_error": "'{0}' is none of {expected}.",
-    "enum": "'{0}' is none of {expected}.",
-    "int_parsing": "'{0}' is no whole number.",
-    "int_type": "'{0}' is no whole number.",
-    "int_from_float": "{0} is no whole number.",
-    "float_parsing": "'{0}' is no number.",
-    "float_type": "'{0}' is no number.",
-    "finite_number": "{0} is no number to reckon with; give a finite one.",
+    "literal_error": "'{0}' is not one of {expected}.",
+    "enum": "'{0}' is not one of {expected}.",
+    "int_parsing": "'{0}' is not a whole number.",
+    "int_type": "'{0}' is not a whole number.",
+    "int_from_float": "{0} is not a whole number.",
+    "float_parsing": "'{0}' is not a number.",
+    "float_type": "'{0}' is not a number.",
+    "finite_number": "{0} is not a finite number; give one.",
     "bool_parsing": "'{0}' is neither true nor false.",
     "bool_type": "'{0}' is neither true nor false.",
-    "string_type": "{0} is no text; write a name or number in quotes.",
-    "path_type": "{0} is no path; write it in quotes.",
-    "tuple_type": '{0} is no list; write one, such as ["A", "B"].',
-    "dict_type": "{0} is no table; write names and values.",
-    "too_short": "is too short; it must hold at least {min_length}, and holds {actual_length}.",
+    "string_type": "{0} is not text; write names and numbers in quotes.",
+    "path_type": "{0} is not a path; write it in quotes.",
+    "tuple_type": '{0} is not a list; write one, for example ["A", "B"].',
+    "dict_type": "{0} is not a table; write names and values.",
+    "too_short": "is too short: it has {actual_length} items and needs at least {min_length}.",
     "missing": "is missing.",
     "extra_forbidden": "there is no such name.",
 }

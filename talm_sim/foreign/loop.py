@@ -57,7 +57,7 @@ class LoopGivenUp(BaseException):
     """
 
     def __init__(self, work: Work | None, place: str) -> None:
-        super().__init__(f"the event loop of all agents was blocked at {place}, and was given up")
+        super().__init__(f"the event loop of all agents was blocked at {place} and had to be abandoned")
         self.work = work
         self.place = place
 

@@ -128,12 +128,12 @@ def load_object(text: str, place: str) -> Any:
         PrerequisiteError: It is not written so, or the module cannot be imported, or has no such object.
     """
     if "://" in text:
-        raise PrerequisiteError(f"{place}: is an address; give a Python object, MODULE:OBJECT, such as a function of yours that calls it.")
+        raise PrerequisiteError(f"{place}: is an address; give a Python object, MODULE:OBJECT, for example a function that calls it.")
     module, colon, path = text.partition(":")
     if not (module and colon and path):
-        raise PrerequisiteError(f"{place}: write MODULE:OBJECT, such as my_module:my_object.")
+        raise PrerequisiteError(f"{place}: write MODULE:OBJECT, for example my_module:my_object.")
     found = _import(module, place, f":{path}")
-    with looking_at(f"{place}: {escaped(path)} cannot be taken out of {escaped(module)}"):
+    with looking_at(f"{place}: {escaped(path)} cannot be read from {escaped(module)}"):
         for name in path.split("."):
             if not hasattr(found, name):
                 public = [one for one in vars(found) if not one.startswith("_")] if hasattr(found, "__dict__") else []
@@ -184,7 +184,7 @@ def _import(name: str, place: str, rest: str = "") -> Any:
     path = PurePath(name)
     if path.suffix == ".py":
         where, dotted = (f"in {path.parent} write ", path.stem) if path.is_absolute() else ("write ", ".".join(path.with_suffix("").parts))
-        raise PrerequisiteError(f"{place}: is the name of a file; {where}{dotted}{rest}, without .py.")
+        raise PrerequisiteError(f"{place}: is a file name; {where}{dotted}{rest}, without .py.")
     if ":" in name:
         raise PrerequisiteError(f"{place}: name a module alone; write {name.partition(':')[0]}.")
     if "" not in sys.path:

@@ -51,7 +51,7 @@ class Work:
         if found:
             return f"it blocked a thread at {found}"
         awaiting = place_in(reversed(list(_awaiting(self.task))))
-        return f"it waited at {awaiting}" if awaiting else ""
+        return f"it was waiting at {awaiting}" if awaiting else ""
 
 
 working_for: ContextVar[Work | None] = ContextVar("talm_sim_working_for", default=None)

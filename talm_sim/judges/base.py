@@ -56,7 +56,7 @@ class JudgeContext:
 
 
 class Judge(ABC):
-    """Says of one episode what it was worth.
+    """Decide what one episode was worth.
 
     A judge is a subclass with a `name` and a `measure`, made known by `register_judge` or an entry point of group `talm_sim.judges`. It is
     opened once a run, and may be called for several episodes at once.

@@ -56,13 +56,13 @@ def judge_class(name: str) -> type[Judge]:
 def _fault(judge: type[Judge]) -> str:
     """What is wrong with a class that is offered as a judge; empty where nothing is."""
     if not (isinstance(judge, type) and issubclass(judge, Judge)):
-        return "is no subclass of talm_sim.Judge"
+        return "is not a subclass of talm_sim.Judge"
     if not isinstance(getattr(judge, "name", None), str):
         return "declares no `name`"
     if not isinstance(getattr(judge, "measure", None), Measured):
         return "declares no `measure`: Measured(name=..., head=..., about=...)"
     unknown = sorted(set(judge.needs) - set(get_args(Need)))
-    return f"needs '{unknown[0]}', which is none of {', '.join(get_args(Need))}" if unknown else ""
+    return f"needs '{unknown[0]}', which is not one of {', '.join(get_args(Need))}" if unknown else ""
 
 
 def in_order(names: Iterable[str]) -> tuple[str, ...]:

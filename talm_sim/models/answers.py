@@ -72,7 +72,7 @@ def check_bounds(name: str, texts: Iterable[str], calls: Sequence[object]) -> No
     """
     size = sum(map(len, texts))
     if size > MOST_TEXT:
-        raise ProviderError(f"{name}: the server's answer holds {size:,} characters of text; {MOST_TEXT:,} is the most.")
+        raise ProviderError(f"{name}: the server's answer has {size:,} characters of text; {MOST_TEXT:,} is the most.")
     if len(calls) > MOST_CALLS:
         raise ProviderError(f"{name}: the server's answer makes {len(calls):,} tool calls; {MOST_CALLS:,} is the most.")
 

@@ -176,16 +176,16 @@ class Endpoint:
         if _NEEDS_TOOL_PARSER.search(failure.message):
             return f"{line}; add --tool-format constrained"
         if _NO_LOGPROBS.search(failure.message):
-            return f"{line}; to ask for no likeliest first tokens, or for fewer, add -M alternatives=0, or such as -M alternatives=5"
+            return f"{line}; to request fewer log-probabilities or none, add for example -M alternatives=5, or -M alternatives=0"
         if failure.mend == "page":
             missing = self._logical_base.endswith("/v1") and not self._base.endswith("/v1")
             return f"{line}; {'is /v1 missing in the base URL' if missing else 'is that the right base URL'}{address}?"
         mends = {
-            "completions": f"see that the server offers /completions to this model, and the base URL{address}",
+            "completions": f"check that the server offers /completions for this model, and check the base URL{address}",
             "key": f"check the key{key}",
             "name": f"check the model's name and the base URL{address}",
         }
-        up = f"see that the server is up and the base URL right{address}"
+        up = f"check that the server is running and that the base URL is right{address}"
         return f"{line}; {mends.get(failure.mend, up)}." if first else line
 
     async def _name_logically(self, request: httpx2.Request) -> None:
@@ -238,7 +238,7 @@ def _unreadable(cause: Exception) -> _Failure | None:
     if isinstance(cause, json.JSONDecodeError | UnicodeDecodeError):
         return _no_json(getattr(cause, "doc", ""), "no JSON")
     if isinstance(cause, ValueError) and "integer string conversion" in str(cause):
-        return _Failure("answered with JSON that holds a number of too many digits")
+        return _Failure("answered with JSON that contains a number with too many digits")
     return _Failure("answered with JSON that is nested too deeply") if isinstance(cause, RecursionError) else None
 
 
@@ -276,7 +276,7 @@ def _is_plain_completion(request: httpx2.Request) -> bool:
 def _no_json(answer: object, what: str = "no JSON object") -> _Failure:
     if isinstance(answer, str) and _HTML.match(answer):
         return _Failure("answered with an HTML page", mend="page")
-    return _Failure(f"answered with something that is {what}")
+    return _Failure(f"answered with {what}")
 
 
 def _failure_in(answer: object) -> _Failure | None:

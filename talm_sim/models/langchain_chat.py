@@ -86,7 +86,7 @@ def open_langchain(request: ModelRequest) -> Model:
     takes_client = CLIENT_ARGUMENT in signature.parameters
     if request.replay and not takes_client:
         raise PrerequisiteError(
-            f"{request.name}: cannot be replayed, since its factory takes no '{CLIENT_ARGUMENT}' and would reach the network; "
+            f"{request.name}: cannot be replayed: its factory takes no '{CLIENT_ARGUMENT}' and would reach the network; "
             f"give it that parameter, or run with --live."
         )
     if takes_client and request.transport_factory is not None:
@@ -122,7 +122,7 @@ def _factory(request: ModelRequest) -> Callable[..., Any]:
     if found is None:
         raise PrerequisiteError(f"{request.name}: module '{module_name}' has no '{attribute}'.")
     if not callable(found):
-        raise PrerequisiteError(f"{request.name}: '{attribute}' is no function that returns a chat model.")
+        raise PrerequisiteError(f"{request.name}: '{attribute}' is not a function that returns a chat model.")
     factory: Callable[..., Any] = found
     return factory
 

@@ -72,7 +72,7 @@ class ServerLine(httpx2.AsyncBaseTransport):
                 finally:
                     await response.aclose()
         except TimeoutError:
-            raise httpx2.ReadTimeout("no whole answer in time", request=request) from None
+            raise httpx2.ReadTimeout("the answer did not arrive completely in time", request=request) from None
         if response.has_redirect_location:
             _refuse_other_host(request.url, response.headers["location"])
         borne = (*credentials_in_headers(request.headers.multi_items()), *credentials_in_url(str(request.url)))
@@ -143,7 +143,7 @@ def _refuse_other_host(asked: httpx2.URL, location: str) -> None:
     try:
         target = asked.join(location)
     except httpx2.InvalidURL:
-        raise UnfitAnswerError("redirects to what is no address", "server") from None
+        raise UnfitAnswerError("redirects to an invalid address", "server") from None
     ports = [url.port or _PORTS.get(url.scheme) for url in (asked, target)]
     secured = (asked.scheme, target.scheme, *ports) == ("http", "https", 80, 443)
     if target.host != asked.host or not ((asked.scheme, ports[0]) == (target.scheme, ports[1]) or secured):

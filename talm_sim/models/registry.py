@@ -103,7 +103,7 @@ _BUILT_IN = (
     Provider(
         "openai-api",
         "openai-api/SERVICE/MODEL",
-        "Any server of the OpenAI protocol: vLLM, llama.cpp, ... (a key only where it wants one).",
+        "Any server of the OpenAI protocol: vLLM, llama.cpp, ... (with a key only if the server needs one).",
         "talm_sim.models.openai_servers:open_compatible",
         _SERVICE_NEEDS,
         constrains=True,
@@ -142,7 +142,7 @@ _BUILT_IN = (
     Provider(
         "sim",
         "sim/oracle|eager|cautious|asker",
-        "Scripted controls whose true metric values are known; no language models.",
+        "Scripted controls whose true metric values are known; not language models.",
         "talm_sim.models.sim:open_sim",
         local=True,
     ),

@@ -82,7 +82,7 @@ class SimModel:
         Raises:
             ProviderError: Always.
         """
-        raise ProviderError(f"{self.name} is a control: it plays scenarios, and cannot judge or chat.")
+        raise ProviderError(f"{self.name} is a control: it plays scenarios and cannot judge or chat.")
 
     async def aclose(self) -> None:
         """Do nothing: a control holds nothing."""

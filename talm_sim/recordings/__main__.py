@@ -18,7 +18,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--command", required=True, help="the command that made the recording")
     parser.add_argument("--licence", required=True, help="licence of what was recorded")
     parser.add_argument("--created", help="date of the recording; default: the day its newest file was written")
-    parser.add_argument("--notes", default="", help="what a user of the recording should know")
+    parser.add_argument("--notes", default="", help="what users of the recording should know")
     given = parser.parse_args(arguments)
     try:
         written = pack(given.source, given.target, command=given.command, licence=given.licence, created=given.created, notes=given.notes)

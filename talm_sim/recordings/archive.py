@@ -43,7 +43,7 @@ class Archive:
             self._zip = zipfile.ZipFile(file)
             sizes = [member.file_size for member in self._zip.infolist()]
             if sum(sizes) > _LARGEST_ARCHIVE or self._zip.getinfo(INDEX).file_size > LARGEST_DOCUMENT:
-                raise PrerequisiteError(f"{path}: unpacks to more than a recording can hold; do not trust it.")
+                raise PrerequisiteError(f"{path}: unpacks to more than a recording can contain; do not trust it.")
             self.index: dict[str, Any] = json.loads(self._zip.read(INDEX))
             self._digests: dict[str, str] = dict(self.index["files"])
         except (*_UNREADABLE, TypeError) as err:

@@ -69,7 +69,7 @@ def write_atomically(path: Path, data: bytes, *, replace: bool = True) -> None:
         finally:
             temporary.unlink(missing_ok=True)
     except OSError as err:
-        raise PrerequisiteError(f"{path}: cannot be written ({err.strerror or err}); mend that, or choose another directory.") from None
+        raise PrerequisiteError(f"{path}: cannot be written ({err.strerror or err}); fix that, or choose another directory.") from None
 
 
 @cache

@@ -49,7 +49,7 @@ class IndexedCassette(Cassette):  # type: ignore[misc]  # vcrpy has no types
             ValueError, TypeError, KeyError, AttributeError: It is none.
         """
         if not all(isinstance(text, str) for text in (request.method, request.uri, *request.headers.values())):
-            raise TypeError("a request's method, address or header is no text")
+            raise TypeError("a request's method, address or header is not text")
         answer, key = _checked(response), exact_key(request)
         super().append(request, response)
         same = self._exact.setdefault(key, [])
@@ -130,9 +130,9 @@ def _checked(response: Mapping[str, Any]) -> HttpResponse:
     status = response["status"]
     code, message = status["code"], status["message"]
     if not isinstance(code, int) or not 100 <= code <= 599:
-        raise ValueError(f"{code!r} is no HTTP status")
+        raise ValueError(f"{code!r} is not an HTTP status")
     headers = tuple((name, value) for name, values in response["headers"].items() for value in values)
     if not all(isinstance(value, str) for _, value in headers):
-        raise TypeError("a header's value is no text")
+        raise TypeError("a header's value is not text")
     body = response["body"]["string"] or b""
     return HttpResponse(code, message or "", headers, body if isinstance(body, bytes) else body.encode("utf-8", "surrogateescape"))

@@ -45,7 +45,7 @@ def pack(source: Path, target: Path, *, command: str, licence: str, created: str
     groups = list(_groups(source))
     if not groups:
         record = line_to_copy("talm-sim", "run", "...", "--record", "--cassettes", str(source))
-        raise PrerequisiteError(f"{source}: holds no recordings; record some with: {record}")
+        raise PrerequisiteError(f"{source}: contains no recordings; record some with: {record}")
     if created is None:
         newest = max(path.stat().st_mtime for _, _, files in groups for path in files.values())
         created = datetime.fromtimestamp(newest, UTC).date().isoformat()

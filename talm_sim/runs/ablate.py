@@ -97,7 +97,7 @@ async def ablate_async(
         PrerequisiteError: A field or value is wrong, or a cell replays a model that was not recorded so; known before anything runs.
     """
     if not isinstance(over, Mapping | None) or over == {}:
-        raise PrerequisiteError(f"ablate: over={over!r} varies nothing; give each field the values it takes, as in over={{'epochs': [1, 2]}}.")
+        raise PrerequisiteError(f"ablate: over={over!r} varies nothing; give each field its values, as in over={{'epochs': [1, 2]}}.")
     grid = dict(over or {})
     first = configure(base, options)
     for field, values in grid.items():
@@ -180,7 +180,7 @@ def _check_field(job: Job[Any], field: str, values: Sequence[Any]) -> None:
     if isinstance(values, str | Mapping) or not isinstance(values, Collection) or not len(values):
         raise PrerequisiteError(f"ablate: give '{field}' a list of values, such as [{values!r}, ...].")
     if job.scope_of(field) is Scope.OPERATIONAL:
-        raise PrerequisiteError(f"ablate: '{field}' changes how a run is carried out, not what comes out; vary another field.")
+        raise PrerequisiteError(f"ablate: '{field}' changes how a run is executed, not its results; vary another field.")
 
 
 def _as_value(job: Job[Any], field: str, value: Any) -> Any:

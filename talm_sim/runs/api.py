@@ -228,7 +228,7 @@ async def judge_async(
     stored = load_run(run, Path(scoring.get("run_dir") or "runs"))
     load_plugins(scoring.get("plugin") or ())
     check_brought(stored.manifest.brought, str(stored.path), ("task",))
-    job = overridden(stored.job, scoring, {Scope.SCORING, Scope.OPERATIONAL}, verb="judge", otherwise="that is not for a judge to change.")
+    job = overridden(stored.job, scoring, {Scope.SCORING, Scope.OPERATIONAL}, verb="judge", otherwise="judging cannot change that.")
     named = stored.manifest.brought.keys() & {f"judge {name}" for name in job.config.judge}
     check_brought({thing: stored.manifest.brought[thing] for thing in named}, str(stored.path))
     job = check_judges(job)
@@ -267,7 +267,7 @@ async def _session(stored: StoredRun, built: Built, contact: Contact, failed: Co
         with telling_troubles(contact.on_event):
             return await _carried_out(stored, built, contact, failed)
     except (RefusedError, ToolsGoneError) as err:
-        raise PrerequisiteError(f"{err} The run is kept; go on with: {resume_command(stored.job, str(stored.path))}") from None
+        raise PrerequisiteError(f"{err} The run is kept; continue with: {resume_command(stored.job, str(stored.path))}") from None
 
 
 async def _carried_out(stored: StoredRun, built: Built, contact: Contact, failed: Collection[Termination]) -> StoredRun:
@@ -308,7 +308,7 @@ def _terminations(names: Collection[str]) -> list[Termination]:
     known = [end.value for end in Termination]
     for name in (names,) if isinstance(names, str) else names:
         if name not in known:
-            raise PrerequisiteError(f"--failed: no episode ends in '{name}'.{did_you_mean(name, [*known, 'none'])}")
+            raise PrerequisiteError(f"--failed: there is no termination '{name}'.{did_you_mean(name, [*known, 'none'])}")
     return [Termination(name) for name in names]
 
 
@@ -353,7 +353,7 @@ def to_completion(work: Coroutine[Any, Any, _T]) -> _T:
     """
     if here_is_foreign_loop():
         work.close()
-        raise PrerequisiteError("a run is begun on the event loop of your agents and tools, which it would block; use await run_async(...).")
+        raise PrerequisiteError("this would block the event loop of your agents and tools; use await run_async(...).")
     try:
         with foreign_code_apart():
             if running_loop() is not None:

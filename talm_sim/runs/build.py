@@ -87,7 +87,7 @@ def _chosen(job: Job[Any], shared: Shared) -> list[Scenario]:
         found = sorted({category for categories in of.values() for category in categories})
         for name in config.category:
             if name not in found:
-                hint = did_you_mean(name, found) if found else f" Task {task.name} has tools of no category; leave --category out."
+                hint = did_you_mean(name, found) if found else f" Task {task.name} has no tool categories; leave out --category."
                 raise PrerequisiteError(f"--category: no scenario of category '{name}'.{hint}")
         scenarios = [scenario for scenario in scenarios if not of.get(scenario.id, frozenset()).isdisjoint(config.category)]
     return select(scenarios, list(dict.fromkeys(scenario.group for scenario in scenarios)), config.limit) if config.limit else scenarios
@@ -97,7 +97,7 @@ def _check_cassettes(config: RunConfig) -> None:
     """See that recordings are where the user says they are: without any, the run would go live."""
     place, traffic = config.cassettes, (config.tools, config.models)
     if place is not None and Traffic.RECORD not in traffic and traffic != (Traffic.LIVE, Traffic.LIVE) and not any(place.glob("*/*")):
-        raise PrerequisiteError(f"--cassettes {place}: nothing is recorded there; add --record to make a recording, or leave it out.")
+        raise PrerequisiteError(f"--cassettes {place}: there are no recordings there; add --record to make one, or leave it out.")
 
 
 @asynccontextmanager
@@ -136,7 +136,7 @@ def _check_control(job: Job[Any], scenarios: Sequence[Scenario]) -> None:
     name = job.config.model
     for scenario in scenarios if name.startswith("sim/") else ():
         if job.task.control(name, scenario) is None:
-            raise PrerequisiteError(f"model '{name}': task {job.task.name} brings no policy for it; choose another --model.")
+            raise PrerequisiteError(f"model '{name}': task {job.task.name} has no policy for it; choose another --model.")
 
 
 @asynccontextmanager
@@ -205,7 +205,7 @@ class Runner:
             result = await run_episode(self.agent, scenario, epoch=epoch, attempt=attempt, players=players, resume=resume, state=state)
         except sqlite3.OperationalError as err:
             raise PrerequisiteError(
-                f"{CHECKPOINTS}: cannot be written ({err}); free space or mend its permissions, then resume the run."
+                f"{CHECKPOINTS}: cannot be written ({err}); free disk space or fix its permissions, then resume the run."
             ) from None
         return await self._finish(players, scenario, epoch, result)
 
@@ -277,9 +277,9 @@ async def _check_recorded(built: Built) -> None:
             known = built.library.models()
             if model_folder(config.model) not in map(model_folder, known):
                 there = f"; recorded there: {listed(known, 8)}" if known else ""
-                raise NotRecordedError(f"model '{config.model}': nothing of it is recorded in {built.library.root}{there}; add --live.")
+                raise NotRecordedError(f"model '{config.model}': there are no recordings of it in {built.library.root}{there}; add --live.")
             what = f"{scenario.id}, epoch {config.epochs}, was not recorded{_unlike(built)}"
-            raise NotRecordedError(f"model '{config.model}': {what}; add --live, or keep to the settings of the recording.")
+            raise NotRecordedError(f"model '{config.model}': {what}; add --live, or use the settings of the recording.")
 
 
 def _unlike(built: Built) -> str:

@@ -152,7 +152,7 @@ def number_unanswered(conn: sqlite3.Connection, episode: str = "", *, episodes: 
 
 def near_open(episode: str, waiting: Iterable[str]) -> str:
     """What to say after the name of an episode that asks nothing: which one may be meant of those that wait."""
-    return did_you_mean(episode, dict.fromkeys(waiting)) or " No question of this run is open."
+    return did_you_mean(episode, dict.fromkeys(waiting)) or " This run has no open questions."
 
 
 def _open_keys(conn: sqlite3.Connection, episode: str = "", *, last_first: bool = False) -> sqlite3.Cursor:
@@ -319,7 +319,7 @@ class Desk:
             PrerequisiteError: There is no such question, it is not clear which one is meant, the answer is empty, or cannot be written.
         """
         if not text.strip() and not declined:
-            raise PrerequisiteError("the answer is empty: give a text, or say that you do not know or want to skip.")
+            raise PrerequisiteError("the answer is empty: write a text, or say that you do not know or want to skip.")
         with telling(self.path):
             key = self._meant(asked)
         if isinstance(key, AnswerStatus):

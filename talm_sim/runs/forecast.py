@@ -210,6 +210,6 @@ def _money(model: str, traffic: str, bound: Bound, prices: Mapping[str, Price] |
     if prices is None or traffic == "own":
         return None, ""
     if model not in prices:
-        hint = did_you_mean(model, prices) or " It holds none."
+        hint = did_you_mean(model, prices) or " It contains no prices."
         raise PrerequisiteError(f"--prices: no price of {model}.{hint}")
     return prices[model].of(bound.input_tokens, bound.output_tokens), prices[model].currency

@@ -30,7 +30,7 @@ def import_fail_talms(directory: Path, run_dir: Path = Path("runs"), *, command:
 
     Args:
         directory: The release's root, or its `outputs`.
-        run_dir: Directory that holds runs.
+        run_dir: Directory of the runs.
         command: Stored with the runs as what made them.
 
     Returns:

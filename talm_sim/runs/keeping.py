@@ -95,4 +95,4 @@ def _telling(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as err:
-        raise PrerequisiteError(f"{path}: cannot be changed ({err.strerror or err}); see who may write there.") from None
+        raise PrerequisiteError(f"{path}: cannot be changed ({err.strerror or err}); check who may write there.") from None

@@ -57,7 +57,7 @@ class RunInfo:
 
 
 def list_runs(run_dir: Path) -> list[RunInfo]:
-    """The runs in a directory, oldest first; a damaged one is listed with its problem."""
+    """Return the runs in a directory, oldest first; a damaged one is listed with its problem."""
     return sorted((_info(run_dir / name) for name in run_names(run_dir)), key=lambda info: (info.created, info.id))
 
 
@@ -110,7 +110,7 @@ def unfinished_run(run_dir: Path) -> StoredRun:
 
 def _only(found: list[RunInfo], run_dir: Path, one_does: str, several_do: str) -> StoredRun:
     if not found:
-        raise PrerequisiteError(f"no run in {run_dir} {one_does}; name a run, or --run-dir.")
+        raise PrerequisiteError(f"no run in {run_dir} {one_does}; name a run, or give --run-dir.")
     if len(found) > 1:
         named = listed([info.id for info in reversed(found)], _MOST_NAMED)
         raise PrerequisiteError(f"{len(found)} runs in {run_dir} {several_do}: {named}; name one.")

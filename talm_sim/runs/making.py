@@ -104,9 +104,9 @@ def _sources(maker: Maker[Any, Any, Any]) -> Sequence[Any]:
 
 def _check_model(options: MakingOptions) -> None:
     if options.model.startswith("sim/") and not options.by_rules:
-        raise PrerequisiteError(f"--model {options.model}: is a control that plays scenarios; the writer without a model is {RULES}.")
+        raise PrerequisiteError(f"--model {options.model}: is a control that plays scenarios; to write without a model, use {RULES}.")
     if options.by_rules and options.prompts is not None:
-        raise PrerequisiteError(f"--prompts {options.prompts}: {RULES} has no wordings to replace; leave it out, or choose another --model.")
+        raise PrerequisiteError(f"--prompts {options.prompts}: {RULES} has no prompts to replace; leave it out, or choose another --model.")
 
 
 def _traffic(options: MakingOptions, library: CassetteLibrary) -> Traffic | None:

@@ -36,7 +36,7 @@ def read_prices(file: Path) -> dict[str, Price]:
     document = read_toml(file, "--prices")
     currency = document.pop("currency", "")
     if not isinstance(currency, str):
-        raise PrerequisiteError(f'{file}: currency: write its name in quotes, such as "USD".')
+        raise PrerequisiteError(f'{file}: currency: write its name in quotes, for example "USD".')
     for model, entry in document.items():
         numbers = [entry.get(key) for key in ("input", "output")] if isinstance(entry, dict) and len(entry) == 2 else []
         found = [float(one) for one in numbers if isinstance(one, int | float) and not isinstance(one, bool) and 0 <= one < float("inf")]

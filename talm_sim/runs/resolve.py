@@ -116,7 +116,7 @@ def configure(config: RunConfig | None, options: Mapping[str, Any], *, look_up: 
         PrerequisiteError: An option is unknown or has a wrong value.
     """
     if config is not None and not isinstance(config, RunConfig):
-        raise PrerequisiteError(f"{config!r} is no RunConfig; name the option, as in split={config!r}.")
+        raise PrerequisiteError(f"{config!r} is not a RunConfig; name the option, as in split={config!r}.")
     if not options and _READ and config is _READ[0].config:
         return _READ[0].made(created)
     given = {} if config is None else {name: getattr(config, name) for name in config.model_fields_set if name != "options"}
@@ -274,7 +274,7 @@ def _of_table(keys: Mapping[str, Any], known: Collection[str], place: str, table
         if name not in known:
             raise PrerequisiteError(f"{place}unknown key '{table}{key}'.{did_you_mean(name, known)}")
         if name in given:
-            raise PrerequisiteError(f"{place}{table}{key} is given twice, as '{given[name]}' and '{key}'; leave one out.")
+            raise PrerequisiteError(f"{place}{table}{key} is set twice, as '{given[name]}' and '{key}'; leave one out.")
         given[name] = key
         yield name, value, f"{place}{table}{key}"
 

@@ -58,7 +58,7 @@ class StoredRun:
         title = f"{self.id}: {'control: ' if model.startswith('sim/') else ''}{model}"
         try:
             failed = f", {self.failed:,} failed" if self.failed else ""
-            left = "" if self.closed else "; not closed properly: resume it"
+            left = "" if self.closed else "; not closed properly, so resume it"
             title += f", {self.finished:,} of {self.total:,} episodes finished{failed}{left}"
             table = summary_table([((), one) for one in self.summary()])
         except PrerequisiteError as err:  # what cannot be counted here is still a run
@@ -110,7 +110,7 @@ class StoredRun:
 
     @property
     def paired(self) -> StoredRun | None:
-        """The run its scoring names to compare with; None where it names none.
+        """The run that its scoring options compare it with; None if there is none.
 
         Raises:
             PrerequisiteError: It cannot be read.
@@ -122,14 +122,14 @@ class StoredRun:
             raise PrerequisiteError(f"--paired-run: {err}") from None
 
     def judged_as(self, job: Job[Any]) -> StoredRun:
-        """This run, read with the scoring options of `job` before they are stored."""
+        """Return this run, read with the scoring options of `job` before they are stored."""
         view = StoredRun(self.path)
         view._judged_as = job
         return view
 
     @property
     def closed(self) -> bool:
-        """Whether a process holds the run, or the last one that did left it in order; False after a kill, until it is resumed.
+        """Whether the run is in use, or was closed properly; False after a kill, until it is resumed.
 
         Raises:
             PrerequisiteError: It is damaged.
@@ -153,14 +153,14 @@ class StoredRun:
 
     @property
     def terminations(self) -> dict[Termination, int]:
-        """How many finished episodes ended how."""
+        """Terminations and how many finished episodes had each."""
         with self._reading() as conn:
             ends = dict(conn.execute("SELECT termination, count(*) FROM episodes GROUP BY termination"))
         return {end: ends[end] for end in Termination if end in ends}
 
     @property
     def failed(self) -> int:
-        """Finished episodes that did not do what they should have: what they met was not recorded, or no answer came."""
+        """Finished episodes that failed: something was not recorded, or no answer came."""
         return sum(number for end, number in self.terminations.items() if end.failed)
 
     @property
@@ -176,7 +176,7 @@ class StoredRun:
 
     @property
     def unjudged(self) -> int:
-        """Finished episodes of which a judge that the run was, or is to be, judged with has said nothing yet."""
+        """Finished episodes that still lack a verdict of one of the run's judges."""
         with self._reading() as conn:
             said, imported = records.judges(conn), records.imported_judges(conn)
             if said is None:
@@ -192,7 +192,7 @@ class StoredRun:
 
     @property
     def owner(self) -> Owner | None:
-        """The living process that runs it; None where nobody does."""
+        """The living process that runs it; None if there is none."""
         with self._reading() as conn:
             owner = owner_of(conn)
         return owner if owner is not None and owner.alive else None
@@ -209,7 +209,7 @@ class StoredRun:
         return {tool.name: tool for tool in found}
 
     def tool_traffic(self) -> Counter[str]:
-        """How many finished episodes reached their tools live, replayed or recorded; empty where all did as the run was begun."""
+        """How many finished episodes reached their tools live, replayed or recorded; empty if all did so as in the configuration."""
         with self._reading() as conn:
             if not records.meta(conn, records.MIXED, bool):
                 return Counter()
@@ -221,7 +221,7 @@ class StoredRun:
             yield from records.episodes(conn, group)
 
     def episode(self, episode_id: str) -> Episode:
-        """One finished episode, by its id or the beginning of it.
+        """Return one finished episode, by its id or a unique prefix.
 
         Raises:
             PrerequisiteError: It is unknown or not finished, or several ids begin so.
@@ -233,12 +233,12 @@ class StoredRun:
                 return found
             if conn.execute("SELECT 1 FROM waiting WHERE episode_id = ?", (episode_id,)).fetchone():
                 answer = line_to_copy("talm-sim", "answer", str(self.path))
-                raise PrerequisiteError(f"{self.path}: episode '{episode_id}' waits for a person; see: {answer}")
+                raise PrerequisiteError(f"{self.path}: episode '{episode_id}' is waiting for a person; see: {answer}")
             if conn.execute("SELECT 1 FROM attempts WHERE episode_id = ?", (episode_id,)).fetchone():
                 again = line_to_copy("talm-sim", "resume", str(self.path))
                 raise PrerequisiteError(f"{self.path}: episode '{episode_id}' is not finished; continue with: {again}")
             known = [row[0] for row in conn.execute("SELECT id FROM episodes ORDER BY epoch, position")]
-        hint = nearest(episode_id, known) or f" Known are {len(known)}, such as '{known[0]}'." if known else " No episode is finished yet."
+        hint = nearest(episode_id, known) or f" There are {len(known)}, for example '{known[0]}'." if known else " No episode is finished yet."
         raise PrerequisiteError(f"{self.path}: no episode '{episode_id}'.{hint}")
 
     def episode_ids(self) -> list[str]:
@@ -257,7 +257,7 @@ class StoredRun:
             return unanswered(conn, episode, last_first=last_first, limit=limit)
 
     def asking(self) -> list[str]:
-        """Ids of the episodes that have an open question, in the order they asked."""
+        """Ids of the episodes with an open question, in the order they asked."""
         with self._reading() as conn:
             return asking_episodes(conn)
 
@@ -274,7 +274,7 @@ class StoredRun:
             return number_unanswered(conn, episodes=True)
 
     def answered(self) -> set[str]:
-        """Ids of the episodes one of whose questions was answered."""
+        """Return the ids of episodes that had a question answered."""
         with self._reading() as conn:
             return {episode_id for (episode_id,) in conn.execute("SELECT DISTINCT episode_id FROM answers")}
 
@@ -313,7 +313,7 @@ class StoredRun:
         return [named | one.record() for one in (self.summary() if summaries is None else summaries)]
 
     def to_records(self) -> list[dict[str, Any]]:
-        """One flat row an episode.
+        """Return one flat record per episode.
 
         What happened (`talm_sim.runs.tables.episode_record`), the run's settings (`talm_sim.runs.tables.settings_of`) and the categories of the
         scenario's tools, what it counts as (the values and labels of its `Row`), and a column for each judge's verdict: its label where it
@@ -322,7 +322,7 @@ class StoredRun:
         return episode_records(self.id, self, self.rows())
 
     def to_pandas(self) -> pandas.DataFrame:
-        """`to_records` as a pandas frame.
+        """Return `to_records` as a pandas frame.
 
         Raises:
             PrerequisiteError: pandas is not installed.
@@ -331,7 +331,7 @@ class StoredRun:
 
     @contextmanager
     def at_once(self, conn: sqlite3.Connection | None = None) -> Iterator[None]:
-        """Within it, all is read through one connection, and the job is made once.
+        """Read everything through one connection within the block, and build the job once.
 
         Args:
             conn: A connection of whoever has the run open for writing; by default one is made.
@@ -394,5 +394,5 @@ def load_run(run: StoredRun | Path | str, run_dir: Path = Path("runs")) -> Store
     if isinstance(run, StoredRun):
         return run
     if not isinstance(run, str | os.PathLike):
-        raise PrerequisiteError(f"{run!r} is no run; give its name, its directory, or the StoredRun itself.")
+        raise PrerequisiteError(f"{run!r} is not a run; give its name, its directory or the StoredRun.")
     return StoredRun(find_run(run, run_dir))

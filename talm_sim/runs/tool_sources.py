@@ -71,4 +71,4 @@ def check_sources(job: Job[Any], named: Sequence[str] | None, run: str) -> None:
         return
     if tuple(named or ()) != begun:
         words = line_to_copy(*_named(job.options)) or "no --tools-from"
-        raise PrerequisiteError(f"{run}: its tools came from elsewhere, and nothing that a run names is started by itself; give it {words}.")
+        raise PrerequisiteError(f"{run}: it was run with other tools, and talm-sim does not start what a stored run names; add {words}.")

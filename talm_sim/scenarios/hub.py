@@ -28,7 +28,7 @@ def local_file(file: Path) -> Path:
         return file
     match = _NAME.fullmatch(str(file))
     if match is None:
-        raise PrerequisiteError(f"{file}: is no file on the hub; write hub:OWNER/DATASET or hub:OWNER/DATASET:FILE.")
+        raise PrerequisiteError(f"{file}: is not a file on the hub; write hub:OWNER/DATASET or hub:OWNER/DATASET:FILE.")
     try:
         import huggingface_hub as hub
         from huggingface_hub import errors
@@ -52,7 +52,7 @@ def local_file(file: Path) -> Path:
     try:
         return Path(hub.hf_hub_download(dataset, name, repo_type="dataset", local_files_only=bool(why)))
     except Exception as err:
-        problem = f"cannot be downloaded ({why or _short(err)}), nor does it lie in the hub's cache"
+        problem = f"cannot be downloaded ({why or _short(err)}), and it is not in the hub's cache"
         raise PrerequisiteError(f"{file}: {problem}; try again with the network, or give a local file.") from None
 
 

@@ -31,7 +31,7 @@ def json_lines(source: Traversable) -> Iterator[tuple[str, Any]]:
         try:
             yield where, parse(line)
         except ValueError as err:
-            raise PrerequisiteError(f"{where}: not JSON ({err}); write one scenario a line.") from None
+            raise PrerequisiteError(f"{where}: not JSON ({err}); write one scenario per line.") from None
 
 
 def numbered_lines(source: Traversable) -> Iterator[tuple[str, str]]:
@@ -44,7 +44,7 @@ def numbered_lines(source: Traversable) -> Iterator[tuple[str, str]]:
         encoding = "utf-8-sig"
         text = read_text(source, LARGEST_DATA, encoding) if isinstance(source, Path) else source.read_text(encoding)
     except OSError as err:
-        raise PrerequisiteError(f"{source}: cannot be read: {err.strerror}; give a JSONL file with one scenario a line.") from None
+        raise PrerequisiteError(f"{source}: cannot be read: {err.strerror}; give a JSONL file with one scenario per line.") from None
     except UnicodeDecodeError as err:
         place = err.object.count(10, 0, err.start) + 1  # line feeds before it
         raise PrerequisiteError(f"{source}:{place}: is not UTF-8 text; save the file as UTF-8.") from None
@@ -54,7 +54,7 @@ def numbered_lines(source: Traversable) -> Iterator[tuple[str, str]]:
 
 
 def _refuse_constant(name: str) -> Any:
-    raise _NotJson(f"{name} is no JSON number")
+    raise _NotJson(f"{name} is not a JSON number")
 
 
 class _NotJson(ValueError):
@@ -80,5 +80,5 @@ def parse(text: str) -> Any:
     if text.count("[") + text.count("{") > 100 and nests_deeply(value):
         raise ValueError("nested too deeply")
     if _HALF.search(text) and _HALF_PAIR.search(json.dumps(value, ensure_ascii=False)):
-        raise ValueError("half a surrogate pair, which no text can hold")
+        raise ValueError("half a surrogate pair, which text cannot contain")
     return value

@@ -32,18 +32,20 @@ def read_scenario(line: Any, where: str, task: str) -> Scenario:
         PrerequisiteError: It holds something else, is broken, or is of another task; the message names `where` and the field.
     """
     if not isinstance(line, dict):
-        raise PrerequisiteError(f"{where}: is no JSON object; write one scenario a line.")
+        raise PrerequisiteError(f"{where}: is not a JSON object; write one scenario per line.")
     try:
         scenario = Scenario.model_validate(line)
     except ValidationError as err:
         first = err.errors()[0]
         key = ".".join(str(part) for part in first["loc"]) or "the line"
         if first["loc"][-1:] == ("tools_added",):
-            fix = "tools that arrive with a later turn are not played; name all tools in `tools`, and leave this key out."
+            fix = "tools that arrive with a later turn are not supported; name all tools in `tools` and leave out this key."
             raise PrerequisiteError(f"{where}: {key}: {fix}") from None
-        raise PrerequisiteError(f"{where}: {key}: {fault_of(first).rstrip('.')}; mend this field: {FORMAT}") from None
+        raise PrerequisiteError(f"{where}: {key}: {fault_of(first).rstrip('.')}; correct this field: {FORMAT}") from None
     if scenario.task != task:
-        raise PrerequisiteError(f"{where}: task: is '{scenario.task}', not '{task}'; run it with --task {scenario.task}, or mend this field.")
+        raise PrerequisiteError(
+            f"{where}: task: is '{scenario.task}', not '{task}'; run it with --task {scenario.task}, or correct this field."
+        )
     fault = fault_in_messages(scenario.turns)
     if fault:
         raise PrerequisiteError(f"{where}: {fault}")
@@ -76,7 +78,7 @@ def load_scenarios(
     sources = _packaged(groups, task, data) if file is None else [local_file(file)]
     scenarios = [scenario for source in sources for scenario in _read(source, task, read)]
     if file is not None and not scenarios:
-        raise PrerequisiteError(f"{file}: is empty; write one scenario a line: {FORMAT}")
+        raise PrerequisiteError(f"{file}: is empty; write one scenario per line: {FORMAT}")
     return select(scenarios, groups, limit, str(file or ""), task)
 
 
@@ -103,7 +105,7 @@ def select(scenarios: Sequence[Scenario], groups: Sequence[str], limit: str | No
 
 def _packaged(groups: Sequence[str], task: str, folder: Traversable | None) -> list[Traversable]:
     if folder is None:
-        raise PrerequisiteError(f"no scenarios of task {task} come with this package; give a file: --scenarios FILE.")
+        raise PrerequisiteError(f"the package has no scenarios for task {task}; give a file with --scenarios FILE.")
     return [file for group in groups if (file := folder / f"{group}.jsonl").is_file()]
 
 
@@ -116,7 +118,7 @@ def _read(source: Traversable, task: str, read: ReadLine) -> list[Scenario]:
         if scenario.id in lines:
             key = "id" if "id" in line else "uuid"
             number = lines[scenario.id].rpartition(":")[2]
-            raise PrerequisiteError(f"{where}: {key} '{scenario.id}' was used on line {number} already; {key}s must be unique.")
+            raise PrerequisiteError(f"{where}: {key} '{scenario.id}' is also used on line {number}; {key}s must be unique.")
         lines[scenario.id] = where
         scenarios.append(scenario)
     return scenarios

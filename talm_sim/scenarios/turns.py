@@ -26,7 +26,7 @@ def fault_in_messages(turns: Sequence[Turn]) -> str:
             return f"{place}.role: is '{message['role']}'; write one of {', '.join(_KEYS)}."
         unread = next((key for key in message if key not in keys), None)
         if unread is not None:
-            return f"{place}.{unread}: is no key of a message of role {message['role']}, and would not be read; leave it out."
+            return f"{place}.{unread}: is not a key of a message with role {message['role']}, and would be ignored; leave it out."
     return ""
 
 
@@ -40,7 +40,7 @@ def fault_in_user_turns(turns: Sequence[Turn]) -> str:
         return fault
     for number, turn in enumerate(turns):
         if not turn.messages:
-            return f"turns.{number}.messages: holds no message; write what the user says, or leave the turn out."
+            return f"turns.{number}.messages: has no message; write what the user says, or leave out the turn."
         place, last = f"turns.{number}.messages.{len(turn.messages) - 1}", turn.messages[-1]
         answered = last["role"] == "assistant"
         if answered and turn.gold_calls:
@@ -57,7 +57,7 @@ def fault_in_question(scenario: Scenario) -> str:
     if [message["role"] for turn in scenario.turns for message in turn.messages] == ["user"]:
         return ""
     said = "several turns" if len(scenario.turns) > 1 else "more than what the user asks"
-    return f"turns: holds {said}, but this task puts a single question to the model; keep one message of the user."
+    return f"turns: contains {said}, but this task asks the model a single question; keep one user message."
 
 
 def _fault_in_calls(turns: Sequence[Turn]) -> str:
@@ -67,7 +67,7 @@ def _fault_in_calls(turns: Sequence[Turn]) -> str:
         if message["role"] == "tool":
             called = message.get("tool_call_id", "")
             if called not in awaited:
-                return f"{place}.tool_call_id: '{called}' is no call of the assistant's message before it; write the `id` of one."
+                return f"{place}.tool_call_id: '{called}' is not a call of the preceding assistant message; write the `id` of one."
             del awaited[called]
             continue
         if awaited:

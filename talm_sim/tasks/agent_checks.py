@@ -48,7 +48,7 @@ def warn_of_shared(scenarios: Sequence[Scenario], tools: Tools, epochs: int) -> 
     shared = [name for name in tools.shared() if named[name] * epochs > 1]
     if not shared:
         return ()
-    what = f"{listed(shared, 3)} may change something, and {'all episodes share it' if len(shared) == 1 else 'all episodes share them'}"
+    what = f"{listed(shared, 3)} may change data, and {'all episodes share it' if len(shared) == 1 else 'all episodes share them'}"
     return (f'{what}: one may see what another did; see "State" in docs/tools.md',)
 
 

@@ -42,7 +42,7 @@ _OWN_TURNS = 50
 
 
 class AgentTask(Task[AgentTaskOptionsT]):
-    """A task whose agent acts: with `name`, `splits`, `rows` and `summarize` it is whole.
+    """A task whose agent acts. A subclass needs `name`, `splits`, `rows` and `summarize`.
 
     The built-in graph plays its scenarios, or the user's own agent. Tools can be damaged, recorded and replayed, and a person can be asked.
 
@@ -190,11 +190,11 @@ class AgentTask(Task[AgentTaskOptionsT]):
         return responder
 
     def for_control(self, job: Job[AgentTaskOptionsT]) -> Job[AgentTaskOptionsT]:
-        """A control asks the simulated person where the real model has anybody to ask, and plays our graph."""
+        """Change the job for a control: it asks the simulated person if the real model has anybody to ask, and uses the built-in graph."""
         return job.having(human="none" if job.options.human == "none" else "simulated", agent=None)
 
     def label(self, run: RunView) -> str:
-        """Whose agent it is, who could be asked, and what was damaged."""
+        """Name the agent, who could be asked, and the perturbations."""
         options = run.job.options
         asked = "Ask-and-Help" if run.imported else f"Ask-and-Help ({options.human} human)"
         damage = f", perturbed: {', '.join(options.perturb)}" if options.perturb else ""
@@ -228,5 +228,7 @@ def _with_own_agent(job: Job[AgentTaskOptionsT]) -> Job[AgentTaskOptionsT]:
         return job
     name, named = f"agent/{own.name}", job.config.model
     if named not in (DEFAULT_MODEL, name):
-        raise PrerequisiteError(f"--model {named}: agent {own.name} takes no model; leave it out, or give its function a parameter 'model'.")
+        raise PrerequisiteError(
+            f"--model {named}: agent {own.name} takes no model; leave out --model, or give the agent's function a parameter 'model'."
+        )
     return job.having(model=name, models=None)

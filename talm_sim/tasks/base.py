@@ -71,7 +71,7 @@ class Job(Generic[OptionsT]):
         shared = {name: value for name, value in values.items() if name in RunConfig.model_fields}
         own = {name: value for name, value in values.items() if name not in shared}
         for name in own.keys() - type(self.options).model_fields.keys():
-            raise TypeError(f"'{name}' is no option of task {self.task.name}")
+            raise TypeError(f"'{name}' is not an option of task {self.task.name}")
         options = self.options.model_copy(update=own)
         # What is stored says every option's value, given or not.
         config = self.config.model_copy(update={**shared, "options": options.model_dump(mode="json")})
@@ -89,7 +89,7 @@ class Job(Generic[OptionsT]):
 
 
 class RunView(Protocol):
-    """A stored run. Every call reads anew, so that a run larger than the memory can be gone through."""
+    """A stored run. Every call reads again, so a run can be larger than memory."""
 
     @property
     def job(self) -> Job[Any]:
@@ -173,7 +173,7 @@ class Opened:
 
 
 class Task(ABC, Generic[OptionsT]):
-    """One thing that is measured. One that puts a single request to the model for each scenario is a `SingleStepTask`.
+    """One thing that is measured. A task that sends one request per scenario is a `SingleStepTask`.
 
     Attributes:
         name: What `--task` calls it.
@@ -331,7 +331,7 @@ class Task(ABC, Generic[OptionsT]):
         return job
 
     def pair(self, run: RunView) -> Callable[[Episode, Scenario], Episode | None]:
-        """Which episode another one is compared with, for judges that need pairs."""
+        """Return the episode that another is compared with, for judges that need pairs."""
         return lambda episode, scenario: None
 
     # --- after it ---------------------------------------------------------------------------------------------------------------------
@@ -349,7 +349,7 @@ class Task(ABC, Generic[OptionsT]):
         return ""
 
     def notes(self, summaries: Sequence[Summary], run: RunView) -> Iterable[str]:
-        """What a reader of the whole table should know; what is said of one group stands in its summary."""
+        """Return notes about the whole table; notes about one group belong to its summary."""
         return ()
 
     def beside(self, run: RunView) -> Beside | None:

@@ -65,4 +65,4 @@ def owner_of_option(name: str, task: Task[Any]) -> str:
 
 def belongs_to(owner: str, task: Task[Any]) -> str:
     """What a message says of an option of `owner` that was given to `task`."""
-    return f"is an option of task {owner}, not of task {task.name}; leave it out, or choose --task {owner}."
+    return f"is an option of task {owner}, not of task {task.name}; leave it out, or add --task {owner}."

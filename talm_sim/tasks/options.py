@@ -31,12 +31,12 @@ class AgentOptions(TaskOptions):
 
     human: str = option("auto", GEN, "none|terminal|recorded|simulated", metavar="WHO")
     """Who answers the agent's questions. `auto` is settled when a run is built: `recorded` where the model is replayed, else `none`."""
-    perturb: tuple[str, ...] = option((), GEN, "Damage the tools; repeatable.", metavar="NAME[:k=v,...]")
-    turn_limit: int | None = option(None, GEN, "Model turns at most (5; your agent 50).", metavar="N", ge=1)
+    perturb: tuple[str, ...] = option((), GEN, "Fault to inject into tools; repeatable.", metavar="NAME[:k=v,...]")
+    turn_limit: int | None = option(None, GEN, "Maximum model turns (5; your agent 50).", metavar="N", ge=1)
     """Of an agent whose model is not seen, each tool call counts as one."""
-    token_limit: int | None = option(None, GEN, "Tokens an episode may use.", metavar="N", rare=True, ge=1)
+    token_limit: int | None = option(None, GEN, "Maximum tokens per episode.", metavar="N", rare=True, ge=1)
 
-    tools_from: tuple[str, ...] = option((), OPE, "Tools of yours, KIND:PLACE; repeatable.", metavar="SOURCE")
+    tools_from: tuple[str, ...] = option((), OPE, "Your own tools, KIND:PLACE; repeatable.", metavar="SOURCE")
     """Where the tools come from, each `[NAME=]KIND:PLACE`; see `talm_sim.tools_env.sources.registry`.
 
     A run goes on with those it began with, which the user names anew: nothing that a stored run names is started by itself.
@@ -81,9 +81,9 @@ def _of_agent(look_up: Callable[[Any], Any], agent: Any) -> Any:
 class AgentTaskOptions(AgentOptions):
     """Options of an `AgentTask`, which the user's own agent can play in place of the built-in graph."""
 
-    agent: Annotated[str | None, BeforeValidator(_named)] = option(None, GEN, "Your agent, in place of ours.", metavar="MODULE:OBJECT")
+    agent: Annotated[str | None, BeforeValidator(_named)] = option(None, GEN, "Your own agent, MODULE:OBJECT.", metavar="MODULE:OBJECT")
     """In Python also the object itself: a compiled graph, or a function; see docs/agents.md."""
-    agent_timeout: float = option(600.0, GEN, "Seconds your agent may take.", metavar="S", rare=True, gt=0)
+    agent_timeout: float = option(600.0, GEN, "Timeout of your agent, in seconds.", metavar="S", rare=True, gt=0)
     """For an episode, without what a person takes to answer."""
     rounds: int = option(5, GEN, "Replies to questions in words.", metavar="N", rare=True, ge=0)
     """Per episode; with nobody to ask, and with recorded answers, there are none."""
@@ -100,7 +100,7 @@ class AgentTaskOptions(AgentOptions):
 class PairedOptions(TaskOptions):
     """Options of a task that compares episodes with those of another stored run."""
 
-    paired_run: Path | None = option(None, SCO, "Stored run with the paired `perfect` episodes.", metavar="RUN")
+    paired_run: Path | None = option(None, SCO, "Stored run that contains the paired `perfect` episodes.", metavar="RUN")
 
 
 class PromptOptions(TaskOptions):
@@ -108,4 +108,4 @@ class PromptOptions(TaskOptions):
 
     own_templates: ClassVar[tuple[str, ...]] = ()
     """Names of templates that the task has beside those of all."""
-    template: str = option("auto", GEN, "Style of tools and calls, or a file.", metavar="NAME|FILE")
+    template: str = option("auto", GEN, "Prompt style for tools and calls, or a file.", metavar="NAME|FILE")

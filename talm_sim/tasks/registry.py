@@ -103,11 +103,13 @@ def reviewer_of(place: Path) -> Reviewer:
     file = items_file(place)
     where, line = next(json_lines(file), (str(file), None))
     if line is None:
-        raise PrerequisiteError(f"{file}: holds no items to review.")
+        raise PrerequisiteError(f"{file}: contains no items to review.")
     claimed = next((task.name for task in every_task() if task.claim(line, "")), RunConfig.model_fields["task"].default)
     task = str(line.get("task", claimed)) if isinstance(line, dict) else claimed
     if task not in list_makers():
-        raise PrerequisiteError(f"{where}: is a scenario of task {task}; reviewed are those of task {' and '.join(list_makers())}.")
+        raise PrerequisiteError(
+            f"{where}: is a scenario of task {task}; only scenarios of these tasks can be reviewed: {' and '.join(list_makers())}."
+        )
     reviewer = find_maker(task).reviewer
     if reviewer is None:
         raise PrerequisiteError(f"{where}: is a scenario of task {task}, whose maker has nothing to review; read the file itself.")
@@ -119,7 +121,7 @@ def _fault(kind: type[Task[Any]]) -> str:
     from talm_sim.tasks.base import Task  # not at the top: listing names needs no task
 
     if not (isinstance(kind, type) and issubclass(kind, Task)):
-        return "is no subclass of talm_sim.Task"
+        return "is not a subclass of talm_sim.Task"
     if not isinstance(getattr(kind, "name", None), str):
         return "declares no `name`"
     if "all" not in getattr(kind, "splits", {}):

@@ -29,7 +29,7 @@ __all__ = ["Request", "SingleStepTask"]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the model is asked.
+    """A request to the model.
 
     Attributes:
         messages: The conversation, oldest first.
@@ -58,7 +58,7 @@ class Request:
 
 
 class SingleStepTask(Task[OptionsT]):
-    """A task of single steps: with `name`, `splits`, `request`, `rows` and `summarize` it is whole.
+    """A task that asks the model once per scenario. A subclass needs `name`, `splits`, `request`, `rows` and `summarize`.
 
     Attributes:
         reads_dialogues: Whether `request` reads all messages of a scenario. Where it does not, a scenario that holds more than one message of
@@ -80,14 +80,14 @@ class SingleStepTask(Task[OptionsT]):
 
     @abstractmethod
     def request(self, scenario: Scenario, job: Job[OptionsT]) -> Request:
-        """What the model is asked for a scenario.
+        """Make the request for a scenario.
 
         Raises:
             PrerequisiteError: The scenario cannot be asked; said before anything runs.
         """
 
     def then(self, scenario: Scenario, job: Job[OptionsT], turns: Sequence[ModelTurn]) -> Request | None:
-        """What the model is asked after these turns; None where that was all."""
+        """Make the next request after these turns; None if there is none."""
         return None
 
     def wording(self, job: Job[OptionsT]) -> Mapping[str, str]:
@@ -95,7 +95,7 @@ class SingleStepTask(Task[OptionsT]):
         return {}
 
     def bounds(self, scenarios: Sequence[Scenario], job: Job[OptionsT], recorded: Recorded) -> Iterator[Bound]:
-        """One request each."""
+        """Count one request per scenario."""
         tokens = job.settings().max_new_tokens
         for scenario in scenarios:
             request = self.request(scenario, job)
@@ -120,13 +120,13 @@ class SingleStepTask(Task[OptionsT]):
                 self._check_messages(scenario, f"scenario {scenario.id}")
                 request = self.request(scenario, job)
                 if request.prompt and not isinstance(model, CompletionModel | ScenarioModel):
-                    raise PrerequisiteError(f"model '{model.name}': goes on with no text, it takes messages alone; choose another --model.")
+                    raise PrerequisiteError(f"model '{model.name}': cannot continue a text, it only takes messages; choose another --model.")
                 if request.scored and not isinstance(model, TextModel | ScenarioModel):
                     raise PrerequisiteError(
-                        f"model '{model.name}': scores no given answers; choose one that runs in this process (hf/, vllm/)."
+                        f"model '{model.name}': cannot score given answers; choose one that runs in this process (hf/, vllm/)."
                     )
                 if isinstance(model, ScenarioModel) and self.control(model.name, scenario) is None:
-                    raise PrerequisiteError(f"model '{model.name}': task {self.name} brings no policy for it; choose another --model.")
+                    raise PrerequisiteError(f"model '{model.name}': task {self.name} has no policy for it; choose another --model.")
 
         model = await shared.model(job.config, job.created)
         agent = Agent(model=model, graph=respond_graph(ask), settings=job.settings(), control=self.control)

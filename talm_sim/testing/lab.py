@@ -70,7 +70,7 @@ class Lab:
         __tracebackhide__ = True
         options = {**defaults, **_with_tools(options)}
         if "tools_from" in options and options.get("cassettes") is None and options["tools"] == "replay":
-            raise PrerequisiteError(f"nothing is recorded of these tools. {_MEND}; or have them called in each test: {_CALLED}")
+            raise PrerequisiteError(f"these tools have no recordings. {_MEND}; or have them called in each test: {_CALLED}")
         try:
             stored = run(agent=agent, perturb=perturb, progress=False, on_event=self._hear, **options)
         except NotRecordedError as err:
@@ -92,7 +92,9 @@ class Lab:
                 mend = f" {_MEND}" if episode.termination is Termination.REPLAY_MISS else ""
                 raise PrerequisiteError(f"{episode.id} ended in {episode.termination.value}: {episode.error}{mend}")
         if stored.finished < stored.total:
-            raise PrerequisiteError(f"{stored.id}: an episode waits for a person; choose human='simulated' or another that answers at once.")
+            raise PrerequisiteError(
+                f"{stored.id}: an episode is waiting for a person; choose human='simulated' or another that answers at once."
+            )
 
     def _judge(self, question: Callable[[Model, str, str, str], Awaitable[bool]]) -> Admitted:
         """A question to the judge model, as a test asks it."""

@@ -66,7 +66,7 @@ class Played:
             row = rows[episode.id]
             judge = row.labels.get("pass_judge", "")
             if row.values.get("pass_rate") is None:
-                return f"no judge can tell whether the agent passed ({row.why.get('pass_rate') or said.get((episode.id, judge), '')})"
+                return f"no judge could decide whether the agent passed ({row.why.get('pass_rate') or said.get((episode.id, judge), '')})"
             return "" if row.values["pass_rate"] else f"the agent did not pass; judge {judge}: {said.get((episode.id, judge), '')}"
 
         self._assert(fault)
@@ -239,9 +239,9 @@ class Played:
             last = {event.name: event for event in episode.tool_events}
             lost = sorted({event.name for event in struck if not last[event.name].ok or last[event.name] in struck})
             if not struck:
-                return f"{perturbation} struck no call"
+                return f"{perturbation} affected no call"
             if lost:
-                return f"the agent got no answer of {', '.join(lost)} after {perturbation}"
+                return f"the agent got no answer from {', '.join(lost)} after {perturbation}"
             return "" if episode.termination is Termination.ANSWERED else "the agent gave no answer"
 
         self._assert(fault)
@@ -276,7 +276,7 @@ def _names(calls: Sequence[ToolEvent]) -> str:
 
 
 def _broken(episode: Episode) -> str:
-    return "the agent failed" if episode.termination is Termination.AGENT_ERROR else "the episode broke off"
+    return "the agent raised an error" if episode.termination is Termination.AGENT_ERROR else "the episode did not finish"
 
 
 def _end(episode: Episode) -> str:

@@ -26,11 +26,11 @@ _NOTICE = "talm_sim_notice"
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add what the fixture is told on the command line and in the ini file."""
     group = parser.getgroup("talm-sim", "tests of agents (fixture talm)")
-    group.addoption("--talm-record", action="store_true", help="record the tools and models that tests of agents use, where not recorded yet")
-    parser.addini(_CASSETTES, "directory of the recordings that tests of agents use [default: talm_cassettes, where it is there]", default="")
+    group.addoption("--talm-record", action="store_true", help="record the tools and models that agent tests use, unless already recorded")
+    parser.addini(_CASSETTES, "directory of the recordings for agent tests [default: talm_cassettes, if it exists]", default="")
     parser.addini(
         "talm_judge_model",
-        "model, PROVIDER/NAME, asked live whether an answer tells of a failure or an empty result, where its words do not",
+        "model, PROVIDER/NAME, asked live whether an answer reports a failure or an empty result, if the wording does not settle it",
         default="",
     )
 

@@ -328,7 +328,7 @@ def _schema(schema: str) -> Schema:
 @lru_cache(maxsize=512)
 def _tell_unchecked(tool: str, schema: str, why: str) -> None:
     """Say once that arguments of a tool went unchecked."""
-    log.warning("tool %s: arguments were not checked against all of its schema: %s", tool, why)
+    log.warning("tool %s: arguments were only partly checked against its schema: %s", tool, why)
 
 
 def _shown(outcome: Outcome) -> tuple[str, str]:

@@ -120,16 +120,16 @@ def read_arguments(file: Path, tools: Mapping[str, ToolSpec]) -> dict[str, JsonO
     except OSError as err:
         raise PrerequisiteError(f"--arguments {file}: cannot be read: {err.strerror}{mend}.") from None
     except UnicodeEncodeError:
-        raise PrerequisiteError(f"--arguments {file}: holds half a surrogate pair, which no request can hold; correct it.") from None
+        raise PrerequisiteError(f"--arguments {file}: holds half a surrogate pair, which a request cannot contain; correct it.") from None
     except (ValueError, RecursionError) as err:
         raise PrerequisiteError(f"--arguments {file}: is not JSON ({err}){mend}.") from None
     if not isinstance(read, dict):
-        raise PrerequisiteError(f"--arguments {file}: is no JSON object{mend}.")
+        raise PrerequisiteError(f"--arguments {file}: is not a JSON object{mend}.")
     for tool, arguments in read.items():
         if tool not in tools:
             raise PrerequisiteError(f"--arguments {file}: there is no tool '{tool}'.{did_you_mean(tool, tools)}")
         if not isinstance(arguments, dict):
-            raise PrerequisiteError(f"--arguments {file}: {tool}: is no JSON object{mend}.")
+            raise PrerequisiteError(f"--arguments {file}: {tool}: is not a JSON object{mend}.")
         known = tools[tool].parameters.get("properties", {})
         unknown = next((name for name in arguments if name not in known), None)
         if unknown is not None and tools[tool].parameters.get("additionalProperties", False) is False:

@@ -25,7 +25,7 @@ from talm_sim.types import JsonObject, Origin, Route, ToolSpec
 
 __all__ = ["ToolSession", "Tools", "open_tools"]
 
-_ASKS = "by this name a model asks the person (--human); rename the tool."
+_ASKS = "this name is reserved for asking the person (--human); rename the tool."
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Tools:
                     continue
                 name = f"{source.name or 'built_in'}__{tool}" if times[tool] > 1 else tool
                 if name in self.specs:
-                    raise PrerequisiteError(f"--tools-from: the tool name '{name}' is taken twice; name a source otherwise: NAME=KIND:PLACE.")
+                    raise PrerequisiteError(f"--tools-from: the tool name '{name}' is used twice; give a source another name: NAME=KIND:PLACE.")
                 self.specs[name] = spec if name == tool else spec.model_copy(update={"name": name})
                 self.routes[name] = source.routes[tool]
                 self._reached[name] = _Reached(source, tool)
@@ -88,7 +88,7 @@ class Tools:
         for source, left in self.not_taken().items():
             for one in left:
                 if one.tool == tool:
-                    return f"tool '{tool}' of source '{source}' could not be taken: {one.reason}"
+                    return f"tool '{tool}' of source '{source}' cannot be used: {one.reason}"
         several = [name for name in self.specs if name.endswith(f"__{tool}")]
         if several:
             return f"several sources have a tool '{tool}': write {' or '.join(several)}."
@@ -280,4 +280,4 @@ async def _close(sources: Sequence[ToolSource]) -> None:
 def _check_names(sources: Sequence[ToolSource]) -> None:
     for name, times in Counter(source.name for source in sources).items():
         if times > 1:
-            raise PrerequisiteError(f"--tools-from: two sources are called '{name or BUILT_IN}'; name one otherwise: NAME=KIND:PLACE.")
+            raise PrerequisiteError(f"--tools-from: two sources are called '{name or BUILT_IN}'; give one another name: NAME=KIND:PLACE.")

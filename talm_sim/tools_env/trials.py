@@ -22,7 +22,7 @@ __all__ = ["AT_ONCE", "MAY_CHANGE", "Answered", "Trial", "call_times", "try_tool
 
 AT_ONCE = 8
 """Tools that are called at the same time; the calls of one tool follow each other."""
-MAY_CHANGE = "may change something"
+MAY_CHANGE = "may change data"
 """Why a tool is not called unasked."""
 _LONGEST = 200
 
@@ -54,7 +54,7 @@ class Answered:
         if self.response.status < 300:
             return f"HTTP {self.response.status}: {' '.join(self._fault.split())[:_LONGEST]}"
         if self.response.status < 400:
-            return f"HTTP {self.response.status}: it sends the caller elsewhere, which is not followed"
+            return f"HTTP {self.response.status}: it redirects, and redirects are not followed"
         text = self.response.body.decode(errors="replace")
         try:
             read = json.loads(text)
@@ -143,7 +143,7 @@ async def _try(tools: Tools, tool: str, times: int, given: JsonObject | None, *,
         validate_arguments(tools.specs[tool], example.arguments)
         fill_path(tools.routes[tool], example.arguments)
     except ToolError as err:
-        return _idle(trial, f"no arguments are known that fit ({' '.join(str(err).split())[:_LONGEST]})")
+        return _idle(trial, f"no suitable arguments are known ({' '.join(str(err).split())[:_LONGEST]})")
     return Trial(tool, trial.source, example, await call_times(tools, tool, example.arguments, times))
 
 

@@ -256,7 +256,7 @@ class Episode(Record):
 
     @property
     def saw_model(self) -> bool:
-        """Whether a generation of a model was seen: a plain function's turns cost no tokens, counted or not."""
+        """Whether the episode contains a model's generation; a plain function's turns have no tokens to count."""
         return self.usage != Usage()
 
     def awareness_of(self, kind: AwarenessKind) -> AwarenessValue | None:

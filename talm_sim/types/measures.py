@@ -64,7 +64,7 @@ class Row(Record):
 
     @classmethod
     def of(cls, episode: Episode, scenario: Scenario | None, **more: Any) -> Row:
-        """The row of an episode; one whose end our machinery decided is not scored. `more` are fields in place of these."""
+        """Make the row of an episode; it is not scored if something outside the agent ended the episode. `more` replaces fields."""
         end = episode.termination
         known = {
             "episode": episode.id,
@@ -78,7 +78,7 @@ class Row(Record):
 
 
 class Measured(Record):
-    """What a judge measures, declared beside it: the share of the episodes it decided that it said yes to."""
+    """Declare what a judge measures: the share of the episodes it decided that it said yes to."""
 
     name: str
     """Key in `--json` and `--csv`, as `short_answer`."""
@@ -117,12 +117,12 @@ class Measure(Record):
         return f"<b>{escape(self.head)}</b> {shown_whole(self)}" + (f" <small>{escape(self.note)}</small>" if self.note else "")
 
     def rate(self) -> Rate:
-        """A measure that is a rate, as one."""
+        """The measure as a rate; it must be one."""
         return Rate(k=self.k or 0, n=self.n or 0, value=self.value, low=self.low, high=self.high)
 
     @classmethod
     def of(cls, rate: Rate | None, name: str, head: str, **more: Any) -> Measure:
-        """A rate as a measure; one that could not be had (None) keeps its place, without a value."""
+        """Make a measure from a rate; None keeps the place without a value."""
         known = {} if rate is None else rate.model_dump()
         return cls(name=name, head=head, kind="rate", **known, **more)
 
@@ -194,7 +194,7 @@ class Summary(Record):
 
     @classmethod
     def of(cls, group: str, rows: Sequence[Row], **more: Any) -> Summary:
-        """The summary of a group's rows, counted; `more` are its other fields, the measures among them."""
+        """Make the summary of a group's rows; `more` are its other fields, among them the measures."""
         left = Counter(row.not_scored for row in rows if not row.scored)
         return cls(group=group, n=len(rows) - left.total(), total=len(rows), not_scored=dict(sorted(left.items())), **more)
 

@@ -50,13 +50,13 @@ class Fact(Record):
     @classmethod
     def _asks_words(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         if not all(one.strip() for one in value):
-            raise ValueError("must not hold an empty text")
+            raise ValueError("must not contain an empty text")
         return value
 
     @model_validator(mode="after")
     def _measures_a_number(self) -> Fact:
         if self.unit and isinstance(self.value, str) and not any(sign.isdigit() for sign in self.value):
-            raise ValueError(f"`unit` is of numbers, and the value is '{self.value[:40]}'")
+            raise ValueError(f"`unit` is for numbers, and the value is '{self.value[:40]}'")
         return self
 
 
@@ -201,7 +201,7 @@ _CALLS: TypeAdapter[tuple[ToolCall, ...]] = TypeAdapter(tuple[ToolCall, ...])
 
 
 class Turn(Record):
-    """What the user says at once, and what follows it up to the next time. A single query is one turn, a dialogue several."""
+    """What the user says at once, and everything up to the next time. A single query is one turn, and a dialogue has several."""
 
     messages: tuple[dict[str, Any], ...]
     """Chat messages, each with `role` (`user`, `assistant`, `tool` or `system`) and `content`, a text. An assistant's calls stand in
@@ -218,9 +218,9 @@ class Turn(Record):
                 if key not in message:
                     raise ValueError(f"message {number} has no `{key}`")
                 if not isinstance(message[key], str):
-                    raise ValueError(f"message {number}: `{key}` is no text")
+                    raise ValueError(f"message {number}: `{key}` is not text")
             if not isinstance(message.get("tool_call_id", ""), str):
-                raise ValueError(f"message {number}: `tool_call_id` is no text")
+                raise ValueError(f"message {number}: `tool_call_id` is not text")
             _CALLS.validate_python(message.get("tool_calls", ()))
         return value
 
@@ -276,7 +276,7 @@ class Scenario(Record):
 
     @property
     def user_turns(self) -> tuple[Turn, ...]:
-        """What an agent is told before each of its answers: each turn that it answers, behind the ones before it that are answered already."""
+        """The messages before each of the agent's answers: the turn it answers, after earlier turns that are already answered."""
         found: list[Turn] = []
         messages: list[dict[str, Any]] = []
         gold_calls: list[GoldCall] = []

@@ -17,7 +17,7 @@ def _can_be_written(values: Any) -> Any:
     try:
         json.dumps(values, ensure_ascii=False, default=str).encode()
     except UnicodeEncodeError:
-        raise ValueError("half a surrogate pair, which no text can hold") from None
+        raise ValueError("half a surrogate pair, which text cannot contain") from None
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     except TypeError:

@@ -178,7 +178,7 @@ def test_shown_tools_become_specifications_a_provider_takes() -> None:
 
 @pytest.mark.parametrize("text", ["no json", "[]", '{"description": "no name"}', '"text"', '{"name": 3}'])
 def test_a_tool_without_a_name_is_one_line(text: str) -> None:
-    with pytest.raises(PrerequisiteError, match="is no JSON object with a name"):
+    with pytest.raises(PrerequisiteError, match="is not a JSON object with a name"):
         tool_specs([text])
 
 

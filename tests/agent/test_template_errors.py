@@ -85,7 +85,7 @@ def test_a_name_that_is_none(name: str, message: str, tmp_path: Path, monkeypatc
 def test_a_file_that_is_no_text(tmp_path: Path) -> None:
     file = tmp_path / "mine.jinja"
     file.write_bytes(b"\xff\xfe{")
-    with pytest.raises(PrerequisiteError, match="is no UTF-8 text; --template needs a Jinja file"):
+    with pytest.raises(PrerequisiteError, match="is not UTF-8 text; --template needs a Jinja file"):
         load_template(str(file), None)
     with pytest.raises(PrerequisiteError, match="cannot be read"):
         load_template(f"{tmp_path}/", None)
@@ -103,7 +103,7 @@ def test_an_option_that_is_no_call(text: str) -> None:
 @pytest.mark.parametrize("text", ["weather", "", "[1]", '{"description": "no name"}', '{"name": 3}', '{"name": "f"', "{" * 100_000])
 def test_a_tool_that_is_no_json(text: str) -> None:
     template = load_template("default", None)
-    with pytest.raises(PrerequisiteError, match=r"^tool .{2,70}: is no JSON object with a name"):
+    with pytest.raises(PrerequisiteError, match=r"^tool .{2,70}: is not a JSON object with a name"):
         template.prompt("Q", ['{"name": "f"}', text])
 
 

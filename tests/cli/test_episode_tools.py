@@ -95,5 +95,5 @@ def test_the_calls_of_a_scenario_are_proved_in_a_state_of_its_own(place: str, ta
 
 def test_a_class_that_wants_arguments_is_one_line(talm: Talm) -> None:
     code, out, said = talm("tools", "list", "--tools-from", "hall:Wants")
-    told = "Wants: takes 'path', but is called without arguments; give a function marked @talm_sim.tool_factory that makes it."
+    told = "Wants: takes 'path', but is called without arguments; pass a function marked @talm_sim.tool_factory that creates it."
     assert (code, out, said) == (2, "", f"talm-sim: error: --tools-from hall:Wants: {told}\n")

@@ -39,7 +39,7 @@ def paper(task: str, *groups: str, **options: object) -> PaperRows:
 def test_a_legend_says_what_each_column_and_each_word_of_the_title_means_once() -> None:
     block = Block("a/b, standalone", [agents(), agents("lacking")], terms={"standalone": "nobody can be asked"})
     said = legend([block, block])
-    assert said.startswith("n: episodes scored; below a value: its 95 % interval; PR: pass rate; Aware: awareness; ")
+    assert said.startswith("n: scored episodes; below each value: its 95 % interval; PR: pass rate; Aware: awareness; ")
     assert said.endswith("; standalone: nobody can be asked") and said.count("PR:") == 1
     assert said in plain(block)
     assert said in markdown([block], explained=True) and said not in markdown([block])

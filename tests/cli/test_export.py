@@ -40,7 +40,7 @@ def test_nothing_is_written_over_without_force(rows: Path, tmp_path: Path, talm:
     export = ("export", "when2call", str(rows), "--out", str(out), "--kind")
     out.with_suffix(".json").write_text("mine", encoding="utf-8")
     code, _, told = talm(*export, "sft")
-    assert (code, told) == (2, f"talm-sim: error: {out.with_suffix('.json')}: exists; choose another --out, or add --force to write over it.\n")
+    assert (code, told) == (2, f"talm-sim: error: {out.with_suffix('.json')}: exists; choose another --out, or add --force to overwrite it.\n")
     assert not out.exists()
     assert talm(*export, "sft", "--force")[0] == 0
     before = out.read_bytes()
@@ -53,7 +53,7 @@ def test_nothing_is_written_over_without_force(rows: Path, tmp_path: Path, talm:
 def test_a_name_its_card_would_take_is_refused(rows: Path, tmp_path: Path, talm: Talm) -> None:
     code, _, told = talm("export", "when2call", str(rows), "--kind", "sft", "--out", str(tmp_path / "a.json"))
     assert code == 2
-    assert "would be written over by its own card; choose a name that ends in .jsonl." in told
+    assert "would be overwritten by its own data card; choose a name that ends in .jsonl." in told
     assert not (tmp_path / "a.json").exists()
 
 

@@ -65,7 +65,7 @@ def test_a_dry_run_runs_nothing_and_needs_no_key(talm: Talm) -> None:
     assert ["perfect", "72", "72"] in lines
     assert ["no-tools", "72", "72"] in lines
     assert "agent openai/gpt-4o, live: 216 to 864 requests" in out  # two questions and five turns; five turns
-    assert "at the prices given" in out
+    assert "at the given prices" in out
     assert "task talm: 144 episodes, tools replay, human none\n" in out or "task talm: 144 episodes, tools live, human none\n" in out
 
 
@@ -85,7 +85,7 @@ def test_beside_the_bound_it_prints_what_the_recording_took(talm: Talm) -> None:
     out = talm("run", "--dry-run", *words, "--prices", "p.toml")[1]
     said = " ".join(out.split())
     assert f"the same scenarios took {requests} requests, {asked:,} tokens in, {written:,} out: " in said
-    assert said.count(" EUR at the prices given") == 2
+    assert said.count(" EUR at the given prices") == 2
     assert max(map(len, out.splitlines())) <= 80
 
 
@@ -164,7 +164,7 @@ def test_what_is_replayed_or_runs_here_costs_nothing() -> None:
         ('"openai/gpt-4o" = {input = true, output = 2}', "write the price of a million tokens"),
         ('"openai/gpt-4o" = {input = 1}', "write the price of a million tokens"),
         ("x", "not valid TOML"),
-        ("currency = 3", 'currency: write its name in quotes, such as "USD".'),
+        ("currency = 3", 'currency: write its name in quotes, for example "USD".'),
         ("", "--prices: no price of openai/gpt-4o."),
     ],
 )
@@ -178,7 +178,7 @@ def test_a_wrong_price_file_is_one_line(talm: Talm, text: str, message: str) -> 
 def test_a_run_of_very_many_episodes_is_asked_about(talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
     code, _, err = talm("run", "--epochs", "100000000")
     assert (code, err.count("\n")) == (2, 1)
-    assert "--epochs 100000000: this is a run of 28,800,000,000 episodes; go on? Nobody is here to ask; add --yes." in err
+    assert "--epochs 100000000: this is a run of 28,800,000,000 episodes; go on? There is no terminal to ask at; add --yes." in err
     assert talm("run", "--epochs", "30", "--split", "perfect", "--limit", "1", "--model", "sim/oracle")[0] == 0
     monkeypatch.setattr("talm_sim.cli.forecast.MANY", 20)
     monkeypatch.setattr("talm_sim.runs.api.MANY", 20)
@@ -193,7 +193,7 @@ def test_of_an_own_agent_it_says_what_cannot_be_told(talm: Talm, tmp_path: Path,
     monkeypatch.syspath_prepend(str(tmp_path))
     words = ("run", "--dry-run", "--split", "underspecified", "--limit", "2")
     code, out, _ = talm(*words, "--agent", "foretold_agents:act")
-    assert code == 0 and "agent agent/foretold_agents:act: what it asks of a model by itself is live, and cannot be told" in out
+    assert code == 0 and "agent agent/foretold_agents:act: its own requests to a model are live and cannot be predicted" in out
     code, out, err = talm(*words, "--agent", "foretold_agents:build", "--model", "openai/gpt-4o")
     assert code == 0 and "agent openai/gpt-4o, live: 0 to 100 requests" in out
-    assert "retries and what your agent adds to its prompts come on top" in err
+    assert "retries and what your agent adds to its prompts are on top" in err

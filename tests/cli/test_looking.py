@@ -51,7 +51,7 @@ def test_doctor_says_why_there_is_no_sandbox(talm: Talm, monkeypatch: pytest.Mon
         code, out, _ = talm("doctor")
     finally:
         why_no_sandbox.cache_clear()
-    said = "sandbox none here, so a tool folder's code is not run: it takes Linux and the program `unshare`"
+    said = "sandbox not available, so code of tool folders is not run: it needs Linux and the program `unshare`"
     assert code == 0 and said in " ".join(out.split())
 
 

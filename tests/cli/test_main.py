@@ -100,7 +100,7 @@ def test_shell_completion_knows_the_commands() -> None:
         (["run", "--split", "underspecifed"], "--split: unknown split 'underspecifed' of task talm. Did you mean 'underspecified'?"),
         (["run", "--limit", "0"], "--limit: limit '0' selects nothing: the smallest is 1."),
         (["run", "--limit", "5-2"], "--limit: limit '5-2' selects nothing: it ends before it begins."),
-        (["run", "--limit", "x"], "--limit: 'x' is no limit"),
+        (["run", "--limit", "x"], "--limit: 'x' is not a limit"),
         (["run", "--model", "gpt-4o"], "--model: 'gpt-4o' is no model"),
         (["run", "--model", "opnai/gpt-4o", "--tools", "live"], "unknown provider 'opnai'. Did you mean 'openai'?"),
         (["run", "--model", "openai/gpt-4o", "--tools", "live"], "OPENAI_API_KEY"),
@@ -109,8 +109,8 @@ def test_shell_completion_knows_the_commands() -> None:
         (["run", "--live", "--replay"], "--live and --replay exclude each other."),
         (["run", "--human", "martian"], "--human: unknown responder 'martian'. Known: terminal, recorded, simulated."),
         (["run", "--judge", "llm"], "judge 'llm' needs a model"),
-        (["resume"], "no run in runs is unfinished; name a run, or --run-dir."),
-        (["answer"], "no run in runs waits for an answer; name a run, or --run-dir."),
+        (["resume"], "no run in runs is unfinished; name a run, or give --run-dir."),
+        (["answer"], "no run in runs waits for an answer; name a run, or give --run-dir."),
         (["resume", "nowhere"], "nowhere: no such run."),
         (["judge", "nowhere"], "nowhere: no such run."),
         (["answer", "nowhere"], "nowhere: no such run."),
@@ -118,7 +118,7 @@ def test_shell_completion_knows_the_commands() -> None:
         (["ablate", "--over", "mode=judge"], "--over: mode is an option of task when2call, not of task talm"),
         (["ablate", "--over", "human=none", "--over", "human=recorded"], "--over: 'human' is given twice"),
         (["ablate", "--over", "human=martian"], "cell human=martian: --human: unknown responder 'martian'."),
-        (["ablate", "--over", "split"], "is no FIELD=V1,V2"),
+        (["ablate", "--over", "split"], "is not FIELD=V1,V2"),
         (["ablate", "--over", "perturb=[1"], "not a JSON list"),
         (["tools", "show", "cuntry"], "unknown tool 'cuntry'"),
         (["tools", "list", "--category", "geo"], "--category: unknown category 'geo'"),
@@ -128,7 +128,7 @@ def test_shell_completion_knows_the_commands() -> None:
         (["scenarios", "show", "nothing", "--task", "when2call"], "See: talm-sim scenarios list --task when2call"),
         (["scenarios", "list", "--scenarios", "nowhere.jsonl"], "nowhere.jsonl: cannot be read"),
         (["import", "fail-talms", "nowhere"], "nowhere"),
-        (["export", "cassettes", "--from", "nowhere"], "nowhere: holds no packed recording."),
+        (["export", "cassettes", "--from", "nowhere"], "nowhere: contains no packed recordings."),
     ],
 )
 def test_bad_input_is_one_line_and_exit_2(
@@ -261,7 +261,7 @@ def test_a_run_whose_reader_went_says_what_is_left(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert len(done.stdout.splitlines()) == 3
     assert (
-        "nobody reads the output any more; " in done.stderr
+        "the output is no longer read; " in done.stderr
         and " of 72 episodes finished, all kept; continue with: talm-sim resume 2" in done.stderr
     )
     assert "Traceback" not in done.stderr

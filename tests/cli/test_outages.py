@@ -38,7 +38,7 @@ def test_what_an_outage_took_is_tried_again_and_nothing_else(host: Host, talm: T
     host.asked.clear()
     host.fault = lambda number: refused(500, "out of order") if number % 3 else None
     code, _, err = talm("run", *flags, "--run-id", "broken")
-    assert (code, "12 episodes failed, such as " in err, "try them again with: talm-sim resume broken" in err) == (1, True, True)
+    assert (code, "12 episodes failed, such as " in err, "retry them with: talm-sim resume broken" in err) == (1, True, True)
     (info,) = (one for one in list_runs(Path("runs")) if one.id == "broken")
     assert (info.failed, info.state) == (12, "done, 12 failed")
     assert load_run("broken").terminations[Termination.INFRASTRUCTURE_ERROR] == 12
@@ -96,7 +96,10 @@ def test_the_user_says_what_is_tried_again(host: Host, talm: Talm, tmp_path: Pat
 def test_an_end_there_is_not_is_told(host: Host, talm: Talm, tmp_path: Path) -> None:
     talm("run", *options(tmp_path, 1), "--run-id", "broken")
     code, _, err = talm("resume", "broken", "--failed", "infrastructure-eror")
-    assert (code, err) == (2, "talm-sim: error: --failed: no episode ends in 'infrastructure-eror'. Did you mean 'infrastructure_error'?\n")
+    assert (code, err) == (
+        2,
+        "talm-sim: error: --failed: there is no termination 'infrastructure-eror'. Did you mean 'infrastructure_error'?\n",
+    )
 
 
 @pytest.mark.parametrize(
@@ -119,7 +122,7 @@ def test_refused_before_anything_was_answered_ends_the_run_and_keeps_it(
     host.fault = lambda number: fault
     code, out, err = talm("run", *flags, "--run-id", "refused", "--display", "none")
     at = f"openai-api/host/m at 127.0.0.1:{host.port}"
-    line = f"talm-sim: error: {at}: {said} The run is kept; go on with: talm-sim resume runs/refused\n"
+    line = f"talm-sim: error: {at}: {said} The run is kept; continue with: talm-sim resume runs/refused\n"
     assert (code, out, err.splitlines(keepends=True)[1:]) == (2, "", [line])
     assert len(host.asked) <= 4, "no episode was begun after those in flight"
     assert load_run("refused").failed == 0
@@ -136,7 +139,10 @@ def test_nobody_there_ends_the_run_at_once(host: Host, talm: Talm, tmp_path: Pat
     host.die()
     code, _, err = talm("run", *flags, "--run-id", "refused", "--display", "none")
     assert code == 2
-    assert "no connection: Connection refused; see that the server is up and the base URL right (HOST_BASE_URL). The run is kept" in err
+    assert (
+        "no connection: Connection refused; check that the server is running and that the base URL is right (HOST_BASE_URL). The run is kept"
+        in err
+    )
 
 
 def test_the_v1_that_is_missing_is_named(host: Host, talm: Talm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -111,7 +111,7 @@ def test_report_rows_of_two_tasks_have_the_columns_of_both(stored: Path, talm: T
 
 
 def test_report_rows_go_with_data_and_with_a_page(stored: Path, talm: Talm) -> None:
-    assert talm("report", "--rows", "--markdown") == (2, "", "talm-sim: error: --rows go with --csv or --json.\n")
+    assert talm("report", "--rows", "--markdown") == (2, "", "talm-sim: error: --rows needs --csv or --json.\n")
     code, out, err = talm("report", "--rows", "--html", "page.html")
     assert (code, err) == (0, "written: page.html\n")
     assert out.startswith("run,episode,") and Path("page.html").exists()
@@ -125,7 +125,7 @@ def test_an_empty_directory_says_how_to_begin(tmp_path: Path, talm: Talm, monkey
     monkeypatch.chdir(tmp_path)
     code, out, err = talm("report")
     assert (code, out) == (2, "")
-    assert err == "talm-sim: error: runs holds no run; start one with: talm-sim run --split underspecified\n"
+    assert err == "talm-sim: error: runs: there are no runs here yet; start one with: talm-sim run --split underspecified\n"
     code, out, err = talm("runs", "list")
     assert (code, out) == (0, "")
     assert "holds no run" in err
@@ -288,7 +288,7 @@ def test_every_line_that_is_printed_for_copying_can_be_pasted(shell: str, printe
 def test_a_name_with_control_characters_is_printed_in_no_line_to_copy(stored: Path, talm: Talm) -> None:
     stored.rename(stored.parent / "a\x1b[2J;touch PWNED\nb")
     _, _, err = talm("judge", "latest")
-    assert "one episode: no line to copy, since a name in it holds control characters\n" in err
+    assert "one episode: no command to copy, because a name in it contains control characters\n" in err
     assert "talm-sim" not in err and "PWNED" not in err
 
 

@@ -105,10 +105,10 @@ def test_a_run_is_deleted_with_its_controls_once_it_is_said_twice(
 ) -> None:
     assert main(["runs", "delete", "2026"]) == 2
     err = capsys.readouterr().err
-    assert "compared is compared with it, and will have no pairs" in err
+    assert "compared is compared with it, and will lose its pairs" in err
     assert (
-        "delete 2 runs (20260102-030405-smollm2-135m-all, 20260102-030405-smollm2-135m-all.sim-oracle)? Nobody is here to ask; add --yes."
-        in err
+        "delete 2 runs (20260102-030405-smollm2-135m-all, 20260102-030405-smollm2-135m-all.sim-oracle)? "
+        "There is no terminal to ask at; add --yes." in err
     )
     assert len(list_runs(runs)) == 4
     assert main(["runs", "delete", "2026", "latest", "--yes"]) == 0
@@ -121,7 +121,7 @@ def test_a_run_keeps_its_controls_when_it_is_renamed(runs: Path, capsys: pytest.
     assert main(["runs", "rename", "2026", "mine"]) == 0
     out, err = capsys.readouterr()
     assert out == "runs/mine\n"
-    assert err == "compared is compared with it by its old name; say the new one with: talm-sim judge compared --paired-run mine\n"
+    assert err == "compared is compared with it by its old name; give it the new one with: talm-sim judge compared --paired-run mine\n"
     assert {info.id for info in list_runs(runs)} == {"mine", "mine.sim-oracle", "compared", "a-name-that-is-very-long-indeed"}
     assert load_run("mine").id == "mine"
     assert main(["judge", "compared", "--paired-run", "mine"]) == 0

@@ -62,7 +62,7 @@ def test_a_person_who_is_not_there_then_answers_then_the_run_goes_on(tmp_path: P
     person = ["--model", "sim/asker", "--human", "terminal", "--tools", "live"]
     begun = talm_sim(tmp_path, "run", *SMALL, *person, typed="/later\n")
     assert begun.returncode == 1, "nothing is finished, all of it waits"
-    assert "nothing is finished: calendar-01.underspecified asks: What is the date?" in begun.stderr
+    assert "nothing is finished yet: calendar-01.underspecified asks: What is the date?" in begun.stderr
     run = one_run(tmp_path)
     assert f"3 questions open. Answer with: talm-sim answer {run[:15]}" in begun.stderr
     assert f"Continue with: talm-sim resume {run[:15]}" in begun.stderr
@@ -85,7 +85,7 @@ def test_a_person_who_is_not_there_then_answers_then_the_run_goes_on(tmp_path: P
     assert (answered.returncode, f"{first}: saved" in answered.stderr) == (0, True)
     late = talm_sim(tmp_path, "answer", run, "--episode", first, "--text", "too late")
     assert late.returncode == 2
-    assert late.stderr == f"talm-sim: error: --episode: '{first}' has no open question any more: it was answered.\n"
+    assert late.stderr == f"talm-sim: error: --episode: '{first}' has no open questions: they have been answered.\n"
     typed = talm_sim(tmp_path, "answer", run, typed="/skip\n\n")
     assert typed.returncode == 0
     assert "What " in typed.stderr

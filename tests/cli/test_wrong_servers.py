@@ -57,7 +57,7 @@ def test_a_server_that_refuses_ends_the_run_in_a_line(answer: Answer, told: str,
     last = err.splitlines()[-1]
     assert last.startswith("talm-sim: error: ")
     assert re.search(told, last), last
-    assert "The run is kept; go on with: talm-sim resume runs/it" in last
+    assert "The run is kept; continue with: talm-sim resume runs/it" in last
     assert "Traceback" not in err
 
 

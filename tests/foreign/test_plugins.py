@@ -153,16 +153,16 @@ def test_a_plugin_that_is_not_there_is_one_line(name: str) -> None:
         ("raise ModuleNotFoundError(name=5)", "cannot be imported: ModuleNotFoundError."),
         (
             "def __getattr__(name):\n    if name == 'thing': raise RuntimeError('\\x1b[31m')",
-            r"cannot be taken out of odd_one: RuntimeError: \x1b[31m.",
+            r"cannot be read from odd_one: RuntimeError: \x1b[31m.",
         ),
-        ("def __getattr__(name):\n    if name == 'thing': raise BaseException('x')", "cannot be taken out of odd_one: BaseException: x."),
+        ("def __getattr__(name):\n    if name == 'thing': raise BaseException('x')", "cannot be read from odd_one: BaseException: x."),
         (
             "import sys\nclass M:\n    def __getattr__(self, name): raise ZeroDivisionError(name)\nsys.modules[__name__] = M()",
-            "cannot be taken out of odd_one: ZeroDivisionError: thing.",
+            "cannot be read from odd_one: ZeroDivisionError: thing.",
         ),
         (
             "class T:\n    def __getattribute__(self, name): raise ValueError('\\x1b[31m')\nthing = T()",
-            r"cannot be looked at: ValueError: \x1b[31m.",
+            r"cannot be inspected: ValueError: \x1b[31m.",
         ),
     ],
 )

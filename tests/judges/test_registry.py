@@ -111,8 +111,8 @@ class Needy(Short):
     [
         (Nameless, "declares no `name`"),
         (Unmeasured, "declares no `measure`"),
-        (Needy, "needs 'modle', which is none of model, pairs, earlier"),
-        (open, "is no subclass of talm_sim.Judge"),
+        (Needy, "needs 'modle', which is not one of model, pairs, earlier"),
+        (open, "is not a subclass of talm_sim.Judge"),
     ],
 )
 def test_a_class_that_is_no_judge_is_refused(judge: type[Judge], message: str) -> None:

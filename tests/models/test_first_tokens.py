@@ -93,7 +93,7 @@ async def test_an_option_leaves_them_out(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.parametrize("value", ["-1", "many", "2.5", "true"])
 def test_the_option_is_a_number(value: str) -> None:
-    with pytest.raises(PrerequisiteError, match=r"-M alternatives: .* (is too small; the least is 0|is no whole number)"):
+    with pytest.raises(PrerequisiteError, match=r"-M alternatives: .* (is too small; the least is 0|is not a whole number)"):
         open_model(MODEL, options={"alternatives": value}, replay=True)
 
 
@@ -120,7 +120,7 @@ async def test_a_server_that_refuses_the_field_is_said_with_the_option(
         await ask(refusal, monkeypatch, prompt=prompt, fail_fast=fail_fast)
     said = str(caught.value)
     assert said.startswith(f"{MODEL} at 127.0.0.1:") and "logprobs" in said and "\n" not in said
-    assert said.endswith("; to ask for no likeliest first tokens, or for fewer, add -M alternatives=0, or such as -M alternatives=5")
+    assert said.endswith("; to request fewer log-probabilities or none, add for example -M alternatives=5, or -M alternatives=0")
 
 
 def tokens(*logprobs: Any) -> list[dict[str, Any]]:

@@ -133,7 +133,7 @@ async def test_another_host_is_not_told_the_conversation(model: str, monkeypatch
         host = other.url.removeprefix("http://")
         with pytest.raises(ProviderError, match=f"redirects to http://{host}, another server: not followed$"):
             await ask(model, server.url, monkeypatch)
-        with pytest.raises(RefusedError, match="see that the server is up and the base URL right"):
+        with pytest.raises(RefusedError, match="check that the server is running and that the base URL is right"):
             await ask(model, server.url, monkeypatch, fail_fast=True)
         assert other.seen == []
 

@@ -119,7 +119,7 @@ async def test_a_server_without_completions_is_said_at_once(said: Any, monkeypat
     with pytest.raises(RefusedError) as caught:
         await complete(monkeypatch, Answer(said, 404), fail_fast=True)
     assert "HTTP 404" in str(caught.value)
-    assert str(caught.value).endswith("see that the server offers /completions to this model, and the base URL (MY_SERVER_BASE_URL).")
+    assert str(caught.value).endswith("check that the server offers /completions for this model, and check the base URL (MY_SERVER_BASE_URL).")
 
 
 async def test_credentials_are_hidden(monkeypatch: pytest.MonkeyPatch) -> None:

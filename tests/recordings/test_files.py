@@ -47,7 +47,7 @@ def test_content_is_on_the_disk_before_the_name_is(tmp_path: Path, monkeypatch: 
 
 def test_a_folder_that_is_a_file_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(PrerequisiteError, match=r"a\.json: cannot be written \(.*\); mend that, or choose another directory"):
+    with pytest.raises(PrerequisiteError, match=r"a\.json: cannot be written \(.*\); fix that, or choose another directory"):
         write_atomically(tmp_path / "file" / "a.json", b"")
 
 

@@ -100,10 +100,10 @@ HOSTILE: dict[str, tuple[Callable[[Path], None], str]] = {
         ),
         r"run\.db",
     ),
-    "unknown scenario": (sql("UPDATE waiting SET scenario_id = 'x'"), r"waiting: 'towns-\S+' is no episode of the run"),
+    "unknown scenario": (sql("UPDATE waiting SET scenario_id = 'x'"), r"waiting: 'towns-\S+' is not an episode of the run"),
     "unknown episode": (
         sql("UPDATE waiting SET episode_id = 'x' WHERE episode_id = (SELECT min(episode_id) FROM waiting)"),
-        r"waiting: 'x' is no episode of the run",
+        r"waiting: 'x' is not an episode of the run",
     ),
     "text attempt": (sql("UPDATE attempts SET attempt = 'x'"), r"a row of attempts holds what its column cannot"),
     "blob id": (sql("UPDATE attempts SET episode_id = x'00' WHERE episode_id = (SELECT min(episode_id) FROM attempts)"), "a row of attempts"),

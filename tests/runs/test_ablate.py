@@ -78,7 +78,7 @@ def test_an_interrupted_cell_goes_on(world: dict[str, Any]) -> None:
         ({"max_episodes": [1, 2]}, r"ablate: 'max_episodes' changes how a run is carried out"),
         ({"epochs": 3}, r"ablate: give 'epochs' a list of values, such as \[3, \.\.\.\]"),
         ({"epochs": {1: 2}}, r"ablate: give 'epochs' a list of values"),
-        ({}, r"ablate: over={} varies nothing; give each field the values it takes, as in over={'epochs': \[1, 2\]}\.$"),
+        ({}, r"ablate: over={} varies nothing; give each field its values, as in over={'epochs': \[1, 2\]}\.$"),
         (["human"], r"ablate: over=\['human'\] varies nothing; give each field"),
         ({3: [1]}, r"ablate: unknown field '3'\."),
         ({"epochs": [1, 10**8]}, r"cell epochs=100000000: epochs 100000000: this would be a run of 400,000,000 episodes; choose fewer"),

@@ -61,7 +61,7 @@ def test_what_differs_is_named(world: dict[str, Any], monkeypatch: pytest.Monkey
         run(**{**world, **options}, models="replay")
     message = str(caught.value)
     assert f"towns-oslo.underspecified, epoch 1, was not recorded with these settings, but {words}" in message
-    assert message.endswith('add models="live", or keep to the settings of the recording.')
+    assert message.endswith('add models="live", or use the settings of the recording.')
 
 
 def test_an_epoch_that_was_not_recorded_is_no_setting(world: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,7 +75,8 @@ def test_a_model_of_which_nothing_is_recorded_is_named_with_those_of_which_somet
 ) -> None:
     record(world, monkeypatch)
     with pytest.raises(
-        PrerequisiteError, match=r"^model 'openai/other': nothing of it is recorded in .*; recorded there: openai/small; add models=\"live\"\.$"
+        PrerequisiteError,
+        match=r"^model 'openai/other': there are no recordings of it in .*; recorded there: openai/small; add models=\"live\"\.$",
     ):
         run(**{**world, "model": "openai/other"}, models="replay")
 

@@ -58,9 +58,7 @@ def test_an_episode_that_is_too_large_is_one_failed_one_and_is_tried_again(tmp_p
     stored = load_run(run)
     kept = {episode.id: episode for episode in stored.episodes()}["plain-001"]
     assert (stored.finished, stored.failed, kept.termination) == (4, 1, Termination.INFRASTRUCTURE_ERROR)
-    assert (
-        kept.error.startswith("the record of this episode takes 35.0 MiB, and a run keeps at most 32 MiB of one record") and kept.error in told
-    )
+    assert kept.error.startswith("the record of this episode takes 35.0 MiB, and a run keeps at most 32 MiB per record") and kept.error in told
     assert (kept.answer, kept.usage.output_tokens, kept.elapsed_s) == ("", 9, 2.5)
     runner.too_much = False
     asyncio.run(batch(run, runner))
@@ -85,7 +83,7 @@ def test_a_text_without_end_takes_no_longer_than_one_with() -> None:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (b'{"answer": "' + b" " * 32 * MIB + b'"}', r"unpacks to more than 32 MiB or 500,000 values, which no run holds; restore the file"),
+        (b'{"answer": "' + b" " * 32 * MIB + b'"}', r"unpacks to more than 32 MiB or 500,000 values, which no run contains; restore the file"),
         (b'{"model_turns": [' + b"[]," * 600_000 + b"[]]}", "unpacks to more than 32 MiB or 500,000 values"),
         (b'{"model_turns": [' + b"[]," * 2_000 + b"[]]}", r"is damaged: 2,\d\d\d faults"),
     ],

@@ -88,7 +88,7 @@ def test_a_run_with_tools_of_ones_own_is_replayed_without_them(kind: str, tmp_pa
     events = [[event for episode in run.episodes() for event in episode.tool_events] for run in (live, again)]
     assert [event.origin for event in events[0]] == [Origin.LIVE] * 2 + [Origin.PERTURBED] * 2
     assert [event.origin for event in events[1]] == [Origin.RECORDED] * 2 + [Origin.PERTURBED] * 2
-    assert "13 is no number to double" in events[1][1].result
+    assert "13 is not a number to double" in events[1][1].result
 
 
 @pytest.mark.skipif(bool(why_no_sandbox()), reason="this system has no namespaces")

@@ -78,7 +78,7 @@ def test_the_second_death_ends_the_run_and_resume_brings_the_rest(
 ) -> None:
     with pytest.raises(PrerequisiteError, match=r"died twice") as caught:
         run(run_dir=tmp_path, run_id="killed", limit="16", on_event=(killer := Killer(monkeypatch, services, 3, 9)), **SMALL)
-    assert str(caught.value).endswith(f"The run is kept; go on with: talm-sim resume {tmp_path / 'killed'}")
+    assert str(caught.value).endswith(f"The run is kept; continue with: talm-sim resume {tmp_path / 'killed'}")
     left = load_run(tmp_path / "killed")
     assert dict(left.terminations) == {"answered": left.finished}, "those in flight are neither finished nor failed"
     assert killer.finished <= left.finished < left.total

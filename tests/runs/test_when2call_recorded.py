@@ -66,6 +66,6 @@ def test_a_tool_that_no_provider_takes_is_named_before_the_run_exists(tmp_path: 
     rows = tmp_path / "rows.jsonl"
     rows.write_text(json.dumps(row) + "\n")
     config = RunConfig(task="when2call", mode="judge", model="openai-api/vllm/m", scenarios=rows, run_dir=tmp_path / "runs")
-    with pytest.raises(PrerequisiteError, match=r"^scenario odd: tool '.*' ?: is no JSON object with a name"):
+    with pytest.raises(PrerequisiteError, match=r"^scenario odd: tool '.*' ?: is not a JSON object with a name"):
         run(config)
     assert list(tmp_path.iterdir()) == [rows]

@@ -65,14 +65,14 @@ def test_line_separators_inside_a_string_do_not_break_a_line(tmp_path: Path) -> 
     ("line", "message"),
     [
         ('{"id": "b",', r"mine\.jsonl:3: not JSON \(.*\)"),
-        ("[]", r"mine\.jsonl:3: is no JSON object"),
+        ("[]", r"mine\.jsonl:3: is not a JSON object"),
         (json.dumps({"id": "b", "group": "perfect"}), r"mine\.jsonl:3: turns: is missing"),
         (_line("b", colour="red"), r"mine\.jsonl:3: colour: there is no such name"),
         (_line("b", target={"type": []}), r"mine\.jsonl:3: target: needs a `type`"),
         (_line("b", target={"value": "x"}), r"mine\.jsonl:3: target: needs a `type`"),
         (
             _line("b", target={"type": "facts"}),
-            r"mine\.jsonl:3: target\.facts\.required: is missing; mend this field: see talm-sim scenarios show --format",
+            r"mine\.jsonl:3: target\.facts\.required: is missing; fix this field: see talm-sim scenarios show --format",
         ),
         (
             _line("b", target={"type": "facts", "required": [{"name": "n", "value": 1, "complete": "yes"}]}),
@@ -80,22 +80,22 @@ def test_line_separators_inside_a_string_do_not_break_a_line(tmp_path: Path) -> 
         ),
         (
             _line("b", target={"type": "facts", "required": [{"name": "n", "value": 1, "asks": [" "]}]}),
-            r"mine\.jsonl:3: target\.facts\.required\.0\.asks: must not hold an empty text",
+            r"mine\.jsonl:3: target\.facts\.required\.0\.asks: must not contain an empty text",
         ),
         (
             _line("b", target={"type": "facts", "required": [{"name": "n", "value": "Hanoi", "unit": "km"}]}),
-            r"mine\.jsonl:3: target\.facts\.required\.0: `unit` is of numbers, and the value is 'Hanoi'",
+            r"mine\.jsonl:3: target\.facts\.required\.0: `unit` is for numbers, and the value is 'Hanoi'",
         ),
         (_line("a"), r"mine\.jsonl:3: id 'a' was used on line 1 already"),
-        (_line(""), r"mine\.jsonl:3: id: must not be empty; mend this field"),
-        (_line(" \n"), r"mine\.jsonl:3: id: must not be empty; mend this field"),
+        (_line(""), r"mine\.jsonl:3: id: must not be empty; fix this field"),
+        (_line(" \n"), r"mine\.jsonl:3: id: must not be empty; fix this field"),
         (
             _line("b", turns=[{"messages": [{"role": "user"}]}]),
-            r"mine\.jsonl:3: turns\.0\.messages: message 0 has no `content`; mend this field",
+            r"mine\.jsonl:3: turns\.0\.messages: message 0 has no `content`; fix this field",
         ),
         (
             _line("b", turns=[{"messages": [{"role": "user", "content": "a"}, {"content": "b"}]}]),
-            r"mine\.jsonl:3: turns\.0\.messages: message 1 has no `role`; mend this field",
+            r"mine\.jsonl:3: turns\.0\.messages: message 1 has no `role`; fix this field",
         ),
     ],
 )
@@ -108,7 +108,7 @@ def test_a_broken_line_is_named_even_in_another_group(tmp_path: Path, line: str,
 
 def test_a_number_that_json_does_not_have_is_named(tmp_path: Path) -> None:
     file = _file(tmp_path, _line("a"), _line("b").replace('"How?"', "NaN"))
-    with pytest.raises(PrerequisiteError, match=r"mine\.jsonl:2: not JSON \(NaN is no JSON number\)"):
+    with pytest.raises(PrerequisiteError, match=r"mine\.jsonl:2: not JSON \(NaN is not a JSON number\)"):
         read(["perfect"], file)
 
 
@@ -153,7 +153,7 @@ def test_nothing_left_to_run_is_an_error(tmp_path: Path) -> None:
 def test_a_line_that_is_no_object_is_said_so(tmp_path: Path, line: str) -> None:
     file = tmp_path / "odd.jsonl"
     file.write_text(line + "\n")
-    with pytest.raises(PrerequisiteError, match=r"odd\.jsonl:1: is no JSON object; write one scenario a line\.$"):
+    with pytest.raises(PrerequisiteError, match=r"odd\.jsonl:1: is not a JSON object; write one scenario per line\.$"):
         find_task("when2call").read(("direct",), file)
 
 
@@ -212,5 +212,5 @@ def test_lines_that_begin_with_two_slashes_are_comments(tmp_path: Path) -> None:
     with pytest.raises(PrerequisiteError, match=r"mine\.jsonl:2: not JSON"):
         read(["perfect"], file)
     file.write_text("// nothing else\n", encoding="utf-8")
-    with pytest.raises(PrerequisiteError, match="is empty; write one scenario a line"):
+    with pytest.raises(PrerequisiteError, match="is empty; write one scenario per line"):
         read(["perfect"], file)

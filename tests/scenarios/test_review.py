@@ -72,7 +72,7 @@ def test_original_and_changed_stand_side_by_side_within_eighty_columns(folder: P
 
 def test_keep_drop_with_a_letter_undo_and_go_on(folder: Path) -> None:
     screen = sat(opened(folder), "k", "d", "a", "d", "-", "u", "k", "s", "s", "u", "q")
-    assert "what was removed is not needed" in screen and "Again what was skipped (2)" in screen
+    assert "what was removed is not needed" in screen and "Back to what was skipped (2)" in screen
     summary = opened(folder).summary()
     assert (summary.kept, summary.dropped, summary.entries) == (1, 0, 4), "the last undo took the second decision back"
     sat(opened(folder), "d", "d", "d", "so odd")
@@ -84,7 +84,7 @@ def test_undo_reaches_back_to_an_earlier_sitting_and_to_nothing(folder: Path) ->
     review = opened(folder)
     assert review.undo() is not None and review.undo() is None
     assert opened(folder).summary().decided == 0
-    assert "There is no decision to take back." in sat(opened(folder), "u", "q")
+    assert "There is no decision to undo." in sat(opened(folder), "u", "q")
 
 
 def test_an_edited_text_is_checked_again_kept_and_marked(folder: Path) -> None:

@@ -59,18 +59,21 @@ def test_what_can_be_played_is_read_as_it_is(tmp_path: Path, said: list[dict[str
         ),
         (
             turns([{**USER, "part": "example"}]),
-            "turns.0.messages.0.part: is no key of a message of role user, and would not be read; leave it out.",
+            "turns.0.messages.0.part: is not a key of a message with role user, and would be ignored; leave it out.",
         ),
-        (turns([{**USER, "tool_calls": []}]), "turns.0.messages.0.tool_calls: is no key of a message of role user"),
+        (turns([{**USER, "tool_calls": []}]), "turns.0.messages.0.tool_calls: is not a key of a message with role user"),
         ([{"messages": [USER], "tools_added": ["look"]}], "turns.0.tools_added: tools that arrive with a later turn are not played; name all"),
-        (turns([USER], []), "turns.1.messages: holds no message; write what the user says, or leave the turn out."),
+        (turns([USER], []), "turns.1.messages: has no message; write what the user says, or leave out the turn."),
         (turns([USER], [USER, ANSWER]), "turns.1.messages.1.role: the last turn is answered already; end it with the user."),
         (turns([USER, CALL], [USER]), "turns.0.messages.1.tool_calls.0: call 'h' has no result; add a message of role tool"),
         (turns([USER, CALL]), "turns.0.messages.1.tool_calls.0: call 'h' has no result; add a message of role tool"),
         (turns([USER, CALL, RESULT]), "turns.0.messages.2.role: a turn ends with the tool; end it with the user"),
         (turns([USER, {"role": "system", "content": "x"}], [USER]), "turns.0.messages.1.role: a turn ends with the system; end it"),
         (turns([USER, CALL, USER]), "turns.0.messages.1.tool_calls.0: call 'h' has no result; add a message of role tool"),
-        (turns([RESULT, USER]), "turns.0.messages.0.tool_call_id: 'h' is no call of the assistant's message before it; write the `id` of one."),
+        (
+            turns([RESULT, USER]),
+            "turns.0.messages.0.tool_call_id: 'h' is not a call of the preceding assistant message; write the `id` of one.",
+        ),
         (turns([USER, CALL, RESULT, RESULT, USER]), "turns.0.messages.3.tool_call_id: 'h' is no call"),
         (
             turns([USER, {**CALL, "tool_calls": CALL["tool_calls"] * 2}, RESULT, USER]),  # type: ignore[operator]

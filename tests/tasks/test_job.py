@@ -67,7 +67,7 @@ def test_other_values_go_where_they_belong() -> None:
     assert (made.config.tools, made.options.strict) == (None, False), "the job before stays what it was"
     assert job_of(other.config) == other
     assert job_of(RunConfig.model_validate_json(other.config.model_dump_json())) == other
-    with pytest.raises(TypeError, match="'dephth' is no option of task toy"):
+    with pytest.raises(TypeError, match="'dephth' is not an option of task toy"):
         made.having(dephth=3)
 
 
@@ -103,7 +103,7 @@ def test_the_scope_of_any_option(name: str, scope: Scope) -> None:
         ({"zzz": 3}, r"^zzz: unknown option of task toy\. Known: task, .*, plugin, depth, strict, color\.$"),
         ({"turn_limit": 3}, r"^turn_limit: is an option of task talm, not of task toy; leave it out, or choose --task talm\.$"),
         ({"depth": 0}, r"^depth: 0 is too small; the least is 1\.$"),
-        ({"depth": "deep"}, r"^depth: 'deep' is no whole number"),
+        ({"depth": "deep"}, r"^depth: 'deep' is not a whole number"),
         ({"strict": "perhaps"}, r"^strict: 'perhaps' is neither true nor false"),
     ],
 )

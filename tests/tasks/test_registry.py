@@ -98,8 +98,8 @@ def test_a_package_that_cannot_be_imported_is_one_line(tmp_path: Path, monkeypat
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("class Toy: ...", r"^task 'toy' \(package toy\) is no subclass of talm_sim.Task\.$"),
-        ("Toy = 3", r"^task 'toy' \(package toy\) is no subclass of talm_sim.Task\.$"),
+        ("class Toy: ...", r"^task 'toy' \(package toy\) is not a subclass of talm_sim.Task\.$"),
+        ("Toy = 3", r"^task 'toy' \(package toy\) is not a subclass of talm_sim.Task\.$"),
         (TOY.replace("    name =", "    nom =").replace("@register_task", ""), r"^task 'toy' \(package toy\) declares no `name`\.$"),
         (TOY.replace('"toy"', '"tyo"').replace("@register_task", ""), r"^task 'toy' \(package toy\) calls itself 'tyo'\.$"),
         (
@@ -126,7 +126,7 @@ def test_a_class_that_is_no_task_is_not_registered() -> None:
         name = "toy"
         splits: ClassVar = {"all": ("one",)}
 
-    for task, message in ((Bare, "Bare is no subclass of talm_sim.Task"), (Empty, "Empty lacks request, rows, summarize")):
+    for task, message in ((Bare, "Bare is not a subclass of talm_sim.Task"), (Empty, "Empty lacks request, rows, summarize")):
         with pytest.raises(TypeError, match=message):
             register_task(task)  # type: ignore[type-var]
     assert "toy" not in TASKS

@@ -89,7 +89,7 @@ def test_the_good_agent_recovers_from_what_passes(act: Act, play: Callable[..., 
     played.recovered_from("http-500")
     with pytest.raises(ValueError, match=r"nothing was perturbed with 'http-50'\. Did you mean 'http-500'"):
         played.recovered_from("http-50")
-    with pytest.raises(AssertionError, match="http-500 struck no call"):
+    with pytest.raises(AssertionError, match="http-500 affected no call"):
         play(act, "http-500:tool=find_holiday").recovered_from("http-500")
 
 
@@ -140,7 +140,7 @@ def returns_nothing(messages: Any, tools: Sequence[BaseTool]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("agent", "said"), [(raises_at_the_end, "RuntimeError: no luck ("), (returns_nothing, "TypeError: returned what is of type NoneType")]
+    ("agent", "said"), [(raises_at_the_end, "RuntimeError: no luck ("), (returns_nothing, "TypeError: returned an object of type NoneType")]
 )
 def test_nothing_holds_of_an_agent_that_failed(play: Callable[..., Played], agent: Act, said: str) -> None:
     played = play(agent, "http-500:times=1")
@@ -156,7 +156,7 @@ def test_nothing_holds_of_an_agent_that_failed(play: Callable[..., Played], agen
         played.noticed_an_empty_answer,
     ]
     for holds in asserted:
-        with pytest.raises(AssertionError, match=re.escape(f"{SCENARIO}: the agent failed: {said}")) as caught:
+        with pytest.raises(AssertionError, match=re.escape(f"{SCENARIO}: the agent raised an error: {said}")) as caught:
             holds()
         assert "\nError\n" in str(caught.value)
         assert ("\nTraceback\n" in str(caught.value)) == (agent is raises_at_the_end)

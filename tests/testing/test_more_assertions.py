@@ -74,7 +74,7 @@ def look_up(lab: Lab, tmp_path: Path) -> Callable[..., Played]:
 
 def test_where_no_judge_can_tell_nothing_has_passed(look_up: Callable[..., Played]) -> None:
     played = look_up("tea")
-    with pytest.raises(AssertionError, match=r"no judge can tell whether the agent passed \(reference: not applicable"):
+    with pytest.raises(AssertionError, match=r"no judge could decide whether the agent passed \(reference: not applicable"):
         played.passed()
 
 

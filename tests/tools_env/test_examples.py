@@ -90,10 +90,10 @@ def test_the_users_arguments_go_before_all_others() -> None:
     ("text", "said"),
     [
         ("{", r"is not JSON \(.*\); write \{\"TOOL\": \{\"ARGUMENT\": VALUE\}\}\.$"),
-        ("[]", "is no JSON object; write"),
+        ("[]", "is not a JSON object; write"),
         ('{"t": {"a": "\\ud800"}}', "holds half a surrogate pair"),
         ('{"u": {}}', "there is no tool 'u'"),
-        ('{"t": 3}', "t: is no JSON object; write"),
+        ('{"t": 3}', "t: is not a JSON object; write"),
         ('{"t": {"aa": "x"}}', "t has no argument 'aa'. Did you mean 'a'?"),
         ('{"t": {"a": 3}}', "t: 3 is not of type 'string'; correct it."),
     ],

@@ -131,7 +131,7 @@ async def test_what_is_up_and_what_is_down_and_why(service: str) -> None:
         "writes": "not called: may change something",
     }
     assert found["cut"].status == "The source 's' does not answer: RemoteProtocolError."
-    assert found["odd"].status.startswith("not called: no arguments are known that fit (Invalid arguments at n: ")
+    assert found["odd"].status.startswith("not called: no suitable arguments are known (Invalid arguments at n: ")
     assert "write" not in Service.calls and "odd" not in Service.calls
     fine = found["fine"]
     assert fine.arguments == {"n": 4} and fine.median_ms is not None and fine.p95_ms is not None and 0 < fine.median_ms <= fine.p95_ms
@@ -144,7 +144,7 @@ async def test_what_a_run_calls_failed_is_down(service: str) -> None:
     found = await check(f"s={service}", times=1)
     assert {name: (one.up, one.failed) for name, one in found.items()} == dict.fromkeys((*BROKEN, "moved"), (False, 1))
     assert found["cut_short"].status == "HTTP 200: The tool answered with a broken body: {not json"
-    assert found["moved"].status == "HTTP 302: it sends the caller elsewhere, which is not followed (to made-up arguments)"
+    assert found["moved"].status == "HTTP 302: it redirects, and redirects are not followed (to made-up arguments)"
     tools = await open_tools([f"s={service}"])
     scenario = Scenario(id="s", group="perfect", turns=(Turn(messages=({"role": "user", "content": "q"},)),), tools=tuple(tools.specs))
     opened = Environment(tools).open(scenario)
@@ -174,7 +174,7 @@ async def test_a_python_tool_that_fails_on_made_up_arguments_may_be_up(tmp_path:
         assert not (await check(source))["double"].calls
         assert (await check(source, writing=True))["double"].up
         failed = (await check(source, given={"double": {"n": 13}}))["double"]
-    assert (failed.up, failed.status) == (False, "HTTP 500: ValueError: 13 is no number to double")
+    assert (failed.up, failed.status) == (False, "HTTP 500: ValueError: 13 is not a number to double")
 
 
 READING_SERVER = '''

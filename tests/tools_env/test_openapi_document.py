@@ -231,9 +231,9 @@ def test_what_could_only_be_called_wrongly_is_left_out_with_its_reason() -> None
     tools = tools_from_openapi(document)
     assert list(tools.specs) == ["post_a", "post_b", "post_d", "get_e"]
     assert [tuple(one) for one in tools.not_taken] == [
-        ("GET /a", "it has a server of its own, https://b.example; all operations of a document are called at one."),
-        ("GET /b", "it has a server of its own, https://b.example; all operations of a document are called at one."),
-        ("POST /c", "it takes a body that is no JSON (text/csv)."),
+        ("GET /a", "it has a server of its own, https://b.example; all operations of a document must use the same server."),
+        ("GET /b", "it has a server of its own, https://b.example; all operations of a document must use the same server."),
+        ("POST /c", "it takes a body that is not JSON (text/csv)."),
         ("GET /d", "it requires the cookie 'basket', and cookies are not sent."),
     ]
 
@@ -259,10 +259,10 @@ def test_what_cannot_be_a_tool_is_left_out_with_its_reason_where_others_can() ->
     assert [tuple(one) for one in tools.not_taken] == [
         ("POST /a", "another operation is called 'x' too; tool names must be unique."),
         ("GET /b", "cannot resolve $ref '#/nowhere': the document has no such part."),
-        ("POST /b", "it is not written as OpenAPI says."),
-        ("PUT /c", "it takes a body that is no JSON (multipart/form-data)."),
-        ("GET /d/{y}", "its path has 'y', which is no path parameter."),
-        ("GET /e", "parameter 'q' is written in a style that is not known here (deepObject)."),
+        ("POST /b", "it does not follow the OpenAPI format."),
+        ("PUT /c", "it takes a body that is not JSON (multipart/form-data)."),
+        ("GET /d/{y}", "its path has 'y', which is not a path parameter."),
+        ("GET /e", "parameter 'q' uses a style that is not supported (deepObject)."),
         ("GET /f", "its schemas hold more than 10,000 parts."),
     ]
 
@@ -277,7 +277,7 @@ def test_headers_are_arguments_and_credentials_are_not() -> None:
 
 def test_five_thousand_operations_are_one_line_and_one_tag_can_be_taken() -> None:
     document = _document({f"/{number}": {"get": {"tags": [f"t{number % 100}"]}} for number in range(5_000)})
-    with pytest.raises(PrerequisiteError, match=r"^it has 5,000 operations, more than 1,000; take one tag of them: ,only=TAG\.$"):
+    with pytest.raises(PrerequisiteError, match=r"^it has 5,000 operations, more than 1,000; choose one tag: ,only=TAG\.$"):
         tools_from_openapi(document)
     assert len(tools_from_openapi(document, only="t7").specs) == 50
 

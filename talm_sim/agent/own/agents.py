@@ -93,8 +93,8 @@ def find_agent(name: str) -> OwnAgent:
     """
     if name not in _agents:
         module, _, path = name.partition(":")
-        mend = f"hand it over again: resume(..., agent={path})" if module == "python" else f"add {line_to_copy('--agent', name)}"
-        raise PrerequisiteError(f"agent '{name}' is the user's own, and nothing that a run names is imported by itself; {mend}.")
+        mend = f"pass it again: resume(..., agent={path})" if module == "python" else f"add {line_to_copy('--agent', name)}"
+        raise PrerequisiteError(f"agent '{name}' is your own, and talm-sim does not import what a stored run names; {mend}.")
     return _agents[name]
 
 
@@ -106,7 +106,7 @@ def check_graph(name: str, graph: Any) -> None:
     """
     if "messages" not in graph.channels:
         keys = [key for key in graph.channels if not key.startswith("__") and ":" not in key]
-        raise PrerequisiteError(f"{name}: is a graph whose state has no 'messages' (it has: {', '.join(keys)}); an agent's state has.")
+        raise PrerequisiteError(f"{name}: the graph's state has no 'messages' (it has: {', '.join(keys)}); an agent's state needs them.")
 
 
 def tool_nodes(graph: Pregel[Any, Any, Any, Any]) -> Iterator[ToolNode]:
@@ -125,7 +125,7 @@ def _read(name: str, thing: Any) -> OwnAgent:
     Raises:
         PrerequisiteError: It is no agent; the message says what one is.
     """
-    with looking_at(f"{name}: cannot be looked at"):
+    with looking_at(f"{name}: cannot be inspected"):
         return _as_agent(name, thing)
 
 
@@ -133,10 +133,10 @@ def _as_agent(name: str, thing: Any) -> OwnAgent:
     if isinstance(thing, CompiledStateGraph):
         check_graph(name, thing)
         if not any(tool_nodes(thing)):
-            raise PrerequisiteError(f"{name}: is a graph without a ToolNode, so its tools cannot be ours; give a function (tools) -> graph.")
+            raise PrerequisiteError(f"{name}: the graph has no ToolNode, so it cannot be given these tools; pass a function (tools) -> graph.")
         return OwnAgent(name, thing, ())
     if hasattr(thing, "compile") and hasattr(thing, "add_node"):
-        raise PrerequisiteError(f"{name}: is a graph that is not compiled; give what its compile() returns.")
+        raise PrerequisiteError(f"{name}: the graph is not compiled; pass the result of its compile().")
     if isinstance(thing, type) or not callable(thing):
         kind = f"the class {thing.__name__}" if isinstance(thing, type) else f"of type {type(thing).__name__}"
         raise PrerequisiteError(f"{name}: is {kind}, but an agent is a compiled LangGraph graph or a function (messages, tools).")

@@ -92,7 +92,7 @@ def _check_built(name: str, thing: Any) -> None:
     """
     if not isinstance(thing, CompiledStateGraph):
         if not callable(thing):
-            raise NotAnAgentError(f"{name}: returned what is of type {type(thing).__name__}, but must return a compiled graph or a function.")
+            raise NotAnAgentError(f"{name}: returned an object of type {type(thing).__name__}, but must return a compiled graph or a function.")
         return
     try:
         check_graph(name, thing)
@@ -138,7 +138,7 @@ class _Graph:
             if not pending:
                 break
             if not self._session.context.human:
-                raise RuntimeError("its graph waits for a person, and there is nobody; add --human simulated or another")
+                raise RuntimeError("its graph is waiting for a person, but nobody answers; add --human simulated or another responder")
             step = Command(resume=await self._answers(pending))
         state = _messages_in(result)
         new = _after(self._said, state)
@@ -178,7 +178,7 @@ def _messages_in(output: Any) -> list[BaseMessage]:
     try:
         return convert_to_messages(whole)
     except (TypeError, ValueError, NotImplementedError):
-        raise TypeError(f"returned what is of type {type(output).__name__}, but an agent returns messages") from None
+        raise TypeError(f"returned an object of type {type(output).__name__}, but an agent returns messages") from None
 
 
 def _after(said: Sequence[BaseMessage], returned: Sequence[BaseMessage]) -> list[BaseMessage]:
@@ -204,5 +204,5 @@ def _answer_in(messages: Sequence[BaseMessage]) -> str:
     """
     said = [message for message in messages if isinstance(message, AIMessage)]
     if not said:
-        raise TypeError("returned no message of its own; its answer is the last AI message")
+        raise TypeError("returned no new message; the last AI message must be its answer")
     return text_of(said[-1])

@@ -181,7 +181,7 @@ class Session:
         """Do what is asked for by a thread that knows no event loop."""
         if running_loop() is not None:
             work.close()
-            raise RuntimeError("called without await on the event loop; use ainvoke there")
+            raise RuntimeError("called synchronously on the event loop; use ainvoke instead")
         try:
             self._see_end()
         except AgentStopped:

@@ -50,7 +50,7 @@ class OwnModel:
 
     async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> NoReturn:
         """Refuse: what the agent asks it asks by itself."""
-        raise PrerequisiteError(f"{self.name}: the agent takes no model; there is none to hand over.")
+        raise PrerequisiteError(f"{self.name}: the agent takes no model, so none can be passed.")
 
     async def aclose(self) -> None:
         """Do nothing: it holds nothing."""
@@ -163,4 +163,4 @@ class Sessions:
 
 def _fail(session: Session, failure: Failure) -> None:
     session.stop(Termination.AGENT_ERROR, failure.line, failure.traceback)
-    log.debug("the agent failed:\n%s", failure.traceback or failure.line)
+    log.debug("the agent raised an error:\n%s", failure.traceback or failure.line)

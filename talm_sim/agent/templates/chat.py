@@ -54,7 +54,9 @@ class ChatTemplate:
         if not self._shows_tools:
             _check_user_is_heard(model)
         elif self._form is None and not bare:
-            log.warning("template 'chat': the chat template of %s shows no form of tool calls known here; they are scored as JSON", model.name)
+            log.warning(
+                "template 'chat': the chat template of %s uses no tool-call format that talm-sim knows; calls are scored as JSON", model.name
+            )
         self._takes_system = self._shows_tools or _takes_system(model)
         self.source = source if self._shows_tools else f"{source}\n{default.source}"
 
@@ -102,7 +104,7 @@ def check_thought_ended(prompt: str, model: TextModel) -> None:
         return
     name = next((one for one in _THINKING if _uses(model.chat_template, one)), None)
     mend = f"-M chat_template_kwargs='{{\"{name}\": false}}'" if name else "-M chat_template=FILE with one that does not, or another --template"
-    raise PrerequisiteError(f"the prompt of {model.name} ends in an open thought, where no answer can be scored; give {mend}.")
+    raise PrerequisiteError(f"the prompt of {model.name} ends inside an open thinking block, so no answer can be scored; give {mend}.")
 
 
 def _uses(source: str, variable: str) -> bool:

@@ -106,7 +106,7 @@ class JinjaTemplate:
         except Exception as err:  # what a user's file raises is anyone's guess
             raise self._failure(err, f"macro '{macro}' failed") from None
         if not text.strip():
-            raise PrerequisiteError(f"{self._place}: macro '{macro}' writes no text; a model can neither read nor score that.")
+            raise PrerequisiteError(f"{self._place}: macro '{macro}' writes no text, so there is nothing for a model to read or score.")
         return text
 
     def _parameters(self, macro: str) -> tuple[str, ...]:

@@ -55,7 +55,7 @@ def _from_file(name: str, model: TextModel | None, also: Sequence[str]) -> Jinja
     try:
         source = read_text(Path(name), LARGEST_SETTINGS)
     except UnicodeDecodeError:
-        raise PrerequisiteError(f"{name}: is no UTF-8 text; --template needs a Jinja file.") from None
+        raise PrerequisiteError(f"{name}: is not UTF-8 text; --template needs a Jinja file.") from None
     except (OSError, ValueError) as err:  # a name may hold what no path can
         if Path(name).suffix in {_SUFFIX, ".j2", ".jinja2"} or "/" in name or Path(name).exists():
             why = f" ({err.strerror})" if isinstance(err, OSError) else ""

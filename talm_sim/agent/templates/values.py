@@ -25,7 +25,7 @@ def read_call(text: str) -> Call:
         if isinstance(name, str) and name and isinstance(arguments, dict):
             return Call(name, arguments, text)
     raise PrerequisiteError(
-        f'tool-call option {_shortened(text)}: is not JSON like {{"name": ..., "arguments": {{...}}}}; mend the scenario\'s options.'
+        f'tool-call option {_shortened(text)}: is not JSON like {{"name": ..., "arguments": {{...}}}}; fix the scenario\'s options.'
     )
 
 
@@ -45,7 +45,7 @@ class ShownTool:
         inner = value.get("function") if value is not None else None
         fields: JsonObject = inner if isinstance(inner, dict) else value or {}
         if not isinstance(fields.get("name"), str):
-            raise PrerequisiteError(f"tool {_shortened(text)}: is no JSON object with a name; mend the scenario's tools.")
+            raise PrerequisiteError(f"tool {_shortened(text)}: is not a JSON object with a name; fix the scenario's tools.")
         self.text = text
         self.data: JsonObject = value or {}
         self.name: str = fields["name"]

@@ -23,21 +23,21 @@ Examples:
 
 @click.command(cls=ConfigCommand, epilog=_EXAMPLES, without=("run_id", "controls", "against"))
 @click.option("--over", "axes", multiple=True, required=True, metavar="FIELD=V1,V2,...", help="Option to vary and its values; repeatable.")
-@click.option("--name", default="ablation", show_default=True, metavar="NAME", help="Begins the names of the runs.")
+@click.option("--name", default="ablation", show_default=True, metavar="NAME", help="Prefix of the runs' names.")
 @json_option
-@click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values, one line a cell and group.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values, one line per cell and group.")
 def command(*, axes: tuple[str, ...], name: str, as_json: bool, as_csv: bool, **options: Any) -> int:
     """Run a grid of settings and print one table.
 
-    Every combination of the values given with --over is a run of its own; called again, finished ones are read and interrupted ones go on.
-    An empty value stands for none. Values that hold commas are written as a JSON list.
+    Every combination of the values given with --over is a separate run. If you run the same command again, finished runs are read and
+    interrupted ones continue. An empty value means none. Write values that contain commas as a JSON list.
     """
     if as_json and as_csv:
         raise click.UsageError("--json and --csv exclude each other.")
     over: dict[str, list[Any]] = {}
     for field, axis in map(parse_axis, axes):
         if field in over:
-            raise click.UsageError(f"--over: '{field}' is given twice; write all its values in one: {field}=V1,V2")
+            raise click.UsageError(f"--over: '{field}' is given twice; list all its values once: {field}=V1,V2")
         over[field] = axis
     config = given_config(options)
     from talm_sim.cli.report.blocks import block_of
@@ -82,7 +82,7 @@ def parse_axis(text: str) -> tuple[str, list[Any]]:
     field, equals, values = text.partition("=")
     field = field.strip().replace("-", "_")
     if not equals:
-        raise click.UsageError(f"--over: '{text}' is no FIELD=V1,V2,...")
+        raise click.UsageError(f"--over: '{text}' is not FIELD=V1,V2,...")
     if not values.startswith("["):
         return field, values.split(",")
     try:

@@ -36,10 +36,10 @@ _WAYS = ("--text", "--idk", "--skip", "--undo")
 @click.option("--text", metavar="TEXT", help="The answer, without a prompt.")
 @click.option("--idk", is_flag=True, help='Answer "I don\'t know", without a prompt.')
 @click.option("--skip", is_flag=True, help="Decline to answer, without a prompt.")
-@click.option("--undo", is_flag=True, help="Take the last answer back, if its episode has not gone on.")
-@click.option("--reverse", is_flag=True, help="Begin with the question that was asked last.")
+@click.option("--undo", is_flag=True, help="Take back the last answer, if its episode has not continued yet.")
+@click.option("--reverse", is_flag=True, help="Begin with the most recent question.")
 @click.option("--list", "only_list", is_flag=True, help="Only list the open questions.")
-@click.option("--blind", is_flag=True, envvar="TALM_SIM_BLIND", help="Hide what the user knows; always so for a run with --blind.")
+@click.option("--blind", is_flag=True, envvar="TALM_SIM_BLIND", help="Hide what the user knows; runs made with --blind always do.")
 @click.option("--display", metavar="NAME", envvar="TALM_SIM_DISPLAY", default="full", help="full, or plain for screen readers.")
 @json_option
 def command(
@@ -57,10 +57,11 @@ def command(
     display: str,
     as_json: bool,
 ) -> int:
-    """Answer the questions a run waits for.
+    """Answer the questions a run is waiting for.
 
-    RUN may be left out where one run waits. From any terminal, while it runs or later. The questions are put one by one; every answer is kept
-    at once. The first answer to a question stands; it can be taken back until its episode goes on.
+    You can leave out RUN if only one run is waiting. This works from any terminal, while the run is active or later. The questions are
+    asked one by one, and every answer is saved at once. The first answer to a question counts; it can be taken back until its episode
+    continues.
     """
     ways = [name for name, given in zip(_WAYS, (text is not None, idk, skip, undo), strict=True) if given]
     if len(ways) > 1:
@@ -87,7 +88,7 @@ def _asking(stored: StoredRun, episode: str) -> str:
     if episode in waiting:
         return episode
     if episode in stored.answered():
-        raise PrerequisiteError(f"--episode: '{episode}' has no open question any more: it was answered.")
+        raise PrerequisiteError(f"--episode: '{episode}' has no open questions: they have been answered.")
     raise PrerequisiteError(f"--episode: '{episode}' has no open question.{near_open(episode, waiting)}")
 
 
@@ -97,7 +98,7 @@ def _list(questions: list[Question], as_json: bool, blind: bool) -> None:
         print_json([{key: getattr(question, key) for key in keys} | ({"knows": None} if blind else {}) for question in questions])
         return
     if not questions:
-        click.echo("no question is open", err=True)
+        click.echo("there are no open questions", err=True)
     for question in questions:
         said = {"The user asked": question.query, "You know": question.knows or NOTHING_MORE, "It asks you": question.question}
         if blind or question.knows is None:
@@ -110,9 +111,9 @@ def _list(questions: list[Question], as_json: bool, blind: bool) -> None:
 def _answer_without_prompt(stored: StoredRun, episode: str, text: str | None, skip: bool) -> None:
     questions = stored.pending(episode, limit=2)
     if not questions:
-        raise PrerequisiteError(f"{stored.path}: no question is open.")
+        raise PrerequisiteError(f"{stored.path}: there are no open questions.")
     if not episode and len(questions) > 1:
-        raise click.UsageError(f"{stored.open_questions} questions are open: say with --episode which one this answers.")
+        raise click.UsageError(f"{stored.open_questions} questions are open; use --episode to say which one this answers.")
     if text is not None:
         if not text.strip():
             raise PrerequisiteError("--text: the answer is empty; give a text, or use --idk or --skip.")
@@ -138,11 +139,11 @@ def _answer_with_prompt(stored: StoredRun, episode: str, *, blind: bool, plain: 
                     break
 
         if not sitting.open():
-            console.print("no question is open")
+            console.print("there are no open questions")
         try:
             asyncio.run(sit())
         except KeyboardInterrupt:
-            console.print("\ninterrupted; every answer is kept")
+            console.print("\ninterrupted; all answers are kept")
             return INTERRUPTED
         finally:
             if sitting.answered:
@@ -154,21 +155,21 @@ def _answer_with_prompt(stored: StoredRun, episode: str, *, blind: bool, plain: 
 def _file(stored: StoredRun, question: Question, reply: Reply) -> None:
     status = answer(stored.path, question.key, reply.text, declined=reply.declined, responder=RESPONDER)
     words = {
-        AnswerStatus.DELIVERED: "saved; the episode goes on",
+        AnswerStatus.DELIVERED: "saved; the episode continues",
         AnswerStatus.SAVED: "saved",
         AnswerStatus.TAKEN: "not saved: somebody else answered first",
-        AnswerStatus.GONE: "not saved: this question is not asked any more",
+        AnswerStatus.GONE: "not saved: this question is no longer open",
     }
     click.echo(f"{clean(question.episode_id)}: {words[status]}", err=True)
 
 
 def _take_back(stored: StoredRun) -> None:
     if not stored.answered():
-        raise PrerequisiteError(f"{stored.path}: there is no answer to take back: no question of this run was answered.")
+        raise PrerequisiteError(f"{stored.path}: there is no answer to take back: nobody has answered a question of this run.")
     with closing(Desk(stored.path)) as desk:
         given = desk.last_given()
         if given is None or not desk.withdraw(given.key):
-            raise PrerequisiteError(f"{stored.path}: no answer can be taken back: every episode that was answered has gone on.")
+            raise PrerequisiteError(f"{stored.path}: no answer can be taken back: every answered episode has continued.")
     click.echo(f"{clean(given.key[0])}: taken back: {Reply(given.text, given.declined).shown}", err=True)
     _hint(stored)
 
@@ -181,5 +182,5 @@ def _hint(stored: StoredRun, *, given: bool = False) -> None:
         click.echo(f"{count(left, 'question')} still open; answer with: {line_to_copy('talm-sim', 'answer', name)}", err=True)
     if stored.owner is None and stored.finished < stored.total:
         if given:
-            click.echo(f"a slip? take the last answer back with: {line_to_copy('talm-sim', 'answer', name, '--undo')}", err=True)
-        click.echo(f"nobody runs this run now; continue it with: {resume_command(stored.job, name)}", err=True)
+            click.echo(f"made a mistake? take back the last answer with: {line_to_copy('talm-sim', 'answer', name, '--undo')}", err=True)
+        click.echo(f"no process is running this run now; continue it with: {resume_command(stored.job, name)}", err=True)

@@ -17,12 +17,12 @@ _SHELLS = {"bash": ".bashrc", "zsh": ".zshrc", "fish": ""}
 
 @click.command()
 @click.argument("shell", type=click.Choice(list(_SHELLS)), required=False)
-@click.option("--install", is_flag=True, help="Put the script in place, for every new shell.")
+@click.option("--install", is_flag=True, help="Install the script for every new shell.")
 def command(shell: str | None, install: bool) -> None:
-    """Let your shell complete words: --install.
+    """Set up shell completion: --install.
 
-    Without it, the script that teaches the shell is printed. Options, tasks, splits, models, perturbations, judges, runs and episodes are
-    completed. Without SHELL, it is for the one you use ($SHELL).
+    Without --install, the completion script is printed. It completes options, tasks, splits, models, perturbations, judges, runs and
+    episodes. Without SHELL, it is for your current shell ($SHELL).
     """
     from talm_sim.cli.parsing.completing import script
 
@@ -37,11 +37,11 @@ def command(shell: str | None, install: bool) -> None:
         written = _install(used, text)
     except OSError as err:
         raise PrerequisiteError(
-            f"{err.filename}: cannot be written: {err.strerror}; put what `talm-sim completion {used}` prints elsewhere."
+            f"{err.filename}: cannot be written: {err.strerror}; save the output of `talm-sim completion {used}` prints elsewhere."
         ) from None
     for path in written:
         click.echo(path)
-    click.echo("written; it works in the next shell you open", err=True)
+    click.echo("installed; it takes effect in the next shell you open", err=True)
 
 
 def _install(shell: str, text: str) -> list[Path]:

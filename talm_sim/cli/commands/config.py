@@ -17,15 +17,16 @@ __all__ = ["command"]
 
 @click.group()
 def command() -> None:
-    """What a run would be made with: show."""
+    """The options a run would use: show."""
 
 
 @command.command("show", cls=ConfigCommand)
 @json_option
 def show(*, as_json: bool, **options: Any) -> None:
-    """Print what `run` with the same options would run, and where each value comes from.
+    """Print what `run` would do with the same options, and where each value comes from.
 
-    A value is the default's, a key of the --config file, a variable, an option, or decided automatically from what is recorded.
+    A value comes from the default, the --config file, an environment variable or an option, or it is chosen automatically from what is
+    recorded.
     """
     from talm_sim.config import RunConfig
     from talm_sim.runs.build import plan

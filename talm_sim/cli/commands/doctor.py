@@ -37,9 +37,9 @@ _OPTIONAL = {
 @plugin_option
 @json_option
 def command(as_json: bool) -> int:
-    """Say what is installed and what a live run would need.
+    """Show what is installed and what a live run would need.
 
-    Credentials are reported as there or not there, never shown. Exit code 1 if something the package itself needs is broken.
+    Credentials are reported as set or not set, and never shown. The exit code is 1 if something that the package itself needs is broken.
     """
     report = examine()
     if as_json:
@@ -60,7 +60,7 @@ def examine() -> dict[str, Any]:
     extensions = installed()
     problems += [one["problem"] for one in extensions if one["problem"]]
     if not recordings and recordings is not None:
-        problems.append("no recording is found beside the package: runs will be live")
+        problems.append("the package's recordings are missing: runs will be live")
     return {
         "talm-sim": __version__,
         "python": platform.python_version(),
@@ -123,14 +123,14 @@ def _print(report: dict[str, Any]) -> None:
     facts.add_row("optional", "\n".join(optional))
     facts.add_row("tools", f"{report['tools']['tools']} in {report['tools']['categories']} categories")
     sandbox = report["sandbox"]
-    facts.add_row("sandbox", "works (for --trust)" if sandbox == "works" else f"none here, so a tool folder's code is not run: {sandbox}")
+    facts.add_row("sandbox", "works (for --trust)" if sandbox == "works" else f"not available, so code of tool folders is not run: {sandbox}")
     facts.add_row("scenarios", ", ".join(f"{number} {group}" for group, number in report["scenarios"].items()))
     facts.add_row("tasks", ", ".join(report["tasks"]))
     brought = [f"{one['kind']} {one['name']} ({one['origin']})" for one in report["extensions"]]
-    facts.add_row("extensions", "\n".join(brought) or "none: your own come with --plugin MODULE, or in a package")
+    facts.add_row("extensions", "\n".join(brought) or "none; add your own with --plugin MODULE or as a package")
     facts.add_row("recordings", "\n".join(_recording_lines(report["recordings"])) or "none")
     print_page(facts)
-    print_page(Text("\nA live run needs", style="bold"))
+    print_page(Text("\nNeeded for a live run", style="bold"))
     needs = _grid()
     for provider in report["providers"]:
         absent = " and ".join(provider["not_installed"])

@@ -18,7 +18,7 @@ __all__ = ["command"]
 
 @click.group()
 def command() -> None:
-    """Write out what the package holds."""
+    """Export what the package contains."""
 
 
 @command.command("cassettes")
@@ -32,16 +32,16 @@ def command() -> None:
     help="Directory to write.",
 )
 @click.option(
-    "--from", "source", type=click.Path(path_type=Path), metavar="DIR", help="Directory of packed recordings. Default: the shipped ones."
+    "--from", "source", type=click.Path(path_type=Path), metavar="DIR", help="Directory of packed recordings. Default: the bundled ones."
 )
 def cassettes(target: Path, source: Path | None) -> None:
-    """Unpack the recordings into JSON cassettes that plain vcrpy reads."""
+    """Unpack recordings into JSON cassettes that plain vcrpy can read."""
     from talm_sim.recordings import export, shipped_cassettes
 
     source = source or shipped_cassettes()
     written = export(source, target)
     if not written:
-        raise PrerequisiteError(f"{source}: holds no packed recording.")
+        raise PrerequisiteError(f"{source}: contains no packed recordings.")
     click.echo(target)
     replay = line_to_copy("talm-sim", "run", "--replay", "--cassettes", str(target))
     click.echo(f"{count(len(written), 'file')} written; replay them with: {replay}", err=True)
@@ -49,24 +49,26 @@ def cassettes(target: Path, source: Path | None) -> None:
 
 @command.command("when2call")
 @click.argument("scenarios", type=click.Path(path_type=Path), metavar="SCENARIOS")
-@click.option("--kind", type=click.Choice(["mcq", "sft", "preference"]), required=True, help="Rows to make: questions, or training rows.")
-@click.option("--form", type=click.Choice(["when2call", "trl"]), default="when2call", show_default=True, help="Whose format to write.")
-@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", required=True, help="JSONL file to write; its card is FILE's .json.")
-@click.option("--seed", type=int, metavar="N", default=0, show_default=True, help="Seed of all draws.")
+@click.option("--kind", type=click.Choice(["mcq", "sft", "preference"]), required=True, help="Rows to write: questions or training rows.")
+@click.option("--form", type=click.Choice(["when2call", "trl"]), default="when2call", show_default=True, help="Format to write.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="FILE", required=True, help="JSONL file to write; its data card goes to FILE's .json."
+)
+@click.option("--seed", type=int, metavar="N", default=0, show_default=True, help="Random seed.")
 @click.option(
     "--balance",
     type=click.Choice(["natural", "paper"]),
     default="natural",
     show_default=True,
-    help="Classes as they come, or in the paper's shares.",
+    help="Keep all classes as they are, or in the paper's proportions.",
 )
-@click.option("--force", is_flag=True, help="Write over existing files.")
+@click.option("--force", is_flag=True, help="Overwrite existing files.")
 def when2call(scenarios: Path, out: Path, force: bool, **options: Any) -> None:
-    """Make a test or training set from multiple-choice scenarios.
+    """Write a test or training set from multiple-choice scenarios.
 
-    SCENARIOS is a JSONL file of scenarios or of When2Call's test rows, or hub:OWNER/DATASET[:FILE]. A preference set has two halves: a wrong
-    behaviour rejected, and a damaged tool call rejected. Beside FILE stands a card: sources and their licences, settings, counts, and what
-    was left out and why.
+    SCENARIOS is a JSONL file of scenarios or of When2Call's test rows, or hub:OWNER/DATASET[:FILE]. Half of a preference set rejects a
+    wrong behaviour, the other half a damaged tool call. A data card is written next to FILE: sources and licences, settings, counts, and
+    what was left out and why.
     """
     from talm_sim.recordings.files import write_atomically
     from talm_sim.scenarios.hub import local_file
@@ -76,10 +78,10 @@ def when2call(scenarios: Path, out: Path, force: bool, **options: Any) -> None:
 
     beside = out.with_suffix(".json")
     if out == beside:
-        raise PrerequisiteError(f"--out: '{out}' would be written over by its own card; choose a name that ends in .jsonl.")
+        raise PrerequisiteError(f"--out: '{out}' would be overwritten by its own data card; choose a name that ends in .jsonl.")
     for path in (out, beside):
         if path.exists() and not force:
-            raise PrerequisiteError(f"{path}: exists; choose another --out, or add --force to write over it.")
+            raise PrerequisiteError(f"{path}: exists; choose another --out, or add --force to overwrite it.")
     found = local_file(scenarios)
     task = find_task(TASK)
     read = task.read(task.splits["all"], found)

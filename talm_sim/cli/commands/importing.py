@@ -16,7 +16,7 @@ __all__ = ["command"]
 
 @click.group()
 def command() -> None:
-    """Read foreign results into runs."""
+    """Import published results as runs."""
 
 
 @command.command("fail-talms")
@@ -25,10 +25,10 @@ def command() -> None:
 @click.option("--scenarios-to", type=click.Path(path_type=Path), metavar="FILE", help="Write the release's queries as scenarios (JSONL).")
 @click.option("--tools-to", type=click.Path(path_type=Path), metavar="FILE", help="Write the release's tool schemas as ToolSpecs (JSON).")
 def fail_talms(directory: Path, run_dir: Path, scenarios_to: Path | None, tools_to: Path | None) -> None:
-    """Read the published outputs of Fail-TaLMs into runs.
+    """Import the published outputs of Fail-TaLMs as runs.
 
-    DIR is the release's root, or its `outputs`. One run is made for each model, human setting and grading; `report` prints them, `judge`
-    scores their answers again. With --scenarios-to or --tools-to only those files are written.
+    DIR is the release's root or its `outputs`. One run is created for each model, human setting and grading. `report` prints the runs, and
+    `judge` scores their answers again. With --scenarios-to or --tools-to, only those files are written.
     """
     from talm_sim.runs.importing import import_fail_talms
     from talm_sim.tasks.talm.published import read_queries, read_tools

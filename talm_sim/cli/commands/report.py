@@ -33,18 +33,20 @@ __all__ = ["command"]
 @plugin_option
 @json_option
 @click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values.")
-@click.option("--rows", is_flag=True, help="Print one line an episode in place of a group: what each counts as, for --csv (or --json).")
+@click.option("--rows", is_flag=True, help="Print one line per episode instead of per group, for --csv (or --json).")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print a Markdown table.")
-@click.option("--html", "page", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Write one HTML page, pictures included.")
+@click.option(
+    "--html", "page", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Write one HTML page, including pictures."
+)
 @click.option(
     "--picture",
     metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write matrices and rates with their intervals as a picture (.png or .svg).",
+    help="Write matrices, and rates with their intervals, as a picture (.png or .svg).",
 )
 @prices_option
-@click.option("--against", type=click.Choice(["paper"]), help="Print the paper's published rows below.")
-@click.option("-q", "--quiet", is_flag=True, help="No legend, no published rows unasked, no hints.")
+@click.option("--against", type=click.Choice(["paper"]), help="Print the paper's published results below.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no legend, no hints, and published results only if asked for.")
 def command(
     *,
     runs: tuple[str, ...],
@@ -59,16 +61,17 @@ def command(
     against: str | None,
     quiet: bool,
 ) -> None:
-    """Print the table of stored runs, or write it as a page or a picture.
+    """Print the table of stored runs, or write it as a page or picture.
 
-    One run below the other; without RUN, the newest. A rate stands over its 95 % Wilson interval; n counts the episodes it is over.
+    Several runs are printed one below the other. Without RUN, the newest is printed. Below each rate is its 95 % Wilson interval, and n is
+    the number of episodes it covers.
     """
     if as_json + as_csv + as_markdown > 1:
         raise click.UsageError("--json, --csv and --markdown exclude each other.")
     if rows and as_markdown:
-        raise click.UsageError("--rows go with --csv or --json.")
+        raise click.UsageError("--rows needs --csv or --json.")
     if prices is not None and (as_json or as_csv or rows):
-        raise click.UsageError("--prices goes with the table, --markdown or --html; --rows has the tokens per episode.")
+        raise click.UsageError("--prices works with the table, --markdown and --html; --rows has the tokens per episode.")
     if page is not None and page.suffix.lower() not in {".html", ".htm"}:
         raise PrerequisiteError(f"--html {page}: the name must end in .html.")
     stored = [load_run(run, run_dir) for run in runs or (LATEST,)]

@@ -19,12 +19,14 @@ __all__ = ["command"]
 @click.command(cls=ConfigCommand, scopes=[Scope.OPERATIONAL], without=("run_dir", "run_id"), stored=True, anew=("agent",))
 @one_run_argument
 @run_dir_option
-@click.option("--failed", default="infrastructure_error", metavar="KIND,...", help="Ends to try again, or none.", show_default=True)
+@click.option(
+    "--failed", default="infrastructure_error", metavar="KIND,...", help="Which failed episodes to retry, or none.", show_default=True
+)
 def command(run: str | None, run_dir: Path, failed: str, **options: Any) -> int:
     """Continue a stored run.
 
-    RUN may be left out where one is unfinished. Finished episodes are kept; unfinished and failed ones start again; those that waited for a
-    person go on with the answers given meanwhile. Only how the run is carried out may change: what it measures is fixed.
+    You can leave out RUN if only one run is unfinished. Finished episodes are kept, and unfinished and failed ones start again. Episodes
+    that waited for a person continue with the answers given meanwhile. You can change how the run is executed, but not what it measures.
     """
     stored, overrides = load_run(run, run_dir) if run else unfinished_run(run_dir), collect(options)
     from talm_sim.cli.report.blocks import all_at_once, blocks_of

@@ -17,11 +17,11 @@ __all__ = ["command"]
 
 
 @click.command(cls=ConfigCommand)
-@click.option("--dry-run", is_flag=True, help="Print what would be asked and cost; play no episode.")
+@click.option("--dry-run", is_flag=True, help="Print the number of requests and the cost; run nothing.")
 @prices_option
-@click.option("--yes", cls=ConfigOption, rare=True, is_flag=True, help="Begin a very large run without asking.")
+@click.option("--yes", cls=ConfigOption, rare=True, is_flag=True, help="Start a very large run without asking.")
 def command(*, dry_run: bool, prices: Mapping[str, Price] | None, yes: bool, **options: Any) -> int:
-    """Run episodes, print the table; without options, replay a recording: no key."""
+    """Run episodes and print the table; without options it replays a recording, with no key."""
     config = given_config(options)
     from talm_sim.cli.forecast import check_size, print_forecast
 

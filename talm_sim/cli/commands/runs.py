@@ -57,8 +57,8 @@ def command() -> None:
 def list_(run_dir: Path, as_json: bool) -> None:
     """List the runs of a directory, oldest first.
 
-    A run is called by as much of its name as no other begins with; its controls stand below it. The last column holds what is not as it
-    should be and, where it fits, the first rate of its table, over all groups.
+    To name a run, any unique prefix of its name is enough. Its controls are listed below it. The last column shows problems and, where
+    there is room, the first rate of its table, over all groups.
     """
     infos = list_runs(run_dir)
     for info in infos:
@@ -68,7 +68,7 @@ def list_(run_dir: Path, as_json: bool) -> None:
         print_json([_record(info) for info in infos])
         return
     if not infos:
-        click.echo(f"{run_dir} holds no run; start one with: talm-sim run --split underspecified", err=True)
+        click.echo(f"{run_dir}: there are no runs here yet; start one with: talm-sim run --split underspecified", err=True)
         return
     names = [info.id for info in infos]
     infos.sort(key=lambda info: names.index(_base(info.id, names)))  # the sort is stable: the oldest stay first
@@ -78,15 +78,15 @@ def list_(run_dir: Path, as_json: bool) -> None:
 @command.command("delete")
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True, shell_complete=completed("run"))
 @run_dir_option
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 def delete(runs: tuple[str, ...], run_dir: Path, yes: bool) -> None:
-    """Delete runs, and the controls beside them, for good."""
+    """Delete runs and their controls permanently."""
     paths = list(dict.fromkeys(find_run(run, run_dir) for run in runs))
     every = list(dict.fromkeys(path for run in paths for path in (run, *controls_of(run))))
     for path, compared in paired_with(paths).items():
         lost = [name for name in compared if path.parent / name not in every]
         if lost:
-            click.echo(f"{clean(path.name)}: {clean(listed(lost, 8))} is compared with it, and will have no pairs", err=True)
+            click.echo(f"{clean(path.name)}: {clean(listed(lost, 8))} is compared with it, and will lose its pairs", err=True)
     names = listed([path.name for path in every], 8)
     confirm(f"delete {names if len(every) < 2 else f'{len(every)} runs ({names})'}?", yes)
     for path in paths:
@@ -100,14 +100,14 @@ def delete(runs: tuple[str, ...], run_dir: Path, yes: bool) -> None:
 @click.argument("name", metavar="NAME")
 @run_dir_option
 def rename(run: str, name: str, run_dir: Path) -> None:
-    """Give a run, and the controls beside it, another name."""
+    """Rename a run and its controls."""
     path = find_run(run, run_dir)
     compared = paired_with([path])[path]
     target = rename_run(path, name)
     click.echo(target)
     for other in compared:
         correct = line_to_copy("talm-sim", "judge", short_name(path.parent / other), "--paired-run", name)
-        click.echo(f"{clean(other)} is compared with it by its old name; say the new one with: {correct}", err=True)
+        click.echo(f"{clean(other)} is compared with it by its old name; give it the new one with: {correct}", err=True)
 
 
 def _record(info: RunInfo) -> dict[str, Any]:

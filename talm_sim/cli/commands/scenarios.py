@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 file_option = click.option(
-    "--scenarios", "file", type=click.Path(path_type=Path), metavar="FILE", help="JSONL file of scenarios in place of the packaged ones."
+    "--scenarios", "file", type=click.Path(path_type=Path), metavar="FILE", help="JSONL file of scenarios to use instead of the bundled ones."
 )
 DEFAULT_TASK = str(RunConfig.model_fields["task"].default)
 MADE_BY_DEFAULT = "when2call"
 task_option = click.option(
-    "--task", metavar="NAME", shell_complete=completed("task"), default=DEFAULT_TASK, show_default=True, help="Task whose scenarios are meant."
+    "--task", metavar="NAME", shell_complete=completed("task"), default=DEFAULT_TASK, show_default=True, help="Task of the scenarios."
 )
 
 
@@ -79,17 +79,17 @@ def list_(split: str, task: str, file: Path | None, as_json: bool) -> None:
 @file_option
 @sources_option
 @trust_option
-@click.option("--format", "the_format", is_flag=True, help="Print how a line of a scenario file is written.")
+@click.option("--format", "the_format", is_flag=True, help="Print the format of a scenario file.")
 def show(scenario: str | None, task: str, file: Path | None, tools_from: tuple[str, ...], trust: bool, the_format: bool) -> None:
-    """Print one scenario (JSON): query, tools, gold calls or options, what is missing.
+    """Print one scenario as JSON: query, tools, gold calls or options, and what is missing.
 
-    Where the missing argument has a list of possible values, a line says how likely a guess is right.
+    If the missing argument has a fixed list of possible values, a line says how likely a guess is right.
     """
     if the_format:
         click.echo(files("talm_sim.scenarios").joinpath("format.txt").read_text(encoding="utf-8"), nl=False)
         return
     if scenario is None:
-        raise click.UsageError("name a SCENARIO, or add --format to see how one is written.")
+        raise click.UsageError("name a SCENARIO, or add --format to see the file format.")
     found = find_task(task)
     scenarios = {item.id: item for item in known_scenarios(found, "all", file)}
     if scenario not in scenarios:
@@ -115,7 +115,7 @@ def _tell_odds(found: Task[Any], scenario: Scenario, tools_from: tuple[str, ...]
 @file_option
 @json_option
 def stats(task: str, file: Path | None, as_json: bool) -> None:
-    """Count what the scenarios hold, by source and group: how many, and on average turns, APIs, words a user says at once, length of an API."""
+    """Count the scenarios by source and group, with mean numbers of turns, APIs, words per user turn, and API length."""
     from talm_sim.scenarios.statistics import statistics_of
 
     found = find_task(task)
@@ -137,15 +137,15 @@ def stats(task: str, file: Path | None, as_json: bool) -> None:
 @plugin_option
 @arguments_option
 @writing_option
-@click.option("--force", is_flag=True, help="Replace FILE if it is there.")
+@click.option("--force", is_flag=True, help="Replace FILE if it exists.")
 @json_option
 def init(out: Path, tools_from: tuple[str, ...], trust: bool, arguments: Path | None, writing: bool, force: bool, as_json: bool) -> None:
-    """Write first scenarios for your tools, from real calls of each.
+    """Write first scenarios for your tools, from real calls of each tool.
 
-    A call becomes a request, and something its answer says the fact to find. In a variant a required argument is left out of it, in another one
-    the tool is masked. Arguments are those of --arguments, else what the tool's description gives as examples, else made up. The value that is
-    left out never appears in a description: the tool is called with other values until one works. What cannot be called, or asked for, is
-    named with its reason. The wording is for you to fix.
+    Each call becomes a request, and a value from its answer becomes the fact to find. One variant leaves a required argument out of the
+    request, and another hides the tool. Arguments come from --arguments, otherwise from examples in the tool's description, otherwise they
+    are made up. The value that is left out never appears in a description: the tool is called with other values until one works. Tools
+    that cannot be used are listed with the reason. Please edit the wording afterwards.
     """
     from talm_sim.cli.making.drafting import drafting_session
 
@@ -160,12 +160,12 @@ def init(out: Path, tools_from: tuple[str, ...], trust: bool, arguments: Path | 
 @plugin_option
 @json_option
 def check(task: str, file: Path | None, tools_from: tuple[str, ...], trust: bool, as_json: bool) -> int:
-    """Prove every scenario, as far as its task can.
+    """Check every scenario against the live tools.
 
-    Every line is read as a run would read it. Of task talm, every turn can be played, gold calls run and give the required facts, what was
-    removed cannot be read from what the user says or from the tools' descriptions, masked tools are exactly the missing ones, no query occurs
-    twice. Exit code 1 if something is wrong. That a description gives a removed value away is only a warning in a packaged scenario: it can
-    change only together with its recording.
+    Every turn can be played. Gold calls work and return the required facts. What was removed cannot be read from the user's words or from
+    the tools' descriptions. Exactly the missing tools are hidden, and no query occurs twice. The exit code is 1 if something is wrong. A
+    description that gives a removed value away is only a warning for a bundled scenario, which can change only together with its
+    recording. For other tasks than talm, which execute no tools, every line is read as a run would read it.
     """
     from talm_sim.tasks.agent_task import AgentTask
     from talm_sim.tools_env.caller import ToolCaller
@@ -189,7 +189,7 @@ def check(task: str, file: Path | None, tools_from: tuple[str, ...], trust: bool
             click.echo(one_line(str(problem), 1000))
     guessed = [f"{name} 1 in {choices}" for name, choices in odds.items() if choices]
     if guessed:
-        click.echo(f"the missing value is one of a short list, so a guess may be right: {', '.join(guessed)}", err=True)
+        click.echo(f"the missing value is one of a few, so a guess may be right: {', '.join(guessed)}", err=True)
     warnings = sum(problem.warning for problem in problems)
     wrong = len(problems) - warnings
     verdict = f"{count(wrong, 'problem')} found" if wrong else "all sound" if acts else "a run can ask each"
@@ -217,18 +217,18 @@ def _of_another_maker(args: list[str], err: click.NoSuchOption) -> click.UsageEr
 
 @command.command("generate", cls=OptionsCommand, fields=lambda args: _maker(args).options_model, foreign=_of_another_maker)
 @click.option(
-    "--task", metavar="NAME", shell_complete=completed("maker"), default=MADE_BY_DEFAULT, show_default=True, help="Task they are made for."
+    "--task", metavar="NAME", shell_complete=completed("maker"), default=MADE_BY_DEFAULT, show_default=True, help="Task to make scenarios for."
 )
-@click.option("--dry-run", is_flag=True, help="Print what it may cost the model, and make nothing.")
+@click.option("--dry-run", is_flag=True, help="Print what it may cost; make nothing.")
 @plugin_option
 @json_option
 def generate_(task: str, dry_run: bool, as_json: bool, **given: Any) -> int:
-    """Make scenarios from others, by rules or by a model; a second call goes on where the first one ended.
+    """Make scenarios from others, by rules or with a model; run it again to continue.
 
-    Task when2call (the default): each request becomes up to three multiple-choice items: as it is, with one required value left out, and a
-    related one out of the tool's reach. Task awareness: the tools a request needs are replaced, or part of what the user said is removed.
-    What fails the checks is kept with the reason. What the model's provider failed on is tried again by the next call; exit code 1 while there
-    is any.
+    Task when2call (the default): each request becomes up to three multiple-choice items: unchanged, with one required value left out, and
+    a related request that the tool cannot serve. Task awareness: the tools a request needs are replaced, or part of what the user said is
+    removed. Rejected texts are kept with the reason. Requests that the provider failed on are retried when you run the command again;
+    until then the exit code is 1.
     """
     from talm_sim.cli.making.generating import making_session, print_bound, print_report
     from talm_sim.tasks.registry import find_maker
@@ -248,21 +248,24 @@ def generate_(task: str, dry_run: bool, as_json: bool, **given: Any) -> int:
 
 @command.command("review")
 @click.argument("place", metavar="FOLDER|FILE", type=click.Path(path_type=Path))
-@click.option("--annotator", metavar="NAME", default="", help="Who decides: several people may review one place, each under a name.")
-@click.option("--merge", is_flag=True, help="Compare what they decided, settle where they differ, and write what was kept.")
-@click.option("--rejected", is_flag=True, help="Decide on what the checks rejected, too: do you agree with them?")
+@click.option(
+    "--annotator", metavar="NAME", default="", help="Name of the reviewer; several people can review the same files, each under their own name."
+)
+@click.option("--merge", is_flag=True, help="Compare the reviewers' decisions, settle differences, and write what was kept.")
+@click.option("--rejected", is_flag=True, help="Also review what the checks rejected: do you agree with them?")
 @plugin_option
 @json_option
 def review(place: Path, annotator: str, merge: bool, rejected: bool, as_json: bool) -> None:
-    """Read through what was made at the terminal and keep, drop or edit it; every decision is kept at once.
+    """Review generated scenarios at the terminal: keep, drop or edit each; every decision is saved at once.
 
-    With --json nothing is asked: the decisions so far are counted. --merge prints agreement and Cohen's kappa of each two people.
+    With --json nothing is asked, and the decisions so far are counted. --merge prints agreement and Cohen's kappa for each pair of
+    reviewers.
     """
     from talm_sim.cli.making.review_session import merge_session, review_session
     from talm_sim.tasks.registry import reviewer_of
 
     if merge and annotator:
-        raise click.UsageError("--merge is about all who reviewed; leave --annotator out.")
+        raise click.UsageError("--merge covers all reviewers; leave out --annotator.")
     reviewer = reviewer_of(place)
     if merge:
         merge_session(place, reviewer, rejected=rejected, as_json=as_json)

@@ -27,13 +27,13 @@ _WORDS = {True: "pass", False: "fail", None: "-"}
 @run_dir_option
 @plugin_option
 @json_option
-@click.option("--full", is_flag=True, help="Show long texts whole: prompts, questions, tool results.")
+@click.option("--full", is_flag=True, help="Show long prompts, questions and tool results in full.")
 def command(episode: str, run_dir: Path, as_json: bool, full: bool) -> None:
     """Print one episode as a transcript.
 
-    The query, what was missing, the awareness questions and answers, the prompt, every turn with its tool calls and questions, whether a
-    perturbation fired, the final answer and the verdicts. With RUN alone, the run's episodes are listed, those that wait for a person last.
-    Turns that are alike are printed once unless --full is given.
+    It shows the query, what was missing, the awareness questions and answers, the prompt, every turn with its tool calls and questions,
+    the perturbations, the final answer and the verdicts. With RUN alone, the run's episodes are listed, waiting ones last. Identical turns
+    are printed once unless --full is given.
     """
     stored, episode_id = _find(episode, run_dir)
     with stored.at_once():
@@ -106,7 +106,7 @@ def _print_episodes(stored: StoredRun, as_json: bool) -> None:
     for line in lines:
         line.update(dict.fromkeys(columns.keys() - line.keys(), ""))
         line.update({f"judge {one['judge']}": _WORDS[one["value"]] for one in line["verdicts"]})
-    print_list(lines, columns, empty="no episode is finished yet")
+    print_list(lines, columns, empty="no episodes are finished yet")
     if waiting:
         click.echo()
         print_list([row | {"question": one_line(row["question"])} for row in waiting], {"episode": "Waiting", "question": "Question"}, empty="")

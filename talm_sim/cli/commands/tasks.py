@@ -26,7 +26,7 @@ def command() -> None:
 @plugin_option
 @json_option
 def list_(as_json: bool) -> None:
-    """List what can be measured with --task, and where each comes from."""
+    """List the tasks for --task, and where each comes from."""
     records = [_record(name) for name in list_tasks()]
     if as_json:
         print_json(records)
@@ -41,7 +41,7 @@ def list_(as_json: bool) -> None:
 @plugin_option
 @json_option
 def show(name: str, as_json: bool) -> None:
-    """Print what a task measures: its splits, its own options, its judges and its defaults."""
+    """Print a task: what it measures, its splits, options, judges and defaults."""
     find_task(name)
     record = _record(name)
     if as_json:
@@ -53,7 +53,7 @@ def show(name: str, as_json: bool) -> None:
     print_list(rows, {"split": "Split", "groups": "Scenario groups"}, empty="no split")
     click.echo()
     options = [option | {"shown": f"{option['help']} ({option['scope']})"} for option in record["options"]]
-    print_list(options, {"flag": "Its own option", "default": "Default", "shown": "What it does"}, empty="no option of its own")
+    print_list(options, {"flag": "Option", "default": "Default", "shown": "What it does"}, empty="no options of its own")
     click.echo(f"\njudges made for it: {', '.join(record['judges']) or 'none'}")
     click.echo("defaults: " + ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in record["defaults"].items()))
     click.echo(f"\ntalm-sim run --task {name} --help")

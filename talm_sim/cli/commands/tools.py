@@ -36,7 +36,7 @@ def command() -> None:
 @plugin_option
 @json_option
 def list_(category: str | None, tools_from: tuple[str, ...], trust: bool, as_json: bool) -> None:
-    """List the built-in tools, or those of --tools-from; what could not be taken is named with its reason."""
+    """List the built-in tools, or those of --tools-from; unusable tools are listed with the reason."""
     specs, source_of = _described(tools_from, trust)
     known = sorted({spec.category for spec in specs.values()})
     if category is not None and category not in known:
@@ -68,7 +68,7 @@ def list_(category: str | None, tools_from: tuple[str, ...], trust: bool, as_jso
 @trust_option
 @plugin_option
 def show(name: str, tools_from: tuple[str, ...], trust: bool) -> None:
-    """Print one tool as a model is told of it (JSON)."""
+    """Print one tool as JSON, as a model sees it."""
     specs, _ = _described(tools_from, trust)
     if name not in specs:
         near = did_you_mean(name, specs)
@@ -82,10 +82,13 @@ def show(name: str, tools_from: tuple[str, ...], trust: bool) -> None:
 @plugin_option
 @arguments_option
 @writing_option
-@click.option("--times", type=click.IntRange(1, 1000), default=3, show_default=True, metavar="N", help="Calls of each tool.")
+@click.option("--times", type=click.IntRange(1, 1000), default=3, show_default=True, metavar="N", help="How often to call each tool.")
 @json_option
 def check(tools_from: tuple[str, ...], trust: bool, arguments: Path | None, writing: bool, times: int, as_json: bool) -> int:
-    """Call every tool with example arguments: is it up, how fast, does its answer fit its source's schema? Exit code 1 if one is down."""
+    """Call every tool with example arguments: does it respond, how fast, and does its answer match its schema?
+
+    The exit code is 1 if one is down.
+    """
     from talm_sim.tools_env.health import health_of
     from talm_sim.tools_env.trials import AT_ONCE
 
@@ -97,8 +100,8 @@ def check(tools_from: tuple[str, ...], trust: bool, arguments: Path | None, writ
         _print_health(found)
     down, idle, unknown = (sum(test(one) for one in found) for test in (_is_down, _is_idle, _is_unknown))
     said = [f"{len(found) - down - idle - unknown} up", f"{down} down"]
-    said += [f"{unknown} failed on made-up arguments (give real ones: --arguments FILE)"] if unknown else []
-    said += [f"{idle} not called{'' if writing else ' (--writing calls what may change something)'}"] if idle else []
+    said += [f"{unknown} failed with made-up arguments (give real ones with --arguments FILE)"] if unknown else []
+    said += [f"{idle} not called{'' if writing else ' (--writing calls what may change data)'}"] if idle else []
     click.echo(f"{count(len(found), 'tool')}: {', '.join(said)}; {count(times, 'call')} of each, {AT_ONCE} tools at once", err=True)
     return 1 if down else 0
 
@@ -149,7 +152,7 @@ def _how_up(health: ToolHealth) -> str:
 
 
 @command.command("serve")
-@click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="Port on loopback; 0 takes a free one.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="Port on loopback; 0 picks a free one.")
 def serve(port: int) -> None:
     """Serve the tools over HTTP on loopback until Ctrl-C."""
     from talm_sim.tools_env.service.serve import serve as serve_tools

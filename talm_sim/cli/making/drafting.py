@@ -80,7 +80,7 @@ def drafting_session(
         PrerequisiteError: The file is there already, a source cannot be opened, or no tool gave a scenario; nothing is written then.
     """
     if out.exists() and not force:
-        raise PrerequisiteError(f"{out}: is there already; choose another --out, or add --force to replace it.")
+        raise PrerequisiteError(f"{out}: already exists; choose another --out, or add --force to replace it.")
     if out.is_dir() or not out.parent.is_dir():
         raise PrerequisiteError(
             f"{out}: {'is a folder' if out.is_dir() else 'its folder is not there'}; name a file in one that is: --out FILE."
@@ -91,7 +91,7 @@ def drafting_session(
     else:
         _tell(outcomes)
     if not any(one.groups for one in outcomes):
-        raise PrerequisiteError(f"no tool gave a scenario, so {out} was not written. {_mend(outcomes)}")
+        raise PrerequisiteError(f"no scenarios could be made, so {out} was not written. {_mend(outcomes)}")
     lines = _lines(outcomes, out, sources, trusted)
     write_atomically(out, "".join(f"{line}\n" for line in lines).encode(), replace=force)
     _tell_next(outcomes, out, sources, trusted)
@@ -134,7 +134,7 @@ def _read(trial: Trial) -> tuple[list[Any], str]:
     if failed:
         return [], f"{failed}{_guessed(trial)}"
     values = _values(trial.answers)
-    return (values, "") if values else ([], "its answer is no JSON")
+    return (values, "") if values else ([], "its answer is not JSON")
 
 
 def _values(answers: Sequence[Answered]) -> list[Any] | None:
@@ -157,8 +157,9 @@ def _why_none(draft: Draft) -> str:
 
 def _mend(outcomes: Sequence[_Outcome]) -> str:
     if all(one.trial.not_called == MAY_CHANGE for one in outcomes):
-        return f"Nobody says of {'these tools that they' if len(outcomes) > 1 else 'this tool that it'} only read; to call them: --writing."
-    return "Give arguments they can be called with: --arguments FILE."
+        which, them = ("These tools are", "them") if len(outcomes) > 1 else ("This tool is", "it")
+        return f"{which} not declared read-only; to call {them} anyway: --writing."
+    return "Give working arguments with --arguments FILE."
 
 
 def _record(one: _Outcome) -> dict[str, Any]:
@@ -192,7 +193,7 @@ def _tell_next(outcomes: Sequence[_Outcome], out: Path, sources: tuple[str, ...]
     said = ", ".join(f"{number} {group}" for group, number in groups.items())
     for line in _yield(outcomes):
         click.echo(one_line(line, 400), err=True)
-    click.echo(f"{flat(str(out))}: {count(groups.total(), 'scenario')} ({said}); mend their wording, then", err=True)
+    click.echo(f"{flat(str(out))}: {count(groups.total(), 'scenario')} ({said}); edit their wording, then run:", err=True)
     for line in _commands(out, sources, trusted):
         click.echo(f"  {flat(line)}", err=True)
 
@@ -205,7 +206,7 @@ def _yield(outcomes: Sequence[_Outcome]) -> Iterator[str]:
     if before:
         lost, replaced = len(before) - len(kept), sum(bool(one.tried and one.tried.instead_of) for one in kept)
         became = {
-            "now have another value": replaced,
+            "now use another value": replaced,
             "leave out another argument": len(kept) - replaced,
             "are left out (give other values: --arguments FILE)": lost,
         }
@@ -230,11 +231,11 @@ def _lines(outcomes: Sequence[_Outcome], out: Path, sources: tuple[str, ...], tr
     for text in (
         f"Scenarios made by: {command_line()}",
         "",
-        "Each tool was called as `gold_calls` says, and answered the fact in `target`. The wording is a machine's: mend what stands in",
-        "`content`, `removed_text` (it must stand in the perfect one's `content`) and `human_answer`, then prove all of it again:",
+        "Each tool was called as in `gold_calls` and returned the fact in `target`. The wording is machine-made: edit",
+        "`content`, `removed_text` (it must appear in the perfect scenario's `content`) and `human_answer`, then check everything again:",
         f"  {prove}",
         f"  {run}",
-        "Lines that begin with // are comments. What each key means: talm-sim scenarios show --format",
+        "Lines starting with // are comments. For the meaning of each key: talm-sim scenarios show --format",
     ):
         yield _comment(text)
     for one in outcomes:
@@ -245,7 +246,9 @@ def _lines(outcomes: Sequence[_Outcome], out: Path, sources: tuple[str, ...], tr
     idle = [one for one in outcomes if not one.groups]
     if idle:
         yield ""
-        yield _comment('Not here; where arguments were the reason, give better ones in a file, {"TOOL": {"ARGUMENT": VALUE}}: --arguments FILE')
+        yield _comment(
+            'Left out. If the arguments were the reason, give better ones in a file, {"TOOL": {"ARGUMENT": VALUE}}: --arguments FILE'
+        )
         yield from (_comment(f"  {one.trial.tool}: {one.why}") for one in idle)
 
 
@@ -254,7 +257,7 @@ def _about(one: _Outcome) -> Iterator[str]:
     answer = as_json(one.tried.answers[0])
     yield _comment(f"{one.trial.tool} answered: {answer[:300]}{'...' if len(answer) > 300 else ''}")
     if one.made_up:
-        yield _comment(f"  made up, so look at it: {', '.join(one.made_up)}")
+        yield _comment(f"  made up, please check: {', '.join(one.made_up)}")
     yield from (_comment(f"  {remark}") for remark in one.remarks)
     yield from (_comment(f"  left out: {reason}") for reason in (one.draft.left_out if one.draft else ()))
 

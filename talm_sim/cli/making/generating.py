@@ -37,14 +37,14 @@ def making_session(task: str, maker: Maker[Any, Any, Any]) -> dict[str, Any]:
     def announce(recorded: Path | None, bound: Bound) -> None:
         where = f", recorded below {recorded}" if recorded else ""
         console.print(f"live: {one_line(model.split('/', 1)[0])} (model {one_line(model)}{where})", style="bold yellow")
-        console.print(f"{_at_most(bound)}; retries come on top", soft_wrap=True)
+        console.print(f"{_at_most(bound)}; retries are extra", soft_wrap=True)
 
     try:
         with _progress(console, maker.noun) as on_progress:
             return run_in_order(make_scenarios(task, maker, command=command_line(), on_live=announce, on_progress=on_progress))
     except KeyboardInterrupt:
         with suppress(OSError):  # the terminal may have gone
-            click.echo(f"interrupted; what was finished is kept in {maker.options.out}, and the same command goes on", err=True)
+            click.echo(f"interrupted; finished work is kept in {maker.options.out}; run the same command to continue", err=True)
         raise
 
 
@@ -56,7 +56,7 @@ def print_bound(maker: Maker[Any, Any, Any], *, as_json: bool) -> None:
         print_json({"sources": number, "model": maker.options.model, "requests": bound.most, **tokens})
         return
     click.echo(f"{count(number, maker.noun)}, model {one_line(maker.options.model)}: {_at_most(bound)}")
-    click.echo("nothing was made; retries come on top", err=True)
+    click.echo("nothing was made; retries are extra", err=True)
 
 
 def _at_most(bound: Bound) -> str:
@@ -75,9 +75,9 @@ def print_report(report: Mapping[str, Any], maker: Maker[Any, Any, Any]) -> None
     for note in maker.notes(report):
         click.echo(one_line(note, 300), err=True)
     for one in sources["failed"]:
-        click.echo(f"failed {one_line(one['id'])}: {one_line(one['reason'])}; the same command tries it again", err=True)
+        click.echo(f"failed {one_line(one['id'])}: {one_line(one['reason'])}; run the same command to try again", err=True)
     out = maker.options.out
-    click.echo(f"written to {out}; read through them: {line_to_copy('talm-sim', 'scenarios', 'review', str(out))}", err=True)
+    click.echo(f"written to {out}; review them with: {line_to_copy('talm-sim', 'scenarios', 'review', str(out))}", err=True)
 
 
 @contextmanager

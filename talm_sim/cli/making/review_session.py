@@ -28,7 +28,7 @@ def review_session(place: Path, reviewer: Reviewer, *, rejected: bool, annotator
         print_json(asdict(review.summary()))
         return
     if not sys.stdin.isatty():
-        raise PrerequisiteError("review asks a person at a terminal, and standard input is none; --json prints the summary so far.")
+        raise PrerequisiteError("reviewing needs a terminal, and standard input is not one; --json prints the summary so far.")
     _decide(review)
     summary = review.summary()
     for line in summary_lines(summary):

@@ -33,7 +33,7 @@ def review_entries(review: Review, console: Console, read: Read, write: Write | 
         write: Lets a person change a text; by default a line that is read replaces it.
     """
     sitting = _Sitting(review, console, read, write or (lambda text: read()))
-    console.print("Every decision is on disk at once: quit when you like, and go on later.", style="dim")
+    console.print("Every decision is saved at once: quit whenever you like and continue later.", style="dim")
     sitting.go_through(review.waiting(), again=True)
 
 
@@ -59,10 +59,10 @@ class _Sitting:
             elif said == "u":
                 before = self._review.undo()
                 if before is None:
-                    self._say("There is no decision to take back.")
+                    self._say("There is no decision to undo.")
                 waiting[:0] = [entry] if before is None else [before, entry]
         if skipped and again:
-            self._say(f"Again what was skipped ({len(skipped)}):")
+            self._say(f"Back to what was skipped ({len(skipped)}):")
             self.go_through(skipped, again=False)
 
     def _put(self, entry: Entry) -> str:
@@ -94,7 +94,7 @@ class _Sitting:
 
     def _show(self, entry: Entry, texts: dict[str, str]) -> None:
         before = self._review.decision(entry)
-        said = f"; you said: {before.decision}" if before else ""
+        said = f"; your decision: {before.decision}" if before else ""
         self._console.print()
         self._console.print(page_of(entry, texts, progress(self._review.summary()) + said, self._console.width))
 
@@ -103,7 +103,7 @@ class _Sitting:
         reasons = dict(zip(ascii_lowercase, entry.reasons, strict=False))
         for letter, reason in reasons.items():
             self._console.print(f"  {letter}  {reason}")
-        self._console.print(f"why? a letter or your own words; Enter: no reason; {_BACK}: do not drop ", end="")
+        self._console.print(f"why? a letter or your own words; Enter for no reason; {_BACK}: do not drop ", end="")
         said = one_line(self._read() or _NO_REASON, 300)
         return None if said == _BACK else reasons.get(said.lower(), said)
 
@@ -113,7 +113,7 @@ class _Sitting:
         if part is None:
             return
         before = texts.get(part.name, part.text)
-        self._console.print(f"{part.label}, anew (Enter alone: as it is):")
+        self._console.print(f"{part.label}, new text (Enter alone keeps it):")
         said = clean(self._write(before) or "").strip()
         if not said or said == before:
             return
@@ -159,7 +159,7 @@ def summary_lines(summary: Summary) -> Iterator[str]:
 def merge_lines(merge: Merge) -> Iterator[str]:
     """How far people agree, and what is left to settle."""
     for one in merge.agreements():
-        kappa = "no value, as all have one label" if one.kappa is None else f"{one.kappa:.2f}"
+        kappa = "undefined, since all have the same label" if one.kappa is None else f"{one.kappa:.2f}"
         share = f" ({one.agreed / one.n:.0%})" if one.n else ""
         yield f"{one.names[0]}, {one.names[1]}: {one.agreed} of {one.n} agree{share}; Cohen's kappa {kappa}"
     left = merge.disputed.waiting()

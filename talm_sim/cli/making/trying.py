@@ -24,11 +24,9 @@ arguments_option = click.option(
     "--arguments",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help='Arguments of yours, {"TOOL": {"ARGUMENT": VALUE}} in JSON; a tool named there is called in any case.',
+    help='Your own arguments, {"TOOL": {"ARGUMENT": VALUE}} in JSON; the tools named there are always called.',
 )
-writing_option = click.option(
-    "--writing", is_flag=True, help="Call tools, too, that may change something: all of which their source does not say that they only read."
-)
+writing_option = click.option("--writing", is_flag=True, help="Also call tools that may change data (every tool not declared read-only).")
 
 
 def opened(sources: tuple[str, ...], trusted: bool) -> Tools:
@@ -109,6 +107,6 @@ def tell_not_taken(tools: Tools) -> None:
     """Name on standard error what the sources could not bring, and patterns that nothing is checked for, each with its reason."""
     for source, left in tools.not_taken().items():
         for one in left:
-            click.echo(clean(one_line(f"{source}: not taken: {one.tool}: {one.reason}", 400)), err=True)
+            click.echo(clean(one_line(f"{source}: skipped: {one.tool}: {one.reason}", 400)), err=True)
     for tool, pattern, why in tools.unchecked():
         click.echo(clean(one_line(f"{tool}: not checked: pattern {pattern[:100]}: {why}", 400)), err=True)

@@ -57,7 +57,7 @@ run_dir_option = click.option(
     envvar="TALM_SIM_RUN_DIR",
     show_envvar=True,
     show_default=True,
-    help="Directory that holds runs.",
+    help="Directory of the runs.",
 )
 
 
@@ -79,7 +79,7 @@ plugin_option: Callable[..., Any] = click.option(
     is_eager=True,
     envvar="TALM_SIM_PLUGIN",
     callback=_load,
-    help="Module of yours to import first; repeatable.",
+    help="Python module to import first; repeatable.",
 )
 """Modules that register tasks, judges, perturbations, responders or models."""
 
@@ -92,9 +92,9 @@ sources_option = click.option(
     multiple=True,
     metavar="SOURCE",
     shell_complete=completed("tools_from"),
-    help="Tools of yours, [NAME=]KIND:PLACE, in place of the built-in; repeatable.",
+    help="Your tools instead of the built-in ones, [NAME=]KIND:PLACE; repeatable.",
 )
-trust_option = click.option("--trust", is_flag=True, help="Run code that comes with a tool folder, in a sandbox.")
+trust_option = click.option("--trust", is_flag=True, help="Run a tool folder's code, in a sandbox.")
 
 
 def short_name(path: Path) -> str:
@@ -170,6 +170,6 @@ def confirm(question: str, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise PrerequisiteError(f"{question} Nobody is here to ask; add --yes.")
+        raise PrerequisiteError(f"{question} There is no terminal to ask at; add --yes.")
     if not click.confirm(clean(question), err=True):
         raise click.Abort

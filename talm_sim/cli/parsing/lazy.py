@@ -30,7 +30,7 @@ def _read_prices(_: click.Context, __: click.Parameter, file: Path | None) -> An
 
 
 prices_option: Callable[..., Any] = click.option(
-    "--prices", type=click.Path(path_type=Path), metavar="F.toml", callback=_read_prices, help="Print the cost, too, at these prices."
+    "--prices", type=click.Path(path_type=Path), metavar="F.toml", callback=_read_prices, help="Also print the cost, at these prices."
 )
 """Prices of models, read before anything is done, so that a slip in the file costs no run."""
 

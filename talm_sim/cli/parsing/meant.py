@@ -58,10 +58,10 @@ def superfluous(words: list[str], task: Any) -> str:
     """What words without an option were meant for."""
     splits = () if task is None else task.splits
     if all(part in splits for word in words for part in word.split(",")):
-        return f"'{' '.join(words)}' belongs to no option; write {line_to_copy('--split', ','.join(words))}"
+        return f"'{' '.join(words)}' is an unexpected argument; write {line_to_copy('--split', ','.join(words))}"
     if "/" in words[0] and not Path(words[0]).exists():
-        return f"'{words[0]}' belongs to no option; write {line_to_copy('--model', words[0])}"
-    return f"'{words[0]}' belongs to no option; each value stands behind the name of its own, as in --split perfect"
+        return f"'{words[0]}' is an unexpected argument; write {line_to_copy('--model', words[0])}"
+    return f"'{words[0]}' is an unexpected argument; every value follows the name of its option, as in --split perfect"
 
 
 def foreign(err: click.NoSuchOption, task: Any) -> click.UsageError:
@@ -82,7 +82,7 @@ def fixed(err: click.NoSuchOption, task: Any, scopes: Collection[Scope]) -> clic
     for model in () if task is None else (RunConfig, task.options):
         if name in model.model_fields and scope_of(model, name) not in scopes:
             judged = scope_of(model, name) is Scope.SCORING
-            mend = "another value is for: talm-sim judge RUN" if judged else "for another value, make a new one with: talm-sim run"
+            mend = "to use another value: talm-sim judge RUN" if judged else "to use another value, start a new run with: talm-sim run"
             return click.UsageError(f"{err.option_name} is fixed when a run is {'judged' if judged else 'made'}; {mend}")
     owner = owner_of_option(name, task) if task is not None else ""
     return click.UsageError(f"{err.option_name} is an option of task {owner}; the run is of task {task.name}.") if owner else err

@@ -31,9 +31,9 @@ __all__ = ["ConfigCommand", "ConfigOption", "OptionsCommand", "collect", "given_
 Options = TypeVar("Options", bound=OptionsModel)
 
 SECTIONS = {
-    Scope.GENERATION: "What is run",
-    Scope.SCORING: "What the answers are worth",
-    Scope.OPERATIONAL: "How it is run",
+    Scope.GENERATION: "Selection",
+    Scope.SCORING: "Scoring",
+    Scope.OPERATIONAL: "Execution",
 }
 _TRAFFIC_FLAGS = {
     Traffic.LIVE.value: ("--live|--replay|--record", "Ask models and tools, replay them, or record them."),
@@ -41,7 +41,7 @@ _TRAFFIC_FLAGS = {
     "record": None,
 }
 """The flags of both kinds of traffic at once, on one line of the help page."""
-_EVERYWHERE = "Each value may stand in TALM_SIM_<NAME>, or under its name in --config."
+_EVERYWHERE = "Each option can also be set as TALM_SIM_<NAME>, or by its name in --config."
 _ALL = "talm_sim.help_all"
 """Key of Click's context: whether the help page shows every option."""
 
@@ -130,9 +130,11 @@ class ConfigCommand(click.Command):
                 self.params.append(option_of(RunConfig, name, stored=stored))
         if Scope.OPERATIONAL in scopes:
             self.params += [ConfigOption([f"--{way.value}"], is_flag=True, section=how, help="Both --tools and --models.") for way in Traffic]
-            self.params.append(ConfigOption(["-v", "--verbose"], is_flag=True, section=how, help="Say more: --log-level info."))
+            self.params.append(ConfigOption(["-v", "--verbose"], is_flag=True, section=how, help="Same as --log-level info."))
         if not stored:
-            file = ConfigOption(["--config"], type=click.Path(path_type=Path), metavar="F.toml", section=how, help="File of these options.")
+            file = ConfigOption(
+                ["--config"], type=click.Path(path_type=Path), metavar="F.toml", section=how, help="TOML file with these options."
+            )
             self.params.append(file)
         show_all: dict[str, Any] = {"is_flag": True, "is_eager": True, "expose_value": False, "callback": _show_all}
         self.params.append(ConfigOption(["--help-all"], rare=True, help="Show every option and exit.", **show_all))

@@ -21,7 +21,7 @@ from talm_sim.types import Event, HumanEvent
 
 __all__ = ["CLOSED", "LATER", "NOTHING_MORE", "UNDO", "Page", "Reply", "Said", "ask"]
 
-NOTHING_MORE = "nothing but what the request says"
+NOTHING_MORE = "only what the request says"
 _RESULT_WIDTH = 160
 _ROWS_ELSEWHERE = 40
 """Rows of a page where no terminal says how many it has."""
@@ -30,15 +30,15 @@ _ROWS_AROUND = 5
 _FEWEST = 2
 """Lines that each part of a crowded page keeps."""
 _YES, _NO = ("y", "yes"), ("n", "no", "")
-_SLASH = "An answer that begins with a slash is typed with two."
+_SLASH = "To begin an answer with a slash, type two."
 _HELP = f"""\
   Type what the user would answer, from what you know, and press Enter.
   Enter   alone: you don't know (asked once more before it counts)
   /skip   you would rather not say
-  /later  ask once more at the end; after that the question stays open
-  /undo   take your last answer back, while its episode has not gone on
+  /later  ask again at the end; after that the question stays open
+  /undo   take back your last answer, until its episode continues
   /more   the next page of a long question
-  Ctrl-C  stop; every answer is kept, and a line says how to go on
+  Ctrl-C  stop; all answers are kept, and you are told how to continue
   {_SLASH}"""
 _EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 
@@ -238,6 +238,6 @@ async def _confirmed(console: Console, lines: Lines) -> str | None:
             return None if words is None else words.lower()
         if len(words) > 1 or not ("a" <= words.lower() <= "z"):
             if not words.startswith("/"):
-                console.print("neither y nor n: taken as your answer", style="yellow")
+                console.print("neither y nor n, so it is taken as your answer", style="yellow")
             return words
         console.print("Type y or n; anything longer is taken as your answer.", style="yellow")

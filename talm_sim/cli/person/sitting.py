@@ -103,7 +103,11 @@ class Sitting:
                     await self._second_thoughts()
             elif said == LATER:
                 self._put_off.add(question.key)
-                self._say("put off: it stays open" if question.key in self._asked_again else "put off: asked once more at the end")
+                self._say(
+                    "postponed: the question stays open"
+                    if question.key in self._asked_again
+                    else "postponed: you will be asked again at the end"
+                )
             elif said == UNDO:
                 self._undo()
             elif said == _ELSEWHERE:
@@ -148,7 +152,7 @@ class Sitting:
     async def _tell(self, key: Key) -> None:
         given = self._desk.given(key)
         answer = Reply(given.text, given.declined).shown if given else ""
-        self._say(f"answered elsewhere: {answer}" if given else "this question is not asked any more")
+        self._say(f"answered elsewhere: {answer}" if given else "this question is no longer open")
         await self._lines.drop()
 
     def _file(self, question: Question, reply: Reply) -> bool:
@@ -160,7 +164,7 @@ class Sitting:
         held = follows or last
         status = self._desk.answer(question.key, reply.text, declined=reply.declined, responder=self._responder, held=held)
         if status is AnswerStatus.GONE:
-            self._say("not saved: this question is not asked any more")
+            self._say("not saved: this question is no longer open")
             return False
         if status is AnswerStatus.TAKEN:
             given = self._desk.given(question.key)
@@ -195,7 +199,7 @@ class Sitting:
                     self._undo()
                     return
                 if words:
-                    self._say("no question is open now; what you typed answers none")
+                    self._say("there are no open questions now; what you typed answers none")
                 self._desk.release()
                 return
         finally:
@@ -206,14 +210,14 @@ class Sitting:
     def _how_long(self, status: AnswerStatus, *, follows: bool, last: bool) -> str:
         """Until when the last answer can be taken back, where there is a line at which to say so."""
         if status is AnswerStatus.SAVED:
-            return " (/undo takes it back, until the run is resumed)" if follows or self._follows_later() else ""
+            return " (/undo takes it back until the run is resumed)" if follows or self._follows_later() else ""
         if last:
-            return f" (/undo takes it back, for {HELD_SECONDS:.0f} s; Enter goes on now)"
+            return f" (/undo takes it back, for {HELD_SECONDS:.0f} s; Enter continues now)"
         return f" (/undo takes it back, for {HELD_SECONDS:.0f} s)" if follows else ""
 
     def _undo(self) -> None:
         if not self._given:
-            self._say("nothing to take back: no answer was given here")
+            self._say("nothing to take back: you have not answered anything here")
             return
         key, reply = self._given.pop()
         if self._desk.withdraw(key):
@@ -221,7 +225,7 @@ class Sitting:
             self._taken_back = key
             self._say(f"taken back: {reply.shown}")
         else:
-            self._say(f"too late to take back '{reply.shown}': its episode has gone on with it")
+            self._say(f"too late to take back '{reply.shown}': its episode has already continued")
 
     def _say(self, text: str) -> None:
         self._console.print(text, style="dim", soft_wrap=True)

@@ -293,7 +293,7 @@ def opening(event: RunStarted) -> str:
 
 def restarted(event: ToolsRestarted) -> str:
     """What became of the tools, in a line."""
-    return f"the tool service died ({event.reason}): started again, once for this command; calls in flight are sent again"
+    return f"the tool service died ({event.reason}): it was restarted, which happens once per command; unanswered calls are sent again"
 
 
 def closing(event: RunFinished) -> str:

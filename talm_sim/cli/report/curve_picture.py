@@ -51,11 +51,11 @@ def _draw_reliability(axes: Axes, curve: Curve, ink: str) -> None:
     shares, means, counts = (one.values for one in curve.series)
     points = [(mean, share, n) for share, mean, n in zip(shares, means, counts, strict=True) if share is not None and mean is not None]
     most = max((n or 0 for _, _, n in points), default=0) or 1
-    axes.plot([0, 1], [0, 1], color=ink, linewidth=0.8, linestyle="--", label="as likely as said")
+    axes.plot([0, 1], [0, 1], color=ink, linewidth=0.8, linestyle="--", label="perfectly calibrated")
     axes.plot([mean for mean, _, _ in points], [share for _, share, _ in points], color=_COLOURS[0], linewidth=1.4, zorder=2)
     sizes = [16 + 84 * (n or 0) / most for _, _, n in points]
     places = [mean for mean, _, _ in points], [share for _, share, _ in points]
-    axes.scatter(*places, s=sizes, color=_COLOURS[0], edgecolor=ink, linewidth=0.5, zorder=3, label="larger: more instances")
+    axes.scatter(*places, s=sizes, color=_COLOURS[0], edgecolor=ink, linewidth=0.5, zorder=3, label="larger dot: more instances")
     axes.set_ylim(0, 1)
     axes.legend(fontsize=8, frameon=False, loc="upper left")
 

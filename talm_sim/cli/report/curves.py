@@ -83,7 +83,7 @@ def _reliability(curve: Curve) -> Iterator[Text]:
         share, mean = shares[place], means[place]
         line = f"  {fit(names[place], _LABEL - 3)} {counts[place] or 0:>7,} {decimal(mean):>7} {decimal(share):>7}  "
         yield Text((line + _places(share, mean, room)).rstrip())
-    words = f"{_SHARE}: {flat(curve.y)}; {_MEAN}: {flat(curve.x)}, where it would lie if these were right; *: both"
+    words = f"{_SHARE}: {flat(curve.y)}; {_MEAN}: {flat(curve.x)}, where the curve would be if the model were perfectly calibrated; *: both"
     yield from (Text(line, style="dim") for line in wrapped(words, 77, "  ", "    "))
 
 

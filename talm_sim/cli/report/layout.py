@@ -44,7 +44,7 @@ def definitions(blocks: Sequence[Block]) -> dict[str, str]:
 def legend(blocks: Sequence[Block]) -> str:
     """The definitions in a sentence; empty where there is nothing to define."""
     said = "; ".join(f"{word}: {meaning}" for word, meaning in definitions(blocks).items())
-    return f"n: episodes scored; below a value: its 95 % interval; {said}" if said else ""
+    return f"n: scored episodes; below each value: its 95 % interval; {said}" if said else ""
 
 
 def papers(blocks: Iterable[Block]) -> list[PaperRows]:

@@ -117,9 +117,9 @@ def picture(file: Path, blocks: Sequence[Block]) -> bytes:
         if drawn_matrices(summary) or bars(summary) or summary.curves
     ]
     if not rows:
-        raise PrerequisiteError("--picture: there is nothing to draw, as these runs have no rate, no matrix and no curve.")
+        raise PrerequisiteError("--picture: there is nothing to draw; these runs have no rates, matrices or curves.")
     if len(rows) > _MOST_ROWS:
-        raise PrerequisiteError(f"--picture: {len(rows)} groups are more than one picture holds ({_MOST_ROWS}); name fewer runs.")
+        raise PrerequisiteError(f"--picture: {len(rows)} groups do not fit in one picture (at most {_MOST_ROWS}); name fewer runs.")
     sizes = [_sizes(summary) for _, summary in rows]
     heights = [max(height for _, height in parts) + 0.4 for parts in sizes]
     broad = max(sum(width for width, _ in parts) for parts in sizes)

@@ -72,17 +72,17 @@ class Took:
         if usage.input_tokens or usage.output_tokens:
             yield f"tokens{' of the recording' if self.replayed else ''}: {usage.input_tokens:,} in, {usage.output_tokens:,} out"
         if usage.uncounted:
-            yield f"those of {usage.uncounted:,} of {count(self.generations, 'generation')} were not counted"
+            yield f"those of {usage.uncounted:,} of {count(self.generations, 'generation')} were not counted by the server by the server"
 
     def _time(self) -> str:
         return f"{_seconds(median(self.seconds))} per episode (median), {_seconds(sum(self.seconds))} together" if self.seconds else ""
 
     def _cost(self) -> str:
         if self.unpriced:
-            return f"cost: the prices have none for {clean(self.unpriced)}"
+            return f"cost: no price is given for {clean(self.unpriced)}"
         if self.money is None:
             return ""
-        less = [f"{'at least ' if self.usage.uncounted else ''}{_money(self.money)} {clean(self.currency)}".rstrip() + " at the prices given"]
+        less = [f"{'at least ' if self.usage.uncounted else ''}{_money(self.money)} {clean(self.currency)}".rstrip() + " at the given prices"]
         less += ["cached tokens at the full price"] if self.usage.cached_tokens else []
         less += ["without the judge model"] if self.judged else []
         return f"cost{' of the recording' if self.replayed else ''}: {', '.join(less)}"

@@ -105,7 +105,7 @@ def transcript(
     if not _ends_in_answer(episode) and (episode.answer.strip() or not (episode.error or scored)):
         parts += _section("Answer", [_answer(episode)])
     if episode.perturbations:
-        lines = [Text(f"{clean(log.name)}: fired {log.fired} of {count(log.armed, 'time')} it was armed") for log in episode.perturbations]
+        lines = [Text(f"{clean(log.name)}: injected in {log.fired} of {count(log.armed, 'eligible call')}") for log in episode.perturbations]
         parts += _section("Perturbations", lines)
     if verdicts or not scored:
         parts += _section("Verdicts", list(_verdicts(verdicts)))
@@ -129,7 +129,7 @@ def _turns_of(episode: Episode, user_turns: Sequence[Turn], full: bool) -> Itera
         for said in user_turns[told + 1 : turns[first].user_turn + 1]:
             yield from _section("The user", [prose(clean(request_text(said.messages)))])
         told = max(told, turns[first].user_turn)
-        title = f"Turns {first + 1} to {others[-1] + 1}, all alike" if others else f"Turn {first + 1}"
+        title = f"Turns {first + 1} to {others[-1] + 1}, all identical" if others else f"Turn {first + 1}"
         yield from _section(f"{title}, the answer" if first == answer else title, list(_turn(episode, first, turns[first], full)))
     for said in user_turns[told + 1 :]:
         yield from _section("The user, unanswered", [prose(clean(request_text(said.messages)))])
@@ -194,7 +194,7 @@ def _prompt(text: str, full: bool) -> RenderableType:
 
 def _clipped(text: str) -> str:
     text = clean(text)
-    return text if len(text) <= _BEGIN + _END else f"{text[:_BEGIN].rstrip()} [… --full shows all …] {text[-_END:].lstrip()}"
+    return text if len(text) <= _BEGIN + _END else f"{text[:_BEGIN].rstrip()} [… use --full to see everything …] {text[-_END:].lstrip()}"
 
 
 def _line(parts: Sequence[Line], full: bool) -> RenderableType:
@@ -224,7 +224,7 @@ def _turn(episode: Episode, index: int, turn: ModelTurn, full: bool) -> Iterator
     for call in turn.tool_calls:
         if call.id not in done:
             last = index == len(episode.model_turns) - 1
-            said = "  not executed: the episode ended here" if last else "  not a call of ours: a tool of the agent's own"
+            said = "  not executed: the episode ended here" if last else "  a tool of the agent's own, not called through talm-sim"
             yield Text.assemble("→ ", (call_text(call), "cyan"), (said, "yellow"))
     if turn.first_tokens:
         yield Text(_first_tokens(turn.first_tokens if full else turn.first_tokens[:_LIKELIEST]), style="dim")
@@ -245,14 +245,14 @@ def call_text(call: ToolCall | ToolEvent) -> str:
 
 
 def tool_event_lines(event: ToolEvent, width: int = _RESULT_WIDTH, *, times: int = 1) -> Iterator[RenderableType]:
-    """A tool call, how it went and the first `width` characters of its result; `times` in a row, all alike."""
-    yield Text.assemble("→ ", (call_text(event), "cyan"), (f"  {times:,} times, all alike" if times > 1 else "", "yellow"))
+    """A tool call, how it went and the first `width` characters of its result; `times` in a row, all identical."""
+    yield Text.assemble("→ ", (call_text(event), "cyan"), (f"  {times:,} times, all identical" if times > 1 else "", "yellow"))
     facts = [str(event.status) if event.status is not None else "no status", event.origin.value, f"{event.elapsed_ms:.0f} ms"]
     if event.error:
         facts.insert(1, one_line(event.error))
     line = Text("  ".join(["ok" if event.ok else "failed", *facts]), style="green" if event.ok else "red")
     for log in event.perturbations:
-        said = "fired" if log.seen else "fired, unseen by the model" if log.fired else "armed, did not fire"
+        said = "fired" if log.seen else "injected, not seen by the model" if log.fired else "eligible, not injected"
         line.append(f"  perturbation {one_line(log.name)} {said}", style="yellow")
     yield indented(line)
     if event.result:
@@ -295,4 +295,4 @@ def _verdicts(verdicts: Sequence[Verdict]) -> Iterator[Text]:
             line.append(f"  {clean(verdict.explanation).strip()}")
         yield line
     if not verdicts:
-        yield Text("(none yet: talm-sim judge scores a stored run)", style="dim")
+        yield Text("(none yet; score the run with: talm-sim judge)", style="dim")

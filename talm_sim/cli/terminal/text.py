@@ -87,4 +87,4 @@ def odds_words(argument: str, choices: int) -> str:
     >>> odds_words("event", 4)
     'event has 4 possible values: a guess is right 1 time in 4'
     """
-    return f"{argument} has {choices} possible values: a guess is right 1 time in {choices}"
+    return f"{argument} has {choices} possible values, so one guess in {choices} is right"

@@ -249,7 +249,7 @@ class JsonGrammars:
 
         matcher = LLMatcher(self._tokens, LLMatcher.grammar_from_json_schema(json.dumps(schema), defaults=SEPARATORS))
         if matcher.is_error():
-            raise ProviderError(f"the schema of the actions is no grammar: {matcher.get_error()}")
+            raise ProviderError(f"the schema of the actions is not a grammar: {matcher.get_error()}")
         return _JsonGrammar(matcher)
 
 

@@ -151,7 +151,7 @@ def load_engine(name: str, model: str, options: HFOptions) -> Engine:
     loading["dtype"] = options.dtype or ("auto" if "device_map" in loading else "float32")
     revision = {"revision": loading["revision"]} if "revision" in loading else {}
     if revision and Path(place).is_dir():
-        raise PrerequisiteError(f"-M revision: is of a model from the hub, and {name} is a folder; leave it out.")
+        raise PrerequisiteError(f"-M revision: applies to a model from the hub, and {name} is a folder; leave it out.")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         tokenizer = _load(name, place, "tokenizer", transformers.AutoTokenizer, **revision)
@@ -177,7 +177,7 @@ def _check_weights(name: str, told: Mapping[str, Any]) -> None:
     lacking = sorted([*told.get("missing_keys", ()), *(one[0] for one in told.get("mismatched_keys", ()))])
     if lacking:
         count = f"{len(lacking)} of its weights are" if len(lacking) > 1 else "one of its weights is"
-        raise PrerequisiteError(f"{name}: {count} not in its files as its configuration says ({lacking[0]}); get the whole model anew.")
+        raise PrerequisiteError(f"{name}: {count} not in its files as its configuration says ({lacking[0]}); download the whole model again.")
 
 
 def _limit(name: str, asked: int | None, config: Any, tokenizer: Any) -> int | None:
@@ -199,11 +199,11 @@ def _attention(name: str, config: Any, asked: str | None) -> dict[str, str]:
         PrerequisiteError: The one that was asked for leaves it out, or no two of the library's agree for such a model.
     """
     if config.model_type == "falcon" and config.alibi:
-        raise PrerequisiteError(f"{name}: of a Falcon with ALiBi the library's implementations of attention differ; it is not run here.")
+        raise PrerequisiteError(f"{name}: the library's attention implementations differ for a Falcon with ALiBi, so it is not run here.")
     if not getattr(config, "attn_logit_softcapping", None):
         return {}
     if asked == "sdpa":
-        raise PrerequisiteError(f"-M attn_implementation=sdpa: leaves out the cap of {name}'s attention; write eager, or leave it out.")
+        raise PrerequisiteError(f"-M attn_implementation=sdpa: ignores the cap on {name}'s attention; write eager, or leave it out.")
     return {"attn_implementation": asked or "eager"}
 
 
@@ -243,7 +243,7 @@ def _load(name: str, place: str, what: str, auto: Any, **options: Any) -> Any:
         return auto.from_pretrained(place, local_files_only=bool(problem), **options)
     except Exception as err:
         raise PrerequisiteError(
-            f"{name}: '{place}' is no directory, was not fetched by `talm-sim models get`, and the model hub did not give it "
+            f"{name}: '{place}' is not a directory, was not fetched by `talm-sim models get`, and the model hub did not give it "
             f"(no such id, or no network): {problem or _line(err)}"
         ) from err
 

@@ -65,7 +65,9 @@ def fetch_model(
         say(f"{target} is complete; nothing to do")
         return target
     if target.exists() and (not target.is_dir() or (any(target.iterdir()) and before.get("model") != MODEL)):
-        raise PrerequisiteError(f"{target}: exists and was not made by `talm-sim models get {name}`; it is left alone. Name another with --to.")
+        raise PrerequisiteError(
+            f"{target}: exists and was not made by `talm-sim models get {name}`, so it is not changed. Name another directory with --to."
+        )
     if missing := [package for package in _PACKAGES if find_spec(package) is None]:
         raise PrerequisiteError(f"models get {name}: needs {', '.join(missing)}; install what it needs with: {pip_install('local')}")
     try:
@@ -170,4 +172,4 @@ def _check_tokenizer(target: Path) -> None:
     text = "Größe: 17,5 m² <tool>"
     good = tokenizer.tokenize("in 2024")[-4:] == list("2024")
     if not good or tokenizer.decode(tokenizer(text, add_special_tokens=False)["input_ids"]) != text:
-        raise PrerequisiteError(f"{target.name}: the tokenizer made from the file does not give back what it is given; nothing was made.")
+        raise PrerequisiteError(f"{target.name}: the tokenizer made from the file does not reproduce its input; nothing was made.")

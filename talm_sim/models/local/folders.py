@@ -46,7 +46,7 @@ def find_model(name: str, model: str, environ: Mapping[str, str] | None = None) 
     if fetched.is_dir():
         return str(check_directory(name, fetched))
     if directory.exists():
-        raise PrerequisiteError(f"{name}: {directory} is a file; name the directory that holds config.json.")
+        raise PrerequisiteError(f"{name}: {directory} is a file; name the directory that contains config.json.")
     if model in FETCHABLE:
         raise PrerequisiteError(f"{name}: not on this machine yet; fetch it with: talm-sim models get {model}")
     if not _HUB_ID.fullmatch(model) or model.startswith("."):
@@ -61,7 +61,7 @@ def check_directory(name: str, directory: Path) -> Path:
         PrerequisiteError: One of them is absent.
     """
     if not (directory / "config.json").is_file():
-        raise PrerequisiteError(f"{name}: {directory} holds no config.json, so it is no model directory; name the one that does.")
+        raise PrerequisiteError(f"{name}: {directory} holds no config.json, so it is not a model directory; name the one that does.")
     if not any((directory / file).is_file() for file in _TOKENIZER_FILES):
         raise PrerequisiteError(f"{name}: {directory} holds no tokenizer (tokenizer.json or tokenizer.model); copy it from the original model.")
     return directory

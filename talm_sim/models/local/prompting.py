@@ -49,7 +49,7 @@ def _read_template(file: str) -> str:
     try:
         source = read_text(Path(file).expanduser(), LARGEST_SETTINGS)
     except (OSError, ValueError) as err:  # no UTF-8 is a ValueError
-        reason = getattr(err, "strerror", None) or "is no UTF-8 text"
+        reason = getattr(err, "strerror", None) or "is not UTF-8 text"
         raise ValueError(f"'{file}' cannot be read ({reason}); name a Jinja file.") from None
     if not source.strip():
         raise ValueError(f"'{file}' is empty; name a Jinja file.")
@@ -171,7 +171,7 @@ def tell_unread_form(tokenizer: Any, name: str, rendering: Rendering | None = No
     """Say in one line where a chat template writes tool calls in a form that is not read; arguments as of `unread_form`."""
     form = unread_form(tokenizer, name, rendering)
     if form:
-        told = "%s: its chat template writes calls in a form not read here (%s), so they count as text or broken; use --tool-format constrained"
+        told = "%s: its chat template writes calls in a format that talm-sim cannot read (%s), so they count as text or malformed; use --tool-format constrained"
         log.warning(told, name, form)
 
 
@@ -216,9 +216,7 @@ def _rendered(
     if rendering.template is not None:
         given["chat_template"] = rendering.template
     elif not getattr(tokenizer, "chat_template", None):
-        raise PrerequisiteError(
-            f"{name}: its tokenizer has no chat template; give one with -M {_TEMPLATE}=FILE, or keep to prompts to the letter."
-        )
+        raise PrerequisiteError(f"{name}: its tokenizer has no chat template; give one with -M {_TEMPLATE}=FILE, or use raw prompts.")
     text: str = tokenizer.apply_chat_template(messages, tools=tools or None, add_generation_prompt=prompt, tokenize=False, **given)
     return text + _FINAL if rendering.answers and text.endswith(_TURN) else text
 

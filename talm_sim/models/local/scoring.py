@@ -159,12 +159,12 @@ class Scorer:
             together = self.score([question])[0]
             alone = [self.score([replace(question, options=(option,))])[0][0] for option in question.options]
         except Exception as err:  # a model's own code may fail in any way
-            raise PrerequisiteError(f"{name}: a short text cannot be read by it: {type(err).__name__}: {str(err)[:150]}") from err
+            raise PrerequisiteError(f"{name}: it fails on a short text: {type(err).__name__}: {str(err)[:150]}") from err
         kind, half = self._model.config.get_text_config().model_type, self._model.dtype.itemsize < 4
         difference = max(abs(one.logprob - other.logprob) for one, other in zip(together, alone, strict=True))
         if difference > (NEAR_HALF if half else NEAR):  # what is no number is said where it is scored
             raise PrerequisiteError(
-                f"{name}: what follows a token changes its log-probability (by {difference:.2g}); models of type '{kind}' are not run here."
+                f"{name}: a token's log-probability depends on later tokens (difference {difference:.2g}); models of type '{kind}' are refused."
             )
 
     def nearest(self, questions: Sequence[Question]) -> int:

@@ -92,7 +92,7 @@ def read_vllm_options(name: str, options: Mapping[str, str]) -> VllmOptions:
     """
     for key in options:
         if key in _SERVED_ONLY:
-            raise PrerequisiteError(f"-M {key}: only a server has it, and {name} runs in this process; leave it out, or {_SERVE}.")
+            raise PrerequisiteError(f"-M {key}: is a server's option, and {name} runs in this process; leave it out, or {_SERVE}.")
     rest = {key: text for key, text in sorted(options.items()) if key not in VllmOptions.model_fields}
     read = read_options({**options, **(_read_arguments(name, rest) if rest else {})}, VllmOptions, name, "-M ")
     if read.sampling:

@@ -38,7 +38,7 @@ DATABASE = "run.db"
 """Name of the file below the run's directory."""
 _FILES = tuple(f"{name}{end}" for name in (DATABASE, "checkpoints.db") for end in ("", "-wal", "-shm", "-journal"))
 _OUR_TABLES = "SELECT type, name, tbl_name, sql FROM sqlite_schema"
-_NOT_OURS = "restore the file from a copy, and take it from nobody you do not trust"
+_NOT_OURS = "restore the file from a copy, and accept run files only from people you trust"
 _LARGEST = 32 * 2**20
 """Bytes of one document: far above any episode."""
 _MOST_VALUES = 500_000
@@ -104,11 +104,11 @@ def check_size(document: bytes) -> None:
         TooLargeError: It cannot.
     """
     if len(document) > _LARGEST:
-        raise TooLargeError(f"takes {len(document) / 2**20:,.1f} MiB, and a run keeps at most {_LARGEST >> 20} MiB of one record")
+        raise TooLargeError(f"takes {len(document) / 2**20:,.1f} MiB, and a run keeps at most {_LARGEST >> 20} MiB per record")
     if len(document) > _FEW and sum(map(document.count, (b",", b"[", b"{"))) > _MOST_VALUES:
         marks = (mark for mark in _MARKS.finditer(document) if mark.lastindex)
         if next(islice(marks, _MOST_VALUES, None), None):
-            raise TooLargeError(f"holds more than {_MOST_VALUES:,} values, and a run keeps at most so many of one record")
+            raise TooLargeError(f"holds more than {_MOST_VALUES:,} values, and a run keeps at most that many per record")
 
 
 def pack(text: str) -> bytes:
@@ -153,7 +153,7 @@ def check_stored(document: bytes, what: str) -> None:
         check_size(document)
     except TooLargeError:
         limits = f"{_LARGEST >> 20} MiB or {_MOST_VALUES:,} values"
-        raise PrerequisiteError(f"{DATABASE}: {what} unpacks to more than {limits}, which no run holds; {_NOT_OURS}.") from None
+        raise PrerequisiteError(f"{DATABASE}: {what} unpacks to more than {limits}, which no run contains; {_NOT_OURS}.") from None
 
 
 def create_database(directory: Path) -> sqlite3.Connection:
@@ -273,7 +273,9 @@ def writing(conn: sqlite3.Connection, directory: Path) -> Iterator[None]:
     except sqlite3.DatabaseError as err:
         if type(err) not in {sqlite3.OperationalError, sqlite3.DatabaseError}:
             raise  # a bug
-        raise PrerequisiteError(f"{directory}: cannot be written ({err}); nothing was changed; free space or mend its permissions.") from None
+        raise PrerequisiteError(
+            f"{directory}: cannot be written ({err}); nothing was changed; free disk space or fix its permissions."
+        ) from None
 
 
 @cache
@@ -288,7 +290,7 @@ def _check_schema(conn: sqlite3.Connection, path: Path) -> None:
     found = frozenset(conn.execute(f"{_OUR_TABLES} WHERE NOT (type = 'table' AND name GLOB 'sqlite_stat[14]')"))
     if found != _schema():
         kind, name, *_ = sorted(found ^ _schema(), key=str)[0]
-        raise PrerequisiteError(f"{path}: its tables are not those of a run ({kind} '{name}'); {_NOT_OURS}.")
+        raise PrerequisiteError(f"{path}: it does not have the tables of a run ({kind} '{name}'); {_NOT_OURS}.")
 
 
 def _connect(directory: Path, mode: str, *, writing: bool) -> sqlite3.Connection:
@@ -302,7 +304,7 @@ def _connect(directory: Path, mode: str, *, writing: bool) -> sqlite3.Connection
         raise PrerequisiteError(f"{path}: cannot be opened ({err}).") from None
     try:
         if conn.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION_ID:
-            raise PrerequisiteError(f"{path}: is no run database of talm-sim.")
+            raise PrerequisiteError(f"{path}: is not a run database of talm-sim.")
         _check_schema(conn, path)
         if writing:
             conn.execute("BEGIN IMMEDIATE")

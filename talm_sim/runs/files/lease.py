@@ -16,7 +16,7 @@ from talm_sim.errors import PrerequisiteError
 __all__ = ["Lease", "Owner", "acquire", "is_owned", "owner_of"]
 
 STALE_SECONDS = 60.0
-"""A lease whose process cannot be looked at (another machine or container) counts as abandoned after so long without a heartbeat."""
+"""A lease whose process cannot be inspected (another machine or container) counts as abandoned after so long without a heartbeat."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Owner:
 
     @property
     def alive(self) -> bool:
-        """Whether the process still runs; where it cannot be looked at, whether it was heard of lately."""
+        """Whether the process still runs; where it cannot be inspected, whether it was heard of lately."""
         host, boot = processes.here()
         if sys.platform != "win32" and self.host == host and self.process.startswith(boot):
             return processes.mark_of(self.pid) == self.process

@@ -165,19 +165,19 @@ def check_name(run_id: str, place: str) -> None:
         PrerequisiteError: It is no name, or means another run; begins with `place`.
     """
     if not _RUN_ID.fullmatch(run_id):
-        raise PrerequisiteError(f"{place}: '{run_id}' is no run name: use letters, digits, '.', '_' and '-', at most 128.")
+        raise PrerequisiteError(f"{place}: '{run_id}' is not a run name: use letters, digits, '.', '_' and '-', at most 128.")
     if run_id == LATEST:
-        raise PrerequisiteError(f"{place}: '{LATEST}' names the newest run, whichever that is; choose another name.")
+        raise PrerequisiteError(f"{place}: '{LATEST}' always means the newest run; choose another name.")
 
 
 def _check_new(run_id: str | None, scenarios: Sequence[Scenario]) -> None:
     if run_id is not None:
         check_name(run_id, "--run-id")
     if not scenarios:
-        raise PrerequisiteError("nothing to run: no scenario is left by --split and --limit.")
+        raise PrerequisiteError("nothing to run: --split and --limit select no scenario.")
     twice = [name for name, count in Counter(scenario.id for scenario in scenarios).items() if count > 1]
     if twice:
-        raise PrerequisiteError(f"scenario '{twice[0]}' stands twice in the set; every id must be its own.")
+        raise PrerequisiteError(f"scenario '{twice[0]}' is used twice; ids must be unique.")
 
 
 def read_manifest(directory: Path) -> RunManifest:
@@ -253,7 +253,7 @@ def find_run(run: Path | str, run_dir: Path = Path("runs")) -> Path:
         return where / found
     if not names:
         named = "" if path.name == LATEST else f"{run}: no such run. "
-        raise PrerequisiteError(f"{named}{where} holds no run; start one with: talm-sim run --split underspecified")
+        raise PrerequisiteError(f"{named}{where}: there are no runs here yet; start one with: talm-sim run --split underspecified")
     raise PrerequisiteError(f"{run}: no such run.{did_you_mean(path.name, names[-8:])}")
 
 
@@ -346,7 +346,7 @@ def _write(
         try:
             check_size(described.encode())
         except TooLargeError as err:
-            raise PrerequisiteError(f"the description of {len(tools):,} tools {err}; take fewer tools into the run.") from None
+            raise PrerequisiteError(f"the description of {len(tools):,} tools {err}; use fewer tools.") from None
         put(conn, "meta", "tools", described)
         if fill is not None:
             fill(conn)

@@ -127,7 +127,7 @@ def check_database(conn: sqlite3.Connection) -> None:
         ).fetchone()
         if lost:
             raise PrerequisiteError(
-                f"{DATABASE}: {table}: '{lost[0]}' is no episode of the run (scenario '{lost[1]}', epoch {lost[2]});"
+                f"{DATABASE}: {table}: '{lost[0]}' is not an episode of the run (scenario '{lost[1]}', epoch {lost[2]});"
                 " restore the file from a copy."
             )
 

@@ -75,10 +75,12 @@ def check_fits(conn: sqlite3.Connection, stamp: str, *, owned: bool) -> bool:
         rows_sealed, total = sealed.tables.get(table, (0, ""))
         found = _added_up(conn, table)
         if found != (rows_sealed, total):
-            raise PrerequisiteError(f"{DATABASE}: is not as it was sealed: {_difference(conn, table, found[0], rows_sealed)}; {_RESTORE}")
+            raise PrerequisiteError(
+                f"{DATABASE}: has changed since it was sealed: {_difference(conn, table, found[0], rows_sealed)}; {_RESTORE}"
+            )
     if stamp != sealed.stamp:
         raise PrerequisiteError(
-            f"run.json is not the one that {DATABASE} was sealed with; one of them was changed or is another run's; {_RESTORE}"
+            f"run.json is not the one that {DATABASE} was sealed with; one of them was changed or belongs to another run; {_RESTORE}"
         )
     return True
 

@@ -229,7 +229,7 @@ def write_episode(conn: sqlite3.Connection, episode: Episode, position: int) -> 
 def _without_record(episode: Episode, why: str) -> Episode:
     """What is kept of an episode whose record is too large: nobody can judge it, and `resume` tries it again."""
     names = ("id", "scenario_id", "group", "epoch", "attempt", "model", "human", "tools", "perturbations", "usage", "started_at", "elapsed_s")
-    error = f"the record of this episode {why}; let the agent, its tools or the model write less"
+    error = f"the record of this episode {why}; make the agent, its tools or the model write less"
     return Episode(**{name: getattr(episode, name) for name in names}, termination=Termination.INFRASTRUCTURE_ERROR, error=error)
 
 
@@ -239,7 +239,7 @@ def write_verdict(conn: sqlite3.Connection, verdict: Verdict, *, failed: bool = 
     try:
         body = pack(verdict.model_dump_json())
     except TooLargeError as err:
-        short = dict(label=verdict.label[:200], votes=(), explanation=f"The record of this verdict {err}; what explains it is left out.")
+        short = dict(label=verdict.label[:200], votes=(), explanation=f"The record of this verdict {err}; its explanation was left out.")
         body = pack(verdict.model_copy(update=short).model_dump_json())
     put(conn, "verdicts", *key, int(failed), body=body, either="REPLACE")
 

@@ -161,5 +161,5 @@ def _resolve(waiters: Iterable[asyncio.Future[None] | futures.Future[None]], fai
 
 def _explained(err: BaseException) -> BaseException:
     if isinstance(err, sqlite3.OperationalError) or type(err) is sqlite3.DatabaseError:
-        return PrerequisiteError(f"run.db: cannot be written ({err}); free space or mend its permissions, then resume the run.")
+        return PrerequisiteError(f"run.db: cannot be written ({err}); free disk space or fix its permissions, then resume the run.")
     return err

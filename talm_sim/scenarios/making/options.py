@@ -15,7 +15,7 @@ RULES = "sim/writer"
 """The writer that is no model."""
 _TRAFFIC = {
     Traffic.LIVE.value: "Ask the model.",
-    Traffic.REPLAY.value: "Answers from a recording; the network is never touched.",
+    Traffic.REPLAY.value: "Use recorded answers; the network is never used.",
     Traffic.RECORD.value: "Ask the model, and record under --cassettes.",
 }
 
@@ -29,20 +29,20 @@ class MakingOptions(OptionsModel):
     not_asked: ClassVar[frozenset[str]] = frozenset()
     """Settings that decide what is written down, and nothing that is asked of a model."""
 
-    out: Path = option(..., OPE, "Where items, rejected texts, state and report go.", metavar="FOLDER")
-    file: Path | None = option(None, OPE, "What to make them of. Default: the packaged scenarios.", flag="--from", metavar="FILE")
-    limit: Limit | None = option(None, OPE, "Sources to take: the first N, or those from A to B (counted from 1).", metavar="N|A-B")
-    model: ModelName = option(RULES, GEN, "Who writes. sim/writer: rules, no model.", metavar="P/N")
+    out: Path = option(..., OPE, "Folder for items, rejected texts, state and report.", metavar="FOLDER")
+    file: Path | None = option(None, OPE, "What to make them from. Default: the bundled scenarios.", flag="--from", metavar="FILE")
+    limit: Limit | None = option(None, OPE, "Sources to use: the first N, or A to B (counted from 1).", metavar="N|A-B")
+    model: ModelName = option(RULES, GEN, "Model that writes. sim/writer uses rules and no model.", metavar="P/N")
     model_options: ProviderOptions = option({}, GEN, "Option passed to the model provider; repeatable.", flag="-M", metavar="K=V")
-    prompts: Path | None = option(None, GEN, "TOML file with wordings in place of the built-in ones.", metavar="FILE")
-    seed: int = option(0, GEN, "Seed of all that is drawn by lot.", metavar="N")
+    prompts: Path | None = option(None, GEN, "TOML file with prompt texts to use instead.", metavar="FILE")
+    seed: int = option(0, GEN, "Random seed.", metavar="N")
     temperature: float = option(0.6, GEN, "Sampling temperature.", metavar="X", ge=0, le=2)
-    top_p: float = option(0.95, GEN, "Nucleus of sampling.", metavar="X", gt=0, le=1)
-    max_new_tokens: int = option(256, GEN, "Tokens of a text; doubled once if cut off.", metavar="N", ge=1)
-    attempts: int = option(1, GEN, "Times a text is written before it is given up.", metavar="N", ge=1, le=10)
-    max_connections: int = option(16, OPE, "Sources in work at once.", metavar="N", ge=1)
+    top_p: float = option(0.95, GEN, "Nucleus sampling (top-p).", metavar="X", gt=0, le=1)
+    max_new_tokens: int = option(256, GEN, "Maximum tokens per text; doubled once if cut off.", metavar="N", ge=1)
+    attempts: int = option(1, GEN, "Attempts per text.", metavar="N", ge=1, le=10)
+    max_connections: int = option(16, OPE, "Sources processed at the same time.", metavar="N", ge=1)
     traffic: Traffic | None = option(None, OPE, "Where the model's answers come from.", flags=_TRAFFIC)
-    cassettes: Path | None = option(None, OPE, "Directory of recordings. Default: the shipped ones.", metavar="DIR")
+    cassettes: Path | None = option(None, OPE, "Directory of recordings. Default: the bundled ones.", metavar="DIR")
 
     @property
     def by_rules(self) -> bool:

@@ -218,7 +218,7 @@ class Review:
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as err:
-            raise PrerequisiteError(f"{self.path}: cannot be written: {err.strerror}; free the place and go on.") from None
+            raise PrerequisiteError(f"{self.path}: cannot be written: {err.strerror}; free disk space and continue.") from None
 
 
 def open_review(place: Path, reviewer: Reviewer, *, rejected: bool = False, annotator: str = "") -> Review:
@@ -237,7 +237,7 @@ def open_review(place: Path, reviewer: Reviewer, *, rejected: bool = False, anno
         raise PrerequisiteError(f"--annotator {annotator}: give a name of letters, digits, '.', '_' and '-'.")
     entries = reviewer.entries(items_file(place), rejected_file(place) if rejected else None)
     if not entries:
-        raise PrerequisiteError(f"{items_file(place)}: holds no items to review.")
+        raise PrerequisiteError(f"{items_file(place)}: contains no items to review.")
     name = f"-{annotator}" if annotator else ""
     return Review(entries, reviewer, beside(place, f"review{name}"), beside(place, f"kept{name}"), annotator)
 
@@ -252,7 +252,7 @@ def items_file(place: Path) -> Path:
     if not file.is_file():
         if place.is_dir():
             raise PrerequisiteError(f"{place}: holds no {ITEMS}; make items first: talm-sim scenarios generate --out FOLDER")
-        raise PrerequisiteError(f"{place}: there is no such folder or file; give what `scenarios generate --out` wrote, or a JSONL file.")
+        raise PrerequisiteError(f"{place}: there is no such folder or file; give the output of `scenarios generate --out`, or a JSONL file.")
     return file
 
 
@@ -277,7 +277,7 @@ def _decisions(path: Path) -> dict[str, Decision]:
     try:
         lines = read_bytes(path, LARGEST_DATA).split(b"\n") if path.is_file() else []
     except OSError as err:
-        raise PrerequisiteError(f"{path}: cannot be read: {err.strerror}; mend its permissions.") from None
+        raise PrerequisiteError(f"{path}: cannot be read: {err.strerror}; fix its permissions.") from None
     found: dict[str, Decision] = {}
     for line in lines:
         try:

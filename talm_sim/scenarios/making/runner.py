@@ -85,7 +85,7 @@ async def make_all(
                 state.add(outcome)
             in_a_row = in_a_row + 1 if outcome.failed else 0
             if in_a_row == MOST_FAILURES:
-                raise ProviderError(f"{MOST_FAILURES} {maker.noun}s failed in a row, the last one so: {outcome.failed}")
+                raise ProviderError(f"{MOST_FAILURES} {maker.noun}s failed in a row, most recently with: {outcome.failed}")
             done += not outcome.failed
             on_progress(done, len(sources), outcome)
 
@@ -94,7 +94,7 @@ async def make_all(
                 for source in waiting:
                     group.create_task(work(source))
             if in_a_row and not done:
-                raise ProviderError(f"every {maker.noun} failed, the last one so: {state.finished[waiting[-1].id].failed}")
+                raise ProviderError(f"every {maker.noun} failed, most recently with: {state.finished[waiting[-1].id].failed}")
         except (ProviderError, BaseExceptionGroup) as failed:  # not except*, out of which older releases of Python raise a group
             if isinstance(first := _first(failed), _FORESEEN):
                 raise PrerequisiteError(_why(first, done)) from None
@@ -123,8 +123,8 @@ def _first(failed: BaseException) -> BaseException:
 
 
 def _why(first: BaseException, done: int) -> str:
-    hint = "; add --live, or keep to the settings of the recording" if isinstance(first, CassetteMissError) else ""
-    return f"{_one_line(first)}{hint} ({done} finished and kept; the same command goes on)"
+    hint = "; add --live, or use the settings of the recording" if isinstance(first, CassetteMissError) else ""
+    return f"{_one_line(first)}{hint} ({done} finished and kept; run the same command to continue)"
 
 
 def _one_line(err: BaseException) -> str:

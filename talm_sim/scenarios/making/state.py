@@ -103,29 +103,29 @@ def open_state(folder: Path, begun: Begun, sources: Sequence[Source], kind: type
     length = content.rfind(b"\n") + 1
     if not length:
         if others:
-            raise PrerequisiteError(f"{folder}: holds '{others[0]}' but no {STATE}, so it is no begun generation; choose another --out.")
+            raise PrerequisiteError(f"{folder}: holds '{others[0]}' but no {STATE}, so no generation was started there; choose another --out.")
         return State(path, begun, {}, 0)
     lines = list(enumerate(content[:length].split(b"\n")[:-1], 1))
     before = _read(path, 1, lines[0][1], partial(_header, folder))
     if before.task != begun.task:
-        raise PrerequisiteError(f"{folder}: was begun for task {before.task}; add --task {before.task}, or choose another --out.")
+        raise PrerequisiteError(f"{folder}: was started for task {before.task}; add --task {before.task}, or choose another --out.")
     if before.rules != begun.rules:
         raise PrerequisiteError(
-            f"{folder}: was begun with version {before.rules} of the rules that texts are judged by, and this talm-sim has version "
-            f"{begun.rules}; finish it with the one it was begun with, or choose another --out."
+            f"{folder}: was started with version {before.rules} of the checks, and this talm-sim has version "
+            f"{begun.rules}; finish it with the talm-sim it was started with, or choose another --out."
         )
     _same(folder, before.settings, begun.settings)
     outcomes = [_read(path, number, line, lambda document: kind(**document)) for number, line in lines[1:]]
     finished = {outcome.source: outcome for outcome in outcomes}
     if finished and not any(source.id in finished for source in sources):
         raise PrerequisiteError(
-            f"{folder}: holds what was made of other sources, such as '{next(iter(finished))}', which this call would leave out; go on with "
-            f"those (--from, --limit), or choose another --out."
+            f"{folder}: contains results from other sources, for example '{next(iter(finished))}', which this command would leave out; "
+            f"continue with those (--from, --limit), or choose another --out."
         )
     for source in sources:
         done = finished.get(source.id)
         if done is not None and done.digest != source.digest:
-            raise PrerequisiteError(f"{folder}: source '{source.id}' was another one when it was begun; choose another --out.")
+            raise PrerequisiteError(f"{folder}: source '{source.id}' has changed since it was started; choose another --out.")
     return State(path, before, finished, length)
 
 
@@ -141,14 +141,14 @@ def _read(path: Path, number: int, line: bytes, reader: Callable[[Any], T]) -> T
     try:
         return reader(json.loads(line))
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        raise PrerequisiteError(f"{path}:{number}: not a line of a begun generation; restore the file or choose another --out.") from None
+        raise PrerequisiteError(f"{path}:{number}: not a line of a started generation; restore the file or choose another --out.") from None
 
 
 def _same(folder: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
     for name in sorted({*before, *now}):
         if before.get(name) != now.get(name):
             was = json.dumps(before.get(name), ensure_ascii=False)[:60]
-            raise PrerequisiteError(f"{folder}: was begun with {name} = {was}; go on with that, or choose another --out.")
+            raise PrerequisiteError(f"{folder}: was started with {name} = {was}; continue with that, or choose another --out.")
 
 
 def write_lines(path: Path, documents: Iterable[Mapping[str, Any]]) -> None:

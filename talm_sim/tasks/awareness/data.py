@@ -27,7 +27,7 @@ def read_instance(line: Any, where: str, task: str) -> Scenario:
     scenario = read_line(line, where, task)
     if not isinstance(scenario.target, YesNo):
         raise PrerequisiteError(
-            f'{where}: target: is no Yes or No; task {task} needs {{"type": "servable", "gold": "yes" or "no", "relevant": [TOOL, ...]}}.'
+            f'{where}: target: is not a Yes or No; task {task} needs {{"type": "servable", "gold": "yes" or "no", "relevant": [TOOL, ...]}}.'
         )
     if _GOLD.get(scenario.group) != scenario.target.gold:
         groups = " or ".join(name for name, gold in _GOLD.items() if gold == scenario.target.gold)

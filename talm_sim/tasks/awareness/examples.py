@@ -50,8 +50,8 @@ def _drawn(scenario: Scenario, of_gold: Mapping[str, Sequence[Scenario]], seed: 
                 found.append(one)
     if len(found) < 2 * _EACH:
         raise PrerequisiteError(
-            f"scenario {scenario.id}: protocol few-shot needs {_EACH} originals and {_EACH} manipulated instances of others as examples, and "
-            f"the data holds {len(found)}; give more --scenarios, or another --protocol."
+            f"scenario {scenario.id}: protocol few-shot needs {_EACH} originals and {_EACH} manipulated instances of other sources as examples, "
+            f"and the data has {len(found)}; give more --scenarios, or another --protocol."
         )
     draw.shuffle(found)
     return found

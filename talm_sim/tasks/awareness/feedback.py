@@ -47,7 +47,7 @@ def conditions(pool: Sequence[Scenario], seed: int, limit: str | None) -> list[S
             usable.append((one, original, call))
     if not usable:
         raise PrerequisiteError(
-            "protocol feedback needs removed instances whose originals have a gold call with arguments, and the data holds none; "
+            "protocol feedback needs removed instances whose originals have a gold call with arguments, and the data has none; "
             "choose split removed or all of other --scenarios, or another --protocol."
         )
     random.Random(seed).shuffle(usable)

@@ -103,12 +103,19 @@ class ManipulationMaker(Maker[ManipulateOptions, Original, Manipulated]):
             {"group": group, **{key: f"{found[key]:,}" for key in ("made", "rejected", "kept", "to_read")}, "skipped": f"{_sum(found):,}"}
             for group, found in report["manipulations"].items()
         ]
-        heads = {"group": "Manipulation", "made": "Made", "rejected": "Rejected", "kept": "Kept", "to_read": "To be read", "skipped": "Skipped"}
+        heads = {
+            "group": "Manipulation",
+            "made": "Made",
+            "rejected": "Rejected",
+            "kept": "Kept",
+            "to_read": "To be reviewed",
+            "skipped": "Skipped",
+        }
         by_check = {"group": "Manipulation", "count": "Scenarios"}
         return [
             (rows, heads),
             (report["rejected"], {**by_check, "check": "Failed check"}),
-            (report["to_read"], {**by_check, "check": "For a person to tell"}),
+            (report["to_read"], {**by_check, "check": "For a person to decide"}),
         ]
 
     def notes(self, report: Mapping[str, Any]) -> list[str]:

@@ -38,7 +38,9 @@ def load(job: Job[RefusalOptions]) -> list[Scenario]:
     if options.bfcl is not None and config.scenarios is not None:
         raise PrerequisiteError("--bfcl and --scenarios both say where the rows are; leave one out.")
     if (subsets or options.bfcl) and config.split != "all":
-        raise PrerequisiteError(f"--split {config.split}: is of our own scenarios, --subset and --bfcl are of BFCL's rows; leave one out.")
+        raise PrerequisiteError(
+            f"--split {config.split}: selects our own scenarios, --subset and --bfcl select BFCL's rows; use one or the other."
+        )
     file = None if config.scenarios is None else Path(str(local_file(config.scenarios)))
     if file is not None and not _holds_rows(file):
         groups = subsets or [*job.groups, *(SUBSETS if config.split == "all" else ())]
@@ -46,7 +48,9 @@ def load(job: Job[RefusalOptions]) -> list[Scenario]:
     if file is None and not subsets and options.bfcl is None:
         return _chosen(job.task.read(job.groups), job.groups, languages, config.limit)
     if config.split != "all":
-        raise PrerequisiteError(f"--split {config.split}: is of our own scenarios, and {file} holds BFCL's rows; choose them with --subset.")
+        raise PrerequisiteError(
+            f"--split {config.split}: selects our own scenarios, but {file} contains BFCL's rows; choose them with --subset."
+        )
     place = file or options.bfcl
     subsets, languages = _named_there(place, subsets, languages)
     found = load_bfcl(place, subsets, languages)
@@ -80,7 +84,7 @@ def _chosen(
     for language in languages:
         if language not in there:
             known = f" (it has {', '.join(there)})" if there else ""
-            raise PrerequisiteError(f"--language {language}: {file or 'the packaged data'} has no row in it{known}.")
+            raise PrerequisiteError(f"--language {language}: {file or 'the packaged data'} has no rows in this language{known}.")
     wanted = languages or there or [""]
     of = [[one for one in scenarios if one.language == language] for language in wanted]
     return [one for rows in of for one in select(rows, groups, limit, file, "refusal")]

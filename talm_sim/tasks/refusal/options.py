@@ -17,7 +17,7 @@ class RefusalOptions(PromptOptions):
 
     own_templates: ClassVar = TOLD
     subset: Names = option(
-        "", GEN, "BFCL's rows of these categories in place of our own.", metavar="S[,S]", complete="talm_sim.tasks.refusal.bfcl:SUBSETS"
+        "", GEN, "BFCL's rows of these categories instead of our own.", metavar="S[,S]", complete="talm_sim.tasks.refusal.bfcl:SUBSETS"
     )
     language: Names = option("", GEN, "Only rows in these languages.", metavar="L[,L]")
     bfcl: Path | None = option(None, GEN, "BFCL's files.  [default: those of bfcl-eval]", metavar="DIR")

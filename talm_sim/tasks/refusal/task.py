@@ -61,7 +61,7 @@ class RefusalTask(Task[RefusalOptions]):
 
     def claim(self, line: Any, task: str) -> str:
         """Claim the rows of BFCL and of its translations."""
-        fix = "keep one kind of line in a file." if task == self.name else f"add --task {self.name} to run it."
+        fix = "use one kind of line per file." if task == self.name else f"add --task {self.name} to run it."
         return f"holds a BFCL row; {fix}" if is_row(line) else ""
 
     def settle(self, job: Job[RefusalOptions], recorded: Recorded) -> Job[RefusalOptions]:
@@ -70,7 +70,7 @@ class RefusalTask(Task[RefusalOptions]):
         Our own rows, of which none needs more than two short calls, take fewer tokens than BFCL's where the user names no number.
         """
         if job.config.tool_format == "constrained":
-            raise PrerequisiteError("--tool-format constrained: is for agents; task refusal shows tools by --template, so leave it out.")
+            raise PrerequisiteError("--tool-format constrained: is for agents; task refusal describes tools with --template, so leave it out.")
         job = super().settle(job, recorded).having(tool_format="native")
         own = not job.options.subset and job.options.bfcl is None and job.config.scenarios is None
         return job.having(max_new_tokens=_OWN_TOKENS) if own and job.config.max_new_tokens is None else job

@@ -49,7 +49,7 @@ def _spec(tool: str) -> JsonObject:
         if not isinstance(spec["name"], str):
             raise TypeError
     except (ValueError, TypeError, KeyError):
-        raise PrerequisiteError(f"tool '{tool[:60]}': is no JSON object with a name; mend the scenario's tools.") from None
+        raise PrerequisiteError(f"tool '{tool[:60]}': is not a JSON object with a name; fix the scenario's tools.") from None
     return spec
 
 

@@ -28,7 +28,7 @@ def load_wording(file: Path | None = None) -> dict[str, str]:
     own = {} if file is None else texts_of(read_toml(file, "--prompts"), _TASK, TOLD, str(file))
     for key, text in own.items():
         if _PLACE not in text:
-            raise PrerequisiteError(f"{file}: '{_TASK}.{key}' has no place for the tools: write {_PLACE} where they stand.")
+            raise PrerequisiteError(f"{file}: '{_TASK}.{key}' has no place for the tools: write {_PLACE} where they belong.")
     return {**_built_in(), **own}
 
 

@@ -199,7 +199,7 @@ def _add_answers(run: PublishedRun, group: str, file: Path) -> None:
 def _scenario(group: str, entry: dict[str, Any], where: str, tools: tuple[str, ...] = ()) -> Scenario:
     number, query = entry.get("query_id"), entry.get("query")
     if not isinstance(number, int) or not isinstance(query, str):
-        raise PrerequisiteError(f"{where}: no 'query_id' (a number) and 'query' (a text); this is no Fail-TaLMs file.")
+        raise PrerequisiteError(f"{where}: no 'query_id' (a number) and 'query' (a text); this is not a Fail-TaLMs file.")
     # Only no-tools repeats the perfect queries under their numbers; the other settings number their own.
     base = f"perfect-{number}" if group == "no-tools" else ""
     return Scenario(
@@ -289,14 +289,14 @@ def _json(file: Path) -> Any:
     except json.JSONDecodeError as err:
         raise PrerequisiteError(f"{file}:{err.lineno}: not valid JSON: {err.msg}.") from None
     except UnicodeEncodeError:
-        raise PrerequisiteError(f"{file}: holds half a surrogate pair, which no text can hold; correct it.") from None
+        raise PrerequisiteError(f"{file}: holds half a surrogate pair, which text cannot contain; correct it.") from None
     except (UnicodeDecodeError, RecursionError):
         raise PrerequisiteError(f"{file}: not a JSON text.") from None
 
 
 def _objects(value: Any, where: str) -> list[dict[str, Any]]:
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-        raise PrerequisiteError(f"{where}: expected a list of objects; this is no Fail-TaLMs file.")
+        raise PrerequisiteError(f"{where}: expected a list of objects; this is not a Fail-TaLMs file.")
     return value
 
 

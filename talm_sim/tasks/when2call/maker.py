@@ -108,12 +108,12 @@ class ItemMaker(Maker[GenerateOptions, SourceQuestion, ItemOutcome]):
         ]
 
     def notes(self, report: Mapping[str, Any]) -> list[str]:
-        """What could not be taken apart, the rows, and what was dropped."""
+        """What could not be split, the rows, and what was dropped."""
         lost = len(report["sources"]["not_derived"])
         shown = report["rows"]["tools_shown"]
         parts = ", ".join(f"{number:,} with {name} tool{'' if name == '1' else 's'}" for name, number in shown.items()) or "none"
         return [
-            *([f"{lost:,} scenario{'' if lost == 1 else 's'} could not be taken apart"] if lost else []),
+            *([f"{lost:,} scenario{'' if lost == 1 else 's'} could not be split"] if lost else []),
             f"{report['rows']['total']:,} rows: {parts}; {report['rejected_texts']['total']:,} texts rejected",
             *(f"dropped {number}: {reason}" for reason, number in report["sources"]["dropped"].items()),
         ]

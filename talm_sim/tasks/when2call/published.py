@@ -118,7 +118,7 @@ def read_rows(path: Path | Traversable) -> list[Scenario]:
             raise PrerequisiteError(f"{where}: holds {kind.value}, where a When2Call row (uuid, question, answers, tools) is read.")
         scenario = scenario_of(line, where)
         if scenario.id in seen:
-            raise PrerequisiteError(f"{where}: uuid: '{scenario.id}' stands in {seen[scenario.id]} already; give every row its own.")
+            raise PrerequisiteError(f"{where}: uuid: '{scenario.id}' is also used in {seen[scenario.id]}; ids must be unique.")
         seen[scenario.id] = where
         scenarios.append(scenario)
     return scenarios
@@ -137,7 +137,7 @@ def read_training(path: Path | Traversable) -> list[SftRow | PreferenceRow]:
         first = first or kind
         if kind not in {LineKind.SFT, LineKind.PREFERENCE} or kind is not first:
             wanted = first.value if first in {LineKind.SFT, LineKind.PREFERENCE} else "a training row (tools, messages)"
-            raise PrerequisiteError(f"{where}: holds {kind.value}, where {wanted} is read; keep one kind of row in a file.")
+            raise PrerequisiteError(f"{where}: holds {kind.value}, where {wanted} is read; use one kind of row per file.")
         rows.append(_training_row(line, kind, where))
     return rows
 
@@ -154,7 +154,7 @@ def scenario_of(row: Any, where: str = "the row") -> Scenario:
         PrerequisiteError: Something is missing, empty or of the wrong form; names `where` and the key.
     """
     if not isinstance(row, Mapping):
-        raise PrerequisiteError(f"{where}: is no JSON object; write one When2Call row a line.")
+        raise PrerequisiteError(f"{where}: is not a JSON object; write one When2Call row per line.")
     known = (*_ROW_KEYS, *_OWN_KEYS)
     for key in row:
         if key not in known:
@@ -204,7 +204,7 @@ def row_of(scenario: Scenario) -> dict[str, Any]:
     if lacking:
         raise PrerequisiteError(f"scenario '{scenario.id}': has no {lacking[0]} option; a When2Call row needs all four.")
     if len(scenario.turns) > 1 or [message["role"] for message in scenario.turns[0].messages] != ["user"]:
-        raise PrerequisiteError(f"scenario '{scenario.id}': is more than one question; a When2Call row holds one.")
+        raise PrerequisiteError(f"scenario '{scenario.id}': has more than one question; a When2Call row has one.")
     held_out = scenario.missing.name if scenario.missing and scenario.missing.kind is MissingKind.ARGUMENT else ""
     row: dict[str, Any] = {
         "uuid": scenario.id,
@@ -263,7 +263,7 @@ def _answers(row: Mapping[str, Any], where: str) -> dict[Behaviour, str]:
         elif isinstance(answer, str) and answer.strip():
             texts[Behaviour(key)] = answer
         else:
-            said = "is empty" if not answer or isinstance(answer, str) else "is no text"
+            said = "is empty" if not answer or isinstance(answer, str) else "is not text"
             raise PrerequisiteError(f"{where}: answers.{key}: {said}; an option needs words to be scored: write them, or remove the row.")
     return texts
 
@@ -271,7 +271,7 @@ def _answers(row: Mapping[str, Any], where: str) -> dict[Behaviour, str]:
 def _tools(row: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
     tools = row.get(key)
     if not isinstance(tools, list):
-        raise PrerequisiteError(f"{where}: {key}: is no list; give a list of JSON texts, one a tool ([] for none).")
+        raise PrerequisiteError(f"{where}: {key}: is not a list; give a list of JSON texts, one per tool ([] for none).")
     return tuple(_tool_text(tool, f"{key}.{number}", where) for number, tool in enumerate(tools))
 
 
@@ -279,11 +279,11 @@ def _tool_text(tool: Any, key: str, where: str) -> str:
     if isinstance(tool, dict):
         return json.dumps(tool, ensure_ascii=False)
     if not isinstance(tool, str):
-        raise PrerequisiteError(f"{where}: {key}: is no JSON text; write a tool as the text of a JSON object.")
+        raise PrerequisiteError(f"{where}: {key}: is not JSON text; write a tool as the text of a JSON object.")
     try:
         spec = parse(tool)
     except ValueError as err:
-        raise PrerequisiteError(f"{where}: {key}: is no JSON text ({err}); write a tool as the text of a JSON object.") from None
+        raise PrerequisiteError(f"{where}: {key}: is not JSON text ({err}); write a tool as the text of a JSON object.") from None
     if not isinstance(spec, dict):
         raise PrerequisiteError(f"{where}: {key}: is JSON, but no object; write a tool as the text of a JSON object.")
     return tool
@@ -308,7 +308,7 @@ def _text(row: Mapping[str, Any], key: str, where: str, *, filled: bool = False,
             raise PrerequisiteError(f"{where}: {key}: missing; a When2Call row needs it.")
         return default
     if not isinstance(value, str):
-        raise PrerequisiteError(f"{where}: {key}: is no text; write it in quotes.")
+        raise PrerequisiteError(f"{where}: {key}: is not text; write it in quotes.")
     if filled and not value.strip():
         raise PrerequisiteError(f"{where}: {key}: is empty; a When2Call row needs it.")
     return value
@@ -321,7 +321,7 @@ def _training_row(line: dict[str, Any], kind: LineKind, where: str) -> SftRow | 
     tools = _tools(line, "tools", where)
     said = line.get("messages")
     if not isinstance(said, list) or not said:
-        raise PrerequisiteError(f"{where}: messages: is no list of messages; write the question as one of role user.")
+        raise PrerequisiteError(f"{where}: messages: is not a list of messages; write the question as one of role user.")
     messages = tuple(_message(message, f"messages.{number}", where) for number, message in enumerate(said))
     if kind is LineKind.SFT:
         if messages[-1]["role"] != "assistant":
@@ -340,5 +340,5 @@ def _training_row(line: dict[str, Any], kind: LineKind, where: str) -> SftRow | 
 
 def _message(value: Any, key: str, where: str) -> dict[str, str]:
     if not isinstance(value, dict) or set(value) != {"role", "content"} or not all(isinstance(part, str) for part in value.values()):
-        raise PrerequisiteError(f"{where}: {key}: is no message; write an object of the texts 'role' and 'content'.")
+        raise PrerequisiteError(f"{where}: {key}: is not a message; write an object of the texts 'role' and 'content'.")
     return value

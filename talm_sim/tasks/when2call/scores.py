@@ -43,7 +43,7 @@ def confusion(golds: Sequence[Behaviour], predicted: Sequence[Behaviour | str], 
     """
     counts = Counter(zip(golds, (BEHAVIOURS.index(one) if one in BEHAVIOURS else len(BEHAVIOURS) for one in predicted), strict=True))
     if not with_unparsed and any(column == len(BEHAVIOURS) for _, column in counts):
-        raise ValueError("a predicted label is no behaviour; give the matrix a column for the unparsed.")
+        raise ValueError("a predicted label is not a behaviour; give the matrix a column for unparsed answers.")
     return tuple(tuple(counts[gold, column] for column in range(len(BEHAVIOURS) + with_unparsed)) for gold in BEHAVIOURS)
 
 

@@ -35,7 +35,7 @@ def _options(episode: Episode, target: Choice) -> Iterator[tuple[Line, ...]]:
         parts = [Line(text=f"{option.behaviour.value:<17}", style="strong" if chosen else "plain")]
         score = scores.get(option.behaviour)
         if score is not None:
-            parts.append(Line(text=f"{score.logprob:>10.2f}  {score.per_byte:>8.4f} a byte  {score.tokens:>4} tokens"))
+            parts.append(Line(text=f"{score.logprob:>10.2f}  {score.per_byte:>8.4f} per byte  {score.tokens:>4} tokens"))
         if option.behaviour is target.gold:
             parts.append(Line(text="  right", style="good"))
         if chosen:

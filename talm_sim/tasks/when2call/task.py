@@ -96,7 +96,7 @@ class When2CallTask(Task[When2CallOptions]):
         """Claim the published test rows, and the training rows, which nothing can be measured on."""
         kind = kind_of(line)
         if kind in {LineKind.SFT, LineKind.PREFERENCE}:
-            return f"holds {kind.value}, which nothing can be measured on; give scenarios or When2Call's test rows."
+            return f"contains {kind.value}, which cannot be used for measuring; give scenarios or When2Call's test rows."
         return f"holds {kind.value}; add --task {self.name} to run it." if kind is LineKind.ROW else ""
 
     def load(self, job: Job[When2CallOptions]) -> list[Scenario]:

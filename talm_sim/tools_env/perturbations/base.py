@@ -110,7 +110,7 @@ class Perturbation(ABC):
         return tools
 
     def concerns(self, call: Call) -> bool:
-        """Whether a call of its tool is its business. One that is not is neither counted as armed nor drawn a chance for."""
+        """Whether a call of its tool concerns it. Other calls are not counted as armed, and no chance is drawn for them."""
         return True
 
     async def before(self, call: Call) -> Outcome | None:
@@ -134,9 +134,9 @@ class Perturbation(ABC):
 
     @property
     def watches_calls(self) -> bool:
-        """Whether single calls are its business."""
+        """Whether it looks at single calls."""
         return self.answers or type(self).after is not Perturbation.after
 
     def log(self) -> PerturbationLog:
-        """What it did so far."""
+        """Report what it did so far."""
         return PerturbationLog(name=str(self.spec), armed=self.armed, fired=self.fired, seen=self.seen)

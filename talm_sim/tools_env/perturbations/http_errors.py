@@ -56,7 +56,7 @@ class Http429(_HttpError):
     class Options(PerturbationOptions):
         """The wait it asks for."""
 
-        retry_after: float = Field(2.0, ge=0, description="Seconds the answer asks the caller to wait.")
+        retry_after: float = Field(2.0, ge=0, description="Seconds that the caller is asked to wait.")
 
     options: Options
 

@@ -19,7 +19,7 @@ class Timeout(Perturbation):
     class Options(PerturbationOptions):
         """How long it takes."""
 
-        seconds: float = Field(10.0, ge=0, description="Seconds until the call is given up.")
+        seconds: float = Field(10.0, ge=0, description="Seconds until the call times out.")
 
     options: Options
 

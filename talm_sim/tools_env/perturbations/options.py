@@ -46,8 +46,8 @@ class PerturbationOptions(OptionsModel):
     """
 
     tool: str = Field("", description="Only calls of this tool.")
-    p: float = Field(1.0, ge=0, le=1, title="a chance", description="Chance to fire on a call.")
-    times: int | None = Field(None, ge=0, description="Times it fires in an episode, at most.")
+    p: float = Field(1.0, ge=0, le=1, title="a chance", description="Probability of firing on a call.")
+    times: int | None = Field(None, ge=0, description="Maximum number of times it fires per episode.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,8 +51,8 @@ def parse_perturbation(text: str) -> PerturbationSpec:
     begun = [part for part in parts if re.split("[:=]", part)[0] in PERTURBATIONS]
     if len(begun) > 1 and parts[0] in begun:
         repeated = " ".join(f"--perturb {part}" for part in begun)
-        said = f"for several repeat the option: {repeated}; in Python and TOML give a list."
-        raise PrerequisiteError(f"--perturb {text}: commas part the options of one perturbation; {said}")
+        said = f"for several perturbations, repeat the option: {repeated}; in Python and TOML give a list."
+        raise PrerequisiteError(f"--perturb {text}: commas separate the options of one perturbation; {said}")
     name = text.partition(":")[0]
     if name not in PERTURBATIONS:
         raise PrerequisiteError(f"--perturb {text}: unknown perturbation '{name}'.{did_you_mean(name, PERTURBATIONS.names())}")

@@ -10,7 +10,7 @@ from talm_sim.tools_env.service.serve import serve
 def main() -> int:
     """Parse arguments and serve; a port that cannot be had is one line on standard error and exit code 2."""
     parser = argparse.ArgumentParser(prog="python -m talm_sim.tools_env.service", description="Serve the tools on loopback.")
-    parser.add_argument("--port", type=int, default=0, help="port to listen on; 0 (the default) takes a free one")
+    parser.add_argument("--port", type=int, default=0, help="port to listen on; 0 (the default) picks a free one")
     parser.add_argument("--until-stdin-closes", action="store_true", help="stop when standard input ends")
     options = parser.parse_args()
     try:

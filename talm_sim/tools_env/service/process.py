@@ -99,12 +99,12 @@ class ToolService:
             self._deaths += 1
             how = _end_of(self._process.returncode)
             if self._deaths > 1:
-                raise ToolsGoneError(f"the tool service died twice, the second time {how}: see what ends it, such as a lack of memory.")
+                raise ToolsGoneError(f"the tool service died twice, the second time {how}: check why it ends, for example for lack of memory.")
             self._put_down()
             try:
                 self._spawn()
             except PrerequisiteError as err:
-                raise ToolsGoneError(f"the tool service died ({how}) and does not start again: {err}") from None
+                raise ToolsGoneError(f"the tool service died ({how}) and cannot be restarted: {err}") from None
             return Recovered(self._base_url, how)
 
     def _spawn(self) -> None:
@@ -182,7 +182,7 @@ class ToolService:
         assert self._errors is not None
         self._errors.seek(0)
         lines = [line.strip() for line in self._errors if line.strip()]
-        return lines[-1] if lines else "it ended without a word; try `python -m talm_sim.tools_env.service`"
+        return lines[-1] if lines else "it ended without a message; try `python -m talm_sim.tools_env.service`"
 
     def _check_health(self) -> None:
         deadline = time.monotonic() + START_TIMEOUT_S

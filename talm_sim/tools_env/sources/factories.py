@@ -62,7 +62,7 @@ def check_maker(maker: Any) -> None:
     kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     needed = [one.name for one in parameters if one.default is one.empty and one.kind not in kinds]
     if needed:
-        fix = "give a function marked @talm_sim.tool_factory that makes it" if isinstance(maker, type) else "give it a default"
+        fix = "pass a function marked @talm_sim.tool_factory that creates it" if isinstance(maker, type) else "give it a default"
         raise PrerequisiteError(f"{name_of(maker)}: takes '{needed[0]}', but is called without arguments; {fix}.")
 
 

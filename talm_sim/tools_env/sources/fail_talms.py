@@ -73,7 +73,7 @@ class ToolFolder:
             self._take(function, re.sub(r"\W", "_", names[function.key], flags=re.ASCII))
         if not self.specs:
             why = f"; {self.not_taken[0].tool}: {self.not_taken[0].reason}" if self.not_taken else ""
-            raise PrerequisiteError(f"holds no file of tools (JSON with an 'api_list'){why}")
+            raise PrerequisiteError(f"contains no tool file (JSON with an 'api_list'){why}")
         self.routes = posted(name, self.specs)
         # Nothing that sandboxed code changes is kept.
         self.reading = {name for name, function in self._functions.items() if function.code}
@@ -121,7 +121,7 @@ class ToolFolder:
     def _take(self, function: _Function, name: str) -> None:
         place = f"{function.file.relative_to(self._folder)}, {function.name}"
         if name in self.specs:
-            self.not_taken.append(NotTaken(place, f"the name '{name}' is taken twice."))
+            self.not_taken.append(NotTaken(place, f"the name '{name}' is used twice."))
             return
         category = function.file.parent.name if function.file.parent != self._folder else self.name
         try:
@@ -129,7 +129,7 @@ class ToolFolder:
         except ValidationError as err:
             self.not_taken.append(NotTaken(place, f"{fault_of(err.errors()[0])}."))
         except (TypeError, AttributeError):
-            self.not_taken.append(NotTaken(place, "it is not described as Fail-TaLMs does."))
+            self.not_taken.append(NotTaken(place, "its description is not in the Fail-TaLMs format."))
         else:
             self._functions[name] = function
 
@@ -158,6 +158,6 @@ async def open_fail_talms(request: SourceRequest) -> ToolFolder:
     tools = ToolFolder(request.name, folder)
     if tools.code_folders:
         if not request.trusted:
-            raise PrerequisiteError(f"holds code ({CODE}); add --trust to run it in a sandbox: no network, 1 GiB, 10 s a call.")
+            raise PrerequisiteError(f"contains code ({CODE}); add --trust to run it in a sandbox: no network, 1 GiB, 10 s per call.")
         check_sandbox(tools.code_folders)
     return tools

@@ -91,7 +91,7 @@ class McpSource:
         self.not_taken += [NotTaken(what, "an agent is offered tools alone.") for what in self._connection.has]
         if not self.specs:
             why = f": {self.not_taken[0].tool}: {self.not_taken[0].reason}" if self.not_taken else "."
-            raise PrerequisiteError(f"the MCP server has no tool that can be taken{why}")
+            raise PrerequisiteError(f"the MCP server has no usable tool{why}")
         self.routes = posted(self.name, self.specs)
 
     async def call(self, tool: str, arguments: Mapping[str, object], episode: str) -> HttpResponse:
@@ -156,7 +156,7 @@ class McpSource:
             try:
                 await asyncio.shield(self._again)
             except PrerequisiteError as err:
-                raise ProviderError(f"The MCP server '{self.name}' has ended and does not start again: {err}") from None
+                raise ProviderError(f"The MCP server '{self.name}' has ended and cannot be restarted: {err}") from None
         return self._connection
 
     async def _reconnect(self) -> None:
@@ -185,11 +185,11 @@ class McpSource:
 
     def _spec(self, name: str, tool: Mapping[str, Any]) -> ToolSpec:
         if not name.strip("_"):
-            raise PrerequisiteError("its name has no letter or digit of ASCII.")
+            raise PrerequisiteError("its name has no ASCII letter or digit.")
         if name in self.specs:
-            raise PrerequisiteError(f"the name '{name}' is taken twice.")
+            raise PrerequisiteError(f"the name '{name}' is used twice.")
         if self._steps <= 0:
-            raise PrerequisiteError("the schemas of the tools before it are so large that no more are checked.")
+            raise PrerequisiteError("the schemas of the tools before it are so large that no more can be checked.")
         with counted(STEPS_OF_ONE) as work:
             try:
                 parameters = {"type": "object", "properties": {}, **simple_schema(tool["inputSchema"])}

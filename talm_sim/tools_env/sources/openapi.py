@@ -33,7 +33,7 @@ __all__ = ["OPENAPI", "OpenApiOptions", "open_openapi"]
 
 _LARGEST = 32 * 2**20
 _FETCH_S = 30.0
-_NO_ADDRESS = "the address of its service is none; name it: ,server=http://HOST"
+_NO_ADDRESS = "it has no valid service address; give one: ,server=http://HOST"
 _LONGEST_ADDRESS = 2_000
 
 
@@ -59,7 +59,7 @@ async def open_openapi(request: SourceRequest) -> Any:
     if isinstance(document, list) and all(isinstance(one, Mapping) for one in document):
         return open_spec_list(request.name, document)
     if not isinstance(document, Mapping):
-        raise PrerequisiteError("not an OpenAPI 3 document: it holds no object.")
+        raise PrerequisiteError("not an OpenAPI 3 document: it is not an object.")
     tools = tools_from_openapi(document, quote(request.name, safe=""), only=request.options.only)
     proof, tools = _proof(document, tools, request)
     address = _server(document, request.place if is_url else "", request.options.server)
@@ -75,7 +75,7 @@ def _read(place: str) -> str:
     except OSError as err:
         raise PrerequisiteError(f"cannot be read: {err.strerror}.") from None
     except UnicodeDecodeError:
-        raise PrerequisiteError("cannot be read: no UTF-8.") from None
+        raise PrerequisiteError("cannot be read: not UTF-8.") from None
 
 
 async def _fetched(url: str) -> str:
@@ -84,7 +84,7 @@ async def _fetched(url: str) -> str:
         server, parts = _read_address(_origin(url)), urlsplit(url)
         answer = await client.ask(server, "GET", (parts.path or "/") + (f"?{parts.query}" if parts.query else ""))
     except TimeoutError:
-        raise PrerequisiteError(f"its address does not give it within {_FETCH_S:g} s.") from None
+        raise PrerequisiteError(f"its address does not return it within {_FETCH_S:g} s.") from None
     except (httpx2.TransportError, WrongAddressError, zlib.error) as err:
         raise PrerequisiteError(f"its address does not answer: {type(err).__name__}.") from None
     finally:
@@ -114,10 +114,10 @@ def _server(document: Mapping[str, Any], origin: str, named: str) -> str:
     except ValueError:
         raise PrerequisiteError(_NO_ADDRESS) from None
     if not address.startswith(("http://", "https://")):
-        raise PrerequisiteError("it does not say where its service is; name it: ,server=http://HOST")
+        raise PrerequisiteError("it does not say where its service is; add: ,server=http://HOST")
     service = _read_address(address)
     if (not origin or _host(service) != _host(_read_address(_origin(origin)))) and not _is_here(service.host):
-        raise PrerequisiteError(f"its service is elsewhere, at {address[:200]}; to have it called, name it: ,server={address[:200]}")
+        raise PrerequisiteError(f"its service is at another address, {address[:200]}; to call it, add: ,server={address[:200]}")
     return str(service)
 
 
@@ -128,7 +128,7 @@ def _read_address(address: str) -> httpx2.URL:
             raise PrerequisiteError("an address with a user or password would be written into the run; name a variable: ,auth=VARIABLE.")
         return server_at(address)
     except (ValueError, WrongAddressError):
-        raise PrerequisiteError(f"{address[:200]}: is no address of a service; write http://HOST, with its port and path.") from None
+        raise PrerequisiteError(f"{address[:200]}: is not a service address; write http://HOST, with port and path.") from None
 
 
 def _origin(url: str) -> str:
@@ -156,7 +156,7 @@ def _proof(document: Mapping[str, Any], tools: HttpTools, request: SourceRequest
         return _sent(schemes, variable, secret), tools
     if request.options.auth:
         raise PrerequisiteError(f"the environment variable {variable} is not set.")
-    return Proof(), _without_secured(document, tools, f"wants a credential: set {variable}.") if schemes else tools
+    return Proof(), _without_secured(document, tools, f"needs a credential: set {variable}.") if schemes else tools
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

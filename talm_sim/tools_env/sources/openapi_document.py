@@ -83,7 +83,7 @@ def tools_from_openapi(document: Mapping[str, Any], source: str = "", *, only: s
     """
     operations = list(_operations(document, only))
     if len(operations) > MOST_TOOLS:
-        raise PrerequisiteError(f"it has {len(operations):,} operations, more than {MOST_TOOLS:,}; take one tag of them: ,only=TAG.")
+        raise PrerequisiteError(f"it has {len(operations):,} operations, more than {MOST_TOOLS:,}; choose one tag: ,only=TAG.")
     specs, routes, responses, not_taken = dict[str, ToolSpec](), dict[str, Route](), dict[str, JsonObject](), list[NotTaken]()
     reading = Reading(document)
     for method, path, item, operation in operations:
@@ -97,7 +97,7 @@ def tools_from_openapi(document: Mapping[str, Any], source: str = "", *, only: s
         except PrerequisiteError as err:
             not_taken.append(NotTaken(place, str(err)[:_LONGEST_REASON]))
         except (AttributeError, KeyError, TypeError, ValueError, RecursionError, IndexError):
-            not_taken.append(NotTaken(place, "it is not written as OpenAPI says."))
+            not_taken.append(NotTaken(place, "it does not follow the OpenAPI format."))
         else:
             schema = _response(reading, operation)
             if schema:
@@ -143,7 +143,7 @@ def _tool(
     at = {place: tuple(argument.name for argument in arguments if argument.place == place) for place in ("path", "query", "header")}
     # Up to the last bracket that closes, so that none that stays open is looked for to the end again and again.
     if undeclared := set(re.findall(r"\{([^}]*)\}", path[: path.rfind("}") + 1])) - set(at["path"]):
-        raise PrerequisiteError(f"its path has '{min(undeclared)}', which is no path parameter.")
+        raise PrerequisiteError(f"its path has '{min(undeclared)}', which is not a path parameter.")
     if source:
         check_schema(spec.parameters)
     return spec, Route(method=method, path=(f"/{source}" if source else "") + path, query=at["query"], header=at["header"])
@@ -152,7 +152,7 @@ def _tool(
 def _check_server(document: Reading, item: Mapping[str, Any], operation: Mapping[str, Any]) -> None:
     own = [str(one.get("url")) for one in operation.get("servers") or item.get("servers") or ()]
     if own and not {str(one.get("url")) for one in (document.root.get("servers") or ())[:1]} & set(own):
-        raise PrerequisiteError(f"it has a server of its own, {own[0][:200]}; all operations of a document are called at one.")
+        raise PrerequisiteError(f"it has a server of its own, {own[0][:200]}; all operations of a document must use the same server.")
 
 
 def _response(document: Reading, operation: Mapping[str, Any]) -> JsonObject:
@@ -212,12 +212,12 @@ def _arguments(document: Reading, item: Mapping[str, Any], operation: Mapping[st
         for name, schema in whole["properties"].items():
             yield Argument(name, schema, bool(body.get("required")) and name in whole.get("required", ()), "body")
     elif body.get("required") or not all(map(_is_json, body.get("content", {}))):
-        raise PrerequisiteError(f"it takes a body that is no JSON ({', '.join(body.get('content', {})) or 'of no kind'}).")
+        raise PrerequisiteError(f"it takes a body that is not JSON ({', '.join(body.get('content', {})) or 'of no kind'}).")
 
 
 def _argument(document: Reading, where: str, name: str, parameter: Mapping[str, Any]) -> Argument:
     if parameter.get("style", _STYLES[where]) != _STYLES[where] or (where == "query" and parameter.get("explode") is False):
-        raise PrerequisiteError(f"parameter '{name}' is written in a style that is not known here ({parameter.get('style', 'not exploded')}).")
+        raise PrerequisiteError(f"parameter '{name}' uses a style that is not supported ({parameter.get('style', 'not exploded')}).")
     schema = _simplify(document, parameter.get("schema") or _of_json(parameter.get("content", {})))
     if parameter.get("description"):
         schema["description"] = parameter["description"]
@@ -272,7 +272,7 @@ def simple_schema(schema: Mapping[str, Any]) -> JsonObject:
     try:
         short = _simplify(Reading(schema), schema)
     except (AttributeError, KeyError, TypeError, RecursionError):
-        raise PrerequisiteError("its schema is no JSON Schema.") from None
+        raise PrerequisiteError("its schema is not a JSON Schema.") from None
     check_schema(short)
     return short
 
@@ -289,7 +289,7 @@ def check_schema(schema: JsonObject) -> None:
         raise PrerequisiteError(f"its schema is too large to be checked: {err}.") from None
     if fault is not None:
         where = "/".join(str(part) for part in fault.absolute_path)
-        raise PrerequisiteError(f"its schema is no JSON Schema{f' at {where}' if where else ''}: {fault.message[:200]}.")
+        raise PrerequisiteError(f"its schema is not a JSON Schema{f' at {where}' if where else ''}: {fault.message[:200]}.")
 
 
 def _simplify(document: Reading, schema: Mapping[str, Any], seen: tuple[str, ...] = ()) -> JsonObject:

@@ -55,7 +55,7 @@ class Reading:
         self.left_of_one -= parts
         self.left -= parts
         if self.left < 0:
-            raise PrerequisiteError(f"the operations of the document hold more than {_MOST_PARTS:,} parts; take one tag of them: ,only=TAG.")
+            raise PrerequisiteError(f"the operations of the document hold more than {_MOST_PARTS:,} parts; choose one tag: ,only=TAG.")
         if self.left_of_one < 0:
             raise PrerequisiteError(f"its schemas hold more than {_MOST_PARTS_EACH:,} parts.")
 
@@ -86,11 +86,11 @@ def check_path(path: str) -> None:
         PrerequisiteError: It does not.
     """
     if not path.startswith("/") or path.startswith("//"):
-        raise PrerequisiteError("its path does not begin with one '/', so that it would lead to another host.")
+        raise PrerequisiteError("its path does not begin with one '/', so it could lead to another host.")
     if len(path) > _LONGEST_PATH or re.search(r"[\s\\?#\x00-\x1f\x7f\ud800-\udfff]", path):
         raise PrerequisiteError(f"its path holds '?', '#', '\\\\' or a space, or is longer than {_LONGEST_PATH:,} characters.")
     if leads_away(path):
-        raise PrerequisiteError("its path holds '.' or '..', so that it would lead to another one.")
+        raise PrerequisiteError("its path holds '.' or '..', so it could lead to another path.")
 
 
 def is_transport(where: str, name: str) -> bool:

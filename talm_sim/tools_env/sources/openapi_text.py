@@ -45,7 +45,7 @@ def parsed_document(text: str) -> Any:
 
 
 def _refuse_constant(name: str) -> Any:
-    raise PrerequisiteError(f"holds {name}, which is no JSON; write a number.")
+    raise PrerequisiteError(f"holds {name}, which is not JSON; write a number.")
 
 
 def _of_yaml(text: str) -> Any:
@@ -56,7 +56,7 @@ def _of_yaml(text: str) -> Any:
         events = yaml.parse(text, loader)
         found = _Values(yaml, events).document()
         if not isinstance(next(events, yaml.StreamEndEvent()), yaml.StreamEndEvent):
-            raise PrerequisiteError("it holds several YAML documents; give one of them.")
+            raise PrerequisiteError("it contains several YAML documents; give one.")
         return found
     except (yaml.YAMLError, ValueError, RecursionError) as err:
         where = getattr(getattr(err, "problem_mark", None), "line", None)
@@ -90,7 +90,7 @@ class _Values:
     def _next(self) -> Any:
         self._left -= 1
         if self._left < 0:
-            raise PrerequisiteError("holds more values than are read of YAML; cut it down, or write it as JSON.")
+            raise PrerequisiteError("contains more values than can be read from YAML; shorten it, or write it as JSON.")
         return next(self._events)
 
     def _value(self, event: Any) -> Any:
@@ -99,7 +99,7 @@ class _Values:
             return self._scalar(event)
         if isinstance(event, yaml.AliasEvent):
             # A few lines of aliases can stand for any amount, or for themselves.
-            raise PrerequisiteError("it uses YAML aliases (*name), which are not read; write out what they stand for.")
+            raise PrerequisiteError("it uses YAML aliases (*name), which are not supported; write out what they refer to.")
         self._depth += 1
         if self._depth > _DEEPEST:
             raise PrerequisiteError(_TOO_DEEP)

@@ -39,7 +39,7 @@ _RESERVED = frozenset({"args", "callbacks", "config", "kwargs", "run_manager", "
 GIVEN_NAME = "tools"
 """Name of the source of tools that were handed over in Python."""
 
-_UNDOCUMENTED = "has no docstring; write what it does, which is what a model is told."
+_UNDOCUMENTED = "has no docstring; write one, because models read it as the tool's description."
 
 _given: dict[str, Sequence[Any]] = {}
 
@@ -92,7 +92,7 @@ class PythonSource:
 
     def _ready(self) -> None:
         if not self.specs:
-            first = self.not_taken[0] if self.not_taken else NotTaken(self.name, "holds no tool.")
+            first = self.not_taken[0] if self.not_taken else NotTaken(self.name, "contains no tool.")
             raise PrerequisiteError(f"{first.tool}: {first.reason}")
         self.routes = posted(self.name, self.specs)
         for tool in self.specs.keys() - self._tools.specs.keys():
@@ -199,10 +199,10 @@ async def open_python(request: SourceRequest) -> PythonSource:
     """Import `module:object`; the working directory is looked in first.
 
     Raises:
-        PrerequisiteError: There is no such module or object, or it holds no tool.
+        PrerequisiteError: There is no such module or object, or it contains no tool.
     """
     found = load_object(request.place, "python")
-    with looking_at(f"{request.place}: cannot be looked at"):
+    with looking_at(f"{request.place}: cannot be inspected"):
         return await PythonSource(request.name, found if isinstance(found, list | tuple) else [found]).look()
 
 
@@ -231,7 +231,7 @@ async def open_given(request: SourceRequest) -> PythonSource:
         PrerequisiteError: It was kept in another process, or what makes the tools fails.
     """
     if request.place not in _given:
-        raise PrerequisiteError("these tools were handed over in Python; hand them over again: tools=[...].")
+        raise PrerequisiteError("these tools were passed in Python; pass them again: tools=[...].")
     return await PythonSource(request.name, _given[request.place]).look()
 
 
@@ -242,7 +242,7 @@ def _as_tool(one: Any) -> BaseTool:
         return one
     if not callable(one):
         kind = type(one).__name__
-        raise PrerequisiteError(f"is an object of type {kind}; give functions, LangChain tools or a class, an instance an episode.")
+        raise PrerequisiteError(f"is an object of type {kind}; give functions, LangChain tools, or a class that is instantiated per episode.")
     _check_signature(one)
     func, coroutine = (None, one) if inspect.iscoroutinefunction(one) else (one, None)
     try:
@@ -334,9 +334,9 @@ def _check_signature(function: Callable[..., Any]) -> None:
         raise PrerequisiteError(_UNDOCUMENTED)
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY}:
-            raise PrerequisiteError(f"its parameter '{name}' has no name that a model could give; write it out as a keyword.")
+            raise PrerequisiteError(f"its parameter '{name}' has no name that a model could use; make it a keyword parameter.")
         if name in _RESERVED:
-            raise PrerequisiteError(f"its parameter '{name}' has a name that LangChain keeps for itself; rename it.")
+            raise PrerequisiteError(f"its parameter '{name}' has a name that LangChain reserves; rename it.")
         if parameter.annotation is parameter.empty:
             raise PrerequisiteError(f"its parameter '{name}' has no type hint; write one, as in {name}: str.")
 
@@ -344,7 +344,7 @@ def _check_signature(function: Callable[..., Any]) -> None:
 def _spec(tool: BaseTool, category: str, replaceable: bool) -> ToolSpec:
     whole, shown = (_json_schema(schema) for schema in (tool.get_input_schema(), tool.tool_call_schema))
     if injected := set(whole.get("properties", {})) - set(shown.get("properties", {})):
-        raise PrerequisiteError(f"wants '{min(injected)}' from the agent that calls it, which is not there.")
+        raise PrerequisiteError(f"wants '{min(injected)}' from the calling agent, which is not available.")
     parameters = simple_schema(shown)
     parameters.pop("description", None)
     parameters = {"type": "object", "properties": {}, **parameters, "additionalProperties": False}

@@ -94,10 +94,12 @@ def read_source(text: str, *, trusted: bool = False) -> tuple[str, SourceRequest
     """
     _refuse_secrets(text)
     if not text.strip():
-        raise PrerequisiteError("--tools-from: names no source; write [NAME=]KIND:PLACE.")
+        raise PrerequisiteError("--tools-from: is not a source; write [NAME=]KIND:PLACE.")
     name, kind, place, written = _take_apart(text)
     if bool(place) == (kind == BUILT_IN):
-        raise PrerequisiteError(f"--tools-from {text}: " + ("is in no place; write built-in." if place else f"what of? Write {kind}:PLACE."))
+        raise PrerequisiteError(
+            f"--tools-from {text}: " + ("takes no place; write built-in." if place else f"its place is missing; write {kind}:PLACE.")
+        )
     where = f"--tools-from {text}: "
     options = read_options(split_options(written, where), _find_kind(kind).options, kind, where)
     return kind, SourceRequest(name or _name_of(kind, place), place, options, trusted)
@@ -166,7 +168,9 @@ def _refuse_secrets(text: str) -> None:
     named = next((flag for flag in flags if names_credential(flag.partition("=")[0])), "")
     if named or Hider.knowing(credentials_in_environment()).text(text) != text:
         what = f"'{named.partition('=')[0]}'" if named else "what looks like a credential"
-        raise PrerequisiteError(f"--tools-from: holds {what}, which would be written into the run; name a variable of the environment for it.")
+        raise PrerequisiteError(
+            f"--tools-from: holds {what}, which would be written into the run; put it in an environment variable and name that."
+        )
 
 
 def _kind_of(rest: str, text: str) -> str:
@@ -182,7 +186,7 @@ def _kind_of(rest: str, text: str) -> str:
     parts = rest.split(",")
     if len(parts) > 1 and all(map(_OBJECT.fullmatch, parts)):
         repeated = " ".join(line_to_copy("--tools-from", part) for part in parts)
-        raise PrerequisiteError(f"--tools-from {text}: one source each; repeat the option: {repeated}.")
+        raise PrerequisiteError(f"--tools-from {text}: give one source per option; repeat it: {repeated}.")
     module = path if path.suffix == ".py" else Path(*rest.split(".")).with_suffix(".py")
     if module.is_file():
         dotted = ".".join(module.with_suffix("").parts) if not module.is_absolute() else module.stem

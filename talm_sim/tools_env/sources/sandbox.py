@@ -51,17 +51,17 @@ def check_sandbox(folders: Iterable[Path]) -> None:
     """
     for folder in folders:
         if folder in _NOWHERE:
-            raise PrerequisiteError(f"its code lies in {folder} itself and cannot be shut in there; move the tools to a folder of their own.")
+            raise PrerequisiteError(f"its code is in {folder} itself and cannot be sandboxed there; move the tools to a folder of their own.")
     why = why_no_sandbox()
     if why:
-        raise PrerequisiteError(f"its code cannot be shut in here ({why}), and is not run without that; replay a recording instead.")
+        raise PrerequisiteError(f"its code cannot be sandboxed here ({why}) and is not run without a sandbox; replay a recording instead.")
 
 
 @lru_cache(maxsize=1)
 def why_no_sandbox() -> str:
     """Why code cannot be shut in here; empty where it can. The walls are put up once to see."""
     if sys.platform != "linux" or shutil.which(_UNSHARE[0]) is None:
-        return "it takes Linux and the program `unshare`"
+        return "it needs Linux and the program `unshare`"
     with ThreadPoolExecutor(1) as apart:  # from the event loop of whoever asks
         try:
             tried = apart.submit(asyncio.run, call_in_sandbox(_CHILD, "works", {})).result()

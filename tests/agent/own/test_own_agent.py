@@ -198,7 +198,7 @@ async def test_its_traceback_is_kept_and_logged_without_secrets(monkeypatch: pyt
 
     with caplog.at_level("DEBUG", "talm_sim"):
         episode = await play(fail)
-    (logged,) = (one.getMessage() for one in caplog.records if "the agent failed" in one.getMessage())
+    (logged,) = (one.getMessage() for one in caplog.records if "the agent raised an error" in one.getMessage())
     for told in (logged, episode.traceback):
         assert "Traceback" in told and ", in deep_within" in told and told.endswith("ValueError: no luck with REDACTED")
         assert "secret" not in told
@@ -249,9 +249,9 @@ def again(messages: Any, tools: Any) -> Any:
         (raising(StopIteration()), "StopIteration"),
         (raising(BaseExceptionGroup("two", [KeyboardInterrupt()])), "BaseExceptionGroup: two "),
         (again, "RecursionError: maximum recursion depth exceeded"),
-        (lambda messages, tools: 7, "TypeError: returned what is of type int, but an agent returns messages"),
-        (lambda messages, tools: None, "TypeError: returned what is of type NoneType"),
-        (lambda messages, tools: [1, 2], "TypeError: returned what is of type list"),
+        (lambda messages, tools: 7, "TypeError: returned an object of type int, but an agent returns messages"),
+        (lambda messages, tools: None, "TypeError: returned an object of type NoneType"),
+        (lambda messages, tools: [1, 2], "TypeError: returned an object of type list"),
         (lambda messages, tools: messages, "TypeError: returned no message of its own"),
     ],
 )
@@ -358,7 +358,7 @@ async def test_what_a_function_builds_is_looked_at() -> None:
     def build(tools: Any) -> Any:
         return 3
 
-    with pytest.raises(PrerequisiteError, match="t:thing: returned what is of type int"):
+    with pytest.raises(PrerequisiteError, match="t:thing: returned an object of type int"):
         await play(build)
 
 

@@ -73,7 +73,7 @@ def test_what_is_broken_in_a_source_is_named_and_the_rest_goes_on(talm: Talm) ->
     code, _, err = talm(*GENERATE, "--from", "own.jsonl", "--manipulation", "removed")
     assert code == 0 and "1 of 1 scenario" in err
     assert "not usable: own.jsonl:2: turns: the conversation ends with the assistant" in err
-    assert "not usable: own.jsonl:3: shown_tools.0: is no JSON text" in err
+    assert "not usable: own.jsonl:3: shown_tools.0: is not JSON text" in err
     assert len(json.loads(Path("made/report.json").read_text())["sources"]["not_usable"]) == 2
 
 

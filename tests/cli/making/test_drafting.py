@@ -55,9 +55,9 @@ def lines(out: str = "mine.jsonl") -> list[Any]:
 def test_what_is_written_is_proved_and_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert init("--writing") == 0
     said = capsys.readouterr()
-    assert "mine.jsonl: 6 scenarios (2 perfect, 2 underspecified, 2 non-replaceable); mend their wording, then" in said.err
+    assert "mine.jsonl: 6 scenarios (2 perfect, 2 underspecified, 2 non-replaceable); fix their wording, then" in said.err
     assert """not written: no_use: HTTP 500: KeyError: 'example' (with made-up item="example")""" in said.err
-    assert "underspecified: 2 of 2 kept. The descriptions gave the missing value away in 2: 2 now have another value." in said.err
+    assert "underspecified: 2 of 2 kept. The descriptions gave the missing value away in 2: 2 now use another value." in said.err
     assert said.out.splitlines()[1].split() == ["find_price", 'item="chair"', "perfect,", "underspecified,", "non-replaceable"]
     assert main(["scenarios", "check", "--scenarios", "mine.jsonl", "--tools-from", "goods:tools"]) == 0
     assert "6 scenarios checked: all sound" in capsys.readouterr().err
@@ -122,7 +122,7 @@ def test_a_file_that_is_there_stays_as_it_is(capsys: pytest.CaptureFixture[str])
 
     Path("mine.jsonl").write_text("mine", encoding="utf-8")
     assert init("--writing") == 2
-    assert "mine.jsonl: is there already; choose another --out, or add --force to replace it." in capsys.readouterr().err
+    assert "mine.jsonl: already exists; choose another --out, or add --force to replace it." in capsys.readouterr().err
     assert Path("mine.jsonl").read_text(encoding="utf-8") == "mine" and goods.CALLS == []
     assert init("--writing", "--force") == 0 and len(lines()) == 6
     goods.CALLS.clear()
@@ -186,7 +186,8 @@ def test_health_of_the_same_tools_fits_eighty_columns(capsys: pytest.CaptureFixt
     assert all(len(line) <= 80 for line in said.out.splitlines())
     assert [line.split()[1] for line in said.out.splitlines() if line.split()[0] in {"find_price", "tell", "no_use"}] == ["up", "up", "?"]
     assert (
-        "3 tools: 2 up, 0 down, 1 failed on made-up arguments (give real ones: --arguments FILE); 3 calls of each, 8 tools at once" in said.err
+        "3 tools: 2 up, 0 down, 1 failed with made-up arguments (give real ones with --arguments FILE); 3 calls of each, 8 tools at once"
+        in said.err
     )
     Path("args.json").write_text('{"no_use": {"item": "x"}}', encoding="utf-8")
     assert main(["tools", "check", "--tools-from", "goods:tools", "--arguments", "args.json", "--json", "--times", "2"]) == 1

@@ -85,7 +85,7 @@ def test_every_field_has_an_option_with_its_help_and_default_and_one_line_names_
         assert f"--{'no-' if field.default is True else ''}{name.replace('_', '-')}" in page
         assert field.description
         assert " ".join(field.description.split()) in page
-    assert "Each value may stand in TALM_SIM_<NAME>, or under its name in --config." in page
+    assert "Each option can also be set as TALM_SIM_<NAME>, or by its name in --config." in page
     assert "--options" not in page
     assert "default: recorded one" in page
     assert parse().model == DEFAULT_MODEL
@@ -221,7 +221,7 @@ def test_of_two_tasks_the_last_one_counts() -> None:
         ("task = 3", "c.toml: task: write the name of a task, in quotes."),
         ('plugin = "no_such_module"', "c.toml: plugin no_such_module: cannot be imported: ModuleNotFoundError"),
         ("plugin = 3", "c.toml: plugin: write names of modules, in quotes."),
-        ('model_options = "x"', "c.toml: model_options: x is no table; write names and values."),
+        ('model_options = "x"', "c.toml: model_options: x is not a table; write names and values."),
         ("x = [", "c.toml: not valid TOML: "),
     ],
 )
@@ -295,9 +295,9 @@ def test_a_stored_run_chooses_its_task(stored: Path, talm: Talm, tmp_path: Path)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["resume", "a-run", "--seed", "3"], "--seed is fixed when a run is made; for another value, make a new one with: talm-sim run"),
+        (["resume", "a-run", "--seed", "3"], "--seed is fixed when a run is made; to use another value, start a new run with: talm-sim run"),
         (["resume", "a-run", "--human", "none"], "--human is fixed when a run is made; for another value, make a new one"),
-        (["resume", "a-run", "--judge", "llm"], "--judge is fixed when a run is judged; another value is for: talm-sim judge RUN"),
+        (["resume", "a-run", "--judge", "llm"], "--judge is fixed when a run is judged; to use another value: talm-sim judge RUN"),
         (["judge", "a-run", "--split", "perfect"], "--split is fixed when a run is made;"),
         (["judge", "a-run", "--mode", "judge"], "--mode is an option of task when2call; the run is of task talm."),
         (["judge", "a-run", "--nonsense"], "No such option '--nonsense'."),

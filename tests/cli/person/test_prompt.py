@@ -170,7 +170,7 @@ def test_a_blind_person_is_told_neither_what_the_user_knows_nor_what_is_missing(
 
 def test_who_knows_nothing_more_is_told_so() -> None:
     _, console = shown(question(knows=""))
-    assert "nothing but what the request says" in text_on(console)
+    assert "only what the request says" in text_on(console)
 
 
 LONG = " ".join(f"word{n}" for n in range(900))

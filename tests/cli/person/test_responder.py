@@ -128,7 +128,7 @@ async def test_what_is_put_off_is_asked_once_more_at_the_end(session: Session) -
     session.type("/later\ntwo\nthree\none after all\n")
     counts = await session.run(ScriptedRunner(delay=0.01))
     assert (counts.finished, counts.waiting) == (6, 0)
-    assert "put off: asked once more at the end" in session.screen
+    assert "postponed: you will be asked again at the end" in session.screen
     assert answers(session)["ask-000"] == "done one after all"
 
 
@@ -136,7 +136,7 @@ async def test_what_is_put_off_twice_stays_open(session: Session) -> None:
     session.type("/later\ntwo\nthree\n/later\n")
     counts = await session.run(ScriptedRunner(delay=0.01))
     assert (counts.finished, counts.waiting) == (5, 1)
-    assert "put off: it stays open" in session.screen
+    assert "postponed: the question stays open" in session.screen
     assert [question.episode_id for question in load_run(session.path).pending()] == ["ask-000"]
     assert answers(session)["ask-001"] == "done two"
 

@@ -205,7 +205,7 @@ def test_tools_that_died_are_told_whatever_is_shown(name: str, capsys: pytest.Ca
     with open_display(name, screen) as display:
         display(started())
         display(ToolsRestarted("killed by SIGKILL"))
-    line = "the tool service died (killed by SIGKILL): started again, once for this command; calls in flight are sent again"
+    line = "the tool service died (killed by SIGKILL): it was restarted, which happens once per command; unanswered calls are sent again"
     assert line in text_of(screen).splitlines()
     out = capsys.readouterr().out.splitlines()
     assert [json.loads(one) for one in out[1:]] == ([{"event": "tools_restarted", "reason": "killed by SIGKILL"}] if name == "json" else [])

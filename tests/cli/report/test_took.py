@@ -50,24 +50,24 @@ TIME = "2.0 s per episode (median), 9.0 s together"
     ("run", "prices", "said"),
     [
         (stored(**COUNTED), None, f"{REST}; {TOKENS}; {TIME}"),
-        (stored(**COUNTED), PRICES, f"{REST}; {TOKENS}; {TIME}; cost: 3.03 USD at the prices given"),
+        (stored(**COUNTED), PRICES, f"{REST}; {TOKENS}; {TIME}; cost: 3.03 USD at the given prices"),
         (
             stored(**COUNTED, cached_tokens=5),
             PRICES,
-            f"{REST}; {TOKENS}; {TIME}; cost: 3.03 USD at the prices given, cached tokens at the full price",
+            f"{REST}; {TOKENS}; {TIME}; cost: 3.03 USD at the given prices, cached tokens at the full price",
         ),
         (
             stored(**COUNTED, uncounted=1),
             PRICES,
-            f"{REST}; {TOKENS}, those of 3 of 6 generations were not counted; {TIME}; cost: at least 3.03 USD at the prices given",
+            f"{REST}; {TOKENS}, those of 3 of 6 generations were not counted; {TIME}; cost: at least 3.03 USD at the given prices",
         ),
-        (stored("openai/other", **COUNTED), PRICES, f"{REST}; {TOKENS}; {TIME}; cost: the prices have none for openai/other"),
-        (stored("agent/lg:build", None, **COUNTED), PRICES, f"{REST}; {TOKENS}; {TIME}; cost: the prices have none for agent/lg:build"),
+        (stored("openai/other", **COUNTED), PRICES, f"{REST}; {TOKENS}; {TIME}; cost: no price is given for openai/other"),
+        (stored("agent/lg:build", None, **COUNTED), PRICES, f"{REST}; {TOKENS}; {TIME}; cost: no price is given for agent/lg:build"),
         (stored("agent/lg:build", None), PRICES, f"{REST}; {TIME}"),
         (
             stored(models="replay", **COUNTED),
             PRICES,
-            f"{REST}; {TOKENS.replace(':', ' of the recording:')}; cost of the recording: 3.03 USD at the prices given",
+            f"{REST}; {TOKENS.replace(':', ' of the recording:')}; cost of the recording: 3.03 USD at the given prices",
         ),
         (stored("sim/oracle", None), PRICES, REST),
         (stored("hf/here", None, **COUNTED), PRICES, f"{REST}; {TOKENS}; {TIME}"),
@@ -80,7 +80,7 @@ def test_the_line_says_what_is_known_and_no_more(run: Any, prices: Any, said: st
 def test_a_judge_model_is_not_counted_and_small_sums_are_not_nothing() -> None:
     run = stored(input_tokens=100, output_tokens=10)
     run.config = RunConfig(model="openai/gpt-4o", models="live", judge_model="openai/gpt-4o")
-    assert took(run, PRICES).line().endswith("; cost: 0.001 USD at the prices given, without the judge model")
+    assert took(run, PRICES).line().endswith("; cost: 0.001 USD at the given prices, without the judge model")
     assert took(run, PRICES).record() == {
         "input_tokens": 300,
         "output_tokens": 30,
@@ -99,10 +99,10 @@ def test_run_and_report_take_prices(talm: Talm, tmp_path: Path, monkeypatch: pyt
     Path("p.toml").write_text('currency = "EUR"\n"openai-api/vllm/smollm2-135m" = {input = 100, output = 100}\n', encoding="utf-8")
     three = ("run", "--split", "underspecified", "--limit", "3", "--run-id")
     printed = [talm(*three, "r", "--prices", "p.toml", "-q")[1], talm("report", "r", "--prices", "p.toml", "-q")[1]]
-    assert all("EUR at the prices given" in " ".join(out.split()) for out in printed)
+    assert all("EUR at the given prices" in " ".join(out.split()) for out in printed)
     assert "EUR" not in talm("report", "r")[1] and "tokens of the recording" in talm("report", "r")[1]
     assert talm("report", "r", "--prices", "p.toml", "--html", "page.html")[0] == 0
-    assert "EUR at the prices given" in Path("page.html").read_text(encoding="utf-8")
+    assert "EUR at the given prices" in Path("page.html").read_text(encoding="utf-8")
     code, out, err = talm("report", "r", "--prices", "p.toml", "--rows")
     assert (code, out) == (2, "") and "--prices goes with the table" in err
     last = json.loads(talm(*three, "s", "--prices", "p.toml", "--display", "json")[1].splitlines()[-1])

@@ -98,8 +98,8 @@ def test_the_page_tells_the_whole_episode() -> None:
         "enough information? no",
         "! no call: f {: malformed JSON",
         "→ population(country='FR', year=2020)",
-        "failed 500 http_500 live 0 ms perturbation http-500 fired perturbation slow fired, unseen by the model "
-        "perturbation http-404:p=0 armed, did not fire",
+        "failed 500 http_500 live 0 ms perturbation http-500 fired perturbation slow injected, not seen by the model "
+        "perturbation http-404:p=0 eligible, not injected",
         '{"detail": "broken"}',
         "asks the human: Which country? a person (at the terminal): France",
         "asks the human: Which year? a person (at the terminal): does not know",

@@ -65,9 +65,9 @@ def test_what_is_no_model_is_said_in_one_line(model: str, said: str, tmp_path: P
     [
         ({"devise": "cpu"}, "no such option. Did you mean 'device'?"),
         ({"device": "tpu"}, "write auto, cpu, cuda or cuda:N"),
-        ({"dtype": "float23"}, "'float23' is none of 'auto', 'float32', 'bfloat16' or 'float16'."),
+        ({"dtype": "float23"}, "'float23' is not one of 'auto', 'float32', 'bfloat16' or 'float16'."),
         ({"batch_size": "0"}, "-M batch_size: 0 is too small; the least is 1."),
-        ({"threads": "two"}, "-M threads: 'two' is no whole number."),
+        ({"threads": "two"}, "-M threads: 'two' is not a whole number."),
     ],
 )
 def test_a_wrong_option_is_said_before_anything_is_loaded(options: dict[str, str], said: str) -> None:
@@ -147,7 +147,7 @@ def test_a_gpu_that_is_not_there_is_said(tmp_path: Path, monkeypatch: pytest.Mon
 @pytest.mark.usefixtures("fakes")
 def test_a_name_the_hub_does_not_give_and_a_damaged_directory_are_one_line(tmp_path: Path) -> None:
     for model, said in (
-        ("some/where", "is no directory, was not fetched"),
+        ("some/where", "is not a directory, was not fetched"),
         (str(_model_directory(tmp_path / "m")), "cannot be loaded: OSError"),
     ):
         with pytest.raises(PrerequisiteError) as failure:

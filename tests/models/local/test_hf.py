@@ -308,12 +308,12 @@ def test_what_the_library_loads_by_is_passed_on(tiny: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"quantization_config": "4bit"}, "quantization_config: '4bit' is no JSON object"),
+        ({"quantization_config": "4bit"}, "quantization_config: '4bit' is not a JSON object"),
         ({"device_map": "auto", "device": "cpu"}, "leave one of them out"),
         ({"revision": ""}, "revision: is empty"),
         ({"top_p": "2"}, "top_p: 2 is too large; the most is 1"),
-        ({"top_k": "0.5"}, "top_k: '0.5' is no whole number"),
-        ({"min_p": "nan"}, "min_p: nan is no number"),
+        ({"top_k": "0.5"}, "top_k: '0.5' is not a whole number"),
+        ({"min_p": "nan"}, "min_p: nan is not a number"),
         ({"frequency_penalty": "1"}, "frequency_penalty: hf/m has no such option"),
         ({"threads": "1000000"}, "threads: this machine has"),
         ({"device_map": '{"": "disk"}'}, "a model is not run from disk"),

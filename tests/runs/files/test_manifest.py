@@ -160,7 +160,7 @@ def test_a_run_is_found_by_its_beginning_where_no_other_begins_so(tmp_path: Path
     assert find_run("20260102-asker.s", tmp_path).name == "20260102-asker.sim-oracle"
     assert find_run("20260103-other", tmp_path).name == "20260103-other"  # the whole name of one
     assert find_run(tmp_path / "20260103-other-", Path("elsewhere")).name == "20260103-other-2"
-    with pytest.raises(PrerequisiteError, match=r"^'2026' begins the names of 3 runs: 20260102-asker, 20260103-other, 20260103-other-2; write"):
+    with pytest.raises(PrerequisiteError, match=r"^'2026' matches 3 runs: 20260102-asker, 20260103-other, 20260103-other-2; write"):
         find_run("2026", tmp_path)
     for no_name in ("", ".", "..", "4"):
         with pytest.raises(PrerequisiteError, match="no such run"):
@@ -194,5 +194,5 @@ def test_an_episode_is_found_by_its_beginning(tmp_path: Path) -> None:
     run = load_run(create_run(tmp_path, "x", RunConfig(model="sim/scripted", epochs=2), scenarios(2), fill=fill))
     assert run.episode("plain-001").id == "plain-001"  # the whole id of one, though another goes on from it
     assert (run.episode("plain-001@").epoch, run.episode("plain-001").epoch) == (2, 1)
-    with pytest.raises(PrerequisiteError, match=r"^'plain' begins the names of 2 episodes: plain-000, plain-001; write more of it\.$"):
+    with pytest.raises(PrerequisiteError, match=r"^'plain' matches 2 episodes: plain-000, plain-001; write more of it\.$"):
         run.episode("plain")

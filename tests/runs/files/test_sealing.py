@@ -74,7 +74,9 @@ async def test_a_sealed_run_that_does_not_fit_is_refused_with_counts(tmp_path: P
     assert load_run(run).finished == 3
     with changed(run, fitting=False) as conn:
         conn.execute(statement)
-    with pytest.raises(PrerequisiteError, match=rf"^\S+a-run: run\.db: is not as it was sealed: {message}; restore both files from a copy\.$"):
+    with pytest.raises(
+        PrerequisiteError, match=rf"^\S+a-run: run\.db: has changed since it was sealed: {message}; restore both files from a copy\.$"
+    ):
         load_run(run).summary()
     with pytest.raises(PrerequisiteError, match="is not as it was sealed"):
         RunStore.open(run)

@@ -74,12 +74,12 @@ def change(**values: Any) -> dict[str, Any]:
     [
         (
             change(target={"type": "facts", "required": []}),
-            r"mine.jsonl:1: target: is no Yes or No; task awareness needs {\"type\": \"servable\"",
+            r"mine.jsonl:1: target: is not a Yes or No; task awareness needs {\"type\": \"servable\"",
         ),
         (change(target={"type": "servable", "gold": "no", "relevant": []}), r"mine.jsonl:1: target.*relevant"),
         (change(group="complete"), r"mine.jsonl:1: group: is 'complete' with gold 'no'; write replaced or removed\."),
         (change(group="other"), r"mine.jsonl:1: group: is 'other' with gold 'no'"),
-        (change(shown_tools=["book_hotel(city)"]), r"mine.jsonl:1: shown_tools.0: is no JSON text"),
+        (change(shown_tools=["book_hotel(city)"]), r"mine.jsonl:1: shown_tools.0: is not JSON text"),
         (change(shown_tools=['{"description": "nameless"}']), r"mine.jsonl:1: shown_tools.0: names no tool"),
         (
             change(turns=[{"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes?"}]}]),

@@ -119,9 +119,9 @@ def test_the_version_is_read_from_the_files_names(tmp_path: Path) -> None:
 
 def test_data_that_are_not_there_are_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(find, "find_spec", lambda _: None)
-    with pytest.raises(PrerequisiteError, match=r"^BFCL's data are not here: pip install --no-deps bfcl-eval, or .* --bfcl\.$"):
+    with pytest.raises(PrerequisiteError, match=r"^BFCL's data was not found: pip install --no-deps bfcl-eval, or .* --bfcl\.$"):
         load_bfcl(None, ["irrelevance"])
-    with pytest.raises(PrerequisiteError, match="holds no file BFCL_v3_"):
+    with pytest.raises(PrerequisiteError, match="contains no file BFCL_v3_"):
         load_bfcl(tmp_path, ["irrelevance"])
     write(tmp_path / "BFCL_v5_irrelevance.json", row("irrelevance_0"))
     with pytest.raises(PrerequisiteError, match="files of v5, and only v3 and v4 are read"):
@@ -142,7 +142,7 @@ def test_a_file_of_bfcls_that_is_missing_or_empty_is_named(tmp_path: Path) -> No
         load_bfcl(tmp_path, ["simple_python"])
     with pytest.raises(PrerequisiteError, match=r"/BFCL_v4_simple_python\.json: is one of BFCL's own files; give the folder of them all"):
         load_bfcl(tmp_path / "BFCL_v4_simple_python.json", ["simple_python"])
-    with pytest.raises(PrerequisiteError, match=r"/nowhere: is not there; give the folder of BFCL's files"):
+    with pytest.raises(PrerequisiteError, match=r"/nowhere: does not exist; give the folder of BFCL's files"):
         load_bfcl(tmp_path / "nowhere", ["simple_python"])
     with pytest.raises(PrerequisiteError, match=r"/rows\.jsonl: holds no row; write one row of BFCL a line"):
         load_bfcl(write(tmp_path / "rows.jsonl"), ["simple_python"])
@@ -179,9 +179,9 @@ def test_the_installed_package_is_found_without_importing_it(tmp_path: Path, mon
     [
         ({"function": []}, TRUTH, r"BFCL_v4_simple_python\.json:2: function: is empty, and a row of simple_python needs a function"),
         ({"function": "f"}, TRUTH, r"json:2: function: missing or no list"),
-        ({"function": [{"description": "?"}]}, TRUTH, r"json:2: function\.0: is no object with a `name`"),
+        ({"function": [{"description": "?"}]}, TRUTH, r"json:2: function\.0: is not an object with a `name`"),
         ({"function": [FUNCTION, FUNCTION]}, TRUTH, r"json:2: function\.1: 'get_weather' stands in the list already"),
-        ({"question": []}, TRUTH, r"json:2: question: is no list of turns"),
+        ({"question": []}, TRUTH, r"json:2: question: is not a list of turns"),
         ({"question": [[{"role": "user"}]]}, TRUTH, r"json:2: question: message 0 has no `content`"),
         (
             {"question": [[{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]]},
@@ -195,15 +195,15 @@ def test_the_installed_package_is_found_without_importing_it(tmp_path: Path, mon
         (
             {},
             [{"get_wether": {}}],
-            r"answer/BFCL_v4_simple_python\.json:2: ground_truth\.0\.get_wether: is none of .* 'get_weather'\?",
+            r"answer/BFCL_v4_simple_python\.json:2: ground_truth\.0\.get_wether: is not one of .* 'get_weather'\?",
         ),
         ({}, [{"get_weather": {"town": ["Huế"]}}], r"json:2: ground_truth\.0\.get_weather\.town: is no parameter .* Mend the ground truth"),
         ({}, [{"get_weather": {"city": []}}], r"json:2: ground_truth\.0\.get_weather\.city: has no value that is right"),
-        ({}, [{"get_weather": {"city": "Huế"}}], r"json:2: ground_truth\.0\.get_weather: is no object of lists"),
+        ({}, [{"get_weather": {"city": "Huế"}}], r"json:2: ground_truth\.0\.get_weather: is not an object of lists"),
         ({}, [{"get_weather": {"day": ["today"]}}], r"json:2: ground_truth\.0\.get_weather: leaves out city, which that function requires"),
-        ({}, [*TRUTH, *TRUTH], r"json:2: ground_truth: has 2 calls, and a row of simple_python has one; mend it, or the row's subset\.$"),
-        ({}, [], r"json:2: ground_truth: is no list of calls"),
-        ({}, "f()", r"json:2: ground_truth: is no list of calls"),
+        ({}, [*TRUTH, *TRUTH], r"json:2: ground_truth: has 2 calls, and a row of simple_python has one; fix it, or the row's subset\.$"),
+        ({}, [], r"json:2: ground_truth: is not a list of calls"),
+        ({}, "f()", r"json:2: ground_truth: is not a list of calls"),
     ],
 )
 def test_a_bad_row_is_one_line_with_file_and_line(tmp_path: Path, question: dict[str, Any], truth: Any, said: str) -> None:
@@ -286,12 +286,12 @@ def test_the_names_of_v3_are_known_and_its_faults_under_any_suffix(tmp_path: Pat
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"subset": "multi_turn_base"}, r"rows\.jsonl:1: subset: 'multi_turn_base' is none of BFCL's single-turn subsets"),
+        ({"subset": "multi_turn_base"}, r"rows\.jsonl:1: subset: 'multi_turn_base' is not one of BFCL's single-turn subsets"),
         ({"subset": None}, r"rows\.jsonl:1: subset: missing or no text"),
         ({"language": ""}, r"rows\.jsonl:1: language: missing or no text"),
         ({"function": None}, r"rows\.jsonl:1: function: missing or no list"),
         ({"ground_truth": TRUTH}, r"rows\.jsonl:1: ground_truth: names calls, and in irrelevance none is right"),
-        ({"test_category": "parallel"}, r"rows\.jsonl:1: test_category: is 'parallel', and subset is 'irrelevance'; mend one of them\.$"),
+        ({"test_category": "parallel"}, r"rows\.jsonl:1: test_category: is 'parallel', and subset is 'irrelevance'; fix one of them\.$"),
         ({"subset": "parallel", "test_category": "parallel", "ground_truth": TRUTH}, r"rows\.jsonl:1: ground_truth: has 1 call, and .* two"),
     ],
 )

@@ -78,8 +78,8 @@ def test_a_translations_file_is_read_whole_or_in_part(tmp_path: Path) -> None:
     [
         ("function", "function: missing or no list"),
         ("subset", "subset: missing or no text"),
-        ("question", "question: is no list of turns"),
-        ("ground_truth", "ground_truth: is no list of calls"),
+        ("question", "question: is not a list of turns"),
+        ("ground_truth", "ground_truth: is not a list of calls"),
         ("language", "language: missing or no text"),
         ("id", "id: missing or no text"),
     ],
@@ -137,7 +137,7 @@ def test_only_our_own_rows_take_fewer_tokens(options: dict[str, Any], tokens: in
     [
         ({"subset": "irelevance"}, "irelevance.*Did you mean 'irrelevance'"),
         ({"subset": "irrelevance", "split": "fitting"}, "--split fitting: is of our own scenarios"),
-        ({"language": "de"}, r"--language de: the packaged data has no row in it \(it has .*en.*\)"),
+        ({"language": "de"}, r"--language de: the packaged data has no rows in this language \(it has .*en.*\)"),
         ({"bfcl": Path("x"), "scenarios": Path("y")}, "--bfcl and --scenarios both say where the rows are"),
         ({"subset": "irrelevance", "bfcl": Path("nowhere")}, "nowhere"),
     ],

@@ -129,10 +129,10 @@ def test_mask_hides_one_tool_or_all() -> None:
         ("htpp-500", "unknown perturbation 'htpp-500'. Did you mean 'http-500'?"),
         ("http-500:p", "'p' is no option; write KEY=VALUE."),
         ("http-500:p=2", "p: 2 is too large; the most is 1."),
-        ("http-500:times=x", "times: 'x' is no whole number."),
+        ("http-500:times=x", "times: 'x' is not a whole number."),
         ("http-500:tol=a", "tol: http-500 has no such option. Did you mean 'tool'?"),
         ("timeout:seconds=-1", "seconds: -1 is too small; the least is 0."),
-        ("timeout:seconds=nan", "seconds: nan is no number to reckon with; give a finite one."),
+        ("timeout:seconds=nan", "seconds: nan is not a number to reckon with; give a finite one."),
         ("http-500:p=", "p: is empty; leave it out or give it a value."),
     ],
 )

@@ -43,9 +43,9 @@ class Banner(Perturbation):
     [
         ("banner", "--perturb banner: text: must be given; write text=VALUE."),
         ("banner:txt=a", "--perturb banner:txt=a: txt: banner has no such option. Did you mean 'text'?"),
-        ("banner:text=a,lines=1.5", "--perturb banner:text=a,lines=1.5: lines: '1.5' is no whole number."),
+        ("banner:text=a,lines=1.5", "--perturb banner:text=a,lines=1.5: lines: '1.5' is not a whole number."),
         ("banner:text=a,lines=9", "--perturb banner:text=a,lines=9: lines: 9 is too large; it must be less than 9."),
-        ("banner:text=a,place=mid", "--perturb banner:text=a,place=mid: place: 'mid' is none of 'top' or 'end'."),
+        ("banner:text=a,place=mid", "--perturb banner:text=a,place=mid: place: 'mid' is not one of 'top' or 'end'."),
         ("banner:text=a,with=perhaps", "--perturb banner:text=a,with=perhaps: with: 'perhaps' is neither true nor false."),
         (
             "banner:text=a,instead=true",

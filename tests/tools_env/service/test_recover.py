@@ -115,7 +115,7 @@ def test_one_that_does_not_start_again_is_told_in_one_line(service: Service, mon
 
     monkeypatch.setattr(service, "_spawn", fails)
     service.kill()
-    with pytest.raises(ToolsGoneError, match=r"^the tool service died \(killed by SIGKILL\) and does not start again: port 1 is busy\.$"):
+    with pytest.raises(ToolsGoneError, match=r"^the tool service died \(killed by SIGKILL\) and cannot be restarted: port 1 is busy\.$"):
         service.recover(service.base_url)
 
 

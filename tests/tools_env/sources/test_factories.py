@@ -342,7 +342,7 @@ def put(thing: str) -> str:
 @pytest.mark.parametrize(
     ("objects", "message"),
     [
-        ([Wants], "Wants: takes 'path', but is called without arguments; give a function marked @talm_sim.tool_factory that makes it"),
+        ([Wants], "Wants: takes 'path', but is called without arguments; pass a function marked @talm_sim.tool_factory that creates it"),
         ([wants], "wants: takes 'path', but is called without arguments; give it a default"),
         ([Silent], "Silent.put: has no docstring; write what it does"),
         ([Broken], "Broken: cannot make the tools of an episode: SystemExit: no disk"),

@@ -55,7 +55,7 @@ async def test_a_source_is_called_damaged_recorded_and_replayed_without_it(kind:
         finally:
             await tools.aclose()
     assert [(event.ok, event.origin) for event in live] == [(True, Origin.LIVE), (False, Origin.LIVE)]
-    assert json.loads(live[0].result) == {"twice": 8} and "13 is no number to double" in live[1].result
+    assert json.loads(live[0].result) == {"twice": 8} and "13 is not a number to double" in live[1].result
     assert wrong.error == "invalid_arguments"
     again = CassetteLibrary(tmp_path / "recorded")
     gone = Tools(recorded=again.tools())

@@ -149,7 +149,7 @@ async def test_over_http_it_is_shown_the_credential_that_was_named_and_tells_nob
     assert "word-of-the-server-77" not in response.body.decode() and "REDACTED" in response.body.decode()
     assert "Oslo: rain" in weather.body.decode()
     assert [tuple(one) for one in tools.not_taken()["w"]] == [
-        ("get weather now", "the name 'get_weather_now' is taken twice."),
+        ("get weather now", "the name 'get_weather_now' is used twice."),
         ("resources", "an agent is offered tools alone."),
         ("prompts", "an agent is offered tools alone."),
     ]

@@ -69,4 +69,4 @@ async def test_checking_the_schemas_of_all_tools_has_one_budget(monkeypatch: pyt
         await tools.aclose()
     left = tools.not_taken()["h"]
     assert {*tools.specs} == {"good", "t0", "t1", "t2"} and [one.tool for one in left] == ["t3", "t4", "bad"]
-    assert {one.reason for one in left} == {"the schemas of the tools before it are so large that no more are checked."}
+    assert {one.reason for one in left} == {"the schemas of the tools before it are so large that no more can be checked."}

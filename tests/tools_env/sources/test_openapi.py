@@ -106,7 +106,7 @@ async def test_only_a_host_that_was_named_is_called(tmp_path: Path) -> None:
         (
             "",
             {"security": [{"key": []}], "components": {"securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}}},
-            "its service wants a credential: set SHOP_API_KEY",
+            "its service needs a credential: set SHOP_API_KEY",
         ),
         ("", {"openapi": "2.0"}, "not an OpenAPI 3 document"),
         ("", {"paths": [1]}, "not an OpenAPI 3 document: it needs"),
@@ -115,14 +115,14 @@ async def test_only_a_host_that_was_named_is_called(tmp_path: Path) -> None:
         (
             "",
             {"paths": {f"/{n}": {"get": {}} for n in range(5_000)}},
-            "it has 5,000 operations, more than 1,000; take one tag of them: ,only=TAG",
+            "it has 5,000 operations, more than 1,000; choose one tag: ,only=TAG",
         ),
         ("", _takes({"$ref": "#/components/schemas/Gone"}), "cannot resolve \\$ref '#/components/schemas/Gone': the document has no such part"),
         ("", _takes({"$ref": "other.json#/A"}), "cannot resolve \\$ref 'other.json#/A': only references within the document"),
         ("", _takes({"$ref": "#/components/schemas/A"}, A={"$ref": "#/components/schemas/B"}, B={"$ref": "#/components/schemas/A"}), "circles"),
         ("", _takes({"$ref": "#/components/schemas/S0"}, **_WIDE), "its schemas hold more than 10,000 parts"),
-        ("", _takes({"type": "nonsense"}), "its schema is no JSON Schema at properties/q/type: 'nonsense' is not valid"),
-        ("", _takes({"type": "string", "pattern": "("}), "its schema is no JSON Schema at properties/q/pattern: .* is not a 'regex'"),
+        ("", _takes({"type": "nonsense"}), "its schema is not a JSON Schema at properties/q/type: 'nonsense' is not valid"),
+        ("", _takes({"type": "string", "pattern": "("}), "its schema is not a JSON Schema at properties/q/pattern: .* is not a 'regex'"),
         ("", _takes({"type": "number", "default": float("nan")}), "holds NaN, which is no JSON"),
         ("", {"servers": [{"url": "http://[bad"}]}, "is no address"),
         ("", {"components": [1], "servers": "x"}, "it does not say where its service is"),
@@ -242,9 +242,7 @@ async def test_all_operations_of_a_document_have_one_budget(kind: str, tmp_path:
     tools = await open_tools([place])
     assert time.process_time() - began < 10
     left = tools.not_taken()["shop"]
-    assert len(left) > 250 and left[-1].reason == (
-        "the operations of the document hold more than 2,000 parts; take one tag of them: ,only=TAG."
-    )
+    assert len(left) > 250 and left[-1].reason == ("the operations of the document hold more than 2,000 parts; choose one tag: ,only=TAG.")
     assert len(json.dumps([spec.model_dump() for spec in tools.specs.values()])) < 10_000_000
     await tools.aclose()
 

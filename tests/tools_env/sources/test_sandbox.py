@@ -281,5 +281,5 @@ async def test_the_published_schemas_load_under_the_names_that_the_published_que
     assert len(list(folder.rglob("*.json"))) == 159
     assert source.specs == {spec.name: spec for spec in read_tools(folder)} and len(source.specs) == 858
     twice = ("get_cards", "get_sets", "get_card_by_id")
-    left = [(f"Games/pokemontcg.json, {name}", f"the name '{name}' is taken twice.") for name in twice]
+    left = [(f"Games/pokemontcg.json, {name}", f"the name '{name}' is used twice.") for name in twice]
     assert [tuple(one) for one in source.not_taken] == left

@@ -132,12 +132,12 @@ def _mute(a: int) -> int:
     ("function", "reason"),
     [
         (_bare, "its parameter 'a' has no type hint; write one, as in a: str."),
-        (_many, "its parameter 'names' has no name that a model could give; write it out as a keyword."),
-        (_kept, "its parameter 'callbacks' has a name that LangChain keeps for itself; rename it."),
-        (_run, "its parameter 'run_manager' has a name that LangChain keeps for itself; rename it."),
-        (_set, "its parameter 'config' has a name that LangChain keeps for itself; rename it."),
-        (_mute, "has no docstring; write what it does, which is what a model is told."),
-        (3, "is an object of type int; give functions, LangChain tools or a class, an instance an episode."),
+        (_many, "its parameter 'names' has no name that a model could use; make it a keyword parameter."),
+        (_kept, "its parameter 'callbacks' has a name that LangChain reserves; rename it."),
+        (_run, "its parameter 'run_manager' has a name that LangChain reserves; rename it."),
+        (_set, "its parameter 'config' has a name that LangChain reserves; rename it."),
+        (_mute, "has no docstring; write one, because models read it as the tool's description."),
+        (3, "is an object of type int; give functions, LangChain tools, or a class that is instantiated per episode."),
     ],
 )
 def test_what_is_no_tool_is_left_out_with_its_reason(function: Any, reason: str) -> None:
@@ -146,16 +146,16 @@ def test_what_is_no_tool_is_left_out_with_its_reason(function: Any, reason: str)
         hand_over([double, function])
     tools = Tools([PythonSource("x", [double, function])])
     if callable(function):
-        assert tools.unknown(function.__name__) == f"tool '{function.__name__}' of source 'x' could not be taken: {reason}"
+        assert tools.unknown(function.__name__) == f"tool '{function.__name__}' of source 'x' cannot be used: {reason}"
 
 
 def test_a_tool_by_the_name_of_the_question_to_a_person_is_left_out_whatever_its_source() -> None:
     tools = Tools([open_spec_list("x", [{"name": "ask_human"}, {"name": "ask"}]), PythonSource("y", [double])])
     assert list(tools.specs) == ["ask", "double"]
     assert {source: [tuple(one) for one in left] for source, left in tools.not_taken().items()} == {
-        "x": [("ask_human", "by this name a model asks the person (--human); rename the tool.")]
+        "x": [("ask_human", "this name is reserved for asking the person (--human); rename the tool.")]
     }
-    assert tools.unknown("ask_human").startswith("tool 'ask_human' of source 'x' could not be taken: by this name a model asks")
+    assert tools.unknown("ask_human").startswith("tool 'ask_human' of source 'x' cannot be used: by this name a model asks")
 
 
 def test_a_name_taken_twice_is_one_line() -> None:
@@ -219,9 +219,9 @@ async def test_a_kind_of_ones_own_is_one_decorator(monkeypatch: pytest.MonkeyPat
     assert TOOL_SOURCES.group == "talm_sim.tool_sources"
     for written, told in (
         ("ofset=2", "ofset: counting has no such option. Did you mean 'offset'?"),
-        ("offset=two", "offset: 'two' is no whole number."),
+        ("offset=two", "offset: 'two' is not a whole number."),
         ("offset=-1", "offset: -1 is too small; the least is 0."),
-        ("word=c", "word: 'c' is none of 'a' or 'b'."),
+        ("word=c", "word: 'c' is not one of 'a' or 'b'."),
     ):
         with pytest.raises(PrerequisiteError) as refused:
             configure(None, {"tools_from": f"counting:3,{written}"})

@@ -24,7 +24,7 @@ def double(n: int) -> dict[str, int]:
         n: The number.
     """
     if n == 13:
-        raise ValueError("13 is no number to double")
+        raise ValueError("13 is not a number to double")
     return {"twice": 2 * n}
 
 
@@ -80,7 +80,7 @@ class Doubling(BaseHTTPRequestHandler):
         if self.path == "/openapi.json":
             status, answer = 200, dict[str, Any](DOCUMENT)
         elif self.path.startswith("/double/13"):
-            status, answer = 400, {"detail": "13 is no number to double"}
+            status, answer = 400, {"detail": "13 is not a number to double"}
         elif self.path.startswith("/elsewhere"):
             status, answer = 302, {}
         elif self.path.startswith("/double/"):
@@ -128,7 +128,7 @@ MCP_SERVER = textwrap.dedent(
     def double(n: int) -> dict[str, int]:
         """Double a number."""
         if n == 13:
-            raise ToolError("13 is no number to double")
+            raise ToolError("13 is not a number to double")
         return {"twice": 2 * n}
 
     server.run()
@@ -139,7 +139,7 @@ FOLDER = {
     "api.py": """
         def double(n):
             if n == 13:
-                raise ValueError("13 is no number to double")
+                raise ValueError("13 is not a number to double")
             return {"twice": 2 * n}
     """,
     "numbers.json": {

@@ -99,14 +99,14 @@ def _read(path: Path) -> _Rows | Problem:
 
 def _fault_of(row: Any) -> str:
     if not isinstance(row, dict):
-        return "is no JSON object"
+        return "is not a JSON object"
     if row.get("role") in _SPEAKERS:
-        return "" if isinstance(row.get("text"), str) else "text: is no text"
+        return "" if isinstance(row.get("text"), str) else "text: is not text"
     if row.get("role") != "API":
         return "role: is neither User, AI nor API"
     if not isinstance(row.get("api_name"), str) or not row["api_name"]:
         return "api_name: names no API"
-    return "" if isinstance(row.get("param_dict"), dict) else "param_dict: is no JSON object of arguments"
+    return "" if isinstance(row.get("param_dict"), dict) else "param_dict: is not a JSON object of arguments"
 
 
 def _instances(path: Path, rows: _Rows, specs: Mapping[str, JsonObject]) -> Iterator[Scenario | Problem]:

@@ -23,7 +23,7 @@ def load_lines(path: Path) -> Loaded:
     try:
         text = read_text(path, LARGEST_DATA)
     except OSError as err:
-        raise PrerequisiteError(f"{path}: cannot be read: {err.strerror}; give a JSONL file with one scenario a line.") from None
+        raise PrerequisiteError(f"{path}: cannot be read: {err.strerror}; give a JSONL file with one scenario per line.") from None
     except UnicodeDecodeError:
         raise PrerequisiteError(f"{path}: is not UTF-8 text; save the file as UTF-8.") from None
     scenarios: dict[str, Scenario] = {}
@@ -32,7 +32,7 @@ def load_lines(path: Path) -> Loaded:
         if line.strip():
             one = _read(line, f"{path}:{number}")
             if isinstance(one, Scenario) and one.id in scenarios:
-                one = Problem(f"{path}:{number}", f"id '{one.id}' was used already; ids must be unique.")
+                one = Problem(f"{path}:{number}", f"id '{one.id}' is used twice; ids must be unique.")
             if isinstance(one, Scenario):
                 scenarios[one.id] = one
             else:
@@ -44,7 +44,7 @@ def _read(line: str, where: str) -> Scenario | Problem:
     try:
         scenario = read_scenario(parse(line), where, TASK)
     except ValueError as err:
-        return Problem(where, f"not JSON ({err}); write one scenario a line.")
+        return Problem(where, f"not JSON ({err}); write one scenario per line.")
     except PrerequisiteError as err:
         return Problem(where, str(err).removeprefix(f"{where}: "))
     fault = fault_in(scenario)

@@ -116,7 +116,7 @@ def _fault_in_tools(scenario: Scenario, names: list[str]) -> str:
         try:
             name = spec_of(text).get("name")
         except ValueError as err:
-            return f"shown_tools.{number}: is no JSON text ({err}); write a tool as the text of a JSON object."
+            return f"shown_tools.{number}: is not JSON text ({err}); write a tool as the text of a JSON object."
         if not isinstance(name, str) or not name:
             return f"shown_tools.{number}: names no tool; write a tool as the text of a JSON object with a `name`."
         if name in names:

@@ -34,10 +34,16 @@ class ManipulateOptions(MakingOptions):
     """Everything that decides how complete scenarios of task `awareness` are made such that cannot be served."""
 
     file: Path | None = option(None, OPE, _FROM, flag="--from", metavar="SOURCE")
-    manipulation: Manipulations = option(",".join(GROUPS), GEN, "replaced: other tools; removed: words of the user's.", metavar="NAME[,NAME]")
-    embedder: str = option(DEFAULT_EMBEDDER, GEN, "Finds the nearest tools: wordllama, or a sentence-transformers model.", metavar="NAME")
-    max_new_tokens: int = option(1024, GEN, "Tokens of an answer, which holds the conversation; doubled once if cut off.", metavar="N", ge=1)
-    attempts: int = option(3, GEN, "Times the model may try before a scenario is given up.", metavar="N", ge=1, le=10)
+    manipulation: Manipulations = option(
+        ",".join(GROUPS), GEN, "replaced: other tools; removed: some of the user's words.", metavar="NAME[,NAME]"
+    )
+    embedder: str = option(
+        DEFAULT_EMBEDDER, GEN, "Embedder that finds similar tools: wordllama, or a sentence-transformers model.", metavar="NAME"
+    )
+    max_new_tokens: int = option(
+        1024, GEN, "Maximum tokens per answer, which contains the conversation; doubled once if cut off.", metavar="N", ge=1
+    )
+    attempts: int = option(3, GEN, "Attempts per scenario.", metavar="N", ge=1, le=10)
 
     @property
     def groups(self) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ def from_talm(scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec]) -> L
         where = f"scenario '{scenario.id}'"
         unknown = [name for name in scenario.tools if name not in specs]
         if unknown:
-            problems.append(Problem(where, f"tools: there is no specification of '{unknown[0]}'; mend the name."))
+            problems.append(Problem(where, f"tools: there is no specification of '{unknown[0]}'; correct the name."))
             continue
         shown = [{key: getattr(specs[name], key) for key in ("name", "category", "description", "parameters")} for name in scenario.tools]
         said = [message for turn in scenario.turns for message in turn.messages]

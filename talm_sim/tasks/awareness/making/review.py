@@ -28,11 +28,11 @@ _SPEAKERS = {"user": "User", "assistant": "AI", "tool": "Result"}
 
 
 _REASONS = {
-    "replaced": ("a tool put in its place can do it", "a tool that was not replaced can do it"),
+    "replaced": ("a replacement tool can do it", "a tool that was not replaced can do it"),
     "removed": (
         "what was removed is not needed",
         "what was removed can still be read",
-        "one request is gone, another one can still be served",
+        "one request was removed, but another can still be served",
         "it is unnatural or ungrammatical",
         "it is the same as the original",
         "the user no longer has the last word",
@@ -83,7 +83,7 @@ class ManipulationReviewer:
         entries: dict[str, Entry] = {}
         for where, one in json_lines(file):
             if not isinstance(one, dict) or not isinstance(one.get("reason"), str):
-                raise PrerequisiteError(f"{where}: is nothing rejected; restore the file, or leave out --rejected.")
+                raise PrerequisiteError(f"{where}: is not a rejected scenario; restore the file, or leave out --rejected.")
             if one.get("scenario") is None:
                 continue  # an answer that could not be read is nobody's to judge
             changed = read_scenario(one["scenario"], where, TASK)

@@ -55,7 +55,7 @@ def load_study(path: Path) -> Loaded:
 
 def _scenario(row: Any) -> Scenario:
     if not isinstance(row, dict):
-        raise ValueError("is no JSON object; write one instance a line.")
+        raise ValueError("is not a JSON object; write one instance per line.")
     for key in ("original_sample_id", "conversation", "api_list", "answer", "is_corrupted"):
         if row.get(key) is None:
             raise ValueError(f"{key}: missing; an instance needs it.")

@@ -61,7 +61,7 @@ def _read(path: Path) -> Iterator[tuple[str, Scenario | Problem]]:
         yield str(path), Problem(str(path), f"cannot be read as JSON ({err}).")
         return
     if not isinstance(queries, list):
-        yield str(path), Problem(str(path), "is no list of queries.")
+        yield str(path), Problem(str(path), "is not a list of queries.")
         return
     for number, query in enumerate(queries):
         named = query.get("query_id") if isinstance(query, dict) else None
@@ -74,13 +74,13 @@ def _read(path: Path) -> Iterator[tuple[str, Scenario | Problem]]:
 
 def _scenario(query: Any, path: Path) -> Scenario:
     if not isinstance(query, dict):
-        raise ValueError("is no JSON object; write one object a query.")
+        raise ValueError("is not a JSON object; write one object a query.")
     for key in ("query_id", "query", "api_list"):
         if key not in query:
             raise ValueError(f"{key}: missing; a query needs it.")
     apis = _api_list(query["api_list"])
     if not isinstance(query["query"], str) or not query["query"].strip():
-        raise ValueError("query: is no text; write what the user asks.")
+        raise ValueError("query: is not text; write what the user asks.")
     names = callable_names(list(apis))
     return complete_scenario(
         f"{_NAME}.{query['query_id']}",
@@ -99,7 +99,7 @@ def _api_list(value: Any) -> dict[tuple[str, str], JsonObject]:
         except ValueError as err:
             raise ValueError(f"api_list: is no JSON ({err}); write a list of objects.") from None
     if not isinstance(value, list):
-        raise ValueError("api_list: is no list; write a list of objects.")
+        raise ValueError("api_list: is not a list; write a list of objects.")
     found: dict[tuple[str, str], JsonObject] = {}
     for number, api in enumerate(value):
         if not isinstance(api, dict) or not isinstance(api.get("tool_name"), str) or not isinstance(api.get("api_name"), str):

@@ -78,7 +78,7 @@ def read_removal(text: str, scenario: Scenario, made_by: str) -> Scenario | str:
         return "the answer is no JSON with `answer`"
     answer = found["answer"]
     if not isinstance(answer, str):
-        return "`answer` is no text"
+        return "`answer` is not text"
     before, after = list(_lines(scenario.turns)), _read_lines(answer)
     if [speaker for speaker, _ in before] != [speaker for speaker, _ in after]:
         return "the conversation has other speakers, or not as many lines"

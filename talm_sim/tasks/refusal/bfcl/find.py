@@ -26,7 +26,7 @@ def installed_data() -> Path:
     for place in spec.submodule_search_locations or () if spec else ():
         if (folder := Path(place) / "data").is_dir():
             return folder
-    raise PrerequisiteError(f"BFCL's data are not here: {_HOW}.")
+    raise PrerequisiteError(f"BFCL's data was not found: {_HOW}.")
 
 
 def bfcl_folder(path: Path) -> Path:
@@ -36,7 +36,7 @@ def bfcl_folder(path: Path) -> Path:
         PrerequisiteError: It is not there, or one of the files.
     """
     if not path.exists():
-        raise PrerequisiteError(f"{path}: is not there; give the folder of BFCL's files, or a translation's JSONL file.")
+        raise PrerequisiteError(f"{path}: does not exist; give the folder of BFCL's files, or a translation's JSONL file.")
     if path.is_file():
         raise PrerequisiteError(f"{path}: is one of BFCL's own files; give the folder of them all with --bfcl, and choose with --subset.")
     inner = path / "data" if path.name == "bfcl_eval" else path / "bfcl_eval" / "data"
@@ -56,9 +56,9 @@ def data_version(folder: Path) -> Version:
     """
     versions = {f"v{match[1]}" for file in folder.glob("BFCL_v*.json") if (match := _VERSION.fullmatch(file.name))}
     if not versions:
-        raise PrerequisiteError(f"{folder}: holds no file BFCL_v3_*.json or BFCL_v4_*.json; {_HOW}.")
+        raise PrerequisiteError(f"{folder}: contains no file BFCL_v3_*.json or BFCL_v4_*.json; {_HOW}.")
     if len(versions) > 1:
-        raise PrerequisiteError(f"{folder}: holds BFCL's files of {' and '.join(sorted(versions))}; keep one version in a folder.")
+        raise PrerequisiteError(f"{folder}: holds BFCL's files of {' and '.join(sorted(versions))}; keep one version per folder.")
     if versions == {"v3"}:
         return "v3"
     if versions == {"v4"}:

@@ -96,7 +96,7 @@ def _translated(path: Path, files: Sequence[Path], subsets: Sequence[Subset], la
             found.append(scenario)
             notes += [f"{scenario.id}: the published ground truth {known}"] if known and subset in subsets and language in languages else []
     if not found:
-        raise PrerequisiteError(f"{path}: holds no row; write one row of BFCL a line.")
+        raise PrerequisiteError(f"{path}: holds no row; write one BFCL row per line.")
     version = _version_by_rows(found)
     there = Counter((scenario.group, scenario.language) for scenario in found)
     for language in languages:
@@ -117,7 +117,7 @@ def _by_id(file: Path) -> dict[str, Line]:
     found: dict[str, Line] = {}
     for line in _lines(file):
         if (other := found.get(line.row["id"])) is not None:
-            raise line.fault(f"id: '{line.row['id']}' stands in {other.where} already; give every row its own.")
+            raise line.fault(f"id: '{line.row['id']}' is also used in {other.where}; ids must be unique.")
         found[line.row["id"]] = line
     return found
 
@@ -135,7 +135,7 @@ class _Ids:
         if name in self._seen and published in REPEATED_IDS:
             name = f"{name}_2"
         if name in self._seen:
-            raise line.fault(f"id: '{line.row['id']}' stands in {self._seen[name]} already; give every row its own.")
+            raise line.fault(f"id: '{line.row['id']}' is also used in {self._seen[name]}; ids must be unique.")
         self._seen[name] = line.where
         return name
 
@@ -146,10 +146,10 @@ def _subset_of(line: Line) -> Subset:
         raise line.fault("subset: missing or no text; write the name of BFCL's subset, such as live_irrelevance.")
     subset = SUBSETS.get(_NEW_NAMES.get(name, name))
     if subset is None:
-        raise line.fault(f"subset: '{name}' is none of BFCL's single-turn subsets.{did_you_mean(name, SUBSETS)}")
+        raise line.fault(f"subset: '{name}' is not one of BFCL's single-turn subsets.{did_you_mean(name, SUBSETS)}")
     category = line.row.get("test_category")
     if isinstance(category, str) and SUBSETS.get(_NEW_NAMES.get(category, category), subset) is not subset:
-        raise line.fault(f"test_category: is '{category}', and subset is '{name}'; mend one of them.")
+        raise line.fault(f"test_category: is '{category}', and subset is '{name}'; correct one of them.")
     return subset
 
 

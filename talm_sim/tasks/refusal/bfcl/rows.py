@@ -61,9 +61,9 @@ def read_line(where: str, text: str) -> Line:
     try:
         row = parse(text)
     except ValueError as err:
-        raise PrerequisiteError(f"{where}: not JSON ({err}); write one row a line.") from None
+        raise PrerequisiteError(f"{where}: not JSON ({err}); write one row per line.") from None
     if not isinstance(row, dict):
-        raise PrerequisiteError(f"{where}: is no JSON object; write one row a line.")
+        raise PrerequisiteError(f"{where}: is not a JSON object; write one row per line.")
     if not isinstance(row.get("id"), str) or not row["id"].strip():
         raise PrerequisiteError(f"{where}: id: missing or no text; every row needs its own.")
     return Line(where, text, row)
@@ -88,18 +88,18 @@ def scenario_of(line: Line, answer: Line | None, subset: Subset, name: str, lang
     """
     functions = _functions(line)
     if not functions and subset.expected != "none":
-        raise line.fault(f"function: is empty, and a row of {subset.name} needs a function to call; add it, or take the row out.")
+        raise line.fault(f"function: is empty, and a row of {subset.name} needs a function to call; add it, or remove the row.")
     accepted: tuple[AcceptedCall, ...] = ()
     known = ""
     if subset.expected == "none" and line.row.get("ground_truth"):
-        raise line.fault(f"ground_truth: names calls, and in {subset.name} none is right; write [], or mend the row's subset.")
+        raise line.fault(f"ground_truth: lists calls, but rows of {subset.name} accept none; write [], or correct the row's subset.")
     if subset.expected == "calls":
         if answer is None:
-            raise line.fault(f"id: '{line.row['id']}' has no ground truth, and a row of {subset.name} needs one; add it, or take the row out.")
+            raise line.fault(f"id: '{line.row['id']}' has no ground truth, and a row of {subset.name} needs one; add it, or remove the row.")
         accepted, known = _accepted(answer, functions, line.row["id"].removesuffix(f"_{language}"))
         if (len(accepted) > 1) != subset.parallel:
             has, right = ("1 call", "two or more") if subset.parallel else (f"{len(accepted)} calls", "one")
-            raise answer.fault(f"ground_truth: has {has}, and a row of {subset.name} has {right}; mend it, or the row's subset.")
+            raise answer.fault(f"ground_truth: has {has}, and a row of {subset.name} has {right}; correct it, or the row's subset.")
     try:
         turn = Turn(messages=_messages(line))
     except ValidationError as err:
@@ -120,11 +120,11 @@ def scenario_of(line: Line, answer: Line | None, subset: Subset, name: str, lang
 def _messages(line: Line) -> tuple[dict[str, Any], ...]:
     question = line.row.get("question")
     if not isinstance(question, list) or not question or not all(isinstance(turn, list) for turn in question):
-        raise line.fault('question: is no list of turns, each a list of messages; write [[{"role": "user", "content": ...}]].')
+        raise line.fault('question: is not a list of turns, each a list of messages; write [[{"role": "user", "content": ...}]].')
     if len(question) > 1:
-        raise line.fault(f"question: has {len(question)} turns, and single-turn rows are read; take the row out.")
+        raise line.fault(f"question: has {len(question)} turns, and only single-turn rows are read; remove the row.")
     if not any(isinstance(message, dict) and message.get("role") == "user" for message in question[0]):
-        raise line.fault("question: holds nothing a user said; write a message of role user.")
+        raise line.fault("question: contains no user message; write one.")
     last = question[0][-1]
     if isinstance(last, dict) and last.get("role") == "assistant":
         raise line.fault("question: ends with the assistant; end it with the user, or with a tool's result.")
@@ -139,9 +139,9 @@ def _functions(line: Line) -> list[tuple[str, dict[str, Any]]]:
     for number, text in enumerate(_texts_of_list(line.text, "function")):
         spec = line.row["function"][number]
         if not isinstance(spec, dict) or not isinstance(spec.get("name"), str) or not spec["name"]:
-            raise line.fault(f"function.{number}: is no object with a `name`; write a function as BFCL does.")
+            raise line.fault(f"function.{number}: is not an object with a `name`; write a function as BFCL does.")
         if any(spec["name"] == other["name"] for _, other in found):
-            raise line.fault(f"function.{number}: '{spec['name']}' stands in the list already; show every function once.")
+            raise line.fault(f"function.{number}: '{spec['name']}' is listed twice; show every function once.")
         found.append((text, spec))
     return found
 
@@ -150,7 +150,7 @@ def _accepted(line: Line, functions: list[tuple[str, dict[str, Any]]], published
     """The calls of a ground truth, and what is known to be faulty about it."""
     truth = line.row.get("ground_truth")
     if not isinstance(truth, list) or not truth or not all(isinstance(call, dict) and len(call) == 1 for call in truth):
-        raise line.fault("ground_truth: is no list of calls; write [{NAME: {PARAMETER: [VALUE, ...]}}].")
+        raise line.fault("ground_truth: is not a list of calls; write [{NAME: {PARAMETER: [VALUE, ...]}}].")
     known = ""
     specs = {spec["name"]: spec for _, spec in functions}
     calls: list[AcceptedCall] = []
@@ -159,22 +159,22 @@ def _accepted(line: Line, functions: list[tuple[str, dict[str, Any]]], published
         here = f"ground_truth.{number}.{name}"
         fault = ""
         if name not in specs:
-            fault = f"{here}: is none of the functions shown.{did_you_mean(name, specs)}"
+            fault = f"{here}: is not one of the functions shown.{did_you_mean(name, specs)}"
             name = name if len(specs) > 1 else next(iter(specs))
         if not isinstance(arguments, dict) or not all(isinstance(values, list) for values in arguments.values()):
-            raise line.fault(f"{here}: is no object of lists of values; write {{PARAMETER: [VALUE, ...]}}.")
+            raise line.fault(f"{here}: is not an object of lists of values; write {{PARAMETER: [VALUE, ...]}}.")
         parameters = parameters_of(specs.get(name, {}))
         strange = [parameter for parameter in arguments if parameter not in parameters]
         if strange and not fault:
-            fault = f"{here}.{strange[0]}: is no parameter of that function.{did_you_mean(strange[0], parameters)}"
+            fault = f"{here}.{strange[0]}: is not a parameter of that function.{did_you_mean(strange[0], parameters)}"
         empty = [parameter for parameter, values in arguments.items() if not values]
         if empty and not fault:
-            fault = f"{here}.{empty[0]}: has no value that is right."
+            fault = f"{here}.{empty[0]}: has no accepted value."
         lacking = [parameter for parameter in required_of(specs.get(name, {})) if parameter not in arguments]
         if lacking and not fault:
             fault = f"{here}: leaves out {lacking[0]}, which that function requires."
         if fault and published not in KNOWN_FAULTS:
-            raise line.fault(f"{fault} Mend the ground truth, or take the row out.")
+            raise line.fault(f"{fault} Correct the ground truth, or remove the row.")
         known = known or (KNOWN_FAULTS[published] if fault else "")
         calls.append(AcceptedCall(name=name, arguments={parameter: tuple(values) for parameter, values in arguments.items()}))
     return tuple(calls), known

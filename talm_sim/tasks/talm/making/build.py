@@ -70,7 +70,7 @@ def _found(result: Any, pointer: str) -> Any:
     try:
         return resolve_pointer(result, pointer)
     except JsonPointerException:
-        raise LookupError(f"nothing stands at '{pointer}'.") from None
+        raise LookupError(f"there is nothing at '{pointer}'.") from None
 
 
 def _derive(base: str, seed: Seed, specs: Mapping[str, ToolSpec], call: CallTool) -> list[Scenario]:
@@ -132,7 +132,7 @@ def _filled(answer: str, facts: tuple[Fact, ...]) -> str:
     try:
         return answer.format_map({fact.name: fact.value for fact in facts})
     except KeyError as err:
-        raise ValueError(f"unavailable: human_answer names {err}, which is no fact of this scenario.") from None
+        raise ValueError(f"unavailable: human_answer names {err}, which is not a fact of this scenario.") from None
 
 
 def _moved(fact: Fact, left: Mapping[int, int]) -> Fact:

@@ -149,7 +149,7 @@ class _Proof:
             if mentions(_said(scenario), fact.value, fact.accepted):
                 yield f"its query already holds the fact '{fact.name}' ({fact.value})", "ask for something the query does not say"
             if isinstance(fact.value, bool) and not fact.accepted:
-                yield f"fact '{fact.name}' is a bare {fact.value}", "list accepted wordings, or ask for something else"
+                yield f"fact '{fact.name}' is only {fact.value}", "list accepted wordings, or ask for something else"
             if isinstance(fact.value, str) and not tokens(fact.value):
                 yield f"fact '{fact.name}' has no words", "point it to a value with words or digits"
             if fact.call is not None:
@@ -180,7 +180,7 @@ class _Proof:
             return
         base = self._bases.get(scenario.source.base)
         if base is None:
-            yield f"its base '{scenario.source.base}' is not there", "set source.base to the perfect scenario's id"
+            yield f"its base '{scenario.source.base}' does not exist", "set source.base to the perfect scenario's id"
             return
         if not isinstance(base.target, Facts):
             return
@@ -204,7 +204,7 @@ class _Proof:
             yield "it does not say which argument is missing", "set `missing` with kind argument"
             return
         if scenario.perturbations:
-            yield "it is perturbed, too", "an underspecified scenario misses one argument and nothing else"
+            yield "it is also perturbed", "an underspecified scenario misses one argument and nothing else"
         users = [one for one in scenario.gold_calls if one.arguments.get(missing.name, ...) == missing.value]
         if not users:
             yield f"no gold call has {missing.name} = {missing.value!r}", "set missing.name and missing.value to a gold call's argument"
@@ -219,7 +219,7 @@ class _Proof:
         if not missing.human_answer:
             yield "no human answer is given", "set missing.human_answer"
         elif not mentions(missing.human_answer, missing.value, [missing.removed_text]):
-            yield "the human answer does not hold the removed value", f"say {missing.value!r}, or the removed text, in missing.human_answer"
+            yield "the human answer does not contain the removed value", f"say {missing.value!r}, or the removed text, in missing.human_answer"
 
     def _unavailable(self, scenario: Scenario, facts: Iterable[Fact]) -> Iterator[Finding]:
         missing = scenario.missing
@@ -239,14 +239,14 @@ class _Proof:
             yield f"'{missing.name}' is {right}, the group says {scenario.group}", f"move it to {right}"
         lost = [fact for fact in facts if fact.call is None]
         if not lost:
-            yield "every fact is still within reach", "mask a tool that gives a fact"
+            yield "every fact can still be found", "mask a tool that gives a fact"
         if scenario.group == "non-replaceable":
             if missing.human_answer is not None:
-                yield "a person answers what no person could", "drop missing.human_answer or move it to replaceable"
+                yield "a person is given an answer that no person could know", "drop missing.human_answer or move it to replaceable"
             return
         for fact in lost:
             if not missing.human_answer or not mentions(missing.human_answer, fact.value, fact.accepted):
-                yield f"the human answer does not hold the fact '{fact.name}' ({fact.value})", "say it in missing.human_answer"
+                yield f"the human answer does not contain the fact '{fact.name}' ({fact.value})", "say it in missing.human_answer"
 
 
 def _said(scenario: Scenario) -> str:
@@ -274,14 +274,14 @@ def _told(fact: Fact) -> dict[str, Any]:
 def _compare(fact: Fact, results: Sequence[Any]) -> Iterator[Finding]:
     assert fact.call is not None
     if not 0 <= fact.call < len(results):
-        yield f"fact '{fact.name}' belongs to call {fact.call}, which is not there", "point it to a gold call"
+        yield f"fact '{fact.name}' belongs to call {fact.call}, which does not exist", "point it to a gold call"
         return
     if results[fact.call] is None:
         return
     try:
         value = resolve_pointer(results[fact.call], fact.pointer)
     except JsonPointerException:
-        yield f"fact '{fact.name}': nothing stands at '{fact.pointer}'", "correct the pointer"
+        yield f"fact '{fact.name}': there is nothing at '{fact.pointer}'", "correct the pointer"
         return
     if type(value) is not type(fact.value) or value != fact.value:
         yield f"fact '{fact.name}' is {fact.value!r}, the tool says {value!r}", "build the scenarios again"
@@ -292,13 +292,13 @@ def _minus(original: str, scenario: Scenario) -> Iterator[Finding]:
     before, after = Counter(tokens(original)), Counter(tokens(_said(scenario)))
     removed = scenario.missing.removed_text if scenario.missing else ""
     if removed and removed not in original:
-        yield f"the removed text '{removed}' does not stand in the original query", "set missing.removed_text to words of the original"
+        yield f"the removed text '{removed}' is not in the original query", "set missing.removed_text to words of the original"
     added = (after - before).total()
     dropped = (before - after - Counter(tokens(removed))).total()
     if max(added, dropped) > MOST_REWORDED:
-        yield f"its query is another one than the original ({added} words added, {dropped} dropped)", "only take the information out"
+        yield f"its query differs from the original ({added} words added, {dropped} dropped)", "only remove the information"
     if not (before - after).total():
-        yield "nothing was taken out of the query", "remove the argument's text"
+        yield "nothing was removed from the query", "remove the argument's text"
 
 
 def _descriptions(spec: ToolSpec, argument: str) -> list[str]:

@@ -166,7 +166,7 @@ def _draft(tried: Tried, offered: Sequence[ToolSpec], now: datetime, asked: set[
     spec = tried.spec
     requests = [one for one in _requests(tried, now) if tuple(tokens(one.query())) not in asked]
     if not requests:
-        return Draft(spec.name, (), ("its answer holds nothing that a question could ask for and that stays the same",))
+        return Draft(spec.name, (), ("its answer contains no stable value that a question could ask for",))
     request = next((one for one in requests if _left_out(tried, one, offered)[0]), requests[0])
     asked.add(tuple(tokens(request.query())))
     leaf = request.leaf

@@ -11,7 +11,7 @@ from talm_sim.scenarios.making.options import MakingOptions
 
 __all__ = ["GenerateOptions"]
 
-_TOOL_USE = "Who says why a request needs a tool, and drops those that need none: the model, or the gold call (which all have)."
+_TOOL_USE = "Who decides whether a request needs a tool: the model, or the gold call (which every request has)."
 _ORDER = ("model", "model_options", "tool_use", "labels", "prompts", "seed", "temperature", "top_p", "max_new_tokens", "attempts", "variants")
 """Of the settings, as the reports have them."""
 
@@ -23,8 +23,8 @@ class GenerateOptions(MakingOptions):
 
     file: Path | None = option(None, OPE, "Scenarios with gold calls, or When2Call rows. Default: packaged.", flag="--from", metavar="FILE")
     tool_use: Literal["model", "call"] = option("model", GEN, _TOOL_USE)
-    tool_format: Literal["auto", "native", "constrained"] = option("auto", GEN, "How labels are decoded.")
-    variants: Literal["all", "one"] = option("all", GEN, "Rows of an item: every set of tools, or one.")
+    tool_format: Literal["auto", "native", "constrained"] = option("auto", GEN, "How labels are read from answers.")
+    variants: Literal["all", "one"] = option("all", GEN, "Rows per item: one for every set of tools, or one.")
 
     @property
     def constrained(self) -> bool:

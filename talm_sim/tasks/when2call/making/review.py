@@ -28,7 +28,7 @@ _QUESTION = "question"
 
 
 _REASONS = (
-    "another answer is right, too",
+    "another answer is also right",
     "the right answer is wrong",
     "the question does not need a tool",
     "the question is unclear or unnatural",
@@ -44,7 +44,7 @@ _REASONS = (
 class ItemReviewer:
     """Rows that differ in the tools they show, and in nothing a person decides on, are one entry."""
 
-    question = "Keep it if the right answer is right, and no other one is."
+    question = "Keep it if the right answer is right and no other answer is."
 
     def entries(self, rows: Path, rejected: Path | None) -> list[Entry]:
         """See `Reviewer.entries`."""
@@ -124,7 +124,7 @@ def _rejected(file: Path) -> list[Entry]:
     entries: dict[str, Entry] = {}
     for where, one in json_lines(file):
         if not isinstance(one, dict) or not all(isinstance(one.get(name), str) for name in _TEXTS):
-            raise PrerequisiteError(f"{where}: is no rejected text; restore the file, or leave out --rejected.")
+            raise PrerequisiteError(f"{where}: is not a rejected text; restore the file, or leave out --rejected.")
         if not one["text"].strip() or one["check"] == "written":
             continue
         key = digest([one["source"], one["item"], one["text_of"], one["text"]])

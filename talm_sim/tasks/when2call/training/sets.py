@@ -79,7 +79,7 @@ def build_set(
     usable = [scenario for scenario in scenarios if _noted(made, scenario, _flaw(scenario, kind))]
     if not usable:
         why = "; ".join(f"{len(ids)}: {reason}" for reason, ids in made.left_out.items())
-        raise PrerequisiteError(f"no row can be made of {len(scenarios)} scenarios ({why or 'none given'}).")
+        raise PrerequisiteError(f"no row can be made from {len(scenarios)} scenarios ({why or 'none given'}).")
     examples = _sft(usable, seed, balance) if kind == "sft" else _preference(usable, made, seed, balance)
     used = {example.scenario for example in examples}
     for one in usable:
@@ -125,7 +125,7 @@ def _flaw(scenario: Scenario, kind: Kind) -> str:
     if text is not None and calls_in(text) is None and (kind == "preference" or choice.gold is Behaviour.TOOL_CALL):
         return "its tool call is not JSON with a name and arguments"
     if kind == "preference" and not _wrong_answers(choice):
-        return "no answer that differs from the right one"
+        return "it has it has no answer that differs from the right one"
     return _call_flaw(scenario) if choice.gold is Behaviour.TOOL_CALL else ""
 
 
@@ -156,7 +156,7 @@ def _preference(usable: Sequence[Scenario], made: TrainingSet, seed: int, balanc
     drawn = _drawn(usable, "preference", seed, balance, at_most=len(damaged))
     if not drawn:
         raise PrerequisiteError(
-            f"{len(damaged)} tool calls of {len(usable)} scenarios can be damaged: too few for a preference set, half of which they are; "
+            f"{len(damaged)} tool calls of {len(usable)} scenarios can be damaged, which is too few: they make up half of a preference set; "
             "give more scenarios whose right answer is a tool call."
         )
     first = [_example(one, rejected=_other_answer(one, seed)) for one in drawn]

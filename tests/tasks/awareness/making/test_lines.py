@@ -31,13 +31,13 @@ def test_scenarios_come_back_as_they_were_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("broken", "fault"),
     [
-        ("{", "not JSON (Expecting property name enclosed in double quotes at column 2); write one scenario a line."),
+        ("{", "not JSON (Expecting property name enclosed in double quotes at column 2); write one scenario per line."),
         (line(target={"type": "servable", "gold": "yes", "relevant": []}), "target.servable.relevant: "),
         (
             line(target={"type": "servable", "gold": "yes", "relevant": ["Else"]}),
             "target.relevant: 'Else' is needed, but not among the tools shown; ",
         ),
-        (line(shown_tools=["{"]), "shown_tools.0: is no JSON text (Expecting property name enclosed in double quotes at column 2); "),
+        (line(shown_tools=["{"]), "shown_tools.0: is not JSON text (Expecting property name enclosed in double quotes at column 2); "),
         (line(shown_tools=["[]"]), "shown_tools.0: names no tool; "),
         (line(shown_tools=[GOOD.shown_tools[0]] * 2), "shown_tools.1: 'QueryStock' stands in the list already; "),
         (
@@ -46,7 +46,7 @@ def test_scenarios_come_back_as_they_were_written(tmp_path: Path) -> None:
         ),
         (line(turns=[{"messages": [{"role": "assistant", "content": "Hi."}]}]), "turns: holds nothing a user said; "),
         (line(task="talm"), "task: is 'talm', not 'awareness'; "),
-        (line(), "id 'mine.1' was used already; ids must be unique."),
+        (line(), "id 'mine.1' is used twice; ids must be unique."),
     ],
 )
 def test_a_broken_line_is_named_and_the_rest_goes_on(tmp_path: Path, broken: str, fault: str) -> None:
@@ -74,7 +74,7 @@ def test_the_packages_own_scenarios_are_complete_ones() -> None:
     first = loaded.scenarios[0]
     assert (first.id, first.gold_calls, first.source.licence) == (f"{perfect[0].id}.complete", perfect[0].gold_calls, "Apache-2.0")
     assert [problem.fault for problem in from_talm(perfect[:1], {}).problems] == [
-        f"tools: there is no specification of '{perfect[0].tools[0]}'; mend the name."
+        f"tools: there is no specification of '{perfect[0].tools[0]}'; fix the name."
     ]
 
 

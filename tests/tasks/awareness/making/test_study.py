@@ -77,7 +77,7 @@ def test_apis_of_toolbench(tmp_path: Path) -> None:
     ("broken", "fault"),
     [
         ("{", "Expecting property name"),
-        ("3", "is no JSON object; write one instance a line."),
+        ("3", "is not a JSON object; write one instance per line."),
         (ROW | {"api_list": "[not it"}, "api_list: line 1 is neither JSON nor a dictionary; write an API a line."),
         (ROW | {"api_list": "{}"}, "api_list: an API has no name; "),
         (ROW | {"answer": "nothing"}, "answer: names no API of api_list; "),

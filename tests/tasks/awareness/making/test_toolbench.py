@@ -68,9 +68,9 @@ def test_a_query_becomes_a_scenario(tmp_path: Path) -> None:
             "relevant APIs.0: is no [tool_name, api_name] of api_list; name one that is listed.",
         ),
         ({"api_list": "[{"}, "api_list: is no JSON (Expecting property name enclosed in double quotes at column 3); write a list of objects."),
-        ({"api_list": {}}, "api_list: is no list; write a list of objects."),
+        ({"api_list": {}}, "api_list: is not a list; write a list of objects."),
         ({"api_list": [3]}, "api_list.0: has no tool_name and api_name; write both as texts."),
-        ({"query": " "}, "query: is no text; write what the user asks."),
+        ({"query": " "}, "query: is not text; write what the user asks."),
     ],
 )
 def test_what_is_broken_is_named_and_the_rest_goes_on(tmp_path: Path, change: dict[str, Any], fault: str) -> None:
@@ -86,7 +86,7 @@ def test_an_id_used_twice_and_a_file_that_is_no_list(tmp_path: Path) -> None:
     assert len(loaded.scenarios) == 1
     assert [problem.fault for problem in loaded.problems] == [
         f"query_id: stands in {tmp_path}/solvable_queries/test_instruction/G1.json, query_id 7 already; give every query its own.",
-        "is no list of queries.",
+        "is not a list of queries.",
     ]
 
 

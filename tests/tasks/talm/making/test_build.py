@@ -91,8 +91,8 @@ def test_what_is_written_loads_again_and_equal_seeds_give_equal_bytes(tmp_path: 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("/feet", "/metres", r"scenario 1: nothing stands at '/metres'"),
-        ("/feet", "feet", r"scenario 1: nothing stands at 'feet'"),
+        ("/feet", "/metres", r"scenario 1: there is nothing at '/metres'"),
+        ("/feet", "feet", r"scenario 1: there is nothing at 'feet'"),
         ('code = "LPB"', 'code = "XXX"', r"scenario 1: No airport 'XXX'"),
         ('tool = "add_up"', 'tool = "add"', r"scenario 1: there is no tool 'add'"),
         ("{height:,}", "{depth}", r"scenario 1: unavailable: human_answer names 'depth'"),

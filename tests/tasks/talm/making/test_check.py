@@ -117,8 +117,8 @@ def test_a_subset_without_its_bases_is_judged_by_itself(sound: dict[str, Scenari
         (PERFECT, _fact(0, value=13356), "fact 'height' is 13356, the tool says 13355"),
         (PERFECT, _fact(0, value=13355.0), "fact 'height' is 13355.0, the tool says 13355"),
         (PERFECT, _fact(0, value="13355"), "fact 'height' is '13355', the tool says 13355"),
-        (PERFECT, _fact(0, pointer="/metres"), "fact 'height': nothing stands at '/metres'"),
-        (PERFECT, _fact(0, pointer="feet"), "fact 'height': nothing stands at 'feet'"),
+        (PERFECT, _fact(0, pointer="/metres"), "fact 'height': there is nothing at '/metres'"),
+        (PERFECT, _fact(0, pointer="feet"), "fact 'height': there is nothing at 'feet'"),
         (PERFECT, _fact(0, call=7), "fact 'height' belongs to call 7, which is not there"),
         (PERFECT, _fact(0, name="sum"), "two facts are called 'sum'"),
         (PERFECT, _fact(1, value=17, pointer="/terms/0"), "its query already holds the fact 'sum' (17)"),
@@ -131,23 +131,23 @@ def test_a_subset_without_its_bases_is_judged_by_itself(sound: dict[str, Scenari
         (UNDER, _missing(name="first"), "no gold call has first = 'LPB'"),
         (UNDER, _missing(value="HAN"), "no gold call has code = 'HAN'"),
         (UNDER, _missing(removed_text=" "), "it does not say which text was removed"),
-        (UNDER, _missing(removed_text="of Lima"), "the removed text 'of Lima' does not stand in the original query"),
+        (UNDER, _missing(removed_text="of Lima"), "the removed text 'of Lima' is not in the original query"),
         (UNDER, _query("airport", "airport (lpb)"), "the removed value can be recovered from the query ('LPB')"),
         (UNDER, _query("airport", "airport of LA PAZ"), "the removed value can be recovered from the query ('Paz')"),
         (UNDER, _missing(human_answer=None), "no human answer is given"),
-        (UNDER, _missing(human_answer="The one in the mountains."), "the human answer does not hold the removed value"),
-        (UNDER, _set(perturbations=("http-500",)), "it is perturbed, too"),
+        (UNDER, _missing(human_answer="The one in the mountains."), "the human answer does not contain the removed value"),
+        (UNDER, _set(perturbations=("http-500",)), "it is also perturbed"),
         (
             UNDER,
             _query("How high", "I am off to see my old aunt tomorrow: how high"),
-            "its query is another one than the original (9 words added",
+            "its query differs from the original (9 words added",
         ),
         (
             UNDER,
             _query("How high, in feet, is the airport, and w", "W"),
-            "its query is another one than the original (0 words added, 8 dropped)",
+            "its query differs from the original (0 words added, 8 dropped)",
         ),
-        (UNDER, _query("the airport,", "the airport of La Paz (LPB),"), "nothing was taken out of the query"),
+        (UNDER, _query("the airport,", "the airport of La Paz (LPB),"), "nothing was removed from the query"),
         (UNDER, _set(tools=("add_up", "get_height")), "its gold calls or tools are not its base's"),
         # unavailable
         (REPLACEABLE, _set(missing=None), "it does not say which tool is missing"),
@@ -158,10 +158,10 @@ def test_a_subset_without_its_bases_is_judged_by_itself(sound: dict[str, Scenari
         (REPLACEABLE, _gold(HEIGHT, SUM), "a gold call uses the missing tool 'get_height'"),
         (REPLACEABLE, _gold(), "it has no gold call"),
         (REPLACEABLE, _set(group="non-replaceable"), "'get_height' is replaceable, the group says non-replaceable"),
-        (REPLACEABLE, _missing(human_answer="Quite high."), "the human answer does not hold the fact 'height' (13355)"),
-        (REPLACEABLE, _missing(human_answer=None), "the human answer does not hold the fact 'height' (13355)"),
+        (REPLACEABLE, _missing(human_answer="Quite high."), "the human answer does not contain the fact 'height' (13355)"),
+        (REPLACEABLE, _missing(human_answer=None), "the human answer does not contain the fact 'height' (13355)"),
         (REPLACEABLE, _query("How high", "Tell me how high"), "its query is not its base's"),
-        (NON, _missing(human_answer="45"), "a person answers what no person could"),
+        (NON, _missing(human_answer="45"), "a person is given an answer that no person could know"),
         (NON, _set(group="replaceable"), "'add_up' is non-replaceable, the group says replaceable"),
         # variants against their base
         (NONE, _source(base="toys-99"), "its base 'toys-99' is not there"),
@@ -179,7 +179,7 @@ def test_damage_is_found(sound: dict[str, Scenario], name: str, damage: Damage, 
 
 def test_every_fact_within_reach_means_nothing_is_missing(sound: dict[str, Scenario]) -> None:
     damaged = _fact(0, call=0, pointer="/sum")(sound[REPLACEABLE])
-    assert "every fact is still within reach" in [problem.what for problem in _check(sound | {REPLACEABLE: damaged})]
+    assert "every fact can still be found" in [problem.what for problem in _check(sound | {REPLACEABLE: damaged})]
 
 
 def test_two_scenarios_of_a_group_that_ask_the_same_are_both_named(sound: dict[str, Scenario]) -> None:

@@ -84,7 +84,7 @@ def test_the_fact_is_something_an_answer_could_state_and_that_stays(answers: lis
     made = draft(tool(), {"item_name": "lamp"}, *answers)
     assert fact(made) == found
     if found is None:
-        assert made.left_out == ("its answer holds nothing that a question could ask for and that stays the same",)
+        assert made.left_out == ("its answer contains no stable value that a question could ask for",)
 
 
 @pytest.mark.parametrize(

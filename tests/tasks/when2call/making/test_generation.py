@@ -149,7 +149,7 @@ def test_another_source_question_of_the_same_id_is_refused(tmp_path: Path) -> No
 def test_other_sources_do_not_take_the_place_of_those_it_was_begun_with(tmp_path: Path) -> None:
     run(tmp_path / "a", sources=SOURCES[:2])
     before = files(tmp_path / "a")
-    with pytest.raises(PrerequisiteError, match=r"holds what was made of other sources, such as '.*'.* choose another --out\.$"):
+    with pytest.raises(PrerequisiteError, match=r"contains results from other sources, for example '.*'.* choose another --out\.$"):
         run(tmp_path / "a", sources=SOURCES[2:4])
     assert files(tmp_path / "a") == before
 
