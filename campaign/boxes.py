@@ -14,7 +14,7 @@ from subprocess import TimeoutExpired
 from typing import Any, Final
 
 from campaign.base import ROOT, Outcome, Part, start, talm
-from talm_sim.tools_env.sources.sandbox import SECONDS, why_no_sandbox
+from talm_sim.tools_env.sources.sandbox import SECONDS, explain_no_sandbox
 from tests.tools_env.sources import staying
 from tests.tools_env.sources.traces import processes, state
 
@@ -28,7 +28,7 @@ _OTHERS: Final = {".env": "KEY=x", ".venv/pyvenv.cfg": "home = /usr", ".git/hook
 
 
 def _play(count: int, rng: random.Random, scratch: Path) -> Outcome:
-    if why := why_no_sandbox():
+    if why := explain_no_sandbox():
         return Outcome(0, skipped=why)
     found = Outcome(0)
     killed = 0

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from typing import Final
 
 from campaign.brought import SOURCES
-from talm_sim.tools_env.sources.sandbox import why_no_sandbox
+from talm_sim.tools_env.sources.sandbox import explain_no_sandbox
 
 __all__ = ["KINDS", "RUN", "Kind", "kinds_with_brought"]
 
@@ -95,7 +95,7 @@ def kinds_with_brought() -> tuple[Kind, ...]:
     """Commands with what users bring, of the other tasks, and those that make several runs or none."""
     shown = ("--display", "json")
     named = (*shown, "--run-id", RUN)
-    absent = {"mcp": find_spec("mcp") is None, "sandboxed": bool(why_no_sandbox())}
+    absent = {"mcp": find_spec("mcp") is None, "sandboxed": bool(explain_no_sandbox())}
     tools = ("--scenarios", "numbers.jsonl", "--model", "sim/oracle", "--tools", "live", *named)
     agent = ("--agent", "brought:agent")
     over = ("--over", "human=none,simulated", "--split", "underspecified", "--model", "sim/asker", "--tools", "replay", "--limit", "12")

@@ -25,8 +25,8 @@ from typing import Any, Final
 from campaign.base import Outcome, Part, environment
 from talm_sim.agent.episode import PendingQuestion, Waiting
 from talm_sim.config import RunConfig
+from talm_sim.runs.files.digested_rows import insert_row
 from talm_sim.runs.files.manifest import create_run
-from talm_sim.runs.files.rows import put
 from talm_sim.runs.files.store import RunStore, write_episode, write_verdict
 from talm_sim.types import (
     Episode,
@@ -159,8 +159,8 @@ def _made(folder: Path, text: str) -> Path:
             write_episode(conn, one, position)
         for verdict in verdicts:
             write_verdict(conn, verdict)
-        put(conn, "meta", "judges", json.dumps([("reference", ""), (text, "")]))
-        put(conn, "meta", "measures", json.dumps(measured))
+        insert_row(conn, "meta", "judges", json.dumps([("reference", ""), (text, "")]))
+        insert_row(conn, "meta", "measures", json.dumps(measured))
 
     folder.mkdir(parents=True)
     config = RunConfig(split="all", model=f"openai/{text}", models="replay", tools="replay", options={"human": "terminal"})

@@ -129,8 +129,8 @@ def _values_as_text(value: Any) -> Any:
     return {key: words[one] if type(one) is bool else str(one) if type(one) in {int, float} else one for key, one in value.items()}
 
 
-def _no_secrets(value: dict[str, str]) -> dict[str, str]:
-    hide = Hider.knowing(credentials_in_environment())
+def _refuse_secrets(value: dict[str, str]) -> dict[str, str]:
+    hide = Hider.from_environment(credentials_in_environment())
     for key, text in value.items():
         said = f"'{key}'" if names_credential(key) and text.lower() not in _NO_VALUES else ""
         inside = next(filter(names_credential, _names_in(key, text)), "")
@@ -161,12 +161,12 @@ def _number_as_text(value: Any) -> Any:
     return str(value) if type(value) is int else value
 
 
-def _valid_limit(value: str) -> str:
+def _check_limit(value: str) -> str:
     parse_limit(value)
     return value
 
 
-def _joined(value: Any) -> Any:
+def _join_names(value: Any) -> Any:
     """Names as one text with commas, each once, be they a list or a text with commas or spaces; what is neither as it is."""
     names = value.replace(",", " ").split() if isinstance(value, str) else value
     if not isinstance(names, list | tuple):
@@ -177,13 +177,13 @@ def _joined(value: Any) -> Any:
     return ",".join(dict.fromkeys(filter(None, (name.strip() for name in names))))
 
 
-Names = Annotated[str, BeforeValidator(_joined)]
+Names = Annotated[str, BeforeValidator(_join_names)]
 """One name or several, given as a text with commas or as a list, kept as a text with commas."""
 ModelName = Annotated[str, AfterValidator(_has_provider)]
 """A model as `provider/name`."""
-ProviderOptions = Annotated[dict[str, str], BeforeValidator(_values_as_text), AfterValidator(_no_secrets)]
+ProviderOptions = Annotated[dict[str, str], BeforeValidator(_values_as_text), AfterValidator(_refuse_secrets)]
 """Options of a model's provider; numbers and booleans are taken as text, secrets are refused."""
-Limit = Annotated[str, BeforeValidator(_number_as_text), AfterValidator(_valid_limit)]
+Limit = Annotated[str, BeforeValidator(_number_as_text), AfterValidator(_check_limit)]
 """`N` or `A-B`; see `parse_limit`."""
 
 
@@ -264,7 +264,7 @@ def is_constrained(model: str, tool_format: str) -> bool:
 
 def takes_several(field: FieldInfo) -> bool:
     """Whether an option takes several names with commas between them."""
-    return any(isinstance(one, BeforeValidator) and one.func is _joined for one in field.metadata)
+    return any(isinstance(one, BeforeValidator) and one.func is _join_names for one in field.metadata)
 
 
 def scope_of(options: type[BaseModel], name: str) -> Scope:

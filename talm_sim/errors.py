@@ -21,15 +21,15 @@ __all__ = [
     "RunExistsError",
     "ToolError",
     "ToolsGoneError",
-    "can_be_copied",
     "did_you_mean",
+    "format_names",
     "full_name",
+    "is_copyable",
     "line_to_copy",
-    "listed",
-    "nearest",
     "on_command_line",
     "pip_install",
-    "quoted",
+    "quote",
+    "suggest_nearest",
 ]
 
 
@@ -128,10 +128,10 @@ def did_you_mean(word: str, known: Iterable[str], spelt: Callable[[str], str] = 
     parts = [part.strip() for part in word.split(",")]
     if len(parts) > 1 and set(parts) <= set(names):
         return " Repeat the option for each value."
-    return nearest(word, names, spelt) or (f" Known: {listed([*map(spelt, names)])}." if names else "")
+    return suggest_nearest(word, names, spelt) or (f" Known: {format_names([*map(spelt, names)])}." if names else "")
 
 
-def nearest(word: str, known: Sequence[str], spelt: Callable[[str], str] = str) -> str:
+def suggest_nearest(word: str, known: Sequence[str], spelt: Callable[[str], str] = str) -> str:
     """Return a ` Did you mean 'x'?` hint as `did_you_mean` does, but nothing where no known word is near."""
     lower = word.lower()
     near = [name for name in known if name.lower() == lower] or difflib.get_close_matches(word, known, n=1, cutoff=0.65)
@@ -156,11 +156,11 @@ def full_name(word: str, known: Iterable[str], what: str) -> str | None:
     fitting = [word] if word in names else [name for name in names if word and name.startswith(word)]
     own = [name for name in fitting if not any(name.startswith((f"{other}.", f"{other}@")) for other in fitting)]
     if len(own) > 1:
-        raise PrerequisiteError(f"'{word}' matches {len(own)} {what}: {listed(own, 8)}; write more of the name.")
+        raise PrerequisiteError(f"'{word}' matches {len(own)} {what}: {format_names(own, 8)}; write more of the name.")
     return own[0] if own else None
 
 
-def listed(names: Sequence[str], most: int = 40) -> str:
+def format_names(names: Sequence[str], most: int = 40) -> str:
     """Names as a message lists them: no more than `most`, and how many there are beside them."""
     more = f", and {len(names) - most:,} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
@@ -189,12 +189,12 @@ def pip_install(extra: str) -> str:
     return line_to_copy("pip", "install", f"{'.' if place == Path.cwd() else place}[{extra}]")
 
 
-def quoted(word: str) -> str:
+def quote(word: str) -> str:
     r"""Return a word as bash, zsh and fish alike read it, plain where that is enough.
 
     Within single quotes fish reads a backslash as an escape and the others do not, so a backslash, as a single quote, stays outside.
 
-    >>> print(quoted("smollm-1:perfect-0"), quoted("it's $(a)"), quoted("~"), quoted(""))
+    >>> print(quote("smollm-1:perfect-0"), quote("it's $(a)"), quote("~"), quote(""))
     smollm-1:perfect-0 'it'\''s $(a)' '~' ''
     """
     if not word or _PLAIN.fullmatch(word):
@@ -202,7 +202,7 @@ def quoted(word: str) -> str:
     return "".join(f"\\{part}" if part in ("'", "\\") else f"'{part}'" for part in _PARTS.findall(word))
 
 
-def can_be_copied(text: str) -> bool:
+def is_copyable(text: str) -> bool:
     """Whether a terminal shows each character of a text, so that it arrives as it is where it is pasted."""
     return not any(unicodedata.category(char) in _NOT_COPIED for char in text)
 
@@ -215,6 +215,6 @@ def line_to_copy(*words: str) -> str:
     >>> line_to_copy("talm-sim", "report", "my\nrun")
     'no command to copy, because a name in it contains control characters'
     """
-    if not all(map(can_be_copied, words)):
+    if not all(map(is_copyable, words)):
         return "no command to copy, because a name in it contains control characters"
-    return " ".join(map(quoted, words))
+    return " ".join(map(quote, words))

@@ -36,7 +36,7 @@ def bring_along(
         patch.syspath_prepend(str(directory))
         for store in ("_registered", "_modules", "_packages"):
             patch.setattr(registry, store, dict(getattr(registry, store)))
-        plugins._points.cache_clear()
+        plugins._entry_points.cache_clear()
         yield lambda: load_plugins(["brought_along"])
     sys.modules.pop("brought_along", None)
-    plugins._points.cache_clear()
+    plugins._entry_points.cache_clear()

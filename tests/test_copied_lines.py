@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from talm_sim.errors import line_to_copy, quoted
+from talm_sim.errors import line_to_copy, quote
 from tests.cli.parsing.shells import NAMES, SHELLS, needs, passed
 
 _ACT = "'\\\"$`!~=%#;&|(){}[]<>*?^ a-:,\u00a0\u3000"
@@ -35,7 +35,7 @@ def test_no_name_acts(shell: str, tmp_path: Path) -> None:
     "plain", ["runs/2026-11-23T14-00-00", "a-run:perfect-0", "openai-api/vllm/m", "x=openapi:https://a.example/b,c", "50%", "a=b", "."]
 )
 def test_a_plain_name_stays_plain(plain: str) -> None:
-    assert quoted(plain) == plain
+    assert quote(plain) == plain
 
 
 @pytest.mark.parametrize("name", ["a\nb", "a\tb", "\x1b[2J", "a\x9bb", "a\u202eb", "a\u2028b", "a\u200bb", "a\ud800b", "\x7f"])

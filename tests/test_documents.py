@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from talm_sim.tools_env.sources.sandbox import why_no_sandbox
+from talm_sim.tools_env.sources.sandbox import explain_no_sandbox
 from tests.warm import warm_python
 
 ROOT = Path(__file__).parents[1]
@@ -108,7 +108,7 @@ def follow(document: Path, directory: Path, *, local: bool) -> None:
         for block in blocks(document):
             if (block.comment == "published data" and not published) or (block.comment == "BFCL's data" and not has("bfcl_eval")):
                 continue
-            if (block.comment == "extra mcp" and not has("mcp")) or (block.comment == "namespaces" and why_no_sandbox()):
+            if (block.comment == "extra mcp" and not has("mcp")) or (block.comment == "namespaces" and explain_no_sandbox()):
                 continue
             if block.comment.startswith("file: "):
                 file = directory / block.comment.removeprefix("file: ")

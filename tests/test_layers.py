@@ -110,7 +110,7 @@ def test_the_command_line_opens_no_database() -> None:
     below = {
         "sqlite3",
         "talm_sim.runs.files.database",
-        "talm_sim.runs.files.records",
+        "talm_sim.runs.files.stored_documents",
         "talm_sim.runs.files.writer",
         "talm_sim.runs.files.store",
     }

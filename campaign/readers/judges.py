@@ -15,7 +15,7 @@ from talm_sim.judges.labels import opening_label
 from talm_sim.tasks.awareness.decision import read_decision
 from talm_sim.tasks.refusal.attempts.answer import is_placeholder
 from talm_sim.tasks.refusal.attempts.brackets import closings
-from talm_sim.tasks.refusal.attempts.lenient import read_objects as read_lenient
+from talm_sim.tasks.refusal.attempts.lenient_json import read_objects as read_lenient
 from talm_sim.tasks.refusal.call_checks import check_calls
 from talm_sim.tasks.refusal.call_checks.bfcl_reading import read_as_bfcl
 from talm_sim.tasks.refusal.call_checks.java import JAVA_TYPES, java_value
@@ -45,7 +45,7 @@ def _facts(language: str) -> Callable[[str], object]:
     def read(text: str) -> None:
         said = AnswerText(text, f"{language} in 2024?", _FACTS)
         for fact in _FACTS:
-            said.offers(fact)
+            said.find_claim(fact)
 
     return read
 
@@ -70,7 +70,7 @@ def _words(text: str) -> None:
     spoken = names.Words(text)
     for value in ("Noi Bai", "F# A C E", "C++", "a"):
         names.places_of(value, text, spoken)
-    names.spelled_number(1234, spoken, ("zero", "one", "two"))
+    names.find_spelled_number(1234, spoken, ("zero", "one", "two"))
 
 
 _SAYS: Final = ("The elevation is 12 m. ", "It is on May 5, 2024 at ", "Hier sind die Länder: Gabon, ", "Não sei. ", "気温は")
@@ -91,7 +91,7 @@ READERS: Final = (
     Reader(
         "admission",
         "talm_sim.judges.admission",
-        all_of(admission, ("admits_failure", "tells_of_nothing", "admits_lack")),
+        all_of(admission, ("admits_failure", "reports_nothing_found", "admits_lack")),
         ("I could not ", "No "),
     ),
     *(
@@ -109,7 +109,7 @@ READERS: Final = (
         Reader(
             f"written_numbers, {one}",
             "talm_sim.facts.numbers",
-            partial(numbers.written_numbers, language=one),
+            partial(numbers.find_numbers, language=one),
             ("-1", "1,", "1.", "$"),
             ("1,000", "1 000", "12:30", ".5", "1e5"),
         )
@@ -118,14 +118,14 @@ READERS: Final = (
     Reader(
         "dates",
         "talm_sim.facts.dates",
-        lambda text: (dates.written_dates(text, "en"), dates.written_times(text, "en")),
+        lambda text: (dates.find_dates(text, "en"), dates.find_times(text, "en")),
         ("on May ", "at 5"),
         ("May 5, ", "5:30 "),
     ),
     Reader(
         "dates, German",
         "talm_sim.facts.dates",
-        lambda text: (dates.written_dates(text, "de"), dates.written_times(text, "de")),
+        lambda text: (dates.find_dates(text, "de"), dates.find_times(text, "de")),
         ("am 5. ", "um 5"),
         ("5. Mai ",),
     ),
@@ -136,10 +136,10 @@ READERS: Final = (
     Reader(
         "spellings",
         "talm_sim.facts.spellings",
-        all_of(spellings, ("plain", "clean", "month_of", "scale_of", "unit_of", "country_of")),
+        all_of(spellings, ("fold_word", "normalize_answer", "month_of", "scale_of", "unit_of", "country_of")),
         ("10^", "$\\text{"),
     ),
-    Reader("read_objects", "talm_sim.tasks.refusal.attempts.lenient", lambda text: list(read_lenient(text)), ("{", '{"a": ')),
+    Reader("read_objects", "talm_sim.tasks.refusal.attempts.lenient_json", lambda text: list(read_lenient(text)), ("{", '{"a": ')),
     Reader("closings", "talm_sim.tasks.refusal.attempts.brackets", lambda text: closings(text, 0), ("(", "f(a='")),
     Reader("is_placeholder", "talm_sim.tasks.refusal.attempts.answer", is_placeholder, ("<", "[", "{", "your ")),
     Reader("read_as_bfcl", "talm_sim.tasks.refusal.call_checks.bfcl_reading", read_as_bfcl, ("[f(a=", "f(", "[")),

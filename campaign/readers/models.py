@@ -20,11 +20,11 @@ from talm_sim.models.constrained import read_action, read_label
 from talm_sim.models.endpoint import provider_failure
 from talm_sim.models.formats import literals, python_calls, read_calls
 from talm_sim.models.formats.table import format_of_template
-from talm_sim.models.line import _in_utf8
-from talm_sim.models.parsing import clean, parse_call, read_object, split_reasoning
+from talm_sim.models.parsing import parse_call, read_object, replace_surrogates, split_reasoning
 from talm_sim.models.retries import retry_after
+from talm_sim.models.server_client import _in_utf8
 from talm_sim.models.yes_no import read_yes_no
-from talm_sim.tasks.control_replies import declines, holds, said_value
+from talm_sim.tasks.control_replies import gives_missing, is_refusal, value_in_reply
 
 __all__ = ["READERS"]
 
@@ -47,7 +47,7 @@ def _values_said(text: str) -> None:
         {"type": "string"},
     )
     for schema in schemas:
-        said_value(text, schema)
+        value_in_reply(text, schema)
 
 
 def _own_error(text: str) -> None:
@@ -63,7 +63,7 @@ READERS: Final = (
     Reader("read_list", "talm_sim.models.formats.python_calls", lambda text: python_calls.read_list(text, 0), ("[f(", "[f(a=")),
     Reader("split_reasoning", "talm_sim.models.parsing", split_reasoning, ("<think>", "<|channel|>analysis<|message|>")),
     Reader("split_channels", "talm_sim.models.channels", split_channels, ("<|channel|>final<|message|>", "<|START_THINKING|>")),
-    Reader("parsing.clean", "talm_sim.models.parsing", clean, ("<think>", "```")),
+    Reader("parsing.clean", "talm_sim.models.parsing", replace_surrogates, ("<think>", "```")),
     Reader("read_object", "talm_sim.models.parsing", also_in({"TEXT": "TEXT"}, read_object), ("{", "```json\n{")),
     Reader("parse_call", "talm_sim.models.parsing", lambda text: parse_call("1", "f", text), ("{", '{"a": ')),
     Reader(
@@ -100,7 +100,7 @@ READERS: Final = (
     Reader(
         "declines, holds",
         "talm_sim.tasks.control_replies",
-        lambda text: (declines(text), holds(text, ASKED)),
+        lambda text: (is_refusal(text), gives_missing(text, ASKED)),
         ("I don't ", "It is "),
         ("not ", "do not ", "know "),
     ),
@@ -112,6 +112,8 @@ READERS: Final = (
         ('{"error": {"message": "', "<html"),
         ("maximum context length ", "context ", "tokens "),
     ),
-    Reader("charset", "talm_sim.models.line", lambda text: _in_utf8(b"\xff", text), ("text/plain; charset=",), ("; charset", ";", " ")),
+    Reader(
+        "charset", "talm_sim.models.server_client", lambda text: _in_utf8(b"\xff", text), ("text/plain; charset=",), ("; charset", ";", " ")
+    ),
     Reader("retry_after", "talm_sim.models.retries", lambda text: retry_after({"retry-after": text}, 0.0), ("1", "Mon, ")),
 )

@@ -14,7 +14,7 @@ from talm_sim.cli.report.markdown import _cell
 from talm_sim.cli.report.transcript import call_text
 from talm_sim.cli.terminal import prose, screen
 from talm_sim.cli.terminal import text as printed
-from talm_sim.common.credentials import credentials_in_headers, credentials_in_url, names_credential, telling
+from talm_sim.common.credentials import credentials_in_headers, credentials_in_url, is_distinctive, names_credential
 from talm_sim.config import RunConfig, parse_limit
 from talm_sim.errors import did_you_mean, full_name
 from talm_sim.recordings import HttpRequest, HttpResponse, matching, misses
@@ -23,7 +23,7 @@ from talm_sim.recordings.redaction import Redactor
 from talm_sim.runs.files.manifest import check_name
 from talm_sim.runs.python_words import python_words
 from talm_sim.scenarios.making.review import Entry, Part
-from talm_sim.tasks.talm.making import given_away
+from talm_sim.tasks.talm.making import giveaways
 from talm_sim.tools_env.environment import validate_arguments
 from talm_sim.tools_env.examples import example_arguments
 from talm_sim.tools_env.perturbations.registry import parse_perturbation
@@ -72,8 +72,8 @@ def _described(text: str) -> None:
     properties = {"city": {"type": "string", "description": text}, "day": {"type": "string"}}
     spec = ToolSpec(name="f", description=text, parameters={"type": "object", "properties": properties, "required": ["city", "day"]})
     example_arguments(spec)
-    given_away.given_away("Hanoi", "city", [spec], [spec], anywhere=True)
-    given_away.given_away(12, "city", [spec], [spec], anywhere=True)
+    giveaways.find_giveaway("Hanoi", "city", [spec], [spec], anywhere=True)
+    giveaways.find_giveaway(12, "city", [spec], [spec], anywhere=True)
 
 
 READERS: Final = (
@@ -97,7 +97,7 @@ READERS: Final = (
         "talm_sim.common.credentials",
         lambda text: (
             names_credential(text),
-            telling(text),
+            is_distinctive(text),
             list(credentials_in_url(text)),
             list(credentials_in_headers([("authorization", text), (text, "x")])),
         ),
@@ -113,7 +113,7 @@ READERS: Final = (
     Reader(
         "recorded calls",
         "talm_sim.recordings.calls",
-        lambda text: recorded_calls.without_named(
+        lambda text: recorded_calls.hide_named_in_answer(
             json.dumps(
                 {"choices": [{"message": {"tool_calls": [{"id": "1", "type": "function", "function": {"name": "f", "arguments": text}}]}}]}
             ).encode(),
@@ -133,7 +133,7 @@ READERS: Final = (
     Reader(
         "cli.clean",
         "talm_sim.cli.terminal.text",
-        all_of(printed, ("clean", "flat", "one_line", "as_json")),
+        all_of(printed, ("strip_control", "one_line_text", "one_line", "as_json")),
         ("\x1b]0;", "\x1b["),
         ("\x1b[", "\x1b]", "\x1bP", "\r"),
     ),
@@ -142,14 +142,14 @@ READERS: Final = (
     Reader(
         "prose",
         "talm_sim.cli.terminal.prose",
-        lambda text: _print(prose.indented(prose.prose(printed.clean(text)))),
+        lambda text: _print(prose.indent(prose.prose(printed.strip_control(text)))),
         (),
         ("語", "a\u0301", "\t", "word "),
     ),
     Reader(
         "screen",
         "talm_sim.cli.terminal.screen",
-        lambda text: (screen.fit(text, 60), list(screen.wrapped(text, 60))),
+        lambda text: (screen.fit_line(text, 60), list(screen.wrap(text, 60))),
         (),
         ("\u0301", "語", "a", "- "),
     ),

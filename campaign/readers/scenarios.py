@@ -53,8 +53,8 @@ def _removal(text: str) -> None:
 
 
 def _changed(text: str) -> None:
-    written.with_words(_complete(text), [text[::2]], "m")
-    check_manipulated(_complete("Book it."), written.with_words(_complete("Book it."), [text], "m"))
+    written.replace_user_words(_complete(text), [text[::2]], "m")
+    check_manipulated(_complete("Book it."), written.replace_user_words(_complete("Book it."), [text], "m"))
 
 
 def _split_query(text: str) -> None:
@@ -118,7 +118,7 @@ READERS: Final = (
     Reader(
         "cutting.unnatural",
         "talm_sim.tasks.awareness.making.cutting",
-        lambda text: (cutting.unnatural(text, "A b."), cutting.unnatural("A b.", text)),
+        lambda text: (cutting.find_unnatural(text, "A b."), cutting.find_unnatural("A b.", text)),
         (),
         ("and ", "the ", ". ", ", "),
     ),
@@ -126,7 +126,8 @@ READERS: Final = (
         "spans_of, says",
         "talm_sim.tasks.awareness.making.spellings",
         lambda text: [
-            (said_spellings.spans_of(text, one), said_spellings.says(text, one)) for one in ("Hanoi", 12, "2024-05-05 14:00:00", "a b", 1.0)
+            (said_spellings.spans_of(text, one), said_spellings.gives_value_away(text, one))
+            for one in ("Hanoi", 12, "2024-05-05 14:00:00", "a b", 1.0)
         ],
         ("on ",),
         ("12 ", "5 May ", "May ", "2 PM ", "Hanoi ", "May the ", "0"),
@@ -134,7 +135,7 @@ READERS: Final = (
     Reader(
         "values said",
         "talm_sim.tasks.awareness.making.spellings",
-        lambda text: said_spellings.says("on May 5 at 12", text),
+        lambda text: said_spellings.gives_value_away("on May 5 at 12", text),
         ("2024-05-05 ",),
         ("12:30 ",),
     ),
@@ -156,7 +157,7 @@ READERS: Final = (
     Reader(
         "the study's lines",
         "talm_sim.tasks.awareness.making.study",
-        lambda text: (study._call(text), study._messages(text), study._named(text, {"f": {}})),
+        lambda text: (study._call(text), study._messages(text), study._named_apis(text, {"f": {}})),
         ("User: ", "API-Request: [f(a='"),
         ("User: a\n", "f(", ") -> ", "API-Request: f() -> x\n"),
     ),
@@ -171,7 +172,7 @@ READERS: Final = (
     Reader(
         "tidy",
         "talm_sim.tasks.when2call.making.splitting",
-        lambda text: splitting.tidy(text, capital=True),
+        lambda text: splitting.tidy_request(text, capital=True),
         ("And ", "Also, "),
         ("also ", "and ", ". ", "as well ", " "),
     ),
@@ -185,7 +186,9 @@ READERS: Final = (
     Reader(
         "wording",
         "talm_sim.tasks.when2call.making.wording",
-        all_of(wording, ("words", "is_english", "asks", "confirms", "declines", "disclaims", "fills_in", "vague_words")),
+        all_of(
+            wording, ("words", "is_english", "asks", "find_confirmation", "declines", "find_disclaimer", "find_placeholder", "find_vague_words")
+        ),
         ("a: ",),
         ("[", "<", "_", "X", "a "),
     ),

@@ -40,7 +40,7 @@ def asking_sentences(text: str) -> tuple[str, ...]:
     ((), ())
     """
     sentences = read_sentences(split_reasoning(text)[0])
-    found = _in_english(sentences) if _is_english(sentences) else _at_the_end(sentences)
+    found = _in_english(sentences) if _is_english(sentences) else _closing_questions(sentences)
     return tuple(dict.fromkeys(found))
 
 
@@ -53,7 +53,7 @@ def _is_english(sentences: Sequence[Sentence]) -> bool:
     return sum(word in words.ENGLISH for word in spoken) >= _ENGLISH_SHARE * len(spoken)
 
 
-def _at_the_end(sentences: Sequence[Sentence]) -> list[str]:
+def _closing_questions(sentences: Sequence[Sentence]) -> list[str]:
     """The questions a message in any language ends with; "Anything else?" is too short to tell its language, and known all the same."""
     questions = takewhile(lambda one: one.questions and len(one.text) <= _LONGEST, reversed(sentences))
     return [one.text for one in questions if _asks(one)][::-1]
@@ -69,24 +69,24 @@ def _in_english(sentences: Sequence[Sentence]) -> list[str]:
         if len(sentence.text) > _LONGEST or not _asks(sentence) or _is_answered(sentence, following):
             continue
         shown = sentence.text
-        if _leads(sentence, following):
+        if _introduces_list(sentence, following):
             listed = list(takewhile(lambda one: one.item, sentences[at : at + _LONGEST]))
             if not all(one.questions for one in listed):
-                shown, at = _with_list(shown, listed), at + len(listed)
+                shown, at = _append_list(shown, listed), at + len(listed)
             elif shown.endswith(":"):
                 continue  # it announces questions that stand for themselves
         found.append(shown)
     return found
 
 
-def _leads(sentence: Sentence, following: Sentence | None) -> bool:
+def _introduces_list(sentence: Sentence, following: Sentence | None) -> bool:
     """Whether a request leads in the list that follows it."""
     if following is None or not following.item or sentence.item:
         return False
     return sentence.text[-1] not in ".!?" or "following" in sentence.said.lower()
 
 
-def _with_list(lead: str, listed: Sequence[Sentence]) -> str:
+def _append_list(lead: str, listed: Sequence[Sentence]) -> str:
     items: dict[int, list[str]] = {}
     for one in listed:
         items.setdefault(one.item, []).append(one.text)

@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 
-def _any(*patterns: str, start: str = r"\b") -> re.Pattern[str]:
+def _compile_alternatives(*patterns: str, start: str = r"\b") -> re.Pattern[str]:
     """Compile alternatives that begin at a word; `'` stands for both apostrophes."""
     return re.compile(f"{start}(?:{'|'.join(patterns)})".replace("'", "['\u2019]"), re.IGNORECASE)
 
@@ -61,7 +61,7 @@ _NOT_A_FACT = (
 )
 """What is needed is something to do, or known."""
 
-REQUEST = _any(
+REQUEST = _compile_alternatives(
     rf"(?:please|kindly) {_SOFT}{_GIVE}",
     rf"(?:can|could|would|will|might) you {_SOFT}(?:{_GIVE}|remind me|help me understand)",
     rf"(?:can|could|may|might) (?:i|we) {_SOFT}(?:have|get|know|ask|take|confirm|trouble you|bother you)\b",
@@ -89,13 +89,13 @@ REQUEST = _any(
     r"(?<!.)(?:(?:then|so|first|also|or|and),? )?(?:specify|clarify|confirm|provide) \S",
 )
 """What asks without being a question."""
-REQUEST_HINT = _any(
+REQUEST_HINT = _compile_alternatives(
     "please|kindly|you|your|need|require|wonder|would|let|tell|give|send|show|reply|respond|answer|choose|pick|select|missing|info"
     "|type|say|enter"
     "|specify|clarify|confirm|provide|details|waiting|await"
 )
 """A word of it that stands in every request: most sentences have none, and are passed over at once."""
-ELSEWHERE = _any(
+ELSEWHERE = _compile_alternatives(
     r"(?:with|to|at|by|on|in|of) (?:the|your|their|our|its) (?:\w+ ){0,2}(?:bank|doctor|physician|desk|counter|airport|office"
     r"|support|team|provider"
     r"|embassy|pharmacist|airline|station|driver|administrator|website|site|page|app|settings|portal|service|department|operator"
@@ -104,18 +104,18 @@ ELSEWHERE = _any(
     "click|tap|press the|button|menu|password field|strong password|next time|in (?:the )?future",
 )
 """Advice: what to tell somebody else, to type somewhere else, to do another time."""
-MORE = _any(
+MORE = _compile_alternatives(
     "also|too|as well|else|another|others?|different|instead|more|further|additional|additionally|alternatives?|later|again|similar|next"
 )
 """Words of an offer: it goes beyond what was wanted."""
-ADDED = _any("also|too|as well|else")
-LIKE = _any(
+ADDED = _compile_alternatives("also|too|as well|else")
+LIKE = _compile_alternatives(
     "(?:if|in case|should|whenever) you(?:'d| would| do| ever| still)? (?:like|want|need|wish|prefer|have any|have (?:more|other"
     "|further|additional)"
     "|care|require|change|run into|decide|are|'re)"
 )
-IN_RETURN = _any("(?:if|once|when|as soon as|after) you")
-CLOSING = _any(
+IN_RETURN = _compile_alternatives("(?:if|once|when|as soon as|after) you")
+CLOSING = _compile_alternatives(
     "(?:anything|something|what|who|where|how) else|feel free|(?:don't|do not) hesitate",
     "(?:any|other|more|further|additional) (?:questions?|queries|concerns|help|assistance)",
     "let (?:me|us) know (?:if|should|in case|how (?:it|that|this|else|i can|we can)|what you think|your thoughts|your feedback"
@@ -129,7 +129,7 @@ CLOSING = _any(
     "if (?:this|that|it|anything|something|not)\\b.{0,40}(?:let me know|tell me)|rate (?:this|your|our|my)|how (?:was|did) (?:your|i|we)",
     "you(?:'d| would) like (?:to (?:know|hear|learn|see) more|more|further|additional)",
 )
-OFFER = _any(
+OFFER = _compile_alternatives(
     "would you (?:also |still |perhaps |maybe |rather )?(?:like|want|care|love|be interested|be open|be willing)",
     "(?:do|did) you (?:also |still )?want me to|(?:do|did) you (?:also |still )?(?:want|wish) (?:to (?:know|see|hear|learn|try"
     "|explore)|more|any|some"
@@ -139,27 +139,29 @@ OFFER = _any(
     "are you (?:also |perhaps )?(?:interested|curious|up for|keen)|(?<!.)(?:need|want|interested|curious|care|fancy|looking for)"
     "|(?<=, )want (?:me|to)",
 )
-ASKS_FOR = _any(
+ASKS_FOR = _compile_alternatives(
     rf"(?:can|could|may|might) (?:i|we) {_SOFT}(?:have|get|know|ask|take|confirm|assume|trouble|bother)\b",
     "(?:would|do) you (?:like|want|wish) to (?:provide|specify|share|tell|include|exclude|choose|select|use|set|give|confirm)",
 )
 """What looks like an offer and asks for a fact."""
-SHOULD = _any("should (?:i|we)")
-GO_AHEAD = _any(
+SHOULD = _compile_alternatives("should (?:i|we)")
+GO_AHEAD = _compile_alternatives(
     "proceed|go ahead|go on with|continue|confirm|finali[sz]e",
     "(?:book|cancel|delete|remove|pay|buy|purchase|order|submit|transfer|reserve|schedule|reschedule|change|update|place|create"
     "|refund|register|post"
     r"|publish|overwrite|replace|send|move|make) (?:it|this|that|these|those|them|the|your|both)\b(?!.{0,40}\bto you\b)",
 )
 """The agent stands before an act that binds the user, and waits."""
-CHOICE = _any(
+CHOICE = _compile_alternatives(
     r"or (?!(?:anything|something|else|not|would|do|is|should|shall|can|could|perhaps|maybe|even|try|look|check|search|see|explore"
     r"|find|help|suggest"
     r"|provide|know|learn|get|have|need|set|add|explain|show|if|so|two|any|some)\b)\w"
 )
 """Two things to choose from: not two things to do."""
-WH = _any(r"(?:which|what|when|where|who|whom|whose|how (?:many|much|long|far|often|old|would|should|do|big|large|soon|early|late))\b")
-IDLE = _any(
+WH = _compile_alternatives(
+    r"(?:which|what|when|where|who|whom|whose|how (?:many|much|long|far|often|old|would|should|do|big|large|soon|early|late))\b"
+)
+IDLE = _compile_alternatives(
     "who (?:knows|cares|wouldn't|doesn't|could|needs)|why not|why (?:don't|doesn't) (?:you|we)|(?:how|what) about|what if|did you know",
     "have you (?:ever|tried|considered|thought)|can you (?:believe|imagine|guess)|guess (?:what|who|which|how)|(?:what|how) could (?:be|go)",
     "isn't (?:it|that|this)|aren't (?:they|we)|(?:wouldn't|don't) you (?:think|agree|say|love)|(?<!.)(?:are you )?ready\\b",
@@ -167,8 +169,8 @@ IDLE = _any(
     r"you (?:asked|wanted to know)|your question|(?<!.)(?:q|question):|(?:for )?examples?:|e\.g\.:",
 )
 """Rhetorical questions, suggestions, examples, and the user's own question repeated."""
-TO_YOU = _any(r"(?:you|your|yours|me to|should i|shall i)\b")
-ASSUMED = _any(
+TO_YOU = _compile_alternatives(r"(?:you|your|yours|me to|should i|shall i)\b")
+ASSUMED = _compile_alternatives(
     r"(?:(?:for now|so|since|as|in the meantime|meanwhile|if not|to be safe|here|because)\b[^.!?]{0,80}?)?\b"
     r"(?:i(?:'ve| have|'ll| will|'d| would|'m| am)? (?:(?:just|simply|also|now|have) ){0,2}(?:assum\w+|presum\w+|guess\w*|suppos\w+"
     r"|take it\b(?! from)"
@@ -181,7 +183,7 @@ ASSUMED = _any(
     start="^",
 )
 """What is said instead of waiting for an answer."""
-REPLY = _any(
+REPLY = _compile_alternatives(
     r"(?:yes|yep|no(?! (?:problem|worries|matter|need|rush|hurry))|not|nope|because|probably|presumably|apparently|most likely"
     r"|likely|of course"
     r"|absolutely|indeed|definitely|certainly|actually|only|it depends|that depends|sort of|according to)\b|(?:a|answer):"
@@ -189,7 +191,7 @@ REPLY = _any(
     start="^",
 )
 """How the answer to a question to oneself begins."""
-GOES_ON = _any(
+GOES_ON = _compile_alternatives(
     r"(?:i|i'\w+|we|we'\w+|you (?:can|could|may|have|gave|said|mentioned|did|asked)|you'\w+|your|please|thanks?|once|then|with"
     r"|without|if|so"
     r"|for example|for instance|e\.g|such as|either|there (?:are|is)|this|that|as soon|just|or|and|also|after|when|sorry|otherwise"

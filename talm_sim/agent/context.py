@@ -10,7 +10,7 @@ from talm_sim.models.base import ASK_HUMAN, GenerationSettings, Model
 from talm_sim.tools_env.environment import EpisodeTools
 from talm_sim.types import Scenario, Termination, ToolCall, ToolSpec
 
-__all__ = ["FORESEEN", "EpisodeContext", "failed"]
+__all__ = ["FORESEEN", "EpisodeContext", "failure_state"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ FORESEEN = (CassetteMissError, ProviderError)
 """What may go wrong with a model or a tool and is no bug: it ends the episode, so that what happened before it is kept."""
 
 
-def failed(err: Exception) -> dict[str, Any]:
+def failure_state(err: Exception) -> dict[str, Any]:
     """The state that a foreseen failure ends an episode with."""
     if isinstance(err, CassetteMissError):
         end = Termination.REPLAY_MISS

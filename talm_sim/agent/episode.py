@@ -13,7 +13,7 @@ from langgraph.types import Command
 
 from talm_sim.agent.context import EpisodeContext
 from talm_sim.agent.humans import HumanReply, Responder
-from talm_sim.common.digests import derived_seed
+from talm_sim.common.digests import derive_seed
 from talm_sim.config import Traffic
 from talm_sim.errors import CassetteMissError, PrerequisiteError
 from talm_sim.models.base import GenerationSettings, Model, ScenarioModel
@@ -117,11 +117,11 @@ async def run_episode(
     """
     players = players or Players()
     kept: Mapping[str, Any] = state or {}
-    tools = _opened(agent, scenario, epoch, players, kept)
+    tools = _open_tools(agent, scenario, epoch, players, kept)
     if tools is None:
-        return await _stretch(agent, scenario, epoch, attempt, players, resume, kept, tools)
+        return await _play_until_pause(agent, scenario, epoch, attempt, players, resume, kept, tools)
     try:
-        result = await _stretch(agent, scenario, epoch, attempt, players, resume, kept, tools)
+        result = await _play_until_pause(agent, scenario, epoch, attempt, players, resume, kept, tools)
     except BaseException:  # a bug, or the run is interrupted
         await tools.aclose()
         raise
@@ -132,7 +132,7 @@ async def run_episode(
     return result
 
 
-async def _stretch(
+async def _play_until_pause(
     agent: Agent,
     scenario: Scenario,
     epoch: int,
@@ -150,7 +150,7 @@ async def _stretch(
         # The checkpoint may be ahead of the state: a process can be killed between the two.
         tools.recall((await agent.graph.aget_state(config)).values.get("events", ()))
     asks: dict[str, int] = dict(kept.get("asks", {}))
-    step: Any = {} if resume is None else _resume_command(_still_pending(resume, asks))
+    step: Any = {} if resume is None else _resume_command(_drop_stale_replies(resume, asks))
     durable: dict[str, Any] = {"durability": "exit"} if agent.saver else {}
     advance = partial(agent.graph.ainvoke, config=config, context=_context(agent, scenario, tools, epoch), **durable)
     with playing(players.model):
@@ -168,7 +168,7 @@ async def _stretch(
         )
     if agent.saver is not None:
         await agent.saver.adelete_thread(thread)
-    elapsed = _active(tools, kept, started)
+    elapsed = _active_seconds(tools, kept, started)
     return _episode(agent, scenario, epoch, attempt, result, tools, players, kept.get("started_at", started.unix), elapsed)
 
 
@@ -185,7 +185,7 @@ class _Moment:
         return time.monotonic() - self.monotonic
 
 
-def _opened(agent: Agent, scenario: Scenario, epoch: int, players: Players, kept: Mapping[str, Any]) -> EpisodeTools | None:
+def _open_tools(agent: Agent, scenario: Scenario, epoch: int, players: Players, kept: Mapping[str, Any]) -> EpisodeTools | None:
     """The tools of an episode, and its recordings, where the stretch before left them."""
     try:
         _restore(players, kept)
@@ -217,7 +217,7 @@ async def _play(
 
 
 def _context(agent: Agent, scenario: Scenario, tools: EpisodeTools | None, epoch: int) -> EpisodeContext:
-    seed = None if agent.settings.seed is None else derived_seed(agent.settings.seed, scenario.id, epoch)
+    seed = None if agent.settings.seed is None else derive_seed(agent.settings.seed, scenario.id, epoch)
     return EpisodeContext(
         scenario=scenario,
         model=_player_of(agent, scenario),
@@ -245,7 +245,7 @@ async def _answer(responder: Responder, question: PendingQuestion) -> HumanReply
     return HumanReply(reply.answer, reply.responder, reply.declined, asked, max(asked, time.time()))
 
 
-def _still_pending(replies: Mapping[str, HumanReply], asks: Mapping[str, int]) -> dict[str, HumanReply]:
+def _drop_stale_replies(replies: Mapping[str, HumanReply], asks: Mapping[str, int]) -> dict[str, HumanReply]:
     """Drop answers to questions this episode never asked: a stale id could answer the wrong question."""
     return {interrupt_id: reply for interrupt_id, reply in replies.items() if interrupt_id in asks}
 
@@ -263,11 +263,11 @@ def _keep(players: Players, tools: EpisodeTools | None, asks: dict[str, int], ke
         "played_tools": players.tools.counts() if players.tools else {},
         "played_model": players.model.counts() if players.model else {},
         "started_at": kept.get("started_at", started.unix),
-        "active_s": _active(tools, kept, started),
+        "active_s": _active_seconds(tools, kept, started),
     }
 
 
-def _active(tools: EpisodeTools | None, kept: Mapping[str, Any], started: _Moment) -> float:
+def _active_seconds(tools: EpisodeTools | None, kept: Mapping[str, Any], started: _Moment) -> float:
     """Seconds an episode took, those its tools pretended to wait included and those a person took left out."""
     active: float = kept.get("active_s", 0.0) + started.age + (tools.slept if tools else 0.0)
     return active

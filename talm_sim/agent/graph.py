@@ -25,7 +25,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Command, Send, interrupt
 
-from talm_sim.agent.context import FORESEEN, EpisodeContext, failed
+from talm_sim.agent.context import FORESEEN, EpisodeContext, failure_state
 from talm_sim.agent.limits import limit_reached
 from talm_sim.agent.prompts import Prompts
 from talm_sim.models.yes_no import YES_NO_IDK, read_yes_no
@@ -47,7 +47,7 @@ __all__ = ["State", "TalmRules", "added_text", "as_message", "prompt_text", "tal
 T = TypeVar("T")
 
 
-def _first(old: T | None, new: T | None) -> T | None:
+def _keep_first(old: T | None, new: T | None) -> T | None:
     return new if old is None else old
 
 
@@ -59,8 +59,8 @@ class State(TypedDict, total=False):
     model_turns: Annotated[list[ModelTurn], operator.add]
     events: Annotated[list[Event], operator.add]
     answer: str
-    termination: Annotated[Termination | None, _first]
-    error: Annotated[str | None, _first]
+    termination: Annotated[Termination | None, _keep_first]
+    error: Annotated[str | None, _keep_first]
 
 
 class _Call(TypedDict):
@@ -104,7 +104,7 @@ class _Nodes:
             try:
                 update |= await self._ask_awareness(context, request_text(as_dicts([*state.get("messages", ())[1:], *said])))
             except FORESEEN as err:
-                update = failed(err)
+                update = failure_state(err)
         return Command(update=update, goto=END if update.get("termination") else "think")
 
     async def _ask_awareness(self, context: EpisodeContext, request: str) -> State:
@@ -127,33 +127,33 @@ class _Nodes:
         try:
             update = await self._generate(state, runtime.context)
         except FORESEEN as err:
-            update = failed(err)
+            update = failure_state(err)
         if update.get("termination"):
             return Command(update=update, goto=END)
-        return Command(update=update, goto="assess" if _answered(update["model_turns"][0]) else _calls(state, update, runtime.context))
+        return Command(update=update, goto="assess" if _is_answer(update["model_turns"][0]) else _calls(state, update, runtime.context))
 
     async def _generate(self, state: State, context: EpisodeContext) -> State:
         turn = await context.model.generate(state["messages"], context.offered, context.settings)
         number, before = _answers(state), state.get("model_turns", [])
         said = len(context.scenario.user_turns[number].messages) + (0 if number else 1)
-        added = prompt_text(state["messages"][-said:]) if not before or _answered(before[-1]) else added_text(state["messages"])
+        added = prompt_text(state["messages"][-said:]) if not before or _is_answer(before[-1]) else added_text(state["messages"])
         turn = turn.model_copy(update={"raw_prompt": turn.raw_prompt or added, "user_turn": number})
         turns = [*before, turn]
         update: State = {"model_turns": [turn], "messages": [as_message(turn)]}
-        if _answered(turn) and number == len(context.scenario.user_turns) - 1:
+        if _is_answer(turn) and number == len(context.scenario.user_turns) - 1:
             return update | {"answer": turn.text, "termination": Termination.ANSWERED}
         end = limit_reached(turns, state.get("awareness", []), self._rules.turn_limit, self._rules.token_limit)
         return update | {"termination": end} if end else update
 
 
-def _answered(turn: ModelTurn) -> bool:
+def _is_answer(turn: ModelTurn) -> bool:
     """Whether a turn is an answer: it calls nothing."""
     return not (turn.tool_calls or turn.unparsable_calls)
 
 
 def _answers(state: State) -> int:
     """How often the model has answered, which is the number of what the user says next."""
-    return sum(map(_answered, state.get("model_turns", ())))
+    return sum(map(_is_answer, state.get("model_turns", ())))
 
 
 def _calls(state: State, update: State, context: EpisodeContext) -> list[Send]:
@@ -172,7 +172,7 @@ async def _tool(state: _Call, runtime: Runtime[EpisodeContext]) -> Any:
     try:
         event = await tools.call(state["call"], state["turn"])
     except FORESEEN as err:
-        return failed(err)
+        return failure_state(err)
     return {"events": [event], "messages": [ToolMessage(event.result, tool_call_id=event.call_id, name=event.name)]}
 
 

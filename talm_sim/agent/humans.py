@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from talm_sim.common.digests import digest
 from talm_sim.errors import CassetteMissError
-from talm_sim.models.parsing import clean
+from talm_sim.models.parsing import replace_surrogates
 from talm_sim.scenarios.missing import describe_missing, question_is_about
 from talm_sim.types import Scenario, ToolSpec
 
@@ -42,7 +42,7 @@ class HumanReply:
     answered_at: float = 0.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "answer", clean(self.answer))  # half a character fits in no stored episode
+        object.__setattr__(self, "answer", replace_surrogates(self.answer))  # half a character fits in no stored episode
 
 
 class Responder(Protocol):

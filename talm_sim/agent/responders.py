@@ -64,7 +64,7 @@ def _simulated(context: ResponderContext) -> Responder:
     return SimulatedResponder(context.scenario, context.specs)
 
 
-def _recorded(context: ResponderContext) -> Responder:
+def _recorded_responder(context: ResponderContext) -> Responder:
     return RecordedResponder(context.scenario.id, context.recorded())
 
 
@@ -72,7 +72,7 @@ RESPONDERS: Registry[ResponderKind] = Registry(
     "responder",
     {
         "terminal": ResponderKind("terminal", "A person, now at the terminal or later with `talm-sim answer`.", None),
-        "recorded": ResponderKind("recorded", "The answers stored with the recording.", _recorded),
+        "recorded": ResponderKind("recorded", "The answers stored with the recording.", _recorded_responder),
         "simulated": ResponderKind("simulated", "The scenario's own answer, if the question is about what is missing.", _simulated),
     },
 )

@@ -82,17 +82,17 @@ def read_sentences(text: str) -> list[Sentence]:
 def _lines(text: str) -> Iterator[_Line]:
     """Lines to the reader, without markdown."""
     items = 0
-    for paragraph in _to_the_reader(list(_paragraphs(_BREAK.sub("\n", text)))):
+    for paragraph in _skip_drafts(list(_paragraphs(_BREAK.sub("\n", text)))):
         for line in paragraph:
             item, heading = _ITEM.match(line), _HEADING.match(line)
             mark = item or heading
             items += bool(item)
-            shown = _plain(line[mark.end() :] if mark else line)
+            shown = _strip_markup(line[mark.end() :] if mark else line)
             if shown:
                 yield _Line(shown, bool(heading), items if item else 0)
 
 
-def _to_the_reader(paragraphs: list[list[str]]) -> Iterator[list[str]]:
+def _skip_drafts(paragraphs: list[list[str]]) -> Iterator[list[str]]:
     """Leave drafts out: what is between ruled lines behind the line that leads in, else all paragraphs but a last one."""
     led = drafted = False
     for number, paragraph in enumerate(paragraphs):
@@ -101,14 +101,14 @@ def _to_the_reader(paragraphs: list[list[str]]) -> Iterator[list[str]]:
         elif led or (drafted and number < len(paragraphs) - 1):
             led, drafted = False, True
         else:
-            lines = _joined(paragraph)
-            leads = next((at for at, line in enumerate(lines) if _leads_in_a_draft(line)), len(lines))
+            lines = _join_line(paragraph)
+            leads = next((at for at, line in enumerate(lines) if _introduces_draft(line)), len(lines))
             led = leads == len(lines) - 1
             drafted = leads < len(lines) - 1
             yield lines[: leads + 1]
 
 
-def _leads_in_a_draft(line: str) -> bool:
+def _introduces_draft(line: str) -> bool:
     end = line.rstrip(" *_")[-200:]
     return bool(_DRAFT.search(end) and not _WANTED.search(end))
 
@@ -135,7 +135,7 @@ def _paragraphs(text: str) -> Iterator[list[str]]:
         yield paragraph
 
 
-def _joined(paragraph: list[str]) -> list[str]:
+def _join_line(paragraph: list[str]) -> list[str]:
     """Join a line that was broken within a sentence."""
     parts: list[list[str]] = []
     for line in paragraph:
@@ -147,11 +147,11 @@ def _joined(paragraph: list[str]) -> list[str]:
     return [" ".join(part) for part in parts]
 
 
-def _plain(line: str) -> str:
+def _strip_markup(line: str) -> str:
     return " ".join(_EMPHASIS.sub("", _TAG.sub("", _LINK.sub(r"\1", line))).split())
 
 
-def _blot(found: re.Match[str]) -> str:
+def _mask_quotation(found: re.Match[str]) -> str:
     """Blot a quotation out; one that ends a sentence still does, as a statement."""
     quoted = found[0]
     last = "." if quoted[-2] in ".!?" and len(quoted) > 2 and quoted[0] != "`" else "_"
@@ -163,7 +163,7 @@ def _split(line: _Line) -> Iterator[Sentence]:
     whole = _QUOTED.fullmatch(text)
     if whole and not line.item and text[0] != "`":
         text = text[1:-1].strip()  # a model that puts its whole answer between quotation marks
-    said = _QUOTED.sub(_blot, text)
+    said = _QUOTED.sub(_mask_quotation, text)
     start = 0
     for end in _END.finditer(said):
         if end[0][0] == "." and not set(end[0]) & set(_MARKS):

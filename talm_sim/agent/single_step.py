@@ -15,7 +15,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
-from talm_sim.agent.context import FORESEEN, EpisodeContext, failed
+from talm_sim.agent.context import FORESEEN, EpisodeContext, failure_state
 from talm_sim.types import JsonObject, ModelTurn, Termination
 
 __all__ = ["Ask", "StepGraph", "respond_graph", "step_graph"]
@@ -44,7 +44,7 @@ def respond_graph(ask: Ask) -> StepGraph:
             while (turn := await ask(context, turns)) is not None:
                 turns += (turn,)
         except FORESEEN as err:
-            return {"model_turns": turns, **failed(err)}
+            return {"model_turns": turns, **failure_state(err)}
         return {"model_turns": turns, "answer": _answer(turns[-1]), "termination": Termination.ANSWERED}
 
     return step_graph("respond", respond)
@@ -69,7 +69,7 @@ def step_graph(name: str, step: Callable[[EpisodeContext], Awaitable[Mapping[str
         try:
             return await step(runtime.context)
         except FORESEEN as err:
-            return failed(err)
+            return failure_state(err)
 
     graph = StateGraph(_State, EpisodeContext)
     graph.add_node(name, node)

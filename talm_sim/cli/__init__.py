@@ -17,9 +17,9 @@ from collections.abc import Iterator, Sequence
 import click
 
 from talm_sim.cli.root import root
-from talm_sim.cli.terminal.signals import Ending, as_ctrl_c, only_ends
-from talm_sim.cli.terminal.streams import data_alone, settle_stdout, silence_stdout, streams_kept, talk_that_may_end
-from talm_sim.cli.terminal.text import clean
+from talm_sim.cli.terminal.signals import StopSignals, as_ctrl_c, only_ends
+from talm_sim.cli.terminal.streams import data_alone, settle_stdout, silence_stdout, streams_kept, tolerate_closed_stderr
+from talm_sim.cli.terminal.text import strip_control
 from talm_sim.common.processes import end_in_time, leave
 from talm_sim.errors import PrerequisiteError, on_command_line
 
@@ -47,9 +47,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if COMPLETION in os.environ:
         import talm_sim.cli.parsing.completing  # noqa: F401  # knows how bash is answered
     if sys.stdout is None:
-        return _complain("standard output is closed; redirect it to a file or to /dev/null.")
+        return _print_usage_error("standard output is closed; redirect it to a file or to /dev/null.")
     before = signal.getsignal(signal.SIGINT)
-    with _on_command_line(), talk_that_may_end(), data_alone(), as_ctrl_c() as ending:
+    with _on_command_line(), tolerate_closed_stderr(), data_alone(), as_ctrl_c() as ending:
         try:
             with streams_kept():
                 code = root.main(args=None if arguments is None else list(arguments), prog_name=PROGRAM, standalone_mode=False)
@@ -61,9 +61,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             # Where the terminal has gone with the signal, nothing can be told there.
             gone = bool(ending.number) and isinstance(err, OSError)
             try:
-                code = _ended(KeyboardInterrupt() if gone else err, ending)
+                code = _exit_code(KeyboardInterrupt() if gone else err, ending)
             except KeyboardInterrupt as again:  # pressed again before that was heard
-                code = _ended(again, ending)
+                code = _exit_code(again, ending)
         code = ending.code(code) if isinstance(code, int) else 0
     settle_stdout()
     if arguments is None and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
@@ -84,11 +84,11 @@ def _on_command_line() -> Iterator[None]:
         on_command_line.reset(token)
 
 
-def _ended(err: BaseException, ending: Ending) -> int:
+def _exit_code(err: BaseException, ending: StopSignals) -> int:
     """The exit code of a command that did not end by itself; a bug is raised."""
     code = 0
     if isinstance(err, click.ClickException):
-        code = _complain(err.format_message())
+        code = _print_usage_error(err.format_message())
     elif isinstance(err, click.Abort | KeyboardInterrupt):
         only_ends()
         # CPython remembers an interrupt inside exec(), by which dataclasses are made; `python -m talm_sim` would die of it at its end.
@@ -101,18 +101,18 @@ def _ended(err: BaseException, ending: Ending) -> int:
         silence_stdout()
     elif isinstance(err, OSError) and err.errno in _NO_ROOM and err.filename is None:
         silence_stdout()
-        code = _complain(f"the output cannot be written: {err.strerror}.")
+        code = _print_usage_error(f"the output cannot be written: {err.strerror}.")
     elif isinstance(err, PrerequisiteError):
-        code = _complain(str(err))
-    elif ending.pressed():
-        code = _ended(KeyboardInterrupt(), ending)
+        code = _print_usage_error(str(err))
+    elif ending.pressed_since():
+        code = _exit_code(KeyboardInterrupt(), ending)
     else:
         raise err
     return code
 
 
-def _complain(message: str) -> int:
+def _print_usage_error(message: str) -> int:
     """Print one line and return the exit code of a usage error; the message may quote a file or a server."""
     with contextlib.suppress(OSError):
-        click.echo(f"{PROGRAM}: error: {' '.join(clean(message).split())}", err=True)
+        click.echo(f"{PROGRAM}: error: {' '.join(strip_control(message).split())}", err=True)
     return 2

@@ -8,8 +8,8 @@ from dataclasses import asdict
 import click
 
 from talm_sim.cli.parsing.arguments import confirm, print_json, print_list
-from talm_sim.cli.terminal.screen import wrapped
-from talm_sim.cli.terminal.text import clean, count
+from talm_sim.cli.terminal.screen import wrap
+from talm_sim.cli.terminal.text import count, strip_control
 from talm_sim.config import RunConfig
 from talm_sim.runs.api import MANY
 from talm_sim.runs.forecast import Cost, Forecast, episodes_of, forecast
@@ -46,7 +46,7 @@ def print_forecast(config: RunConfig, prices: Mapping[str, Price] | None) -> int
     )
     click.echo()
     for line in _lines(found, priced=prices is not None):
-        click.echo(clean(line))
+        click.echo(strip_control(line))
     more = "retries and what your agent adds to its prompts are" if getattr(found.job.options, "agent", None) else "retries come"
     click.echo(f"nothing was run. Upper bounds: every turn used and every tool result at its maximum length; {more} extra", err=True)
     return 0
@@ -65,17 +65,17 @@ def _lines(found: Forecast, *, priced: bool) -> list[str]:
         lines.append(f"{cost.role} {cost.model}, {_REACHED[cost.traffic]}: {bound.least:,} to {bound.most:,} requests")
         if cost.traffic in {"live", "record"}:
             lines.append(f"  at most {bound.input_tokens:,} tokens in, {bound.output_tokens:,} out{_price(cost.money, cost) if priced else ''}")
-            lines += _recorded(cost)
+            lines += _recorded_use(cost)
     return lines
 
 
-def _recorded(cost: Cost) -> Iterator[str]:
+def _recorded_use(cost: Cost) -> Iterator[str]:
     """What a recording of the same scenarios took, beside what is possible."""
     spent = cost.recorded
     if spent is not None:
         took = f"{count(spent.requests, 'request')}, {spent.input_tokens:,} tokens in, {spent.output_tokens:,} out{_price(spent.money, cost)}"
         made = ", ".join((spent.model, *spent.unlike))
-        yield from wrapped(f"in the recording of {made}, the same scenarios used {took}", 77, "  ", "    ")
+        yield from wrap(f"in the recording of {made}, the same scenarios used {took}", 77, "  ", "    ")
 
 
 def _price(money: float | None, cost: Cost) -> str:

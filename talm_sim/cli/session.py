@@ -14,13 +14,13 @@ from talm_sim.cli.person.responder import TerminalResponder
 from talm_sim.cli.progress.display import Display, JsonDisplay, open_display
 from talm_sim.cli.report.blocks import judge_hint, summary_records
 from talm_sim.cli.report.layout import Block
+from talm_sim.cli.report.run_usage import total_usage
 from talm_sim.cli.report.table import print_table
-from talm_sim.cli.report.took import took
 from talm_sim.cli.terminal.console import stderr
 from talm_sim.cli.terminal.logs import logging_to
 from talm_sim.cli.terminal.signals import only_ends
-from talm_sim.cli.terminal.streams import silence_stdout, streams_kept, while_read
-from talm_sim.cli.terminal.text import clean, count, one_line
+from talm_sim.cli.terminal.streams import silence_stdout, streams_kept, until_reader_leaves
+from talm_sim.cli.terminal.text import count, one_line, strip_control
 from talm_sim.config import RunConfig, Traffic
 from talm_sim.errors import PrerequisiteError, line_to_copy
 from talm_sim.models import sim
@@ -31,13 +31,13 @@ from talm_sim.runs.stored_run import StoredRun
 from talm_sim.runs.tool_sources import resume_command
 from talm_sim.types import Termination
 
-__all__ = ["CONTROLS", "Session", "print_result", "run_controls", "talk_of", "watching"]
+__all__ = ["CONTROLS", "WatchedWork", "display_config", "print_result", "run_controls", "watching"]
 
 CONTROLS = tuple(f"sim/{control}" for control in sim.CONTROLS)
 """Models printed by `--controls`: scripts whose true metric values are known."""
 
 
-class Session:
+class WatchedWork:
     """Work that is watched.
 
     Attributes:
@@ -55,7 +55,7 @@ class Session:
 
 
 @contextmanager
-def watching(config: RunConfig, again: str = "") -> Iterator[Session]:
+def watching(config: RunConfig, again: str = "") -> Iterator[WatchedWork]:
     """Show the progress of the work done within. Ctrl-C (or SIGTERM or SIGHUP) ends it with the line to go on printed; see `interrupted`.
 
     Args:
@@ -66,7 +66,7 @@ def watching(config: RunConfig, again: str = "") -> Iterator[Session]:
     # What a program reads is no talk.
     name = "none" if config.quiet and config.display != "json" else config.display
     display = open_display(name, console, logged=config.log_level in ("debug", "info"))
-    session = Session(display, TerminalResponder(display, console, plain=config.display == "plain"))
+    session = WatchedWork(display, TerminalResponder(display, console, plain=config.display == "plain"))
     try:
         with ExitStack() as stack:
             stack.enter_context(streams_kept())
@@ -76,20 +76,20 @@ def watching(config: RunConfig, again: str = "") -> Iterator[Session]:
             yield session
     except BrokenPipeError:
         silence_stdout()
-        where = f"{_done(display)}, all kept; " if display.started else ""
+        where = f"{_format_progress(display)}, all kept; " if display.started else ""
         again = again or _resume(display)
         raise PrerequisiteError(f"the output is no longer read; {where}{f'continue with: {again}' if again else 'nothing had begun'}") from None
     except KeyboardInterrupt:
         only_ends()
         session.interrupted = True
         again = again or _resume(display)
-        kept = ", ".join(filter(None, (_done(display), session.ask.counts())))
+        kept = ", ".join(filter(None, (_format_progress(display), session.ask.counts())))
         said = f"\ninterrupted: {kept}; everything is kept." if kept else "\ninterrupted before anything started"
         with suppress(OSError):  # the terminal may have gone
             click.echo(f"{said}\nContinue with: {again}" if again else said, err=True)
 
 
-def _done(display: Display) -> str:
+def _format_progress(display: Display) -> str:
     return f"{display.finished:,} of {count(display.started.total, 'episode')} finished" if display.started else ""
 
 
@@ -101,7 +101,7 @@ def _resume(display: Display) -> str:
     return resume_command(StoredRun(path).job, short_name(path))
 
 
-def talk_of(overrides: Mapping[str, Any]) -> RunConfig:
+def display_config(overrides: Mapping[str, Any]) -> RunConfig:
     """How to show what a command does with a stored run: as its own options say, whatever the run was made with."""
     return RunConfig(**{name: overrides[name] for name in ("display", "quiet", "log_level", "against") if name in overrides})
 
@@ -119,13 +119,13 @@ def print_result(runs: Sequence[StoredRun], blocks: Sequence[Block], config: Run
         The exit code: 1 where episodes failed, or where all there are wait for an answer.
     """
     stored = runs[0]
-    with while_read():
+    with until_reader_leaves():
         if config.display == "json":
-            groups, cost = summary_records(runs, config.against), took(stored, prices).record()
+            groups, cost = summary_records(runs, config.against), total_usage(stored, prices).record()
             JsonDisplay.write({"event": "summary", "run": stored.id, "path": str(stored.path), "groups": groups, "took": cost})
         else:
             print_table(blocks, explained=not config.quiet)
-    waits = _say_what_next(stored, quiet=config.quiet)
+    waits = _print_next_step(stored, quiet=config.quiet)
     return 1 if stored.failed or waits else 0
 
 
@@ -143,18 +143,18 @@ def run_controls(stored: StoredRun) -> list[StoredRun]:
         try:
             found.append(resume(before) if before.exists() else run(job.having(model=model, run_id=name).config, large=True))
         except PrerequisiteError as err:  # the run itself is done, and its table is wanted
-            click.echo(f"no row of {model}: {clean(str(err))}", err=True)
+            click.echo(f"no row of {model}: {strip_control(str(err))}", err=True)
     return found
 
 
-def _say_what_next(stored: StoredRun, *, quiet: bool) -> bool:
+def _print_next_step(stored: StoredRun, *, quiet: bool) -> bool:
     """Say what failed, what waits and how to go on; return whether nothing is finished because all waits."""
     name = short_name(stored.path)
     again = resume_command(stored.job, name)
     lines, failures, crashed = [""], stored.failed, stored.crashed
     if failures:
         first = next(episode for episode in stored.episodes() if episode.termination.failed)
-        lines.append(f"{count(failures, 'episode')} failed, for example {clean(first.id)}: {one_line(first.error, 300)}")
+        lines.append(f"{count(failures, 'episode')} failed, for example {strip_control(first.id)}: {one_line(first.error, 300)}")
         if stored.terminations.keys() & set(AGAIN):
             lines.append(f"retry them with: {again}")
         if Termination.REPLAY_MISS in stored.terminations and stored.job.config.tools is Traffic.REPLAY:
@@ -163,13 +163,15 @@ def _say_what_next(stored: StoredRun, *, quiet: bool) -> bool:
     if crashed:
         broken = [episode for episode in stored.episodes() if episode.termination is Termination.AGENT_ERROR]
         first = next((episode for episode in broken if episode.traceback), broken[0])
-        lines.append(f"the agent raised an error in {count(crashed, 'episode')}, for example {clean(first.id)}: {one_line(first.error, 300)}")
+        lines.append(
+            f"the agent raised an error in {count(crashed, 'episode')}, for example {strip_control(first.id)}: {one_line(first.error, 300)}"
+        )
         if first.traceback:
             lines.append(f"its traceback: {line_to_copy('talm-sim', 'show', f'{name}:{first.id}')}")
     waiting, finished = stored.open_questions, stored.finished
     if waiting:
         asked = () if finished else stored.pending(limit=1)
-        such = "".join(f"nothing is finished yet: {clean(one.episode_id)} asks: {one_line(one.question)}\n" for one in asked)
+        such = "".join(f"nothing is finished yet: {strip_control(one.episode_id)} asks: {one_line(one.question)}\n" for one in asked)
         lines.append(f"{such}{count(waiting, 'question')} open. Answer with: {line_to_copy('talm-sim', 'answer', name)}")
     if finished < stored.total:
         lines.append(f"not finished. Continue with: {again}")

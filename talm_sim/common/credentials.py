@@ -23,12 +23,12 @@ from talm_sim.errors import PrerequisiteError
 __all__ = [
     "REDACTED",
     "Hider",
+    "checked_credential",
     "credentials_in_environment",
     "credentials_in_headers",
     "credentials_in_url",
+    "is_distinctive",
     "names_credential",
-    "sendable",
-    "telling",
 ]
 
 REDACTED = "REDACTED"
@@ -81,7 +81,7 @@ def names_credential(name: str) -> bool:
 _LINE_BREAKS = "\n\r"
 
 
-def sendable(variable: str, value: str) -> str:
+def checked_credential(variable: str, value: str) -> str:
     """Return a credential without the space around it; refuse one that no HTTP header can carry, which is a slip of copying.
 
     Args:
@@ -91,7 +91,7 @@ def sendable(variable: str, value: str) -> str:
     Raises:
         PrerequisiteError: It holds a line break or another character that is not printable ASCII.
 
-    >>> sendable("OPENAI_API_KEY", " sk-1 ")
+    >>> checked_credential("OPENAI_API_KEY", " sk-1 ")
     'sk-1'
     """
     value = value.strip()
@@ -148,10 +148,10 @@ _ESCAPED = re.compile(r"\\u00[0-7]|\\/")
 _MOST_NESTED = 8
 
 
-def telling(value: str) -> bool:
+def is_distinctive(value: str) -> bool:
     """Whether a credential's value is long and odd enough to be looked for: "test", "password" or a year stand in other texts as well.
 
-    >>> [telling(value) for value in ("hunter2-hunter2", "true", "password", "20240101", "not-needed")]
+    >>> [is_distinctive(value) for value in ("hunter2-hunter2", "true", "password", "20240101", "not-needed")]
     [True, False, False, False, False]
     """
     if len(value) < _SHORTEST or value.lower() in _PLACEHOLDERS:
@@ -170,7 +170,7 @@ def credentials_in_environment(environ: Mapping[str, str] | None = None) -> tupl
             found.add(value.strip())
         if "://" in value and len(value) < 4096:
             found.update(credentials_in_url(value))
-    return tuple(sorted(filter(telling, found), key=lambda value: (-len(value), value)))
+    return tuple(sorted(filter(is_distinctive, found), key=lambda value: (-len(value), value)))
 
 
 def credentials_in_url(url: str) -> Iterator[str]:
@@ -218,7 +218,7 @@ class Hider:
                 self._literals.setdefault(form, hidden)
 
     @classmethod
-    def knowing(cls, environment: tuple[str, ...], borne: tuple[str, ...] = ()) -> Hider:
+    def from_environment(cls, environment: tuple[str, ...], borne: tuple[str, ...] = ()) -> Hider:
         """One that knows `credentials_in_environment()` and those a request bears; the last ones are kept."""
         return _hider(environment, borne)
 
@@ -235,10 +235,10 @@ class Hider:
     def body(self, body: bytes) -> bytes:
         """Hide the same in a body, be its letters spelt as JSON's escapes; one that holds none stays as it is, byte for byte."""
         text = body.decode("utf-8", "surrogateescape")
-        hidden = self._escaped(self.text(text))
+        hidden = self._hide_in_json(self.text(text))
         return body if hidden == text else hidden.encode("utf-8", "surrogateescape")
 
-    def _escaped(self, text: str, level: int = 0) -> str:
+    def _hide_in_json(self, text: str, level: int = 0) -> str:
         """JSON may spell any letter in another way, and so may JSON within its strings: read it, hide, and write it anew where that was so."""
         if level > _MOST_NESTED or not _ESCAPED.search(text):
             return text
@@ -256,7 +256,7 @@ class Hider:
             RecursionError: It is nested too deeply.
         """
         if isinstance(value, str):
-            return self._escaped(self.text(value), level + 1)
+            return self._hide_in_json(self.text(value), level + 1)
         if isinstance(value, dict):
             return {self.text(key) if isinstance(key, str) else key: self.value(item, level) for key, item in value.items()}
         return [self.value(item, level) for item in value] if isinstance(value, list) else value

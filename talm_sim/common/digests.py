@@ -6,7 +6,7 @@ import hashlib
 import json
 from typing import Any
 
-__all__ = ["canonical_json", "derived_seed", "digest"]
+__all__ = ["canonical_json", "derive_seed", "digest"]
 
 
 def canonical_json(value: Any) -> str:
@@ -23,7 +23,7 @@ def digest(value: Any, length: int = 12) -> str:
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()[:length]
 
 
-def derived_seed(*parts: Any) -> int:
+def derive_seed(*parts: Any) -> int:
     """Return a 28-bit seed that depends on all `parts`.
 
     One seed for all would make a server draw the same noise everywhere: the draws would not be independent, and no interval would hold.

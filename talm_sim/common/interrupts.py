@@ -15,7 +15,7 @@ from talm_sim.errors import on_command_line
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["PATIENCE_S", "in_order", "run_in_order", "run_in_thread", "taken_once"]
+__all__ = ["PATIENCE_S", "debounce", "in_order", "run_in_order", "run_in_thread"]
 
 PATIENCE_S = 3.0
 """Seconds after an interrupt in which further ones are taken to be the same."""
@@ -23,7 +23,7 @@ _T = TypeVar("_T")
 Handler = Callable[[int, FrameType | None], Any]
 
 
-def taken_once(handler: Handler, since: float | None = None) -> Handler:
+def debounce(handler: Handler, since: float | None = None) -> Handler:
     """A signal handler that hands on the first of several signals in quick succession.
 
     Args:
@@ -61,7 +61,7 @@ def in_order() -> Iterator[asyncio.Runner]:
         def take_once() -> None:
             own = signal.getsignal(signal.SIGINT)  # by which asyncio cancels the task that runs
             if callable(own):
-                signal.signal(signal.SIGINT, taken_once(own))
+                signal.signal(signal.SIGINT, debounce(own))
 
         runner.get_loop().call_soon(take_once)  # in the loop: asyncio sets its own as it begins to run
         after: Handler = before
@@ -69,7 +69,7 @@ def in_order() -> Iterator[asyncio.Runner]:
             yield runner
         except KeyboardInterrupt:
             if on_command_line.get():
-                after = taken_once(before, time.monotonic())
+                after = debounce(before, time.monotonic())
             raise
         finally:
             signal.signal(signal.SIGINT, after)

@@ -87,7 +87,7 @@ def read_bytes(path: Path, largest: int) -> bytes:
         if len(data) > size:  # somebody writes to it, or it is one that the system makes up
             data += file.read(largest + 1 - len(data)) or b""
     if len(data) > largest:
-        raise _too_large(path, largest)
+        raise _too_large_error(path, largest)
     return data
 
 
@@ -117,8 +117,8 @@ def _check(found: os.stat_result, path: Path, largest: int) -> None:
     if kind:
         raise UnfitFileError(errno.EINVAL, f"it is {kind}, and must be a plain file", str(path))
     if found.st_size > largest:
-        raise _too_large(path, largest)
+        raise _too_large_error(path, largest)
 
 
-def _too_large(path: Path, largest: int) -> UnfitFileError:
+def _too_large_error(path: Path, largest: int) -> UnfitFileError:
     return UnfitFileError(errno.EFBIG, f"it is larger than {largest >> 20} MiB", str(path))

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from talm_sim.common.digests import digest
-from talm_sim.foreign.code import foreign_has_run
-from talm_sim.foreign.telling import escaped
+from talm_sim.foreign.code import foreign_code_has_run
+from talm_sim.foreign.error_text import escape_control
 
-__all__ = ["abandon", "end_in_time", "here", "leave", "mark_of", "own_name", "sweep"]
+__all__ = ["end_in_time", "hidden_name", "leave", "machine_and_boot", "mark_of", "stop_waiting_for", "sweep"]
 
 _YOUNG_SECONDS: Final = 86_400.0
 """A leftover whose process cannot be told, as one of another machine, is left alone for so long."""
@@ -33,7 +33,7 @@ _END_S: Final = 5.0
 """So long the interpreter's end may take where code of the user's own has run."""
 
 
-def abandon(thread: threading.Thread) -> None:
+def stop_waiting_for(thread: threading.Thread) -> None:
     """Wait no longer for a thread that is inside code that is not ours and cannot be told to end, nor for what it waits for."""
     _ABANDONED[:] = [*filter(threading.Thread.is_alive, _ABANDONED), thread]
 
@@ -41,7 +41,7 @@ def abandon(thread: threading.Thread) -> None:
 def leave(code: int) -> int:
     """Return an exit code; where an abandoned thread still runs, end with it here: the interpreter's own end would be an abort."""
     if any(thread.is_alive() for thread in _ABANDONED):
-        _end(code)
+        _exit_now(code)
     return code
 
 
@@ -54,7 +54,7 @@ def end_in_time(code: int, tell: Callable[[str], None]) -> None:
         code: The exit code; of several calls that of the last counts.
         tell: Is told what was left, in a line; that of the first call.
     """
-    if not foreign_has_run():
+    if not foreign_code_has_run():
         return
     _CODES.append(code)
     if len(_CODES) == 1:
@@ -72,11 +72,11 @@ def _watch_end(ends: threading.Event, tell: Callable[[str], None]) -> None:
     others = (frames.get(one.ident or 0) for one in threading.enumerate() if one is not threading.current_thread())
     place = next(filter(None, (place_in(stack_of(one)) for one in others)), "")
     with contextlib.suppress(AttributeError, OSError, ValueError):
-        tell(f"your code was still running {_END_S:g} s after the end and was stopped{f' at {escaped(place)}' if place else ''}")
-    _end(_CODES[-1])
+        tell(f"your code was still running {_END_S:g} s after the end and was stopped{f' at {escape_control(place)}' if place else ''}")
+    _exit_now(_CODES[-1])
 
 
-def _end(code: int) -> NoReturn:
+def _exit_now(code: int) -> NoReturn:
     """End the process here and now, with the child processes that Python's own end would wait for."""
     if "multiprocessing" in sys.modules:
         for child in sys.modules["multiprocessing"].active_children():
@@ -87,7 +87,7 @@ def _end(code: int) -> NoReturn:
     os._exit(code)
 
 
-def here() -> tuple[str, str]:
+def machine_and_boot() -> tuple[str, str]:
     """This machine's name, and a mark that differs after a reboot and in another container of the same name."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
@@ -104,7 +104,7 @@ def mark_of(pid: int) -> str:
         return ""
     except OSError:
         pass  # alive, another user's
-    _, boot = here()
+    _, boot = machine_and_boot()
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
     except OSError:
@@ -112,18 +112,18 @@ def mark_of(pid: int) -> str:
     return "" if fields[0] == "Z" else f"{boot}{fields[19]}"
 
 
-def own_name(of: str, end: str = "") -> str:
+def hidden_name(of: str, end: str = "") -> str:
     """A hidden name for what this process makes and, unless it is killed, takes away again; see `sweep`.
 
     Args:
         of: What it becomes.
         end: What the name ends with.
     """
-    return f".{of}.{_own(os.getpid())}.{secrets.token_hex(4)}{end}"
+    return f".{of}.{_process_mark(os.getpid())}.{secrets.token_hex(4)}{end}"
 
 
 def sweep(folder: Path) -> None:
-    """Remove what dead processes left in a folder under an `own_name`; what a living one has there stays, and so does what it cannot remove."""
+    """Remove what dead processes left in a folder under a `hidden_name`; what living ones have there, or cannot be removed, stays."""
     with contextlib.suppress(OSError):
         for entry in os.scandir(folder):
             found = _OWN_NAME.fullmatch(entry.name)
@@ -146,10 +146,10 @@ def _is_left(found: re.Match[str], changed: float) -> bool:
 
 
 @cache
-def _own(pid: int) -> str:
+def _process_mark(pid: int) -> str:
     return f"{pid}-{_place()}-{digest(mark_of(pid) if sys.platform != 'win32' else '', 8)}"
 
 
 @cache
 def _place() -> str:
-    return digest(here(), 8)
+    return digest(machine_and_boot(), 8)

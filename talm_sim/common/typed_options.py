@@ -33,7 +33,7 @@ class OptionsModel(BaseModel):
 
     @field_validator("*", mode="before")
     @classmethod
-    def _one_as_list(cls, value: Any, info: ValidationInfo) -> Any:
+    def _text_to_list(cls, value: Any, info: ValidationInfo) -> Any:
         """A single text where a list is meant, as a list of it alone."""
         listed = isinstance(value, str) and get_origin(cls.model_fields[str(info.field_name)].annotation) is tuple
         return (value,) if listed else value

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import date
 
 from talm_sim.facts.sentences import Cues, cues_of
-from talm_sim.facts.spellings import clean, month_of
+from talm_sim.facts.spellings import month_of, normalize_answer
 
-__all__ = ["WrittenDate", "WrittenTime", "iso_parts", "time_is_stated", "written_dates", "written_times"]
+__all__ = ["WrittenDate", "WrittenTime", "find_dates", "find_times", "iso_parts", "time_is_stated"]
 
 ClockTime = tuple[int, int, int | None]
 """Hour, minute, and the second where one was written."""
@@ -71,15 +71,15 @@ class WrittenTime:
     end: int
 
 
-def written_dates(text: str, language: str = "en") -> list[WrittenDate]:
+def find_dates(text: str, language: str = "en") -> list[WrittenDate]:
     """Find days: ISO, "10 February 2024", "Feb. 10", "10.02.2024", "26 de septiembre de 2026", "2026年9月26日".
 
     Of the forms with slashes those with two readings count in languages that put the day first: in English 02/10/2024 is two dates and so none.
 
-    >>> [(day.year, day.month, day.day) for day in written_dates("On the 10th of February 2024 or Mar 3.")]
+    >>> [(day.year, day.month, day.day) for day in find_dates("On the 10th of February 2024 or Mar 3.")]
     [(2024, 2, 10), (None, 3, 3)]
     """
-    text = clean(text)
+    text = normalize_answer(text)
     found: dict[tuple[int, int, int], WrittenDate] = {}
     for form in _FORMS:
         for match in form.finditer(text):
@@ -117,13 +117,13 @@ def _is_day(year: int | None, month: int, day: int) -> bool:
     return True
 
 
-def written_times(text: str, language: str = "en") -> list[WrittenTime]:
+def find_times(text: str, language: str = "en") -> list[WrittenTime]:
     """Find clock times, those with am and pm turned to 24 hours: "5:42", "7 a.m.", "0700 hrs", "5.12 Uhr", "19 h 50", "午後7時50分".
 
-    >>> [time.clock for time in written_times("from 5:42 a.m. to 14:30:15, then 7 pm")]
+    >>> [time.clock for time in find_times("from 5:42 a.m. to 14:30:15, then 7 pm")]
     [(5, 42, None), (14, 30, 15), (19, 0, None)]
     """
-    text, cues = clean(text), cues_of(language)
+    text, cues = normalize_answer(text), cues_of(language)
     found = [WrittenTime((_HOUR_PLACES[match[0].lower()], 0, None), *match.span()) for match in _NAMED_HOUR.finditer(text)]
     for match in _TIME.finditer(text):
         clock = _clock(match, cues)
@@ -149,19 +149,19 @@ def _clock(match: re.Match[str], cues: Cues) -> ClockTime | None:
     behind, before = text[match.end() : match.end() + 24], text[max(0, match.start() - 8) : match.start()]
     if half:
         hour = hour % 12 + (12 if half[1].lower() == "p" else 0)
-    elif hour <= 12 and (_near(cues.afternoon, behind) or _ends(cues.afternoon, before)):
+    elif hour <= 12 and (_is_near(cues.afternoon, behind) or _ends_with_cue(cues.afternoon, before)):
         hour = hour % 12 + 12
-    elif hour == 12 and _near(cues.morning, behind):
+    elif hour == 12 and _is_near(cues.morning, behind):
         hour = 0
     return hour, minute, int(match["second"]) if match["second"] else None
 
 
-def _near(cue: re.Pattern[str], behind: str) -> bool:
+def _is_near(cue: re.Pattern[str], behind: str) -> bool:
     found = cue.search(behind)
     return found is not None and len(behind[: found.start()].split()) <= 1 and not re.search(r"[.,;\d\n]", behind[: found.start()])
 
 
-def _ends(cue: re.Pattern[str], before: str) -> bool:
+def _ends_with_cue(cue: re.Pattern[str], before: str) -> bool:
     """The CJK order: 午後7時."""
     found = [match.end() for match in cue.finditer(before)]
     return bool(found) and not before[found[-1] :].strip(" のに") and not before.isascii()

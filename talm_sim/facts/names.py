@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import pairwise
 
-from talm_sim.facts.spellings import country_of, plain
+from talm_sim.facts.spellings import country_of, fold_word
 
-__all__ = ["Words", "colors", "countries", "normalize", "places_of", "spelled_number"]
+__all__ = ["Words", "colors", "countries", "find_spelled_number", "normalize", "places_of"]
 
 Place = tuple[int, int]
 """Where something begins and ends in a cleaned text."""
@@ -98,7 +98,7 @@ class Words:
 
     def __init__(self, text: str) -> None:
         text = _VERSION_MARK.sub(" ", text)
-        found = [(plain(match[0]).replace(",", ""), match.span()) for match in _TOKEN.finditer(text)]
+        found = [(fold_word(match[0]).replace(",", ""), match.span()) for match in _TOKEN.finditer(text)]
         self.words = [word for word, _ in found]
         self.spans = [span for _, span in found]
         self._joined = f" {' '.join(self.words)} "
@@ -142,11 +142,11 @@ def places_of(value: str, text: str, words: Words) -> list[Place]:
     if set(normal.split()) <= _NUMERALS:
         found |= set(_numeral(normal.split(), words))
     if _CODE.fullmatch(value) or (value.isalpha() and len(value) >= 8):
-        found |= _spaced(value, text)
+        found |= _find_spaced(value, text)
     return sorted(found)
 
 
-def _spaced(value: str, text: str) -> set[Place]:
+def _find_spaced(value: str, text: str) -> set[Place]:
     """A code or a long word may be written in groups: `DE38 1203`, `F-362`, `medium slate blue`."""
     pattern = "[ -]?".join(re.escape(char) for char in value.removeprefix("#"))
     return {match.span() for match in re.finditer(rf"(?<![^\W_]){pattern}(?![^\W_])", text, re.IGNORECASE)}
@@ -167,7 +167,7 @@ def countries(words: Words) -> Iterator[tuple[str, Place]]:
     at = 0
     while at < len(words.words):
         if _UNSPACED.search(words.words[at]):
-            yield from _unspaced(words.words[at], words.spans[at][0])
+            yield from _split_unspaced(words.words[at], words.spans[at][0])
             at += 1
             continue
         for count in range(min(_LONGEST_COUNTRY, len(words.words) - at), 0, -1):
@@ -180,7 +180,7 @@ def countries(words: Words) -> Iterator[tuple[str, Place]]:
             at += 1
 
 
-def _unspaced(word: str, start: int) -> Iterator[tuple[str, Place]]:
+def _split_unspaced(word: str, start: int) -> Iterator[tuple[str, Place]]:
     """The countries in a run of a script that puts no spaces between words."""
     at = 0
     while at < len(word):
@@ -222,14 +222,14 @@ def _chords(value: Sequence[str], text: str) -> Iterator[Place]:
         before = said[at - 1] if at else None
         behind = said[at + size] if at + size < len(said) else None
         more = size > 1 and (
-            (before and _listed(text, before[1][1], spans[0][0]))
-            or (behind and behind[0] != wanted[0] and _listed(text, spans[-1][1], behind[1][0]))
+            (before and _is_list_gap(text, before[1][1], spans[0][0]))
+            or (behind and behind[0] != wanted[0] and _is_list_gap(text, spans[-1][1], behind[1][0]))
         )
         if not more:
             yield spans[0][0], spans[-1][1]
 
 
-def _listed(text: str, start: int, end: int) -> bool:
+def _is_list_gap(text: str, start: int, end: int) -> bool:
     return end - start <= 8 and _LISTED.fullmatch(text[start:end]) is not None
 
 
@@ -238,11 +238,11 @@ def _configuration(value: str, text: str) -> Iterator[Place]:
     wanted = sorted(re.findall(r"\[\w+\]|\d[spdf]\d+", value))
     plain_text = re.sub(r"[\^{}$]", " ", text)
     for match in re.finditer(r"(?:\[ ?[A-Z][a-z]? ?\] ?)?(?:\d[spdf] {0,2}\d{1,2}[ ,]{0,4}){1,20}", plain_text):
-        if sorted(re.findall(r"\[\w+\]|\d[spdf]\d+", re.sub(r"[ ,]+(?=\d+(?:[ ,]|$))(?<![spdf]\d)", "", _tight(match[0])))) == wanted:
+        if sorted(re.findall(r"\[\w+\]|\d[spdf]\d+", re.sub(r"[ ,]+(?=\d+(?:[ ,]|$))(?<![spdf]\d)", "", _close_gaps(match[0])))) == wanted:
             yield match.span()
 
 
-def _tight(text: str) -> str:
+def _close_gaps(text: str) -> str:
     return re.sub(r"(?<=[spdf]) +(?=\d)", "", re.sub(r"\[ ?(\w+) ?\]", r"[\1]", text))
 
 
@@ -261,23 +261,23 @@ def _numeral(wanted: Sequence[str], words: Words) -> Iterator[Place]:
         at = joined.find(f" {' '.join(wanted)} ", at + 1)
 
 
-def spelled_number(value: int, words: Words, small: Sequence[str]) -> list[Place]:
+def find_spelled_number(value: int, words: Words, small: Sequence[str]) -> list[Place]:
     """Where a whole number stands in words: in English below 1,000, else as far as the language's own list goes."""
     if 0 <= value < len(small):
         spelled = normalize(small[value])
-        numerals = {plain(word) for word in small} | _NUMERALS
+        numerals = {fold_word(word) for word in small} | _NUMERALS
         found = [(place, words.spans.index(place)) for place in words.places(spelled)[:50]]
         return [
             place for place, at in found if not numerals - {"and", "a"} & set(words.words[max(0, at - 1) : at] + words.words[at + 1 : at + 2])
         ]
     if 0 <= value < 1000 and "twelve" in small:
-        return list(_numeral(_spelled(value).split(), words))
+        return list(_numeral(_spell(value).split(), words))
     return []
 
 
-def _spelled(value: int) -> str:
+def _spell(value: int) -> str:
     if value < 20:
         return _ONES[value]
     if value < 100:
         return _TENS[value // 10] + (f" {_ONES[value % 10]}" if value % 10 else "")
-    return f"{_ONES[value // 100]} hundred" + (f" {_spelled(value % 100)}" if value % 100 else "")
+    return f"{_ONES[value // 100]} hundred" + (f" {_spell(value % 100)}" if value % 100 else "")

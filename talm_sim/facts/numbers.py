@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal, InvalidOperation
 
-from talm_sim.facts.spellings import clean, convert, scale_of, unit_of
+from talm_sim.facts.spellings import convert, normalize_answer, scale_of, unit_of
 
-__all__ = ["WrittenNumber", "is_negated", "number_is_stated", "states_number", "written_numbers"]
+__all__ = ["WrittenNumber", "find_numbers", "is_negated", "number_is_stated", "states_number"]
 
 _POINT = frozenset({"en", "ja", "zh", "other"})
 """Languages that write a decimal point; `other`, for scripts that are not read, as most of them do."""
@@ -65,18 +65,18 @@ class WrittenNumber:
     """Its unit, or the currencies it may be in; empty where none is written or it is not known."""
 
 
-def written_numbers(text: str, language: str = "en") -> list[WrittenNumber]:
+def find_numbers(text: str, language: str = "en") -> list[WrittenNumber]:
     """Find the numbers in a text: signs, separators of thousands, exponents, "1.2 million", "21.2° S" (negative), and their units.
 
     Whether a comma or a point is the decimal sign is read off the text, else off its language. Where a number can be read in two ways, both
     stand in the list. Digits inside words, versions, clock times and numeric dates are no numbers of their own.
 
-    >>> [str(number.value) for number in written_numbers("17.5 km in 1,234 steps, A7, 14:30, v1.2.3")]
+    >>> [str(number.value) for number in find_numbers("17.5 km in 1,234 steps, A7, 14:30, v1.2.3")]
     ['17.5', '1234']
-    >>> [str(number.value) for number in written_numbers("12.640,62 Kronen und 12,005", "de")]
+    >>> [str(number.value) for number in find_numbers("12.640,62 Kronen und 12,005", "de")]
     ['12640.62', '12.005']
     """
-    text = clean(text)
+    text = normalize_answer(text)
     text = _DATE_OR_TIME.sub(lambda match: " " * len(match[0]), text)
     text = _LIST_MARK.sub(lambda match: " " * len(match[0]), text)
     mark = "," if language not in _POINT else "."
@@ -85,7 +85,7 @@ def written_numbers(text: str, language: str = "en") -> list[WrittenNumber]:
     elif _POINT_FOR_SURE.search(text) and not _COMMA_FOR_SURE.search(text):
         mark = "."
     numbers = [number for match in _NUMBER[mark].finditer(text) for number in _readings(match, mark, language not in _POINT)]
-    return _joined(numbers, text)
+    return _join_compound(numbers, text)
 
 
 def is_negated(text: str, start: int) -> bool:
@@ -97,7 +97,7 @@ def is_negated(text: str, start: int) -> bool:
     return _MINUS.search(text, max(0, start - 24), start) is not None
 
 
-def _joined(numbers: list[WrittenNumber], text: str) -> list[WrittenNumber]:
+def _join_compound(numbers: list[WrittenNumber], text: str) -> list[WrittenNumber]:
     """Put together what is written in two units: "7 h 35 min", "5 ft 10 in". The parts are no numbers of their own."""
     kept: list[WrittenNumber] = []
     for number in numbers:
@@ -162,7 +162,7 @@ def _unit(text: str, start: int, end: int) -> str:
 def number_is_stated(value: int | float | Decimal, numbers: Iterable[WrittenNumber]) -> bool:
     """Tell whether one of `numbers` states `value`: exactly, or rounded to its own last digit with at least three significant digits.
 
-    >>> number_is_stated(17.4567, written_numbers("about 17.46")), number_is_stated(17.4567, written_numbers("about 17"))
+    >>> number_is_stated(17.4567, find_numbers("about 17.46")), number_is_stated(17.4567, find_numbers("about 17"))
     (True, False)
     """
     return any(states_number(number, value) for number in numbers)
@@ -181,7 +181,7 @@ def states_number(number: WrittenNumber, value: int | float | Decimal, unit: str
     if (
         wanted == "percent"
         and not number.unit
-        and _states(number, Decimal(repr(value)) / 100 if isinstance(value, float) else Decimal(value) / 100, least)
+        and _states_value(number, Decimal(repr(value)) / 100 if isinstance(value, float) else Decimal(value) / 100, least)
     ):
         return True
     # A float that is the result of arithmetic carries noise in its last digits.
@@ -190,17 +190,17 @@ def states_number(number: WrittenNumber, value: int | float | Decimal, unit: str
         return False
     if wanted and number.unit and number.unit not in {wanted, "degree"}:
         if set(wanted.split()) & set(number.unit.split()):
-            return any(_states(number, form, least) for form in forms)
+            return any(_states_value(number, form, least) for form in forms)
         converted = convert(float(value), wanted, number.unit)
         if converted is None:
             return False
         # The value may be rounded itself, so that the last digit of another unit is uncertain.
         near = number.significant >= 3 and abs(number.value - Decimal(repr(converted))) <= Decimal(1).scaleb(number.step, _CONTEXT)
-        return near or _states(number, Decimal(repr(converted)), least)
-    return any(_states(number, form, least) for form in forms)
+        return near or _states_value(number, Decimal(repr(converted)), least)
+    return any(_states_value(number, form, least) for form in forms)
 
 
-def _states(number: WrittenNumber, value: Decimal, least: int) -> bool:
+def _states_value(number: WrittenNumber, value: Decimal, least: int) -> bool:
     if number.value == value:
         return True
     if number.significant < least:

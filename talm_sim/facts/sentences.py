@@ -157,24 +157,24 @@ class Sentences:
         after = self.cues.breaks.search(self.text, end, behind)
         return breaks[-1] if breaks else before, after.start() if after else behind
 
-    def says(self, start: int, end: int) -> bool:
+    def affirms(self, start: int, end: int) -> bool:
         """Tell whether the sentence says that what stands from `start` to `end` is so."""
         first, last = self.span(number := self.number_at(start))
         begin, stop = self.clause(start, end)
         before, behind = max(first, start - _BEFORE), min(last, end + _BEHIND)
-        if self._denied(begin, start) or self.cues.after.search(self.text, end, min(stop, end + 60)):
+        if self._is_denied(begin, start) or self.cues.after.search(self.text, end, min(stop, end + 60)):
             return False
         if any(not self.text[bound.end() : start].strip() for bound in self.cues.bounds.finditer(self.text, max(first, start - 24), start)):
             return False
-        if self._doubted(before, start) or self.cues.doubts_behind.search(self.text, end, behind):
+        if self._is_doubted(before, start) or self.cues.doubts_behind.search(self.text, end, behind):
             return False
         return not (self._marks[number] in {"?", "\uff1f"} and stop >= last)
 
-    def _denied(self, begin: int, start: int) -> bool:
+    def _is_denied(self, begin: int, start: int) -> bool:
         clause = self.text[begin:start]
         return bool(self.cues.denies.search(self.cues.idioms.sub("", clause)))
 
-    def _doubted(self, before: int, start: int) -> bool:
+    def _is_doubted(self, before: int, start: int) -> bool:
         """A doubt holds up to the value, unless another part of the sentence begins between them."""
         for match in self.cues.doubts.finditer(self.text, before, start):
             between = self.text[match.end() : start]

@@ -10,7 +10,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-__all__ = ["clean", "convert", "country_of", "month_of", "plain", "scale_of", "unit_of"]
+__all__ = ["convert", "country_of", "fold_word", "month_of", "normalize_answer", "scale_of", "unit_of"]
 
 _LATIN_MARKS = re.compile("[\u0300-\u036f\u200b-\u200f\u2060\ufeff]")
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻", "0123456789+-")
@@ -39,16 +39,16 @@ def _table() -> Mapping[str, Any]:
     return table
 
 
-def plain(text: str) -> str:
+def fold_word(text: str) -> str:
     """A word as it is compared: without case and accents."""
     text = unicodedata.normalize("NFKC", text).casefold()
     return text if text.isascii() else unicodedata.normalize("NFKC", _LATIN_MARKS.sub("", unicodedata.normalize("NFD", text)))
 
 
-def clean(text: str) -> str:
+def normalize_answer(text: str) -> str:
     """An answer without markup, with plain dashes, digits and spaces; everything else reads this form, so that places in it agree.
 
-    >>> clean("**7.18**\u00a0: 1,  10⁻⁸, 3256メートル")
+    >>> normalize_answer("**7.18**\u00a0: 1,  10⁻⁸, 3256メートル")
     '7.18 : 1, 10^-8, 3256 メートル'
     """
     text = _SUPERSCRIPT_RUN.sub(lambda match: "^" + match[0].translate(_SUPERSCRIPTS), text)
@@ -62,19 +62,19 @@ def clean(text: str) -> str:
 
 def month_of(word: str) -> int | None:
     """The month a word names in any language of the table: `septiembre` is 9."""
-    month = _table()["months"].get(plain(word).rstrip("."))
+    month = _table()["months"].get(fold_word(word).rstrip("."))
     return int(month) if month else None
 
 
 def scale_of(word: str) -> int | None:
     """The power of ten of a word such as `Millionen`."""
-    power = _table()["scales"].get(plain(word).rstrip("."))
+    power = _table()["scales"].get(fold_word(word).rstrip("."))
     return int(power) if power else None
 
 
 def unit_of(words: str) -> str:
     """The unit or currencies that `words` may name, parted by spaces, or nothing: `Kilometer` is `kilometer`, `kr` is `NOK SEK DKK ISK`."""
-    word, table = plain(words).strip(), _table()
+    word, table = fold_word(words).strip(), _table()
     found = [table["units"].get(word), _SYMBOLS.get(word) or table["currencies"].get(word) or table["common_currencies"].get(word)]
     return " ".join(one for one in found if one)
 

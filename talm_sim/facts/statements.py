@@ -10,12 +10,12 @@ from decimal import Decimal
 from functools import cached_property
 from itertools import pairwise
 
-from talm_sim.facts.dates import ClockTime, WrittenDate, WrittenTime, iso_parts, time_is_stated, written_dates, written_times
-from talm_sim.facts.names import Words, colors, countries, normalize, places_of, spelled_number
-from talm_sim.facts.numbers import WrittenNumber, is_negated, states_number, written_numbers
+from talm_sim.facts.dates import ClockTime, WrittenDate, WrittenTime, find_dates, find_times, iso_parts, time_is_stated
+from talm_sim.facts.names import Words, colors, countries, find_spelled_number, normalize, places_of
+from talm_sim.facts.numbers import WrittenNumber, find_numbers, is_negated, states_number
 from talm_sim.facts.sentences import Sentences, cues_of, language_of
-from talm_sim.facts.spellings import clean, convert, country_of, unit_of
-from talm_sim.facts.topics import Said, says_the_opposite, stands_elsewhere, topics_of
+from talm_sim.facts.spellings import convert, country_of, normalize_answer, unit_of
+from talm_sim.facts.topics import StatedFact, is_about_opposite, is_about_other_fact, topics_of
 from talm_sim.types import Fact
 
 __all__ = ["AnswerText", "normalize", "stated_last"]
@@ -54,8 +54,8 @@ class AnswerText:
     """
 
     def __init__(self, answer: str, request: str = "", facts: Sequence[Fact] = ()) -> None:
-        self.text = clean(answer)
-        self._request = clean(request)
+        self.text = normalize_answer(answer)
+        self._request = normalize_answer(request)
         self.language = language_of(self.text, self._request)
         self._cues = cues_of(self.language)
         self._facts = facts
@@ -69,29 +69,29 @@ class AnswerText:
     @cached_property
     def numbers(self) -> list[WrittenNumber]:
         """Its numbers."""
-        return written_numbers(self.text, self.language)
+        return find_numbers(self.text, self.language)
 
     @cached_property
     def dates(self) -> list[WrittenDate]:
         """Its days."""
-        return written_dates(self.text, self.language)[:_MANY]
+        return find_dates(self.text, self.language)[:_MANY]
 
     @cached_property
     def times(self) -> list[WrittenTime]:
         """Its clock times."""
-        return written_times(self.text, self.language)[:_MANY]
+        return find_times(self.text, self.language)[:_MANY]
 
     @cached_property
-    def _asked(self) -> list[WrittenNumber]:
-        return written_numbers(self._request)
+    def _question_numbers(self) -> list[WrittenNumber]:
+        return find_numbers(self._request)
 
     @cached_property
-    def _asked_dates(self) -> list[WrittenDate]:
-        return written_dates(self._request)
+    def _question_dates(self) -> list[WrittenDate]:
+        return find_dates(self._request)
 
     @cached_property
-    def _asked_times(self) -> list[WrittenTime]:
-        return written_times(self._request)
+    def _question_times(self) -> list[WrittenTime]:
+        return find_times(self._request)
 
     def states(self, fact: Fact) -> bool:
         """Tell whether the answer states the fact.
@@ -102,15 +102,15 @@ class AnswerText:
         >>> AnswerText("It does not lie at 39 ft.").states(Fact(name="elevation", value=39))
         False
         """
-        return self.offers(fact) is True
+        return self.find_claim(fact) is True
 
-    def offers(self, fact: Fact) -> bool | None:
+    def find_claim(self, fact: Fact) -> bool | None:
         """Tell what the answer says of a fact: True for its value, False for another, several or a denied one, None for nothing."""
         if isinstance(fact.value, bool):
-            return self._offers_truth(fact, fact.value)
+            return self._find_truth_claim(fact, fact.value)
         parts = _parts(fact)
         if len(parts) > 1:
-            said = [self.offers(part) for part in parts]
+            said = [self.find_claim(part) for part in parts]
             return False if False in said else None if None in said else True
         # Of two readings of one place the right one is meant.
         read = {value.start: value for value in sorted(self._values(fact), key=lambda value: value.right)}
@@ -118,9 +118,9 @@ class AnswerText:
         right = [value for value in values if value.right][:_MANY]
         if not right:
             return False if self._another(fact, values) else None
-        stated = [value for value in right if self.sentences.says(value.start, value.end) and not self._taken_back(value, values)]
+        stated = [value for value in right if self.sentences.affirms(value.start, value.end) and not self._is_corrected(value, values)]
         stated = [value for value in stated if not self._elsewhere(fact, value, right)]
-        return bool(stated) and not (self._several(values) or self._other_sources(values) or self._more_than_the_list(fact))
+        return bool(stated) and not (self._several(values) or self._refers_elsewhere(values) or self._more_than_the_list(fact))
 
     def _values(self, fact: Fact) -> Iterator[_Value]:
         """The values of the fact's kind, right and wrong; only those of kinds with a clear form can be wrong."""
@@ -154,7 +154,9 @@ class AnswerText:
         for one in numbers:
             # A quantity of the request that is to be converted is no answer when it is only said again.
             repeated = (
-                bool(one.unit) and one.unit != wanted and any((one.value, one.unit) == (asked.value, asked.unit) for asked in self._asked)
+                bool(one.unit)
+                and one.unit != wanted
+                and any((one.value, one.unit) == (asked.value, asked.unit) for asked in self._question_numbers)
             )
             if repeated:
                 continue
@@ -163,12 +165,12 @@ class AnswerText:
             elif self._may_be(one, wanted) and not states_number(one, number, fact.unit, least=1):
                 if any(value is not None and states_number(one, value, other.unit) for other, value in others):
                     continue
-                if not any(one.value == asked.value for asked in self._asked):
+                if not any(one.value == asked.value for asked in self._question_numbers):
                     yield _Value(one.start, one.end, False)
         if (minutes := convert(float(number), wanted, "minute") if wanted else None) is not None:
             yield from (_Value(one.start, one.end, True) for one in self.times if 60 * one.clock[0] + one.clock[1] == minutes)
         if number == int(number) and (isinstance(fact.value, int) or _WHOLE_NUMBER.fullmatch(str(fact.value))):
-            for start, end in spelled_number(abs(int(number)), self.words, self._cues.numbers):
+            for start, end in find_spelled_number(abs(int(number)), self.words, self._cues.numbers):
                 if is_negated(self.text, start) is (number < 0):
                     yield _Value(start, end, True)
 
@@ -200,7 +202,7 @@ class AnswerText:
             return False
         if False in matches:
             return True
-        asked = self._asked_dates if isinstance(said, WrittenDate) else self._asked_times
+        asked = self._question_dates if isinstance(said, WrittenDate) else self._question_times
         if isinstance(said, WrittenDate):
             return any(
                 (said.month, said.day) == (one.month, one.day) and said.year in {None, one.year}
@@ -219,7 +221,7 @@ class AnswerText:
         """Two values beside each other, with "or" between them, or three in a row: candidates."""
         row = 1
         for at, (earlier, later) in enumerate(pairwise(values), 1):
-            between = self._between(earlier, later)
+            between = self._text_between(earlier, later)
             if between is None:
                 row = 1
                 continue
@@ -230,7 +232,7 @@ class AnswerText:
                 return True
         return False
 
-    def _between(self, earlier: _Value, later: _Value) -> str | None:
+    def _text_between(self, earlier: _Value, later: _Value) -> str | None:
         """The text between two values, without their units and small words; None where they are not beside each other."""
         if not 0 <= later.start - earlier.end <= 40:
             return None
@@ -242,12 +244,12 @@ class AnswerText:
         left = self._cues.either.sub(" ", text)
         return text if _LIST.fullmatch(left) else None
 
-    def _taken_back(self, value: _Value, values: Sequence[_Value]) -> bool:
+    def _is_corrected(self, value: _Value, values: Sequence[_Value]) -> bool:
         """Tell whether a value is corrected to another one further on."""
         cue = self._cues.corrects.search(self.text, value.end, value.end + 200)
         return cue is not None and any(not one.right and 0 <= one.start - cue.end() <= 80 for one in values)
 
-    def _other_sources(self, values: Sequence[_Value]) -> bool:
+    def _refers_elsewhere(self, values: Sequence[_Value]) -> bool:
         """Tell whether another value is said to be given elsewhere."""
         wrong = [value.start for value in values if not value.right][:_MANY]
         if not wrong:
@@ -256,14 +258,14 @@ class AnswerText:
 
     def _elsewhere(self, fact: Fact, value: _Value, right: Sequence[_Value]) -> bool:
         """Tell whether a value stands as the answer to another fact of its kind."""
-        if says_the_opposite(self.sentences, (value.start, value.end), fact):
+        if is_about_opposite(self.sentences, (value.start, value.end), fact):
             return True
         others = [one for one in self._facts if one is not fact and _kind(one) == _kind(fact) and one.value != fact.value]
         if not others or len(right) == _MANY:
             return False
-        said = [Said(one, [(value.start, value.end) for value in self._values(one) if value.right][:_MANY]) for one in others]
-        own = Said(fact, [(one.start, one.end) for one in right])
-        return stands_elsewhere(self.sentences, (value.start, value.end), own, said)
+        said = [StatedFact(one, [(value.start, value.end) for value in self._values(one) if value.right][:_MANY]) for one in others]
+        own = StatedFact(fact, [(one.start, one.end) for one in right])
+        return is_about_other_fact(self.sentences, (value.start, value.end), own, said)
 
     def _another(self, fact: Fact, values: Sequence[_Value]) -> bool:
         """Tell whether a sentence about the fact gives another value than the fact's."""
@@ -290,17 +292,19 @@ class AnswerText:
                 # An item of a list has a line of its own, next to theirs.
                 if number not in sentences and number - 1 in sentences and self._is_alone(number, start, end):
                     sentences.add(number)
-                if code not in known and number in sentences and self.sentences.says(start, end):
+                if code not in known and number in sentences and self.sentences.affirms(start, end):
                     return True
             return False
-        return any(self._other_item(number, [spot for spot in spots if self.sentences.number_at(spot[0]) == number]) for number in sentences)
+        return any(
+            self._has_other_item(number, [spot for spot in spots if self.sentences.number_at(spot[0]) == number]) for number in sentences
+        )
 
     def _is_alone(self, number: int, start: int, end: int) -> bool:
         """Whether what stands at a place is all that its sentence says, but for the mark of a list."""
         first, last = self.sentences.span(number)
         return last - first < 200 and re.search(r"[^\W\d]", self.text[first:start] + self.text[end:last]) is None
 
-    def _other_item(self, number: int, spots: Sequence[Place]) -> bool:
+    def _has_other_item(self, number: int, spots: Sequence[Place]) -> bool:
         """Tell whether a name that is none of the items stands in their row: `North, South and West` where South is no item."""
         last = max(end for _, end in spots)
         stop = min(self.sentences.span(number)[1], last + 120)
@@ -311,16 +315,16 @@ class AnswerText:
             if start >= last:
                 row = row and self._joins(last, start)
                 last = end
-            if row and not own and self.sentences.says(start, end):
+            if row and not own and self.sentences.affirms(start, end):
                 return True
         return False
 
     def _joins(self, start: int, end: int) -> bool:
         return re.fullmatch(r"[,;\s]*(?:(?:and|or|und|et|y|e|ed|as well as|plus|&)\s)?", self.text[start:end]) is not None
 
-    def _offers_truth(self, fact: Fact, value: bool) -> bool | None:
+    def _find_truth_claim(self, fact: Fact, value: bool) -> bool | None:
         """A sentence about the named thing decides by whether it denies; without one, a bare yes or no does, unless both stand."""
-        said = {self.sentences.says(*place) for spelling in fact.accepted for place in places_of(spelling, self.text, self.words)[:_MANY]}
+        said = {self.sentences.affirms(*place) for spelling in fact.accepted for place in places_of(spelling, self.text, self.words)[:_MANY]}
         if said:
             return said == {True}
         topic = set(normalize(fact.name.replace("_", " ")).split()) - _NAME_FILLER
@@ -337,7 +341,7 @@ class AnswerText:
 
 def stated_last(fact: Fact, texts: Sequence[AnswerText]) -> bool:
     """Tell whether the fact stands in the last of several texts that says something of it."""
-    said = (text.offers(fact) for text in reversed(texts))
+    said = (text.find_claim(fact) for text in reversed(texts))
     return next((one for one in said if one is not None), False)
 
 
@@ -369,5 +373,5 @@ def _kind(fact: Fact) -> str:
 
 
 def _is_day_without_year(spelling: str) -> bool:
-    days = written_dates(spelling)
-    return len(days) == 1 and days[0].year is None and days[0].end - days[0].start == len(clean(spelling).strip())
+    days = find_dates(spelling)
+    return len(days) == 1 and days[0].year is None and days[0].end - days[0].start == len(normalize_answer(spelling).strip())

@@ -11,7 +11,7 @@ from talm_sim.facts.sentences import Sentences
 from talm_sim.facts.spellings import unit_of
 from talm_sim.types import Fact
 
-__all__ = ["Said", "says_the_opposite", "stands_elsewhere", "topics_of"]
+__all__ = ["StatedFact", "is_about_opposite", "is_about_other_fact", "topics_of"]
 
 _REACH = 400
 """Characters of a sentence that are read on either side of a value."""
@@ -19,7 +19,7 @@ Place = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class StatedFact:
     """A fact, and where its value stands in an answer."""
 
     fact: Fact
@@ -74,7 +74,7 @@ def _opposites(topics: tuple[str, ...]) -> tuple[tuple[re.Pattern[str], re.Patte
     return tuple(found)
 
 
-def says_the_opposite(sentences: Sentences, place: Place, fact: Fact) -> bool:
+def is_about_opposite(sentences: Sentences, place: Place, fact: Fact) -> bool:
     """Tell whether a value stands beside the opposite of what the fact answers: the closing time where the opening time was asked for."""
     begin, end = sentences.clause(*place)
     clause = sentences.text[begin:end]
@@ -84,7 +84,7 @@ def says_the_opposite(sentences: Sentences, place: Place, fact: Fact) -> bool:
     return any(other.search(clause) and not one.search(clause) for one, other in _opposites(fact.asks or topics_of(fact)))
 
 
-def stands_elsewhere(sentences: Sentences, place: Place, own: Said, others: Sequence[Said]) -> bool:
+def is_about_other_fact(sentences: Sentences, place: Place, own: StatedFact, others: Sequence[StatedFact]) -> bool:
     """Tell whether a value stands where its sentence speaks of another fact's matter, and not of its own.
 
     In a sentence that names as many matters as it gives values, they belong together in their order. A sentence that names none, or that can
@@ -94,10 +94,10 @@ def stands_elsewhere(sentences: Sentences, place: Place, own: Said, others: Sequ
     first, last = sentences.span(sentences.number_at(place[0]))
     first, last = max(first, place[0] - _REACH), min(last, place[1] + _REACH)
 
-    def named(said: Said, begin: int, end: int) -> list[int]:
+    def named(said: StatedFact, begin: int, end: int) -> list[int]:
         return [match.start() for match in _pattern(topics_of(said.fact)).finditer(sentences.text, begin, end)]
 
-    def given(said: Said, begin: int, end: int) -> list[int]:
+    def given(said: StatedFact, begin: int, end: int) -> list[int]:
         return [start for start, _ in said.places if begin <= start < end]
 
     present = [rival for rival in rivals if named(rival, first, last)]

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 
-__all__ = ["directory_kept", "foreign_code", "foreign_has_run", "is_foreign"]
+__all__ = ["directory_kept", "foreign_code_has_run", "in_foreign_code", "is_foreign"]
 
 _foreign: ContextVar[bool] = ContextVar("talm_sim_foreign", default=False)
 _has_run = False
 
 
 @contextmanager
-def foreign_code() -> Iterator[None]:
+def in_foreign_code() -> Iterator[None]:
     """Within it, code of the user's own runs: in this task or thread, and in what they begin with their context."""
     global _has_run  # noqa: PLW0603  # of the process, as what it leaves behind is
     _has_run = True
@@ -30,7 +30,7 @@ def is_foreign() -> bool:
     return _foreign.get()
 
 
-def foreign_has_run() -> bool:
+def foreign_code_has_run() -> bool:
     """Whether it did, anywhere in this process."""
     return _has_run
 

@@ -24,18 +24,18 @@ from typing import Any, Final, Generic, ParamSpec, TypeVar
 from talm_sim.foreign.threads import Work, place_in, run_for, stack_of, working_for
 
 __all__ = [
+    "CurrentWork",
     "LoopGivenUp",
-    "Running",
+    "abandon_loop_of",
     "blocks",
-    "foreign_code_apart",
+    "current_foreign_work",
     "foreign_loop",
-    "free_from",
-    "here_is_foreign_loop",
-    "here_was_given_up",
+    "is_foreign_loop",
     "on_foreign_loop",
     "on_loop",
     "running_loop",
-    "running_there",
+    "use_foreign_loop",
+    "was_loop_given_up",
 ]
 
 _P = ParamSpec("_P")
@@ -63,7 +63,7 @@ class LoopGivenUp(BaseException):
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class CurrentWork:
     """What the loop runs just now.
 
     Attributes:
@@ -113,13 +113,13 @@ class _Result(Generic[_T]):
     async def of(self, work: Coroutine[Any, Any, _T]) -> None:
         """Do the work, on that other loop."""
         try:
-            self.tell(await work)
+            self.settle(await work)
         except KeyboardInterrupt as err:  # Ctrl-C comes to no thread but the first
-            self.tell(None, RuntimeError(type(err).__name__).with_traceback(err.__traceback__))
+            self.settle(None, RuntimeError(type(err).__name__).with_traceback(err.__traceback__))
         except BaseException as err:
-            self.tell(None, err)
+            self.settle(None, err)
 
-    def tell(self, result: Any, error: BaseException | None = None) -> None:
+    def settle(self, result: Any, error: BaseException | None = None) -> None:
         """Settle it, from any thread."""
         with suppress(RuntimeError):  # the loop that waited may be gone
             self._loop.call_soon_threadsafe(self._settle, result, error)
@@ -156,7 +156,7 @@ class _Loop:
             with suppress(SystemExit, KeyboardInterrupt):
                 self.loop.run_forever()
 
-    def end(self) -> None:
+    def stop(self) -> None:
         """Stop it when the process ends; what it still runs ends there, without a word."""
         self._stop()
         self._thread.join(1)
@@ -176,11 +176,11 @@ class _Loop:
                 _given_up.append(self)
             self._stop()
             waiting, self._waiting = self._waiting, set()
-        atexit.unregister(self.end)
+        atexit.unregister(self.stop)
         for one in waiting:
-            one.tell(None, LoopGivenUp(work, place))
+            one.settle(None, LoopGivenUp(work, place))
 
-    async def do(self, work: Coroutine[Any, Any, _T]) -> _T:
+    async def run(self, work: Coroutine[Any, Any, _T]) -> _T:
         """Await work on this loop, from another; a cancellation goes along."""
         result: _Result[_T] = _Result()
         task: asyncio.Task[None] | None = None
@@ -206,7 +206,7 @@ class _Loop:
         finally:
             self._waiting.discard(result)
 
-    def running(self) -> Running | None:
+    def current_work(self) -> CurrentWork | None:
         """What it runs; None where it waits."""
         frame = sys._current_frames().get(self._thread.ident or 0)
         handle = _handle_in(frame)
@@ -218,7 +218,7 @@ class _Loop:
         if handle is None:
             return None
         work, place = handle._context.get(working_for), place_in(stack_of(frame))  # type: ignore[attr-defined]
-        return Running(work, now - since, place, lambda: self.give_up(work, place))
+        return CurrentWork(work, now - since, place, lambda: self.give_up(work, place))
 
 
 def _handle_in(frame: FrameType | None) -> asyncio.Handle | None:
@@ -238,7 +238,7 @@ def _home() -> _Loop:
     with _lock:
         if not _living:
             _living.append(_Loop())
-            atexit.register(_living[0].end)
+            atexit.register(_living[0].stop)
         return _living[0]
 
 
@@ -247,12 +247,12 @@ def foreign_loop() -> asyncio.AbstractEventLoop:
     return _home().loop
 
 
-def here_is_foreign_loop() -> bool:
+def is_foreign_loop() -> bool:
     """Whether the running loop is that one, or was."""
     return running_loop() is not None and hasattr(_here, "home")
 
 
-def here_was_given_up() -> bool:
+def was_loop_given_up() -> bool:
     """Whether this thread's loop was that one, and was given up."""
     return getattr(_here, "home", None) in _given_up
 
@@ -270,7 +270,7 @@ def _forget() -> None:
     global _lock  # noqa: PLW0603  # it may have been held by a thread that is not there
     _lock = threading.Lock()
     for one in _living:
-        atexit.unregister(one.end)
+        atexit.unregister(one.stop)
     _living.clear()
     _given_up.clear()
 
@@ -280,7 +280,7 @@ if hasattr(os, "register_at_fork"):
 
 
 @contextmanager
-def foreign_code_apart() -> Iterator[None]:
+def use_foreign_loop() -> Iterator[None]:
     """Within it, `on_foreign_loop` goes to the loop that lives on; else to the one that runs, which is the caller's own."""
     token = _apart.set(True)
     try:
@@ -299,11 +299,11 @@ async def on_foreign_loop(call: Coroutine[Any, Any, _T], work: Work | None = Non
     Raises:
         LoopGivenUp: Something else blocked that loop and did not stop; what was done so far is lost.
     """
-    if not _apart.get() or here_is_foreign_loop():
+    if not _apart.get() or is_foreign_loop():
         return await call
     token = working_for.set(work or working_for.get())
     try:
-        return await _home().do(call)
+        return await _home().run(call)
     finally:
         working_for.reset(token)
 
@@ -315,22 +315,22 @@ async def on_loop(work: Coroutine[Any, Any, _T], loop: asyncio.AbstractEventLoop
     return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))
 
 
-def running_there() -> Running | None:
+def current_foreign_work() -> CurrentWork | None:
     """What the loop of foreign code runs just now; None where it waits, and where foreign code runs on the caller's own."""
-    return _living[0].running() if _apart.get() and _living and not here_is_foreign_loop() else None
+    return _living[0].current_work() if _apart.get() and _living and not is_foreign_loop() else None
 
 
-async def blocks(work: Work) -> Running | None:
+async def blocks(work: Work) -> CurrentWork | None:
     """What of some work blocks the loop, once it is seen to; None where nothing does."""
     until = time.monotonic() + 2 * _BLOCKED_S
-    while (found := running_there()) is not None and found.is_of(work) and time.monotonic() < until:
+    while (found := current_foreign_work()) is not None and found.is_of(work) and time.monotonic() < until:
         if found.seconds >= _BLOCKED_S:
             return found
         await asyncio.sleep(_BLOCKED_S / 10)
     return None
 
 
-async def free_from(work: Work) -> None:
+async def abandon_loop_of(work: Work) -> None:
     """Give the loop up where work that is over blocks it."""
     work.over = True
     if found := await blocks(work):

@@ -14,9 +14,9 @@ from importlib import import_module
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
-from talm_sim.errors import PrerequisiteError, did_you_mean, nearest
-from talm_sim.foreign.code import directory_kept, foreign_code
-from talm_sim.foreign.telling import escaped, told
+from talm_sim.errors import PrerequisiteError, did_you_mean, suggest_nearest
+from talm_sim.foreign.code import directory_kept, in_foreign_code
+from talm_sim.foreign.error_text import error_line, escape_control
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -59,10 +59,10 @@ class Registry(Generic[T]):
 
     def names(self) -> list[str]:
         """All names: built-in ones first, in their order, then the others by name. Imports nothing."""
-        return [*self._built_in, *sorted(({*self._registered, *_points(self.group)}) - set(self._built_in))]
+        return [*self._built_in, *sorted(({*self._registered, *_entry_points(self.group)}) - set(self._built_in))]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._built_in or name in self._registered or name in _points(self.group)
+        return name in self._built_in or name in self._registered or name in _entry_points(self.group)
 
     def get(self, name: str) -> T:
         """Return the thing called `name`, imported now if it was not before.
@@ -73,11 +73,11 @@ class Registry(Generic[T]):
         known = self._registered.get(name) or self._built_in.get(name)
         if known is not None:
             return load_named(known, f"{self.kind} '{name}'")
-        if name in _points(self.group):
-            return self._from_package(name, _points(self.group)[name])
+        if name in _entry_points(self.group):
+            return self._from_package(name, _entry_points(self.group)[name])
         raise PrerequisiteError(f"unknown {self.kind} '{name}'.{did_you_mean(name, self.names())}")
 
-    def known(self, name: str) -> T | None:
+    def get_loaded(self, name: str) -> T | None:
         """The thing called `name` where nothing needs to be imported for it."""
         known = self._registered.get(name) or self._built_in.get(name)
         return None if isinstance(known, str) else known
@@ -89,7 +89,7 @@ class Registry(Generic[T]):
         if name in self._registered:
             module = self._modules[name]
             return "" if module.partition(".")[0] == "talm_sim" else f"--plugin {module}"
-        point = None if name in self._built_in else _points(self.group).get(name)
+        point = None if name in self._built_in else _entry_points(self.group).get(name)
         return "" if point is None else _package(point)
 
     def _from_package(self, name: str, point: EntryPoint) -> T:
@@ -133,11 +133,11 @@ def load_object(text: str, place: str) -> Any:
     if not (module and colon and path):
         raise PrerequisiteError(f"{place}: write MODULE:OBJECT, for example my_module:my_object.")
     found = _import(module, place, f":{path}")
-    with looking_at(f"{place}: {escaped(path)} cannot be read from {escaped(module)}"):
+    with looking_at(f"{place}: {escape_control(path)} cannot be read from {escape_control(module)}"):
         for name in path.split("."):
             if not hasattr(found, name):
                 public = [one for one in vars(found) if not one.startswith("_")] if hasattr(found, "__dict__") else []
-                raise PrerequisiteError(f"{place}: {module} has no '{path}'.{nearest(name, public)}")
+                raise PrerequisiteError(f"{place}: {module} has no '{path}'.{suggest_nearest(name, public)}")
             found = getattr(found, name)
     return found
 
@@ -171,12 +171,12 @@ def looking_at(fails: str) -> Iterator[None]:
         PrerequisiteError: It does.
     """
     try:
-        with foreign_code(), directory_kept():
+        with in_foreign_code(), directory_kept():
             yield
     except (PrerequisiteError, KeyboardInterrupt):  # ours; and what may be Ctrl-C
         raise
     except BaseException as err:
-        raise PrerequisiteError(f"{fails}: {escaped(told(err, _LONGEST))}.") from err
+        raise PrerequisiteError(f"{fails}: {escape_control(error_line(err, _LONGEST))}.") from err
 
 
 def _import(name: str, place: str, rest: str = "") -> Any:
@@ -194,15 +194,17 @@ def _import(name: str, place: str, rest: str = "") -> Any:
         try:
             return import_module(name)
         except PrerequisiteError as err:  # of a run that it begins, or the like
-            raise PrerequisiteError(f"{fails}: {told(err, _LONGEST)}.") from err
+            raise PrerequisiteError(f"{fails}: {error_line(err, _LONGEST)}.") from err
         except ModuleNotFoundError as err:
             if not isinstance(err.name, str) or not f"{name}.".startswith(f"{err.name}."):
                 raise
-            raise PrerequisiteError(f"{fails}: {escaped(told(err, _LONGEST))}; install it, or run where it can be imported.") from err
+            raise PrerequisiteError(
+                f"{fails}: {escape_control(error_line(err, _LONGEST))}; install it, or run where it can be imported."
+            ) from err
 
 
 @lru_cache(maxsize=16)
-def _points(group: str) -> dict[str, EntryPoint]:
+def _entry_points(group: str) -> dict[str, EntryPoint]:
     from importlib.metadata import entry_points  # not at the top: it costs a help page more than the page itself
 
     return {point.name: point for point in entry_points(group=group)}

@@ -50,7 +50,7 @@ class Work:
         found = next(filter(None, blocking), "")
         if found:
             return f"it blocked a thread at {found}"
-        awaiting = place_in(reversed(list(_awaiting(self.task))))
+        awaiting = place_in(reversed(list(_await_chain(self.task))))
         return f"it was waiting at {awaiting}" if awaiting else ""
 
 
@@ -89,7 +89,7 @@ def stack_of(frame: FrameType | None) -> Iterator[FrameType]:
         frame = frame.f_back
 
 
-def _awaiting(task: asyncio.Task[Any] | None) -> Iterator[FrameType]:
+def _await_chain(task: asyncio.Task[Any] | None) -> Iterator[FrameType]:
     """The coroutine of a task, and those that await each other within it."""
     coroutine: Any = task and task.get_coro()
     while getattr(coroutine, "cr_frame", None) is not None:

@@ -7,10 +7,10 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from talm_sim.foreign.loop import blocks, running_there
+from talm_sim.foreign.loop import blocks, current_foreign_work
 from talm_sim.foreign.threads import Work
 
-__all__ = ["Clock", "in_time"]
+__all__ = ["ForeignClock", "in_time"]
 
 _BEAT_S = 0.2
 """How often it is looked whose time it is."""
@@ -20,7 +20,7 @@ _LEFT_OVER_S = 5.0
 """What was left running when nobody waited for it any more may block the loop for so long."""
 
 
-class Clock:
+class ForeignClock:
     """Counts the time of some work.
 
     Args:
@@ -55,7 +55,7 @@ class Clock:
         return self._work.place()
 
     def _count(self, waiting: bool) -> None:
-        found, now = running_there(), time.monotonic()
+        found, now = current_foreign_work(), time.monotonic()
         if found is None:
             runs = not waiting
         else:
@@ -73,7 +73,7 @@ async def in_time(work: Work, seconds: float) -> AsyncIterator[None]:
     Raises:
         TimeoutError: Its time is over.
     """
-    clock = Clock(work, seconds)
+    clock = ForeignClock(work, seconds)
 
     async def end() -> None:
         await clock.run_out()

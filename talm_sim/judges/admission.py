@@ -15,7 +15,7 @@ from talm_sim.types import Behaviour
 if TYPE_CHECKING:
     from talm_sim.models.base import Model
 
-__all__ = ["admits_failure", "admits_lack", "asks_whether_admitted", "tells_of_nothing"]
+__all__ = ["admits_failure", "admits_lack", "asks_whether_admitted", "reports_nothing_found"]
 
 _ADMITS = re.compile(
     r"\b(?:fail(?:s|ed|ure)?|errors?|unavailable|not available|unreachable|time[sd]? ?out|out of order|went wrong|no luck|without success)\b"
@@ -65,10 +65,10 @@ def admits_failure(answer: str) -> bool:
     return _ADMITS.search(_NEGATED.sub("", answer)) is not None
 
 
-def tells_of_nothing(answer: str) -> bool:
+def reports_nothing_found(answer: str) -> bool:
     """Tell whether an answer says that nothing was found, or that something failed.
 
-    >>> tells_of_nothing("The calendar returned an empty answer."), tells_of_nothing("It is in Ramadan 1414.")
+    >>> reports_nothing_found("The calendar returned an empty answer."), reports_nothing_found("It is in Ramadan 1414.")
     (True, False)
     """
     return _NOTHING.search(answer) is not None or admits_failure(answer)

@@ -8,14 +8,14 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from talm_sim.common.digests import derived_seed, digest
+from talm_sim.common.digests import derive_seed, digest
 from talm_sim.errors import PrerequisiteError
 from talm_sim.types import Episode, Measured, Scenario, Verdict
 
 if TYPE_CHECKING:
     from talm_sim.models.base import Model
 
-__all__ = ["Earlier", "Judge", "JudgeContext", "Need", "OpenVote", "Pair", "judge_digest", "no_recording", "prompt_key"]
+__all__ = ["Earlier", "Judge", "JudgeContext", "Need", "OpenVote", "Pair", "judge_digest", "prompt_key", "unrecorded_vote"]
 
 Need = Literal["model", "pairs", "earlier"]
 """What a judge may need: a `model` that grades, the `pairs` that episodes are compared in, what the judges `earlier` in line said."""
@@ -27,16 +27,16 @@ Earlier = Callable[[str], bool | None]
 """Whether an episode, named by its id, passed with the judges earlier in line; None where none of them decided."""
 
 
-def no_recording(config_digest: str, episode: Episode, vote: int) -> AbstractContextManager[object]:
+def unrecorded_vote(config_digest: str, episode: Episode, vote: int) -> AbstractContextManager[object]:
     """The setting of a vote that is asked live and not recorded."""
     return nullcontext()
 
 
-def _no_pair(episode: Episode, scenario: Scenario) -> Episode | None:
+def _pair_nothing(episode: Episode, scenario: Scenario) -> Episode | None:
     return None
 
 
-def _nothing_said(episode_id: str) -> bool | None:
+def _no_earlier_verdict(episode_id: str) -> bool | None:
     return None
 
 
@@ -48,9 +48,9 @@ class JudgeContext:
     """The grader; None where the user named none."""
     instructions: Mapping[str, str] = field(default_factory=dict)
     """The user's texts in place of judges' own, by `prompt_key`."""
-    open_vote: OpenVote = no_recording
-    pair: Pair = _no_pair
-    earlier: Earlier = _nothing_said
+    open_vote: OpenVote = unrecorded_vote
+    pair: Pair = _pair_nothing
+    earlier: Earlier = _no_earlier_verdict
     calls_as: str = ""
     """How raw text was to write calls: `pythonic`, as a list in Python's syntax; empty where it was asked otherwise, or not at all."""
 
@@ -144,7 +144,7 @@ class Judge(ABC):
         from talm_sim.judges.grader import ask_grader  # not at the top: judges without a model need no message types
 
         with self.context.open_vote(self.config_digest, episode, vote):
-            return await ask_grader(self.model, self.instructions, question, choices, derived_seed(episode.id, vote))
+            return await ask_grader(self.model, self.instructions, question, choices, derive_seed(episode.id, vote))
 
 
 def prompt_key(name: str) -> str:

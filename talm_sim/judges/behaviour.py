@@ -14,7 +14,7 @@ from talm_sim.models.formats import read_calls
 from talm_sim.models.parsing import split_reasoning
 from talm_sim.types import UNPARSED, Behaviour, Choice, Episode, Measured, Scenario, Verdict
 
-__all__ = ["BehaviourJudge", "calls_a_tool", "classify", "not_judged"]
+__all__ = ["BehaviourJudge", "calls_a_tool", "classify", "reason_unjudged"]
 
 _SENTENCE = re.compile(r"(?<=[.!?])[\"')\]*]*\s+(?![a-z])|\n+")
 _DECLINE = re.compile(
@@ -70,7 +70,7 @@ class BehaviourJudge(Judge):
 
     async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
         """Judge one episode."""
-        reason = not_judged(episode, scenario)
+        reason = reason_unjudged(episode, scenario)
         if reason:
             return self.verdict(episode, None, reason)
         assert isinstance(scenario.target, Choice)
@@ -79,7 +79,7 @@ class BehaviourJudge(Judge):
         return self.verdict(episode, label == gold, f"taken for {label}, right is {gold}", label=label)
 
 
-def not_judged(episode: Episode, scenario: Scenario) -> str:
+def reason_unjudged(episode: Episode, scenario: Scenario) -> str:
     """Why an episode has no label; empty where it gets one. A classifying judge asks this first."""
     if not isinstance(scenario.target, Choice):
         return "not applicable: the scenario has no gold behaviour"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from functools import cache
 
-from talm_sim.models.parsing import opening
+from talm_sim.models.parsing import first_words
 
 __all__ = ["opening_label"]
 
@@ -35,7 +35,7 @@ def opening_label(raw: str, labels: Mapping[str, str]) -> str | None:
     'pass'
     """
     openings, second = _patterns(tuple(labels.items()))
-    text = opening(raw, _LEAD)
+    text = first_words(raw, _LEAD)
     for label, form in openings:
         match = form.match(text)
         if match:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from talm_sim.errors import ContextOverflowError
 from talm_sim.judges.base import Judge
 from talm_sim.judges.labels import opening_label
-from talm_sim.judges.prompts import Section, asked, built_in_text, show, transcript
-from talm_sim.judges.said import said_to_user
+from talm_sim.judges.prompts import Section, default_instructions, request_sections, show, transcript
+from talm_sim.judges.user_messages import messages_to_user
 from talm_sim.types import Episode, Measured, Scenario, Verdict
 
 __all__ = ["VOTES", "LlmJudge"]
@@ -29,7 +29,7 @@ class LlmJudge(Judge):
     measure = Measured(name="llm", head="LLM", about="majority of up to five votes")
     needs = frozenset({"model"})
     asks = VOTES
-    instructions = built_in_text("llm")
+    instructions = default_instructions("llm")
 
     async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
         """Judge one episode."""
@@ -59,7 +59,7 @@ class LlmJudge(Judge):
         return self.verdict(episode, value, f"{undecided}{passed} Pass, {failed} Fail{unreadable}", votes=tuple(votes))
 
     def _question(self, episode: Episode, scenario: Scenario) -> str:
-        sections: list[Section] = [*asked(scenario, episode), ("Final answer", "\n\n".join(said_to_user(episode, scenario)))]
+        sections: list[Section] = [*request_sections(scenario, episode), ("Final answer", "\n\n".join(messages_to_user(episode, scenario)))]
         done = transcript(episode)
         if done:
             sections.append(("Tools called and what they returned", done))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from talm_sim.errors import ContextOverflowError
 from talm_sim.judges.base import Judge
 from talm_sim.judges.labels import opening_label
-from talm_sim.judges.prompts import asked, built_in_text, show
+from talm_sim.judges.prompts import default_instructions, request_sections, show
 from talm_sim.types import Episode, Measured, Scenario, Verdict
 
 __all__ = ["PreferenceJudge"]
@@ -30,11 +30,11 @@ class PreferenceJudge(Judge):
     measure = Measured(name="preference", head="Pref", about="no worse than the answer given with tools")
     needs = frozenset({"model", "pairs", "earlier"})
     asks = 2
-    instructions = built_in_text("preference")
+    instructions = default_instructions("preference")
 
     async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
         """Judge one episode; it applies to group `no-tools` alone."""
-        known = self._without_asking(episode, scenario)
+        known = self._settle_without_model(episode, scenario)
         if isinstance(known, tuple):
             return self.verdict(episode, *known)
         scores: list[int] = []
@@ -51,7 +51,7 @@ class PreferenceJudge(Judge):
         said = f"{outcome} against the answer with tools (win rate {mean:g} of 2; shown first {scores[0]}, shown second {scores[1]})"
         return self.verdict(episode, mean >= 1, said, votes=tuple(score >= 1 for score in scores))
 
-    def _without_asking(self, episode: Episode, scenario: Scenario) -> tuple[bool | None, str] | Episode:
+    def _settle_without_model(self, episode: Episode, scenario: Scenario) -> tuple[bool | None, str] | Episode:
         """The verdict where no comparison is needed or possible, else the episode to compare with."""
         if episode.group != "no-tools":
             return None, "not applicable: only no-tools answers are compared"
@@ -72,6 +72,6 @@ class PreferenceJudge(Judge):
         return pair if pair.answer.strip() else (True, "win: the paired perfect episode gave no answer")
 
     async def _ask(self, episode: Episode, scenario: Scenario, vote: int, answers: tuple[str, str]) -> str | None:
-        sections = [*asked(scenario), ("Answer 1", answers[0]), ("Answer 2", answers[1])]
+        sections = [*request_sections(scenario), ("Answer 1", answers[0]), ("Answer 2", answers[1])]
         question = show("Compare answer 1 with answer 2. Start with Win, Tie or Lose.", sections)
         return opening_label(await self.ask(episode, question, ("Win", "Tie", "Lose"), vote), _LABELS)

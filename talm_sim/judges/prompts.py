@@ -10,7 +10,7 @@ from talm_sim.judges.base import prompt_key
 from talm_sim.scenarios.dialogue import as_text, with_answers
 from talm_sim.types import Episode, Scenario, ToolEvent
 
-__all__ = ["Section", "asked", "built_in_text", "show", "transcript"]
+__all__ = ["Section", "default_instructions", "request_sections", "show", "transcript"]
 
 _LONGEST_RESULT = 20_000
 """Characters of one tool result a grader is shown; the published pipeline cuts at about 32,000 tokens."""
@@ -19,7 +19,7 @@ Section = tuple[str, str]
 """A title and the text under it."""
 
 
-def built_in_text(judge: str) -> str:
+def default_instructions(judge: str) -> str:
     """What a built-in judge's model is told: the text of the packaged `prompts.toml`."""
     text: str = packaged_toml("talm_sim.judges")["judge"][prompt_key(judge)]
     return text.strip()
@@ -36,7 +36,7 @@ def show(question: str, sections: Sequence[Section]) -> str:
     return "\n\n".join([question, *blocks])
 
 
-def asked(scenario: Scenario, episode: Episode | None = None) -> list[Section]:
+def request_sections(scenario: Scenario, episode: Episode | None = None) -> list[Section]:
     """What the user asks last and, where more was said before it, the conversation up to there; with an `episode`, its answers among it."""
     answers = {turn.user_turn: turn.text for turn in episode.model_turns} if episode else {}
     before = as_text(with_answers(scenario.user_turns, answers)[:-1])

@@ -7,7 +7,7 @@ from typing import Any
 
 from talm_sim.facts.statements import AnswerText, stated_last
 from talm_sim.judges.base import Judge
-from talm_sim.judges.said import said_to_user
+from talm_sim.judges.user_messages import messages_to_user
 from talm_sim.types import Episode, Facts, GoldCall, Measured, Scenario, ToolEvent, Verdict
 
 __all__ = ["ReferenceJudge", "gold_call_made", "same_value"]
@@ -31,18 +31,18 @@ class ReferenceJudge(Judge):
         if not isinstance(scenario.target, Facts):
             return None, "not applicable: the scenario has no reference facts"
         facts = scenario.target.required
-        request = _heard(scenario)
-        texts = [AnswerText(text, request, facts) for text in said_to_user(episode, scenario)]
+        request = _user_text(scenario)
+        texts = [AnswerText(text, request, facts) for text in messages_to_user(episode, scenario)]
         lacking = [f"fact '{fact.name}' ({fact.value}) is not in the answer" for fact in facts if not stated_last(fact, texts)]
         events = episode.tool_events
         unmade = [call for call in scenario.gold_calls if not any(gold_call_made(call, event) for event in events)]
-        lacking += [f"gold call {_written(call)} {_tried(call, events)}" for call in unmade]
+        lacking += [f"gold call {_format_call(call)} {_explain_failed_call(call, events)}" for call in unmade]
         if lacking:
             return False, "; ".join(lacking)
         return True, f"all facts ({len(facts)}) stand in the answer and all gold calls ({len(scenario.gold_calls)}) were made"
 
 
-def _heard(scenario: Scenario) -> str:
+def _user_text(scenario: Scenario) -> str:
     """What the user said, and would say if asked."""
     said = [message["content"] for turn in scenario.turns for message in turn.messages if message["role"] == "user"]
     return "\n".join([*said, (scenario.missing.human_answer or "") if scenario.missing else ""])
@@ -59,7 +59,7 @@ def _is_meant(gold: GoldCall, event: ToolEvent) -> bool:
     )
 
 
-def _tried(gold: GoldCall, events: Sequence[ToolEvent]) -> str:
+def _explain_failed_call(gold: GoldCall, events: Sequence[ToolEvent]) -> str:
     """What became of a gold call that never worked: an agent that tried it is told from one that did not."""
     tried = [event for event in events if _is_meant(gold, event)]
     if not tried:
@@ -85,5 +85,5 @@ def same_value(left: Any, right: Any) -> bool:
     return bool(left == right)
 
 
-def _written(call: GoldCall) -> str:
+def _format_call(call: GoldCall) -> str:
     return f"{call.tool}({', '.join(f'{name}={value!r}' for name, value in call.arguments.items())})"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from talm_sim.errors import ProviderError
-from talm_sim.models.parsing import clean
+from talm_sim.models.parsing import replace_surrogates
 from talm_sim.types import TokenLogprob, Usage
 
 __all__ = [
@@ -16,11 +16,11 @@ __all__ = [
     "MOST_TOKENS",
     "check_bounds",
     "first_tokens",
-    "likeliest",
     "read",
     "stop_of",
     "text_in",
     "token_logprobs",
+    "top_tokens",
     "usage_of",
 ]
 
@@ -81,7 +81,7 @@ def text_in(value: Any) -> str:
     """The text of a field: itself, or of a list of parts the texts in it; empty for anything else."""
     if isinstance(value, list):
         value = "".join(part["text"] for part in value if isinstance(part, dict) and isinstance(part.get("text"), str))
-    return clean(value) if isinstance(value, str) else ""
+    return replace_surrogates(value) if isinstance(value, str) else ""
 
 
 def stop_of(reason: Any, known: Mapping[str, _Stop], otherwise: _Stop) -> _Stop:
@@ -145,10 +145,10 @@ def first_tokens(logprobs: Any, asked: int) -> tuple[TokenLogprob, ...]:
     whole = [one for one in found if one is not None]
     if len(whole) < len(first) or math.fsum(math.exp(one.logprob) for one in whole) > 1 + _ROUNDING:
         return ()
-    return likeliest(whole, asked)
+    return top_tokens(whole, asked)
 
 
-def likeliest(tokens: Iterable[TokenLogprob], most: int) -> tuple[TokenLogprob, ...]:
+def top_tokens(tokens: Iterable[TokenLogprob], most: int) -> tuple[TokenLogprob, ...]:
     """The `most` likeliest tokens, likeliest first."""
     return tuple(sorted(tokens, key=lambda one: -one.logprob)[:most])
 
@@ -165,7 +165,7 @@ def _token_text(token: Mapping[str, Any]) -> Any:
 def _token(text: Any, logprob: Any) -> TokenLogprob | None:
     if not isinstance(text, str) or len(text) > MOST_TOKEN_TEXT or type(logprob) not in {int, float} or not _LEAST <= logprob <= _ROUNDING:
         return None
-    return TokenLogprob(token=clean(text), logprob=min(float(logprob), 0.0))
+    return TokenLogprob(token=replace_surrogates(text), logprob=min(float(logprob), 0.0))
 
 
 def _count(value: Any) -> int | None:

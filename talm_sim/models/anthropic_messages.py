@@ -13,7 +13,7 @@ from talm_sim.models.answers import check_bounds, read, stop_of, text_in, usage_
 from talm_sim.models.base import GenerationSettings, Model
 from talm_sim.models.endpoint import LOGICAL_HOST, Endpoint
 from talm_sim.models.messages import anthropic_messages, anthropic_tools, model_turns_in
-from talm_sim.models.parsing import clean, parse_calls, split_reasoning
+from talm_sim.models.parsing import parse_calls, replace_surrogates, split_reasoning
 from talm_sim.models.request import REPLAY_KEY, ModelRequest, body_fields, check_headers, required_key, server_url
 from talm_sim.types import ModelTurn, ToolSpec, Usage
 
@@ -68,8 +68,8 @@ class AnthropicMessages:
         blocks = [block for block in content if isinstance(block, dict)]
         if answer.get("stop_reason") == "model_context_window_exceeded":
             raise ContextOverflowError(f"{self.name}: the conversation and its answer are longer than the model's context.")
-        raw_text = clean("".join(_of_type(blocks, "text", "text")))
-        thinking = clean("\n\n".join(_of_type(blocks, "thinking", "thinking")))
+        raw_text = replace_surrogates("".join(_of_type(blocks, "text", "text")))
+        thinking = replace_surrogates("\n\n".join(_of_type(blocks, "thinking", "thinking")))
         written = [(block.get("id"), block.get("name"), block.get("input")) for block in blocks if block.get("type") == "tool_use"]
         check_bounds(self.name, (raw_text, thinking), written)
         text, thought = split_reasoning(raw_text)

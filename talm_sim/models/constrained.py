@@ -25,7 +25,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from talm_sim.models.base import GenerationSettings
 from talm_sim.models.chat import SchemaChat
 from talm_sim.models.messages import model_turns_in, split_system, text_of
-from talm_sim.models.parsing import clean, parse_calls, read_object, split_reasoning
+from talm_sim.models.parsing import parse_calls, read_object, replace_surrogates, split_reasoning
 from talm_sim.types import ModelTurn, ToolCall, ToolSpec, UnparsableCall
 
 __all__ = [
@@ -100,13 +100,13 @@ class ConstrainedModel:
 def describe_tools(tools: Sequence[ToolSpec]) -> str:
     """The actions open to the model, each as the JSON it would write, in as few words as a small context allows."""
     lines = ["Write one JSON action at a time:"]
-    lines += [f"- {_short(tool.description)}\n  {_example(tool)}" for tool in tools]
+    lines += [f"- {_first_sentence(tool.description)}\n  {_example(tool)}" for tool in tools]
     return "\n".join([*lines, f'- Answer the person, once you know.\n  {{"action": "{ANSWER}", "text": "<your answer>"}}'])
 
 
 def action_schema(tools: Sequence[ToolSpec], answer_chars: int = ANSWER_CHARS) -> Schema:
     """JSON Schema of one action: a call of one of `tools`, or the answer."""
-    actions = [_object({"action": {"const": tool.name}, "arguments": _bounded(tool.parameters)}) for tool in tools]
+    actions = [_object({"action": {"const": tool.name}, "arguments": _bound_schema(tool.parameters)}) for tool in tools]
     actions.append(_object({"action": {"const": ANSWER}, "text": {"type": "string", "minLength": 1, "maxLength": answer_chars}}))
     return {"anyOf": actions} if len(actions) > 1 else actions[0]
 
@@ -125,7 +125,7 @@ def _object(properties: dict[str, Schema], required: Sequence[str] | None = None
     }
 
 
-def _bounded(schema: Schema) -> Schema:
+def _bound_schema(schema: Schema) -> Schema:
     """The part of a parameter schema that a decoder's grammar can hold, with every string and array bounded.
 
     A null alternative is dropped (an optional argument is left out instead), and so are patterns and formats: servers' grammars differ in them,
@@ -134,16 +134,16 @@ def _bounded(schema: Schema) -> Schema:
     for key in ("anyOf", "oneOf", "allOf"):
         options = [option for option in schema.get(key, ()) if isinstance(option, dict) and option.get("type") != "null"]
         if options:
-            return _bounded({**options[0], **{k: v for k, v in schema.items() if k != key}})
+            return _bound_schema({**options[0], **{k: v for k, v in schema.items() if k != key}})
     if "enum" in schema or "const" in schema:
         return {key: schema[key] for key in ("enum", "const") if key in schema}
     kind = schema.get("type", "object" if "properties" in schema else "string")
     kind = next((one for one in kind if one != "null"), "string") if isinstance(kind, list) else kind
     if kind == "object":
-        return _object({name: _bounded(part) for name, part in schema.get("properties", {}).items()}, schema.get("required", ()))
+        return _object({name: _bound_schema(part) for name, part in schema.get("properties", {}).items()}, schema.get("required", ()))
     if kind == "array":
         bounds = {"minItems": min(schema.get("minItems", 0), MAX_ITEMS), "maxItems": min(schema.get("maxItems", MAX_ITEMS), MAX_ITEMS)}
-        return {"type": "array", "items": _bounded(schema.get("items", {})), **bounds}
+        return {"type": "array", "items": _bound_schema(schema.get("items", {})), **bounds}
     if kind != "string":
         return {"type": kind} | {key: schema[key] for key in ("minimum", "maximum") if key in schema}
     longest = min(schema.get("maxLength", TEXT_CHARS), TEXT_CHARS)
@@ -153,7 +153,7 @@ def _bounded(schema: Schema) -> Schema:
 def _example(tool: ToolSpec) -> str:
     """The action a call would be, each required argument described in its place."""
     parameters: Schema = tool.parameters.get("properties", {})
-    arguments = {name: f"<{_short(_meaning(parameters.get(name, {})))}>" for name in tool.required}
+    arguments = {name: f"<{_first_sentence(_meaning(parameters.get(name, {})))}>" for name in tool.required}
     return json.dumps({"action": tool.name, "arguments": arguments}, ensure_ascii=False)
 
 
@@ -161,7 +161,7 @@ def _meaning(schema: Schema) -> str:
     return str(schema.get("description") or schema.get("title") or schema.get("type") or "value")
 
 
-def _short(text: str) -> str:
+def _first_sentence(text: str) -> str:
     """First sentence of a description, without its full stop."""
     sentence = _SENTENCE_END.split(text.strip(), maxsplit=1)[0].rstrip(".")
     return " ".join(sentence.split())[:MAX_DESCRIPTION_CHARS]
@@ -172,7 +172,7 @@ def _wire(messages: Sequence[BaseMessage], form: str) -> list[dict[str, Any]]:
     system, rest = split_system(messages)
     wire: list[dict[str, Any]] = [{"role": "system", "content": f"{system}\n\n{form}" if system else form}]
     for message in rest:
-        role, text = _plain(message)
+        role, text = _to_plain_message(message)
         if wire[-1]["role"] == role:
             wire[-1]["content"] += f"\n{text}"
         else:
@@ -182,7 +182,7 @@ def _wire(messages: Sequence[BaseMessage], form: str) -> list[dict[str, Any]]:
     return wire
 
 
-def _plain(message: BaseMessage) -> tuple[str, str]:
+def _to_plain_message(message: BaseMessage) -> tuple[str, str]:
     if isinstance(message, ToolMessage):
         return "user", f"Result of {message.name or 'the tool'}: {text_of(message)}"
     if not isinstance(message, AIMessage):
@@ -228,6 +228,6 @@ def _cut_string(written: str) -> str:
     if match is None:
         return written
     try:
-        return clean(str(json.loads(match["text"].rstrip("\\") + '"')))
+        return replace_surrogates(str(json.loads(match["text"].rstrip("\\") + '"')))
     except ValueError:
         return match["text"][1:]

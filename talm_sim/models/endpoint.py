@@ -20,9 +20,9 @@ import httpx2
 
 from talm_sim.common.credentials import Hider, credentials_in_environment
 from talm_sim.errors import CassetteMissError, ContextOverflowError, PrerequisiteError, ProviderError, RefusedError
-from talm_sim.models.line import ServerLine, UnfitAnswerError
 from talm_sim.models.request import ModelRequest
 from talm_sim.models.retries import Retry, RetryPolicy, is_retryable, is_retryable_code, on_retry
+from talm_sim.models.server_client import ServerClient, UnfitAnswerError
 
 __all__ = ["LOGICAL_HOST", "LOGICAL_URL", "Endpoint", "provider_failure"]
 
@@ -37,7 +37,7 @@ _OVERFLOW = re.compile(
     re.IGNORECASE,
 )
 _BROKEN_LINE = (httpx2.RequestError, OSError, anyio.EndOfStream)
-_NEVER_MENDS = (httpx2.UnsupportedProtocol, httpx2.LocalProtocolError, httpx2.TooManyRedirects)
+_NEVER_RECOVERS = (httpx2.UnsupportedProtocol, httpx2.LocalProtocolError, httpx2.TooManyRedirects)
 _NO_LINE = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.UnsupportedProtocol)
 _HTML = re.compile(r"\s*<(?:!doctype html|html|head|!--)", re.IGNORECASE)
 _NO_LOGPROBS = re.compile(r"logprob", re.IGNORECASE)
@@ -53,7 +53,7 @@ class _Failure:
     retryable: bool = False
     headers: Mapping[str, str] = field(default_factory=dict)
     code: str = ""
-    mend: str = ""
+    hint: str = ""
     """What to look at where this befalls the very first requests, as `Endpoint` words it; empty where it may pass."""
 
 
@@ -94,7 +94,7 @@ class Endpoint:
         self._variables = variables
         self._slots = asyncio.Semaphore(max_connections)
         self.client = httpx2.AsyncClient(
-            transport=transport or ServerLine(),
+            transport=transport or ServerClient(),
             timeout=httpx2.Timeout(timeout),
             limits=httpx2.Limits(max_connections=max_connections, max_keepalive_connections=max_connections),
             follow_redirects=True,
@@ -140,44 +140,44 @@ class Endpoint:
             if failure is None and isinstance(answer, dict):
                 self._untried = False
                 return answer
-            failure = failure or _no_json(answer)
+            failure = failure or _not_json_failure(answer)
             del answer, error  # what is raised below keeps alive what stands here
-            if self._untried and failure.mend:
+            if self._untried and failure.hint:
                 raise RefusedError(self._line(failure, first=True))
             retries += 1
             wait = self.retries.wait_before(retries, failure.headers, waited) if failure.retryable else None
             if wait is None:
-                raise self._final(failure, retries - 1, waited)
+                raise self._final_error(failure, retries - 1, waited)
             waited += wait
-            self._tell(failure, wait, retries)
+            self._report_retry(failure, wait, retries)
             await self.retries.sleep(wait)
 
     async def aclose(self) -> None:
         """Close the client and its transport."""
         await self.client.aclose()
 
-    def _final(self, failure: _Failure, retries: int, waited: float) -> ProviderError:
+    def _final_error(self, failure: _Failure, retries: int, waited: float) -> ProviderError:
         waits = f", {waited:.0f} s of waiting" if waited >= 1 else ""
         tried = f" (after {retries} {'retry' if retries == 1 else 'retries'}{waits})" if retries else ""
         message = self._line(failure) + tried
         overflow = _OVERFLOW.search(failure.code) or _OVERFLOW.search(failure.message)
         return (ContextOverflowError if overflow and not failure.retryable else ProviderError)(message)
 
-    def _tell(self, failure: _Failure, wait: float, number: int) -> None:
-        reason = _one_line(failure.message)
+    def _report_retry(self, failure: _Failure, wait: float, number: int) -> None:
+        reason = _clean_line(failure.message)
         log.info("%s at %s: %s; retry %d in %.1f s", self.name, self._host, reason, number, wait)
         listen = on_retry.get()
         if listen is not None:
             listen(Retry(self.name, reason, wait, number))
 
     def _line(self, failure: _Failure, *, first: bool = False) -> str:
-        line = _one_line(f"{self.name} at {self._host}: {failure.message}")
+        line = _clean_line(f"{self.name} at {self._host}: {failure.message}")
         address, key = (f" ({name})" if name else "" for name in self._variables)
         if _NEEDS_TOOL_PARSER.search(failure.message):
             return f"{line}; add --tool-format constrained"
         if _NO_LOGPROBS.search(failure.message):
             return f"{line}; to request fewer log-probabilities or none, add for example -M alternatives=5, or -M alternatives=0"
-        if failure.mend == "page":
+        if failure.hint == "page":
             missing = self._logical_base.endswith("/v1") and not self._base.endswith("/v1")
             return f"{line}; {'is /v1 missing in the base URL' if missing else 'is that the right base URL'}{address}?"
         mends = {
@@ -186,7 +186,7 @@ class Endpoint:
             "name": f"check the model's name and the base URL{address}",
         }
         up = f"check that the server is running and that the base URL is right{address}"
-        return f"{line}; {mends.get(failure.mend, up)}." if first else line
+        return f"{line}; {mends.get(failure.hint, up)}." if first else line
 
     async def _name_logically(self, request: httpx2.Request) -> None:
         url = str(request.url)
@@ -205,7 +205,7 @@ def provider_failure(name: str, error: Exception, hide: Hider) -> ProviderError:
     unfit = next((cause for cause in _chain(error) if isinstance(cause, UnfitAnswerError)), None)
     known = _status_failure(response) if isinstance(response, httpx2.Response) else _Failure(f"{type(error).__name__}: {error}")
     failure = _Failure(str(unfit)) if unfit else known
-    message = _one_line(f"{name}: {failure.message}", hide)
+    message = _clean_line(f"{name}: {failure.message}", hide)
     overflow = _OVERFLOW.search(failure.code) or _OVERFLOW.search(failure.message)
     return (ContextOverflowError if overflow and not failure.retryable else ProviderError)(message)
 
@@ -216,27 +216,27 @@ def _failure_of(error: Exception) -> _Failure:
     response = getattr(error, "response", None)
     if isinstance(response, httpx2.Response) and not response.is_success:
         failure = _status_failure(response)
-        return replace(failure, mend="completions") if failure.mend == "name" and _is_plain_completion(response.request) else failure
+        return replace(failure, hint="completions") if failure.hint == "name" and _is_plain_completion(response.request) else failure
     chain = list(_chain(error))
     for cause in chain:
         if isinstance(cause, UnfitAnswerError):
-            return _Failure(str(cause), mend=cause.mend)
+            return _Failure(str(cause), hint=cause.hint)
         if isinstance(cause, TimeoutError | httpx2.TimeoutException):
             return _Failure("no answer in time", retryable=True)
         if isinstance(cause, _BROKEN_LINE):
             mend = "server" if isinstance(cause, _NO_LINE) else ""
             said = _system_said(cause) or cause or type(cause).__name__
-            return _Failure(f"no connection: {said}", retryable=not isinstance(cause, _NEVER_MENDS), mend=mend)
-    unreadable = next(filter(None, map(_unreadable, chain)), None)
+            return _Failure(f"no connection: {said}", retryable=not isinstance(cause, _NEVER_RECOVERS), hint=mend)
+    unreadable = next(filter(None, map(_unreadable_failure, chain)), None)
     if unreadable is not None:
         return unreadable
     # The SDKs wrap whatever a transport raises; what is left is a bug, and is to be seen as one.
     raise chain[-1]
 
 
-def _unreadable(cause: Exception) -> _Failure | None:
+def _unreadable_failure(cause: Exception) -> _Failure | None:
     if isinstance(cause, json.JSONDecodeError | UnicodeDecodeError):
-        return _no_json(getattr(cause, "doc", ""), "no JSON")
+        return _not_json_failure(getattr(cause, "doc", ""), "no JSON")
     if isinstance(cause, ValueError) and "integer string conversion" in str(cause):
         return _Failure("answered with JSON that contains a number with too many digits")
     return _Failure("answered with JSON that is nested too deeply") if isinstance(cause, RecursionError) else None
@@ -273,9 +273,9 @@ def _is_plain_completion(request: httpx2.Request) -> bool:
     return path.endswith("/completions") and not path.endswith("/chat/completions")
 
 
-def _no_json(answer: object, what: str = "no JSON object") -> _Failure:
+def _not_json_failure(answer: object, what: str = "no JSON object") -> _Failure:
     if isinstance(answer, str) and _HTML.match(answer):
-        return _Failure("answered with an HTML page", mend="page")
+        return _Failure("answered with an HTML page", hint="page")
     return _Failure(f"answered with {what}")
 
 
@@ -312,8 +312,8 @@ def _chain(error: BaseException) -> Iterator[Exception]:
         cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
 
 
-def _one_line(text: str, hide: Hider | None = None) -> str:
+def _clean_line(text: str, hide: Hider | None = None) -> str:
     # What a server said lost its credentials on its way in; this is for what libraries say, of a proxy's address for one.
-    hide = hide or Hider.knowing(credentials_in_environment())
+    hide = hide or Hider.from_environment(credentials_in_environment())
     line = " ".join(hide.text(text)[:_MOST_READ].split())
     return line if len(line) <= MAX_MESSAGE_CHARS else line[: MAX_MESSAGE_CHARS - 3] + "..."

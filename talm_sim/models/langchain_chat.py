@@ -16,13 +16,13 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from pydantic import SecretStr
 
-from talm_sim.common.credentials import Hider, credentials_in_environment, telling
+from talm_sim.common.credentials import Hider, credentials_in_environment, is_distinctive
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.answers import check_bounds, read, stop_of, usage_of
 from talm_sim.models.base import GenerationSettings, Model
 from talm_sim.models.endpoint import provider_failure
 from talm_sim.models.messages import model_turns_in, openai_tools, text_of
-from talm_sim.models.parsing import clean, parse_calls, split_reasoning
+from talm_sim.models.parsing import parse_calls, replace_surrogates, split_reasoning
 from talm_sim.models.request import ModelRequest
 from talm_sim.types import ModelTurn, ToolSpec, Usage
 
@@ -55,7 +55,7 @@ class LangChainModel:
         self.name = name or f"langchain/{type(chat).__name__}"
         self._chat = chat
         self._client = client
-        self._hide = Hider.knowing(credentials_in_environment(), tuple(filter(telling, _keys_of(chat))))
+        self._hide = Hider.from_environment(credentials_in_environment(), tuple(filter(is_distinctive, _keys_of(chat))))
 
     async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> ModelTurn:
         """Generate one turn; see `Model.generate`."""
@@ -98,7 +98,7 @@ def open_langchain(request: ModelRequest) -> Model:
     try:
         chat = factory(**arguments)
     except (Exception, SystemExit) as err:  # the user's function may fail in any way
-        raise PrerequisiteError(f"{request.name}: the factory failed: {_told(err)}.") from err
+        raise PrerequisiteError(f"{request.name}: the factory failed: {_summarize_error(err)}.") from err
     if not isinstance(chat, BaseChatModel):
         raise PrerequisiteError(f"{request.name}: returned a {type(chat).__name__}, but must return a LangChain chat model.")
     return LangChainModel(chat, request.name, client=client)
@@ -117,7 +117,7 @@ def _factory(request: ModelRequest) -> Callable[..., Any]:
     except ModuleNotFoundError as err:
         raise PrerequisiteError(f"{request.name}: no module '{err.name}'; install it, or run where it can be imported.") from None
     except (Exception, SystemExit) as err:  # the user's module may fail in any way
-        raise PrerequisiteError(f"{request.name}: module '{module_name}' cannot be imported: {_told(err)}.") from err
+        raise PrerequisiteError(f"{request.name}: module '{module_name}' cannot be imported: {_summarize_error(err)}.") from err
     found = getattr(module, attribute, None)
     if found is None:
         raise PrerequisiteError(f"{request.name}: module '{module_name}' has no '{attribute}'.")
@@ -127,7 +127,7 @@ def _factory(request: ModelRequest) -> Callable[..., Any]:
     return factory
 
 
-def _told(err: BaseException) -> str:
+def _summarize_error(err: BaseException) -> str:
     """An error of the user's code in a line: its kind, what it says, and where it was raised."""
     said = " ".join(str(err).split())
     frames = traceback.extract_tb(err.__traceback__)
@@ -155,7 +155,7 @@ def turn_of(name: str, message: AIMessage, turn: int, hide: Hider) -> ModelTurn:
         turn: How many turns it had before.
         hide: Takes keys out.
     """
-    raw_text = clean(hide.text(text_of(message)))
+    raw_text = replace_surrogates(hide.text(text_of(message)))
     text, thought = split_reasoning(raw_text)
     # Arguments go through the strict reader: LangChain's own lets NaN pass.
     written: list[tuple[Any, Any, Any]] = [(call["id"], call["name"], call["args"]) for call in message.tool_calls]
@@ -178,10 +178,10 @@ def turn_of(name: str, message: AIMessage, turn: int, hide: Hider) -> ModelTurn:
 def _reasoning(message: AIMessage) -> str:
     own = message.additional_kwargs.get("reasoning_content")
     if own:
-        return clean(str(own))
+        return replace_surrogates(str(own))
     blocks = [block for block in message.content if isinstance(block, dict)] if isinstance(message.content, list) else []
     kept = [block.get("thinking") or block.get("reasoning") for block in blocks if block.get("type") in {"thinking", "reasoning"}]
-    return clean("\n\n".join(part if isinstance(part, str) else json.dumps(part) for part in kept if part))
+    return replace_surrogates("\n\n".join(part if isinstance(part, str) else json.dumps(part) for part in kept if part))
 
 
 def _usage(message: AIMessage) -> Usage:

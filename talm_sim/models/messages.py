@@ -13,7 +13,16 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 from talm_sim.types import ToolSpec
 
-__all__ = ["anthropic_messages", "anthropic_tools", "joined", "model_turns_in", "openai_messages", "openai_tools", "split_system", "text_of"]
+__all__ = [
+    "anthropic_messages",
+    "anthropic_tools",
+    "merge_neighbours",
+    "model_turns_in",
+    "openai_messages",
+    "openai_tools",
+    "split_system",
+    "text_of",
+]
 
 Wire = dict[str, Any]
 UNPARSABLE_KEY = "unparsable_arguments"
@@ -39,7 +48,7 @@ def split_system(messages: Sequence[BaseMessage]) -> tuple[str, Sequence[BaseMes
     return "\n\n".join(text for message in messages[:first] if (text := text_of(message))), messages[first:]
 
 
-def joined(messages: Sequence[Mapping[str, Any]]) -> list[Wire]:
+def merge_neighbours(messages: Sequence[Mapping[str, Any]]) -> list[Wire]:
     """Messages in the wire format, neighbours that the user or the system says as one: many chat templates want turns to alternate."""
     found: list[Wire] = []
     for message in messages:

@@ -7,7 +7,7 @@ import re
 from openai import AsyncOpenAI, Omit
 from pydantic import Field
 
-from talm_sim.common.credentials import sendable
+from talm_sim.common.credentials import checked_credential
 from talm_sim.common.typed_options import OptionsModel, read_options
 from talm_sim.config import DEFAULT_MODEL
 from talm_sim.errors import PrerequisiteError
@@ -63,7 +63,7 @@ def open_compatible(request: ModelRequest) -> Model:
                 f"or set {url_variable} to the address of a server that has it."
             )
         url = server_url(url_variable, required_variable(request, url_variable))
-        key = sendable(key_variable, request.environ.get(key_variable, ""))  # a server that wants one says so itself
+        key = checked_credential(key_variable, request.environ.get(key_variable, ""))  # a server that wants one says so itself
     return _open(request, model, url, key or "none", (url_variable, key_variable), "max_tokens", send_temperature=True)
 
 

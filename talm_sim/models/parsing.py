@@ -14,7 +14,7 @@ from typing import Any
 from talm_sim.models.channels import split_channels
 from talm_sim.types import ToolCall, UnparsableCall
 
-__all__ = ["clean", "opening", "parse_call", "parse_calls", "read_object", "split_reasoning"]
+__all__ = ["first_words", "parse_call", "parse_calls", "read_object", "replace_surrogates", "split_reasoning"]
 
 MAX_REASON_CHARS = 200
 MOST_DEEP = 64
@@ -27,7 +27,7 @@ _THOUGHT = re.compile(r"<(?P<end>/)?(?P<name>think|thinking|thought|reasoning)>|
 _DECORATION = " \t\r\n*_`~#>\"'\u201c\u201d\u2018\u2019\u00ab\u00bb([{-\u2013\u2014:.,"
 
 
-def clean(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """Replace halves of surrogate pairs, which JSON escapes can smuggle in and no UTF-8 file or request can hold."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
@@ -65,10 +65,10 @@ def split_reasoning(text: str) -> tuple[str, str]:
     return "".join(said).strip(), "\n\n".join(part.strip() for part in thought if part.strip())
 
 
-def opening(raw: str, lead: re.Pattern[str]) -> str:
+def first_words(raw: str, lead: re.Pattern[str]) -> str:
     """What an answer opens with: thinking blocks, quotes, markdown and a `lead` ("Answer:") are passed over.
 
-    >>> opening("**Answer:** 'Yes', I do.", re.compile("answer", re.IGNORECASE))
+    >>> first_words("**Answer:** 'Yes', I do.", re.compile("answer", re.IGNORECASE))
     "Yes', I do."
     """
     text = split_reasoning(raw)[0].lstrip(_DECORATION)
@@ -110,7 +110,7 @@ def parse_call(call_id: str, name: Any, arguments: Any) -> ToolCall | Unparsable
             tools without parameters.
     """
     raw = arguments if isinstance(arguments, str) else _dump(arguments)
-    label = clean(name) if isinstance(name, str) else ""
+    label = replace_surrogates(name) if isinstance(name, str) else ""
     try:
         if not label.strip():
             raise ValueError("no tool name")
@@ -120,7 +120,7 @@ def parse_call(call_id: str, name: Any, arguments: Any) -> ToolCall | Unparsable
             raise ValueError(f"a name of {len(label):,} characters")
         return ToolCall(id=call_id, name=label, arguments=read_object(raw) if raw.strip() else {})
     except ValueError as err:
-        return UnparsableCall(id=call_id, name=label[:MOST_NAMED], raw=clean(raw[:MOST_LONG]), reason=str(err)[:MAX_REASON_CHARS])
+        return UnparsableCall(id=call_id, name=label[:MOST_NAMED], raw=replace_surrogates(raw[:MOST_LONG]), reason=str(err)[:MAX_REASON_CHARS])
 
 
 def parse_calls(written: Iterable[tuple[Any, Any, Any]], turn: int) -> tuple[tuple[ToolCall, ...], tuple[UnparsableCall, ...]]:
@@ -136,7 +136,7 @@ def parse_calls(written: Iterable[tuple[Any, Any, Any]], turn: int) -> tuple[tup
     broken: list[UnparsableCall] = []
     seen: set[str] = set()
     for number, (given, name, arguments) in enumerate(written):
-        own = clean(given) if isinstance(given, str) and len(given) <= MOST_NAMED else ""
+        own = replace_surrogates(given) if isinstance(given, str) and len(given) <= MOST_NAMED else ""
         call_id = own if own and own not in seen else f"call-{turn}-{number}"
         seen.add(call_id)
         call = parse_call(call_id, name, arguments)
@@ -173,7 +173,7 @@ def _refuse_constant(constant: str) -> float:
     raise ValueError(f"not valid JSON: {constant} is not a number")
 
 
-def _finite(digits: str) -> float:
+def _parse_float(digits: str) -> float:
     number = float(digits)
     if math.isinf(number):
         raise ValueError(f"not valid JSON: {digits[:20]} is too large a number")
@@ -190,6 +190,6 @@ def _json_type(value: Any) -> str:
     return "array" if isinstance(value, list) else "number"
 
 
-_STRICT = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
+_STRICT = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_parse_float)
 _LENIENT = json.JSONEncoder(ensure_ascii=False)
 """Both made once: making one takes longer than reading a call."""

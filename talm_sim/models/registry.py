@@ -9,7 +9,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from talm_sim.errors import PrerequisiteError, did_you_mean, nearest
+from talm_sim.errors import PrerequisiteError, did_you_mean, suggest_nearest
 from talm_sim.foreign.plugins import Registry
 from talm_sim.models.request import ModelRequest
 
@@ -25,9 +25,9 @@ __all__ = [
     "PROVIDERS",
     "Provider",
     "ProviderStatus",
+    "cannot_score",
     "in_process",
     "list_providers",
-    "never_scores",
     "open_model",
     "provider",
 ]
@@ -205,7 +205,7 @@ def open_model(
     if prefix not in known:
         served = (
             f" A server of the OpenAI protocol is named openai-api/{prefix}/{model or 'MODEL'}."
-            if slash and not nearest(prefix, [*known])
+            if slash and not suggest_nearest(prefix, [*known])
             else ""
         )
         raise PrerequisiteError(f"model '{name}': unknown provider '{prefix}'.{did_you_mean(prefix, known)}{served}")
@@ -226,7 +226,7 @@ def in_process(model: str) -> bool:
     return found is not None and found.local
 
 
-def never_scores(model: str) -> bool:
+def cannot_score(model: str) -> bool:
     """Whether a model is known, without being opened, to say nothing of how likely a given text is."""
     return any(one.name == model.partition("/")[0] and not one.local for one in _BUILT_IN)
 
@@ -250,7 +250,7 @@ def _status(one: Provider, environ: Mapping[str, str]) -> ProviderStatus:
 
 def _providers() -> dict[str, Provider]:
     """All providers by name; one of another package is not imported for it."""
-    known = ((name, PROVIDERS.known(name)) for name in PROVIDERS.names())
+    known = ((name, PROVIDERS.get_loaded(name)) for name in PROVIDERS.names())
     # What a package offers is, once loaded, the function its entry point names.
     return {name: one if isinstance(one, Provider) else _of_package(name) for name, one in known}
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from talm_sim.common.credentials import sendable
+from talm_sim.common.credentials import checked_credential
 from talm_sim.errors import PrerequisiteError
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def required_key(request: ModelRequest, variable: str) -> str:
     Raises:
         PrerequisiteError: It is not set, or no request can carry it.
     """
-    return sendable(variable, required_variable(request, variable))
+    return checked_credential(variable, required_variable(request, variable))
 
 
 def check_headers(request: ModelRequest, *variables: str) -> None:
@@ -86,7 +86,7 @@ def check_headers(request: ModelRequest, *variables: str) -> None:
         PrerequisiteError: One of the variables holds what no header can.
     """
     for variable in variables:
-        sendable(variable, request.environ.get(variable, ""))
+        checked_credential(variable, request.environ.get(variable, ""))
 
 
 def server_url(variable: str, url: str) -> str:

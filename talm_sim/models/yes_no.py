@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Sequence
 
-from talm_sim.models.parsing import opening
+from talm_sim.models.parsing import first_words
 from talm_sim.types import AwarenessValue, TokenLogprob
 
 __all__ = ["YES_NO_IDK", "read_yes_no", "yes_no_chances", "yes_probability"]
@@ -46,7 +46,7 @@ def read_yes_no(raw: str) -> AwarenessValue:
     >>> read_yes_no("Sure! Let me help.").value
     'unparsed'
     """
-    text = opening(raw, _LABEL)
+    text = first_words(raw, _LABEL)
     for value, form in _OPENINGS:
         match = form.match(text)
         if match:

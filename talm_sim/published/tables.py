@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from talm_sim.common.toml_files import packaged_toml
 from talm_sim.errors import PrerequisiteError, did_you_mean, pip_install
-from talm_sim.types import Record
+from talm_sim.types import FrozenModel
 
 if TYPE_CHECKING:
     import pandas
@@ -20,7 +20,7 @@ _PER = {"percent": 100}
 """What a figure is divided by to be a share, by its table's unit."""
 
 
-class Misprint(Record):
+class Misprint(FrozenModel):
     """A figure that is printed wrong."""
 
     row: tuple[str, ...]
@@ -32,7 +32,7 @@ class Misprint(Record):
     why: str
 
 
-class PublishedRow(Record):
+class PublishedRow(FrozenModel):
     """One row of figures, as printed."""
 
     keys: tuple[str, ...]
@@ -41,7 +41,7 @@ class PublishedRow(Record):
     """Column to figure; None where the paper leaves it out."""
 
 
-class AbsentTable(Record):
+class AbsentTable(FrozenModel):
     """A table of a paper that is not in the data."""
 
     paper: str
@@ -51,7 +51,7 @@ class AbsentTable(Record):
     why: str
 
 
-class PublishedTable(Record):
+class PublishedTable(FrozenModel):
     """One table of a paper."""
 
     paper: str

@@ -12,7 +12,7 @@ from typing import Any
 
 from talm_sim.common.credentials import REDACTED
 
-__all__ = ["in_request", "is_call", "without_named"]
+__all__ = ["hide_named_in_answer", "in_request", "is_call"]
 
 IsSecret = Callable[[str, str], bool]
 
@@ -31,11 +31,11 @@ def in_request(body: Any, is_secret: IsSecret) -> Any:
     cleaned = []
     for message in messages:
         given.extend(_texts(message))
-        cleaned.append(_hidden(message, given, is_secret))
+        cleaned.append(_hide_arguments(message, given, is_secret))
     return {**body, "messages": cleaned}
 
 
-def without_named(answer: bytes, asked: bytes, is_secret: IsSecret) -> bytes:
+def hide_named_in_answer(answer: bytes, asked: bytes, is_secret: IsSecret) -> bytes:
     """The same for the answer to a request; an answer without such stays as it is, byte for byte.
 
     Args:
@@ -47,7 +47,7 @@ def without_named(answer: bytes, asked: bytes, is_secret: IsSecret) -> bytes:
         return answer
     try:
         value = json.loads(answer)
-        cleaned = _hidden(value, [*_texts(json.loads(asked)), *_texts(value)], is_secret)
+        cleaned = _hide_arguments(value, [*_texts(json.loads(asked)), *_texts(value)], is_secret)
     except (ValueError, RecursionError):
         return answer
     return answer if cleaned == value else json.dumps(cleaned).encode()
@@ -69,41 +69,41 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(item)
 
 
-def _hidden(value: Any, given: list[str], is_secret: IsSecret) -> Any:
+def _hide_arguments(value: Any, given: list[str], is_secret: IsSecret) -> Any:
     if isinstance(value, list):
-        return [_hidden(item, given, is_secret) for item in value]
+        return [_hide_arguments(item, given, is_secret) for item in value]
     if not isinstance(value, dict):
         return value
     if _is_tool_use(value):
-        return {**value, "input": _without(value["input"], given, is_secret)}
+        return {**value, "input": _drop_arguments(value["input"], given, is_secret)}
     if is_call(value):
         return {**value, "arguments": _arguments(value["arguments"], given, is_secret)}
-    return {key: _hidden(item, given, is_secret) for key, item in value.items()}
+    return {key: _hide_arguments(item, given, is_secret) for key, item in value.items()}
 
 
 def _arguments(text: str, given: list[str], is_secret: IsSecret) -> str:
     try:
-        cleaned = _without(json.loads(text), given, is_secret)
+        cleaned = _drop_arguments(json.loads(text), given, is_secret)
     except (ValueError, RecursionError):
         return text
     # Written anew also where it was hidden before: a replayed call is spelt as the recorded one is.
-    return json.dumps(cleaned, sort_keys=True) if _holds_hidden(cleaned) else text
+    return json.dumps(cleaned, sort_keys=True) if _has_redacted(cleaned) else text
 
 
-def _without(value: Any, given: list[str], is_secret: IsSecret) -> Any:
+def _drop_arguments(value: Any, given: list[str], is_secret: IsSecret) -> Any:
     if isinstance(value, list):
-        return [_without(item, given, is_secret) for item in value]
+        return [_drop_arguments(item, given, is_secret) for item in value]
     if not isinstance(value, dict):
         return value
     return {
         key: REDACTED
         if isinstance(item, str) and item and is_secret(key, item) and not any(item in text for text in given)
-        else _without(item, given, is_secret)
+        else _drop_arguments(item, given, is_secret)
         for key, item in value.items()
     }
 
 
-def _holds_hidden(value: Any) -> bool:
+def _has_redacted(value: Any) -> bool:
     if isinstance(value, dict | list):
-        return any(map(_holds_hidden, value.values() if isinstance(value, dict) else value))
+        return any(map(_has_redacted, value.values() if isinstance(value, dict) else value))
     return bool(value == REDACTED)

@@ -10,10 +10,10 @@ from functools import cache
 from pathlib import Path
 
 from talm_sim.common import plain_files
-from talm_sim.common.processes import own_name, sweep
+from talm_sim.common.processes import hidden_name, sweep
 from talm_sim.errors import PrerequisiteError
 
-__all__ = ["exclusively", "read_bytes", "read_text", "write_atomically"]
+__all__ = ["lock_folder", "read_bytes", "read_text", "write_atomically"]
 
 
 def read_bytes(path: Path) -> bytes:
@@ -53,7 +53,7 @@ def write_atomically(path: Path, data: bytes, *, replace: bool = True) -> None:
         PrerequisiteError: It cannot be written, or is there already.
     """
     # Not of the file's own name: with what is added, that could be longer than a name may be.
-    temporary = path.with_name(own_name("", ".tmp"))
+    temporary = path.with_name(hidden_name("", ".tmp"))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         _sweep_once(path.parent)
@@ -78,7 +78,7 @@ def _sweep_once(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def exclusively(folder: Path) -> Iterator[None]:
+def lock_folder(folder: Path) -> Iterator[None]:
     """Keep every other process that writes to `folder` out for the time of the block.
 
     Where the system has no such locks, two processes that save one file at the same moment may lose one's additions.

@@ -50,7 +50,7 @@ class IndexedCassette(Cassette):  # type: ignore[misc]  # vcrpy has no types
         """
         if not all(isinstance(text, str) for text in (request.method, request.uri, *request.headers.values())):
             raise TypeError("a request's method, address or header is not text")
-        answer, key = _checked(response), exact_key(request)
+        answer, key = _check_response(response), exact_key(request)
         super().append(request, response)
         same = self._exact.setdefault(key, [])
         self.entries.append((key, len(same)))
@@ -64,7 +64,7 @@ class IndexedCassette(Cassette):  # type: ignore[misc]  # vcrpy has no types
             if requests_match(request, stored, self._match_on):
                 yield place, response
         safe, safe_requests = self._hide(request), self.safe_requests()
-        for places in (self._canonical.get(canonical_key(safe), ()), self._with_redacted_values()):
+        for places in (self._canonical.get(canonical_key(safe), ()), self._redacted_places()):
             for place in places:
                 if requests_match(safe, safe_requests[place], self._match_on):
                     yield place, self.data[place][1]
@@ -90,7 +90,7 @@ class IndexedCassette(Cassette):  # type: ignore[misc]  # vcrpy has no types
             self._canonical.setdefault(canonical_key(self._safe[place]), []).append(place)
         return self._safe
 
-    def _with_redacted_values(self) -> list[int]:
+    def _redacted_places(self) -> list[int]:
         return [place for place, request in enumerate(self.safe_requests()) if has_redacted_value(request)]
 
 
@@ -125,7 +125,7 @@ def vcr_response(response: HttpResponse) -> dict[str, Any]:
     return {"status": {"code": response.status, "message": response.reason}, "headers": headers, "body": {"string": body}}
 
 
-def _checked(response: Mapping[str, Any]) -> HttpResponse:
+def _check_response(response: Mapping[str, Any]) -> HttpResponse:
     """Read a response as vcrpy stores it, and refuse what is none: a cassette may come from anywhere."""
     status = response["status"]
     code, message = status["code"], status["message"]

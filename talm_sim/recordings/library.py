@@ -30,7 +30,7 @@ from talm_sim.config import Traffic
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.answers import usage_of
 from talm_sim.recordings.archive import Archive, open_archive
-from talm_sim.recordings.files import exclusively, read_text, write_atomically
+from talm_sim.recordings.files import lock_folder, read_text, write_atomically
 from talm_sim.recordings.packing import SETTINGS, SPECS, TOOLS
 from talm_sim.recordings.player import Player, playing
 from talm_sim.recordings.redaction import Redactor
@@ -117,7 +117,7 @@ class CassetteLibrary:
         Raises:
             PrerequisiteError: The file is no cassette.
         """
-        place = _Place(TOOLS, _safe(group), f"{_safe(scenario_id)}.json")
+        place = _Place(TOOLS, _safe_file_name(group), f"{_safe_file_name(scenario_id)}.json")
         tape = self._tape(place)
         # The last ones used stay parsed: the next epoch and the next run play them again.
         self._kept[str(place)] = tape
@@ -172,7 +172,7 @@ class CassetteLibrary:
         archive = self._archive(place)
         return (self.root / str(place)).is_file() or (archive is not None and archive.read(place.inner) is not None)
 
-    def spent(self, model: str, conversations: Iterable[tuple[str, str]], digest: str) -> list[Usage] | None:
+    def recorded_usage(self, model: str, conversations: Iterable[tuple[str, str]], digest: str) -> list[Usage] | None:
         """What each recorded request of some conversations took, as the server counted it; None where one of them is not recorded.
 
         Args:
@@ -200,7 +200,7 @@ class CassetteLibrary:
 
     def save_settings(self, model: str, digest: str, settings: Mapping[str, Any]) -> None:
         """Write down, once, what conversations of this digest were recorded with."""
-        path = self.root / model_folder(model) / f"{_safe(digest)}{SETTINGS}"
+        path = self.root / model_folder(model) / f"{_safe_file_name(digest)}{SETTINGS}"
         if not path.is_file():
             write_atomically(path, (json.dumps(settings, indent=1, ensure_ascii=False) + "\n").encode())
 
@@ -227,7 +227,7 @@ class CassetteLibrary:
     def save_tools(self, specs: Mapping[str, ToolSpec], routes: Mapping[str, Route]) -> None:
         """Write the tools down beside their recordings, with those that are there; their parameters in the order in which models see them."""
         loose = self.root / TOOLS / SPECS
-        with exclusively(loose.parent):
+        with lock_folder(loose.parent):
             known = self.tools() if loose.is_file() else {}
             known |= {name: (spec, routes[name]) for name, spec in specs.items()}
             dumped = [_entry(spec, route) for _, (spec, route) in sorted(known.items())]
@@ -266,10 +266,14 @@ class CassetteLibrary:
         return f"{model_folder(model)}/{self._folder}" if self._folder else model_folder(model)
 
     def _conversation(self, model: str, scenario_id: str, group: str, epoch: int, vote: int, digest_: str) -> _Place:
-        return _Place(self._conversations(model), _safe(group), f"{_safe(scenario_id)}/{epoch}-{vote}-{_safe(digest_)}.json")
+        return _Place(
+            self._conversations(model), _safe_file_name(group), f"{_safe_file_name(scenario_id)}/{epoch}-{vote}-{_safe_file_name(digest_)}.json"
+        )
 
     def _human(self, model: str, scenario_id: str, group: str, epoch: int, digest_: str) -> _Place:
-        return _Place(self._conversations(model), _safe(group), f"{_safe(scenario_id)}/{epoch}-{_safe(digest_)}.human.json")
+        return _Place(
+            self._conversations(model), _safe_file_name(group), f"{_safe_file_name(scenario_id)}/{epoch}-{_safe_file_name(digest_)}.human.json"
+        )
 
     def _tape(self, place: _Place) -> Tape:
         """The tape at a place; one in use is shared, so that what parallel episodes add merges."""
@@ -280,7 +284,7 @@ class CassetteLibrary:
         return tape
 
     def _has(self, folder: str, group: str) -> bool:
-        place = self.root / folder / _safe(group)
+        place = self.root / folder / _safe_file_name(group)
         return place.is_dir() or place.with_name(f"{place.name}.zip").is_file()
 
     def _archive(self, place: _Place) -> Archive | None:
@@ -310,7 +314,7 @@ class CassetteLibrary:
         return [(name, _decode(name, data)) for data, name in found.items()]
 
 
-def _safe(name: str) -> str:
+def _safe_file_name(name: str) -> str:
     """An id as a file name: ids come from users' files, and unequal ones must stay so."""
     safe = quote(name, safe="@")
     safe = "%2E" + safe[1:] if safe.startswith(".") else safe or "%"

@@ -69,11 +69,11 @@ MATCHERS = (matchers.method, matchers.scheme, matchers.host, path, query, body)
 
 
 def _compare(asked: str, recorded: str) -> None:
-    if asked != recorded and not (REDACTED in recorded and _fits(asked, recorded.split(REDACTED))):
+    if asked != recorded and not (REDACTED in recorded and _matches_pieces(asked, recorded.split(REDACTED))):
         raise AssertionError(f"{asked} is not {recorded}")
 
 
-def _fits(asked: str, pieces: list[str]) -> bool:
+def _matches_pieces(asked: str, pieces: list[str]) -> bool:
     """Whether `asked` is `pieces` with one value between each two; linear, since a recording from elsewhere may hold many."""
     if not asked.startswith(pieces[0]):
         return False

@@ -28,7 +28,7 @@ def explain_miss(asked: Request, recorded: Iterable[Request]) -> str:
     ranked = [(get_matchers_results(asked, request, MATCHERS), request) for request in recorded]
     if not ranked:
         return f"{shown} was not recorded; the recording is empty or absent."
-    (_, failures), nearest = max(ranked, key=lambda item: (len(item[0][0]), _common(asked.body or b"", item[1].body or b"")))
+    (_, failures), nearest = max(ranked, key=lambda item: (len(item[0][0]), _common_prefix_length(asked.body or b"", item[1].body or b"")))
     names = [name for name, _ in failures]
     if not names:
         times = sum(1 for (_, failed), _ in ranked if not failed)
@@ -41,16 +41,16 @@ def explain_miss(asked: Request, recorded: Iterable[Request]) -> str:
 def _difference(asked: bytes | None, recorded: bytes | None) -> str:
     """Where two bodies part: ` at messages.1.content: 'a' against recorded 'b'`."""
     try:
-        path, one, other = _parting(json.loads(asked or b"null"), json.loads(recorded or b"null"), "")
+        path, one, other = _first_difference(json.loads(asked or b"null"), json.loads(recorded or b"null"), "")
     except (ValueError, RecursionError):
         path, one, other = "", (asked or b"").decode(errors="replace"), (recorded or b"").decode(errors="replace")
-    start = max(0, _common(one.encode(errors="replace"), other.encode(errors="replace")) - 20)
+    start = max(0, _common_prefix_length(one.encode(errors="replace"), other.encode(errors="replace")) - 20)
     pieces = [" ".join(text[start : start + _VALUE_SHOWN].split()) for text in (one, other)]
     dots = "..." if start else ""
     return f"{' at ' + path if path else ''}: '{dots}{pieces[0]}' against recorded '{dots}{pieces[1]}'"
 
 
-def _parting(asked: Any, recorded: Any, path: str) -> tuple[str, str, str]:
+def _first_difference(asked: Any, recorded: Any, path: str) -> tuple[str, str, str]:
     """Path of the first value that differs, and both values as text; lists and objects are entered as far as both have them."""
     pairs: list[tuple[str, Any, Any]] = []
     if isinstance(asked, dict) and isinstance(recorded, dict):
@@ -61,15 +61,15 @@ def _parting(asked: Any, recorded: Any, path: str) -> tuple[str, str, str]:
         pairs = [(str(place), a, b) for place, (a, b) in enumerate(zip(one, other, strict=True))]
     for name, a, b in pairs:
         if a != b:
-            return _parting(a, b, f"{path}.{name}" if path else name)
-    return path, _shown(asked), _shown(recorded)
+            return _first_difference(a, b, f"{path}.{name}" if path else name)
+    return path, _format_value(asked), _format_value(recorded)
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return "nothing" if value is ... else value if isinstance(value, str) else json.dumps(value)
 
 
-def _common(one: bytes, other: bytes) -> int:
+def _common_prefix_length(one: bytes, other: bytes) -> int:
     """Length of the common beginning, by halving: bodies are long, and there may be many."""
     low, high = 0, min(len(one), len(other))
     while low < high:

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from talm_sim.common.credentials import REDACTED, Hider, credentials_in_environment
-from talm_sim.recordings.calls import in_request, is_call, without_named
+from talm_sim.recordings.calls import hide_named_in_answer, in_request, is_call
 from talm_sim.recordings.http import FAULT_HEADER, HttpRequest, HttpResponse
 
 __all__ = ["REDACTED", "Redactor"]
@@ -58,21 +58,21 @@ class Redactor:
     def request(self, request: HttpRequest) -> HttpRequest:
         """Return what may be stored of a request. A body without secrets stays as it was sent, byte for byte."""
         headers = {name: self.text(value) for name, value in request.headers.items() if name.lower() in _KEPT_REQUEST_HEADERS}
-        return HttpRequest(request.method, self.text(_clean_url(request.url)), headers, self._body(request))
+        return HttpRequest(request.method, self.text(_redact_url(request.url)), headers, self._body(request))
 
     def response(self, response: HttpResponse, request: HttpRequest | None = None) -> HttpResponse:
         """Return what may be stored of a response.
 
         Args:
             response: What was answered.
-            request: What it answers; with it, a model's tool calls lose what they name a credential, see `without_named`.
+            request: What it answers; with it, a model's tool calls lose what they name a credential, see `hide_named_in_answer`.
         """
         headers = tuple(
-            (name, self.text(_clean_url(value) if name.lower() == "location" else value))
+            (name, self.text(_redact_url(value) if name.lower() == "location" else value))
             for name, value in response.headers
             if name.lower() in _KEPT_RESPONSE_HEADERS
         )
-        body = response.body if request is None else without_named(response.body, request.body or b"", _is_secret)
+        body = response.body if request is None else hide_named_in_answer(response.body, request.body or b"", _is_secret)
         return HttpResponse(response.status, self.text(response.reason), headers, self._hide.body(body))
 
     def _body(self, request: HttpRequest) -> bytes | None:
@@ -82,12 +82,12 @@ class Redactor:
         text = request.body.decode("utf-8", "backslashreplace")
         try:
             value = json.loads(text)
-            cleaned = _clean(in_request(value, _is_secret))
+            cleaned = _redact_value(in_request(value, _is_secret))
             if cleaned != value:
                 text = json.dumps(cleaned)
         except (ValueError, RecursionError):
             if _content_type(request.headers).startswith("application/x-www-form-urlencoded"):
-                text = _clean_pairs(text)
+                text = _redact_query(text)
         return self.text(text).encode()
 
 
@@ -98,26 +98,28 @@ def _is_secret(name: str, value: str) -> bool:
     return plain.endswith(_SECRET_NAMES) or plain.endswith(_SECRET_TOKENS)
 
 
-def _clean_url(url: str) -> str:
+def _redact_url(url: str) -> str:
     if "?" not in url and "@" not in url:
         return url
     parts = urlsplit(url)
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, _clean_pairs(parts.query), ""))
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, _redact_query(parts.query), ""))
 
 
-def _clean_pairs(query: str) -> str:
+def _redact_query(query: str) -> str:
     pairs = parse_qsl(query, keep_blank_values=True)
     cleaned = [(name, REDACTED if value and _is_secret(name, value) else value) for name, value in pairs]
     return query if cleaned == pairs else urlencode(cleaned)
 
 
-def _clean(value: Any) -> Any:
+def _redact_value(value: Any) -> Any:
     if isinstance(value, dict):
         if is_call(value):
             return value  # `in_request` has seen to it
-        return {key: REDACTED if isinstance(item, str) and item and _is_secret(key, item) else _clean(item) for key, item in value.items()}
+        return {
+            key: REDACTED if isinstance(item, str) and item and _is_secret(key, item) else _redact_value(item) for key, item in value.items()
+        }
     if isinstance(value, list):
-        return [_clean(item) for item in value]
+        return [_redact_value(item) for item in value]
     return value
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from vcr.request import Request
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.recordings.files import exclusively, read_text, write_atomically
+from talm_sim.recordings.files import lock_folder, read_text, write_atomically
 from talm_sim.recordings.http import HttpRequest, HttpResponse
 from talm_sim.recordings.indexed import IndexedCassette, vcr_request, vcr_response
 from talm_sim.recordings.matching import exact_key
@@ -83,8 +83,8 @@ class Tape:
         with self._lock:
             if len(self._cassette) == self._saved:
                 return
-            with exclusively(self._path.parent):
-                self._take_in_others(self._path)
+            with lock_folder(self._path.parent):
+                self._merge_with_file(self._path)
                 write_atomically(self._path, self.text().encode())
                 self._saved, self._state = len(self._cassette), _state(self._path)
 
@@ -104,7 +104,7 @@ class Tape:
             recorded = list(self._cassette.safe_requests())
         return self._redactor.text(f"{self.name}: {explain_miss(vcr_request(self._redactor.request(request)), recorded)}")
 
-    def _take_in_others(self, path: Path) -> None:
+    def _merge_with_file(self, path: Path) -> None:
         """Put what this tape has added after what the file holds by now."""
         if not path.is_file() or _state(path) == self._state:
             return

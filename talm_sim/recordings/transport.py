@@ -7,8 +7,8 @@ import json
 import httpx2
 
 from talm_sim.models.endpoint import LOGICAL_HOST, LOGICAL_URL
-from talm_sim.models.line import ServerLine
 from talm_sim.models.retries import is_retryable, is_retryable_code
+from talm_sim.models.server_client import ServerClient
 from talm_sim.recordings.http import HttpRequest, HttpResponse
 from talm_sim.recordings.player import current_player
 
@@ -25,7 +25,7 @@ class RecordingTransport(httpx2.AsyncBaseTransport):
     """
 
     def __init__(self, inner: httpx2.AsyncBaseTransport | None = None) -> None:
-        self._line = ServerLine(inner)
+        self._line = ServerClient(inner)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Answer one request.
@@ -47,7 +47,7 @@ class RecordingTransport(httpx2.AsyncBaseTransport):
         response = await self._line.handle_async_request(request)
         # A replay never tries again, so it must not begin with a failure that passed.
         if not is_retryable(response.status_code, response.headers) and not _is_passing_failure(response.content):
-            player.record(logical, _recorded(request, response))
+            player.record(logical, _to_recorded(request, response))
         return response
 
     async def aclose(self) -> None:
@@ -55,9 +55,10 @@ class RecordingTransport(httpx2.AsyncBaseTransport):
         await self._line.aclose()
 
 
-def _recorded(request: httpx2.Request, response: httpx2.Response) -> HttpResponse:
+def _to_recorded(request: httpx2.Request, response: httpx2.Response) -> HttpResponse:
     headers = tuple(
-        (name, _relative(value, request.url) if name.lower() == "location" else value) for name, value in response.headers.multi_items()
+        (name, _relative_location(value, request.url) if name.lower() == "location" else value)
+        for name, value in response.headers.multi_items()
     )
     return HttpResponse(response.status_code, response.reason_phrase, headers, response.content)
 
@@ -80,7 +81,7 @@ def _logical_url(request: httpx2.Request) -> str:
     return named if isinstance(named, str) else LOGICAL_HOST + request.url.raw_path.decode("ascii")
 
 
-def _relative(location: str, base: httpx2.URL) -> str:
+def _relative_location(location: str, base: httpx2.URL) -> str:
     """A redirect on the server itself, without the server's address."""
     target = base.join(location)
     same = (target.scheme, target.netloc) == (base.scheme, base.netloc)

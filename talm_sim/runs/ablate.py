@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from talm_sim.common.digests import digest
 from talm_sim.config import RunConfig, Scope
 from talm_sim.errors import PrerequisiteError, did_you_mean
-from talm_sim.runs.api import AGAIN, Contact, begin, blocking, check_size, resume_with
+from talm_sim.runs.api import AGAIN, Contact, blocking, check_size, resume_with, start_run
 from talm_sim.runs.build import Built, build, plan
 from talm_sim.runs.events import OnEvent, listening
 from talm_sim.runs.files.manifest import dataset_digest
-from talm_sim.runs.python_words import told_in_python
+from talm_sim.runs.python_words import phrase_errors_for_python
 from talm_sim.runs.resolve import configure
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.runs.tables import frame
@@ -51,7 +51,7 @@ class Ablation:
 
     def to_records(self) -> list[dict[str, Any]]:
         """One flat row for each cell and group: the varied fields, then the metrics with their intervals."""
-        return [_shown(cell.values) | row for cell in self.cells for row in cell.run.summary_records()]
+        return [_table_values(cell.values) | row for cell in self.cells for row in cell.run.summary_records()]
 
     def to_pandas(self) -> pandas.DataFrame:
         """`to_records` as a pandas frame.
@@ -63,11 +63,13 @@ class Ablation:
 
     def _repr_html_(self) -> str:
         fields = list(dict.fromkeys(field for cell in self.cells for field in cell.values))
-        rows = [([str(_shown(cell.values).get(field, "")) for field in fields], one) for cell in self.cells for one in cell.run.summary()]
+        rows = [
+            ([str(_table_values(cell.values).get(field, "")) for field in fields], one) for cell in self.cells for one in cell.run.summary()
+        ]
         return summary_table(rows, fields)
 
 
-@told_in_python
+@phrase_errors_for_python
 async def ablate_async(
     base: RunConfig | None = None,
     over: Mapping[str, Sequence[Any]] | None = None,
@@ -107,7 +109,7 @@ async def ablate_async(
         # What cells share is opened once, and a cell stays as it was planned.
         contact = Contact(stack.enter_context(listening(on_event, progress)))
         shared = await stack.enter_async_context(Shared())
-        planned = [(values, await _planned(first, values, name, shared, stack, large=large)) for values in combinations]
+        planned = [(values, await _plan_cell(first, values, name, shared, stack, large=large)) for values in combinations]
         cells = []
         played: dict[str, StoredRun] = {}
         for cell_values, cell in planned:
@@ -135,7 +137,7 @@ class _Plan:
     """What its episodes depend on, as a digest: cells that differ in how they are judged alone have the same."""
 
 
-async def _planned(first: Job[Any], values: Mapping[str, Any], name: str, shared: Shared, stack: AsyncExitStack, *, large: bool) -> _Plan:
+async def _plan_cell(first: Job[Any], values: Mapping[str, Any], name: str, shared: Shared, stack: AsyncExitStack, *, large: bool) -> _Plan:
     """The job of a cell, named after its content and, where it was not begun before, built."""
     try:
         job = configure(first.config, {field: _as_value(first, field, value) for field, value in values.items()})
@@ -159,7 +161,7 @@ async def _run_cell(planned: _Plan, shared: Shared, played: dict[str, StoredRun]
     """Run a cell; one that differs from a finished cell in how it is judged alone takes that one's episodes, and is judged."""
     # Two cells may be one run, as values that mean the same.
     if planned.built is not None and not planned.path.exists():
-        return await begin(replace(planned.built, played=played.get(planned.episodes)), contact)
+        return await start_run(replace(planned.built, played=played.get(planned.episodes)), contact)
     stored = StoredRun(planned.path)
     if stored.judged and _is_whole(stored):
         return stored
@@ -191,10 +193,10 @@ def _as_value(job: Job[Any], field: str, value: Any) -> Any:
 
 
 def _label(values: Mapping[str, Any]) -> str:
-    return ", ".join(f"{field}={value}" for field, value in _shown(values).items()) or "(the only one)"
+    return ", ".join(f"{field}={value}" for field, value in _table_values(values).items()) or "(the only one)"
 
 
-def _shown(values: Mapping[str, Any]) -> dict[str, Any]:
+def _table_values(values: Mapping[str, Any]) -> dict[str, Any]:
     """Values as a table holds them: lists and paths as text."""
     shown: dict[str, Any] = {}
     for field, value in values.items():

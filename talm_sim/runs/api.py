@@ -15,22 +15,22 @@ from talm_sim.common.interrupts import in_order, run_in_thread
 from talm_sim.config import RunConfig, Scope, Traffic
 from talm_sim.errors import PrerequisiteError, RefusedError, ToolsGoneError, did_you_mean
 from talm_sim.foreign.code import directory_kept
-from talm_sim.foreign.loop import foreign_code_apart, here_is_foreign_loop, running_loop
+from talm_sim.foreign.loop import is_foreign_loop, running_loop, use_foreign_loop
 from talm_sim.foreign.plugins import load_plugins
 from talm_sim.models.registry import in_process
 from talm_sim.runs.batch import Ask, BatchCounts, run_batch
 from talm_sim.runs.build import Built, build, open_runner, plan
-from talm_sim.runs.events import OnEvent, RunFinished, RunStarted, listening, telling_troubles
-from talm_sim.runs.extensions import brought, check_brought, take_up
+from talm_sim.runs.events import OnEvent, RunFinished, RunStarted, listening, report_troubles
+from talm_sim.runs.extensions import check_brought, import_agent, name_extensions
 from talm_sim.runs.files.manifest import create_run
-from talm_sim.runs.files.records import BLIND, MIXED
 from talm_sim.runs.files.store import RunStore
+from talm_sim.runs.files.stored_documents import BLIND, MIXED
 from talm_sim.runs.judging import Grader, check_judges, judge_names, judge_run, open_grader
-from talm_sim.runs.python_words import in_python, told_in_python
-from talm_sim.runs.resolve import configure, overridden
+from talm_sim.runs.python_words import in_python, phrase_errors_for_python
+from talm_sim.runs.resolve import configure, override
 from talm_sim.runs.stored_run import StoredRun, load_run
 from talm_sim.runs.tables import first_measure
-from talm_sim.runs.tool_sources import check_sources, resume_command, with_tools
+from talm_sim.runs.tool_sources import check_sources, move_tool_objects, resume_command
 from talm_sim.tasks import AgentOptions, Job
 from talm_sim.tasks.shared import Shared
 from talm_sim.types import Scenario, Termination
@@ -39,7 +39,6 @@ __all__ = [
     "AGAIN",
     "MANY",
     "Contact",
-    "begin",
     "blocking",
     "check_size",
     "judge",
@@ -49,7 +48,8 @@ __all__ = [
     "resume_with",
     "run",
     "run_async",
-    "to_completion",
+    "run_to_completion",
+    "start_run",
 ]
 
 _P = ParamSpec("_P")
@@ -78,7 +78,7 @@ def blocking(work: Callable[_P, Coroutine[Any, Any, _T]]) -> Callable[_P, _T]:
 
     @wraps(work)
     def plain(*args: _P.args, **kwargs: _P.kwargs) -> _T:
-        return to_completion(work(*args, **kwargs))
+        return run_to_completion(work(*args, **kwargs))
 
     plain.__name__ = plain.__qualname__ = work.__name__.removesuffix("_async")
     return plain
@@ -118,7 +118,7 @@ async def run_async(
             if not large:
                 check_size(job, scenarios)
             async with build(job, scenarios, shared) as built:
-                return await begin(built, Contact(listen, ask, wait), command=command)
+                return await start_run(built, Contact(listen, ask, wait), command=command)
 
 
 run = blocking(run_async)
@@ -136,7 +136,7 @@ def check_size(job: Job[Any], scenarios: Sequence[Scenario]) -> None:
         raise PrerequisiteError(f"--epochs {epochs}: this would be a run of {episodes:,} episodes; choose fewer, or in Python say large=True.")
 
 
-async def begin(built: Built, contact: Contact, *, command: str = "") -> StoredRun:
+async def start_run(built: Built, contact: Contact, *, command: str = "") -> StoredRun:
     """Create the run of what was built, carry it out, and judge it; `command` as of `run`."""
     job, scenarios = built.job, built.scenarios
     directory = create_run(
@@ -146,7 +146,7 @@ async def begin(built: Built, contact: Contact, *, command: str = "") -> StoredR
         scenarios,
         tools=built.opened.tools_of(scenarios),
         wording=built.opened.wording,
-        brought=brought(job, scenarios, judge_names(job)),
+        brought=name_extensions(job, scenarios, judge_names(job)),
         created=job.created,
         command=command,
         notes=built.opened.notes,
@@ -197,12 +197,12 @@ async def resume_with(
         raise PrerequisiteError(f"resume: {stored.path} was imported; there is nothing to run.")
     load_plugins(overrides.get("plugin") or ())
     check_brought(stored.manifest.brought, str(stored.path))
-    overrides = with_tools(overrides)
+    overrides = move_tool_objects(overrides)
     check_sources(stored.job, overrides.get("tools_from"), str(stored.path))
     if isinstance(stored.job.options, AgentOptions):
         overrides.setdefault("trust", False)  # whether code may run is for the user to say, and not for a stored run
-    job = overridden(stored.job, overrides, {Scope.OPERATIONAL}, verb="resume", otherwise="start a new run with `talm-sim run` instead.")
-    take_up(overrides)
+    job = override(stored.job, overrides, {Scope.OPERATIONAL}, verb="resume", otherwise="start a new run with `talm-sim run` instead.")
+    import_agent(overrides)
     check_judges(job)
     answered = any(end.completed for end in stored.terminations)
     job = job.having(run_id=str(stored.path))
@@ -210,7 +210,7 @@ async def resume_with(
         return await _session(stored, built, contact, again)
 
 
-@told_in_python
+@phrase_errors_for_python
 async def judge_async(
     run: StoredRun | Path | str, *, on_event: OnEvent | None = None, progress: bool | None = None, **scoring: Any
 ) -> StoredRun:
@@ -228,7 +228,7 @@ async def judge_async(
     stored = load_run(run, Path(scoring.get("run_dir") or "runs"))
     load_plugins(scoring.get("plugin") or ())
     check_brought(stored.manifest.brought, str(stored.path), ("task",))
-    job = overridden(stored.job, scoring, {Scope.SCORING, Scope.OPERATIONAL}, verb="judge", otherwise="judging cannot change that.")
+    job = override(stored.job, scoring, {Scope.SCORING, Scope.OPERATIONAL}, verb="judge", otherwise="judging cannot change that.")
     named = stored.manifest.brought.keys() & {f"judge {name}" for name in job.config.judge}
     check_brought({thing: stored.manifest.brought[thing] for thing in named}, str(stored.path))
     job = check_judges(job)
@@ -236,7 +236,7 @@ async def judge_async(
         async with Shared() as shared:
             grader = await open_grader(job.having(run_id=str(stored.path)), stored.scenarios(), shared)
             async with RunStore.open(stored.path) as store:
-                with telling_troubles(listen):
+                with report_troubles(listen):
                     await _judge(stored, store, job, grader, listen)
     return stored
 
@@ -264,13 +264,13 @@ async def _session(stored: StoredRun, built: Built, contact: Contact, failed: Co
         failed: Ends of finished episodes that are tried again.
     """
     try:
-        with telling_troubles(contact.on_event):
-            return await _carried_out(stored, built, contact, failed)
+        with report_troubles(contact.on_event):
+            return await _carry_out(stored, built, contact, failed)
     except (RefusedError, ToolsGoneError) as err:
         raise PrerequisiteError(f"{err} The run is kept; continue with: {resume_command(stored.job, str(stored.path))}") from None
 
 
-async def _carried_out(stored: StoredRun, built: Built, contact: Contact, failed: Collection[Termination]) -> StoredRun:
+async def _carry_out(stored: StoredRun, built: Built, contact: Contact, failed: Collection[Termination]) -> StoredRun:
     started, on_event = time.monotonic(), contact.on_event
     async with RunStore.open(stored.path.absolute()) as store:  # an agent may move to another directory
         if built.job.config.blind:
@@ -280,9 +280,9 @@ async def _carried_out(stored: StoredRun, built: Built, contact: Contact, failed
         if mixed:
             await store.set_meta({MIXED: True})  # so that a table need not look at every episode of every run
         async with open_runner(built, store) as runner:
-            again = store.ended_in(failed)
+            again = store.ids_ended_in(failed)
             with stored.at_once(store.reader):
-                on_event(_started(stored, built, store, len(again)))
+                on_event(_start_event(stored, built, store, len(again)))
             with directory_kept():
                 counts = await run_batch(
                     store,
@@ -295,7 +295,7 @@ async def _carried_out(stored: StoredRun, built: Built, contact: Contact, failed
                     wait=contact.wait,
                 )
         await _judge(stored, store, built.job, built.grader, on_event)
-    on_event(_finished(stored, counts, time.monotonic() - started))
+    on_event(_finish_event(stored, counts, time.monotonic() - started))
     return stored
 
 
@@ -312,7 +312,7 @@ def _terminations(names: Collection[str]) -> list[Termination]:
     return [Termination(name) for name in names]
 
 
-def _started(stored: StoredRun, built: Built, store: RunStore, again: int) -> RunStarted:
+def _start_event(stored: StoredRun, built: Built, store: RunStore, again: int) -> RunStarted:
     config, opened = built.job.config, built.opened
     notes = (f"{name}: {text}" for name, text in opened.notes.items())
     models = "on this machine" if in_process(config.model) else str(config.models or "its own")
@@ -321,17 +321,17 @@ def _started(stored: StoredRun, built: Built, store: RunStore, again: int) -> Ru
         path=str(stored.path),
         total=stored.total,
         finished=stored.finished - again,
-        waiting=len(store.paused()),
+        waiting=len(store.paused_episodes()),
         model=config.model,
         models=models,
-        tools=_reached(built.job),
+        tools=_describe_tools(built.job),
         human=opened.human,
         again=again,
         notices=(*notes, *opened.notices, *opened.warnings(built.scenarios)),
     )
 
 
-def _reached(job: Job[Any]) -> str:
+def _describe_tools(job: Job[Any]) -> str:
     """How the tools are reached; of the user's own, which may be meant to be called, it is said that they are not."""
     tools, place = job.config.tools, job.config.cassettes
     if tools is Traffic.REPLAY and isinstance(job.options, AgentOptions) and job.options.tools_from:
@@ -339,11 +339,11 @@ def _reached(job: Job[Any]) -> str:
     return str(tools or "none")
 
 
-def _finished(stored: StoredRun, counts: BatchCounts, elapsed: float) -> RunFinished:
+def _finish_event(stored: StoredRun, counts: BatchCounts, elapsed: float) -> RunFinished:
     return RunFinished(stored.id, counts.finished, counts.total, counts.waiting, counts.terminations, elapsed)
 
 
-def to_completion(work: Coroutine[Any, Any, _T]) -> _T:
+def run_to_completion(work: Coroutine[Any, Any, _T]) -> _T:
     """Run a coroutine in a loop of its own, and return what it returns; where a loop is running, as in a notebook, in a thread of its own.
 
     Agents and tools of the user's run on another loop, which lives on.
@@ -351,11 +351,11 @@ def to_completion(work: Coroutine[Any, Any, _T]) -> _T:
     Raises:
         PrerequisiteError: It is called where those run: the loop would wait for itself.
     """
-    if here_is_foreign_loop():
+    if is_foreign_loop():
         work.close()
         raise PrerequisiteError("this would block the event loop of your agents and tools; use await run_async(...).")
     try:
-        with foreign_code_apart():
+        with use_foreign_loop():
             if running_loop() is not None:
                 return run_in_thread(work)
             with in_order() as runner:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.foreign.loop import LoopGivenUp
-from talm_sim.runs.desk import Desk, Question, next_unanswered, ready_episodes
+from talm_sim.runs.desk import Desk
 from talm_sim.runs.events import EpisodeFinished, EpisodeStarted, EpisodeWaiting, OnEvent, ignore_events
-from talm_sim.runs.files.store import Paused, RunStore
+from talm_sim.runs.files.store import PausedEpisode, RunStore
+from talm_sim.runs.questions import Question, answered_episodes, next_open_question
 from talm_sim.types import Episode, Scenario, episode_id
 
 if TYPE_CHECKING:
@@ -58,12 +59,12 @@ class BatchCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class _Job:
+class _EpisodeJob:
     scenario: Scenario
     position: int
     epoch: int
     attempt: int
-    paused: Paused | None = None
+    paused: PausedEpisode | None = None
 
     @property
     def episode_id(self) -> str:
@@ -126,10 +127,10 @@ class _Batch:
         self._positions = {scenario.id: position for position, scenario in enumerate(self._scenarios)}
         self._total = len(self._scenarios) * epochs
         done = store.finished_ids() - set(again)
-        self._paused = store.paused()
+        self._paused = store.paused_episodes()
         self._finished = len(done)
-        self._plan = self._fresh(done | set(self._paused))
-        self._ready: deque[_Job] = deque()
+        self._plan = self._jobs_to_begin(done | set(self._paused))
+        self._ready: deque[_EpisodeJob] = deque()
         self._running: set[asyncio.Task[None]] = set()
         self._in_flight = 0
         self._asking: asyncio.Task[None] | None = None
@@ -151,14 +152,14 @@ class _Batch:
             raise self._failure
         return BatchCounts(self._total, self._finished, len(self._paused), dict(self._terminations))
 
-    def _fresh(self, left_out: set[str]) -> Iterator[_Job]:
+    def _jobs_to_begin(self, left_out: set[str]) -> Iterator[_EpisodeJob]:
         """Episodes to begin, epoch by epoch, so that an early stop leaves every scenario equally often run."""
         attempts = self._store.next_attempts()
         for epoch in range(1, self._epochs + 1):
             for position, scenario in enumerate(self._scenarios):
                 name = episode_id(scenario.id, epoch)
                 if name not in left_out:
-                    yield _Job(scenario, position, epoch, attempts.get(name, 1))
+                    yield _EpisodeJob(scenario, position, epoch, attempts.get(name, 1))
 
     async def _dispatch(self, max_episodes: int) -> None:
         self._collect_answers()
@@ -196,9 +197,9 @@ class _Batch:
             self._failure = err
         self._wake.set()
 
-    async def _episode(self, job: _Job) -> None:
+    async def _episode(self, job: _EpisodeJob) -> None:
         paused = job.paused
-        replies = None if paused is None else await self._store.take_up(job.episode_id, job.attempt)
+        replies = None if paused is None else await self._store.take_answers(job.episode_id, job.attempt)
         if paused is not None and replies is None:  # an answer was taken back at the last moment
             self._in_flight -= 1
             self._paused[job.episode_id] = paused
@@ -207,15 +208,15 @@ class _Batch:
         self._on_event(EpisodeStarted(job.episode_id, job.attempt, resumed=paused is not None))
         try:
             if paused is None:
-                self._store.begin(job.episode_id, job.attempt)
+                self._store.start_attempt(job.episode_id, job.attempt)
                 result = await self._runner(job.scenario, epoch=job.epoch, attempt=job.attempt)
             else:
                 result = await self._runner(job.scenario, epoch=job.epoch, attempt=job.attempt, resume=replies, state=paused.state)
         except LoopGivenUp as err:
             log.info("%s starts again: %s", job.episode_id, err)
             if paused is not None:
-                await self._store.abandon(job.episode_id)
-            self._ready.append(_Job(job.scenario, job.position, job.epoch, job.attempt + 1))
+                await self._store.forget_waiting(job.episode_id)
+            self._ready.append(_EpisodeJob(job.scenario, job.position, job.epoch, job.attempt + 1))
             self._in_flight -= 1
             self._wake.set()
             return
@@ -226,14 +227,14 @@ class _Batch:
             result = await self._store.finish(result, job.position)
             self._finished += 1
             self._terminations[result.termination.value] += 1
-            self._tell_finished(result)
+            self._log_finished(result)
         else:
             await self._store.pause(result)
-            self._paused[job.episode_id] = Paused(job.episode_id, job.scenario.id, job.epoch, job.attempt, result.state)
+            self._paused[job.episode_id] = PausedEpisode(job.episode_id, job.scenario.id, job.epoch, job.attempt, result.state)
             self._on_event(EpisodeWaiting(job.episode_id, job.attempt, tuple(q.question for q in result.questions)))
             self._collect_answers(job.episode_id)  # it may have been answered in an earlier attempt
 
-    def _tell_finished(self, episode: Episode) -> None:
+    def _log_finished(self, episode: Episode) -> None:
         place, error = f"[{self._finished}/{self._total}]", f": {episode.error}" if episode.error else ""
         fired = [one.name for one in episode.perturbations if one.fired]
         if fired:
@@ -249,30 +250,30 @@ class _Batch:
         """Look for answers from other processes."""
         while True:
             await asyncio.sleep(_POLL_SECONDS)
-            if self._paused and self._store.changed():
+            if self._paused and self._store.has_changed():
                 self._collect_answers()
 
     def _collect_answers(self, episode_id: str = "") -> None:
         """Make ready what has all its answers, of one episode or all."""
-        for ready in ready_episodes(self._store.reader, episode_id):
+        for ready in answered_episodes(self._store.reader, episode_id):
             paused = self._paused.pop(ready, None)
             if paused is not None:
                 position = self._positions[paused.scenario_id]
-                self._ready.append(_Job(self._scenarios[position], position, paused.epoch, paused.attempt, paused))
+                self._ready.append(_EpisodeJob(self._scenarios[position], position, paused.epoch, paused.attempt, paused))
         if self._ready:
             self._wake.set()
 
     def _start_asking(self) -> None:
         if self._ask is not None and self._asking is None and self._paused and self._failure is None:
             self._asking = asyncio.create_task(self._put_questions(self._ask))
-            self._asking.add_done_callback(self._stopped_asking)
+            self._asking.add_done_callback(self._end_asking)
 
-    def _stopped_asking(self, task: asyncio.Task[None]) -> None:
+    def _end_asking(self, task: asyncio.Task[None]) -> None:
         self._asking = None
         self._note_failure(task)
 
     async def _put_questions(self, ask: Ask) -> None:
-        while question := next_unanswered(self._store.reader):
+        while question := next_open_question(self._store.reader):
             await ask(question, self._store.desk)
             if self._store.desk.is_open(question.key):
                 self._ask = None

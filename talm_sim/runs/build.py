@@ -16,13 +16,13 @@ from talm_sim.agent.checkpoints import checkpoint_file, durable_saver, memory_sa
 from talm_sim.agent.episode import Agent, Players, Waiting, run_episode
 from talm_sim.agent.humans import HumanReply, question_digest
 from talm_sim.config import RunConfig, Traffic
-from talm_sim.errors import NotRecordedError, PrerequisiteError, did_you_mean, listed, nearest
+from talm_sim.errors import NotRecordedError, PrerequisiteError, did_you_mean, format_names, suggest_nearest
 from talm_sim.recordings import CassetteLibrary, RecordedAnswer, model_folder
 from talm_sim.runs.batch import EpisodeRunner
 from talm_sim.runs.files.manifest import wording_digests
 from talm_sim.runs.files.store import RunStore
 from talm_sim.runs.judging import Grader, check_judges, open_grader
-from talm_sim.runs.resolve import settled
+from talm_sim.runs.resolve import settle_automatic
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.scenarios.load import select
 from talm_sim.tasks import Job, Opened, Recorded
@@ -59,16 +59,16 @@ def plan(job: Job[Any], shared: Shared) -> tuple[Job[Any], list[Scenario]]:
     Raises:
         PrerequisiteError: A scenario, judge, wording or recording it needs is not there.
     """
-    scenarios = _chosen(job, shared)
+    scenarios = _choose_scenarios(job, shared)
     first = {scenario.group: scenario.id for scenario in reversed(scenarios)}
     known = job.config.scenarios is None or job.config.cassettes is not None
     _check_cassettes(job.config)
     without_tools = frozenset(first) - {scenario.group for scenario in scenarios if scenario.tools}
-    job = settled(job, Recorded(shared.library(job.config.cassettes, job.task.recorded_in), first, known, without_tools))
+    job = settle_automatic(job, Recorded(shared.library(job.config.cassettes, job.task.recorded_in), first, known, without_tools))
     return check_judges(job), scenarios
 
 
-def _chosen(job: Job[Any], shared: Shared) -> list[Scenario]:
+def _choose_scenarios(job: Job[Any], shared: Shared) -> list[Scenario]:
     """The job's scenarios: those of its split, of these the ones named by id or by the tools they use, of these those within the limit."""
     config, task = job.config, job.task
     if not (config.scenario or config.category):
@@ -79,7 +79,7 @@ def _chosen(job: Job[Any], shared: Shared) -> list[Scenario]:
         for name in config.scenario:
             if name not in known:
                 several = did_you_mean(name, known) if "," in name and {*name.split(",")} <= {*known} else ""
-                hint = several or nearest(name, [*known]) or f" See: talm-sim scenarios list --task {task.name}"
+                hint = several or suggest_nearest(name, [*known]) or f" See: talm-sim scenarios list --task {task.name}"
                 raise PrerequisiteError(f"--scenario: no scenario '{name}' in split {config.split} of task {task.name}.{hint}")
         scenarios = [scenario for scenario in scenarios if scenario.id in config.scenario]
     if config.category:
@@ -143,7 +143,7 @@ def _check_control(job: Job[Any], scenarios: Sequence[Scenario]) -> None:
 async def open_runner(built: Built, store: RunStore) -> AsyncIterator[EpisodeRunner]:
     """Make the episode runner of a run; what waits for a person is kept in its directory."""
     if built.played is not None:
-        yield _Played(built.played)
+        yield _PlayedEpisodes(built.played)
         return
     async with AsyncExitStack() as stack:
         saver: BaseCheckpointSaver[Any] | None = None
@@ -156,15 +156,15 @@ async def open_runner(built: Built, store: RunStore) -> AsyncIterator[EpisodeRun
         if saver is not None and survives:
             await _reconcile(store, saver, runner.agent.graph)
         elif built.opened.starts_again:
-            for waiting in store.paused():
-                await store.abandon(waiting)
+            for waiting in store.paused_episodes():
+                await store.forget_waiting(waiting)
         yield runner
-    if built.opened.waits and not store.paused():
+    if built.opened.waits and not store.paused_episodes():
         for end in ("", "-wal", "-shm"):
             (store.directory / f"{CHECKPOINTS}{end}").unlink(missing_ok=True)
 
 
-class _Played:
+class _PlayedEpisodes:
     """Hands over the episodes of a finished run."""
 
     def __init__(self, run: StoredRun) -> None:
@@ -276,13 +276,13 @@ async def _check_recorded(built: Built) -> None:
         if isinstance(result, Episode) and result.termination is Termination.REPLAY_MISS and not begun:
             known = built.library.models()
             if model_folder(config.model) not in map(model_folder, known):
-                there = f"; recorded there: {listed(known, 8)}" if known else ""
+                there = f"; recorded there: {format_names(known, 8)}" if known else ""
                 raise NotRecordedError(f"model '{config.model}': there are no recordings of it in {built.library.root}{there}; add --live.")
-            what = f"{scenario.id}, epoch {config.epochs}, was not recorded{_unlike(built)}"
+            what = f"{scenario.id}, epoch {config.epochs}, was not recorded{_nearest_recording_settings(built)}"
             raise NotRecordedError(f"model '{config.model}': {what}; add --live, or use the settings of the recording.")
 
 
-def _unlike(built: Built) -> str:
+def _nearest_recording_settings(built: Built) -> str:
     """What the nearest recording of the model was made with instead."""
     known = built.library.settings(built.job.config.model)
     if recording_key(built.job) in known:
@@ -299,7 +299,7 @@ async def _reconcile(store: RunStore, saver: BaseCheckpointSaver[Any], graph: An
     A checkpoint whose pause was never committed is dropped; an episode whose checkpoint is gone, or cannot be read, starts again (what its
     person said is kept).
     """
-    threads = {f"{paused.episode_id}#{paused.attempt}": paused.episode_id for paused in store.paused().values()}
+    threads = {f"{paused.episode_id}#{paused.attempt}": paused.episode_id for paused in store.paused_episodes().values()}
     kept: set[str] = set()
     path = store.directory / CHECKPOINTS
     with checkpoint_file(path), contextlib.closing(sqlite3.connect(path)) as conn:
@@ -308,7 +308,7 @@ async def _reconcile(store: RunStore, saver: BaseCheckpointSaver[Any], graph: An
     for thread in kept - sound:
         await saver.adelete_thread(thread)
     for thread in set(threads) - sound:
-        await store.abandon(threads[thread])
+        await store.forget_waiting(threads[thread])
 
 
 async def _is_sound(graph: Any, thread: str) -> bool:

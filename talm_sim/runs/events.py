@@ -23,8 +23,8 @@ __all__ = [
     "ToolsRestarted",
     "ignore_events",
     "listening",
+    "report_troubles",
     "show_progress_with",
-    "telling_troubles",
 ]
 
 
@@ -167,7 +167,7 @@ def listening(on_event: OnEvent | None, progress: bool | None) -> Iterator[OnEve
 
 
 @contextmanager
-def telling_troubles(on_event: OnEvent) -> Iterator[None]:
+def report_troubles(on_event: OnEvent) -> Iterator[None]:
     """Tell, as events, of the requests that whatever is asked within sends again, and of tools that died under it."""
 
     def retried(retry: Retry) -> None:

@@ -11,13 +11,13 @@ from talm_sim.tasks import TASKS, AgentOptions, Job
 from talm_sim.tools_env.sources.registry import TOOL_SOURCES, read_source
 from talm_sim.types import Scenario
 
-__all__ = ["KINDS", "brought", "check_brought", "installed", "take_up"]
+__all__ = ["KINDS", "check_brought", "import_agent", "list_installed", "name_extensions"]
 
 KINDS = ("task", "judge", "provider", "perturbation", "responder", "tool_source")
 """What a user may bring along."""
 
 
-def brought(job: Job[Any], scenarios: Sequence[Scenario], judges: Iterable[str]) -> dict[str, str]:
+def name_extensions(job: Job[Any], scenarios: Sequence[Scenario], judges: Iterable[str]) -> dict[str, str]:
     """Name the tasks, judges, perturbations, responders and providers of a run that are not built in, and how the user brings each along.
 
     Returns:
@@ -44,7 +44,7 @@ def check_brought(noted: Mapping[str, str], where: str, kinds: Sequence[str] = K
             raise PrerequisiteError(f"{where}: {kind} '{name}' is not known here; {mend}.")
 
 
-def take_up(given: Mapping[str, Any]) -> None:
+def import_agent(given: Mapping[str, Any]) -> None:
     """Import what the user names again of a stored run, which by itself imports nothing: its agent.
 
     Raises:
@@ -56,7 +56,7 @@ def take_up(given: Mapping[str, Any]) -> None:
         load_agent(hand_over(given["agent"]) or "")
 
 
-def installed() -> list[dict[str, str]]:
+def list_installed() -> list[dict[str, str]]:
     """Everything that other packages offer: its kind, its name, where it comes from, and what is wrong with it; imports each."""
     found = []
     for kind in KINDS:

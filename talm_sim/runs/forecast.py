@@ -17,7 +17,7 @@ from talm_sim.judges.registry import judge_class
 from talm_sim.models.base import Model
 from talm_sim.models.registry import in_process
 from talm_sim.recordings import CassetteLibrary
-from talm_sim.runs.api import to_completion
+from talm_sim.runs.api import run_to_completion
 from talm_sim.runs.build import build, plan
 from talm_sim.runs.judging import judge_names
 from talm_sim.runs.prices import Price
@@ -29,14 +29,14 @@ from talm_sim.tasks.shared import Shared
 from talm_sim.tools_env.toolbox import Tools
 from talm_sim.types import Scenario, ToolSpec, Usage
 
-__all__ = ["Cost", "Forecast", "Spent", "episodes_of", "forecast"]
+__all__ = ["Cost", "Forecast", "RecordedUse", "episodes_of", "forecast"]
 
 JUDGE_INSTRUCTIONS, JUDGE_OUTPUT = 1_000, 512
 """Tokens of a judge's instructions, and of one of its answers, at most."""
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class RecordedUse:
     """What a recording of the same scenarios took.
 
     Attributes:
@@ -77,7 +77,7 @@ class Cost:
     bound: Bound
     money: float | None
     currency: str = ""
-    recorded: Spent | None = None
+    recorded: RecordedUse | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ def forecast(config: RunConfig, prices: Mapping[str, Price] | None = None) -> Fo
     Raises:
         PrerequisiteError: The run would be refused, or a model that is asked has no price.
     """
-    return to_completion(_forecast(config, prices))
+    return run_to_completion(_forecast(config, prices))
 
 
 def episodes_of(config: RunConfig) -> int:
@@ -175,11 +175,11 @@ def _agent_cost(
     traffic = "here" if in_process(model) else str(job.config.models or "own")
     bound = Bound() if traffic == "own" else bound
     money, currency = _money(model, traffic, bound, prices)
-    recorded = _recorded(job, scenarios, library, (prices or {}).get(model)) if traffic in {Traffic.LIVE, Traffic.RECORD} else None
+    recorded = _recorded_spending(job, scenarios, library, (prices or {}).get(model)) if traffic in {Traffic.LIVE, Traffic.RECORD} else None
     return Cost(model, "agent", traffic, bound, money, currency, recorded)
 
 
-def _recorded(job: Job[Any], scenarios: Sequence[Scenario], library: CassetteLibrary, price: Price | None) -> Spent | None:
+def _recorded_spending(job: Job[Any], scenarios: Sequence[Scenario], library: CassetteLibrary, price: Price | None) -> RecordedUse | None:
     """What the nearest recording of the same scenarios took, be it of another model; for as many epochs as there would be."""
     here = recorded_settings(job)
     known: list[tuple[list[str], str, str]] = []
@@ -189,18 +189,18 @@ def _recorded(job: Job[Any], scenarios: Sequence[Scenario], library: CassetteLib
                 told = {name: value for name, value in there.items() if name != "model"}
                 known.append((list(differences(here, told)), model, digest))
     for unlike, model, digest in sorted(known, key=lambda one: len(one[0])):
-        spent = library.spent(model, ((one.id, one.group) for one in scenarios), digest)
+        spent = library.recorded_usage(model, ((one.id, one.group) for one in scenarios), digest)
         if spent:
-            return _spent(model, spent, job.config.epochs, price, unlike)
+            return _add_up_usage(model, spent, job.config.epochs, price, unlike)
     return None
 
 
-def _spent(model: str, requests: Iterable[Usage], epochs: int, price: Price | None, unlike: Iterable[str]) -> Spent | None:
+def _add_up_usage(model: str, requests: Iterable[Usage], epochs: int, price: Price | None, unlike: Iterable[str]) -> RecordedUse | None:
     counted = list(requests)
     if any(one.uncounted for one in counted):
         return None
     asked, written = (epochs * sum(getattr(one, name) for one in counted) for name in ("input_tokens", "output_tokens"))
-    return Spent(model, epochs * len(counted), asked, written, price.of(asked, written) if price else None, tuple(unlike))
+    return RecordedUse(model, epochs * len(counted), asked, written, price.of(asked, written) if price else None, tuple(unlike))
 
 
 def _money(model: str, traffic: str, bound: Bound, prices: Mapping[str, Price] | None) -> tuple[float | None, str]:

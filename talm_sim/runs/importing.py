@@ -11,10 +11,10 @@ from pathlib import Path
 from talm_sim.common.processes import sweep
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError, line_to_copy
-from talm_sim.runs.files import records
-from talm_sim.runs.files.database import connect_reader, connect_writer, telling
+from talm_sim.runs.files import stored_documents
+from talm_sim.runs.files.database import connect_reader, connect_writer, explain_errors
+from talm_sim.runs.files.digested_rows import insert_row
 from talm_sim.runs.files.manifest import create_run, stamp
-from talm_sim.runs.files.rows import put
 from talm_sim.runs.files.sealing import seal
 from talm_sim.runs.files.store import write_episode, write_verdict
 from talm_sim.runs.stored_run import StoredRun
@@ -65,13 +65,13 @@ def import_fail_talms(directory: Path, run_dir: Path = Path("runs"), *, command:
 
 def _is_import_of(stored: StoredRun, run: PublishedRun, notes: dict[str, str]) -> bool:
     """Whether a run holds what would be imported; what was judged since stands beside it."""
-    with closing(connect_reader(stored.path)) as conn, telling(stored.path):
-        imported = records.imported_judges(conn)
-        said = {(verdict.episode_id, verdict.judge): verdict for verdict in records.verdicts(conn, imported)}
+    with closing(connect_reader(stored.path)) as conn, explain_errors(stored.path):
+        imported = stored_documents.imported_judges(conn)
+        said = {(verdict.episode_id, verdict.judge): verdict for verdict in stored_documents.verdicts(conn, imported)}
         return (
             stored.manifest.notes == notes
-            and list(records.scenarios(conn)) == run.scenarios
-            and {episode.id: episode for episode in records.episodes(conn)} == {episode.id: episode for episode in run.episodes}
+            and list(stored_documents.scenarios(conn)) == run.scenarios
+            and {episode.id: episode for episode in stored_documents.episodes(conn)} == {episode.id: episode for episode in run.episodes}
             and said == {(verdict.episode_id, verdict.judge): verdict for verdict in run.verdicts}
         )
 
@@ -108,7 +108,7 @@ def _write(run: PublishedRun, run_dir: Path, name: str, notes: dict[str, str], c
         judges = sorted({(verdict.judge, verdict.judge_config_digest) for verdict in run.verdicts})
         facts = {"total": len(run.episodes), "judges": judges, "imported_judges": judges}
         for key, value in facts.items():
-            put(conn, "meta", key, json.dumps(value))
+            insert_row(conn, "meta", key, json.dumps(value))
 
     create_run(run_dir, name, config, run.scenarios, command=command, notes=notes, fill=fill)
 
@@ -120,6 +120,6 @@ def _keep_first_measure(path: Path) -> None:
     if first is not None:
         with closing(connect_writer(path)) as conn:
             conn.execute("BEGIN IMMEDIATE")
-            put(conn, "meta", "first_measure", first.model_dump_json())
+            insert_row(conn, "meta", "first_measure", first.model_dump_json())
             seal(conn, stamp(path))
             conn.execute("COMMIT")

@@ -13,13 +13,13 @@ from typing import Any
 from talm_sim.common.digests import digest
 from talm_sim.config import RunConfig, Scope, Traffic
 from talm_sim.errors import CassetteMissError, PrerequisiteError, ProviderError, line_to_copy
-from talm_sim.judges.base import Earlier, Judge, JudgeContext, OpenVote, Pair, no_recording
+from talm_sim.judges.base import Earlier, Judge, JudgeContext, OpenVote, Pair, unrecorded_vote
 from talm_sim.judges.registry import JUDGES, in_order, judge_class, load_instructions
 from talm_sim.models.base import Model
 from talm_sim.models.registry import in_process
 from talm_sim.recordings import CassetteLibrary
 from talm_sim.runs.events import JudgeProgress, OnEvent, ignore_events
-from talm_sim.runs.files import records
+from talm_sim.runs.files import stored_documents
 from talm_sim.runs.files.manifest import find_run
 from talm_sim.runs.files.store import RunStore
 from talm_sim.tasks import Job, PairedOptions
@@ -36,7 +36,7 @@ class Grader:
 
     model: Model | None = None
     """None where the user named none."""
-    open_vote: OpenVote = no_recording
+    open_vote: OpenVote = unrecorded_vote
 
 
 def judge_names(job: Job[Any]) -> tuple[str, ...]:
@@ -172,16 +172,18 @@ async def judge_run(store: RunStore, job: Job[Any], grader: Grader, *, pairs: Ca
     Returns:
         How many verdicts failed.
     """
-    judges = _opened(store.reader, job, _instructions(job), grader, pairs)
+    judges = _open_judges(store.reader, job, _instructions(job), grader, pairs)
     failed = await score(store, judges, max_at_once=job.config.max_connections, on_event=on_event)
     # Verdicts that came with an imported run cannot be made again, so they stay.
-    now = [*records.imported_judges(store.reader), *((judge.name, judge.config_digest) for judge in judges)]
+    now = [*stored_documents.imported_judges(store.reader), *((judge.name, judge.config_digest) for judge in judges)]
     measures = {judge.name: judge.measure.model_dump(mode="json") for judge in judges}
     await store.set_meta({"judges": now, "measures": measures, "scoring": job.values(Scope.SCORING)})
     return failed
 
 
-def _opened(conn: sqlite3.Connection, job: Job[Any], instructions: dict[str, str], grader: Grader, pairs: Callable[[], Pair]) -> list[Judge]:
+def _open_judges(
+    conn: sqlite3.Connection, job: Job[Any], instructions: dict[str, str], grader: Grader, pairs: Callable[[], Pair]
+) -> list[Judge]:
     """The judges in the order in which they work, each told what those before it said."""
     classes, own = [judge_class(name) for name in judge_names(job)], job.task.own_judges
     context = JudgeContext(grader.model, instructions, grader.open_vote, calls_as=job.task.calls_as(job))
@@ -192,16 +194,16 @@ def _opened(conn: sqlite3.Connection, job: Job[Any], instructions: dict[str, str
         before = [one for one in reversed(judges) if "earlier" not in one.needs]
         # The task's own say what passes; where the user chose none of them, the user's own judge does.
         before = [one for one in before if one.name in own] or before
-        judges.append(judge(replace(context, earlier=_earlier(conn, [(one.name, one.config_digest) for one in before]))))
+        judges.append(judge(replace(context, earlier=_earlier_verdicts(conn, [(one.name, one.config_digest) for one in before]))))
     return judges
 
 
-def _earlier(conn: sqlite3.Connection, judges: list[tuple[str, str]]) -> Earlier:
+def _earlier_verdicts(conn: sqlite3.Connection, judges: list[tuple[str, str]]) -> Earlier:
     """Whether an episode passed by itself, as the first of `judges` that decided it said."""
 
     def passed(episode_id: str) -> bool | None:
         for judge, config in judges:
-            verdict = records.verdict(conn, episode_id, judge, config)
+            verdict = stored_documents.verdict(conn, episode_id, judge, config)
             if verdict is not None and verdict.value is not None:
                 return verdict.value
         return None
@@ -247,9 +249,9 @@ class _Scoring:
     async def run(self, max_at_once: int) -> int:
         running: set[asyncio.Task[None]] = set()
         try:
-            for episode in records.episodes(self._store.reader):
+            for episode in stored_documents.episodes(self._store.reader):
                 scenario = self._scenarios[episode.scenario_id]
-                basis = self._basis(episode, scenario) if self._depends else ""
+                basis = self._basis_digest(episode, scenario) if self._depends else ""
                 if episode.id in self._judged and not self._is_stale(episode, basis):
                     continue
                 if len(running) >= max_at_once:
@@ -263,7 +265,7 @@ class _Scoring:
             await asyncio.gather(*running, return_exceptions=True)
         return self._failed
 
-    def _basis(self, episode: Episode, scenario: Scenario) -> str:
+    def _basis_digest(self, episode: Episode, scenario: Scenario) -> str:
         """Digest of what the verdict goes by besides the episode: the one it is compared with, and what judges earlier in line said."""
         context = self._judge.context
         pair = context.pair(episode, scenario) if "pairs" in self._judge.needs else None
@@ -274,7 +276,7 @@ class _Scoring:
         """Whether what a stored verdict went by has changed since; one that does not say what that was stands."""
         if not basis:
             return False
-        verdict = records.verdict(self._store.reader, episode.id, self._judge.name, self._judge.config_digest)
+        verdict = stored_documents.verdict(self._store.reader, episode.id, self._judge.name, self._judge.config_digest)
         if verdict is None or verdict.basis in ("", basis):
             return False
         self._done -= 1

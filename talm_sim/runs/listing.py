@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from talm_sim.errors import PrerequisiteError, listed
+from talm_sim.errors import PrerequisiteError, format_names
 from talm_sim.runs.files.lease import Owner
 from talm_sim.runs.files.manifest import run_names
 from talm_sim.runs.stored_run import StoredRun
@@ -94,7 +94,7 @@ def waiting_run(run_dir: Path) -> StoredRun:
     Raises:
         PrerequisiteError: None does, or several do; the message names them.
     """
-    return _only([info for info in list_runs(run_dir) if info.waiting], run_dir, "waits for an answer", "wait for answers")
+    return _require_one([info for info in list_runs(run_dir) if info.waiting], run_dir, "waits for an answer", "wait for answers")
 
 
 def unfinished_run(run_dir: Path) -> StoredRun:
@@ -105,13 +105,13 @@ def unfinished_run(run_dir: Path) -> StoredRun:
     """
     idle = [info for info in list_runs(run_dir) if not info.problem and info.owner is None]
     found = [info for info in idle if info.finished < info.total] or [info for info in idle if info.failed]
-    return _only(found, run_dir, "is unfinished", "are unfinished")
+    return _require_one(found, run_dir, "is unfinished", "are unfinished")
 
 
-def _only(found: list[RunInfo], run_dir: Path, one_does: str, several_do: str) -> StoredRun:
+def _require_one(found: list[RunInfo], run_dir: Path, one_does: str, several_do: str) -> StoredRun:
     if not found:
         raise PrerequisiteError(f"no run in {run_dir} {one_does}; name a run, or give --run-dir.")
     if len(found) > 1:
-        named = listed([info.id for info in reversed(found)], _MOST_NAMED)
+        named = format_names([info.id for info in reversed(found)], _MOST_NAMED)
         raise PrerequisiteError(f"{len(found)} runs in {run_dir} {several_do}: {named}; name one.")
     return StoredRun(found[0].path)

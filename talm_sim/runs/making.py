@@ -16,7 +16,7 @@ from talm_sim.recordings import CassetteLibrary, RecordingTransport
 from talm_sim.runs.resolve import RECORDINGS
 from talm_sim.scenarios.making.options import RULES, MakingOptions
 from talm_sim.scenarios.making.runner import OnProgress, OpenTape, make_all
-from talm_sim.scenarios.making.state import Begun
+from talm_sim.scenarios.making.state import FixedSettings
 from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.makers import Maker
 
@@ -75,12 +75,12 @@ async def make_scenarios(
             on_live(library.root if traffic is Traffic.RECORD else None, sum(map(maker.bound, waiting), Bound()))
 
     try:
-        maker.open(sources, partial(_opened, options, traffic))
+        maker.open(sources, partial(_open_model, options, traffic))
         return await make_all(
             maker,
             sources,
             options.out,
-            Begun(task, options.settings(maker.wording), command, maker.rules),
+            FixedSettings(task, options.settings(maker.wording), command, maker.rules),
             max_connections=options.max_connections,
             open_tape=_tapes(library, options.model, conversations, traffic),
             on_begin=announce,
@@ -122,7 +122,7 @@ def _traffic(options: MakingOptions, library: CassetteLibrary) -> Traffic | None
     return Traffic.REPLAY if library.has_model(options.model, (GROUP,)) else Traffic.LIVE
 
 
-def _opened(options: MakingOptions, traffic: Traffic | None, *, constrained: bool = False) -> Model:
+def _open_model(options: MakingOptions, traffic: Traffic | None, *, constrained: bool = False) -> Model:
     try:
         return open_model(
             options.model,

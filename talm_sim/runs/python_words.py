@@ -13,7 +13,7 @@ from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError, on_command_line
 from talm_sim.tasks import find_task, list_tasks
 
-__all__ = ["in_python", "python_words", "told_in_python"]
+__all__ = ["in_python", "phrase_errors_for_python", "python_words"]
 
 _COMMAND = re.compile(r"(talm-sim (?:'[^']{0,1000}'|\\.|[^`;)'\\]){0,1000}?(?=[`;)]|, |\.? ?$|\. ))")
 """A command to type, of at most 1,000 characters, which stays as it is."""
@@ -91,7 +91,7 @@ def in_python() -> Iterator[None]:
         raise err.with_traceback(None) from err.__cause__
 
 
-def told_in_python(verb: Callable[_P, Coroutine[Any, Any, _T]]) -> Callable[_P, Coroutine[Any, Any, _T]]:
+def phrase_errors_for_python(verb: Callable[_P, Coroutine[Any, Any, _T]]) -> Callable[_P, Coroutine[Any, Any, _T]]:
     """`in_python`, around all of a verb."""
 
     @wraps(verb)

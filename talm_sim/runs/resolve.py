@@ -16,19 +16,19 @@ from talm_sim.config import ENV_PREFIX, RunConfig, Scope, Traffic
 from talm_sim.errors import OptionError, PrerequisiteError, did_you_mean
 from talm_sim.foreign.plugins import load_plugins
 from talm_sim.models.registry import in_process
-from talm_sim.runs.tool_sources import with_tools
+from talm_sim.runs.tool_sources import move_tool_objects
 from talm_sim.tasks import AgentOptions, Job, Recorded, Task, find_task, job_of, list_tasks
-from talm_sim.tasks.job import belongs_to, owner_of_option
+from talm_sim.tasks.job import option_owner_message, owner_of_option
 
 __all__ = [
     "check_environment",
-    "chosen_task",
+    "choose_task",
     "configure",
     "load_config",
-    "overridden",
+    "override",
     "read_config",
     "refuse_unknown",
-    "settled",
+    "settle_automatic",
 ]
 
 RECORDINGS = Path("recordings")
@@ -60,20 +60,20 @@ def read_config(file: Path | None = None, environ: Mapping[str, str] | None = No
     environ = os.environ if environ is None else environ
     document = {} if file is None else read_toml(file, "--config")
     given = {name: value for name, value in options.items() if value is not None}
-    task = chosen_task(document, file, environ, given)
+    task = choose_task(document, file, environ, given)
     values: dict[str, Any] = {}
     origin: dict[str, str] = {}
     for name, value, place in (*_from_file(document, file, task), *_from_environ(environ, task)):
         values[name], origin[name] = value, place
     for name, value in given.items():
         refuse_unknown(name, task, spelt=_flag)
-        values[name], origin[name] = value, _given(name, value)
-    job = _built({**values, "task": task.name}, origin)
+        values[name], origin[name] = value, _option_label(name, value)
+    job = _build_job({**values, "task": task.name}, origin)
     _READ[:] = [job]
     return job.config, origin
 
 
-def chosen_task(document: Mapping[str, Any], file: Path | None, environ: Mapping[str, str], given: Mapping[str, Any]) -> Task[Any]:
+def choose_task(document: Mapping[str, Any], file: Path | None, environ: Mapping[str, str], given: Mapping[str, Any]) -> Task[Any]:
     """Import the plugins that are named, and return the task that is chosen: by the command line, the environment, or the TOML file.
 
     Args:
@@ -121,7 +121,7 @@ def configure(config: RunConfig | None, options: Mapping[str, Any], *, look_up: 
         return _READ[0].made(created)
     given = {} if config is None else {name: getattr(config, name) for name in config.model_fields_set if name != "options"}
     own = {} if config is None else config.options
-    options = with_tools(options)
+    options = move_tool_objects(options)
     load_plugins(options.get("plugin", given.get("plugin", ())))
     before = given.get("task", RunConfig.model_fields["task"].default)
     try:
@@ -133,10 +133,10 @@ def configure(config: RunConfig | None, options: Mapping[str, Any], *, look_up: 
     if task.name != before:
         own = {}  # another task's
     values = {**given, **own, **options}
-    return _built(values, {name: _given(name, value) for name, value in values.items()}, look_up=look_up).made(created)
+    return _build_job(values, {name: _option_label(name, value) for name, value in values.items()}, look_up=look_up).made(created)
 
 
-def settled(job: Job[Any], recorded: Recorded) -> Job[Any]:
+def settle_automatic(job: Job[Any], recorded: Recorded) -> Job[Any]:
     """Decide the automatic values: the model is replayed where a recording is found; the rest is the task's affair.
 
     Raises:
@@ -155,7 +155,7 @@ def settled(job: Job[Any], recorded: Recorded) -> Job[Any]:
     return job
 
 
-def overridden(job: Job[Any], options: Mapping[str, Any], admitted: Collection[Scope], *, verb: str, otherwise: str) -> Job[Any]:
+def override(job: Job[Any], options: Mapping[str, Any], admitted: Collection[Scope], *, verb: str, otherwise: str) -> Job[Any]:
     """Return a stored run's `job` with `options` in place, all of scopes `admitted`; a value that does not differ is no override.
 
     Args:
@@ -173,7 +173,7 @@ def overridden(job: Job[Any], options: Mapping[str, Any], admitted: Collection[S
     for name in given:
         before, after = (_value(one, name) for one in (job, changed))
         if changed.scope_of(name) not in admitted and after != before:
-            raise PrerequisiteError(f"{verb}: {_flag(name)} would change from {_shown(before)} to {_shown(after)}; {otherwise}")
+            raise PrerequisiteError(f"{verb}: {_flag(name)} would change from {_format_value(before)} to {_format_value(after)}; {otherwise}")
     return changed
 
 
@@ -211,11 +211,11 @@ def refuse_unknown(name: str, task: Task[Any], place: str = "", *, spelt: Callab
         return
     owner = owner_of_option(name, task)
     if owner:
-        raise PrerequisiteError(f"{place}{spelt(name)} {belongs_to(owner, task)}")
+        raise PrerequisiteError(f"{place}{spelt(name)} {option_owner_message(owner, task)}")
     raise PrerequisiteError(f"{place}unknown option '{spelt(name)}'.{did_you_mean(name, names, spelt)}")
 
 
-def _built(values: Mapping[str, Any], origin: Mapping[str, str], *, look_up: bool = True) -> Job[Any]:
+def _build_job(values: Mapping[str, Any], origin: Mapping[str, str], *, look_up: bool = True) -> Job[Any]:
     """A configuration as its task reads it; every wrong option is told with its place."""
     name = ""
     try:
@@ -296,7 +296,7 @@ def _from_environ(environ: Mapping[str, str], task: Task[Any]) -> Iterator[tuple
             yield name, text, variable
 
 
-def _given(name: str, value: Any) -> str:
+def _option_label(name: str, value: Any) -> str:
     """What a message calls an option by: its flag, but for an agent that is an object, which comes from Python alone."""
     return name if name == "agent" and not isinstance(value, str) else _flag(name)
 
@@ -318,7 +318,7 @@ def _value(job: Job[Any], name: str) -> Any:
     return getattr(job.config if name in RunConfig.model_fields else job.options, name)
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, tuple):
         return f"'{', '.join(map(str, value))}'" if value else "none"
     return "none" if value is None else f"'{value}'"

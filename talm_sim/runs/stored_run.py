@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from talm_sim.config import RunConfig
-from talm_sim.errors import PrerequisiteError, full_name, line_to_copy, nearest
-from talm_sim.runs.desk import Question, asking_episodes, number_unanswered, unanswered
+from talm_sim.errors import PrerequisiteError, full_name, line_to_copy, suggest_nearest
 from talm_sim.runs.extensions import check_brought
-from talm_sim.runs.files import records
+from talm_sim.runs.files import stored_documents
 from talm_sim.runs.files.database import DATABASE, connect_reader
 from talm_sim.runs.files.lease import Owner, is_owned, owner_of
 from talm_sim.runs.files.manifest import RunManifest, find_run, read_manifest, stamp
 from talm_sim.runs.files.sealing import check_fits
-from talm_sim.runs.tables import episode_records, frame, settings_of, summary_with, with_judges
+from talm_sim.runs.questions import Question, asking_episodes, number_unanswered, open_questions
+from talm_sim.runs.tables import add_judge_values, episode_records, frame, settings_of, summary_with
 from talm_sim.tasks import Job, job_of
 from talm_sim.types import Episode, Measure, Measured, Row, Scenario, Summary, Termination, ToolSpec, Verdict
 from talm_sim.types.measures import summary_table
@@ -57,9 +57,8 @@ class StoredRun:
         model = self.manifest.config.model
         title = f"{self.id}: {'control: ' if model.startswith('sim/') else ''}{model}"
         try:
-            failed = f", {self.failed:,} failed" if self.failed else ""
-            left = "" if self.closed else "; not closed properly, so resume it"
-            title += f", {self.finished:,} of {self.total:,} episodes finished{failed}{left}"
+            title += f", {self.finished:,} of {self.total:,} episodes finished"
+            title += f", {self.failed:,} failed" * bool(self.failed) + "; not closed properly, so resume it" * (not self.closed)
             table = summary_table([((), one) for one in self.summary()])
         except PrerequisiteError as err:  # what cannot be counted here is still a run
             table = f"<p>{escape(str(err))}</p>"
@@ -76,8 +75,8 @@ class StoredRun:
         if (known := self._judged_as or self._held_job) is not None:
             return known.config
         config = self.manifest.config
-        with self._reading() as conn:
-            scoring = records.meta(conn, "scoring", dict[str, Any])
+        with self._open_connection() as conn:
+            scoring = stored_documents.meta(conn, "scoring", dict[str, Any])
             if scoring is None:
                 return config
             given = config.model_dump()
@@ -134,27 +133,27 @@ class StoredRun:
         Raises:
             PrerequisiteError: It is damaged.
         """
-        with self._reading():
+        with self._open_connection():
             return self._closed
 
     @cached_property
     def total(self) -> int:
         """Episodes of the whole run."""
-        with self._reading() as conn:
-            if (planned := records.meta(conn, "total", int)) is None:
+        with self._open_connection() as conn:
+            if (planned := stored_documents.meta(conn, "total", int)) is None:
                 planned = conn.execute("SELECT count(*) FROM scenarios").fetchone()[0] * self.manifest.config.epochs
         return int(planned)
 
     @property
     def finished(self) -> int:
         """Episodes finished by now."""
-        with self._reading() as conn:
+        with self._open_connection() as conn:
             return int(conn.execute("SELECT count(*) FROM episodes").fetchone()[0])
 
     @property
     def terminations(self) -> dict[Termination, int]:
         """Terminations and how many finished episodes had each."""
-        with self._reading() as conn:
+        with self._open_connection() as conn:
             ends = dict(conn.execute("SELECT termination, count(*) FROM episodes GROUP BY termination"))
         return {end: ends[end] for end in Termination if end in ends}
 
@@ -171,14 +170,14 @@ class StoredRun:
     @property
     def judged(self) -> bool:
         """Whether judges have been through the run."""
-        with self._reading() as conn:
-            return records.judges(conn) is not None
+        with self._open_connection() as conn:
+            return stored_documents.judges(conn) is not None
 
     @property
     def unjudged(self) -> int:
         """Finished episodes that still lack a verdict of one of the run's judges."""
-        with self._reading() as conn:
-            said, imported = records.judges(conn), records.imported_judges(conn)
+        with self._open_connection() as conn:
+            said, imported = stored_documents.judges(conn), stored_documents.imported_judges(conn)
             if said is None:
                 return self.finished if self.job.task.judges(self.job) else 0
             query = "SELECT count(*) FROM verdicts WHERE judge = ? AND judge_config_digest = ?"
@@ -187,38 +186,38 @@ class StoredRun:
     @property
     def first_measure(self) -> Measure | None:
         """The first measure of its table over all groups, as it was when the run was last judged."""
-        with self._reading() as conn:
-            return records.meta(conn, "first_measure", Measure)
+        with self._open_connection() as conn:
+            return stored_documents.meta(conn, "first_measure", Measure)
 
     @property
     def owner(self) -> Owner | None:
         """The living process that runs it; None if there is none."""
-        with self._reading() as conn:
+        with self._open_connection() as conn:
             owner = owner_of(conn)
         return owner if owner is not None and owner.alive else None
 
     def scenarios(self) -> Iterator[Scenario]:
         """The run's scenarios in order."""
-        with self._reading() as conn:
-            yield from records.scenarios(conn)
+        with self._open_connection() as conn:
+            yield from stored_documents.scenarios(conn)
 
     def tools(self) -> dict[str, ToolSpec]:
         """The tools the scenarios name, missing ones included, by name; empty for an imported run."""
-        with self._reading() as conn:
-            found = records.meta(conn, "tools", list[ToolSpec]) or ()
+        with self._open_connection() as conn:
+            found = stored_documents.meta(conn, "tools", list[ToolSpec]) or ()
         return {tool.name: tool for tool in found}
 
     def tool_traffic(self) -> Counter[str]:
         """How many finished episodes reached their tools live, replayed or recorded; empty if all did so as in the configuration."""
-        with self._reading() as conn:
-            if not records.meta(conn, records.MIXED, bool):
+        with self._open_connection() as conn:
+            if not stored_documents.meta(conn, stored_documents.MIXED, bool):
                 return Counter()
-            return Counter(episode.tools for episode in records.episodes(conn, None) if episode.tools)
+            return Counter(episode.tools for episode in stored_documents.episodes(conn, None) if episode.tools)
 
     def episodes(self, group: str | None = None) -> Iterator[Episode]:
         """Finished episodes, of one group or all, in the order of the plan."""
-        with self._reading() as conn:
-            yield from records.episodes(conn, group)
+        with self._open_connection() as conn:
+            yield from stored_documents.episodes(conn, group)
 
     def episode(self, episode_id: str) -> Episode:
         """Return one finished episode, by its id or a unique prefix.
@@ -226,9 +225,9 @@ class StoredRun:
         Raises:
             PrerequisiteError: It is unknown or not finished, or several ids begin so.
         """
-        with self._reading() as conn:
-            episode_id = full_name(episode_id, records.begun(conn), "episodes") or episode_id
-            found = records.episode(conn, episode_id)
+        with self._open_connection() as conn:
+            episode_id = full_name(episode_id, stored_documents.started_episodes(conn), "episodes") or episode_id
+            found = stored_documents.episode(conn, episode_id)
             if found is not None:
                 return found
             if conn.execute("SELECT 1 FROM waiting WHERE episode_id = ?", (episode_id,)).fetchone():
@@ -238,44 +237,45 @@ class StoredRun:
                 again = line_to_copy("talm-sim", "resume", str(self.path))
                 raise PrerequisiteError(f"{self.path}: episode '{episode_id}' is not finished; continue with: {again}")
             known = [row[0] for row in conn.execute("SELECT id FROM episodes ORDER BY epoch, position")]
-        hint = nearest(episode_id, known) or f" There are {len(known)}, for example '{known[0]}'." if known else " No episode is finished yet."
+        hint = f" There are {len(known)}, for example '{known[0]}'." if known else " No episode is finished yet."
+        hint = suggest_nearest(episode_id, known) or hint
         raise PrerequisiteError(f"{self.path}: no episode '{episode_id}'.{hint}")
 
     def episode_ids(self) -> list[str]:
         """Ids of all episodes that were begun, sorted."""
-        with self._reading() as conn:
-            return records.begun(conn)
+        with self._open_connection() as conn:
+            return stored_documents.started_episodes(conn)
 
     def verdicts(self) -> Iterator[Verdict]:
         """Verdicts of the judges the run was last judged with."""
-        with self._reading() as conn:
-            yield from records.verdicts(conn, records.judges(conn) or ())
+        with self._open_connection() as conn:
+            yield from stored_documents.verdicts(conn, stored_documents.judges(conn) or ())
 
     def pending(self, episode: str = "", *, last_first: bool = False, limit: int | None = None) -> list[Question]:
         """The first `limit` open questions of one episode or all, in the order they were asked or the other way round."""
-        with self._reading() as conn:
-            return unanswered(conn, episode, last_first=last_first, limit=limit)
+        with self._open_connection() as conn:
+            return open_questions(conn, episode, last_first=last_first, limit=limit)
 
     def asking(self) -> list[str]:
         """Ids of the episodes with an open question, in the order they asked."""
-        with self._reading() as conn:
+        with self._open_connection() as conn:
             return asking_episodes(conn)
 
     @property
     def open_questions(self) -> int:
         """How many questions are open."""
-        with self._reading() as conn:
+        with self._open_connection() as conn:
             return number_unanswered(conn)
 
     @property
     def waiting(self) -> int:
         """Episodes that have an open question."""
-        with self._reading() as conn:
+        with self._open_connection() as conn:
             return number_unanswered(conn, episodes=True)
 
     def answered(self) -> set[str]:
         """Return the ids of episodes that had a question answered."""
-        with self._reading() as conn:
+        with self._open_connection() as conn:
             return {episode_id for (episode_id,) in conn.execute("SELECT DISTINCT episode_id FROM answers")}
 
     def measures(self) -> dict[str, Measured]:
@@ -283,13 +283,13 @@ class StoredRun:
 
         Judges whose verdicts came with an imported run are not in it.
         """
-        with self._reading() as conn:
-            return records.measures(conn)
+        with self._open_connection() as conn:
+            return stored_documents.measures(conn)
 
     def rows(self) -> list[Row]:
         """What each finished episode counts as, in the order of the plan; with a value for each judge that has a measure of its own."""
         with self.at_once():
-            return with_judges(self.job.task.rows(self), self._own_columns(), self.verdicts())
+            return add_judge_values(self.job.task.rows(self), self._own_columns(), self.verdicts())
 
     def summary(self) -> list[Summary]:
         """What the rows add up to, group by group: the task's measures, then those of judges that have one of their own.
@@ -339,7 +339,7 @@ class StoredRun:
         if self._held is not None:
             yield
             return
-        with closing(self._connected()) if conn is None else nullcontext(conn) as held:
+        with closing(self._connect()) if conn is None else nullcontext(conn) as held:
             self._held = held
             try:
                 yield
@@ -347,14 +347,14 @@ class StoredRun:
                 self._held = self._held_job = None
 
     @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection]:
-        with closing(self._connected()) if self._held is None else nullcontext(self._held) as conn, self._saying_damage():
+    def _open_connection(self) -> Iterator[sqlite3.Connection]:
+        with closing(self._connect()) if self._held is None else nullcontext(self._held) as conn, self._explain_damage():
             yield conn
 
-    def _connected(self) -> sqlite3.Connection:
+    def _connect(self) -> sqlite3.Connection:
         conn = connect_reader(self._place)
         try:
-            with self._saying_damage():
+            with self._explain_damage():
                 self._look_through(conn)
         except BaseException:
             conn.close()
@@ -362,7 +362,7 @@ class StoredRun:
         return conn
 
     @contextmanager
-    def _saying_damage(self) -> Iterator[None]:
+    def _explain_damage(self) -> Iterator[None]:
         try:
             yield
         except (sqlite3.DatabaseError, ValueError) as err:

@@ -13,7 +13,7 @@ from talm_sim.types import AwarenessKind, Episode, Measure, Measured, Row, Scena
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["episode_record", "episode_records", "first_measure", "frame", "settings_of", "summary_with", "with_judges"]
+__all__ = ["add_judge_values", "episode_record", "episode_records", "first_measure", "frame", "settings_of", "summary_with"]
 
 _SETTINGS = ("agent", "human", "perturb", "tools_from")
 """Own options of tasks that say under what an agent acted."""
@@ -106,7 +106,7 @@ def _as_text(value: Any) -> Any:
     return " ".join(map(str, value)) if isinstance(value, list | tuple) else value
 
 
-def with_judges(rows: Iterable[Row], judges: Mapping[str, Measured], verdicts: Iterable[Verdict]) -> list[Row]:
+def add_judge_values(rows: Iterable[Row], judges: Mapping[str, Measured], verdicts: Iterable[Verdict]) -> list[Row]:
     """Add to each row what judges with a measure of their own said of its episode."""
     if not judges:
         return list(rows)
@@ -144,7 +144,7 @@ def frame(records: Sequence[dict[str, Any]]) -> pandas.DataFrame:
 
 def first_measure(summaries: Sequence[Summary]) -> Measure | None:
     """The first column of a table, a rate over all groups it is a rate in; None where there is no column."""
-    found = [next(iter(summary.placed("column")), None) for summary in summaries if not summary.derived]
+    found = [next(iter(summary.measures_in("column")), None) for summary in summaries if not summary.derived]
     measures = [one for one in found if one is not None]
     if not measures or len(measures) == 1:
         return measures[0] if measures else None

@@ -9,10 +9,10 @@ from talm_sim.config import Scope, Traffic
 from talm_sim.errors import PrerequisiteError, line_to_copy
 from talm_sim.tasks import AgentOptions, Job
 
-__all__ = ["check_sources", "resume_command", "with_tools"]
+__all__ = ["check_sources", "move_tool_objects", "resume_command"]
 
 
-def with_tools(options: Mapping[str, Any]) -> dict[str, Any]:
+def move_tool_objects(options: Mapping[str, Any]) -> dict[str, Any]:
     """Options as they are written, where some are tools themselves: `tools=[...]` in place of their traffic, or among `tools_from`.
 
     Raises:
@@ -45,11 +45,11 @@ def resume_command(job: Job[Any], run: str, *options: str) -> str:
     if agent:
         words += ["--agent", agent]
     if isinstance(job.options, AgentOptions) and job.config.tools is not Traffic.REPLAY:
-        words += _named(job.options)
+        words += _source_words(job.options)
     return line_to_copy(*words, *options)
 
 
-def _named(options: AgentOptions) -> list[str]:
+def _source_words(options: AgentOptions) -> list[str]:
     return [word for source in options.tools_from for word in ("--tools-from", source)] + ["--trust"] * options.trust
 
 
@@ -70,5 +70,5 @@ def check_sources(job: Job[Any], named: Sequence[str] | None, run: str) -> None:
     if named is None and (not begun or job.config.tools is Traffic.REPLAY):
         return
     if tuple(named or ()) != begun:
-        words = line_to_copy(*_named(job.options)) or "no --tools-from"
+        words = line_to_copy(*_source_words(job.options)) or "no --tools-from"
         raise PrerequisiteError(f"{run}: it was run with other tools, and talm-sim does not start what a stored run names; add {words}.")

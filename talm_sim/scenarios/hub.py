@@ -48,13 +48,13 @@ def local_file(file: Path) -> Path:
     except errors.EntryNotFoundError:
         raise PrerequisiteError(f"{file}: the dataset has no file {name}; write hub:{dataset}:FILE.") from None
     except Exception as err:  # a network's errors are those of whichever client this version of the library uses
-        why = _short(err)
+        why = _summarize_error(err)
     try:
         return Path(hub.hf_hub_download(dataset, name, repo_type="dataset", local_files_only=bool(why)))
     except Exception as err:
-        problem = f"cannot be downloaded ({why or _short(err)}), and it is not in the hub's cache"
+        problem = f"cannot be downloaded ({why or _summarize_error(err)}), and it is not in the hub's cache"
         raise PrerequisiteError(f"{file}: {problem}; try again with the network, or give a local file.") from None
 
 
-def _short(err: Exception) -> str:
+def _summarize_error(err: Exception) -> str:
     return " ".join(f"{type(err).__name__}: {err}".split())[:200]

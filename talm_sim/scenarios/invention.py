@@ -21,18 +21,18 @@ def invent(schema: dict[str, Any], gold: Any) -> Any:
     >>> invent({"type": "integer"}, 7)
     8
     """
-    candidates = [*_listed(schema, "examples"), *_listed(schema, "enum"), *([schema["default"]] if schema.get("default") is not None else [])]
+    candidates = [*_list_of(schema, "examples"), *_list_of(schema, "enum"), *([schema["default"]] if schema.get("default") is not None else [])]
     for option in schema.get("anyOf", ()):
-        candidates += [*_listed(option, "examples"), *_listed(option, "enum")]
-    return next((value for value in candidates if value is not None and not _equal(value, gold)), _placeholder(schema, gold))
+        candidates += [*_list_of(option, "examples"), *_list_of(option, "enum")]
+    return next((value for value in candidates if value is not None and not _is_equal(value, gold)), _placeholder(schema, gold))
 
 
-def _listed(schema: dict[str, Any], key: str) -> list[Any]:
+def _list_of(schema: dict[str, Any], key: str) -> list[Any]:
     values = schema.get(key)
     return list(values) if isinstance(values, list | tuple) else []
 
 
-def _equal(value: Any, gold: Any) -> bool:
+def _is_equal(value: Any, gold: Any) -> bool:
     if isinstance(value, str) and isinstance(gold, str):
         return value.casefold() == gold.casefold()
     return bool(value == gold)
@@ -53,4 +53,4 @@ def _placeholder(schema: dict[str, Any], gold: Any) -> Any:
         return next(day for day in _DAYS if day != gold[:10]) + gold[10:]
     shuffled = gold[1:] + gold[:1]
     longest = schema.get("maxLength", len(gold) + 1)
-    return shuffled if not _equal(shuffled, gold) else (gold + "a")[-longest:]
+    return shuffled if not _is_equal(shuffled, gold) else (gold + "a")[-longest:]

@@ -46,10 +46,10 @@ def tokens(text: str) -> list[str]:
     ['sao', 'paulo', 's', '1250', 'cafes']
     """
     plain = "".join(char for char in unicodedata.normalize("NFKD", text) if not unicodedata.combining(char)).casefold()
-    return [_plain_number(token) if token[0].isdigit() else token for token in _TOKEN.findall(plain)]
+    return [_normalize_number(token) if token[0].isdigit() else token for token in _TOKEN.findall(plain)]
 
 
-def _plain_number(token: str) -> str:
+def _normalize_number(token: str) -> str:
     token = token.rstrip(",")
     if "," in token and not _THOUSANDS.fullmatch(token):
         return token
@@ -65,8 +65,8 @@ def mentions(text: str, value: Any, spellings: Iterable[str] = ()) -> bool:
     """
     within = tokens(text)
     ordinals = [_ORDINAL.sub("", token) for token in within]
-    said = [_joined(words) for words in (within, [token for token in ordinals if token])]
-    return any(_joined(form) in words for form in _forms(value, spellings) for words in said)
+    said = [_join_words(words) for words in (within, [token for token in ordinals if token])]
+    return any(_join_words(form) in words for form in _forms(value, spellings) for words in said)
 
 
 def _forms(value: Any, spellings: Iterable[str]) -> Iterable[list[str]]:
@@ -84,7 +84,7 @@ def _forms(value: Any, spellings: Iterable[str]) -> Iterable[list[str]]:
     return [form for form in map(tokens, texts) if form]
 
 
-def _joined(words: list[str]) -> str:
+def _join_words(words: list[str]) -> str:
     """Words as one text in which no word is a part of another one: to look for a text in a text takes time in step with both."""
     return f" {' '.join(words)} "
 

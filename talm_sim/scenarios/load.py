@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from talm_sim.common.typed_options import fault_of
 from talm_sim.config import parse_limit
-from talm_sim.errors import PrerequisiteError, listed
+from talm_sim.errors import PrerequisiteError, format_names
 from talm_sim.scenarios.hub import local_file
 from talm_sim.scenarios.jsonl import json_lines
 from talm_sim.scenarios.turns import fault_in_messages
@@ -75,7 +75,7 @@ def load_scenarios(
         PrerequisiteError: The file cannot be read, a line is broken or of another task (the message names file and line), two scenarios
             share an id, or nothing is left to run.
     """
-    sources = _packaged(groups, task, data) if file is None else [local_file(file)]
+    sources = _packaged_files(groups, task, data) if file is None else [local_file(file)]
     scenarios = [scenario for source in sources for scenario in _read(source, task, read)]
     if file is not None and not scenarios:
         raise PrerequisiteError(f"{file}: is empty; write one scenario per line: {FORMAT}")
@@ -99,11 +99,11 @@ def select(scenarios: Sequence[Scenario], groups: Sequence[str], limit: str | No
             of = f" of task {task}" if task else ""
             raise PrerequisiteError(f"the packaged scenarios{of} hold {what}; choose another --split or --limit, or give --scenarios FILE.")
         there = [*dict.fromkeys(scenario.group for scenario in scenarios)]
-        raise PrerequisiteError(f"{file}: {what}; its groups: {listed(there, 8)}.")
+        raise PrerequisiteError(f"{file}: {what}; its groups: {format_names(there, 8)}.")
     return chosen
 
 
-def _packaged(groups: Sequence[str], task: str, folder: Traversable | None) -> list[Traversable]:
+def _packaged_files(groups: Sequence[str], task: str, folder: Traversable | None) -> list[Traversable]:
     if folder is None:
         raise PrerequisiteError(f"the package has no scenarios for task {task}; give a file with --scenarios FILE.")
     return [file for group in groups if (file := folder / f"{group}.jsonl").is_file()]

@@ -18,7 +18,7 @@ from typing import Any
 from talm_sim.scenarios.question_words import GENERIC, STOP, concept_words, content_stems, name_stems, stem
 from talm_sim.types import Missing, MissingKind, Scenario, ToolSpec
 
-__all__ = ["describe_missing", "question_is_about", "what_the_user_knows"]
+__all__ = ["describe_missing", "question_is_about", "user_knowledge"]
 
 _SENTENCE_END = re.compile(r"(?<![.?!;:])[.?!;:]++(?=\s|$)|\n")
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
@@ -76,7 +76,7 @@ def question_is_about(question: str, missing: Missing, description: str = "") ->
     names = name_stems(missing.name) if missing.kind is MissingKind.ARGUMENT else frozenset[str]()
     wanted = _words_of(missing, description)
     for sentence in _SENTENCE_END.split(question.replace("\u2019", "'")):
-        for phrase in _asked_for([word.lower() for word in _WORD.findall(sentence)]):
+        for phrase in _asked_stems([word.lower() for word in _WORD.findall(sentence)]):
             named = phrase - GENERIC
             if named & wanted or (not named and phrase & names):
                 return True
@@ -94,12 +94,12 @@ def describe_missing(scenario: Scenario, specs: Mapping[str, ToolSpec]) -> str:
     return next((str(properties[missing.name].get("description", "")) for properties in called if missing.name in properties), "")
 
 
-def what_the_user_knows(scenario: Scenario) -> str:
+def user_knowledge(scenario: Scenario) -> str:
     """What the user of a scenario knows beyond the request, in words a person understands; empty where there is nothing.
 
     >>> from talm_sim.types import Turn
     >>> gone = Missing(kind=MissingKind.ARGUMENT, name="start_date", value="2025-01-06", removed_text="6 January 2025")
-    >>> what_the_user_knows(Scenario(id="a", group="b", turns=(Turn(messages=()),), missing=gone))
+    >>> user_knowledge(Scenario(id="a", group="b", turns=(Turn(messages=()),), missing=gone))
     'the start date: 6 January 2025 (2025-01-06)'
     """
     missing = scenario.missing
@@ -148,23 +148,23 @@ def _concept_of_value(value: Any) -> frozenset[str]:
     return concept_words({"date"})
 
 
-def _asked_for(words: Sequence[str]) -> list[frozenset[str]]:
+def _asked_stems(words: Sequence[str]) -> list[frozenset[str]]:
     """What a sentence asks for: a set of stems for each interrogative, else for each request verb, else one of all its words."""
     phrases: list[frozenset[str]] = []
     for index, word in enumerate(words):
         rest = words[index + 1 : index + 1 + _MOST_WORDS]
         if word in _WHAT:
-            phrases.append(_focus(rest))
+            phrases.append(_focus_stems(rest))
         elif word in _ADVERBS and (index < 2 or words[index - 1] in _LEADS_IN):
             phrases.append(frozenset({stem(word)}))
         elif word == "how" and rest and rest[0] in _QUANTITY:
-            phrases.append(_focus(rest))
+            phrases.append(_focus_stems(rest))
     if not phrases:
-        phrases = [_focus(words[index + 1 : index + 1 + _MOST_WORDS]) for index, word in enumerate(words) if word in _REQUESTS]
+        phrases = [_focus_stems(words[index + 1 : index + 1 + _MOST_WORDS]) for index, word in enumerate(words) if word in _REQUESTS]
     return phrases or [frozenset(map(stem, words)) - STOP]
 
 
-def _focus(words: Sequence[str]) -> frozenset[str]:
+def _focus_stems(words: Sequence[str]) -> frozenset[str]:
     """Stems up to the first preposition after a word that names something; an "and" opens the next part of a double question."""
     found: set[str] = set()
     listening = True

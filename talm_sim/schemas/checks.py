@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from talm_sim.schemas.patterns import NoPattern, NotMatched, pattern_of
-from talm_sim.schemas.work import NotChecked, counted, current_work
+from talm_sim.schemas.work import NotChecked, current_work, limit_work
 
 if TYPE_CHECKING:
     from jsonschema import ValidationError
@@ -51,7 +51,7 @@ class Schema:
             NotChecked: Nothing was found, and not all could be checked.
         """
         found: list[ValidationError] = []
-        with counted() as work:
+        with limit_work() as work:
             outer, work.root = work.root, self._schema
             before, why = work.unknown, ""
             try:
@@ -94,7 +94,7 @@ def fault_of_schema(schema: Any) -> ValidationError | None:
     """
     from talm_sim.schemas.keywords import FORMATS, BoundedValidator
 
-    with counted(_STEPS_OF_SCHEMA):
+    with limit_work(_STEPS_OF_SCHEMA):
         try:
             return next(BoundedValidator(BoundedValidator.META_SCHEMA, format_checker=FORMATS).iter_errors(schema), None)
         except RecursionError:

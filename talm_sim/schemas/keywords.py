@@ -32,7 +32,7 @@ Errors = Iterator[ValidationError]
 Keyword = Callable[[Any, Any, Any, Any], Iterable[ValidationError] | None]
 
 
-def _bounded(name: str, check: Keyword) -> Keyword:
+def _bound(name: str, check: Keyword) -> Keyword:
     def bounded(validator: Any, value: Any, instance: Any, schema: Any) -> Errors:
         work = current_work()
         work.spend(1 + (len(value) * 0.2 if isinstance(value, list | dict) else 0))
@@ -48,7 +48,7 @@ def _bounded(name: str, check: Keyword) -> Keyword:
     return bounded
 
 
-def _found(pattern: str, text: str) -> bool | None:
+def _search(pattern: str, text: str) -> bool | None:
     """Whether a pattern is found in a text; None where that cannot be told."""
     work = current_work()
     work.spend(1)
@@ -66,7 +66,7 @@ def _found(pattern: str, text: str) -> bool | None:
 
 
 def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Errors:
-    if isinstance(instance, str) and _found(pattern, instance) is False:
+    if isinstance(instance, str) and _search(pattern, instance) is False:
         yield ValidationError(f"{instance!r} does not match {pattern!r}")
 
 
@@ -74,13 +74,13 @@ def _pattern_properties(validator: Any, patterns: Mapping[str, Any], instance: A
     if isinstance(instance, dict):
         for pattern, part in patterns.items():
             for name, value in instance.items():
-                if _found(pattern, name):
+                if _search(pattern, name):
                     yield from validator.descend(value, part, path=name, schema_path=pattern)
 
 
 def _is_extra(name: str, schema: Mapping[str, Any]) -> bool:
     """Whether no other keyword says what a property is; one that a pattern may stand for is none."""
-    return name not in schema.get("properties", {}) and all(_found(one, name) is False for one in schema.get("patternProperties", {}))
+    return name not in schema.get("properties", {}) and all(_search(one, name) is False for one in schema.get("patternProperties", {}))
 
 
 def _additional_properties(validator: Any, rest: Any, instance: Any, schema: Mapping[str, Any]) -> Errors:
@@ -155,14 +155,14 @@ def _spend_to_follow(validator: Any, target: str, *, anywhere: bool) -> None:
 def _unevaluated_items(validator: Any, rest: Any, instance: Any, schema: Any) -> Errors:
     if not isinstance(instance, list):
         return
-    seen = _seen_items(validator, instance, schema)
+    seen = _evaluated_items(validator, instance, schema)
     left = [item for place, item in enumerate(instance) if place not in seen]
     if left:
         told = ", ".join(map(repr, left))
         yield ValidationError(f"Unevaluated items are not allowed ({told} {'was' if len(left) == 1 else 'were'} unexpected)")
 
 
-def _seen_items(validator: Any, instance: list[Any], schema: Any) -> set[int]:
+def _evaluated_items(validator: Any, instance: list[Any], schema: Any) -> set[int]:
     """Places of the items that some other keyword says something of."""
     current_work().spend(3 + len(instance) / 5)
     if isinstance(schema, bool):
@@ -174,15 +174,15 @@ def _seen_items(validator: Any, instance: list[Any], schema: Any) -> set[int]:
         if key in schema:
             fitting = validator.evolve(schema=schema[key])
             seen.update(place for place, item in enumerate(instance) if fitting.is_valid(item))
-    for inner, part in _applied(validator, instance, schema):
-        seen |= _seen_items(inner, instance, part)
+    for inner, part in _applied_schemas(validator, instance, schema):
+        seen |= _evaluated_items(inner, instance, part)
     return seen
 
 
 def _unevaluated_properties(validator: Any, rest: Any, instance: Any, schema: Any) -> Errors:
     if not isinstance(instance, dict):
         return
-    seen = _seen_properties(validator, instance, schema)
+    seen = _evaluated_properties(validator, instance, schema)
     left = [name for name in instance if name not in seen]
     # One that does not fit is told as often as it has faults.
     wrong = [name for name in left for _ in validator.descend(instance[name], rest, path=name, schema_path=name)]
@@ -197,7 +197,7 @@ def _unevaluated_properties(validator: Any, rest: Any, instance: Any, schema: An
         )
 
 
-def _seen_properties(validator: Any, instance: dict[str, Any], schema: Any) -> set[str]:
+def _evaluated_properties(validator: Any, instance: dict[str, Any], schema: Any) -> set[str]:
     """Names of the properties that some other keyword says something of."""
     current_work().spend(3 + len(instance) / 5)
     if isinstance(schema, bool):
@@ -207,16 +207,16 @@ def _seen_properties(validator: Any, instance: dict[str, Any], schema: Any) -> s
         if key in schema:
             seen.update(name for name, value in instance.items() if next(validator.descend(value, schema[key]), None) is None)
     for pattern in schema.get("patternProperties", ()):
-        seen.update(name for name in instance if _found(pattern, name) is not False)
+        seen.update(name for name in instance if _search(pattern, name) is not False)
     for name, part in schema.get("dependentSchemas", {}).items():
         if name in instance:
-            seen |= _seen_properties(validator, instance, part)
-    for inner, part in _applied(validator, instance, schema):
-        seen |= _seen_properties(inner, instance, part)
+            seen |= _evaluated_properties(validator, instance, part)
+    for inner, part in _applied_schemas(validator, instance, schema):
+        seen |= _evaluated_properties(inner, instance, part)
     return seen
 
 
-def _applied(validator: Any, instance: Any, schema: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
+def _applied_schemas(validator: Any, instance: Any, schema: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
     """The schemas that hold in place for an instance, each with a validator that knows where its references lead."""
     for key in ("$ref", "$dynamicRef"):
         if key in schema:
@@ -257,7 +257,7 @@ _OWN: Mapping[str, Keyword] = {
 }
 BoundedValidator: Any = extend(  # type: ignore[no-untyped-call]
     Draft202012Validator,
-    {name: _bounded(name, _OWN.get(name, check)) for name, check in Draft202012Validator.VALIDATORS.items()},
+    {name: _bound(name, _OWN.get(name, check)) for name, check in Draft202012Validator.VALIDATORS.items()},
 )
 BoundedValidator.evolve = _evolve
 FORMATS = FormatChecker(formats=())

@@ -94,7 +94,7 @@ def _read(source: str) -> Pattern | NoPattern | NotMatched:
     if len(source) > LONGEST:
         return NotMatched(f"a pattern of more than {LONGEST:,} characters")
     try:
-        return Pattern(*_Reader(source).written())
+        return Pattern(*_Reader(source).translate())
     except (NoPattern, NotMatched) as err:
         return err
 
@@ -131,7 +131,7 @@ class _Reader:
         self.last = 0
         self.open: list[int] = []
 
-    def written(self) -> tuple[str, int]:
+    def translate(self) -> tuple[str, int]:
         """The pattern for the other engine, and its size."""
         while self.at < len(self.source):
             char = self.source[self.at]
@@ -139,18 +139,18 @@ class _Reader:
                 self._group()
             elif char == ")":
                 self._close()
-            elif char in "*+?" or (char == "{" and _counted(self.source, self.at)):
+            elif char in "*+?" or (char == "{" and _opens_repetition(self.source, self.at)):
                 self._repeat()
             else:
                 self.at += 1
-                self._one(char)
+                self._translate_char(char)
             if self.size > _LARGEST:
                 raise NotMatched("its counted repetitions are too large")
         if self.open:
             raise NoPattern("a group is not closed")
         return "".join(self.parts), self.size
 
-    def _one(self, char: str) -> None:
+    def _translate_char(self, char: str) -> None:
         if char == "\\":
             self._escape()
         elif char == "[":
@@ -217,13 +217,13 @@ class _Reader:
             self._add(_PLACES[char], 0)
             self.size += 1
             return
-        written, code = self._escaped()
+        written, code = self._read_escape()
         if code is not None:
             self._add(_literal(code), _size_of(code))
         else:
             self._add(f"[{written}]", _set_size(written))
 
-    def _escaped(self) -> tuple[str, int | None]:
+    def _read_escape(self) -> tuple[str, int | None]:
         """Read what follows a backslash, in a class or out of one: a set as the inside of a class, or the code of one character."""
         source, at = self.source, self.at
         char = source[at : at + 1]
@@ -239,7 +239,7 @@ class _Reader:
             return f"\\{found[0]}", None
         if found := _CODE.match(source, at):
             self.at = found.end()
-            return "", self._whole(int(found[1] or found[2] or found[3], 16))
+            return "", self._join_surrogates(int(found[1] or found[2] or found[3], 16))
         if found := _CONTROL.match(source, at):
             self.at = found.end()
             return "", ord(found[1]) % 32
@@ -252,7 +252,7 @@ class _Reader:
             raise NoPattern(f"\\{char} means nothing")
         return "", ord(char)
 
-    def _whole(self, code: int) -> int:
+    def _join_surrogates(self, code: int) -> int:
         """The character of a code; where that is the first half of a pair, with the second one."""
         second = _LOW_HALF.match(self.source, self.at) if 0xD800 <= code < 0xDC00 else None
         if second:
@@ -304,7 +304,7 @@ class _Reader:
         if self.source.startswith("b", self.at):
             self.at += 1
             return "", 8
-        return self._escaped()
+        return self._read_escape()
 
 
 def _literal(code: int) -> str:
@@ -322,14 +322,14 @@ def _set_size(written: str) -> int:
     return _PROPERTY if written.startswith(("\\p", "\\P")) else 1 if written in {_SETS["d"], _SETS["w"]} else _WIDE
 
 
-def _counted(source: str, at: int) -> bool:
+def _opens_repetition(source: str, at: int) -> bool:
     """Whether a brace begins a repetition; any other means itself."""
     found = _COUNT.match(source, at)
     return found is not None and bool(found[1] or found[3])
 
 
 def _is_repetition(source: str, at: int) -> bool:
-    return source[at : at + 1] in {"*", "+", "?"} or (source.startswith("{", at) and _counted(source, at))
+    return source[at : at + 1] in {"*", "+", "?"} or (source.startswith("{", at) and _opens_repetition(source, at))
 
 
 def _bounds(source: str, at: int) -> tuple[int, int | None, int]:

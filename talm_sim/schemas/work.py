@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from talm_sim.schemas.patterns import Pattern
 
-__all__ = ["NotChecked", "Work", "counted", "current_work"]
+__all__ = ["NotChecked", "Work", "current_work", "limit_work"]
 
 STEPS = 300_000.0
 """Of one check: about a third of a second."""
@@ -73,7 +73,7 @@ _work: ContextVar[Work] = ContextVar("work_of_schemas")
 
 
 @contextmanager
-def counted(steps: float = STEPS) -> Iterator[Work]:
+def limit_work(steps: float = STEPS) -> Iterator[Work]:
     """Bound the work of the checks within; those inside of another bound share its steps."""
     outer = _work.get(None)
     if outer is not None:

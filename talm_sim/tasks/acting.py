@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from talm_sim.config import Traffic
 from talm_sim.scenarios.dialogue import request_text
-from talm_sim.tasks.bounds import RESULT_TOKENS, Bound, most_tokens
+from talm_sim.tasks.bounds import RESULT_TOKENS, Bound, max_tokens_of
 from talm_sim.tasks.keys import AnyJob, recording_key
 from talm_sim.tasks.recorded import Recorded
 from talm_sim.types import AwarenessKind, Scenario, ToolSpec
@@ -41,7 +41,7 @@ def settle_acting(job: JobT, recorded: Recorded, *, turn_limit: int = TURNS) -> 
         replays = named if theirs else job.config.models is Traffic.REPLAY
         tools = Traffic.REPLAY if replays and recorded.tools else Traffic.LIVE
     if human == "auto":
-        human = "recorded" if job.config.models is Traffic.REPLAY and _asked(job, recorded) else "none"
+        human = "recorded" if job.config.models is Traffic.REPLAY and _recording_had_responder(job, recorded) else "none"
     return job.having(tools=tools, human=human, turn_limit=job.options.turn_limit or turn_limit)
 
 
@@ -76,8 +76,8 @@ def episode_bounds(
         said = request_text(message for turn in scenario.turns for message in turn.messages)
         earlier = more * turns if user_turns > 1 else 0  # the agent's own words and calls stand in the question
         asked = kinds(scenario.group)
-        questions = sum(most_tokens(prompts.awareness_system, prompts.awareness_question(kind, said, tools)) + earlier for kind in asked)
-        first = most_tokens(rules, said, *shown)
+        questions = sum(max_tokens_of(prompts.awareness_system, prompts.awareness_question(kind, said, tools)) + earlier for kind in asked)
+        first = max_tokens_of(rules, said, *shown)
         spent = turns * first + more * turns * (turns - 1) // 2
         fewest = user_turns - 1 + (len(asked) or 1) if user_turns <= turns else turns
         requests = len(asked) + turns
@@ -92,7 +92,7 @@ def specs_of(named: Iterable[Sequence[str]], recorded: Recorded) -> Mapping[str,
     return specs if all(name in specs for names in named for name in names) else {**built_in_tools().specs, **recorded.opened}
 
 
-def _asked(job: AnyJob, recorded: Recorded) -> bool:
+def _recording_had_responder(job: AnyJob, recorded: Recorded) -> bool:
     """Whether there was somebody to ask in the recording of this job, or, where it has none, in another of the model."""
     model = job.config.model
     asked, alone = (recorded.conversation(model, recording_key(job.having(human=human))) for human in ("recorded", "none"))

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from talm_sim.config import Traffic
-from talm_sim.errors import PrerequisiteError, listed
+from talm_sim.errors import PrerequisiteError, format_names
 from talm_sim.scenarios.problems import Problem
 from talm_sim.tasks.base import Job
 from talm_sim.types import MissingKind, Scenario, ToolSpec
@@ -17,7 +17,17 @@ if TYPE_CHECKING:
     from talm_sim.tools_env.environment import Environment
     from talm_sim.tools_env.toolbox import Tools
 
-__all__ = ["BUILDS", "can_miss", "check_tools", "lacking_tools", "notices", "run_notes", "seen_all_the_same", "tools_of", "warn_of_shared"]
+__all__ = [
+    "BUILDS",
+    "can_hide_missing",
+    "check_tools",
+    "lacking_tools",
+    "notices",
+    "run_notes",
+    "tools_of",
+    "visible_hidden_tools",
+    "warn_of_shared",
+]
 
 BUILDS = "hand over a function (tools) -> graph that builds it"
 """How an agent comes to see what is offered, and nothing else."""
@@ -45,10 +55,10 @@ def notices(own: OwnAgent | None, job: Job[Any], *, waits: bool, state: bool) ->
 def warn_of_shared(scenarios: Sequence[Scenario], tools: Tools, epochs: int) -> tuple[str, ...]:
     """That episodes can see what others changed, where tools may let them."""
     named = Counter(name for scenario in scenarios for name in set(scenario.tools))
-    shared = [name for name in tools.shared() if named[name] * epochs > 1]
+    shared = [name for name in tools.shared_tools() if named[name] * epochs > 1]
     if not shared:
         return ()
-    what = f"{listed(shared, 3)} may change data, and {'all episodes share it' if len(shared) == 1 else 'all episodes share them'}"
+    what = f"{format_names(shared, 3)} may change data, and {'all episodes share it' if len(shared) == 1 else 'all episodes share them'}"
     return (f'{what}: one may see what another did; see "State" in docs/tools.md',)
 
 
@@ -63,7 +73,7 @@ def lacking_tools(scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec]) 
                 yield Problem(scenario.id, f"gold call '{call.tool}' is not among its tools", "add it to `tools`")
 
 
-def seen_all_the_same(scenario: Scenario, own: OwnAgent | None, offered: Collection[str]) -> list[str]:
+def visible_hidden_tools(scenario: Scenario, own: OwnAgent | None, offered: Collection[str]) -> list[str]:
     """The tools that a scenario takes away and that the agent's model sees all the same, as they are built into it.
 
     Args:
@@ -77,14 +87,14 @@ def seen_all_the_same(scenario: Scenario, own: OwnAgent | None, offered: Collect
     return sorted(({*scenario.tools} | gone if scenario.tools else own.built_in) & own.built_in - {*offered})
 
 
-def can_miss(scenario: Scenario, own: OwnAgent) -> bool:
+def can_hide_missing(scenario: Scenario, own: OwnAgent) -> bool:
     """Whether the agent misses all that the scenario itself takes away."""
     from talm_sim.tools_env.perturbations import open_perturbations  # not at the top: a table needs no environment
 
     left = [ToolSpec(name=name) for name in scenario.tools]
     for perturbation in open_perturbations(scenario.perturbations, seed=0, episode=scenario.id):
         left = perturbation.narrow(left, {})
-    return not seen_all_the_same(scenario, own, [tool.name for tool in left])
+    return not visible_hidden_tools(scenario, own, [tool.name for tool in left])
 
 
 def run_notes(own: OwnAgent | None, job: Job[Any], left_out: int) -> dict[str, str]:
@@ -121,10 +131,10 @@ def check_tools(scenarios: Sequence[Scenario], environment: Environment, job: Jo
             offered = [tool.name for tool in environment.open(scenario).tools]
         except PrerequisiteError as err:  # the run's own were looked at when the environment was made
             raise PrerequisiteError(f"scenario {scenario.id}: perturbations: {str(err).removeprefix('--perturb ')}") from None
-        hidden = seen_all_the_same(scenario, own, offered)
+        hidden = visible_hidden_tools(scenario, own, offered)
         if hidden and own is not None:
             still = f"the model of {own.name}, a compiled graph, still sees {'it' if len(hidden) == 1 else 'them'}"
-            raise PrerequisiteError(f"scenario {scenario.id} takes {listed(hidden, 3)} away, but {still}; {BUILDS}.")
+            raise PrerequisiteError(f"scenario {scenario.id} takes {format_names(hidden, 3)} away, but {still}; {BUILDS}.")
 
 
 def _whose(job: Job[Any]) -> str:

@@ -42,7 +42,7 @@ from talm_sim.models.base import ASK_HUMAN, GenerationSettings
 from talm_sim.models.messages import text_of
 from talm_sim.models.sim import ControlPolicy
 from talm_sim.scenarios.invention import invent
-from talm_sim.tasks.control_replies import declines, holds, said_value, shown
+from talm_sim.tasks.control_replies import gives_missing, is_refusal, to_text, value_in_reply
 from talm_sim.types import Fact, Facts, Missing, MissingKind, ModelTurn, Scenario, ToolCall, ToolSpec, Turn
 
 __all__ = ["AgentPolicy"]
@@ -68,7 +68,7 @@ class AgentPolicy(ControlPolicy):
         """Act; see `Model.generate`."""
         await self.wait()
         if settings.choices:
-            return _say(self._awareness())
+            return _text_turn(self._awareness())
         results = {message.tool_call_id: text_of(message) for message in messages if isinstance(message, ToolMessage)}
         offered = {tool.name: tool for tool in tools}
         place = self._place(messages)
@@ -76,13 +76,13 @@ class AgentPolicy(ControlPolicy):
         if asks and self._ask_id not in results:
             return _call(ToolCall(id=self._ask_id, name=ASK_HUMAN, arguments={"question": self._question(offered)}))
         reply = results.get(self._ask_id, "")
-        informed = self.control == "oracle" or holds(reply, self._missing)
+        informed = self.control == "oracle" or gives_missing(reply, self._missing)
         for wave in self._waves:
             open_calls = [index for index in wave if index < self._ends[place] and self._gold[index].tool in offered]
             open_calls = [index for index in open_calls if self._gold_id(index) not in results]
             if open_calls:
                 return _call(*(self._gold_call(index, offered, None if informed else reply) for index in open_calls))
-        return _say(self._answer(results, reply, place))
+        return _text_turn(self._answer(results, reply, place))
 
     def _place(self, messages: Sequence[BaseMessage]) -> int:
         """Which of the user_turns it is in: the one whose words of the user's have all been said."""
@@ -144,7 +144,7 @@ class AgentPolicy(ControlPolicy):
         first = next((call.tool for call in self._gold if missing.name in call.arguments), "")
         parameters = offered[first].parameters if first in offered else {}
         schema = parameters.get("properties", {}).get(missing.name, {})
-        return invent(schema, missing.value) if declines(reply) else said_value(reply, schema)
+        return invent(schema, missing.value) if is_refusal(reply) else value_in_reply(reply, schema)
 
     def _answer(self, results: Mapping[str, str], reply: str, place: int) -> str:
         """What was found, each fact as it stands in the result that was received. Nothing is said from memory.
@@ -155,9 +155,9 @@ class AgentPolicy(ControlPolicy):
         facts = [fact for fact in self._facts if last or (fact.call is not None and fact.call < self._ends[place])]
         parsed = {call_id: _read(text) for call_id, text in results.items() if call_id != self._ask_id}
         values = [(fact, _resolve(parsed.get(self._gold_id(fact.call)) if fact.call is not None else None, fact.pointer)) for fact in facts]
-        lines = [f"{_words(fact.name)}: {shown(value)}" for fact, value in values if value is not _NOT_THERE]
+        lines = [f"{_words(fact.name)}: {to_text(value)}" for fact, value in values if value is not _NOT_THERE]
         lacking = any(value is _NOT_THERE for _, value in values)
-        if self._missing and _is_tool(self._missing) and not declines(reply):
+        if self._missing and _is_tool(self._missing) and not is_refusal(reply):
             lines.append(reply)
         elif lacking and self.control in {"eager", "asker"} and self._lacks_tool():
             lines.append("For the rest I would guess that all is as usual.")
@@ -169,7 +169,7 @@ class AgentPolicy(ControlPolicy):
         return not self._gold or (self._missing is not None and _is_tool(self._missing))
 
 
-def _say(text: str) -> ModelTurn:
+def _text_turn(text: str) -> ModelTurn:
     return ModelTurn(raw_text=text, text=text)
 
 
@@ -193,14 +193,14 @@ def _waves(scenario: Scenario, facts: Sequence[Fact]) -> tuple[tuple[int, ...], 
     found: dict[str, int] = {}
     for fact in facts:
         if fact.call is not None:
-            found.setdefault(shown(fact.value).casefold(), fact.call)
+            found.setdefault(to_text(fact.value).casefold(), fact.call)
     steps: list[int] = []
     said = ""
     for turn in scenario.user_turns:
         said += "".join(f"\n{message['content'].casefold()}" for message in turn.messages)
         for call in turn.gold_calls:
             index = len(steps)
-            values = (shown(value).casefold() for value in call.arguments.values())
+            values = (to_text(value).casefold() for value in call.arguments.values())
             sources = [found.get(value, index) for value in values if value not in said]
             steps.append(max((steps[source] + 1 for source in sources if source < index), default=0))
     return tuple(tuple(index for index, at in enumerate(steps) if at == step) for step in sorted(set(steps)))

@@ -10,7 +10,7 @@ from talm_sim.config import DEFAULT_MODEL, Traffic
 from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.load import select
 from talm_sim.tasks.acting import TURNS, episode_bounds, settle_acting, specs_of
-from talm_sim.tasks.agent_checks import can_miss, check_tools, lacking_tools, notices, run_notes, tools_of, warn_of_shared
+from talm_sim.tasks.agent_checks import can_hide_missing, check_tools, lacking_tools, notices, run_notes, tools_of, warn_of_shared
 from talm_sim.tasks.base import Job, Opened, RunView, Task
 from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.keys import recording_key
@@ -61,18 +61,18 @@ class AgentTask(Task[AgentTaskOptionsT]):
 
     def load(self, job: Job[AgentTaskOptionsT]) -> list[Scenario]:
         """The scenarios; of all, without those that take away a tool which is built into the user's agent. A named one is refused later."""
-        played, left_out = self._without_what_it_sees(job)
+        played, left_out = self._leave_out_visible(job)
         if not left_out:
             return super().load(job)
         return select(played, list(dict.fromkeys(one.group for one in played)), job.config.limit)
 
-    def _without_what_it_sees(self, job: Job[AgentTaskOptionsT]) -> tuple[list[Scenario], int]:
+    def _leave_out_visible(self, job: Job[AgentTaskOptionsT]) -> tuple[list[Scenario], int]:
         """What is played of all, and how many are left out; none where all are played, or nothing would be left."""
         own = _own_agent(job)
         if own is None or not own.built_in or job.config.split != "all" or job.config.scenario:
             return [], 0
         every = super().load(job.having(limit=None))
-        played = [one for one in every if can_miss(one, own)]
+        played = [one for one in every if can_hide_missing(one, own)]
         return played, len(every) - len(played) if played else 0
 
     def prove(self, scenarios: Sequence[Scenario], call: ToolCaller | None, *, packaged: bool) -> Sequence[Problem]:
@@ -99,7 +99,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
 
     def settle(self, job: Job[AgentTaskOptionsT], recorded: Recorded) -> Job[AgentTaskOptionsT]:
         """Decide how the tools are reached, who answers, and how many turns an episode may take."""
-        job = _with_own_agent(job)
+        job = _settle_own_agent(job)
         return settle_acting(job, recorded, turn_limit=TURNS if job.options.agent is None else _OWN_TURNS)
 
     def key(self, job: Job[AgentTaskOptionsT]) -> Mapping[str, Any]:
@@ -113,7 +113,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
         """Open model and tools."""
         from talm_sim.agent.episode import Agent
         from talm_sim.agent.graph import talm_graph
-        from talm_sim.agent.own.session import Limits
+        from talm_sim.agent.own.session import AgentLimits
         from talm_sim.agent.own.sessions import OwnModel, Sessions
         from talm_sim.agent.responders import responder_kind
         from talm_sim.tools_env.clock import RealClock, VirtualClock
@@ -130,7 +130,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
         environment = Environment(tools, perturb=options.perturb, seed=config.seed, clock=VirtualClock if pretended else RealClock)
         own = _own_agent(job)
         model: Model = OwnModel(config.model) if own and not own.takes_model else await shared.model(config, job.created)
-        limits = Limits(turns, options.token_limit, options.agent_timeout, 0 if options.human in {"none", "recorded"} else options.rounds)
+        limits = AgentLimits(turns, options.token_limit, options.agent_timeout, 0 if options.human in {"none", "recorded"} else options.rounds)
         waits = kind is not None and kind.waits
         stack = AsyncExitStack()
         stack.push_async_callback(environment.aclose)
@@ -163,7 +163,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
                 starts_again=waits and (own is not None or tools.keep_state),
                 check=lambda scenarios: check_tools(scenarios, environment, job, own),
                 tools_of=lambda scenarios: tools_of(scenarios, environment),
-                notes=run_notes(own, job, self._without_what_it_sees(job)[1]),
+                notes=run_notes(own, job, self._leave_out_visible(job)[1]),
                 notices=notices(own, job, waits=waits, state=tools.keep_state),
                 warnings=lambda scenarios: warn_of_shared(scenarios, tools, config.epochs),
             )
@@ -217,7 +217,7 @@ def _own_agent(job: Job[Any]) -> OwnAgent | None:
     return find_agent(job.options.agent)
 
 
-def _with_own_agent(job: Job[AgentTaskOptionsT]) -> Job[AgentTaskOptionsT]:
+def _settle_own_agent(job: Job[AgentTaskOptionsT]) -> Job[AgentTaskOptionsT]:
     """The job, without a model where the agent takes none.
 
     Raises:

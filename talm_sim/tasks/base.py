@@ -16,7 +16,7 @@ from talm_sim.config import RunConfig, Scope, scope_of
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.tasks.acting import episode_bounds, settle_acting
 from talm_sim.tasks.beside import Beside
-from talm_sim.tasks.bounds import Bound, most_tokens
+from talm_sim.tasks.bounds import Bound, max_tokens_of
 from talm_sim.tasks.options import AgentOptions, TaskOptions
 from talm_sim.types import AwarenessKind, Episode, Measured, Row, Scenario, Section, Summary, ToolSpec, Verdict
 
@@ -127,7 +127,7 @@ class RunView(Protocol):
         ...
 
 
-def _fits(scenarios: Sequence[Scenario]) -> None:
+def _check_nothing(scenarios: Sequence[Scenario]) -> None:
     """The check of a task that has none."""
 
 
@@ -165,7 +165,7 @@ class Opened:
     human: str = "none"
     waits: bool = False
     starts_again: bool = False
-    check: Callable[[Sequence[Scenario]], None] = _fits
+    check: Callable[[Sequence[Scenario]], None] = _check_nothing
     tools_of: Callable[[Sequence[Scenario]], list[ToolSpec]] = _no_tools
     notes: Mapping[str, str] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
@@ -283,7 +283,7 @@ class Task(ABC, Generic[OptionsT]):
     def _one_request_each(self, scenarios: Sequence[Scenario], job: Job[OptionsT]) -> Iterator[Bound]:
         tokens = job.settings().max_new_tokens
         for scenario in scenarios:
-            size = most_tokens(scenario.model_dump_json())
+            size = max_tokens_of(scenario.model_dump_json())
             yield Bound(1, 1, size, tokens, last=size + tokens)
 
     def settle(self, job: Job[OptionsT], recorded: Recorded) -> Job[OptionsT]:

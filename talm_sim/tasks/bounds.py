@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["RESULT_TOKENS", "Bound", "most_tokens"]
+__all__ = ["RESULT_TOKENS", "Bound", "max_tokens_of"]
 
 _BYTES = 2
 """Bytes of UTF-8 a token stands for at the least: English prose has four, JSON three, Chinese two or more."""
@@ -44,6 +44,6 @@ class Bound:
         return Bound(self.least * number, self.most * number, self.input_tokens * number, self.output_tokens * number, self.last * number)
 
 
-def most_tokens(*texts: str) -> int:
+def max_tokens_of(*texts: str) -> int:
     """Tokens that texts have at most, whatever the tokenizer."""
     return sum(-(-len(text.encode("utf-8", "replace")) // _BYTES) for text in texts)

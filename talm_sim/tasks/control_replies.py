@@ -11,7 +11,7 @@ from typing import Any
 
 from talm_sim.types import Missing
 
-__all__ = ["declines", "holds", "said_value", "shown"]
+__all__ = ["gives_missing", "is_refusal", "to_text", "value_in_reply"]
 
 _NOT = re.compile(r"\b(?:don['’]?t|do not|can['’]?t|cannot|won['’]?t|not)\b", re.IGNORECASE)
 _KNOW = re.compile(r"\b(?:know|say|tell|answer|sure|remember)\b", re.IGNORECASE)
@@ -30,14 +30,14 @@ _QUOTED = re.compile(r"[\"“']([^\"”']{1,200})[\"”'](?!\w)")
 _A_FEW_WORDS = 3
 
 
-def declines(reply: str) -> bool:
+def is_refusal(reply: str) -> bool:
     """Whether a reply holds no answer at all."""
     said = " ".join(reply.split())
     denied = _NOT.search(said)
     return not said or _NO_IDEA.search(said) is not None or (denied is not None and _KNOW.search(said, denied.end()) is not None)
 
 
-def holds(reply: str, missing: Missing | None) -> bool:
+def gives_missing(reply: str, missing: Missing | None) -> bool:
     """Whether a reply gives what is missing: its value, the answer the scenario knows for it, or a part of that which says it."""
     if missing is None or not reply:
         return False
@@ -49,15 +49,15 @@ def holds(reply: str, missing: Missing | None) -> bool:
     if len(bare) > _A_FEW_WORDS and any(_is_said(bare, text) for text in known):
         return True
     values = missing.value if isinstance(missing.value, list) else [missing.value]
-    return missing.value is not None and all(_is_said(shown(value).casefold(), said) for value in values)
+    return missing.value is not None and all(_is_said(to_text(value).casefold(), said) for value in values)
 
 
-def said_value(reply: str, schema: dict[str, Any]) -> Any:
+def value_in_reply(reply: str, schema: dict[str, Any]) -> Any:
     """The value a reply gives for a parameter of this JSON schema; its words where it gives none that fits, as the tool may know better.
 
-    >>> said_value("We moved to Germany, so DE.", {"type": "string", "minLength": 2, "maxLength": 2})
+    >>> value_in_reply("We moved to Germany, so DE.", {"type": "string", "minLength": 2, "maxLength": 2})
     'DE'
-    >>> said_value("about 1,200 of them", {"type": "integer"}), said_value("on 1 May 2020", {"type": "string", "format": "date"})
+    >>> value_in_reply("about 1,200 of them", {"type": "integer"}), value_in_reply("on 1 May 2020", {"type": "string", "format": "date"})
     (1200, '2020-05-01')
     """
     words = " ".join(reply.split())
@@ -83,11 +83,11 @@ def _read(words: str, schema: dict[str, Any]) -> Iterator[Any]:
             yield found.group() in {"yes", "true"}
         case "array":
             items = re.split(r"\s*(?:,|;|\band\b)\s*", words.rstrip(".!"))
-            yield [said_value(item, schema.get("items", {})) for item in items if item]
+            yield [value_in_reply(item, schema.get("items", {})) for item in items if item]
         case "string" if schema.get("format") == "date":
             yield from _dates(words)
         case "string":
-            yield from (text for text in _pieces(words, schema) if _fits(text, schema))
+            yield from (text for text in _candidate_values(words, schema) if _fits_schema(text, schema))
 
 
 def _dates(words: str) -> Iterator[str]:
@@ -99,7 +99,7 @@ def _dates(words: str) -> Iterator[str]:
                 break
 
 
-def _pieces(words: str, schema: dict[str, Any]) -> Iterator[str]:
+def _candidate_values(words: str, schema: dict[str, Any]) -> Iterator[str]:
     """Parts of a reply that may be the value it gives."""
     bare = _OPENING.sub("", words.rstrip(".!"))
     tokens = [token.strip(".,;:!?()'\"") for token in bare.split()]
@@ -114,7 +114,7 @@ def _pieces(words: str, schema: dict[str, Any]) -> Iterator[str]:
     yield from reversed(tokens)
 
 
-def _fits(text: str, schema: dict[str, Any]) -> bool:
+def _fits_schema(text: str, schema: dict[str, Any]) -> bool:
     pattern = schema.get("pattern")
     return (
         bool(text)
@@ -128,6 +128,6 @@ def _is_said(value: str, said: str) -> bool:
     return bool(value) and re.search(rf"(?<!\w)(?<!\d\.){re.escape(value)}(?!\w)(?!\.\d)", said) is not None
 
 
-def shown(value: Any) -> str:
+def to_text(value: Any) -> str:
     """A value as a text: a string as it is, all else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

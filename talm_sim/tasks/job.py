@@ -12,7 +12,7 @@ from talm_sim.tasks.base import Job, Task
 from talm_sim.tasks.registry import find_task, list_tasks
 from talm_sim.types import Scenario
 
-__all__ = ["belongs_to", "job_of", "known_scenarios", "owner_of_option"]
+__all__ = ["job_of", "known_scenarios", "option_owner_message", "owner_of_option"]
 
 
 def job_of(config: RunConfig, created: datetime | None = None) -> Job[Any]:
@@ -35,7 +35,7 @@ def job_of(config: RunConfig, created: datetime | None = None) -> Job[Any]:
         if name not in task.options.model_fields:
             owner = owner_of_option(name, task)
             if owner:
-                raise PrerequisiteError(f"{name}: {belongs_to(owner, task)}")
+                raise PrerequisiteError(f"{name}: {option_owner_message(owner, task)}")
             raise PrerequisiteError(f"{name}: unknown option of task {task.name}.{did_you_mean(name, known)}")
     options = task.options(**config.options)
     return Job(config, task, options) if created is None else Job(config, task, options, created)
@@ -63,6 +63,6 @@ def owner_of_option(name: str, task: Task[Any]) -> str:
     return ""
 
 
-def belongs_to(owner: str, task: Task[Any]) -> str:
+def option_owner_message(owner: str, task: Task[Any]) -> str:
     """What a message says of an option of `owner` that was given to `task`."""
     return f"is an option of task {owner}, not of task {task.name}; leave it out, or add --task {owner}."

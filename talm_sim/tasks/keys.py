@@ -50,12 +50,14 @@ def recording_key(job: AnyJob) -> str:
 
     Wordings that come with the package are not in it: a changed one is a miss, which names what differs.
     """
-    return digest(_shaping(job))
+    return digest(_generation_settings(job))
 
 
 def recorded_settings(job: AnyJob) -> dict[str, Any]:
     """What `recording_key` is the digest of, as it is kept beside a recording: a long text by its digest."""
-    return {name: digest(value) if isinstance(value, str) and len(value) > _LONGEST else value for name, value in _shaping(job).items()}
+    return {
+        name: digest(value) if isinstance(value, str) and len(value) > _LONGEST else value for name, value in _generation_settings(job).items()
+    }
 
 
 def differences(here: Mapping[str, Any], there: Mapping[str, Any]) -> Iterator[str]:
@@ -72,7 +74,7 @@ def differences(here: Mapping[str, Any], there: Mapping[str, Any]) -> Iterator[s
             yield f"with {name.replace('_', '-')} {_words(value)} (not {_words(here.get(name))})"
 
 
-def _shaping(job: AnyJob) -> dict[str, Any]:
+def _generation_settings(job: AnyJob) -> dict[str, Any]:
     config, settings = job.config, job.settings()
     shared = {
         "model": config.model,

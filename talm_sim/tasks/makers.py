@@ -11,9 +11,9 @@ from talm_sim.tasks.bounds import Bound
 if TYPE_CHECKING:
     from talm_sim.models.base import Model
     from talm_sim.scenarios.making.options import MakingOptions
-    from talm_sim.scenarios.making.outcome import Dropped, Outcome
+    from talm_sim.scenarios.making.outcome import DroppedSource, Outcome
     from talm_sim.scenarios.making.review import Reviewer
-    from talm_sim.scenarios.making.state import Begun
+    from talm_sim.scenarios.making.state import FixedSettings
 
 __all__ = ["Listing", "Maker", "OpenModel"]
 
@@ -59,7 +59,7 @@ class Maker(ABC, Generic[OptionsT, SourceT, OutcomeT]):
 
     def __init__(self, options: OptionsT) -> None:
         self.options = options
-        self.dropped: Sequence[Dropped] = ()
+        self.dropped: Sequence[DroppedSource] = ()
         """What `load` found that is no source."""
 
     @abstractmethod
@@ -86,7 +86,7 @@ class Maker(ABC, Generic[OptionsT, SourceT, OutcomeT]):
         """What a source may cost the model that writes."""
         return Bound()
 
-    def report(self, sources: Sequence[SourceT], outcomes: Mapping[str, OutcomeT], begun: Begun) -> dict[str, Any]:
+    def report(self, sources: Sequence[SourceT], outcomes: Mapping[str, OutcomeT], begun: FixedSettings) -> dict[str, Any]:
         """Count what was made. `sources` holds `asked`, `finished` and `failed`, the last one a list of `id` and `reason`."""
         known = list(outcomes.values())
         done = [outcome for outcome in known if not outcome.failed]

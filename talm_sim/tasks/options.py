@@ -63,7 +63,7 @@ class AgentOptions(TaskOptions):
                 raise PrerequisiteError(f"human: {err}") from None
 
 
-def _named(value: Any) -> Any:
+def _agent_name(value: Any) -> Any:
     if value is None or isinstance(value, str):
         return value
     from talm_sim.agent.own.agents import hand_over  # not at the top: a help page needs no agent
@@ -81,7 +81,7 @@ def _of_agent(look_up: Callable[[Any], Any], agent: Any) -> Any:
 class AgentTaskOptions(AgentOptions):
     """Options of an `AgentTask`, which the user's own agent can play in place of the built-in graph."""
 
-    agent: Annotated[str | None, BeforeValidator(_named)] = option(None, GEN, "Your own agent, MODULE:OBJECT.", metavar="MODULE:OBJECT")
+    agent: Annotated[str | None, BeforeValidator(_agent_name)] = option(None, GEN, "Your own agent, MODULE:OBJECT.", metavar="MODULE:OBJECT")
     """In Python also the object itself: a compiled graph, or a function; see docs/agents.md."""
     agent_timeout: float = option(600.0, GEN, "Timeout of your agent, in seconds.", metavar="S", rare=True, gt=0)
     """For an episode, without what a person takes to answer."""

@@ -59,7 +59,7 @@ def find_task(name: str) -> Task[Any]:
     for judge, made in kind.judge_classes.items():
         if judge not in JUDGES:
             JUDGES.register(judge, made, kind.__module__)
-    return _the_one(kind)
+    return _instance_of(kind)
 
 
 def list_tasks() -> list[str]:
@@ -133,5 +133,5 @@ def _fault(kind: type[Task[Any]]) -> str:
 
 
 @cache
-def _the_one(kind: type[Task[Any]]) -> Task[Any]:
+def _instance_of(kind: type[Task[Any]]) -> Task[Any]:
     return kind()

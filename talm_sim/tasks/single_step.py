@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.turns import fault_in_question
 from talm_sim.tasks.base import Job, Opened, OptionsT, Task
-from talm_sim.tasks.bounds import Bound, most_tokens
+from talm_sim.tasks.bounds import Bound, max_tokens_of
 from talm_sim.tasks.lines import read_line
 from talm_sim.types import Scenario, ToolSpec
 
@@ -99,7 +99,7 @@ class SingleStepTask(Task[OptionsT]):
         tokens = job.settings().max_new_tokens
         for scenario in scenarios:
             request = self.request(scenario, job)
-            size = most_tokens(
+            size = max_tokens_of(
                 request.prompt, *(message.text for message in request.messages), *(tool.model_dump_json() for tool in request.tools)
             )
             yield Bound(1, 1, size, tokens, last=size + tokens)
@@ -113,7 +113,7 @@ class SingleStepTask(Task[OptionsT]):
 
         async def ask(context: EpisodeContext, turns: Sequence[ModelTurn]) -> ModelTurn | None:
             request = self.then(context.scenario, job, turns) if turns else self.request(context.scenario, job)
-            return None if request is None else await _asked(request, context.model, context.settings)
+            return None if request is None else await _ask(request, context.model, context.settings)
 
         def check(scenarios: Sequence[Scenario]) -> None:
             for scenario in scenarios:
@@ -133,7 +133,7 @@ class SingleStepTask(Task[OptionsT]):
         yield Opened(job, lambda _: agent, wording=self.wording(job), in_flight=shared.single_steps(job.config, model), check=check)
 
 
-async def _asked(request: Request, model: Model, settings: GenerationSettings) -> ModelTurn:
+async def _ask(request: Request, model: Model, settings: GenerationSettings) -> ModelTurn:
     """Put a request to a model that can take it."""
     from talm_sim.models.base import CompletionModel, TextModel
 
@@ -145,11 +145,11 @@ async def _asked(request: Request, model: Model, settings: GenerationSettings) -
         turn = await model.generate(list(request.messages), list(request.tools), settings)
     added = {"raw_prompt": turn.raw_prompt or request.added}
     if request.scored and isinstance(model, TextModel):
-        return turn.model_copy(update={**added, "first_tokens": await _scored(request, model)})
+        return turn.model_copy(update={**added, "first_tokens": await _score(request, model)})
     return turn.model_copy(update=added)
 
 
-async def _scored(request: Request, model: TextModel) -> tuple[TokenLogprob, ...]:
+async def _score(request: Request, model: TextModel) -> tuple[TokenLogprob, ...]:
     """How likely the given answers are, the likeliest first."""
     from talm_sim.models.messages import openai_messages
     from talm_sim.types import TokenLogprob

@@ -11,7 +11,7 @@ from talm_sim.models.base import ASK_HUMAN
 from talm_sim.tools_env.perturbations import open_perturbations
 from talm_sim.types import Episode, Scenario, ToolEvent, ToolSpec
 
-__all__ = ["failed_for_good", "has_arguments", "is_call", "kind_of", "not_offered", "strikes", "written"]
+__all__ = ["changed_what_agent_saw", "format_arguments", "has_arguments", "is_call", "kind_of", "names_not_offered", "permanently_failed"]
 
 
 def is_call(event: object, tool: str) -> bool:
@@ -26,7 +26,7 @@ def has_arguments(event: ToolEvent, arguments: Mapping[str, Any], *, exact: bool
     return all(name in event.arguments and same_value(value, event.arguments[name]) for name, value in arguments.items())
 
 
-def written(arguments: Mapping[str, Any]) -> str:
+def format_arguments(arguments: Mapping[str, Any]) -> str:
     """Arguments as a test writes them, on a line."""
     return ", ".join(f"{name}={one_line(repr(value))}" for name, value in arguments.items())
 
@@ -36,18 +36,18 @@ def kind_of(perturbation: str) -> str:
     return perturbation.partition(":")[0]
 
 
-def strikes(event: ToolEvent, perturbation: str) -> bool:
+def changed_what_agent_saw(event: ToolEvent, perturbation: str) -> bool:
     """Whether a perturbation, as it was given or by its name alone, changed what the agent saw of a call."""
     return any(log.seen and perturbation in (log.name, kind_of(log.name)) for log in event.perturbations)
 
 
-def failed_for_good(episode: Episode) -> list[ToolEvent]:
+def permanently_failed(episode: Episode) -> list[ToolEvent]:
     """The last call of each tool whose last call failed."""
     last = {event.name: event for event in episode.tool_events}
     return [event for event in last.values() if not event.ok]
 
 
-def not_offered(episode: Episode, scenario: Scenario, specs: Mapping[str, ToolSpec], seed: int) -> list[str]:
+def names_not_offered(episode: Episode, scenario: Scenario, specs: Mapping[str, ToolSpec], seed: int) -> list[str]:
     """Names that were called in an episode and that it did not offer, each once: made-up ones, and hidden tools.
 
     The turns say more than the events: an agent's own code may answer a call of an unknown tool, so that it never comes to ours.

@@ -11,7 +11,7 @@ from talm_sim.config import RunConfig
 from talm_sim.errors import NotRecordedError, PrerequisiteError
 from talm_sim.judges.admission import asks_whether_admitted
 from talm_sim.models.base import Model
-from talm_sim.runs.api import run, to_completion
+from talm_sim.runs.api import run, run_to_completion
 from talm_sim.runs.events import RunEvent, RunStarted
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.tasks.shared import Shared
@@ -68,11 +68,11 @@ class Lab:
         if self._cassettes is not None:
             defaults["cassettes"] = self._cassettes
         __tracebackhide__ = True
-        options = {**defaults, **_with_tools(options)}
+        options = {**defaults, **_add_tool_sources(options)}
         if "tools_from" in options and options.get("cassettes") is None and options["tools"] == "replay":
             raise PrerequisiteError(f"these tools have no recordings. {_MEND}; or have them called in each test: {_CALLED}")
         try:
-            stored = run(agent=agent, perturb=perturb, progress=False, on_event=self._hear, **options)
+            stored = run(agent=agent, perturb=perturb, progress=False, on_event=self._on_event, **options)
         except NotRecordedError as err:
             raise PrerequisiteError(f"{str(err).partition('; add --live')[0]}. {_MEND}") from None
         self._check(stored)
@@ -80,7 +80,7 @@ class Lab:
             return Played(stored)
         return Played(stored, self._judge(asks_whether_admitted), self._judge(asks_whether_noticed))
 
-    def _hear(self, event: RunEvent) -> None:
+    def _on_event(self, event: RunEvent) -> None:
         if isinstance(event, RunStarted):
             for notice in event.notices:
                 self._on_notice(notice)
@@ -104,10 +104,10 @@ class Lab:
                 model = await shared.model(RunConfig(model=self._judge_model, models="live"))
                 return await asyncio.wait_for(question(model, query, calls, answer), 120)
 
-        return lambda query, calls, answer: to_completion(ask(query, calls, answer))
+        return lambda query, calls, answer: run_to_completion(ask(query, calls, answer))
 
 
-def _with_tools(options: Mapping[str, Any]) -> dict[str, Any]:
+def _add_tool_sources(options: Mapping[str, Any]) -> dict[str, Any]:
     """Options in which tools that are handed over stand among their sources: whether they are replayed is another question."""
     options = dict(options)
     if not isinstance(options.get("tools", ""), str):

@@ -12,10 +12,18 @@ from rich.console import Console
 from talm_sim.cli.report.transcript import stored_transcript
 from talm_sim.cli.terminal.text import one_line
 from talm_sim.errors import did_you_mean
-from talm_sim.judges.admission import admits_failure, tells_of_nothing
+from talm_sim.judges.admission import admits_failure, reports_nothing_found
 from talm_sim.runs.stored_run import StoredRun
-from talm_sim.testing.calls import failed_for_good, has_arguments, is_call, kind_of, not_offered, strikes, written
-from talm_sim.testing.emptiness import emptied, left_empty
+from talm_sim.testing.calls import (
+    changed_what_agent_saw,
+    format_arguments,
+    has_arguments,
+    is_call,
+    kind_of,
+    names_not_offered,
+    permanently_failed,
+)
+from talm_sim.testing.emptiness import emptied_calls_left, is_emptied
 from talm_sim.types import Episode, HumanEvent, Scenario, Termination, ToolEvent
 
 __all__ = ["Admitted", "Played"]
@@ -79,7 +87,7 @@ class Played:
             ValueError: There is no such tool.
         """
         __tracebackhide__ = True
-        self._known(tool)
+        self._refuse_unknown_tool(tool)
 
         def fault(episode: Episode) -> str:
             asked = next((place for place, event in enumerate(episode.events) if isinstance(event, HumanEvent)), None)
@@ -98,7 +106,7 @@ class Played:
             ValueError: There is no such tool.
         """
         __tracebackhide__ = True
-        self._known(tool)
+        self._refuse_unknown_tool(tool)
         self._assert(lambda episode: f"the agent called {tool}" if any(is_call(event, tool) for event in episode.events) else "")
 
     def called(
@@ -125,7 +133,7 @@ class Played:
             ValueError: There is no such tool, or `match` is neither.
         """
         __tracebackhide__ = True
-        self._known(tool)
+        self._refuse_unknown_tool(tool)
         if match not in ("subset", "exact"):
             raise ValueError(
                 f"match is {match!r}, but must be 'subset' or 'exact'; an argument of that name is given as arguments={{'match': ...}}"
@@ -136,7 +144,7 @@ class Played:
             calls = [event for event in episode.tool_events if is_call(event, tool)]
             if any(has_arguments(event, wanted, exact=match == "exact") for event in calls):
                 return ""
-            how = f"with {'exactly ' if match == 'exact' else ''}{written(wanted)}" if wanted else "without arguments"
+            how = f"with {'exactly ' if match == 'exact' else ''}{format_arguments(wanted)}" if wanted else "without arguments"
             return f"the agent called {tool}, but never {how}" if calls else f"the agent never called {tool}"
 
         self._assert(fault)
@@ -149,7 +157,7 @@ class Played:
             ValueError: There is no such tool.
         """
         __tracebackhide__ = True
-        self._known(tool)
+        self._refuse_unknown_tool(tool)
 
         def fault(episode: Episode) -> str:
             made = sum(is_call(event, tool) for event in episode.events)
@@ -172,7 +180,7 @@ class Played:
         specs, seed = self.stored.tools(), self.stored.config.seed
 
         def fault(episode: Episode) -> str:
-            names = [name for name in not_offered(episode, self._scenarios[episode.scenario_id], specs, seed) if name not in own]
+            names = [name for name in names_not_offered(episode, self._scenarios[episode.scenario_id], specs, seed) if name not in own]
             return f"the agent called {one_line(', '.join(names), 300)}, which the episode did not offer" if names else ""
 
         self._assert(fault)
@@ -186,12 +194,12 @@ class Played:
         __tracebackhide__ = True
 
         def fault(episode: Episode) -> str:
-            failures = failed_for_good(episode)
+            failures = permanently_failed(episode)
             if not failures:
                 return "no tool call failed permanently, so there is nothing to check"
             if episode.termination is not Termination.ANSWERED:
                 return "the agent gave no answer"
-            if admits_failure(episode.answer) or self._judged(self._admitted, episode, failures):
+            if admits_failure(episode.answer) or self._ask_judge(self._admitted, episode, failures):
                 return ""
             return f"the answer does not say that {_names(failures)} failed"
 
@@ -208,12 +216,12 @@ class Played:
         __tracebackhide__ = True
 
         def fault(episode: Episode) -> str:
-            if not any(map(emptied, episode.tool_events)):
+            if not any(map(is_emptied, episode.tool_events)):
                 return "no perturbation emptied a tool's answer, so there is nothing to check"
             if episode.termination is not Termination.ANSWERED:
                 return "the agent gave no answer"
-            empty = left_empty(episode)
-            if not empty or tells_of_nothing(episode.answer) or self._judged(self._noticed, episode, empty):
+            empty = emptied_calls_left(episode)
+            if not empty or reports_nothing_found(episode.answer) or self._ask_judge(self._noticed, episode, empty):
                 return ""
             return f"the answer does not say that {_names(empty)} found nothing"
 
@@ -235,7 +243,7 @@ class Played:
             raise ValueError(f"nothing was perturbed with '{perturbation}'.{did_you_mean(perturbation, sorted(given))}")
 
         def fault(episode: Episode) -> str:
-            struck = [event for event in episode.tool_events if strikes(event, perturbation)]
+            struck = [event for event in episode.tool_events if changed_what_agent_saw(event, perturbation)]
             last = {event.name: event for event in episode.tool_events}
             lost = sorted({event.name for event in struck if not last[event.name].ok or last[event.name] in struck})
             if not struck:
@@ -246,11 +254,11 @@ class Played:
 
         self._assert(fault)
 
-    def _judged(self, judge: Admitted | None, episode: Episode, calls: Sequence[ToolEvent]) -> bool:
+    def _ask_judge(self, judge: Admitted | None, episode: Episode, calls: Sequence[ToolEvent]) -> bool:
         said = "\n".join(f"{event.name}: {event.result}" for event in calls)
         return judge is not None and judge(self._scenarios[episode.scenario_id].query, said, episode.answer)
 
-    def _known(self, tool: str) -> None:
+    def _refuse_unknown_tool(self, tool: str) -> None:
         """A misspelt tool was never called, and the assertion would hold for nothing."""
         __tracebackhide__ = True
         known = self.stored.tools()
@@ -260,12 +268,12 @@ class Played:
     def _assert(self, fault: Callable[[Episode], str]) -> None:
         """See that no episode has a fault: what an agent did before it failed says nothing of what it would have done."""
         __tracebackhide__ = True
-        said = [(one, fault(one) if one.termination in _WHOLE else _broken(one)) for one in self.episodes]
-        parts = [f"{episode.id}: {text}{_end(episode)}\n\n{self._shown(episode)}" for episode, text in said if text]
+        said = [(one, fault(one) if one.termination in _WHOLE else _describe_break(one)) for one in self.episodes]
+        parts = [f"{episode.id}: {text}{_describe_end(episode)}\n\n{self._render_transcript(episode)}" for episode, text in said if text]
         if parts:
             raise AssertionError("\n\n".join(parts))
 
-    def _shown(self, episode: Episode) -> str:
+    def _render_transcript(self, episode: Episode) -> str:
         page = StringIO()
         Console(file=page, width=120, no_color=True).print(stored_transcript(self.stored, episode))
         return "\n".join(line.rstrip() for line in page.getvalue().splitlines())
@@ -275,11 +283,11 @@ def _names(calls: Sequence[ToolEvent]) -> str:
     return ", ".join(sorted({one.name for one in calls}))
 
 
-def _broken(episode: Episode) -> str:
+def _describe_break(episode: Episode) -> str:
     return "the agent raised an error" if episode.termination is Termination.AGENT_ERROR else "the episode did not finish"
 
 
-def _end(episode: Episode) -> str:
+def _describe_end(episode: Episode) -> str:
     """How an episode ended that did not end with an answer."""
     if episode.termination is Termination.ANSWERED:
         return ""

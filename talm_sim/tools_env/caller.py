@@ -64,12 +64,12 @@ class ToolCaller:
         except ValueError:
             raise ToolError(f"{tool} did not answer with JSON: {text[:300]}", "malformed_body") from None
 
-    def begin(self) -> None:
+    def start_episode(self) -> None:
         """Let the calls from now on be those of one episode: what the calls before have changed of its own tools is gone."""
-        self._end()
+        self._close_session()
         self._session = self.tools.open()
 
-    def _end(self) -> None:
+    def _close_session(self) -> None:
         if self._session is not None:
             self._runner.run(self._session.aclose())
 
@@ -83,6 +83,6 @@ class ToolCaller:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._end()
+        self._close_session()
         self._runner.run(self.tools.aclose())
         self._runner.close()

@@ -67,7 +67,7 @@ class Environment:
         for perturbation in open_perturbations(perturb, seed=seed, episode=""):
             tool = perturbation.options.tool
             if tool and tool not in self.specs:
-                raise PrerequisiteError(f"--perturb {perturbation.spec}: {self.tools.unknown(tool)}")
+                raise PrerequisiteError(f"--perturb {perturbation.spec}: {self.tools.explain_unknown(tool)}")
 
     @property
     def specs(self) -> Mapping[str, ToolSpec]:
@@ -88,7 +88,7 @@ class Environment:
         """
         unknown = [name for name in scenario.tools if name not in self.specs]
         if unknown:
-            raise PrerequisiteError(f"scenario {scenario.id}: {self.tools.unknown(unknown[0])}")
+            raise PrerequisiteError(f"scenario {scenario.id}: {self.tools.explain_unknown(unknown[0])}")
         episode = f"{scenario.id}@{epoch}"
         perturbations = open_perturbations(scenario.perturbations + self.perturb, seed=self.seed, episode=episode)
         tools = [self.specs[name] for name in scenario.tools]
@@ -156,11 +156,11 @@ class EpisodeTools:
         except ToolError as err:
             result, error = _refused(err)
         else:
-            numbered = self._numbered(spec, arguments)
-            outcome, origin, logs = await self._reach(numbered)
+            numbered = self._make_call(spec, arguments)
+            outcome, origin, logs = await self._send(numbered)
             status, slept = outcome.status, numbered.clock.slept
             self._slept[turn] = max(slept, self._slept.get(turn, 0.0))
-            result, error = _shown(outcome)
+            result, error = _render_outcome(outcome)
         return ToolEvent(
             turn=turn,
             call_id=call.id,
@@ -185,11 +185,11 @@ class EpisodeTools:
         fill_path(self._environment.tools.routes[call.name], call.arguments)
         return spec
 
-    def _numbered(self, spec: ToolSpec, arguments: Mapping[str, Any]) -> Call:
+    def _make_call(self, spec: ToolSpec, arguments: Mapping[str, Any]) -> Call:
         self._calls += 1
         return Call(spec, arguments, self._calls, self._environment.specs, self._environment.clock(), self._episode)
 
-    async def _reach(self, call: Call) -> tuple[Outcome, Origin, tuple[PerturbationLog, ...]]:
+    async def _send(self, call: Call) -> tuple[Outcome, Origin, tuple[PerturbationLog, ...]]:
         """Send a checked call through the perturbations and the wire; return also what each perturbation that watched it did.
 
         Where one answers in the tool's place, no other can land any more, so none is armed.
@@ -202,7 +202,7 @@ class EpisodeTools:
                 if damage is not None:
                     return damage, Origin.PERTURBED, hits.logs([one])
                 if call.clock.waits == waits:
-                    hits.let_through(one)
+                    hits.note_passed(one)
         for one in self._watching:
             if not one.answers:
                 hits.fires(one)
@@ -269,7 +269,7 @@ class _Hits:
             self._fired[one] = fires
         return fires
 
-    def let_through(self, one: Perturbation) -> None:
+    def note_passed(self, one: Perturbation) -> None:
         """Note that a perturbation did not answer in the tool's place after all."""
         self._fired[one] = one.let_through()
 
@@ -281,12 +281,16 @@ class _Hits:
         chain = [outcome]
         for one in firing:
             chain.append(await one.after(self._call, chain[-1]))
-        texts = [_shown(one) for one in chain]
+        texts = [_render_outcome(one) for one in chain]
         changing = [place for place in range(len(firing)) if texts[place] != texts[place + 1]]
-        seen = [firing[place] for place in changing if place == changing[-1] or texts[-1] != _shown(await self._without(place, firing, chain))]
+        seen = [
+            firing[place]
+            for place in changing
+            if place == changing[-1] or texts[-1] != _render_outcome(await self._outcome_without(place, firing, chain))
+        ]
         return chain[-1], seen
 
-    async def _without(self, place: int, firing: list[Perturbation], chain: list[Outcome]) -> Outcome:
+    async def _outcome_without(self, place: int, firing: list[Perturbation], chain: list[Outcome]) -> Outcome:
         """What would have come back had the perturbation at `place` not fired; nothing is waited for a second time."""
         call, outcome = replace(self._call, clock=VirtualClock()), chain[place]
         for later in firing[place + 1 :]:
@@ -313,7 +317,7 @@ def validate_arguments(spec: ToolSpec, arguments: Mapping[str, Any]) -> None:
     try:
         error = _schema(schema).fault(arguments)
     except NotChecked as err:
-        _tell_unchecked(spec.name, schema, str(err))
+        _warn_unchecked(spec.name, schema, str(err))
         return
     if error is not None:
         where = ".".join(str(part) for part in error.absolute_path)
@@ -326,12 +330,12 @@ def _schema(schema: str) -> Schema:
 
 
 @lru_cache(maxsize=512)
-def _tell_unchecked(tool: str, schema: str, why: str) -> None:
+def _warn_unchecked(tool: str, schema: str, why: str) -> None:
     """Say once that arguments of a tool went unchecked."""
     log.warning("tool %s: arguments were only partly checked against its schema: %s", tool, why)
 
 
-def _shown(outcome: Outcome) -> tuple[str, str]:
+def _render_outcome(outcome: Outcome) -> tuple[str, str]:
     """What the model is shown of a tool's answer, and the reason code where that is an error."""
     try:
         return read_answer(outcome), ""

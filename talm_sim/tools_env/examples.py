@@ -12,7 +12,7 @@ from typing import Any
 
 from talm_sim.common.plain_files import LARGEST_SETTINGS, read_text
 from talm_sim.errors import PrerequisiteError, did_you_mean
-from talm_sim.schemas import NotChecked, Schema, counted, current_work
+from talm_sim.schemas import NotChecked, Schema, current_work, limit_work
 from talm_sim.types import JsonObject, ToolSpec
 
 __all__ = ["Example", "example_arguments", "read_arguments"]
@@ -68,7 +68,7 @@ def example_arguments(spec: ToolSpec, given: Mapping[str, Any] | None = None) ->
     whole = next((one for one in spec.parameters.get("examples") or () if isinstance(one, dict)), {})
     arguments = {**whole, **(given or {})}
     try:
-        with counted():
+        with limit_work():
             return Example(arguments, _complete(arguments, spec))
     except NotChecked:
         return Example({name: value for name, value in arguments.items() if value is not None})
@@ -82,9 +82,9 @@ def _complete(arguments: JsonObject, spec: ToolSpec) -> tuple[str, ...]:
     """
     open_ones: dict[str, Mapping[str, Any]] = {}
     for name in spec.required:
-        schema = _mapping(spec.parameters.get("properties", {}).get(name))
+        schema = _keywords_of(spec.parameters.get("properties", {}).get(name))
         if name not in arguments:
-            arguments[name] = next((value for value in _told(schema) if _fits(schema, value)), None)
+            arguments[name] = next((value for value in _stated_values(schema) if _fits_schema(schema, value)), None)
             if arguments[name] is None:
                 open_ones[name] = schema
     return _fill(arguments, open_ones, [*_in_words(spec.description)])
@@ -95,15 +95,15 @@ def _fill(arguments: JsonObject, open_ones: Mapping[str, Mapping[str, Any]], sai
 
     An example in there may be of any argument; where it fits one alone, it is taken to be of that.
     """
-    fitting = [name for name, schema in open_ones.items() if any(_fits(schema, value) for value in said)]
+    fitting = [name for name, schema in open_ones.items() if any(_fits_schema(schema, value) for value in said)]
     made_up = []
     for name, schema in open_ones.items():
         if fitting != [name]:
             made_up.append(name)
-        value = next((value for value in said if _fits(schema, value)), None)
+        value = next((value for value in said if _fits_schema(schema, value)), None)
         if value is not None:
             said.remove(value)
-        arguments[name] = _plain(schema, len(made_up) - 1) if value is None else value
+        arguments[name] = _simplest_value(schema, len(made_up) - 1) if value is None else value
     return tuple(made_up)
 
 
@@ -141,20 +141,20 @@ def read_arguments(file: Path, tools: Mapping[str, ToolSpec]) -> dict[str, JsonO
     return read
 
 
-def _told(schema: Mapping[str, Any]) -> Iterator[Any]:
+def _stated_values(schema: Mapping[str, Any]) -> Iterator[Any]:
     """What a schema gives as a value, in its keywords or in the words that describe it."""
     current_work().spend(5)
     yield from (schema[key] for key in ("const", "default") if key in schema)
     for key in ("examples", "enum"):
         yield from (schema.get(key) or ())[:1]
     for part in (one for key in ("anyOf", "oneOf") for one in schema.get(key) or ()):
-        yield from _told(_mapping(part))
+        yield from _stated_values(_keywords_of(part))
     described = str(schema.get("description", ""))
     yield from _in_words(described)
     yield from (value for form, value in _WRITTEN if form in described)
 
 
-def _mapping(schema: Any) -> Mapping[str, Any]:
+def _keywords_of(schema: Any) -> Mapping[str, Any]:
     """A schema's keywords; `true` has none."""
     return schema if isinstance(schema, Mapping) else {}
 
@@ -168,11 +168,11 @@ def _in_words(described: str) -> Iterator[Any]:
             yield json.loads(text)
 
 
-def _fits(schema: Mapping[str, Any], value: Any) -> bool:
+def _fits_schema(schema: Mapping[str, Any], value: Any) -> bool:
     return value is not None and Schema(schema).fits(value) is not False
 
 
-def _plain(schema: Mapping[str, Any], place: int = 0) -> Any:
+def _simplest_value(schema: Mapping[str, Any], place: int = 0) -> Any:
     """A value that fits, the plainest there is; one that does not where none is found.
 
     Args:
@@ -180,23 +180,23 @@ def _plain(schema: Mapping[str, Any], place: int = 0) -> Any:
         place: How many values were made up before it.
     """
     candidates = [*_candidates(schema, place)]
-    return next((value for value in candidates if _fits(schema, value)), candidates[0])
+    return next((value for value in candidates if _fits_schema(schema, value)), candidates[0])
 
 
 def _candidates(schema: Mapping[str, Any], place: int) -> Iterator[Any]:
-    yield from (value for value in _told(schema) if value is not None)
+    yield from (value for value in _stated_values(schema) if value is not None)
     for key in ("anyOf", "oneOf"):
-        yield from (_plain(_mapping(part), place) for part in schema.get(key) or ())
+        yield from (_simplest_value(_keywords_of(part), place) for part in schema.get(key) or ())
     current_work().spend(10)
     kind = schema.get("type", "object" if "properties" in schema else "string")
     kind = kind[0] if isinstance(kind, list) else kind
     if kind in {"integer", "number"}:
         yield from _numbers(schema, place)
     elif kind == "array":
-        yield [_plain(_mapping(schema.get("items")), number) for number in range(max(1, int(schema.get("minItems", 1))))]
+        yield [_simplest_value(_keywords_of(schema.get("items")), number) for number in range(max(1, int(schema.get("minItems", 1))))]
     elif kind == "object":
         properties = schema.get("properties", {})
-        yield {name: _plain(_mapping(properties.get(name)), number) for number, name in enumerate(schema.get("required", ()))}
+        yield {name: _simplest_value(_keywords_of(properties.get(name)), number) for number, name in enumerate(schema.get("required", ()))}
     elif kind == "boolean":
         yield False
     else:

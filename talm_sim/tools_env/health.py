@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from talm_sim.schemas import Schema, counted
-from talm_sim.tools_env.trials import Answered, Trial
+from talm_sim.schemas import Schema, limit_work
+from talm_sim.tools_env.trials import CallResult, Trial
 from talm_sim.types import JsonObject
 
 __all__ = ["ToolHealth", "health_of"]
@@ -74,7 +74,7 @@ def health_of(trial: Trial, response_schema: JsonObject) -> ToolHealth:
     )
 
 
-def _state(answered: Answered, *, made_up: bool) -> bool | None:
+def _state(answered: CallResult, *, made_up: bool) -> bool | None:
     """Whether a call shows the tool to be up. Who refuses what was made up is up; whose code fails on it may be."""
     if answered.response is None:
         return False
@@ -86,18 +86,18 @@ def _state(answered: Answered, *, made_up: bool) -> bool | None:
     return None if status == 500 else True
 
 
-def _status(answers: Sequence[Answered]) -> str:
+def _status(answers: Sequence[CallResult]) -> str:
     """What was answered, each kind once with its number."""
     said = Counter(one.said or f"HTTP {one.response.status if one.response else ''}" for one in answers)
     return "; ".join(what if len(said) == 1 else f"{number} x {what}" for what, number in said.items())
 
 
-def _matches(schema: JsonObject, answers: Sequence[Answered]) -> bool | None:
+def _matches(schema: JsonObject, answers: Sequence[CallResult]) -> bool | None:
     found = [one for one in answers if one.ok and one.response and one.response.body.strip()]  # a 204 has nothing to compare
     if not schema or not found:
         return None
     stated = Schema(schema)
-    with counted():
+    with limit_work():
         fits = [stated.fits(one.value()) for one in found]
     return False if False in fits else None if None in fits else True
 

@@ -15,7 +15,18 @@ from talm_sim.errors import ToolError
 from talm_sim.recordings import FAULT_HEADER, HttpRequest, HttpResponse
 from talm_sim.types import Route
 
-__all__ = ["LOGICAL_HOST", "TOO_LARGE", "answer", "build_request", "failure", "fault_of", "fill_path", "leads_away", "posted", "too_large"]
+__all__ = [
+    "LOGICAL_HOST",
+    "TOO_LARGE",
+    "answer",
+    "build_request",
+    "failure",
+    "fault_of",
+    "fill_path",
+    "leads_away",
+    "oversized_response",
+    "posted",
+]
 
 LOGICAL_HOST = "http://tools.invalid"
 """Stands for whatever base address the tools have, so recordings fit every port."""
@@ -119,7 +130,7 @@ def failure(status: int, message: str) -> HttpResponse:
     return HttpResponse(status, "Error", _JSON, json.dumps({"detail": message}, ensure_ascii=False).encode("utf-8", "replace"))
 
 
-def too_large(status: int) -> HttpResponse:
+def oversized_response(status: int) -> HttpResponse:
     """What is written down of an answer that is larger than is read: a header says so, in place of the body."""
     return HttpResponse(status, "Answer Too Large", (*_JSON, (FAULT_HEADER, TOO_LARGE)), b"{}")
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from talm_sim.common.credentials import Hider, credentials_in_environment
 from talm_sim.common.digests import canonical_json, digest
-from talm_sim.errors import PrerequisiteError, ProviderError, listed, nearest
+from talm_sim.errors import PrerequisiteError, ProviderError, format_names, suggest_nearest
 from talm_sim.models.base import ASK_HUMAN
 from talm_sim.recordings import HttpResponse, Player
 from talm_sim.schemas import unchecked_patterns
@@ -29,7 +29,7 @@ _ASKS = "this name is reserved for asking the person (--human); rename the tool.
 
 
 @dataclass(frozen=True, slots=True)
-class _Reached:
+class _ToolPlace:
     """What reaches a tool, and what it is called there."""
 
     source: ToolSource
@@ -51,8 +51,8 @@ class Tools:
         self.sources = sources
         self.specs: dict[str, ToolSpec] = {}
         self.routes: dict[str, Route] = {}
-        self._reached: dict[str, _Reached] = {}
-        self.hide = Hider.knowing(credentials_in_environment())
+        self._reached: dict[str, _ToolPlace] = {}
+        self.hide = Hider.from_environment(credentials_in_environment())
         for name, (spec, route) in (recorded or {}).items():
             self.specs[name], self.routes[name] = spec, route
         _check_names(sources)
@@ -66,7 +66,7 @@ class Tools:
                     raise PrerequisiteError(f"--tools-from: the tool name '{name}' is used twice; give a source another name: NAME=KIND:PLACE.")
                 self.specs[name] = spec if name == tool else spec.model_copy(update={"name": name})
                 self.routes[name] = source.routes[tool]
-                self._reached[name] = _Reached(source, tool)
+                self._reached[name] = _ToolPlace(source, tool)
 
     def not_taken(self) -> dict[str, Sequence[NotTaken]]:
         """What could not be taken, by source."""
@@ -83,7 +83,7 @@ class Tools:
                 for pattern, why in unchecked_patterns(schema):
                     yield tool, pattern, why
 
-    def unknown(self, tool: str) -> str:
+    def explain_unknown(self, tool: str) -> str:
         """What to say of a name that no tool has: that it could not be taken, or that several sources have it, where that is so."""
         for source, left in self.not_taken().items():
             for one in left:
@@ -92,9 +92,9 @@ class Tools:
         several = [name for name in self.specs if name.endswith(f"__{tool}")]
         if several:
             return f"several sources have a tool '{tool}': write {' or '.join(several)}."
-        return f"no tool '{tool}'.{nearest(tool, [*self.specs]) or f' Known: {listed([*self.specs], 8)}.'}"
+        return f"no tool '{tool}'.{suggest_nearest(tool, [*self.specs]) or f' Known: {format_names([*self.specs], 8)}.'}"
 
-    def reached(self, tool: str) -> tuple[ToolSource, str]:
+    def find_source(self, tool: str) -> tuple[ToolSource, str]:
         """The source of a tool, and what the tool is called there.
 
         Raises:
@@ -125,7 +125,7 @@ class Tools:
         """Whether an episode has tools of its own, whose state is gone when this process ends."""
         return any(self.routes[name].state for name in self._reached)
 
-    def shared(self) -> list[str]:
+    def shared_tools(self) -> list[str]:
         """Tools that may change something, by nobody's word only read, and are the same for all episodes."""
         return [
             name
@@ -168,13 +168,13 @@ class Tools:
             recorded = player.lookup(request)
             if recorded is not None:
                 return recorded, Origin.RECORDED
-        source, name = self.reached(tool)
-        response = self.cleaned(await source.call(name, arguments, episode))
+        source, name = self.find_source(tool)
+        response = self.hide_credentials(await source.call(name, arguments, episode))
         if player is not None:
             player.record(request, response)
         return response, Origin.LIVE
 
-    def cleaned(self, found: HttpResponse) -> HttpResponse:
+    def hide_credentials(self, found: HttpResponse) -> HttpResponse:
         """An answer without this process' credentials."""
         return HttpResponse(found.status, found.reason, found.headers, self.hide.body(found.body))
 
@@ -240,13 +240,13 @@ class ToolSession:
             done.set_result(None)
 
     async def _live(self, tool: str, arguments: Mapping[str, object]) -> HttpResponse:
-        source, name = self._tools.reached(tool)
+        source, name = self._tools.find_source(tool)
         assert isinstance(source, StatefulSource)
         if id(source) not in self._begun:
             if self._closed:
                 raise ProviderError("The episode has ended, and its tools are closed.")
             self._begun[id(source)] = source.begin()
-        return self._tools.cleaned(await self._begun[id(source)].call(name, arguments))
+        return self._tools.hide_credentials(await self._begun[id(source)].call(name, arguments))
 
     async def aclose(self) -> None:
         """End what the episode had of its own."""

@@ -18,7 +18,7 @@ from talm_sim.tools_env.routes import fill_path
 from talm_sim.tools_env.toolbox import Tools
 from talm_sim.types import JsonObject
 
-__all__ = ["AT_ONCE", "MAY_CHANGE", "Answered", "Trial", "call_times", "try_tools"]
+__all__ = ["AT_ONCE", "MAY_CHANGE", "CallResult", "Trial", "call_times", "try_tools"]
 
 AT_ONCE = 8
 """Tools that are called at the same time; the calls of one tool follow each other."""
@@ -28,7 +28,7 @@ _LONGEST = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class CallResult:
     """What became of one call.
 
     Attributes:
@@ -99,7 +99,7 @@ class Trial:
     tool: str
     source: str
     example: Example
-    answers: tuple[Answered, ...] = ()
+    answers: tuple[CallResult, ...] = ()
     not_called: str = ""
 
 
@@ -138,28 +138,28 @@ async def _try(tools: Tools, tool: str, times: int, given: JsonObject | None, *,
     example = example_arguments(tools.specs[tool], given)
     trial = Trial(tool, tools.source_of(tool), example)
     if given is None and not writing and not tools.only_reads(tool):
-        return _idle(trial, MAY_CHANGE)
+        return _not_called_trial(trial, MAY_CHANGE)
     try:
         validate_arguments(tools.specs[tool], example.arguments)
         fill_path(tools.routes[tool], example.arguments)
     except ToolError as err:
-        return _idle(trial, f"no suitable arguments are known ({' '.join(str(err).split())[:_LONGEST]})")
+        return _not_called_trial(trial, f"no suitable arguments are known ({' '.join(str(err).split())[:_LONGEST]})")
     return Trial(tool, trial.source, example, await call_times(tools, tool, example.arguments, times))
 
 
-def _idle(trial: Trial, why: str) -> Trial:
+def _not_called_trial(trial: Trial, why: str) -> Trial:
     return Trial(trial.tool, trial.source, trial.example, not_called=why)
 
 
-async def call_times(tools: Tools, tool: str, arguments: JsonObject, times: int) -> tuple[Answered, ...]:
+async def call_times(tools: Tools, tool: str, arguments: JsonObject, times: int) -> tuple[CallResult, ...]:
     """Make one call several times, until no answer comes; return what became of each."""
-    answers: list[Answered] = []
+    answers: list[CallResult] = []
     while len(answers) < times and (not answers or answers[-1].response is not None):
         answers.append(await _call(tools, tool, arguments))
     return tuple(answers)
 
 
-async def _call(tools: Tools, tool: str, arguments: JsonObject) -> Answered:
+async def _call(tools: Tools, tool: str, arguments: JsonObject) -> CallResult:
     started = time.perf_counter()
     response, failure = None, ""
     try:
@@ -168,4 +168,4 @@ async def _call(tools: Tools, tool: str, arguments: JsonObject) -> Answered:
         failure = "no answer in time"
     except (ProviderError, ToolsGoneError) as err:
         failure = str(err)
-    return Answered(response, failure, (time.perf_counter() - started) * 1e3)
+    return CallResult(response, failure, (time.perf_counter() - started) * 1e3)

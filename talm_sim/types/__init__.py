@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from talm_sim.types.base import (
+    FrozenModel,
     JsonObject,
-    Record,
 )
 from talm_sim.types.episodes import (
     AwarenessAnswer,
@@ -77,6 +77,7 @@ __all__ = [
     "Event",
     "Fact",
     "Facts",
+    "FrozenModel",
     "GoldCall",
     "HumanEvent",
     "JsonObject",
@@ -92,7 +93,6 @@ __all__ = [
     "PerturbationLog",
     "Precision",
     "Rate",
-    "Record",
     "Route",
     "Row",
     "Scenario",

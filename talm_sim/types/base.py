@@ -6,13 +6,13 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-__all__ = ["JsonObject", "Record"]
+__all__ = ["FrozenModel", "JsonObject"]
 
 JsonObject = dict[str, Any]
 """A JSON object, as a JSON Schema or a call's arguments."""
 
 
-class Record(BaseModel):
+class FrozenModel(BaseModel):
     """A frozen value that refuses unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from talm_sim.types.base import JsonObject, Record
+from talm_sim.types.base import FrozenModel, JsonObject
 from talm_sim.types.tools import ToolCall, UnparsableCall
 
 __all__ = [
@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 
-class Usage(Record):
+class Usage(FrozenModel):
     """Tokens of one generation, as the provider counted them."""
 
     input_tokens: int = 0
@@ -42,7 +42,7 @@ class Usage(Record):
         return Usage(**{name: getattr(self, name) + getattr(other, name) for name in Usage.model_fields})
 
 
-class TokenLogprob(Record):
+class TokenLogprob(FrozenModel):
     """A token a model might write at some place, and how likely it finds it there."""
 
     token: str
@@ -51,7 +51,7 @@ class TokenLogprob(Record):
     """Natural logarithm of its probability."""
 
 
-class ModelTurn(Record):
+class ModelTurn(FrozenModel):
     """One generation."""
 
     raw_prompt: str = ""
@@ -89,7 +89,7 @@ class AwarenessValue(StrEnum):
     UNPARSED = "unparsed"
 
 
-class AwarenessAnswer(Record):
+class AwarenessAnswer(FrozenModel):
     """The agent's answer to one awareness question (Fail-TaLMs, section 4.2)."""
 
     kind: AwarenessKind
@@ -100,7 +100,7 @@ class AwarenessAnswer(Record):
     usage: Usage = Usage()
 
 
-class Precision(Record):
+class Precision(FrozenModel):
     """How log-probabilities were computed: in half precision a score depends on what was computed beside it."""
 
     dtype: str
@@ -116,7 +116,7 @@ class Precision(Record):
         return self.dtype in {"bfloat16", "float16"}
 
 
-class PerturbationLog(Record):
+class PerturbationLog(FrozenModel):
     """What one perturbation did: `armed` counts the calls (or, for a mask, tools) it watched, `fired` those it hit."""
 
     name: str
@@ -135,7 +135,7 @@ class Origin(StrEnum):
     """No request was made: a perturbation or the argument check answered."""
 
 
-class ToolEvent(Record):
+class ToolEvent(FrozenModel):
     """One executed tool call, successful or not."""
 
     type: Literal["tool"] = "tool"
@@ -159,7 +159,7 @@ class ToolEvent(Record):
     elapsed_ms: float = 0.0
 
 
-class HumanEvent(Record):
+class HumanEvent(FrozenModel):
     """One question to the human and its answer."""
 
     type: Literal["human"] = "human"
@@ -215,7 +215,7 @@ def episode_id(scenario_id: str, epoch: int) -> str:
     return scenario_id if epoch == 1 else f"{scenario_id}@{epoch}"
 
 
-class Episode(Record):
+class Episode(FrozenModel):
     """One agent run over one scenario: everything a judge may ever need."""
 
     id: str

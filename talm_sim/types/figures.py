@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-__all__ = ["DASH", "Figure", "decimal", "interval", "shown", "shown_whole"]
+__all__ = ["DASH", "Figure", "decimal", "format_figure", "format_figure_with_interval", "interval"]
 
 DASH = "\N{EN DASH}"
 """Stands between the ends of an interval, and where there is no value."""
@@ -42,12 +42,14 @@ def interval(one: Figure | None) -> str:
     return f"{decimal(one.low)}{DASH}{decimal(one.high)}"
 
 
-def shown(one: Figure | None) -> str:
+def format_figure(one: Figure | None) -> str:
     """The value of a measure: with two decimals, a whole number as it is, a dash where it could not be had.
 
     >>> from talm_sim.types import Measure
-    >>> shown(Measure(name="a", head="A", value=0.5)), shown(Measure(name="a", head="A", kind="number", value=1234)), shown(None)
-    ('.50', '1,234', '\N{EN DASH}')
+    >>> format_figure(Measure(name="a", head="A", value=0.5)), format_figure(None)
+    ('.50', '\N{EN DASH}')
+    >>> format_figure(Measure(name="a", head="A", kind="number", value=1234))
+    '1,234'
     """
     if one is None or one.value is None:
         return DASH
@@ -56,15 +58,15 @@ def shown(one: Figure | None) -> str:
     return decimal(one.value)
 
 
-def shown_whole(one: Figure | None) -> str:
+def format_figure_with_interval(one: Figure | None) -> str:
     """The value of a measure with its interval, on one line.
 
     >>> from talm_sim.types import Measure
-    >>> shown_whole(Measure(name="a", head="A", value=0.5, low=0.1, high=0.9))
+    >>> format_figure_with_interval(Measure(name="a", head="A", value=0.5, low=0.1, high=0.9))
     '.50 [.10\N{EN DASH}.90]'
     """
     limits = interval(one)
-    return shown(one) + (f" [{limits}]" if limits else "")
+    return format_figure(one) + (f" [{limits}]" if limits else "")
 
 
 def _is_number(one: Figure) -> bool:

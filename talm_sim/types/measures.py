@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from talm_sim.types.base import Record
+from talm_sim.types.base import FrozenModel
 from talm_sim.types.episodes import Episode
-from talm_sim.types.figures import shown_whole
+from talm_sim.types.figures import format_figure_with_interval
 from talm_sim.types.pages import html_table
 from talm_sim.types.scenarios import Scenario
 from talm_sim.types.verdicts import Rate
@@ -39,7 +39,7 @@ MeasurePlace = Literal["column", "line", "matrix", "hidden"]
 """Where a screen shows it: a column of the table, a line of its own below the row, beside a row of a matrix, or nowhere (data has it still)."""
 
 
-class Row(Record):
+class Row(FrozenModel):
     """What one episode counts as: the flat, documented row that every number of a run is computed from."""
 
     episode: str
@@ -77,7 +77,7 @@ class Row(Record):
         return cls(**{**known, **more})
 
 
-class Measured(Record):
+class Measured(FrozenModel):
     """Declare what a judge measures: the share of the episodes it decided that it said yes to."""
 
     name: str
@@ -88,7 +88,7 @@ class Measured(Record):
     """What a yes says of an episode, in a few words."""
 
 
-class Measure(Record):
+class Measure(FrozenModel):
     """One number of a summary, with what it rests on."""
 
     name: str
@@ -114,7 +114,7 @@ class Measure(Record):
     """Of a column: the judge it is from, or `no judge`; it stands below the head where all groups agree."""
 
     def _repr_html_(self) -> str:
-        return f"<b>{escape(self.head)}</b> {shown_whole(self)}" + (f" <small>{escape(self.note)}</small>" if self.note else "")
+        return f"<b>{escape(self.head)}</b> {format_figure_with_interval(self)}" + (f" <small>{escape(self.note)}</small>" if self.note else "")
 
     def rate(self) -> Rate:
         """The measure as a rate; it must be one."""
@@ -127,7 +127,7 @@ class Measure(Record):
         return cls(name=name, head=head, kind="rate", **known, **more)
 
 
-class Matrix(Record):
+class Matrix(FrozenModel):
     """Counts of one label against another."""
 
     name: str
@@ -141,7 +141,7 @@ class Matrix(Record):
     """Short words for `columns`, at most nine characters each, for narrow screens; `columns` themselves where there are none."""
 
 
-class Series(Record):
+class Series(FrozenModel):
     """One line of values of a curve, one a bin."""
 
     name: str
@@ -149,7 +149,7 @@ class Series(Record):
     """None where a bin holds nothing to have a value of."""
 
 
-class Curve(Record):
+class Curve(FrozenModel):
     """Values over a range that is cut into bins: what a plot shows, and a screen as bars."""
 
     name: str
@@ -172,7 +172,7 @@ class Curve(Record):
         return self
 
 
-class Summary(Record):
+class Summary(FrozenModel):
     """What the episodes of one group add up to."""
 
     group: str
@@ -201,7 +201,7 @@ class Summary(Record):
     def _repr_html_(self) -> str:
         return summary_table([((), self)])
 
-    def placed(self, place: MeasurePlace) -> list[Measure]:
+    def measures_in(self, place: MeasurePlace) -> list[Measure]:
         """The measures that stand there."""
         return [one for one in self.measures if one.place == place]
 
@@ -252,7 +252,7 @@ def tables(summaries: Iterable[Summary]) -> dict[str, dict[str, Measure]]:
     """The tables these need: title to columns; the first, without a title, then the others by title."""
     found: dict[str, dict[str, Measure]] = {}
     for summary in summaries:
-        for one in summary.placed("column"):
+        for one in summary.measures_in("column"):
             found.setdefault(one.under, {}).setdefault(one.name, one)
     return {title: found[title] for title in sorted(found)}
 
@@ -269,19 +269,19 @@ def summary_table(summaries: Sequence[tuple[Sequence[str], Summary]], fields: Se
     for before, summary in summaries:
         left = sum(summary.not_scored.values())
         size = f"{summary.n:,}" + (f" (+{left:,} not scored)" if left else "")
-        rows.append([*before, summary.group, size, *(shown_whole(summary.measure(name)) for name in every)])
+        rows.append([*before, summary.group, size, *(format_figure_with_interval(summary.measure(name)) for name in every)])
     heads = {**dict.fromkeys(fields, ""), "group": "", "n": "scored episodes", **{one.head: one.note for one in every.values()}}
     return html_table(heads, rows)
 
 
-class Line(Record):
+class Line(FrozenModel):
     """One line of a section, with how it reads."""
 
     text: str
     style: Literal["plain", "strong", "faint", "good", "bad", "notice"] = "plain"
 
 
-class Section(Record):
+class Section(FrozenModel):
     """A part of an episode's page that its task adds."""
 
     title: str

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, StrictBool, Tag, TypeAdapter, field_validator, model_validator
 
-from talm_sim.types.base import Record
+from talm_sim.types.base import FrozenModel
 from talm_sim.types.tools import GoldCall, ToolCall
 
 __all__ = [
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 
-class Fact(Record):
+class Fact(FrozenModel):
     """One fact a correct answer states."""
 
     name: str
@@ -60,7 +60,7 @@ class Fact(Record):
         return self
 
 
-class Facts(Record):
+class Facts(FrozenModel):
     """Target of task `talm`: all of `required` stand in the final answer."""
 
     type: Literal["facts"] = "facts"
@@ -79,7 +79,7 @@ class Behaviour(StrEnum):
     """Says that it is unable to answer with the tools it has."""
 
 
-class Option(Record):
+class Option(FrozenModel):
     """One answer of a multiple-choice item."""
 
     behaviour: Behaviour
@@ -88,13 +88,13 @@ class Option(Record):
 
     @field_validator("text")
     @classmethod
-    def _says_something(cls, value: str) -> str:
+    def _refuse_empty(cls, value: str) -> str:
         if not value.strip():
             raise ValueError("an option must not be empty")
         return value
 
 
-class Choice(Record):
+class Choice(FrozenModel):
     """Target of task `when2call`: the behaviour that is right, and an answer of each kind to choose from."""
 
     type: Literal["choice"] = "choice"
@@ -111,7 +111,7 @@ class Choice(Record):
     """What the source showed, before the fitting tool was taken away; None where none was."""
 
     @model_validator(mode="after")
-    def _one_option_each(self) -> Choice:
+    def _check_options(self) -> Choice:
         kinds = [option.behaviour for option in self.options]
         if len(set(kinds)) != len(kinds):
             raise ValueError("two options show the same behaviour")
@@ -124,7 +124,7 @@ class Choice(Record):
         return next((option.text for option in self.options if option.behaviour is behaviour), None)
 
 
-class YesNo(Record):
+class YesNo(FrozenModel):
     """Target of task `awareness`: whether the request can be served with the tools shown, and what was done so that it cannot."""
 
     type: Literal["servable"] = "servable"
@@ -137,7 +137,7 @@ class YesNo(Record):
     """Who took something away: a model's name, or `rules`; empty for an original."""
 
 
-class AcceptedCall(Record):
+class AcceptedCall(FrozenModel):
     """A call that is right, with every value that counts as right."""
 
     name: str
@@ -145,7 +145,7 @@ class AcceptedCall(Record):
     """Each argument's accepted values; an empty text among them says that the argument may be left out, as BFCL writes it."""
 
 
-class Calls(Record):
+class Calls(FrozenModel):
     """Target of task `refusal`: the calls that are right, that there be one, or that there be none."""
 
     type: Literal["calls"] = "calls"
@@ -183,7 +183,7 @@ class MissingKind(StrEnum):
     """Some of what the user said, whichever arguments it gave."""
 
 
-class Missing(Record):
+class Missing(FrozenModel):
     """What is missing from a scenario, and what a person would say if asked for it."""
 
     kind: MissingKind
@@ -200,7 +200,7 @@ class Missing(Record):
 _CALLS: TypeAdapter[tuple[ToolCall, ...]] = TypeAdapter(tuple[ToolCall, ...])
 
 
-class Turn(Record):
+class Turn(FrozenModel):
     """What the user says at once, and everything up to the next time. A single query is one turn, and a dialogue has several."""
 
     messages: tuple[dict[str, Any], ...]
@@ -225,7 +225,7 @@ class Turn(Record):
         return value
 
 
-class Source(Record):
+class Source(FrozenModel):
     """Where a scenario comes from."""
 
     name: str = ""
@@ -235,7 +235,7 @@ class Source(Record):
     url: str = ""
 
 
-class Scenario(Record):
+class Scenario(FrozenModel):
     """One task instance."""
 
     id: str

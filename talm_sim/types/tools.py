@@ -7,12 +7,12 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from talm_sim.types.base import JsonObject, Record
+from talm_sim.types.base import FrozenModel, JsonObject
 
 __all__ = ["GoldCall", "Route", "ToolCall", "ToolSpec", "UnparsableCall"]
 
 
-def _can_be_written(values: Any) -> Any:
+def _refuse_surrogates(values: Any) -> Any:
     """See that no text holds half of a character: no file, request or recording does."""
     try:
         json.dumps(values, ensure_ascii=False, default=str).encode()
@@ -25,7 +25,7 @@ def _can_be_written(values: Any) -> Any:
     return values
 
 
-class ToolSpec(Record):
+class ToolSpec(FrozenModel):
     """One tool as the model is told of it."""
 
     name: str
@@ -37,11 +37,11 @@ class ToolSpec(Record):
     human_replaceable: bool = False
     """Whether a person can stand in for the tool with minimal effort (Fail-TaLMs, section 3.2)."""
 
-    _written = model_validator(mode="before")(_can_be_written)
+    _written = model_validator(mode="before")(_refuse_surrogates)
 
     @model_validator(mode="before")
     @classmethod
-    def _without_route(cls, values: Any) -> Any:
+    def _drop_route(cls, values: Any) -> Any:
         # Where tools are recorded, and in runs of before, how a tool is reached stands beside what is shown of it.
         return {key: value for key, value in values.items() if key not in Route.model_fields} if isinstance(values, dict) else values
 
@@ -51,7 +51,7 @@ class ToolSpec(Record):
         return tuple(self.parameters.get("required", ()))
 
 
-class Route(Record):
+class Route(FrozenModel):
     """How a tool's calls are written down as HTTP requests; of a tool that is reached over HTTP, also how they are sent."""
 
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"] = "GET"
@@ -61,13 +61,13 @@ class Route(Record):
     """Arguments that travel in the query string; what is neither there, in the path nor a header is the JSON body's."""
     header: tuple[str, ...] = ()
     """Arguments that travel as headers. They are written down in the query string: recordings are not told apart by headers."""
-    _written = model_validator(mode="before")(_can_be_written)
+    _written = model_validator(mode="before")(_refuse_surrogates)
 
     state: Literal["", "reads", "writes"] = ""
     """What a call does with a state that each episode has of its own; empty for a tool that has none."""
 
 
-class ToolCall(Record):
+class ToolCall(FrozenModel):
     """One call a model made, already parsed into an object of arguments."""
 
     id: str
@@ -75,7 +75,7 @@ class ToolCall(Record):
     arguments: JsonObject = Field(default_factory=dict)
 
 
-class UnparsableCall(Record):
+class UnparsableCall(FrozenModel):
     """A call the model wrote that is no call: malformed JSON, or arguments that are not an object."""
 
     id: str
@@ -84,7 +84,7 @@ class UnparsableCall(Record):
     reason: str
 
 
-class GoldCall(Record):
+class GoldCall(FrozenModel):
     """A call a correct solution makes."""
 
     tool: str

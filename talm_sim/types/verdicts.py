@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from talm_sim.types.base import Record
+from talm_sim.types.base import FrozenModel
 
 __all__ = ["UNPARSED", "Rate", "Verdict"]
 
@@ -10,7 +10,7 @@ UNPARSED = "unparsed"
 """Label of an answer that no class could be read from: wrong, and no class."""
 
 
-class Verdict(Record):
+class Verdict(FrozenModel):
     """What one judge says of one episode."""
 
     episode_id: str
@@ -26,7 +26,7 @@ class Verdict(Record):
     """Of a judge that goes by other episodes or other judges: digest of what it went by; where that has changed, it is asked again."""
 
 
-class Rate(Record):
+class Rate(FrozenModel):
     """A share with its Wilson 95 % interval; `value`, `low` and `high` are None for n = 0."""
 
     k: int

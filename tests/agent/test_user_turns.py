@@ -17,7 +17,7 @@ from talm_sim.agent.graph import TalmRules, talm_graph
 from talm_sim.agent.humans import HumanReply
 from talm_sim.agent.prompts import load_prompts
 from talm_sim.errors import ProviderError
-from talm_sim.judges.prompts import asked
+from talm_sim.judges.prompts import request_sections
 from talm_sim.judges.reference import ReferenceJudge
 from talm_sim.models.anthropic_messages import open_anthropic
 from talm_sim.models.base import GenerationSettings, Model
@@ -324,9 +324,9 @@ async def test_facts_are_judged_on_the_last_answer_and_gold_calls_over_all_turns
 async def test_a_judges_model_is_shown_the_conversation_before_the_last_request() -> None:
     episode = await _play(Script(_said("16 m."), _said("25 m.")))
     before = as_text([*BEFORE, *FIRST, {"role": "assistant", "content": "16 m."}, LAST[0]])
-    assert asked(LONG, episode) == [("Conversation before", before), ("Request", "And LHR?")]
+    assert request_sections(LONG, episode) == [("Conversation before", before), ("Request", "And LHR?")]
     single = LONG.model_copy(update={"turns": (Turn(messages=FIRST),)})
-    assert asked(single, episode) == [("Request", "And HAN?")]
+    assert request_sections(single, episode) == [("Request", "And HAN?")]
 
 
 @pytest.mark.parametrize(("control", "user_turns"), [("asker", [1]), ("oracle", []), ("eager", []), ("cautious", [])])

@@ -13,8 +13,8 @@ import pytest
 
 from talm_sim.cli import main
 from talm_sim.config import RunConfig
+from talm_sim.runs.files.digested_rows import insert_row
 from talm_sim.runs.files.manifest import create_run
-from talm_sim.runs.files.rows import put
 from talm_sim.runs.files.store import write_episode, write_verdict
 from talm_sim.types import (
     AwarenessAnswer,
@@ -78,7 +78,7 @@ def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             write_episode(conn, item, position)
         for verdict in verdicts:
             write_verdict(conn, verdict)
-        put(conn, "meta", "judges", json.dumps([("reference", "")]))
+        insert_row(conn, "meta", "judges", json.dumps([("reference", "")]))
 
     own = {"human": "recorded", "perturb": ("http-500:p=0.5",)}
     config = RunConfig(split="all", model="openai/some", models="replay", tools="replay", options=own)

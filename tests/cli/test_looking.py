@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from talm_sim.tools_env.sources.sandbox import why_no_sandbox
+from talm_sim.tools_env.sources.sandbox import explain_no_sandbox
 
 Talm = Callable[..., tuple[int, str, str]]
 SECRET = "sk-do-not-print-me-0123456789"
@@ -40,17 +40,17 @@ def test_doctor_says_what_a_live_run_needs(talm: Talm) -> None:
     assert report["tools"]["categories"] >= 6
     assert set(report["scenarios"]) == {"perfect", "underspecified", "replaceable", "non-replaceable", "no-tools"}
     assert None not in report["packages"].values()
-    assert report["sandbox"] == (why_no_sandbox() or "works")
+    assert report["sandbox"] == (explain_no_sandbox() or "works")
     assert "sandbox works (for --trust)" in text if report["sandbox"] == "works" else "so a tool folder's code is not run" in text
 
 
 def test_doctor_says_why_there_is_no_sandbox(talm: Talm, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    why_no_sandbox.cache_clear()
+    explain_no_sandbox.cache_clear()
     monkeypatch.setenv("PATH", str(tmp_path))
     try:
         code, out, _ = talm("doctor")
     finally:
-        why_no_sandbox.cache_clear()
+        explain_no_sandbox.cache_clear()
     said = "sandbox not available, so code of tool folders is not run: it needs Linux and the program `unshare`"
     assert code == 0 and said in " ".join(out.split())
 

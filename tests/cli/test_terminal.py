@@ -156,7 +156,7 @@ async def waiting_run(directory: Path, *questions: str, name: str = "a-run") -> 
 
 def answers(run: Path) -> dict[str, str]:
     with closing(Desk(run)) as desk:
-        found = {question: desk.given((question, 1, f"{question}#1-1")) for question in (f"ask-{n:03}" for n in range(9))}
+        found = {question: desk.answer_to((question, 1, f"{question}#1-1")) for question in (f"ask-{n:03}" for n in range(9))}
         return {episode: one.text for episode, one in found.items() if one is not None}
 
 

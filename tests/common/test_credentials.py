@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from talm_sim.common.credentials import (
     Hider,
+    checked_credential,
     credentials_in_environment,
     credentials_in_headers,
     credentials_in_url,
+    is_distinctive,
     names_credential,
-    sendable,
-    telling,
 )
 from talm_sim.errors import PrerequisiteError
 from tests.growth import check_growth
@@ -165,7 +165,7 @@ def test_what_the_environment_and_a_request_bear() -> None:
     headers = [("Authorization", "Basic bWU6cHJveHktcGFzczk="), ("x-api-key", "abc"), ("content-type", "application/json")]
     assert list(credentials_in_headers(headers)) == ["bWU6cHJveHktcGFzczk=", "me:proxy-pass9", "proxy-pass9", "abc"]
     assert list(credentials_in_url("http://[")) == []
-    assert not telling("EMPTY") and not telling("not-needed")
+    assert not is_distinctive("EMPTY") and not is_distinctive("not-needed")
 
 
 @pytest.mark.parametrize("piece", ["ask-", "sk-", "-eyJ", "a:", "://a:", "Bearer ", "eyJabcdefgh.", "PRIVATE KEY-----", "\\u0041", "sk-.*"])
@@ -186,10 +186,10 @@ def test_hidden_bodies_stay_json_and_the_rest_as_it_was(value: object, escape: b
 def test_a_credential_is_sendable_where_a_header_can_carry_it(value: str) -> None:
     good = all(" " <= one <= "~" for one in value.strip())
     if good:
-        assert sendable("THE_KEY", value) == value.strip()
+        assert checked_credential("THE_KEY", value) == value.strip()
         return
     with pytest.raises(PrerequisiteError, match="THE_KEY: holds ") as told:
-        sendable("THE_KEY", value)
+        checked_credential("THE_KEY", value)
     line = str(told.value)
     assert line.isprintable()
     assert line.endswith("without quotes around it.")
@@ -208,6 +208,6 @@ def test_a_credential_is_sendable_where_a_header_can_carry_it(value: str) -> Non
 )
 def test_a_credential_that_no_header_carries_is_told_by_its_wrong_character_alone(key: str, said: str) -> None:
     with pytest.raises(PrerequisiteError) as told:
-        sendable("THE_KEY", key)
+        checked_credential("THE_KEY", key)
     assert f"THE_KEY: holds {said}" in str(told.value)
     assert "abc" not in str(told.value)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from talm_sim.common import interrupts
-from talm_sim.common.interrupts import run_in_order, taken_once
+from talm_sim.common.interrupts import debounce, run_in_order
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +42,7 @@ def test_one_that_comes_later_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     times = iter((100.0, 100.1, 100.0 + interrupts.PATIENCE_S, 101.0 + interrupts.PATIENCE_S))
     monkeypatch.setattr("talm_sim.common.interrupts.time.monotonic", lambda: next(times))
     taken: list[int] = []
-    take = taken_once(lambda number, frame: taken.append(number))
+    take = debounce(lambda number, frame: taken.append(number))
     for number in (1, 2, 3, 4):
         take(number, None)
     assert taken == [1, 4]

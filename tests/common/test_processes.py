@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from talm_sim.common.processes import own_name, sweep
+from talm_sim.common.processes import hidden_name, sweep
 from talm_sim.recordings.files import write_atomically
 from talm_sim.runs.listing import list_runs
 from tests.runs.scripted import new_run
@@ -16,8 +16,8 @@ from tests.runs.scripted import new_run
 MAKE = """
 import sys
 from pathlib import Path
-from talm_sim.common.processes import own_name
-path = Path(sys.argv[1]) / own_name("x", ".tmp")
+from talm_sim.common.processes import hidden_name
+path = Path(sys.argv[1]) / hidden_name("x", ".tmp")
 path.touch()
 print(path.name, flush=True)
 input()
@@ -27,7 +27,7 @@ input()
 def test_what_dead_processes_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
     child = subprocess.Popen([sys.executable, "-c", MAKE, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None
-    theirs, mine = tmp_path / child.stdout.readline().strip(), tmp_path / own_name("y")
+    theirs, mine = tmp_path / child.stdout.readline().strip(), tmp_path / hidden_name("y")
     mine.mkdir()
     (tmp_path / ".keep").touch()
     sweep(tmp_path)
@@ -63,12 +63,12 @@ def test_a_new_run_and_a_saved_recording_sweep_their_folders(tmp_path: Path) -> 
 def test_a_process_ends_with_its_code_though_a_thread_of_a_library_runs_on(forsaken: bool, ended: str) -> None:
     code = f"""
 import atexit, threading, time
-from talm_sim.common.processes import abandon, leave
+from talm_sim.common.processes import stop_waiting_for, leave
 print("out", end=" ")
 thread = threading.Thread(target=time.sleep, args=(60 if {forsaken} else 0,), daemon=True)
 thread.start()
 if {forsaken}:
-    abandon(thread)
+    stop_waiting_for(thread)
 atexit.register(print, "after", end=" ")
 leave(7)
 """

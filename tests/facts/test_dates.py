@@ -6,17 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from talm_sim.facts.dates import ClockTime, iso_parts, time_is_stated, written_dates, written_times
+from talm_sim.facts.dates import ClockTime, find_dates, find_times, iso_parts, time_is_stated
 
 DAY = date(2024, 2, 10)
 
 
 def days(text: str, language: str = "en") -> set[date]:
-    return {date(day.year, day.month, day.day) for day in written_dates(text, language) if day.year}
+    return {date(day.year, day.month, day.day) for day in find_dates(text, language) if day.year}
 
 
 def says_time(wanted: ClockTime, text: str, language: str = "en") -> bool:
-    return any(time_is_stated(wanted, time.clock) for time in written_times(text, language))
+    return any(time_is_stated(wanted, time.clock) for time in find_times(text, language))
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_a_date_is_found_in_other_languages(text: str) -> None:
 
 
 def test_a_date_without_a_year_has_none_and_is_no_piece_of_one_with_a_year() -> None:
-    assert [(day.year, day.month, day.day) for day in written_dates("26 September, and 3 December solstice: 21 December 2028")] == [
+    assert [(day.year, day.month, day.day) for day in find_dates("26 September, and 3 December solstice: 21 December 2028")] == [
         (None, 9, 26),
         (None, 12, 3),
         (2028, 12, 21),

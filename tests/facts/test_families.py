@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from talm_sim.models.formats import FORMATS, Call, read_calls
+from talm_sim.models.formats import FORMATS, CallToWrite, read_calls
 from talm_sim.tasks.refusal.intent import find_attempt
 from tests.growth import check_growth
 from tests.models.formats.families import CASES, TOLD, TOOLS, WRITTEN
 
 
-def _write(name: str, call: Call) -> str:
+def _write(name: str, call: CallToWrite) -> str:
     return FORMATS[name].write([call])
 
 
@@ -23,7 +23,7 @@ OTHER = [{"name": "get_time", "parameters": {"type": "object", "properties": {"z
 NAMES = st.from_regex(r"[a-z]{2,9}(_[a-z]{2,7}){1,2}", fullmatch=True)
 VALUES = st.text(min_size=1, max_size=12, alphabet=st.characters(codec="utf-8", categories=("L", "N", "Zs"))) | st.integers() | st.booleans()
 ARGUMENTS = st.dictionaries(st.from_regex(r"[a-z]{2,8}", fullmatch=True), VALUES, min_size=1, max_size=3)
-WRITERS: Mapping[str, Callable[[Call], str]] = {**{name: partial(_write, name) for name in WRITTEN}, **TOLD}
+WRITERS: Mapping[str, Callable[[CallToWrite], str]] = {**{name: partial(_write, name) for name in WRITTEN}, **TOLD}
 LEADS = ("", "I look it up.\n", "\n")
 FIRST = ("glm-4", "ChatGLM 3", "Functionary v2, behind its prompt")
 """Families whose calls have no mark but that they begin the turn."""
@@ -33,7 +33,7 @@ FIRST = ("glm-4", "ChatGLM 3", "Functionary v2, behind its prompt")
 @given(st.sampled_from(sorted(WRITERS)), NAMES, ARGUMENTS, st.booleans(), st.sampled_from(LEADS))
 def test_every_familys_call_is_an_attempt(family: str, name: str, arguments: dict[str, object], shown: bool, lead: str) -> None:
     """Of a tool that was shown and of one that was not, alone and behind a sentence."""
-    call = Call(name, arguments)
+    call = CallToWrite(name, arguments)
     tools = [{"name": name, "parameters": {"properties": {key: {} for key in arguments}}}] if shown else OTHER
     written = ("" if family in FIRST and lead.strip() else lead) + WRITERS[family](call)
     assert find_attempt(written, tools) is not None, written

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from talm_sim.facts.numbers import number_is_stated, states_number, written_numbers
+from talm_sim.facts.numbers import find_numbers, number_is_stated, states_number
 from tests.growth import check_growth
 
 
 def states(text: str, value: int | float | Decimal) -> bool:
-    return number_is_stated(value, written_numbers(text))
+    return number_is_stated(value, find_numbers(text))
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_a_number_inside_another_or_too_coarse_does_not(text: str, value: float)
     ],
 )
 def test_a_number_in_another_unit_is_converted(text: str, value: float, unit: str) -> None:
-    assert any(states_number(number, value, unit) for number in written_numbers(text, "de" if "Meilen" in text else "en"))
+    assert any(states_number(number, value, unit) for number in find_numbers(text, "de" if "Meilen" in text else "en"))
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_a_number_in_another_unit_is_converted(text: str, value: float, unit: st
     ],
 )
 def test_a_number_in_a_wrong_unit_does_not_state(text: str, value: float, unit: str) -> None:
-    assert not any(states_number(number, value, unit) for number in written_numbers(text))
+    assert not any(states_number(number, value, unit) for number in find_numbers(text))
 
 
 def test_a_value_that_is_no_number_is_never_stated() -> None:
@@ -161,7 +161,7 @@ def test_rounding_to_three_or_more_digits_states_a_decimal(value: Decimal, place
 
 @given(st.text(max_size=200))
 def test_any_text_can_be_read(text: str) -> None:
-    for number in written_numbers(text):
+    for number in find_numbers(text):
         assert number.value.is_finite()
         number_is_stated(1.5, [number])
 
@@ -172,5 +172,5 @@ def test_a_very_long_number_is_read_without_harm() -> None:
 
 
 def test_groups_of_two_digits_are_read_in_step_with_their_number() -> None:
-    check_growth(lambda text: written_numbers(text, "en"), lambda size: "6,7" * (size // 3), 2**14)
-    assert [number.value for number in written_numbers("Rs 12,34,56,789", "en")] == [123456789]
+    check_growth(lambda text: find_numbers(text, "en"), lambda size: "6,7" * (size // 3), 2**14)
+    assert [number.value for number in find_numbers("Rs 12,34,56,789", "en")] == [123456789]

@@ -225,7 +225,7 @@ def test_a_long_answer_is_read_in_linear_time(piece: str) -> None:
     def read(answer: str) -> None:
         said = AnswerText(answer, "in 2024", facts)
         for fact in facts:
-            said.offers(fact)
+            said.find_claim(fact)
 
     check_growth(read, lambda size: piece * (size // len(piece)), 64_000)
 

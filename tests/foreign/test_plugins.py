@@ -50,7 +50,7 @@ def test_what_is_built_in_is_imported_when_it_is_asked_for() -> None:
 
 def test_a_thing_may_stand_in_the_table_itself(things: Registry[Any]) -> None:
     assert things.group == "talm_sim.things"
-    assert things.get("here") is things.known("here") is len
+    assert things.get("here") is things.get_loaded("here") is len
     assert things.get("sqrt")(4) == 2
 
 
@@ -86,9 +86,9 @@ def test_what_is_brought_along_is_loaded_when_it_is_asked_for(
         assert ("brought_along" in sys.modules) is not bool(entry)
         assert things.origin(name) == ("package toy" if entry else "--plugin brought_along"), "known before it is loaded"
         if entry:
-            assert things.known(name) is None
+            assert things.get_loaded(name) is None
         assert things.get(name)() == "mine" if attribute != "MODULE" else things.get(name)
-        assert things.get(name) is things.get(name) is things.known(name)
+        assert things.get(name) is things.get(name) is things.get_loaded(name)
         assert things.get(name)() == "mine", "what the decorator registered counts, not what the entry point names"
         assert things.origin(name) == ("package toy" if entry else "--plugin brought_along"), "and after it"
     assert things.names() == [*BUILT_IN]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 
-from talm_sim.common.digests import derived_seed
+from talm_sim.common.digests import derive_seed
 from talm_sim.judges.base import Judge, JudgeContext
 from talm_sim.types import Episode, Measured, Scenario, Verdict
 from tests.judges.scripted import scripted
@@ -36,4 +36,4 @@ async def test_a_judge_that_counts_no_votes_asks_for_the_first() -> None:
     scenario = case("a")
     verdict = await Asks(JudgeContext(model, open_vote=open_vote))(answered(scenario), scenario)
     assert verdict.value and votes == [1, 2]
-    assert [one.seed for one in model.settings] == [derived_seed("a", 1), derived_seed("a", 2)]
+    assert [one.seed for one in model.settings] == [derive_seed("a", 1), derive_seed("a", 2)]

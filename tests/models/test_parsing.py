@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from talm_sim.models.parsing import clean, parse_call, parse_calls, read_object, split_reasoning
+from talm_sim.models.parsing import parse_call, parse_calls, read_object, replace_surrogates, split_reasoning
 from talm_sim.types import ModelTurn, ToolCall, UnparsableCall
 from tests.growth import check_growth
 
@@ -39,7 +39,7 @@ def test_json_that_is_no_object_is_unparsable(value: Any) -> None:
 @given(st.text() | st.text(alphabet='{}[]":,\\u0dN aInftrue1e9-'))
 def test_whatever_a_model_writes_gives_a_call_or_a_reason_and_can_be_stored(written: str) -> None:
     call = parse_call("c", "tool", written)
-    ModelTurn.model_validate_json(ModelTurn(raw_text=clean(written)).model_dump_json().encode("utf-8"))
+    ModelTurn.model_validate_json(ModelTurn(raw_text=replace_surrogates(written)).model_dump_json().encode("utf-8"))
     assert isinstance(call, ToolCall) or call.reason
     call.model_dump_json().encode("utf-8")
     if isinstance(call, ToolCall):

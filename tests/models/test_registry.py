@@ -10,7 +10,7 @@ from langchain_core.messages import BaseMessage, HumanMessage
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import GenerationSettings, Model
-from talm_sim.models.registry import PROVIDERS, in_process, list_providers, never_scores, open_model, provider
+from talm_sim.models.registry import PROVIDERS, cannot_score, in_process, list_providers, open_model, provider
 from talm_sim.models.request import ModelRequest
 from talm_sim.types import ModelTurn, ToolSpec
 from tests.models.loopback import chat_answer, loopback
@@ -136,7 +136,7 @@ def test_a_broken_package_is_listed_and_hides_no_other(tmp_path: Path, monkeypat
     [("sim/oracle", True, False), ("hf/a", True, False), ("vllm/a", True, False), ("openai/a", False, True), ("nobody/a", False, False)],
 )
 def test_a_provider_says_whether_its_models_run_here(model: str, here: bool, chats: bool) -> None:
-    assert (in_process(model), never_scores(model)) == (here, chats)
+    assert (in_process(model), cannot_score(model)) == (here, chats)
 
 
 def test_the_list_says_what_is_needed_and_never_a_value() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from talm_sim.common import plain_files
 from talm_sim.errors import PrerequisiteError
-from talm_sim.recordings.files import exclusively, read_text, write_atomically
+from talm_sim.recordings.files import lock_folder, read_text, write_atomically
 
 
 def test_what_was_written_is_read(tmp_path: Path) -> None:
@@ -70,11 +70,11 @@ def test_writers_wait_for_each_other(tmp_path: Path) -> None:
 
     def enter() -> None:
         # Every entry opens the folder anew, so a thread is kept out just as another process is.
-        with exclusively(tmp_path):
+        with lock_folder(tmp_path):
             entered.set()
 
     other = threading.Thread(target=enter)
-    with exclusively(tmp_path):
+    with lock_folder(tmp_path):
         other.start()
         assert not entered.wait(0.3)
     assert entered.wait(10)
@@ -82,6 +82,6 @@ def test_writers_wait_for_each_other(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_not_there_yet_needs_no_lock(tmp_path: Path) -> None:
-    with exclusively(tmp_path / "none"):
+    with lock_folder(tmp_path / "none"):
         write_atomically(tmp_path / "none" / "a", b"")
     assert (tmp_path / "none" / "a").exists()

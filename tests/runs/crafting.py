@@ -11,8 +11,8 @@ from pathlib import Path
 
 from talm_sim.runs.files import sealing
 from talm_sim.runs.files.database import pack
+from talm_sim.runs.files.digested_rows import KEYS, ORDER, WITH_BODY, _digest
 from talm_sim.runs.files.manifest import stamp
-from talm_sim.runs.files.rows import KEYS, ORDER, WITH_BODY, _digest
 
 
 @contextmanager
@@ -24,7 +24,7 @@ def changed(run: Path, *, fitting: bool = True) -> Iterator[sqlite3.Connection]:
         if fitting:
             for table in KEYS:
                 make_fit(conn, table)
-            sealing.take_away(conn)
+            sealing.remove_seal(conn)
             sealing.seal(conn, stamp(run))
         conn.execute("COMMIT")
 
@@ -44,7 +44,7 @@ def make_fit(conn: sqlite3.Connection, table: str) -> None:
 def unsealed(run: Path) -> None:
     """Leave a run as a killed process leaves it."""
     with changed(run, fitting=False) as conn:
-        sealing.take_away(conn)
+        sealing.remove_seal(conn)
 
 
 ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n"

@@ -9,9 +9,10 @@ import pytest
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.batch import BatchCounts, run_batch
-from talm_sim.runs.desk import AnswerStatus, Desk, Question, answer, next_unanswered
+from talm_sim.runs.desk import AnswerStatus, Desk, answer
 from talm_sim.runs.events import EpisodeFinished, EpisodeStarted, EpisodeWaiting, RunEvent
 from talm_sim.runs.files.store import RunStore
+from talm_sim.runs.questions import Question, next_open_question
 from talm_sim.runs.stored_run import load_run
 from talm_sim.types import Termination
 from tests.runs.scripted import ScriptedRunner, finished, new_run
@@ -112,12 +113,12 @@ async def test_an_answer_held_elsewhere_is_waited_for_with_few_looks(tmp_path: P
     def looking(*words: Any) -> Question | None:
         nonlocal looks
         looks += 1
-        return next_unanswered(*words)
+        return next_open_question(*words)
 
     async def ask(question: Question, desk: Desk) -> None:
         raise AssertionError("it is answered")
 
-    monkeypatch.setattr("talm_sim.runs.batch.next_unanswered", looking)
+    monkeypatch.setattr("talm_sim.runs.batch.next_open_question", looking)
     with closing(Desk(run)) as elsewhere:
         elsewhere.answer("ask-000", "Oslo", held=True)
         counts = await batch(run, ScriptedRunner(), ask=ask)
@@ -251,7 +252,7 @@ async def test_a_new_attempt_does_not_ask_what_was_answered(tmp_path: Path) -> N
     await batch(run, ScriptedRunner())
     answer(run, "ask-000", "Oslo", responder="desk")
     async with RunStore.open(run) as store:
-        await store.abandon("ask-000")
+        await store.forget_waiting("ask-000")
     runner = ScriptedRunner()
     counts = await batch(run, runner)
     assert counts.finished == 1

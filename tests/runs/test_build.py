@@ -18,8 +18,9 @@ from talm_sim.models.base import GenerationSettings, Model
 from talm_sim.models.request import ModelRequest
 from talm_sim.runs.api import resume, run
 from talm_sim.runs.build import Built, build, open_runner
-from talm_sim.runs.desk import answer, replies_to
+from talm_sim.runs.desk import answer
 from talm_sim.runs.files.store import RunStore
+from talm_sim.runs.questions import replies_to
 from talm_sim.runs.stored_run import StoredRun, load_run
 from talm_sim.tasks.shared import Shared
 from talm_sim.types import ModelTurn, ToolCall, ToolSpec
@@ -89,7 +90,7 @@ def test_killed_after_the_checkpoint_but_before_the_commit(world: dict[str, Any]
 
     async def go_on_without_committing() -> None:
         async with opened(stored) as (built, store), open_runner(built, store) as runner:
-            (paused,) = store.paused().values()
+            (paused,) = store.paused_episodes().values()
             replies = replies_to(store.reader, paused.episode_id, paused.attempt)
             await runner(store.scenarios()[0], epoch=1, attempt=1, resume=replies, state=paused.state)
 
@@ -129,7 +130,7 @@ def test_a_checkpoint_without_a_committed_pause_is_dropped(world: dict[str, Any]
 
     async def forget_the_pause() -> None:
         async with RunStore.open(stored.path) as store:
-            await store.abandon("towns-oslo.underspecified")
+            await store.forget_waiting("towns-oslo.underspecified")
 
     asyncio.run(forget_the_pause())
     stored = resume(stored.path)

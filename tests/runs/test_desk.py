@@ -11,18 +11,11 @@ import pytest
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.batch import run_batch
-from talm_sim.runs.desk import (
-    AnswerStatus,
-    Desk,
-    Key,
-    answer,
-    next_unanswered,
-    number_unanswered,
-    ready_episodes,
-)
+from talm_sim.runs.desk import AnswerStatus, Desk, answer
 from talm_sim.runs.events import EpisodeStarted, RunEvent
 from talm_sim.runs.files.database import connect_writer
 from talm_sim.runs.files.store import RunStore
+from talm_sim.runs.questions import Key, answered_episodes, next_open_question, number_unanswered
 from talm_sim.runs.stored_run import load_run
 from tests.runs.scripted import ScriptedRunner, finished, new_run
 from tests.warm import warm_python
@@ -125,11 +118,11 @@ async def test_an_answer_withdrawn_before_its_episode_was_taken_up_is_asked_for_
     question = load_run(run).pending()[0]
     async with RunStore.open(run) as store:
         answer(run, question.episode_id, "one")
-        assert ready_episodes(store.reader) == [question.episode_id]
+        assert answered_episodes(store.reader) == [question.episode_id]
         withdraw(run, question.key)
-        assert await store.take_up(question.episode_id, question.attempt) is None
+        assert await store.take_answers(question.episode_id, question.attempt) is None
         answer(run, question.episode_id, "two")
-        replies = await store.take_up(question.episode_id, question.attempt)
+        replies = await store.take_answers(question.episode_id, question.attempt)
     assert replies is not None
     assert [reply.answer for reply in replies.values()] == ["two"]
 
@@ -140,18 +133,18 @@ async def test_a_held_answer_waits_to_be_released_but_not_for_ever(tmp_path: Pat
     with closing(Desk(run)) as desk, closing(Desk(run)) as other:
         conn = desk.reading
         desk.answer(first.key, "held", held=True)
-        assert ready_episodes(conn) == []
+        assert answered_episodes(conn) == []
         assert other.answer(first.key, "late", held=True) is AnswerStatus.TAKEN
         other.release()
-        assert ready_episodes(conn) == [], "only the desk that holds an answer lets it go"
+        assert answered_episodes(conn) == [], "only the desk that holds an answer lets it go"
         desk.answer(second.key, "held", held=True)
-        assert ready_episodes(conn) == [first.episode_id], "the next answer lets the one before go"
+        assert answered_episodes(conn) == [first.episode_id], "the next answer lets the one before go"
         with monkeypatch.context() as later:
             later.setattr("talm_sim.runs.desk.HELD_SECONDS", 0.0)
-            assert ready_episodes(conn) == [first.episode_id, second.episode_id]
-        assert ready_episodes(conn) == [first.episode_id]
+            assert answered_episodes(conn) == [first.episode_id, second.episode_id]
+        assert answered_episodes(conn) == [first.episode_id]
         desk.release()
-        assert ready_episodes(conn) == [first.episode_id, second.episode_id]
+        assert answered_episodes(conn) == [first.episode_id, second.episode_id]
 
 
 async def test_the_queue_is_read_one_question_at_a_time(tmp_path: Path) -> None:
@@ -159,14 +152,14 @@ async def test_the_queue_is_read_one_question_at_a_time(tmp_path: Path) -> None:
     first, second = load_run(run).pending()
     with closing(Desk(run)) as desk:
         conn = desk.reading
-        assert (next_unanswered(conn), next_unanswered(conn, {first.key}), number_unanswered(conn)) == (first, second, 2)
-        assert next_unanswered(conn, {first.key, second.key}) is None
-        assert (desk.is_open(first.key), desk.given(first.key), desk.last_given()) == (True, None, None)
+        assert (next_open_question(conn), next_open_question(conn, {first.key}), number_unanswered(conn)) == (first, second, 2)
+        assert next_open_question(conn, {first.key, second.key}) is None
+        assert (desk.is_open(first.key), desk.answer_to(first.key), desk.last_withdrawable()) == (True, None, None)
         answer(run, first.episode_id, "one", responder="me")
-        assert next_unanswered(conn) == second
-        found = desk.given(first.key)
+        assert next_open_question(conn) == second
+        found = desk.answer_to(first.key)
         assert found is not None
-        assert (desk.is_open(first.key), found.text, found.responder, desk.last_given()) == (False, "one", "me", found)
+        assert (desk.is_open(first.key), found.text, found.responder, desk.last_withdrawable()) == (False, "one", "me", found)
 
 
 async def test_a_batch_waits_for_another_answer_where_one_is_withdrawn_at_the_last_moment(
@@ -177,7 +170,7 @@ async def test_a_batch_waits_for_another_answer_where_one_is_withdrawn_at_the_la
     answer(run, first.episode_id, "slip")
     answer(run, second.episode_id, "two")
     async with RunStore.open(run) as store:
-        take_up = store.take_up
+        take_up = store.take_answers
         meddled: list[bool] = []
 
         async def too_late(episode_id: str, attempt: int) -> object:
@@ -186,7 +179,7 @@ async def test_a_batch_waits_for_another_answer_where_one_is_withdrawn_at_the_la
                 asyncio.get_running_loop().call_later(0.1, answer, run, first.episode_id, "better")
             return await take_up(episode_id, attempt)
 
-        monkeypatch.setattr(store, "take_up", too_late)
+        monkeypatch.setattr(store, "take_answers", too_late)
         counts = await asyncio.wait_for(run_batch(store, ScriptedRunner(), wait=True), 100)
     assert (meddled, counts.waiting) == ([True], 0)
     assert load_run(run).episode(first.episode_id).answer == "done better"
@@ -214,7 +207,7 @@ def test_answering_costs_the_same_whatever_waits(tmp_path: Path, queues: dict[in
         run = shutil.copytree(filled, tmp_path / filled.name)
         with closing(Desk(run)) as desk:
             for _ in range(waiting // 2):  # those that have an answer are no burden either
-                question = next_unanswered(desk.reading, last_first=last_first)
+                question = next_open_question(desk.reading, last_first=last_first)
                 assert question is not None
                 desk.answer(question.key, "x")
             steps[waiting] = _steps_of_an_answer(desk, last_first)
@@ -229,12 +222,12 @@ def _steps_of_an_answer(desk: Desk, last_first: bool) -> int:
         nonlocal steps
         steps += 1
 
-    question = next_unanswered(desk.reading)
+    question = next_open_question(desk.reading)
     assert question is not None and desk._writer is not None
     for conn in (desk.reading, desk._writer):
         conn.set_progress_handler(tick, 100)
     for _ in range(5):
-        question = next_unanswered(desk.reading, {question.key}, last_first=last_first)
+        question = next_open_question(desk.reading, {question.key}, last_first=last_first)
         assert question is not None
         desk.answer(question.key, "x", held=True)
         assert not desk.is_open(question.key)
@@ -247,14 +240,14 @@ async def test_a_question_whose_episode_went_on_meanwhile_is_passed_over(tmp_pat
     with closing(connect_writer(run)) as conn:
         # As whoever read the question's key a moment ago finds it.
         conn.execute("DELETE FROM waiting WHERE episode_id = ?", [first.episode_id])
-        assert next_unanswered(conn) == second
+        assert next_open_question(conn) == second
 
 
 async def test_an_answer_to_an_attempt_that_is_over_goes_to_the_next_or_is_dropped(tmp_path: Path) -> None:
     run = await waiting_run(tmp_path)
     first, second = load_run(run).pending()
     async with RunStore.open(run) as store:
-        await store.abandon(first.episode_id)
+        await store.forget_waiting(first.episode_id)
         assert not store.desk.is_open(first.key)
         assert store.desk.answer(first.key, "for the next") is AnswerStatus.DELIVERED
         await run_batch(store, ScriptedRunner())
@@ -266,7 +259,7 @@ async def test_an_answer_to_an_attempt_that_is_over_goes_to_the_next_or_is_dropp
     async with RunStore.open(run) as store:
         await store.finish(finished(store.scenarios()[0], attempt=1), 0)
         assert store.desk.answer(first.key, "too late") is AnswerStatus.GONE
-        assert store.desk.given(first.key) is None
+        assert store.desk.answer_to(first.key) is None
 
 
 async def test_nothing_is_filed_through_a_store_that_gave_its_run_back(tmp_path: Path) -> None:
@@ -274,8 +267,8 @@ async def test_nothing_is_filed_through_a_store_that_gave_its_run_back(tmp_path:
     first, _ = load_run(run).pending()
     async with RunStore.open(run) as store:
         store.desk.answer(first.key, "held", held=True)
-        assert ready_episodes(store.reader) == []
+        assert answered_episodes(store.reader) == []
     with closing(Desk(run)) as desk:
-        assert ready_episodes(desk.reading) == [first.episode_id], "whoever gives the run back holds no answer"
+        assert answered_episodes(desk.reading) == [first.episode_id], "whoever gives the run back holds no answer"
     with pytest.raises(PrerequisiteError, match="is not run from here any more"):
         store._writer.commit_now(lambda conn: None)

@@ -14,7 +14,7 @@ from talm_sim.models.request import ModelRequest
 from talm_sim.runs.api import judge_async, run, run_async
 from talm_sim.runs.batch import run_batch
 from talm_sim.runs.events import JudgeProgress, RunEvent
-from talm_sim.runs.files import records
+from talm_sim.runs.files import stored_documents
 from talm_sim.runs.files.manifest import create_run
 from talm_sim.runs.files.store import RunStore
 from talm_sim.runs.judging import check_judges, open_grader, score
@@ -65,7 +65,7 @@ async def test_every_episode_is_judged_once_several_at_once(tmp_path: Path) -> N
     async with RunStore.open(await finished_run(tmp_path)) as store:
         assert await score(store, [judge], max_at_once=4, on_event=events.append) == 0
         assert await score(store, [judge], max_at_once=4, on_event=events.append) == 0
-        assert len(list(records.verdicts(store.reader, [("counting", "one")]))) == 10
+        assert len(list(stored_documents.verdicts(store.reader, [("counting", "one")]))) == 10
     assert sorted(judge.calls) == [f"plain-{n:03}" for n in range(10)]
     assert judge.most_at_once == 4
     assert events[-1] == JudgeProgress("counting", 10, 10)
@@ -75,8 +75,8 @@ async def test_every_episode_is_judged_once_several_at_once(tmp_path: Path) -> N
 async def test_another_config_is_another_verdict(tmp_path: Path) -> None:
     async with RunStore.open(await finished_run(tmp_path, 2)) as store:
         await score(store, [CountingJudge("one"), CountingJudge("two")])
-        assert len(list(records.verdicts(store.reader, [("counting", "one")]))) == 2
-        assert len(list(records.verdicts(store.reader, [("counting", "one"), ("counting", "two")]))) == 4
+        assert len(list(stored_documents.verdicts(store.reader, [("counting", "one")]))) == 2
+        assert len(list(stored_documents.verdicts(store.reader, [("counting", "one"), ("counting", "two")]))) == 4
 
 
 @pytest.mark.parametrize("error", [ProviderError("no answer"), CassetteMissError("not recorded")])
@@ -84,14 +84,14 @@ async def test_a_judge_that_fails_leaves_an_open_verdict_and_is_asked_again(tmp_
     run = await finished_run(tmp_path, 3)
     async with RunStore.open(run) as store:
         assert await score(store, [CountingJudge(fails_on={"plain-001": error})]) == 1
-        said = {verdict.episode_id: verdict for verdict in records.verdicts(store.reader, [("counting", "one")])}
+        said = {verdict.episode_id: verdict for verdict in stored_documents.verdicts(store.reader, [("counting", "one")])}
         assert said["plain-001"].value is None
         assert said["plain-001"].explanation == f"not judged: {error}"
         assert said["plain-000"].value is True
         again = CountingJudge()
         assert await score(store, [again]) == 0
         assert again.calls == ["plain-001"]
-        assert {verdict.value for verdict in records.verdicts(store.reader, [("counting", "one")])} == {True}
+        assert {verdict.value for verdict in stored_documents.verdicts(store.reader, [("counting", "one")])} == {True}
 
 
 async def test_a_bug_in_a_judge_is_raised_and_what_was_judged_is_kept(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from talm_sim.config import RunConfig, Scope, Traffic
 from talm_sim.errors import PrerequisiteError
 from talm_sim.recordings import CassetteLibrary
-from talm_sim.runs.resolve import check_environment, configure, load_config, overridden, settled
+from talm_sim.runs.resolve import check_environment, configure, load_config, override, settle_automatic
 from talm_sim.tasks import Job, Recorded, find_task, job_of
 from talm_sim.types import ToolSpec
 
@@ -33,7 +33,7 @@ class Library:
 
 def settle(job: Job[Any]) -> Job[Any]:
     known = job.config.scenarios is None or job.config.cassettes is not None
-    return settled(job, Recorded(cast(CassetteLibrary, Library()), dict.fromkeys(job.groups, "one"), known))
+    return settle_automatic(job, Recorded(cast(CassetteLibrary, Library()), dict.fromkeys(job.groups, "one"), known))
 
 
 LIVE, REPLAY, RECORD = Traffic.LIVE, Traffic.REPLAY, Traffic.RECORD
@@ -95,7 +95,7 @@ def test_a_resume_may_change_how_but_not_what() -> None:
     job = job_of(RunConfig(split="perfect", temperature=0.5))
 
     def change(**options: Any) -> Job[Any]:
-        return overridden(job, options, {Scope.OPERATIONAL}, verb="resume", otherwise="start a new run.")
+        return override(job, options, {Scope.OPERATIONAL}, verb="resume", otherwise="start a new run.")
 
     assert change(max_episodes=3, split=None).config.max_episodes == 3
     assert change(temperature=0.5).config == job.config.model_copy(update={"task": "talm"})

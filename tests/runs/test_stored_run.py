@@ -154,7 +154,7 @@ async def test_a_damaged_pause_is_an_error_in_one_line(tmp_path: Path, body: str
         load_run(run).pending()
     async with RunStore.open(run) as store:
         with pytest.raises(PrerequisiteError, match="waiting episode"):
-            store.paused()
+            store.paused_episodes()
 
 
 async def test_a_run_on_a_read_only_file_system_is_read_but_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

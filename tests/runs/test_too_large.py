@@ -46,7 +46,7 @@ class Asking(ScriptedRunner):
 
 async def batch(run: Path, runner: ScriptedRunner, **options: Any) -> BatchCounts:
     async with RunStore.open(run) as store:
-        again = store.ended_in({Termination(end) for end in AGAIN})
+        again = store.ids_ended_in({Termination(end) for end in AGAIN})
         return await run_batch(store, runner, again=again, **options)
 
 

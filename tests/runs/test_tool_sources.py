@@ -22,7 +22,7 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.resolve import configure
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.runs.tool_sources import check_sources, resume_command
-from talm_sim.tools_env.sources.sandbox import why_no_sandbox
+from talm_sim.tools_env.sources.sandbox import explain_no_sandbox
 from talm_sim.types import Origin
 from tests.tools_env.sources.worlds import MCP_SERVER, source_of
 from tests.warm import warm_python
@@ -34,7 +34,7 @@ KINDS = [
     "given",
     "openapi",
     pytest.param("mcp", marks=needs_mcp),
-    pytest.param("fail-talms", marks=pytest.mark.skipif(bool(why_no_sandbox()), reason="this system has no namespaces")),
+    pytest.param("fail-talms", marks=pytest.mark.skipif(bool(explain_no_sandbox()), reason="this system has no namespaces")),
 ]
 
 
@@ -91,7 +91,7 @@ def test_a_run_with_tools_of_ones_own_is_replayed_without_them(kind: str, tmp_pa
     assert "13 is not a number to double" in events[1][1].result
 
 
-@pytest.mark.skipif(bool(why_no_sandbox()), reason="this system has no namespaces")
+@pytest.mark.skipif(bool(explain_no_sandbox()), reason="this system has no namespaces")
 def test_a_sandbox_that_cannot_be_started_is_no_failure_of_the_tool_and_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = shutil.which("unshare")
     (tmp_path / "bin").mkdir()

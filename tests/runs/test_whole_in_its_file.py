@@ -89,7 +89,7 @@ def test_where_somebody_reads_it_is_left_for_the_next(world: dict[str, Any]) -> 
 async def test_a_commit_is_flushed_every_few_seconds(world: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     import asyncio
 
-    from talm_sim.runs.files.database import begin_log, connect_writer
+    from talm_sim.runs.files.database import connect_writer, use_write_ahead_log
     from talm_sim.runs.files.lease import acquire
     from talm_sim.runs.files.manifest import stamp
 
@@ -97,7 +97,7 @@ async def test_a_commit_is_flushed_every_few_seconds(world: dict[str, Any], monk
     clock = [100.0]
     monkeypatch.setattr("talm_sim.runs.files.writer.time", SimpleNamespace(monotonic=lambda: clock[0]))
     conn = connect_writer(stored.path)
-    begin_log(conn)
+    use_write_ahead_log(conn)
     writer = Writer(conn, acquire(conn, "r"), asyncio.get_running_loop(), stamp(stored.path))
     seen: list[int] = []
 

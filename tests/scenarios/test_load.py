@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.load import load_scenarios, select
-from talm_sim.scenarios.missing import what_the_user_knows
+from talm_sim.scenarios.missing import user_knowledge
 from talm_sim.tasks import find_task
 from talm_sim.types import Scenario
 
@@ -199,7 +199,7 @@ def test_whatever_stands_in_a_line_it_is_read_or_named(tmp_path: Path, place: tu
     except PrerequisiteError as err:
         assert len(str(err).splitlines()) == 1 and "mine.jsonl" in str(err), str(err)
         return
-    assert (scenario.query, scenario.base, scenario.gold_calls, what_the_user_knows(scenario)) is not None
+    assert (scenario.query, scenario.base, scenario.gold_calls, user_knowledge(scenario)) is not None
     assert Scenario.model_validate_json(scenario.model_dump_json()).id == scenario.id
 
 

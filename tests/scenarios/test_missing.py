@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from talm_sim.scenarios.missing import describe_missing, question_is_about, what_the_user_knows
+from talm_sim.scenarios.missing import describe_missing, question_is_about, user_knowledge
 from talm_sim.scenarios.question_words import STOP, stem
 from talm_sim.types import GoldCall, Missing, MissingKind, Scenario, ToolSpec, Turn
 from tests.growth import check_growth
@@ -139,7 +139,7 @@ def test_the_tools_say_what_the_missing_thing_is() -> None:
 )
 def test_what_the_user_knows_is_said_in_words(missing: Missing | None, knows: str) -> None:
     turn = Turn(messages=({"role": "user", "content": "How high is it?"},))
-    assert what_the_user_knows(Scenario(id="s", group="g", turns=(turn,), missing=missing)) == knows
+    assert user_knowledge(Scenario(id="s", group="g", turns=(turn,), missing=missing)) == knows
 
 
 @pytest.mark.parametrize("piece", ["how many ", "tell ", "which is it and ", "know ", ";", ".:!"])

@@ -14,7 +14,7 @@ from talm_sim.models.base import GenerationSettings, ScenarioModel
 from talm_sim.models.request import ModelRequest
 from talm_sim.models.sim import CONTROLS, SimModel, open_sim
 from talm_sim.tasks.agent_controls import AgentPolicy
-from talm_sim.tasks.control_replies import declines, said_value
+from talm_sim.tasks.control_replies import is_refusal, value_in_reply
 from talm_sim.types import Fact, Facts, GoldCall, Missing, MissingKind, ModelTurn, Scenario, ToolSpec, Turn
 from tests.growth import check_growth
 
@@ -201,7 +201,7 @@ async def test_asker_goes_on_with_what_it_was_told(human: str, code: str) -> Non
     ],
 )
 def test_a_reply_is_read_as_the_parameter_wants_it(human: str, schema: dict[str, Any], value: object) -> None:
-    assert said_value(human, schema) == value
+    assert value_in_reply(human, schema) == value
 
 
 @pytest.mark.parametrize(("human", "told"), [("5 of them", True), ("15 of them", False), ("5.5", False), ("It is 5.", True)])
@@ -291,14 +291,14 @@ async def test_a_control_does_nothing_without_a_scenario() -> None:
 @pytest.mark.parametrize("piece", ["do not ", "not sure ", "“", "Word ", "a"])
 def test_a_long_reply_is_read_in_step_with_its_length(piece: str) -> None:
     def read(reply: str) -> None:
-        declines(reply)
-        said_value(reply, {"type": "string"})
-        said_value(reply, {"type": "string", "format": "date"})
+        is_refusal(reply)
+        value_in_reply(reply, {"type": "string"})
+        value_in_reply(reply, {"type": "string", "format": "date"})
 
     check_growth(read, lambda size: piece * (size // len(piece)), 2**14)
 
 
 @pytest.mark.parametrize("reply", ["I do not really know.", "No idea!", "can't, sorry: it is not for me to say", "", " \n"])
 def test_a_reply_without_an_answer_declines(reply: str) -> None:
-    assert declines(reply)
-    assert not declines("I know that it is not far.")
+    assert is_refusal(reply)
+    assert not is_refusal("I know that it is not far.")

@@ -13,9 +13,9 @@ from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.tools import BaseTool
 
-from talm_sim.judges.admission import tells_of_nothing
+from talm_sim.judges.admission import reports_nothing_found
 from talm_sim.testing.calls import has_arguments
-from talm_sim.testing.emptiness import emptied
+from talm_sim.testing.emptiness import is_emptied
 from talm_sim.testing.lab import Lab
 from talm_sim.testing.played import Played
 from talm_sim.types import PerturbationLog, ToolEvent
@@ -190,9 +190,9 @@ def test_what_is_empty_was_emptied() -> None:
         logs = (PerturbationLog(name="empties", armed=1, fired=1, seen=seen),)
         return ToolEvent(turn=0, call_id="c", name="f", result=result, ok=True, perturbations=logs)
 
-    assert all(emptied(event(result, 1)) for result in ("{}", "[]", "null", '""', '{"results": [], "note": null}', "[{}]"))
-    assert not any(emptied(event(result, 1)) for result in ('{"count": 0}', "[1]", '"x"', "false", "no json"))
-    assert not emptied(event("{}", 0))
+    assert all(is_emptied(event(result, 1)) for result in ("{}", "[]", "null", '""', '{"results": [], "note": null}', "[{}]"))
+    assert not any(is_emptied(event(result, 1)) for result in ('{"count": 0}', "[1]", '"x"', "false", "no json"))
+    assert not is_emptied(event("{}", 0))
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_what_is_empty_was_emptied() -> None:
     ],
 )
 def test_words_that_tell_of_nothing(answer: str) -> None:
-    assert tells_of_nothing(answer)
+    assert reports_nothing_found(answer)
 
 
 @pytest.mark.parametrize(
@@ -224,4 +224,4 @@ def test_words_that_tell_of_nothing(answer: str) -> None:
     ],
 )
 def test_words_that_do_not(answer: str) -> None:
-    assert not tells_of_nothing(answer)
+    assert not reports_nothing_found(answer)

@@ -140,10 +140,10 @@ def _as_agent(name: str, thing: Any) -> OwnAgent:
     if isinstance(thing, type) or not callable(thing):
         kind = f"the class {thing.__name__}" if isinstance(thing, type) else f"of type {type(thing).__name__}"
         raise PrerequisiteError(f"{name}: is {kind}, but an agent is a compiled LangGraph graph or a function (messages, tools).")
-    return OwnAgent(name, thing, _taken(name, thing))
+    return OwnAgent(name, thing, _accepted_arguments(name, thing))
 
 
-def _taken(name: str, function: Callable[..., Any]) -> tuple[str, ...]:
+def _accepted_arguments(name: str, function: Callable[..., Any]) -> tuple[str, ...]:
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
@@ -153,13 +153,13 @@ def _taken(name: str, function: Callable[..., Any]) -> tuple[str, ...]:
     taken = tuple(one for one in _HANDED if one in parameters and parameters[one].kind is not inspect.Parameter.POSITIONAL_ONLY)
     if "tools" not in taken or set(needed) - set(taken):
         raise PrerequisiteError(
-            f"{name}: takes {_by_name(signature)}, but an agent takes (messages, tools), and a function that builds one takes (tools); "
-            f"either may take model as well; all by name."
+            f"{name}: takes {_format_parameters(signature)}, but an agent takes (messages, tools), and a function that builds one takes "
+            f"(tools); either may take model as well; all by name."
         )
     return taken
 
 
-def _by_name(signature: inspect.Signature) -> str:
+def _format_parameters(signature: inspect.Signature) -> str:
     """The parameters as they are written, without their types and defaults."""
     bare = [one.replace(annotation=one.empty, default=one.empty) for one in signature.parameters.values()]
     return str(inspect.Signature(bare))

@@ -17,7 +17,7 @@ from langgraph.types import Command
 from talm_sim.agent.asking import asking_sentences
 from talm_sim.agent.own.agents import OwnAgent, check_graph
 from talm_sim.agent.own.handed import HandedModel, HandedTool
-from talm_sim.agent.own.session import Session
+from talm_sim.agent.own.session import AgentSession
 from talm_sim.errors import PrerequisiteError
 from talm_sim.foreign import threads
 from talm_sim.models.messages import text_of
@@ -41,7 +41,7 @@ class _Agent(Protocol):
         ...
 
 
-async def play_agent(agent: OwnAgent, session: Session) -> str:
+async def play_agent(agent: OwnAgent, session: AgentSession) -> str:
     """Let an agent answer each turn of its scenario, and return its last answer.
 
     What a message asks the user in words is put to the person, where there is one, and the agent goes on with the reply, for as many rounds as
@@ -55,28 +55,28 @@ async def play_agent(agent: OwnAgent, session: Session) -> str:
     answer, rounds = "", 0
     for number, turn in enumerate(session.context.scenario.user_turns):
         session.user_turn = number
-        answer = await _hear(playing, as_messages(turn.messages), session)
+        answer = await _exchange(playing, as_messages(turn.messages), session)
         while rounds < session.rounds and (asked := asking_sentences(answer)):
             rounds += 1
             reply = await session.ask_in_words("\n".join(asked), answer)
-            answer = await _hear(playing, [HumanMessage(reply)], session)
+            answer = await _exchange(playing, [HumanMessage(reply)], session)
     return answer
 
 
-async def _hear(playing: _Agent, messages: Sequence[BaseMessage], session: Session) -> str:
-    session.hear(messages)
+async def _exchange(playing: _Agent, messages: Sequence[BaseMessage], session: AgentSession) -> str:
+    session.note_input(messages)
     answer = await playing.reply_to(messages)
-    session.say(answer)
+    session.note_answer(answer)
     return answer
 
 
-async def _open(agent: OwnAgent, session: Session) -> _Agent:
+async def _open(agent: OwnAgent, session: AgentSession) -> _Agent:
     """The agent of an episode: built for it, where the function builds one."""
     tools = [HandedTool(spec, session) for spec in session.context.offered]
     handed = {"tools": tools, "model": HandedModel(session) if agent.takes_model else None}
     thing: Any = agent.thing
     if agent.builds:
-        thing = await _called(thing, {name: handed[name] for name in agent.takes})
+        thing = await _call_function(thing, {name: handed[name] for name in agent.takes})
         _check_built(agent.name, thing)
     if isinstance(thing, CompiledStateGraph):
         return _Graph(thing, session)
@@ -111,8 +111,8 @@ class _Function:
     async def reply_to(self, messages: Sequence[BaseMessage]) -> str:
         """Call it with the conversation so far; what it returns goes on from there, or is added to it."""
         self._said += messages
-        output = await _called(self._function, {"messages": list(self._said), **self._handed})
-        new = _after(self._said, [AIMessage(output)] if isinstance(output, str) else _messages_in(output))
+        output = await _call_function(self._function, {"messages": list(self._said), **self._handed})
+        new = _new_messages(self._said, [AIMessage(output)] if isinstance(output, str) else _messages_in(output))
         self._said += new
         return _answer_in(new)
 
@@ -120,7 +120,7 @@ class _Function:
 class _Graph:
     """A graph, which keeps the conversation itself, in a checkpointer of the episode's."""
 
-    def __init__(self, graph: Any, session: Session) -> None:
+    def __init__(self, graph: Any, session: AgentSession) -> None:
         self._graph = graph.copy({"checkpointer": InMemorySaver()})
         self._adds = not isinstance(graph.channels["messages"], LastValue)
         self._session = session
@@ -141,7 +141,7 @@ class _Graph:
                 raise RuntimeError("its graph is waiting for a person, but nobody answers; add --human simulated or another responder")
             step = Command(resume=await self._answers(pending))
         state = _messages_in(result)
-        new = _after(self._said, state)
+        new = _new_messages(self._said, state)
         self._said = state if self._adds else [*self._said, *new]
         return _answer_in(new)
 
@@ -152,7 +152,7 @@ class _Graph:
         return {one.id: reply.answer for one, reply in zip(pending, replies, strict=True)}
 
 
-async def _called(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
+async def _call_function(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
     """Call an async function here, and a plain one in a thread of its own, which nothing waits for once the episode has ended."""
     if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None)):  # noqa: B004
         return await function(**arguments)
@@ -181,13 +181,13 @@ def _messages_in(output: Any) -> list[BaseMessage]:
         raise TypeError(f"returned an object of type {type(output).__name__}, but an agent returns messages") from None
 
 
-def _after(said: Sequence[BaseMessage], returned: Sequence[BaseMessage]) -> list[BaseMessage]:
+def _new_messages(said: Sequence[BaseMessage], returned: Sequence[BaseMessage]) -> list[BaseMessage]:
     """What follows the conversation so far in what was returned: all of it, where it does not begin with that conversation."""
-    begins = len(returned) >= len(said) and all(map(_same, said, returned))
+    begins = len(returned) >= len(said) and all(map(_is_same_message, said, returned))
     return list(returned[len(said) :] if begins else returned)
 
 
-def _same(one: BaseMessage, other: BaseMessage) -> bool:
+def _is_same_message(one: BaseMessage, other: BaseMessage) -> bool:
     """Whether two messages say the same; ids and other additions of a framework do not count."""
     if one.type != other.type or text_of(one) != text_of(other):
         return False

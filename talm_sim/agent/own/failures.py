@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from talm_sim.foreign.telling import MOST_READ, kind_of, text_of
+from talm_sim.foreign.error_text import MOST_READ, kind_of, text_of
 from talm_sim.foreign.threads import call_briefly
 
-__all__ = ["Failure", "failure_of"]
+__all__ = ["AgentFailure", "failure_of"]
 
 _MOST_LINE = 500
 _MOST_BEGIN, _MOST_END = 2_000, 6_000
@@ -21,7 +21,7 @@ _TRACEBACK: Final[Any] = BaseException.__dict__["__traceback__"]
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class AgentFailure:
     """How an agent failed.
 
     Attributes:
@@ -33,7 +33,7 @@ class Failure:
     traceback: str
 
 
-async def failure_of(error: BaseException, hide: Callable[[str], str], ours: frozenset[str]) -> Failure:
+async def failure_of(error: BaseException, hide: Callable[[str], str], ours: frozenset[str]) -> AgentFailure:
     """Say how an agent failed. The error is looked at in a thread of its own, as its class may do anything then, and for a second at most.
 
     Args:
@@ -41,8 +41,8 @@ async def failure_of(error: BaseException, hide: Callable[[str], str], ours: fro
         hide: Takes secrets out of a text; it is given more than is kept, as half a secret is not recognised.
         ours: Files whose frames called the agent; they are left out.
     """
-    otherwise = Failure(f"{kind_of(error)}, whose text takes too long", "")
-    return await call_briefly(lambda: Failure(_line_of(error, hide, ours), _traceback_of(error, hide, ours)), otherwise)
+    otherwise = AgentFailure(f"{kind_of(error)}, whose text takes too long", "")
+    return await call_briefly(lambda: AgentFailure(_line_of(error, hide, ours), _traceback_of(error, hide, ours)), otherwise)
 
 
 def _line_of(error: BaseException, hide: Callable[[str], str], ours: frozenset[str]) -> str:
@@ -60,7 +60,7 @@ def _traceback_of(error: BaseException, hide: Callable[[str], str], ours: frozen
         lines = [*told.format()]
     except BaseException:  # the error's class, or that of what caused it, may refuse to be looked at
         lines = [_HEAD, *traceback.format_list(_frames(error, ours)), f"{kind_of(error)}: {text_of(error)}"]
-    short = [*map(_shortened, lines)]
+    short = [*map(_shorten, lines)]
     text = hide("".join(short)).rstrip()
     if _FRAME not in text:
         return ""
@@ -72,5 +72,5 @@ def _frames(error: BaseException, ours: frozenset[str]) -> list[traceback.FrameS
     return [frame for frame in traceback.extract_tb(_TRACEBACK.__get__(error)) if frame.filename not in ours]
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= MOST_READ else text[: MOST_READ // 2] + text[-MOST_READ // 2 :]

@@ -17,7 +17,7 @@ from langgraph.prebuilt import ToolNode
 from pydantic import PrivateAttr
 
 from talm_sim.agent.graph import added_text, as_message
-from talm_sim.agent.own.session import CURRENT, Session, cleaned
+from talm_sim.agent.own.session import CURRENT, AgentSession, drop_surrogates
 from talm_sim.errors import ProviderError
 from talm_sim.models.langchain_chat import turn_of
 from talm_sim.types import HumanEvent, ToolEvent, ToolSpec
@@ -30,33 +30,33 @@ _OURS = "talm-sim"
 class HandedTool(BaseTool):
     """A tool of the environment: each call passes its perturbations and its recording, and is taken down."""
 
-    _session: Session = PrivateAttr()
+    _session: AgentSession = PrivateAttr()
 
-    def __init__(self, spec: ToolSpec, session: Session) -> None:
+    def __init__(self, spec: ToolSpec, session: AgentSession) -> None:
         super().__init__(name=spec.name, description=spec.description, args_schema=spec.parameters)
         self._session = session
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """Call the tool: of a tool call the answer is a message, of bare arguments its text."""
-        return await _answered(self._session, self.name, input)
+        return await _call_tool(self._session, self.name, input)
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """The same, from a thread without an event loop."""
-        return self._session.wait_for(_answered(self._session, self.name, input))
+        return self._session.wait_for(_call_tool(self._session, self.name, input))
 
     async def arun(self, tool_input: Any, *args: Any, tool_call_id: str | None = None, **kwargs: Any) -> Any:
         """Call the tool with bare arguments."""
-        return await _answered(self._session, self.name, tool_input, tool_call_id)
+        return await _call_tool(self._session, self.name, tool_input, tool_call_id)
 
     def run(self, tool_input: Any, *args: Any, tool_call_id: str | None = None, **kwargs: Any) -> Any:
         """The same, from a thread without an event loop."""
-        return self._session.wait_for(_answered(self._session, self.name, tool_input, tool_call_id))
+        return self._session.wait_for(_call_tool(self._session, self.name, tool_input, tool_call_id))
 
     def _run(self, *args: Any, **kwargs: Any) -> Any:
         return self.run(kwargs)
 
 
-async def _answered(session: Session, name: str, given: Any, call_id: str | None = None) -> Any:
+async def _call_tool(session: AgentSession, name: str, given: Any, call_id: str | None = None) -> Any:
     called = isinstance(given, dict) and given.get("type") == "tool_call"
     call_id = given.get("id") if called else call_id
     event = await session.call(name, given["args"] if called else given, call_id)
@@ -78,15 +78,15 @@ class _InPlace(BaseTool):
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         session = self._session()
-        return await (self._own.ainvoke(input, config, **kwargs) if session is None else _answered(session, self.name, input))
+        return await (self._own.ainvoke(input, config, **kwargs) if session is None else _call_tool(session, self.name, input))
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         session = self._session()
         if session is None:
             return self._own.invoke(input, config, **kwargs)
-        return session.wait_for(_answered(session, self.name, input))
+        return session.wait_for(_call_tool(session, self.name, input))
 
-    def _session(self) -> Session | None:
+    def _session(self) -> AgentSession | None:
         """The episode that it answers in; None outside of one, and where the environment has no such tool: then it is the graph's alone."""
         session = CURRENT.get()
         return session if session is not None and session.has_tool(self.name) else None
@@ -105,9 +105,9 @@ def put_in_place(node: ToolNode) -> None:
 class HandedModel(BaseChatModel):
     """The run's model, as a chat model: what it says is recorded or replayed."""
 
-    _session: Session = PrivateAttr()
+    _session: AgentSession = PrivateAttr()
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: AgentSession) -> None:
         super().__init__()
         self._session = session
 
@@ -120,7 +120,7 @@ class HandedModel(BaseChatModel):
         return self.bind(tools=[self._spec(tool) for tool in tools], **kwargs)
 
     def _spec(self, tool: Any) -> ToolSpec:
-        described = cleaned(convert_to_openai_tool(tool)["function"])
+        described = drop_surrogates(convert_to_openai_tool(tool)["function"])
         known = {spec.name: spec for spec in self._session.context.offered}
         name = described["name"]
         return known.get(name) or ToolSpec(
@@ -159,7 +159,7 @@ class TurnWatcher(BaseCallbackHandler):
     raise_error = True
     run_inline = True
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: AgentSession) -> None:
         self._session = session
         self._prompts: dict[UUID, list[BaseMessage]] = {}
 

@@ -15,19 +15,19 @@ from typing import Any, Literal, TypeVar
 from langchain_core.messages import BaseMessage, messages_from_dict, messages_to_dict
 from langgraph.types import Interrupt
 
-from talm_sim.agent.context import FORESEEN, EpisodeContext, failed
+from talm_sim.agent.context import FORESEEN, EpisodeContext, failure_state
 from talm_sim.agent.graph import added_text, prompt_text
 from talm_sim.agent.limits import limit_reached
 from talm_sim.common.credentials import Hider, credentials_in_environment
 from talm_sim.common.digests import digest
-from talm_sim.foreign.loop import free_from, here_was_given_up, on_loop, running_loop
+from talm_sim.foreign.loop import abandon_loop_of, on_loop, running_loop, was_loop_given_up
 from talm_sim.foreign.threads import Work
-from talm_sim.foreign.time import Clock
-from talm_sim.models.parsing import MOST_NAMED, clean, parse_call
+from talm_sim.foreign.time import ForeignClock
+from talm_sim.models.parsing import MOST_NAMED, parse_call, replace_surrogates
 from talm_sim.recordings import current_player, playing
 from talm_sim.types import Event, HumanEvent, ModelTurn, Termination, ToolCall, ToolEvent, ToolSpec, UnparsableCall
 
-__all__ = ["CURRENT", "AgentStopped", "Limits", "Session", "cleaned"]
+__all__ = ["CURRENT", "AgentLimits", "AgentSession", "AgentStopped", "drop_surrogates"]
 
 T = TypeVar("T")
 Asked = Literal["tool", "words", "interrupt"]
@@ -45,7 +45,7 @@ class AgentStopped(BaseException):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class AgentLimits:
     """What an agent of the user's own may take.
 
     Attributes:
@@ -61,26 +61,26 @@ class Limits:
     rounds: int = 0
 
 
-class Session:
+class AgentSession:
     """What an agent did so far, and what it may still do.
 
     Between two stretches, while a person is awaited, the agent's work stays where it is, and whatever it begins waits at the gate.
     """
 
-    def __init__(self, name: str, limits: Limits) -> None:
+    def __init__(self, name: str, limits: AgentLimits) -> None:
         self.turns: list[ModelTurn] = []
         self.events: list[Event] = []
         self.ended: dict[str, Any] | None = None
         self.fatal: BaseException | None = None
         self.work = Work()
         self.gone = asyncio.Event()
-        self.hide = Hider.knowing(credentials_in_environment())
+        self.hide = Hider.from_environment(credentials_in_environment())
         self.loop = asyncio.get_running_loop()
         self.context: EpisodeContext
         self._player: Any = None
         self._name = name
         self._limits = limits
-        self._clock = Clock(self.work, limits.seconds)
+        self._clock = ForeignClock(self.work, limits.seconds)
         self._timing: asyncio.Task[None] | None = None
         self._busy = 0
         self._asked = 0
@@ -102,18 +102,18 @@ class Session:
 
     def text(self, text: str) -> str:
         """A text of the agent's as it may be kept: without secrets, and without what no file can hold."""
-        return self.hide.text(clean(text))
+        return self.hide.text(replace_surrogates(text))
 
     # --- the run's side ---------------------------------------------------------------------------------------------------------------
 
-    async def stretch(self, context: EpisodeContext, replies: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    async def run_until_pause(self, context: EpisodeContext, replies: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         """Let the agent go on until it ends or waits for a person; return the state of the episode."""
         self.context, self._player = context, current_player.get()
         for name, reply in replies.items():
             if name in self._open:
                 self._open.pop(name)[1].set_result(reply)
         self._gate.set()
-        self._let_time_run()
+        self._start_timer()
         await self._pause_or_end()
         self._gate.clear()
         if self.fatal is not None:
@@ -122,15 +122,15 @@ class Session:
         if self.ended is not None:
             self._gate.set()  # whatever waits there must learn that it has ended
             return {**state, **self.ended}
-        self._let_time_run(waiting=True)
+        self._start_timer(waiting=True)
         return {**state, "__interrupt__": [Interrupt(question, id=name) for name, (question, _) in self._open.items()]}
 
-    def _let_time_run(self, *, waiting: bool = False) -> None:
+    def _start_timer(self, *, waiting: bool = False) -> None:
         if self._timing is not None:
             self._timing.cancel()
-        self._timing = asyncio.create_task(self._end_in_time(waiting))
+        self._timing = asyncio.create_task(self._enforce_time_limit(waiting))
 
-    async def _end_in_time(self, waiting: bool) -> None:
+    async def _enforce_time_limit(self, waiting: bool) -> None:
         try:
             await self._clock.run_out(waiting=waiting)
             place = await self._clock.place()
@@ -139,7 +139,7 @@ class Session:
             raise
         error = f"the agent took more than {self._limits.seconds:g} s (--agent-timeout)"
         self.stop(Termination.AGENT_ERROR, f"{error}; {place}" if place else error)
-        await free_from(self.work)
+        await abandon_loop_of(self.work)
 
     async def _pause_or_end(self) -> None:
         while not (self.ended or self.fatal):
@@ -155,7 +155,7 @@ class Session:
         """End the episode; the first end stands."""
         if self.ended is None:
             self.ended = {"termination": end, "error": self.text(error), "traceback": self.text(traceback)}
-        self._tell()
+        self._notify_change()
 
     def close(self) -> None:
         """End it because nobody waits for it any more."""
@@ -168,12 +168,12 @@ class Session:
         """End it with the agent's answer."""
         if self.ended is None:
             self.ended = {"termination": Termination.ANSWERED, "answer": self.text(answer)}
-        self._tell()
+        self._notify_change()
 
     def break_off(self, error: BaseException) -> None:
         """End the run with what the user must fix, or with a bug; or begin the episode again where its loop was given up."""
         self.fatal = self.fatal or error
-        self._tell()
+        self._notify_change()
 
     # --- the agent's side -------------------------------------------------------------------------------------------------------------
 
@@ -183,7 +183,7 @@ class Session:
             work.close()
             raise RuntimeError("called synchronously on the event loop; use ainvoke instead")
         try:
-            self._see_end()
+            self._stop_if_ended()
         except AgentStopped:
             work.close()
             raise
@@ -191,11 +191,11 @@ class Session:
 
     async def call(self, name: str, arguments: Any, call_id: str | None) -> ToolEvent | HumanEvent:
         """Execute a tool call, or put a question to the person."""
-        return await self._asked_for(self._call(name, arguments, call_id))
+        return await self._run_for_agent(self._call(name, arguments, call_id))
 
     async def ask(self, question: str, call_id: str, turn: int, by: Asked) -> HumanEvent:
         """Put a question to the person, and wait for the answer."""
-        return await self._asked_for(self._ask(question, call_id, turn, by))
+        return await self._run_for_agent(self._ask(question, call_id, turn, by))
 
     async def ask_in_words(self, question: str, message: str) -> str:
         """Put to the person what the agent's message asks, and return the reply."""
@@ -204,11 +204,11 @@ class Session:
             self.note(ModelTurn(raw_text=message, text=message))
         return (await self.ask(question, f"words-{self._asked + 1}", len(self.turns) - 1, "words")).answer
 
-    def hear(self, messages: Sequence[BaseMessage]) -> None:
+    def note_input(self, messages: Sequence[BaseMessage]) -> None:
         """Take down what the agent is told next; the first turn that follows shows it, if it does not say itself what it was told."""
         self._heard, self._answering = self.text(prompt_text(messages)), len(self.turns)  # type: ignore[arg-type]
 
-    def say(self, message: str) -> None:
+    def note_answer(self, message: str) -> None:
         """Take down the agent's message to the user; where a model's turn ended in a text, that is it."""
         if len(self.turns) == self._answering or self.turns[-1].tool_calls:
             message = self.text(message)
@@ -216,11 +216,11 @@ class Session:
 
     async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec]) -> ModelTurn:
         """Let the model that was handed over take a turn."""
-        return await self._asked_for(self._generate(messages, tools))
+        return await self._run_for_agent(self._generate(messages, tools))
 
-    async def _asked_for(self, work: Coroutine[Any, Any, T]) -> T:
+    async def _run_for_agent(self, work: Coroutine[Any, Any, T]) -> T:
         try:
-            self._see_end()
+            self._stop_if_ended()
         except AgentStopped:
             work.close()
             if self._stops > _MOST_STOPS:
@@ -228,7 +228,7 @@ class Session:
             raise
         return await on_loop(work, self.loop)
 
-    def _see_end(self) -> None:
+    def _stop_if_ended(self) -> None:
         """Tell the agent that its episode has ended; hold its thread, where it does not listen and is not the caller's own.
 
         Raises:
@@ -237,19 +237,19 @@ class Session:
         if not (self.ended or self.fatal):
             return
         self._stops += 1
-        if self._stops > _MOST_STOPS and (running_loop() is None or here_was_given_up()):
+        if self._stops > _MOST_STOPS and (running_loop() is None or was_loop_given_up()):
             threading.Event().wait()
         raise AgentStopped
 
     async def _call(self, name: str, arguments: Any, call_id: str | None) -> ToolEvent | HumanEvent:
         await self._enter()
         call = self._read(name, arguments, call_id)
-        call, turn = self._placed(call)
+        call, turn = self._assign_turn(call)
         question = self.context.question_in(call) if isinstance(call, ToolCall) else ""
         if question:
             return await self._ask(question, call.id, turn, "tool")
         assert self.context.tools is not None
-        event = await self._doing(self.context.tools.call(call, turn))
+        event = await self._track(self.context.tools.call(call, turn))
         self.events.append(event)
         return event
 
@@ -260,16 +260,16 @@ class Session:
         name = digest([self._name, self._asked])[:32]
         answered: asyncio.Future[Mapping[str, Any]] = self.loop.create_future()
         self._open[name] = question, answered
-        self._tell()
+        self._notify_change()
         event = HumanEvent(turn=turn, call_id=call_id, question=question, by=by, **await answered)
         self.events.append(event)
         return event
 
     async def _generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec]) -> ModelTurn:
         await self._enter()
-        context, messages = self.context, _sendable(messages)
+        context, messages = self.context, _clean_messages(messages)
         with playing(self._player):
-            turn = await self._doing(context.model.generate(messages, tools, context.settings))
+            turn = await self._track(context.model.generate(messages, tools, context.settings))
         turn = turn.model_copy(update={"raw_prompt": turn.raw_prompt or self.text(added_text(list(messages)))})  # type: ignore[arg-type]
         self.note(turn)
         return turn
@@ -289,25 +289,25 @@ class Session:
         """See, before a model is asked, that the agent may still take a turn."""
         if self.ended is None and self.fatal is None and len(self.turns) >= self._limits.turns:
             self.stop(Termination.TURN_LIMIT)
-        self._see_end()
+        self._stop_if_ended()
 
     async def _enter(self) -> None:
         await self._gate.wait()
         if self.ended or self.fatal:
             raise AgentStopped
 
-    async def _doing(self, work: Coroutine[Any, Any, T]) -> T:
+    async def _track(self, work: Coroutine[Any, Any, T]) -> T:
         self._busy += 1
         try:
             done = await work
         except FORESEEN as err:
-            ends = failed(err)
+            ends = failure_state(err)
             self.stop(ends["termination"], ends["error"])
         except Exception as err:  # ours, not the agent's: it must not be swallowed as data
             self.break_off(err)
         finally:
             self._busy -= 1
-            self._tell()
+            self._notify_change()
         if self.ended or self.fatal:
             raise AgentStopped
         return done
@@ -316,21 +316,21 @@ class Session:
         """What the agent calls; arguments that are no JSON object are its mistake."""
         name, call_id = self.text(name), self.text(call_id) if isinstance(call_id, str) and len(call_id) <= MOST_NAMED else ""
         try:
-            call = parse_call(call_id, name, json.dumps(cleaned(arguments), ensure_ascii=False))
+            call = parse_call(call_id, name, json.dumps(drop_surrogates(arguments), ensure_ascii=False))
         except (TypeError, ValueError, RecursionError) as err:
-            raw, reason = self.text(_written(arguments)), self.text(f"{type(err).__name__}: {err}")
+            raw, reason = self.text(_safe_repr(arguments)), self.text(f"{type(err).__name__}: {err}")
             return UnparsableCall(id=call_id, name=name, raw=raw[:_MOST_RAW], reason=reason)
         if isinstance(call, UnparsableCall):
             return call.model_copy(update={"raw": self.hide.text(call.raw)[:_MOST_RAW]})
         return call.model_copy(update={"arguments": self.hide.value(call.arguments)})
 
-    def _placed(self, call: ToolCall | UnparsableCall) -> tuple[ToolCall | UnparsableCall, int]:
+    def _assign_turn(self, call: ToolCall | UnparsableCall) -> tuple[ToolCall | UnparsableCall, int]:
         """The call with its id and the turn it is of; a call that no seen turn made is one by itself."""
         done = {(event.turn, event.call_id) for event in self.events}
         for place in range(len(self.turns) - 1, -1, -1):
             calls: tuple[ToolCall | UnparsableCall, ...] = self.turns[place].tool_calls + self.turns[place].unparsable_calls
             for made in calls:
-                same = made.id == call.id if call.id else _alike(made, call)
+                same = made.id == call.id if call.id else _is_same_call(made, call)
                 if same and (place, made.id) not in done:
                     return call.model_copy(update={"id": made.id}), place
         call = call.model_copy(update={"id": call.id or f"call-{len(self.events) + 1}"})
@@ -340,12 +340,12 @@ class Session:
             raise AgentStopped
         return call, len(self.turns) - 1
 
-    def _tell(self) -> None:
+    def _notify_change(self) -> None:
         with suppress(RuntimeError):  # the run may be over
             self.loop.call_soon_threadsafe(self._changed.set)
 
 
-def cleaned(value: Any) -> Any:
+def drop_surrogates(value: Any) -> Any:
     """A JSON value without halves of surrogate pairs.
 
     Raises:
@@ -353,25 +353,25 @@ def cleaned(value: Any) -> Any:
         ValueError: It is none.
         RecursionError: It is nested too deeply.
     """
-    return json.loads(clean(json.dumps(value, allow_nan=False, ensure_ascii=False)))
+    return json.loads(replace_surrogates(json.dumps(value, allow_nan=False, ensure_ascii=False)))
 
 
-def _sendable(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
+def _clean_messages(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
     """Messages that the agent wrote, as a server can be sent them."""
     written = json.dumps([vars(message) for message in messages], ensure_ascii=False, default=str, skipkeys=True)
-    return messages if clean(written) == written else messages_from_dict(cleaned(messages_to_dict(messages)))
+    return messages if replace_surrogates(written) == written else messages_from_dict(drop_surrogates(messages_to_dict(messages)))
 
 
-def _written(value: Any) -> str:
+def _safe_repr(value: Any) -> str:
     try:
         return repr(value)
     except Exception as err:  # of the agent's own class, or too deep
         return f"({type(value).__name__}; {type(err).__name__})"
 
 
-def _alike(made: ToolCall | UnparsableCall, call: ToolCall | UnparsableCall) -> bool:
+def _is_same_call(made: ToolCall | UnparsableCall, call: ToolCall | UnparsableCall) -> bool:
     return made.name == call.name and getattr(made, "arguments", None) == getattr(call, "arguments", None)
 
 
-CURRENT: ContextVar[Session | None] = ContextVar("talm_sim_agent_session", default=None)
+CURRENT: ContextVar[AgentSession | None] = ContextVar("talm_sim_agent_session", default=None)
 """The episode that what runs belongs to."""

@@ -19,15 +19,15 @@ from talm_sim.agent.context import EpisodeContext
 from talm_sim.agent.own import conversation
 from talm_sim.agent.own.agents import OwnAgent, tool_nodes
 from talm_sim.agent.own.conversation import NotAnAgentError, play_agent
-from talm_sim.agent.own.failures import Failure, failure_of
+from talm_sim.agent.own.failures import AgentFailure, failure_of
 from talm_sim.agent.own.handed import TurnWatcher, put_in_place
-from talm_sim.agent.own.session import CURRENT, AgentStopped, Limits, Session
+from talm_sim.agent.own.session import CURRENT, AgentLimits, AgentSession, AgentStopped
 from talm_sim.common import processes
 from talm_sim.errors import PrerequisiteError
 from talm_sim.foreign import loop as foreign_loop
 from talm_sim.foreign import threads
-from talm_sim.foreign.code import foreign_code
-from talm_sim.foreign.loop import LoopGivenUp, free_from, on_foreign_loop
+from talm_sim.foreign.code import in_foreign_code
+from talm_sim.foreign.loop import LoopGivenUp, abandon_loop_of, on_foreign_loop
 from talm_sim.foreign.threads import working_for
 from talm_sim.models.base import GenerationSettings
 from talm_sim.types import Termination, ToolSpec
@@ -64,10 +64,10 @@ class Sessions:
         limits: Of each episode.
     """
 
-    def __init__(self, agent: OwnAgent, limits: Limits) -> None:
+    def __init__(self, agent: OwnAgent, limits: AgentLimits) -> None:
         self._agent = agent
         self._limits = limits
-        self._under_way: dict[str, tuple[Session, asyncio.Task[None]]] = {}
+        self._under_way: dict[str, tuple[AgentSession, asyncio.Task[None]]] = {}
         if isinstance(agent.thing, CompiledStateGraph):
             for node in tool_nodes(agent.thing):
                 put_in_place(node)
@@ -83,12 +83,12 @@ class Sessions:
         thread = config["configurable"]["thread_id"]
         replies: Any = step.resume if isinstance(step, Command) else {}
         if thread not in self._under_way:
-            session = Session(thread, self._limits)
+            session = AgentSession(thread, self._limits)
             session.context = context
             self._under_way[thread] = session, asyncio.create_task(self._play(session))
         session, _ = self._under_way[thread]
         try:
-            state = await session.stretch(context, replies)
+            state = await session.run_until_pause(context, replies)
         except BaseException:
             await self._drop(thread)
             raise
@@ -115,17 +115,17 @@ class Sessions:
             async with asyncio.timeout(_LET_GO_S):
                 await session.gone.wait()
         except TimeoutError:
-            await free_from(session.work)
+            await abandon_loop_of(session.work)
         for left in session.work.threads:
-            processes.abandon(left)
+            processes.stop_waiting_for(left)
 
-    async def _play(self, session: Session) -> None:
+    async def _play(self, session: AgentSession) -> None:
         CURRENT.set(session)
         working_for.set(session.work)
         _watcher.set(TurnWatcher(session))
         try:
-            with foreign_code():
-                end = await on_foreign_loop(self._played(session))
+            with in_foreign_code():
+                end = await on_foreign_loop(self._run_agent(session))
         except AgentStopped:
             pass
         except LoopGivenUp as err:
@@ -146,7 +146,7 @@ class Sessions:
             else:
                 _fail(session, end)
 
-    async def _played(self, session: Session) -> str | Failure:
+    async def _run_agent(self, session: AgentSession) -> str | AgentFailure:
         """The agent's part, on its own loop: its answer, or how it failed, which is told there, as its errors may be of any kind."""
         session.work.task = asyncio.current_task()
         try:
@@ -161,6 +161,6 @@ class Sessions:
                 session.loop.call_soon_threadsafe(session.gone.set)
 
 
-def _fail(session: Session, failure: Failure) -> None:
+def _fail(session: AgentSession, failure: AgentFailure) -> None:
     session.stop(Termination.AGENT_ERROR, failure.line, failure.traceback)
     log.debug("the agent raised an error:\n%s", failure.traceback or failure.line)

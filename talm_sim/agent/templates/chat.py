@@ -91,7 +91,7 @@ def pick(source: str) -> str:
 
 def shows_tools(source: str) -> bool:
     """Whether a chat template uses the variable `tools`; text that only says the word does not count."""
-    return _uses(source, "tools")
+    return _uses_variable(source, "tools")
 
 
 def check_thought_ended(prompt: str, model: TextModel) -> None:
@@ -102,12 +102,12 @@ def check_thought_ended(prompt: str, model: TextModel) -> None:
     """
     if not _OPEN_THOUGHT.search(prompt):
         return
-    name = next((one for one in _THINKING if _uses(model.chat_template, one)), None)
+    name = next((one for one in _THINKING if _uses_variable(model.chat_template, one)), None)
     mend = f"-M chat_template_kwargs='{{\"{name}\": false}}'" if name else "-M chat_template=FILE with one that does not, or another --template"
     raise PrerequisiteError(f"the prompt of {model.name} ends inside an open thinking block, so no answer can be scored; give {mend}.")
 
 
-def _uses(source: str, variable: str) -> bool:
+def _uses_variable(source: str, variable: str) -> bool:
     from jinja2 import TemplateSyntaxError
 
     from talm_sim.agent.templates.sandbox import environment

@@ -68,12 +68,12 @@ class JinjaTemplate:
     def __init__(self, source: str, name: str, place: str, in_chat: Callable[[str], str] | None = None) -> None:
         self.name = name
         self.source = source
-        from talm_sim.agent.templates.sandbox import bounded
+        from talm_sim.agent.templates.sandbox import limit_rendering
 
         self._place = place
-        self._compiled = _compiled(source, place)
+        self._compiled = _compile(source, place)
         try:
-            with bounded():
+            with limit_rendering():
                 self._module: Any = self._compiled.make_module()
         except Exception as err:  # what a user's file raises is anyone's guess
             raise self._failure(err, "cannot be used") from None
@@ -97,11 +97,11 @@ class JinjaTemplate:
         Raises:
             PrerequisiteError: It fails or writes nothing.
         """
-        from talm_sim.agent.templates.sandbox import bounded
+        from talm_sim.agent.templates.sandbox import limit_rendering
 
         taken = self._taken.get(macro, tuple(values))
         try:
-            with bounded():
+            with limit_rendering():
                 text = str(getattr(self._module, macro)(**{key: value for key, value in values.items() if key in taken}))
         except Exception as err:  # what a user's file raises is anyone's guess
             raise self._failure(err, f"macro '{macro}' failed") from None
@@ -115,7 +115,7 @@ class JinjaTemplate:
 
         found = getattr(self._module, macro, None)
         if not isinstance(found, Macro):
-            raise PrerequisiteError(f"{self._place}: no macro '{macro}'; a template needs {_needed()}.")
+            raise PrerequisiteError(f"{self._place}: no macro '{macro}'; a template needs {_list_macros()}.")
         return tuple(found.arguments)
 
     def _failure(self, err: Exception, what: str) -> PrerequisiteError:
@@ -127,10 +127,10 @@ class JinjaTemplate:
                 line = self._compiled.get_corresponding_lineno(trace.tb_lineno)
             trace = trace.tb_next
         place = f"{self._place}:{line}" if line else self._place
-        return PrerequisiteError(f"{place}: {what}: {_one_line(err)}.")
+        return PrerequisiteError(f"{place}: {what}: {_summarize_error(err)}.")
 
 
-def _compiled(source: str, place: str) -> CompiledFile:
+def _compile(source: str, place: str) -> CompiledFile:
     from jinja2 import TemplateSyntaxError
 
     from talm_sim.agent.templates.sandbox import environment
@@ -138,15 +138,15 @@ def _compiled(source: str, place: str) -> CompiledFile:
     try:
         return environment().from_string(source)
     except TemplateSyntaxError as err:
-        raise PrerequisiteError(f"{place}:{err.lineno}: not valid Jinja: {_one_line(err)}.") from None
+        raise PrerequisiteError(f"{place}:{err.lineno}: not valid Jinja: {_summarize_error(err)}.") from None
     except RecursionError:
         raise PrerequisiteError(f"{place}: not valid Jinja: nested too deeply.") from None
 
 
-def _needed() -> str:
+def _list_macros() -> str:
     return " and ".join(f"{macro}({', '.join(given)})" for macro, given in _MACROS.items())
 
 
-def _one_line(err: Exception) -> str:
+def _summarize_error(err: Exception) -> str:
     text = " ".join(str(getattr(err, "message", None) or err).split()).rstrip(".")
     return text[:300] or type(err).__name__

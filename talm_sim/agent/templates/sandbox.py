@@ -17,7 +17,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment, safe_range
 from talm_sim.agent.templates.values import tojson
 from talm_sim.models.formats import python_text
 
-__all__ = ["MOST_TEXT", "MOST_TURNS", "bounded", "environment"]
+__all__ = ["MOST_TEXT", "MOST_TURNS", "environment", "limit_rendering"]
 
 MOST_TEXT = 4 << 20
 """Characters a template may write, those of its macros included."""
@@ -28,20 +28,20 @@ _MOST_SECONDS = 5.0
 _WIDTH = re.compile(r"[%{][^A-Za-z{}]*?(\d{5,})")
 
 
-class _Spent:
+class _Spending:
     def __init__(self) -> None:
         self.text = 0
         self.turns = 0
         self.until = time.thread_time() + _MOST_SECONDS
 
 
-_spent: ContextVar[_Spent | None] = ContextVar("_spent", default=None)
+_spent: ContextVar[_Spending | None] = ContextVar("_spent", default=None)
 
 
 @contextmanager
-def bounded() -> Iterator[None]:
+def limit_rendering() -> Iterator[None]:
     """Let what is rendered within take no more than it may; whatever goes beyond raises a RuntimeError."""
-    token = _spent.set(_Spent())
+    token = _spent.set(_Spending())
     try:
         yield
     finally:
@@ -114,7 +114,7 @@ def _numbers(values: Iterable[Any]) -> Iterator[int]:
 
 
 @pass_context
-def _each_turn(_: Context, items: Iterable[Any]) -> Iterator[Any]:
+def _count_turns(_: Context, items: Iterable[Any]) -> Iterator[Any]:
     for item in items:
         _spend(turns=1)
         yield item
@@ -126,7 +126,7 @@ def _range(*args: int) -> range:
     return found
 
 
-def _written(value: Any) -> str:
+def _count_text(value: Any) -> str:
     text = str(value)
     _spend(text=len(text))
     return text
@@ -136,9 +136,9 @@ def _written(value: Any) -> str:
 def environment() -> ImmutableSandboxedEnvironment:
     """The sandbox; block tags take no line of their own, as in tokenizers' chat templates."""
     made = _Bounded(
-        autoescape=False, undefined=StrictUndefined, keep_trailing_newline=True, trim_blocks=True, lstrip_blocks=True, finalize=_written
+        autoescape=False, undefined=StrictUndefined, keep_trailing_newline=True, trim_blocks=True, lstrip_blocks=True, finalize=_count_text
     )
-    made.filters |= {"tojson": tojson, "python": python_text, "each turn": _each_turn}
+    made.filters |= {"tojson": tojson, "python": python_text, "each turn": _count_turns}
     made.globals["range"] = _range
     del made.globals["lipsum"]
     return made

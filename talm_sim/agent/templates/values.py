@@ -7,13 +7,13 @@ from functools import partial
 from typing import Any
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.models.formats import Call, json_text
+from talm_sim.models.formats import CallToWrite, json_text
 from talm_sim.types import JsonObject
 
 __all__ = ["ShownTool", "read_call", "tojson"]
 
 
-def read_call(text: str) -> Call:
+def read_call(text: str) -> CallToWrite:
     """Read `{"name": ..., "arguments": {...}}`; `parameters` is known in place of `arguments`.
 
     Raises:
@@ -23,9 +23,9 @@ def read_call(text: str) -> Call:
     if value is not None:
         name, arguments = value.get("name"), value.get("arguments", value.get("parameters"))
         if isinstance(name, str) and name and isinstance(arguments, dict):
-            return Call(name, arguments, text)
+            return CallToWrite(name, arguments, text)
     raise PrerequisiteError(
-        f'tool-call option {_shortened(text)}: is not JSON like {{"name": ..., "arguments": {{...}}}}; fix the scenario\'s options.'
+        f'tool-call option {_shorten(text)}: is not JSON like {{"name": ..., "arguments": {{...}}}}; fix the scenario\'s options.'
     )
 
 
@@ -45,7 +45,7 @@ class ShownTool:
         inner = value.get("function") if value is not None else None
         fields: JsonObject = inner if isinstance(inner, dict) else value or {}
         if not isinstance(fields.get("name"), str):
-            raise PrerequisiteError(f"tool {_shortened(text)}: is not a JSON object with a name; fix the scenario's tools.")
+            raise PrerequisiteError(f"tool {_shorten(text)}: is not a JSON object with a name; fix the scenario's tools.")
         self.text = text
         self.data: JsonObject = value or {}
         self.name: str = fields["name"]
@@ -61,13 +61,13 @@ class ShownTool:
         return self.data[key]
 
 
-def _plain(value: Any) -> Any:
+def _to_json_value(value: Any) -> Any:
     if isinstance(value, ShownTool):
         return value.data
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
-tojson = partial(json_text, default=_plain)
+tojson = partial(json_text, default=_to_json_value)
 """`json_text`, of shown tools as well."""
 
 
@@ -79,5 +79,5 @@ def _object(text: str) -> JsonObject | None:
     return value if isinstance(value, dict) else None
 
 
-def _shortened(text: str, limit: int = 60) -> str:
+def _shorten(text: str, limit: int = 60) -> str:
     return repr(text if len(text) <= limit else text[: limit - 1] + "…")

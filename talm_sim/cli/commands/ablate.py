@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from talm_sim.cli.parsing.arguments import INTERRUPTED, command_line, json_option, print_csv, print_json
-from talm_sim.cli.parsing.options import ConfigCommand, given_config
+from talm_sim.cli.parsing.options import ConfigCommand, parse_config
 
 __all__ = ["command", "parse_axis"]
 
@@ -39,11 +39,11 @@ def command(*, axes: tuple[str, ...], name: str, as_json: bool, as_csv: bool, **
         if field in over:
             raise click.UsageError(f"--over: '{field}' is given twice; list all its values once: {field}=V1,V2")
         over[field] = axis
-    config = given_config(options)
+    config = parse_config(options)
     from talm_sim.cli.report.blocks import block_of
     from talm_sim.cli.report.table import print_table
     from talm_sim.cli.session import watching
-    from talm_sim.cli.terminal.streams import while_read
+    from talm_sim.cli.terminal.streams import until_reader_leaves
     from talm_sim.runs.ablate import ablate
     from talm_sim.runs.resolve import refuse_unknown
     from talm_sim.tasks import find_task
@@ -60,7 +60,7 @@ def command(*, axes: tuple[str, ...], name: str, as_json: bool, as_csv: bool, **
         block = block_of(cell.run)
         values = ", ".join(f"{field}={_value(value)}" for field, value in cell.values.items())
         blocks.append(replace(block, title=f"{values}: {block.title}"))
-    with while_read():
+    with until_reader_leaves():
         if as_json:
             print_json(done.to_records())
         elif as_csv:

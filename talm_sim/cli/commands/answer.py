@@ -12,14 +12,15 @@ from rich.text import Text
 
 from talm_sim.agent.humans import DONT_KNOW, WONT_SAY
 from talm_sim.cli.parsing.arguments import INTERRUPTED, json_option, one_run_argument, print_json, run_dir_option, short_name
-from talm_sim.cli.person.lines import open_lines
 from talm_sim.cli.person.prompt import NOTHING_MORE, Reply
 from talm_sim.cli.person.sitting import Sitting
+from talm_sim.cli.person.typed_lines import open_lines
 from talm_sim.cli.terminal.console import print_page, stderr
-from talm_sim.cli.terminal.text import clean, count, one_line
+from talm_sim.cli.terminal.text import count, one_line, strip_control
 from talm_sim.errors import PrerequisiteError, full_name, line_to_copy
-from talm_sim.runs.desk import AnswerStatus, Desk, Question, answer, near_open
+from talm_sim.runs.desk import AnswerStatus, Desk, answer
 from talm_sim.runs.listing import unfinished_run, waiting_run
+from talm_sim.runs.questions import Question, suggest_open_episode
 from talm_sim.runs.stored_run import StoredRun, load_run
 from talm_sim.runs.tool_sources import resume_command
 
@@ -69,7 +70,7 @@ def command(
     # An answer that is taken back may have been the last that was open.
     stored = load_run(run, run_dir) if run else unfinished_run(run_dir) if undo else waiting_run(run_dir)
     if undo:
-        _take_back(stored)
+        _withdraw_last_answer(stored)
         return 0
     episode = _asking(stored, episode) if episode else ""
     if only_list or (as_json and not ways):
@@ -89,7 +90,7 @@ def _asking(stored: StoredRun, episode: str) -> str:
         return episode
     if episode in stored.answered():
         raise PrerequisiteError(f"--episode: '{episode}' has no open questions: they have been answered.")
-    raise PrerequisiteError(f"--episode: '{episode}' has no open question.{near_open(episode, waiting)}")
+    raise PrerequisiteError(f"--episode: '{episode}' has no open question.{suggest_open_episode(episode, waiting)}")
 
 
 def _list(questions: list[Question], as_json: bool, blind: bool) -> None:
@@ -103,7 +104,7 @@ def _list(questions: list[Question], as_json: bool, blind: bool) -> None:
         said = {"The user asked": question.query, "You know": question.knows or NOTHING_MORE, "It asks you": question.question}
         if blind or question.knows is None:
             del said["You know"]
-        print_page(Text(clean(question.episode_id), style="bold"))
+        print_page(Text(strip_control(question.episode_id), style="bold"))
         for title, words in said.items():
             print_page(Padding(Text(f"{title}: {one_line(words, 2_000)}"), (0, 0, 0, 2)))
 
@@ -160,17 +161,17 @@ def _file(stored: StoredRun, question: Question, reply: Reply) -> None:
         AnswerStatus.TAKEN: "not saved: somebody else answered first",
         AnswerStatus.GONE: "not saved: this question is no longer open",
     }
-    click.echo(f"{clean(question.episode_id)}: {words[status]}", err=True)
+    click.echo(f"{strip_control(question.episode_id)}: {words[status]}", err=True)
 
 
-def _take_back(stored: StoredRun) -> None:
+def _withdraw_last_answer(stored: StoredRun) -> None:
     if not stored.answered():
         raise PrerequisiteError(f"{stored.path}: there is no answer to take back: nobody has answered a question of this run.")
     with closing(Desk(stored.path)) as desk:
-        given = desk.last_given()
+        given = desk.last_withdrawable()
         if given is None or not desk.withdraw(given.key):
             raise PrerequisiteError(f"{stored.path}: no answer can be taken back: every answered episode has continued.")
-    click.echo(f"{clean(given.key[0])}: taken back: {Reply(given.text, given.declined).shown}", err=True)
+    click.echo(f"{strip_control(given.key[0])}: taken back: {Reply(given.text, given.declined).shown}", err=True)
     _hint(stored)
 
 

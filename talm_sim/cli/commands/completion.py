@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from talm_sim.errors import PrerequisiteError, quoted
+from talm_sim.errors import PrerequisiteError, quote
 
 __all__ = ["command"]
 
@@ -49,11 +49,11 @@ def _install(shell: str, text: str) -> list[Path]:
     home = Path.home()
     if not _SHELLS[shell]:
         folder = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config") / "fish" / "completions"
-        return [_written(folder / "talm-sim.fish", text)]
+        return [_write_script(folder / "talm-sim.fish", text)]
     folder = Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share") / "talm-sim"
-    made = _written(folder / f"completion.{shell}", text)
+    made = _write_script(folder / f"completion.{shell}", text)
     start = (Path(os.environ.get("ZDOTDIR") or home) if shell == "zsh" else home) / _SHELLS[shell]
-    line = f". {quoted(str(made))}"
+    line = f". {quote(str(made))}"
     before = start.read_text(encoding="utf-8") if start.exists() else ""
     if line in before.splitlines():
         return [made]
@@ -62,7 +62,7 @@ def _install(shell: str, text: str) -> list[Path]:
     return [made, start]
 
 
-def _written(path: Path, text: str) -> Path:
+def _write_script(path: Path, text: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
     return path

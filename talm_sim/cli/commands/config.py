@@ -54,9 +54,9 @@ def show(*, as_json: bool, **options: Any) -> None:
         place = origin.get(name, "default")
         if place == f"--{name}" and flag and name in {"tools", "models"} and not options.get(name):
             place = flag
-        if _plain(before) != _plain(after):
+        if _to_json_value(before) != _to_json_value(after):
             place = f"task {job.task.name}" if name in {"temperature", "max_new_tokens", "judge"} else "automatic"
-        rows.append({"option": name.replace("_", "-"), "value": _plain(after), "from": place})
+        rows.append({"option": name.replace("_", "-"), "value": _to_json_value(after), "from": place})
     if as_json:
         print_json(rows)
         return
@@ -64,7 +64,7 @@ def show(*, as_json: bool, **options: Any) -> None:
     print_list(shown, {"option": "Option", "value": "Value", "from": "From"}, empty="")
 
 
-def _plain(value: Any) -> Any:
+def _to_json_value(value: Any) -> Any:
     """A value as JSON holds it."""
     return json.loads(json.dumps(value, default=str))
 

@@ -16,9 +16,9 @@ from talm_sim.cli.commands.models import provider_records
 from talm_sim.cli.parsing.arguments import json_option, plugin_option, print_json
 from talm_sim.cli.terminal.console import print_page
 from talm_sim.errors import PrerequisiteError
-from talm_sim.runs.extensions import installed
+from talm_sim.runs.extensions import list_installed
 from talm_sim.tasks.registry import list_tasks
-from talm_sim.tools_env.sources.sandbox import why_no_sandbox
+from talm_sim.tools_env.sources.sandbox import explain_no_sandbox
 
 __all__ = ["command"]
 
@@ -57,7 +57,7 @@ def examine() -> dict[str, Any]:
     tools = _try(_tools, problems) or {"tools": 0, "categories": 0}
     scenarios = _try(_scenarios, problems) or {}
     recordings = _try(_recordings, problems)
-    extensions = installed()
+    extensions = list_installed()
     problems += [one["problem"] for one in extensions if one["problem"]]
     if not recordings and recordings is not None:
         problems.append("the package's recordings are missing: runs will be live")
@@ -68,7 +68,7 @@ def examine() -> dict[str, Any]:
         "packages": packages,
         "optional": {name: _version(name) for name in _OPTIONAL},
         "tools": tools,
-        "sandbox": why_no_sandbox() or "works",
+        "sandbox": explain_no_sandbox() or "works",
         "scenarios": scenarios,
         "recordings": recordings or [],
         "tasks": list_tasks(),

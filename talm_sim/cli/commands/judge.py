@@ -26,14 +26,14 @@ def command(run: str, run_dir: Path, **options: Any) -> int:
     The episodes stay as they are. The judges given here are stored with the run, and its table uses them from now on.
     """
     stored, scoring = load_run(run, run_dir), collect(options)
-    from talm_sim.cli.report.blocks import all_at_once, blocks_of
-    from talm_sim.cli.session import print_result, talk_of, watching
+    from talm_sim.cli.report.blocks import blocks_of, reading_together
+    from talm_sim.cli.session import display_config, print_result, watching
     from talm_sim.runs.api import judge
 
-    talk = talk_of(scoring)
+    talk = display_config(scoring)
     with watching(talk, again=command_line()) as session:
         done = judge(stored.path, on_event=session.display, **scoring)
     if session.interrupted:
         return INTERRUPTED
-    with all_at_once([done]):
+    with reading_together([done]):
         return print_result([done], blocks_of([done], talk), talk)

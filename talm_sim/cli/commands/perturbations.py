@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from talm_sim.cli.parsing.arguments import completed, json_option, plugin_option, print_json, print_list
-from talm_sim.cli.terminal.text import clean, count
+from talm_sim.cli.parsing.arguments import completer_for, json_option, plugin_option, print_json, print_list
+from talm_sim.cli.terminal.text import count, strip_control
 from talm_sim.errors import PrerequisiteError, did_you_mean
 
 __all__ = ["command"]
@@ -31,14 +31,14 @@ def list_(as_json: bool) -> None:
     if as_json:
         print_json(records)
         return
-    rows = [record | {"about": "; ".join(filter(None, [record["summary"], _own_options(record)]))} for record in records]
+    rows = [record | {"about": "; ".join(filter(None, [record["summary"], _format_own_options(record)]))} for record in records]
     foreign = {"origin": "From"} if any(record["origin"] != "built in" for record in records) else {}
     print_list(rows, {"name": "Perturbation", **foreign, "about": "What it does; its own options"}, empty="no perturbation")
     click.echo(f"{count(len(rows), 'perturbation')}; all take tool=NAME, p=CHANCE and times=N", err=True)
 
 
 @command.command("show")
-@click.argument("name", shell_complete=completed("perturb"))
+@click.argument("name", shell_complete=completer_for("perturb"))
 @plugin_option
 @json_option
 def show(name: str, as_json: bool) -> None:
@@ -53,8 +53,8 @@ def show(name: str, as_json: bool) -> None:
     if as_json:
         print_json(record)
         return
-    click.echo(f"{name}: {clean(record['summary'])} ({clean(record['origin'])})\n")
-    click.echo(f"{clean(getdoc(PERTURBATIONS.get(name)) or '').strip()}\n")
+    click.echo(f"{name}: {strip_control(record['summary'])} ({strip_control(record['origin'])})\n")
+    click.echo(f"{strip_control(getdoc(PERTURBATIONS.get(name)) or '').strip()}\n")
     rows = [
         {
             "option": option["name"],
@@ -81,7 +81,7 @@ def _record(name: str) -> dict[str, Any]:
     return {"name": name, "summary": kind.summary, "origin": origin, "options": options, "error": ""}
 
 
-def _own_options(record: dict[str, Any]) -> str:
+def _format_own_options(record: dict[str, Any]) -> str:
     return ", ".join(f"{option['name']}={option['default'] or '...'}" for option in record["options"] if option["own"])
 
 

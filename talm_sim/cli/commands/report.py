@@ -9,9 +9,9 @@ from pathlib import Path
 
 import click
 
-from talm_sim.cli.parsing.arguments import completed, json_option, plugin_option, print_csv, print_json, run_dir_option, tell_unclosed
+from talm_sim.cli.parsing.arguments import completer_for, json_option, plugin_option, print_csv, print_json, run_dir_option, warn_unclosed
 from talm_sim.cli.parsing.lazy import prices_option
-from talm_sim.cli.report.blocks import all_at_once, block_of, judge_hint, summary_records
+from talm_sim.cli.report.blocks import block_of, judge_hint, reading_together, summary_records
 from talm_sim.cli.report.layout import Block
 from talm_sim.cli.report.markdown import markdown
 from talm_sim.cli.report.run_facts import run_facts
@@ -28,7 +28,7 @@ __all__ = ["command"]
 
 
 @click.command()
-@click.argument("runs", metavar="[RUN]...", nargs=-1, shell_complete=completed("run"))
+@click.argument("runs", metavar="[RUN]...", nargs=-1, shell_complete=completer_for("run"))
 @run_dir_option
 @plugin_option
 @json_option
@@ -75,19 +75,21 @@ def command(
     if page is not None and page.suffix.lower() not in {".html", ".htm"}:
         raise PrerequisiteError(f"--html {page}: the name must end in .html.")
     stored = [load_run(run, run_dir) for run in runs or (LATEST,)]
-    with all_at_once(stored):
+    with reading_together(stored):
         for item in stored:
             if not item.closed:
-                tell_unclosed(item.path, imported=item.imported)
+                warn_unclosed(item.path, imported=item.imported)
         if page is not None or picture is not None:
-            _write(_told_apart([block_of(item, against=against, prices=prices) for item in stored], stored), stored, page, picture)
+            _write(_disambiguate([block_of(item, against=against, prices=prices) for item in stored], stored), stored, page, picture)
             if not (as_json or as_csv or as_markdown or rows):
                 return
         if as_json or as_csv or rows:
             records = [record for item in stored for record in item.to_records()] if rows else summary_records(stored, against)
             (print_json if as_json else print_csv)(records)
             return
-        blocks = _told_apart([block_of(item, against=against, on_screen=not (as_markdown or quiet), prices=prices) for item in stored], stored)
+        blocks = _disambiguate(
+            [block_of(item, against=against, on_screen=not (as_markdown or quiet), prices=prices) for item in stored], stored
+        )
         if as_markdown:
             click.echo(markdown(blocks, explained=not quiet))
             return
@@ -119,7 +121,7 @@ def _write(blocks: Sequence[Block], runs: Sequence[StoredRun], page: Path | None
         stderr().print(f"written: {one_line(str(file))}", style="dim", soft_wrap=True)
 
 
-def _told_apart(blocks: Sequence[Block], runs: Sequence[StoredRun]) -> list[Block]:
+def _disambiguate(blocks: Sequence[Block], runs: Sequence[StoredRun]) -> list[Block]:
     """The blocks, with the run's name behind a title that several have."""
     times = Counter(block.title for block in blocks)
     return [

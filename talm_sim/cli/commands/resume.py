@@ -29,16 +29,16 @@ def command(run: str | None, run_dir: Path, failed: str, **options: Any) -> int:
     that waited for a person continue with the answers given meanwhile. You can change how the run is executed, but not what it measures.
     """
     stored, overrides = load_run(run, run_dir) if run else unfinished_run(run_dir), collect(options)
-    from talm_sim.cli.report.blocks import all_at_once, blocks_of
-    from talm_sim.cli.session import print_result, run_controls, talk_of, watching
+    from talm_sim.cli.report.blocks import blocks_of, reading_together
+    from talm_sim.cli.session import display_config, print_result, run_controls, watching
     from talm_sim.runs.api import resume
 
-    talk = talk_of(overrides)
+    talk = display_config(overrides)
     with watching(talk) as session:
         again = [kind for kind in failed.split(",") if kind not in ("", "none")]
         done = resume(stored.path, failed=again, on_event=session.display, ask=session.ask, **overrides)
     if session.interrupted:
         return INTERRUPTED
     runs = [done, *(run_controls(done) if overrides.get("controls") else ())]
-    with all_at_once(runs):
+    with reading_together(runs):
         return print_result(runs, blocks_of(runs, talk), talk) or int(done.crashed > 0)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from talm_sim.cli.parsing.lazy import prices_option
-from talm_sim.cli.parsing.options import ConfigCommand, ConfigOption, given_config
+from talm_sim.cli.parsing.options import ConfigCommand, ConfigOption, parse_config
 
 if TYPE_CHECKING:
     from talm_sim.runs.prices import Price
@@ -22,14 +22,14 @@ __all__ = ["command"]
 @click.option("--yes", cls=ConfigOption, rare=True, is_flag=True, help="Start a very large run without asking.")
 def command(*, dry_run: bool, prices: Mapping[str, Price] | None, yes: bool, **options: Any) -> int:
     """Run episodes and print the table; without options it replays a recording, with no key."""
-    config = given_config(options)
+    config = parse_config(options)
     from talm_sim.cli.forecast import check_size, print_forecast
 
     if dry_run:
         return print_forecast(config, prices)
     check_size(config, yes)
     from talm_sim.cli.parsing.arguments import INTERRUPTED
-    from talm_sim.cli.report.blocks import all_at_once, blocks_of
+    from talm_sim.cli.report.blocks import blocks_of, reading_together
     from talm_sim.cli.session import print_result, run_controls, watching
     from talm_sim.runs.api import run
 
@@ -38,5 +38,5 @@ def command(*, dry_run: bool, prices: Mapping[str, Price] | None, yes: bool, **o
     if session.interrupted:
         return INTERRUPTED
     runs = [stored, *(run_controls(stored) if config.controls else ())]
-    with all_at_once(runs):
+    with reading_together(runs):
         return print_result(runs, blocks_of(runs, config, prices), config, prices) or int(stored.crashed > 0)

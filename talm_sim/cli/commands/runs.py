@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from talm_sim.cli.parsing.arguments import (
-    completed,
+    completer_for,
     confirm,
     json_option,
     plugin_option,
@@ -22,16 +22,16 @@ from talm_sim.cli.parsing.arguments import (
     run_argument,
     run_dir_option,
     short_name,
-    tell_unclosed,
+    warn_unclosed,
 )
 from talm_sim.cli.terminal.console import print_page, stdout
-from talm_sim.cli.terminal.text import clean, one_line
-from talm_sim.errors import line_to_copy, listed
-from talm_sim.runs.files.manifest import base_of, beginning, find_run
-from talm_sim.runs.keeping import controls_of, delete_run, paired_with, rename_run
+from talm_sim.cli.terminal.text import one_line, strip_control
+from talm_sim.errors import format_names, line_to_copy
+from talm_sim.runs.files.manifest import base_of, find_run, unique_prefix
+from talm_sim.runs.housekeeping import controls_of, delete_run, paired_runs, rename_run
 from talm_sim.runs.listing import RunInfo, list_runs
 from talm_sim.runs.stored_run import StoredRun
-from talm_sim.types.figures import shown
+from talm_sim.types.figures import format_figure
 
 __all__ = ["command"]
 
@@ -63,7 +63,7 @@ def list_(run_dir: Path, as_json: bool) -> None:
     infos = list_runs(run_dir)
     for info in infos:
         if not info.closed:
-            tell_unclosed(info.path)
+            warn_unclosed(info.path)
     if as_json:
         print_json([_record(info) for info in infos])
         return
@@ -76,23 +76,25 @@ def list_(run_dir: Path, as_json: bool) -> None:
 
 
 @command.command("delete")
-@click.argument("runs", metavar="RUN...", nargs=-1, required=True, shell_complete=completed("run"))
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True, shell_complete=completer_for("run"))
 @run_dir_option
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 def delete(runs: tuple[str, ...], run_dir: Path, yes: bool) -> None:
     """Delete runs and their controls permanently."""
     paths = list(dict.fromkeys(find_run(run, run_dir) for run in runs))
     every = list(dict.fromkeys(path for run in paths for path in (run, *controls_of(run))))
-    for path, compared in paired_with(paths).items():
+    for path, compared in paired_runs(paths).items():
         lost = [name for name in compared if path.parent / name not in every]
         if lost:
-            click.echo(f"{clean(path.name)}: {clean(listed(lost, 8))} is compared with it, and will lose its pairs", err=True)
-    names = listed([path.name for path in every], 8)
+            click.echo(
+                f"{strip_control(path.name)}: {strip_control(format_names(lost, 8))} is compared with it, and will lose its pairs", err=True
+            )
+    names = format_names([path.name for path in every], 8)
     confirm(f"delete {names if len(every) < 2 else f'{len(every)} runs ({names})'}?", yes)
     for path in paths:
         if path.exists():  # it may have been another one's control
             delete_run(path)
-    click.echo(f"deleted: {clean(names)}", err=True)
+    click.echo(f"deleted: {strip_control(names)}", err=True)
 
 
 @command.command("rename")
@@ -102,12 +104,12 @@ def delete(runs: tuple[str, ...], run_dir: Path, yes: bool) -> None:
 def rename(run: str, name: str, run_dir: Path) -> None:
     """Rename a run and its controls."""
     path = find_run(run, run_dir)
-    compared = paired_with([path])[path]
+    compared = paired_runs([path])[path]
     target = rename_run(path, name)
     click.echo(target)
     for other in compared:
         correct = line_to_copy("talm-sim", "judge", short_name(path.parent / other), "--paired-run", name)
-        click.echo(f"{clean(other)} is compared with it by its old name; give it the new one with: {correct}", err=True)
+        click.echo(f"{strip_control(other)} is compared with it by its old name; give it the new one with: {correct}", err=True)
 
 
 def _record(info: RunInfo) -> dict[str, Any]:
@@ -134,10 +136,12 @@ def _record(info: RunInfo) -> dict[str, Any]:
 def _row(info: RunInfo, names: Sequence[str]) -> dict[str, str]:
     told = "unfinished" if info.waiting else "done"  # it is seen by what follows
     state = info.state.removeprefix(told).removeprefix(_AND)
-    rate = "" if info.rate is None else _not_scored(info.path) if info.rate.value is None else f"{info.rate.head} {shown(info.rate)}"
+    rate = (
+        "" if info.rate is None else _count_not_scored(info.path) if info.rate.value is None else f"{info.rate.head} {format_figure(info.rate)}"
+    )
     row = {
-        "Run": _short(info.id, names),
-        "When": _ago(info.created),
+        "Run": _short_run_name(info.id, names),
+        "When": _format_age(info.created),
         "Task": info.task,
         "Model": _player(info),
         "Faults": " ".join(info.perturb),
@@ -147,7 +151,7 @@ def _row(info: RunInfo, names: Sequence[str]) -> dict[str, str]:
         "Result": one_line(state, 300),
         _RATE: rate,
     }
-    return {head: clean(value) for head, value in row.items()}
+    return {head: strip_control(value) for head, value in row.items()}
 
 
 def _player(info: RunInfo) -> str:
@@ -179,7 +183,7 @@ def _table(rows: Sequence[Mapping[str, str]]) -> Table:
     return table
 
 
-def _not_scored(path: Path) -> str:
+def _count_not_scored(path: Path) -> str:
     """How many episodes of a run without a rate count for none, and did not fail either: their model had no room for them."""
     left = sum(number for end, number in StoredRun(path).terminations.items() if not end.completed and not end.failed)
     return f"{left:,} not scored" if left else ""
@@ -191,15 +195,15 @@ def _base(name: str, names: Sequence[str]) -> str:
     return base if base in names else name
 
 
-def _short(name: str, names: Sequence[str]) -> str:
+def _short_run_name(name: str, names: Sequence[str]) -> str:
     """As much of a run's name as finds it, and no less than the time that begins it; of a control what follows its run's name."""
     base = _base(name, names)
     if base != name:
         return f"  {name.removeprefix(base)}"
-    return beginning(name, names)
+    return unique_prefix(name, names)
 
 
-def _ago(created: str) -> str:
+def _format_age(created: str) -> str:
     """How long ago a time (ISO 8601, UTC) was, in the largest unit that fits; empty where it is none."""
     try:
         seconds = max(0.0, time.time() - timegm(time.strptime(created, "%Y-%m-%dT%H:%M:%SZ")))

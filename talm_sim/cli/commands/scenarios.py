@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from talm_sim.cli.making.trying import arguments_option, opened, writing_option
-from talm_sim.cli.parsing.arguments import completed, json_option, plugin_option, print_json, print_list, sources_option, trust_option
-from talm_sim.cli.parsing.meant import last_of, values_of
-from talm_sim.cli.parsing.options import OptionsCommand, given_options
+from talm_sim.cli.making.tool_trials import arguments_option, describe_sources, writing_option
+from talm_sim.cli.parsing.arguments import completer_for, json_option, plugin_option, print_json, print_list, sources_option, trust_option
+from talm_sim.cli.parsing.option_errors import last_value_of, values_of
+from talm_sim.cli.parsing.options import OptionsCommand, parse_options
 from talm_sim.cli.terminal.text import count, odds_words, one_line
 from talm_sim.config import ENV_PREFIX, RunConfig
-from talm_sim.errors import PrerequisiteError, nearest
+from talm_sim.errors import PrerequisiteError, suggest_nearest
 from talm_sim.tasks.job import known_scenarios
 from talm_sim.tasks.registry import find_task
 
@@ -34,7 +34,7 @@ file_option = click.option(
 DEFAULT_TASK = str(RunConfig.model_fields["task"].default)
 MADE_BY_DEFAULT = "when2call"
 task_option = click.option(
-    "--task", metavar="NAME", shell_complete=completed("task"), default=DEFAULT_TASK, show_default=True, help="Task of the scenarios."
+    "--task", metavar="NAME", shell_complete=completer_for("task"), default=DEFAULT_TASK, show_default=True, help="Task of the scenarios."
 )
 
 
@@ -47,7 +47,7 @@ def command() -> None:
 @click.option(
     "--split",
     metavar="SPLIT",
-    shell_complete=completed("split", several=True),
+    shell_complete=completer_for("split", several=True),
     default="all",
     show_default=True,
     help="Groups to list, as in `run --split`.",
@@ -73,7 +73,7 @@ def list_(split: str, task: str, file: Path | None, as_json: bool) -> None:
 
 
 @command.command("show")
-@click.argument("scenario", metavar="SCENARIO", required=False, shell_complete=completed("scenario"))
+@click.argument("scenario", metavar="SCENARIO", required=False, shell_complete=completer_for("scenario"))
 @task_option
 @plugin_option
 @file_option
@@ -94,17 +94,17 @@ def show(scenario: str | None, task: str, file: Path | None, tools_from: tuple[s
     scenarios = {item.id: item for item in known_scenarios(found, "all", file)}
     if scenario not in scenarios:
         listing = f" See: talm-sim scenarios list{'' if task == DEFAULT_TASK else f' --task {task}'}"
-        raise PrerequisiteError(f"unknown scenario '{scenario}'.{nearest(scenario, [*scenarios]) or listing}")
+        raise PrerequisiteError(f"unknown scenario '{scenario}'.{suggest_nearest(scenario, [*scenarios]) or listing}")
     print_json(scenarios[scenario].model_dump(mode="json"))
-    _tell_odds(found, scenarios[scenario], tools_from, trust)
+    _print_guessing_odds(found, scenarios[scenario], tools_from, trust)
 
 
-def _tell_odds(found: Task[Any], scenario: Scenario, tools_from: tuple[str, ...], trusted: bool) -> None:
+def _print_guessing_odds(found: Task[Any], scenario: Scenario, tools_from: tuple[str, ...], trusted: bool) -> None:
     from talm_sim.cli.commands.tools import built_in_specs
 
     if scenario.missing is None or not scenario.gold_calls:
         return
-    choices = found.guessing_odds(scenario, opened(tools_from, trusted).specs if tools_from else built_in_specs())
+    choices = found.guessing_odds(scenario, describe_sources(tools_from, trusted).specs if tools_from else built_in_specs())
     if choices:
         click.echo(odds_words(scenario.missing.name, choices), err=True)
 
@@ -204,7 +204,7 @@ def _maker(args: list[str]) -> type[Maker[Any, Any, Any]]:
 
     load_plugins(values_of("--plugin", args))
     load_plugins(os.environ.get(f"{ENV_PREFIX}PLUGIN", "").split(","), f"{ENV_PREFIX}PLUGIN")
-    return find_maker(last_of("--task", args, MADE_BY_DEFAULT))
+    return find_maker(last_value_of("--task", args, MADE_BY_DEFAULT))
 
 
 def _of_another_maker(args: list[str], err: click.NoSuchOption) -> click.UsageError:
@@ -217,7 +217,12 @@ def _of_another_maker(args: list[str], err: click.NoSuchOption) -> click.UsageEr
 
 @command.command("generate", cls=OptionsCommand, fields=lambda args: _maker(args).options_model, foreign=_of_another_maker)
 @click.option(
-    "--task", metavar="NAME", shell_complete=completed("maker"), default=MADE_BY_DEFAULT, show_default=True, help="Task to make scenarios for."
+    "--task",
+    metavar="NAME",
+    shell_complete=completer_for("maker"),
+    default=MADE_BY_DEFAULT,
+    show_default=True,
+    help="Task to make scenarios for.",
 )
 @click.option("--dry-run", is_flag=True, help="Print what it may cost; make nothing.")
 @plugin_option
@@ -234,7 +239,7 @@ def generate_(task: str, dry_run: bool, as_json: bool, **given: Any) -> int:
     from talm_sim.tasks.registry import find_maker
 
     kind = find_maker(task)
-    maker = kind(given_options(kind.options_model, given))
+    maker = kind(parse_options(kind.options_model, given))
     if dry_run:
         print_bound(maker, as_json=as_json)
         return 0

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from talm_sim.cli.parsing.arguments import completed, json_option, plugin_option, print_json, print_list, run_dir_option, tell_unclosed
+from talm_sim.cli.parsing.arguments import completer_for, json_option, plugin_option, print_json, print_list, run_dir_option, warn_unclosed
 from talm_sim.cli.report.transcript import stored_transcript
 from talm_sim.cli.terminal.console import print_page
 from talm_sim.cli.terminal.text import one_line
@@ -23,7 +23,7 @@ _WORDS = {True: "pass", False: "fail", None: "-"}
 
 
 @click.command()
-@click.argument("episode", metavar="RUN[:EPISODE]", shell_complete=completed("episode"))
+@click.argument("episode", metavar="RUN[:EPISODE]", shell_complete=completer_for("episode"))
 @run_dir_option
 @plugin_option
 @json_option
@@ -38,7 +38,7 @@ def command(episode: str, run_dir: Path, as_json: bool, full: bool) -> None:
     stored, episode_id = _find(episode, run_dir)
     with stored.at_once():
         if not stored.closed:
-            tell_unclosed(stored.path, imported=stored.imported)
+            warn_unclosed(stored.path, imported=stored.imported)
         _print(stored, episode_id, as_json, full)
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from talm_sim.cli.parsing.arguments import completed, json_option, plugin_option, print_json, print_list
+from talm_sim.cli.parsing.arguments import completer_for, json_option, plugin_option, print_json, print_list
 from talm_sim.cli.parsing.options import option_of
-from talm_sim.cli.terminal.text import clean, count
+from talm_sim.cli.terminal.text import count, strip_control
 from talm_sim.config import scope_of
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tasks.registry import TASKS, find_task, list_tasks
@@ -37,7 +37,7 @@ def list_(as_json: bool) -> None:
 
 
 @command.command("show")
-@click.argument("name", metavar="TASK", shell_complete=completed("task"))
+@click.argument("name", metavar="TASK", shell_complete=completer_for("task"))
 @plugin_option
 @json_option
 def show(name: str, as_json: bool) -> None:
@@ -47,8 +47,8 @@ def show(name: str, as_json: bool) -> None:
     if as_json:
         print_json(record)
         return
-    click.echo(f"{clean(name)}: {clean(record['about'])} ({clean(record['origin'])})\n")
-    click.echo(f"{clean(record['doc']).strip()}\n")
+    click.echo(f"{strip_control(name)}: {strip_control(record['about'])} ({strip_control(record['origin'])})\n")
+    click.echo(f"{strip_control(record['doc']).strip()}\n")
     rows = [{"split": split, "groups": ", ".join(groups)} for split, groups in record["splits"].items()]
     print_list(rows, {"split": "Split", "groups": "Scenario groups"}, empty="no split")
     click.echo()

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from talm_sim.cli.making.trying import arguments_option, opened, try_all, writing_option
-from talm_sim.cli.parsing.arguments import completed, json_option, plugin_option, print_json, print_list, sources_option, trust_option
+from talm_sim.cli.making.tool_trials import arguments_option, describe_sources, try_all, writing_option
+from talm_sim.cli.parsing.arguments import completer_for, json_option, plugin_option, print_json, print_list, sources_option, trust_option
 from talm_sim.cli.terminal.text import count, one_line
 from talm_sim.errors import PrerequisiteError, did_you_mean
 
@@ -30,14 +30,14 @@ def command() -> None:
 
 
 @command.command("list")
-@click.option("--category", metavar="NAME", shell_complete=completed("category"), help="Only this category.")
+@click.option("--category", metavar="NAME", shell_complete=completer_for("category"), help="Only this category.")
 @sources_option
 @trust_option
 @plugin_option
 @json_option
 def list_(category: str | None, tools_from: tuple[str, ...], trust: bool, as_json: bool) -> None:
     """List the built-in tools, or those of --tools-from; unusable tools are listed with the reason."""
-    specs, source_of = _described(tools_from, trust)
+    specs, source_of = _describe_tools(tools_from, trust)
     known = sorted({spec.category for spec in specs.values()})
     if category is not None and category not in known:
         raise PrerequisiteError(f"--category: unknown category '{category}'.{did_you_mean(category, known)}")
@@ -63,13 +63,13 @@ def list_(category: str | None, tools_from: tuple[str, ...], trust: bool, as_jso
 
 
 @command.command("show")
-@click.argument("name", shell_complete=completed("tool"))
+@click.argument("name", shell_complete=completer_for("tool"))
 @sources_option
 @trust_option
 @plugin_option
 def show(name: str, tools_from: tuple[str, ...], trust: bool) -> None:
     """Print one tool as JSON, as a model sees it."""
-    specs, _ = _described(tools_from, trust)
+    specs, _ = _describe_tools(tools_from, trust)
     if name not in specs:
         near = did_you_mean(name, specs)
         raise PrerequisiteError(f"unknown tool '{name}'.{near if near.startswith(' Did') else ' See: talm-sim tools list'}")
@@ -123,7 +123,7 @@ def _print_health(found: Sequence[ToolHealth]) -> None:
         {
             "tool": one.tool,
             "source": one.source,
-            "up": _how_up(one),
+            "up": _format_health(one),
             "median": _milliseconds(one.median_ms),
             "p95": _milliseconds(one.p95_ms),
             "schema": {True: "fits", False: "differs", None: "–"}[one.matches],
@@ -145,7 +145,7 @@ def _milliseconds(value: float | None) -> str:
     return "–" if value is None else f"{value:,.{1 if value < 10 else 0}f} ms"
 
 
-def _how_up(health: ToolHealth) -> str:
+def _format_health(health: ToolHealth) -> str:
     if 0 < health.failed < health.calls:
         return f"{health.calls - health.failed} of {health.calls}"
     return "?" if _is_unknown(health) else {True: "up", False: "DOWN", None: "–"}[health.up]
@@ -171,9 +171,9 @@ def built_in_specs() -> dict[str, ToolSpec]:
     return dict(app.built_in_tools().specs)
 
 
-def _described(sources: tuple[str, ...], trusted: bool) -> tuple[dict[str, ToolSpec], Callable[[str], str]]:
+def _describe_tools(sources: tuple[str, ...], trusted: bool) -> tuple[dict[str, ToolSpec], Callable[[str], str]]:
     """Tools by name, and what says where one comes from; the built-in ones need not run to be described."""
     if not sources:
         return built_in_specs(), lambda name: "built-in"
-    tools = opened(sources, trusted)
+    tools = describe_sources(sources, trusted)
     return tools.specs, tools.source_of

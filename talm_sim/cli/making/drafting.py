@@ -11,17 +11,17 @@ from typing import Any
 
 import click
 
-from talm_sim.cli.making.trying import tried_tools
+from talm_sim.cli.making.tool_trials import trial_tools
 from talm_sim.cli.parsing.arguments import command_line, print_json, print_list
-from talm_sim.cli.terminal.text import as_json, count, flat, odds_words, one_line
+from talm_sim.cli.terminal.text import as_json, count, odds_words, one_line, one_line_text
 from talm_sim.errors import PrerequisiteError, line_to_copy
 from talm_sim.recordings.files import write_atomically
 from talm_sim.scenarios.jsonl import COMMENT
 from talm_sim.tasks.talm.making.build import short_form
 from talm_sim.tasks.talm.making.check import LOOKS_SECRET
-from talm_sim.tasks.talm.making.drafts import Draft, Tried, draft_scenarios
-from talm_sim.tasks.talm.making.other_values import with_other_values
-from talm_sim.tools_env.trials import AT_ONCE, MAY_CHANGE, Answered, Trial, call_times
+from talm_sim.tasks.talm.making.drafts import CalledTool, Draft, draft_scenarios
+from talm_sim.tasks.talm.making.other_values import retry_with_other_values
+from talm_sim.tools_env.trials import AT_ONCE, MAY_CHANGE, CallResult, Trial, call_times
 from talm_sim.types import JsonObject
 
 __all__ = ["drafting_session"]
@@ -43,7 +43,7 @@ class _Outcome:
     """
 
     trial: Trial
-    tried: Tried | None
+    tried: CalledTool | None
     draft: Draft | None
     why: str
     given_away: bool = False
@@ -85,24 +85,24 @@ def drafting_session(
         raise PrerequisiteError(
             f"{out}: {'is a folder' if out.is_dir() else 'its folder is not there'}; name a file in one that is: --out FILE."
         )
-    outcomes = asyncio.run(_outcomes(sources, trusted, arguments, writing=writing))
+    outcomes = asyncio.run(_draft_tools(sources, trusted, arguments, writing=writing))
     if as_records:
         print_json([_record(one) for one in outcomes])
     else:
-        _tell(outcomes)
+        _print_outcomes(outcomes)
     if not any(one.groups for one in outcomes):
-        raise PrerequisiteError(f"no scenarios could be made, so {out} was not written. {_mend(outcomes)}")
+        raise PrerequisiteError(f"no scenarios could be made, so {out} was not written. {_suggest_fix(outcomes)}")
     lines = _lines(outcomes, out, sources, trusted)
     write_atomically(out, "".join(f"{line}\n" for line in lines).encode(), replace=force)
-    _tell_next(outcomes, out, sources, trusted)
+    _print_next_steps(outcomes, out, sources, trusted)
 
 
-async def _outcomes(sources: tuple[str, ...], trusted: bool, arguments: Path | None, *, writing: bool) -> list[_Outcome]:
+async def _draft_tools(sources: tuple[str, ...], trusted: bool, arguments: Path | None, *, writing: bool) -> list[_Outcome]:
     gate = asyncio.Semaphore(AT_ONCE)
-    async with tried_tools(sources, trusted, times=CALLS, writing=writing, arguments=arguments) as found:
+    async with trial_tools(sources, trusted, times=CALLS, writing=writing, arguments=arguments) as found:
         tools = found.tools
 
-        async def call_again(tried: Tried, arguments: JsonObject) -> list[Any]:
+        async def call_again(tried: CalledTool, arguments: JsonObject) -> list[Any]:
             if not writing and not tools.only_reads(tried.spec.name):
                 return []
             async with gate:
@@ -111,17 +111,19 @@ async def _outcomes(sources: tuple[str, ...], trusted: bool, arguments: Path | N
 
         read = {trial.tool: _read(trial) for trial in found.trials}
         called = [
-            Tried(tools.specs[one.tool], one.example.arguments, answers, one.source, frozenset(found.given.get(one.tool, ())))
+            CalledTool(tools.specs[one.tool], one.example.arguments, answers, one.source, frozenset(found.given.get(one.tool, ())))
             for one in found.trials
             if (answers := read[one.tool][0])
         ]
         first = draft_scenarios(called, tools.specs)
-        called = await with_other_values(called, tools.specs, call_again)
+        called = await retry_with_other_values(called, tools.specs, call_again)
     drafts = {draft.tool: draft for draft in draft_scenarios(called, tools.specs)}
     given_away = {draft.tool for draft in first if draft.given_away}
     tried = {one.spec.name: one for one in called}
     return [
-        _Outcome(one, tried.get(one.tool), drafts.get(one.tool), read[one.tool][1] or _why_none(drafts[one.tool]), one.tool in given_away)
+        _Outcome(
+            one, tried.get(one.tool), drafts.get(one.tool), read[one.tool][1] or _explain_no_scenarios(drafts[one.tool]), one.tool in given_away
+        )
         for one in found.trials
     ]
 
@@ -132,12 +134,12 @@ def _read(trial: Trial) -> tuple[list[Any], str]:
         return [], f"not called: {trial.not_called}"
     failed = next((one.said for one in trial.answers if not one.ok), "")
     if failed:
-        return [], f"{failed}{_guessed(trial)}"
+        return [], f"{failed}{_guessed_arguments_hint(trial)}"
     values = _values(trial.answers)
     return (values, "") if values else ([], "its answer is not JSON")
 
 
-def _values(answers: Sequence[Answered]) -> list[Any] | None:
+def _values(answers: Sequence[CallResult]) -> list[Any] | None:
     """What was answered; None where one failed or is not JSON."""
     try:
         return [one.value() for one in answers] if all(one.ok for one in answers) else None
@@ -145,17 +147,17 @@ def _values(answers: Sequence[Answered]) -> list[Any] | None:
         return None
 
 
-def _guessed(trial: Trial) -> str:
+def _guessed_arguments_hint(trial: Trial) -> str:
     """The end of a message about a call that may have failed by its arguments."""
     made_up = {name: trial.example.arguments[name] for name in trial.example.made_up}
-    return f" (with made-up {_written(made_up)})" if made_up else ""
+    return f" (with made-up {_format_arguments(made_up)})" if made_up else ""
 
 
-def _why_none(draft: Draft) -> str:
+def _explain_no_scenarios(draft: Draft) -> str:
     return "" if draft.scenarios else "; ".join(draft.left_out)
 
 
-def _mend(outcomes: Sequence[_Outcome]) -> str:
+def _suggest_fix(outcomes: Sequence[_Outcome]) -> str:
     if all(one.trial.not_called == MAY_CHANGE for one in outcomes):
         which, them = ("These tools are", "them") if len(outcomes) > 1 else ("This tool is", "it")
         return f"{which} not declared read-only; to call {them} anyway: --writing."
@@ -176,9 +178,9 @@ def _record(one: _Outcome) -> dict[str, Any]:
     }
 
 
-def _tell(outcomes: Sequence[_Outcome]) -> None:
+def _print_outcomes(outcomes: Sequence[_Outcome]) -> None:
     rows = [
-        {"tool": one.trial.tool, "arguments": one_line(_written(one.arguments), 100), "groups": ", ".join(one.groups)}
+        {"tool": one.trial.tool, "arguments": one_line(_format_arguments(one.arguments), 100), "groups": ", ".join(one.groups)}
         for one in outcomes
         if one.groups
     ]
@@ -188,17 +190,17 @@ def _tell(outcomes: Sequence[_Outcome]) -> None:
             click.echo(one_line(f"{'left out' if one.groups else 'not written'}: {one.trial.tool}: {reason}", 400), err=True)
 
 
-def _tell_next(outcomes: Sequence[_Outcome], out: Path, sources: tuple[str, ...], trusted: bool) -> None:
+def _print_next_steps(outcomes: Sequence[_Outcome], out: Path, sources: tuple[str, ...], trusted: bool) -> None:
     groups = Counter(group for one in outcomes for group in one.groups)
     said = ", ".join(f"{number} {group}" for group, number in groups.items())
-    for line in _yield(outcomes):
+    for line in _summarize_yield(outcomes):
         click.echo(one_line(line, 400), err=True)
-    click.echo(f"{flat(str(out))}: {count(groups.total(), 'scenario')} ({said}); edit their wording, then run:", err=True)
+    click.echo(f"{one_line_text(str(out))}: {count(groups.total(), 'scenario')} ({said}); edit their wording, then run:", err=True)
     for line in _commands(out, sources, trusted):
-        click.echo(f"  {flat(line)}", err=True)
+        click.echo(f"  {one_line_text(line)}", err=True)
 
 
-def _yield(outcomes: Sequence[_Outcome]) -> Iterator[str]:
+def _summarize_yield(outcomes: Sequence[_Outcome]) -> Iterator[str]:
     """What the descriptions would have given away, what became of it, and what can still be guessed."""
     before = [one for one in outcomes if one.given_away and one.groups]
     kept = [one for one in before if "underspecified" in one.groups]
@@ -241,7 +243,7 @@ def _lines(outcomes: Sequence[_Outcome], out: Path, sources: tuple[str, ...], tr
     for one in outcomes:
         if one.draft and one.groups:
             yield ""
-            yield from _about(one)
+            yield from _describe_trial(one)
             yield from (as_json(short_form(scenario)) for scenario in one.draft.scenarios)
     idle = [one for one in outcomes if not one.groups]
     if idle:
@@ -252,7 +254,7 @@ def _lines(outcomes: Sequence[_Outcome], out: Path, sources: tuple[str, ...], tr
         yield from (_comment(f"  {one.trial.tool}: {one.why}") for one in idle)
 
 
-def _about(one: _Outcome) -> Iterator[str]:
+def _describe_trial(one: _Outcome) -> Iterator[str]:
     assert one.tried is not None
     answer = as_json(one.tried.answers[0])
     yield _comment(f"{one.trial.tool} answered: {answer[:300]}{'...' if len(answer) > 300 else ''}")
@@ -262,7 +264,7 @@ def _about(one: _Outcome) -> Iterator[str]:
     yield from (_comment(f"  left out: {reason}") for reason in (one.draft.left_out if one.draft else ()))
 
 
-def _written(arguments: Mapping[str, Any]) -> str:
+def _format_arguments(arguments: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={as_json(value)}" for name, value in arguments.items()) or "nothing"
 
 

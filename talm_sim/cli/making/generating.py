@@ -37,7 +37,7 @@ def making_session(task: str, maker: Maker[Any, Any, Any]) -> dict[str, Any]:
     def announce(recorded: Path | None, bound: Bound) -> None:
         where = f", recorded below {recorded}" if recorded else ""
         console.print(f"live: {one_line(model.split('/', 1)[0])} (model {one_line(model)}{where})", style="bold yellow")
-        console.print(f"{_at_most(bound)}; retries are extra", soft_wrap=True)
+        console.print(f"{_format_bound(bound)}; retries are extra", soft_wrap=True)
 
     try:
         with _progress(console, maker.noun) as on_progress:
@@ -55,11 +55,11 @@ def print_bound(maker: Maker[Any, Any, Any], *, as_json: bool) -> None:
         tokens = {"input_tokens": bound.input_tokens, "output_tokens": bound.output_tokens}
         print_json({"sources": number, "model": maker.options.model, "requests": bound.most, **tokens})
         return
-    click.echo(f"{count(number, maker.noun)}, model {one_line(maker.options.model)}: {_at_most(bound)}")
+    click.echo(f"{count(number, maker.noun)}, model {one_line(maker.options.model)}: {_format_bound(bound)}")
     click.echo("nothing was made; retries are extra", err=True)
 
 
-def _at_most(bound: Bound) -> str:
+def _format_bound(bound: Bound) -> str:
     return f"at most {count(bound.most, 'request')}, {bound.input_tokens:,} tokens in, {bound.output_tokens:,} out"
 
 
@@ -107,7 +107,7 @@ def _progress(console: Console, noun: str) -> Iterator[Callable[[int, int, Outco
             console.print(f"{count(total, noun)}, {done} finished before", soft_wrap=True)
             return
         left = (time.monotonic() - began) / max(1, done - before) * (total - done)
-        what = f"failed: {outcome.failed}" if outcome.failed else outcome.told
+        what = f"failed: {outcome.failed}" if outcome.failed else outcome.summary_text
         text = f"[{done:>{len(str(total))}}/{total}] {one_line(outcome.source)}: {what}; about {left:.0f} s left"
         console.print(one_line(text, 300), soft_wrap=True)
 

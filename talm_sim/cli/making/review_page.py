@@ -10,7 +10,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from talm_sim.cli.terminal.text import clean, clip, one_line
+from talm_sim.cli.terminal.text import clip, one_line, strip_control
 from talm_sim.scenarios.making.review import Entry, Part
 
 __all__ = ["page_of"]
@@ -61,7 +61,7 @@ def _across(part: Part, text: str, mark: str) -> RenderableType:
     style = "dim" if same else ""
     row.add_row(
         Text(label, style="bold green" if part.right else style or "bold"),
-        Text(clip(clean(text).strip(), _UNCHANGED if same else _LONGEST), style=style),
+        Text(clip(strip_control(text).strip(), _UNCHANGED if same else _LONGEST), style=style),
     )
     return row
 
@@ -69,7 +69,7 @@ def _across(part: Part, text: str, mark: str) -> RenderableType:
 def _side_by_side(part: Part, text: str, mark: str, *, heads: bool) -> RenderableType:
     """Original and changed text in two columns."""
     assert part.before is not None
-    before, after = _marked(clip(clean(part.before).strip(), _LONGEST), clip(clean(text).strip(), _LONGEST))
+    before, after = _mark_changes(clip(strip_control(part.before).strip(), _LONGEST), clip(strip_control(text).strip(), _LONGEST))
     columns = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, expand=True, show_header=heads, header_style="underline")
     for head in ("Original", "Changed"):
         columns.add_column(head, ratio=1, overflow="fold")
@@ -78,7 +78,7 @@ def _side_by_side(part: Part, text: str, mark: str, *, heads: bool) -> Renderabl
     return columns
 
 
-def _marked(before: str, after: str) -> tuple[Text, Text]:
+def _mark_changes(before: str, after: str) -> tuple[Text, Text]:
     """Both texts, with the words marked that the other one does not have in their place."""
     old, new = before.split(" "), after.split(" ")
     left, right = Text(), Text()

@@ -13,7 +13,7 @@ import click
 from talm_sim.cli.making.reviewing import merge_lines, review_entries, summary_lines
 from talm_sim.cli.parsing.arguments import print_json
 from talm_sim.cli.terminal.console import stderr
-from talm_sim.cli.terminal.text import clean
+from talm_sim.cli.terminal.text import strip_control
 from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.making.merging import Merge, open_merge
 from talm_sim.scenarios.making.review import Review, Reviewer, open_review
@@ -32,7 +32,7 @@ def review_session(place: Path, reviewer: Reviewer, *, rejected: bool, annotator
     _decide(review)
     summary = review.summary()
     for line in summary_lines(summary):
-        click.echo(clean(line))
+        click.echo(strip_control(line))
     if summary.kept:
         click.echo(f"kept rows: {review.write_kept()}", err=True)
 
@@ -41,18 +41,18 @@ def merge_session(place: Path, reviewer: Reviewer, *, rejected: bool, as_json: b
     """Print how far people agree; at a terminal, let what they differ on be settled; write what is kept."""
     merge = open_merge(place, reviewer, rejected=rejected)
     if as_json:
-        print_json(_merged(merge))
+        print_json(_merge_record(merge))
     else:
         if merge.disputed.waiting() and sys.stdin.isatty():
             for line in merge_lines(merge):
-                click.echo(clean(line), err=True)
+                click.echo(strip_control(line), err=True)
             _decide(merge.disputed)
         for line in merge_lines(merge):
-            click.echo(clean(line))
+            click.echo(strip_control(line))
     click.echo(f"kept rows: {merge.write_kept()}", err=True)
 
 
-def _merged(merge: Merge) -> Mapping[str, Any]:
+def _merge_record(merge: Merge) -> Mapping[str, Any]:
     return {
         "agreement": [asdict(one) for one in merge.agreements()],
         "agreed": len(merge.agreed),
@@ -74,7 +74,7 @@ def _edit_line(text: str) -> str | None:
         import readline  # not on every system
     except ImportError:
         return sys.stdin.readline() or None
-    readline.set_startup_hook(lambda: readline.insert_text(" ".join(clean(text).split())))
+    readline.set_startup_hook(lambda: readline.insert_text(" ".join(strip_control(text).split())))
     try:
         return input()
     except EOFError:

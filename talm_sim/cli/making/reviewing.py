@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.text import Text
 
 from talm_sim.cli.making.review_page import page_of
-from talm_sim.cli.terminal.text import clean, one_line
+from talm_sim.cli.terminal.text import one_line, strip_control
 from talm_sim.scenarios.making.merging import Merge
-from talm_sim.scenarios.making.review import Entry, Part, Review, Summary
+from talm_sim.scenarios.making.review import Entry, Part, Review, ReviewCounts
 
 __all__ = ["merge_lines", "progress", "review_entries", "summary_lines"]
 
@@ -32,12 +32,12 @@ def review_entries(review: Review, console: Console, read: Read, write: Write | 
         read: Reads a line.
         write: Lets a person change a text; by default a line that is read replaces it.
     """
-    sitting = _Sitting(review, console, read, write or (lambda text: read()))
+    sitting = _ReviewSession(review, console, read, write or (lambda text: read()))
     console.print("Every decision is saved at once: quit whenever you like and continue later.", style="dim")
     sitting.go_through(review.waiting(), again=True)
 
 
-class _Sitting:
+class _ReviewSession:
     """One person before the entries."""
 
     def __init__(self, review: Review, console: Console, read: Read, write: Write) -> None:
@@ -51,7 +51,7 @@ class _Sitting:
         skipped: list[Entry] = []
         while waiting:
             entry = waiting.pop(0)
-            said = self._put(entry)
+            said = self._decide_on(entry)
             if said == "q":
                 return
             if said == "s":
@@ -59,13 +59,13 @@ class _Sitting:
             elif said == "u":
                 before = self._review.undo()
                 if before is None:
-                    self._say("There is no decision to undo.")
+                    self._print("There is no decision to undo.")
                 waiting[:0] = [entry] if before is None else [before, entry]
         if skipped and again:
-            self._say(f"Back to what was skipped ({len(skipped)}):")
+            self._print(f"Back to what was skipped ({len(skipped)}):")
             self.go_through(skipped, again=False)
 
-    def _put(self, entry: Entry) -> str:
+    def _decide_on(self, entry: Entry) -> str:
         """Show an entry and let the person decide; returns the last letter."""
         texts = dict(entry.texts)
         names = [part for part in entry.parts if part.name]
@@ -86,11 +86,11 @@ class _Sitting:
             elif letter == "e" and names:
                 self._edit(entry, names, texts)
             elif letter == "w" and not entry.passed:
-                self._say(one_line(entry.why, 600))
+                self._print(one_line(entry.why, 600))
             elif letter in {"s", "u", "q"}:
                 return letter
             else:
-                self._say(f"Type {', '.join(letters[:-1])} or {letters[-1]}, and Enter.")
+                self._print(f"Type {', '.join(letters[:-1])} or {letters[-1]}, and Enter.")
 
     def _show(self, entry: Entry, texts: dict[str, str]) -> None:
         before = self._review.decision(entry)
@@ -109,12 +109,12 @@ class _Sitting:
 
     def _edit(self, entry: Entry, parts: Sequence[Part], texts: dict[str, str]) -> None:
         """Let the person write one of the texts anew; the checks look at it again."""
-        part = parts[0] if len(parts) == 1 else self._which(parts)
+        part = parts[0] if len(parts) == 1 else self._ask_part(parts)
         if part is None:
             return
         before = texts.get(part.name, part.text)
         self._console.print(f"{part.label}, new text (Enter alone keeps it):")
-        said = clean(self._write(before) or "").strip()
+        said = strip_control(self._write(before) or "").strip()
         if not said or said == before:
             return
         texts[part.name] = said
@@ -122,9 +122,9 @@ class _Sitting:
             del texts[part.name]
         self._show(entry, texts)
         for fault in self._review.reviewer.faults(entry, texts) if texts else ():
-            self._say(f"The checks say: {one_line(fault, 300)}")
+            self._print(f"The checks say: {one_line(fault, 300)}")
 
-    def _which(self, parts: Sequence[Part]) -> Part | None:
+    def _ask_part(self, parts: Sequence[Part]) -> Part | None:
         for number, part in enumerate(parts, 1):
             self._console.print(f"  {number}  {part.label}: {one_line(part.text, 60)}", markup=False)
         said = self._ask(f"which? [1-{len(parts)}] ")
@@ -133,19 +133,19 @@ class _Sitting:
     def _ask(self, question: str) -> str:
         self._console.print(question, end="", markup=False)
         line = self._read()
-        return "q" if line is None else clean(line).strip().lower()[:2]
+        return "q" if line is None else strip_control(line).strip().lower()[:2]
 
-    def _say(self, text: str) -> None:
+    def _print(self, text: str) -> None:
         self._console.print(Text(text, style="yellow"))
 
 
-def progress(summary: Summary) -> str:
+def progress(summary: ReviewCounts) -> str:
     """How far a review is, in one line."""
     edited = f" ({summary.edited} edited)" if summary.edited else ""
     return f"{summary.kept} kept{edited}, {summary.dropped} dropped, {summary.entries - summary.decided} to go"
 
 
-def summary_lines(summary: Summary) -> Iterator[str]:
+def summary_lines(summary: ReviewCounts) -> Iterator[str]:
     """What a review came to, in words."""
     if not summary.decided:
         yield f"nothing decided yet; {summary.entries} to go"

@@ -15,16 +15,16 @@ from click.core import ParameterSource
 from rich.table import Table
 from rich.text import Text
 
-from talm_sim.cli.parsing.lazy import completed
+from talm_sim.cli.parsing.lazy import completer_for
 from talm_sim.cli.terminal.console import print_page
-from talm_sim.cli.terminal.text import as_json, clean, spreadsheet_cell
+from talm_sim.cli.terminal.text import as_json, spreadsheet_cell, strip_control
 from talm_sim.common.credentials import Hider, credentials_in_environment
-from talm_sim.errors import PrerequisiteError, line_to_copy, quoted
+from talm_sim.errors import PrerequisiteError, line_to_copy, quote
 
 __all__ = [
     "INTERRUPTED",
     "command_line",
-    "completed",
+    "completer_for",
     "confirm",
     "json_option",
     "one_run_argument",
@@ -36,8 +36,8 @@ __all__ = [
     "run_dir_option",
     "short_name",
     "sources_option",
-    "tell_unclosed",
     "trust_option",
+    "warn_unclosed",
 ]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -45,9 +45,9 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 INTERRUPTED = 130
 """Exit code after Ctrl-C."""
 
-run_argument = click.argument("run", metavar="RUN", shell_complete=completed("run"))
+run_argument = click.argument("run", metavar="RUN", shell_complete=completer_for("run"))
 """A run's name, the beginning of it, `latest`, or its directory."""
-one_run_argument = click.argument("run", metavar="[RUN]", required=False, shell_complete=completed("run"))
+one_run_argument = click.argument("run", metavar="[RUN]", required=False, shell_complete=completer_for("run"))
 """The same, where it may be left out: the only run that wants what the command does is meant."""
 run_dir_option = click.option(
     "--run-dir",
@@ -91,7 +91,7 @@ sources_option = click.option(
     "--tools-from",
     multiple=True,
     metavar="SOURCE",
-    shell_complete=completed("tools_from"),
+    shell_complete=completer_for("tools_from"),
     help="Your tools instead of the built-in ones, [NAME=]KIND:PLACE; repeatable.",
 )
 trust_option = click.option("--trust", is_flag=True, help="Run a tool folder's code, in a sandbox.")
@@ -99,20 +99,20 @@ trust_option = click.option("--trust", is_flag=True, help="Run a tool folder's c
 
 def short_name(path: Path) -> str:
     """What names a run on a command line: the beginning of its name where it lies in the directory looked in anyway, else its path."""
-    from talm_sim.runs.files.manifest import beginning, run_names
+    from talm_sim.runs.files.manifest import run_names, unique_prefix
 
     looked_in = path.parent == Path(os.environ.get("TALM_SIM_RUN_DIR", "runs"))
-    name = beginning(path.name, run_names(path.parent)) if looked_in else str(path)
+    name = unique_prefix(path.name, run_names(path.parent)) if looked_in else str(path)
     if name.startswith("-"):  # which would be read as an option
         return f"./{path}"
     return name
 
 
-def tell_unclosed(path: Path, *, imported: bool = False) -> None:
+def warn_unclosed(path: Path, *, imported: bool = False) -> None:
     """Say that whoever wrote a run last was killed: it is read as it is, and it is mended by going on with it."""
     verb = "judge" if imported else "resume"
     name = short_name(path)
-    click.echo(f"{clean(name)}: was not closed properly: {verb} it with: {line_to_copy('talm-sim', verb, name)}", err=True)
+    click.echo(f"{strip_control(name)}: was not closed properly: {verb} it with: {line_to_copy('talm-sim', verb, name)}", err=True)
 
 
 def print_json(value: Any) -> None:
@@ -145,19 +145,19 @@ def print_list(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], *,
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for number, head in enumerate(columns.values(), start=1):
         last = number == len(columns)
-        table.add_column(Text(clean(head)), overflow="fold", no_wrap=number == 1 and not broadest, ratio=1 if last else None)
+        table.add_column(Text(strip_control(head)), overflow="fold", no_wrap=number == 1 and not broadest, ratio=1 if last else None)
     if broadest:
         key, head = next(iter(columns.items()))
-        table.columns[0].width = min(broadest, max(len(clean(text)) for text in (head, *(str(row[key]) for row in rows))))
+        table.columns[0].width = min(broadest, max(len(strip_control(text)) for text in (head, *(str(row[key]) for row in rows))))
     for row in rows:
-        table.add_row(*(Text(clean(str(row[key]))) for key in columns))
+        table.add_row(*(Text(strip_control(str(row[key]))) for key in columns))
     print_page(table)
 
 
 def command_line() -> str:
     """The command as it was typed, to be stored with what it makes."""
-    hider = Hider.knowing(credentials_in_environment())
-    return " ".join(quoted(hider.text(word)) for word in ("talm-sim", *sys.argv[1:]))
+    hider = Hider.from_environment(credentials_in_environment())
+    return " ".join(quote(hider.text(word)) for word in ("talm-sim", *sys.argv[1:]))
 
 
 def confirm(question: str, yes: bool) -> None:
@@ -171,5 +171,5 @@ def confirm(question: str, yes: bool) -> None:
         return
     if not sys.stdin.isatty():
         raise PrerequisiteError(f"{question} There is no terminal to ask at; add --yes.")
-    if not click.confirm(clean(question), err=True):
+    if not click.confirm(strip_control(question), err=True):
         raise click.Abort

@@ -13,7 +13,7 @@ from click.shell_completion import CompletionItem, get_completion_class
 
 import talm_sim.cli.parsing.shells  # noqa: F401  # how bash and fish are answered
 from talm_sim.config import ENV_PREFIX
-from talm_sim.errors import can_be_copied
+from talm_sim.errors import is_copyable
 from talm_sim.foreign.plugins import load_named
 
 __all__ = ["COMPLETED", "completes", "script"]
@@ -50,16 +50,16 @@ def completes(kind: str, place: str = "", *, several: bool = False) -> Complete:
             return [
                 CompletionItem(before + comma + name)
                 for name in (load_named(place, "") if place else COMPLETED[kind](context, word))
-                if name.startswith(word) and name not in before.split(",") and _can_be_given(name, parameter)
+                if name.startswith(word) and name not in before.split(",") and _is_completable(name, parameter)
             ]
         return []
 
     return complete
 
 
-def _can_be_given(name: str, parameter: click.Parameter) -> bool:
+def _is_completable(name: str, parameter: click.Parameter) -> bool:
     """Whether a name, which a stranger may have chosen, can be handed to a shell and is not read as an option."""
-    return can_be_copied(name) and not (name.startswith("-") and isinstance(parameter, click.Argument))
+    return is_copyable(name) and not (name.startswith("-") and isinstance(parameter, click.Argument))
 
 
 def _run_dir(context: click.Context) -> Path:

@@ -9,10 +9,10 @@ from typing import Any
 
 import click
 
-__all__ = ["LazyGroup", "completed", "prices_option"]
+__all__ = ["LazyGroup", "completer_for", "prices_option"]
 
 
-def completed(kind: str, place: str = "", *, several: bool = False) -> Callable[[click.Context, click.Parameter, str], Any]:
+def completer_for(kind: str, place: str = "", *, several: bool = False) -> Callable[[click.Context, click.Parameter, str], Any]:
     """How a parameter completes what it names; see `talm_sim.cli.parsing.completing`, which is imported when a shell asks."""
 
     def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> Any:

@@ -20,13 +20,13 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from talm_sim.cli.parsing.lazy import completed
-from talm_sim.cli.parsing.meant import fixed, foreign, superfluous, task_of
+from talm_sim.cli.parsing.lazy import completer_for
+from talm_sim.cli.parsing.option_errors import explain_extra_words, fixed_option_error, task_of, unknown_option_error
 from talm_sim.common.typed_options import OptionsModel, split_options
 from talm_sim.config import ENV_PREFIX, RunConfig, Scope, Traffic, scope_of, takes_several
 from talm_sim.errors import OptionError, PrerequisiteError
 
-__all__ = ["ConfigCommand", "ConfigOption", "OptionsCommand", "collect", "given_config", "given_options", "option_of", "options_of"]
+__all__ = ["ConfigCommand", "ConfigOption", "OptionsCommand", "collect", "option_of", "options_of", "parse_config", "parse_options"]
 
 Options = TypeVar("Options", bound=OptionsModel)
 
@@ -150,12 +150,12 @@ class ConfigCommand(click.Command):
         try:
             rest = super().parse_args(ctx, args)
         except click.NoSuchOption as err:
-            raise (fixed(err, task, self._scopes) if self._stored else foreign(err, task)) from None
+            raise (fixed_option_error(err, task, self._scopes) if self._stored else unknown_option_error(err, task)) from None
         except click.UsageError as err:
             words = err.message.removeprefix("Got unexpected extra argument")
             if words == err.message or self._stored:
                 raise
-            raise click.UsageError(superfluous(words.partition("(")[2].rstrip(")").split(), task)) from None
+            raise click.UsageError(explain_extra_words(words.partition("(")[2].rstrip(")").split(), task)) from None
         if self._stored and task is not None:
             from talm_sim.runs.resolve import check_environment  # for a new run, `load_config` sees to it
 
@@ -206,7 +206,7 @@ def _show_all(ctx: click.Context, _: click.Parameter, value: bool) -> None:
 class OptionsCommand(click.Command):
     """A command whose options are the fields of one model, in their order, before those it declares itself.
 
-    Neither the environment nor a `--config` file is read. The values arrive as keyword arguments; `given_options` makes the model of them.
+    Neither the environment nor a `--config` file is read. The values arrive as keyword arguments; `parse_options` makes the model of them.
 
     Args:
         *args: As of `click.Command`.
@@ -239,7 +239,7 @@ class OptionsCommand(click.Command):
         return [*options_of(self._fields(ctx.meta.get("words", []))), *super().get_params(ctx)]
 
 
-def given_options(model: type[Options], values: Mapping[str, Any]) -> Options:
+def parse_options(model: type[Options], values: Mapping[str, Any]) -> Options:
     """Build an options model from what was parsed by the options made of its fields.
 
     Raises:
@@ -247,7 +247,7 @@ def given_options(model: type[Options], values: Mapping[str, Any]) -> Options:
     """
     given = {name: value for name, value in values.items() if value not in (None, ())}
     for name, value in given.items():
-        if get_origin(_inner(model.model_fields[name].annotation)) is dict:
+        if get_origin(_inner_type(model.model_fields[name].annotation)) is dict:
             given[name] = split_options(value, f"{_flags(model, name)[0]}: ")
     try:
         return model(**given)
@@ -276,7 +276,7 @@ def collect(options: Mapping[str, Any]) -> dict[str, Any]:
     return values
 
 
-def given_config(options: Mapping[str, Any]) -> RunConfig:
+def parse_config(options: Mapping[str, Any]) -> RunConfig:
     """Build the config from parsed options, the environment and the `--config` file."""
     from talm_sim.runs.resolve import load_config  # not at the top: a help page builds no config
 
@@ -317,12 +317,12 @@ def option_of(model: type[BaseModel], name: str, *, stored: bool = False, bounde
         "envvar": ENV_PREFIX + name.upper(),
         "section": section or SECTIONS[scope_of(model, name)],
         "rare": bool(extra["rare"]),
-        "shown_default": "" if stored or "[default: " in (field.description or "") else _shown(field.default),
+        "shown_default": "" if stored or "[default: " in (field.description or "") else _format_default(field.default),
         "reads_environment": stored,
         "default": None,
         "required": field.is_required(),
     }
-    kind = _inner(field.annotation)
+    kind = _inner_type(field.annotation)
     if kind is bool:
         declarations[-1] = f"{long}/--no-{long[2:]}"
         settings |= {"shown_default": str(field.default), "metavar": None}
@@ -337,7 +337,7 @@ def option_of(model: type[BaseModel], name: str, *, stored: bool = False, bounde
     else:
         settings |= {"type": _range(kind, field) if bounded else kind, "metavar": extra["metavar"] or name.upper().replace("_", "-")}
     if "type" not in settings or kind is str or extra["metavar"] == "RUN":
-        settings["shell_complete"] = completed(name, str(extra.get("complete", "")), several=takes_several(field))
+        settings["shell_complete"] = completer_for(name, str(extra.get("complete", "")), several=takes_several(field))
     return ConfigOption(declarations, **settings)
 
 
@@ -359,14 +359,14 @@ def _range(kind: Any, field: FieldInfo) -> Any:
     return number(bounds.get("ge", bounds.get("gt")), bounds.get("le"), min_open="gt" in bounds)
 
 
-def _inner(annotation: Any) -> Any:
+def _inner_type(annotation: Any) -> Any:
     """The type without `| None` and what pydantic checks beyond it."""
     if get_origin(annotation) in (Union, types.UnionType):
         annotation = next(part for part in get_args(annotation) if part is not type(None))
     return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
 
 
-def _shown(default: Any) -> str:
+def _format_default(default: Any) -> str:
     """The default as the help page shows it; empty where there is none to show."""
     if default is PydanticUndefined or default in (None, (), {}):
         return ""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from click.shell_completion import BashComplete, CompletionItem, FishComplete, add_completion_class
 
-from talm_sim.errors import quoted
+from talm_sim.errors import quote
 
 __all__ = ["Typed", "read_line"]
 
@@ -47,7 +47,7 @@ class Typed:
     escapes: bool = False
     literal: bool = True
 
-    def completed(self, rest: str) -> str | None:
+    def complete_with(self, rest: str) -> str | None:
         """What to put behind the word so that `rest` is added to it and its quote is closed; None where nothing can be."""
         escaped = ""
         if self.escapes:
@@ -56,7 +56,7 @@ class Typed:
             escaped, rest = rest[0], rest[1:]
         safe = _SAFE.match(rest)
         assert safe is not None
-        tail = quoted(rest[safe.end() :]) if safe.end() < len(rest) else ""
+        tail = quote(rest[safe.end() :]) if safe.end() < len(rest) else ""
         if self.quote == "'" == tail[:1]:
             return safe[0] + tail[1:]
         return escaped + safe[0] + self.quote + tail
@@ -140,7 +140,7 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
         word = self._typed.word
         given = word.partition("=")[2] if word.startswith("--") and "=" in word else word
         value = str(item.value)
-        rest = self._typed.completed(value[len(given) :]) if value.startswith(given) else None
+        rest = self._typed.complete_with(value[len(given) :]) if value.startswith(given) else None
         if rest is None:
             return ""
         quote = self._line[: len(self._line) - len(self._replaced)][-1:]

@@ -13,10 +13,10 @@ from rich.segment import Segment, SegmentLines
 from rich.text import Text
 
 from talm_sim.agent.humans import DONT_KNOW, WONT_SAY
-from talm_sim.cli.person.lines import Lines
+from talm_sim.cli.person.typed_lines import LineSource
 from talm_sim.cli.report.transcript import call_text, human_event_lines, tool_event_lines
-from talm_sim.cli.terminal.text import clean, count, one_line
-from talm_sim.runs.desk import Question
+from talm_sim.cli.terminal.text import count, one_line, strip_control
+from talm_sim.runs.questions import Question
 from talm_sim.types import Event, HumanEvent
 
 __all__ = ["CLOSED", "LATER", "NOTHING_MORE", "UNDO", "Page", "Reply", "Said", "ask"]
@@ -88,7 +88,7 @@ class Page:
             self._title += f", {one_line(question.episode_id)} ({one_line(question.group)})"
         self._rows = max(4 * (_FEWEST + 1), (console.height if console.is_terminal else _ROWS_ELSEWHERE) - _ROWS_AROUND)
         self._parts = [(title, self._lines(content)) for title, content in _parts(question, plain)]
-        everything = self._joined(self._parts, blank=True)
+        everything = self._join_parts(self._parts, blank=True)
         self._pages = [everything[start : start + self._rows] for start in range(0, len(everything), self._rows)]
         self._next = 0
 
@@ -99,7 +99,7 @@ class Page:
 
     def show(self) -> None:
         """Print the first view."""
-        self._print(self._crowded() if self.pages > 1 else self._pages[0], self._title)
+        self._print(self._fit_parts() if self.pages > 1 else self._pages[0], self._title)
 
     def show_more(self) -> None:
         """Print the next page of the whole."""
@@ -107,14 +107,14 @@ class Page:
         self._print(self._pages[self._next], self._title + where)
         self._next = (self._next + 1) % len(self._pages)
 
-    def _crowded(self) -> list[list[Segment]]:
+    def _fit_parts(self) -> list[list[Segment]]:
         """Every part, those that matter most as long as may be."""
         left = self._rows - len(self._parts)
         lengths = {title: len(lines) for title, lines in self._parts}
         kept = {title: min(_FEWEST, length) for title, length in lengths.items()}
         for title in sorted(lengths, key=_MATTERS.index):
             kept[title] += min(lengths[title] - kept[title], max(0, left - sum(kept.values())))
-        return self._joined([(title, self._cut(title, lines, kept[title])) for title, lines in self._parts], blank=False)
+        return self._join_parts([(title, self._cut(title, lines, kept[title])) for title, lines in self._parts], blank=False)
 
     def _cut(self, title: str, lines: list[list[Segment]], keep: int) -> list[list[Segment]]:
         """The beginning and the end, where the question mostly stands; of what the agent did, the end."""
@@ -125,7 +125,7 @@ class Page:
         note = self._lines([Text(f"[… {count(len(lines) - keep + 1, 'line')} more: /more …]", style="dim")])[:1]
         return [*lines[:head], *note, *lines[len(lines) - tail :]]
 
-    def _joined(self, parts: Sequence[_Part], *, blank: bool) -> list[list[Segment]]:
+    def _join_parts(self, parts: Sequence[_Part], *, blank: bool) -> list[list[Segment]]:
         found: list[list[Segment]] = []
         for title, lines in parts:
             head = self._lines([Text(f"{title}:" if self._plain else title, style="bold")])
@@ -151,22 +151,22 @@ _MATTERS = (_KNOWN, _ASKED, _REQUEST, _SAID, _SO_FAR)
 
 def _parts(question: Question, plain: bool) -> Iterator[tuple[str, list[RenderableType]]]:
     """What a person needs to answer: the user's request, what the user knows, what the agent has done, what it asks."""
-    yield _REQUEST, [Text(clean(question.query).strip())]
+    yield _REQUEST, [Text(strip_control(question.query).strip())]
     if question.knows is not None:
-        yield _KNOWN, [Text(clean(question.knows).strip() or NOTHING_MORE, style="green")]
+        yield _KNOWN, [Text(strip_control(question.knows).strip() or NOTHING_MORE, style="green")]
     done = [line for item in question.progress if "type" in item for line in _event(_EVENT.validate_python(item), plain)]
     if done:
         yield _SO_FAR, done
     message = _message(question)
     if message:
         yield _SAID, [Text(message)]
-    yield _ASKED, [Text(clean(question.question).strip() or "(an empty question)", style="magenta")]
+    yield _ASKED, [Text(strip_control(question.question).strip() or "(an empty question)", style="magenta")]
 
 
 def _message(question: Question) -> str:
     """The message that asks in plain words, where it says more than the question: options may follow there."""
     turns = [item for item in question.progress if "type" not in item]
-    message = "" if not turns or turns[-1]["tool_calls"] else clean(turns[-1]["text"]).strip()
+    message = "" if not turns or turns[-1]["tool_calls"] else strip_control(turns[-1]["text"]).strip()
     return message if message != question.question else ""
 
 
@@ -184,7 +184,7 @@ def _event(event: Event, plain: bool) -> Iterator[RenderableType]:
         yield from tool_event_lines(event, _RESULT_WIDTH)
 
 
-async def ask(console: Console, lines: Lines, page: Page, *, undo: bool = True) -> Said:
+async def ask(console: Console, lines: LineSource, page: Page, *, undo: bool = True) -> Said:
     """Show a question and wait for the person.
 
     Args:
@@ -200,7 +200,7 @@ async def ask(console: Console, lines: Lines, page: Page, *, undo: bool = True) 
         console.print(f"Your answer (Enter alone: I don't know), or {commands}", style="dim")
         words = await _words(lines, "> ")
         if words == "" and lines.interactive:
-            words = await _confirmed(console, lines)
+            words = await _ask_confirmation(console, lines)
             if words in _NO:
                 continue
             words = "" if words in _YES else words
@@ -225,12 +225,12 @@ async def ask(console: Console, lines: Lines, page: Page, *, undo: bool = True) 
                 return Reply(words.removeprefix("/"))
 
 
-async def _words(lines: Lines, prompt: str, *, remember: bool = True) -> str | None:
+async def _words(lines: LineSource, prompt: str, *, remember: bool = True) -> str | None:
     line = await lines.read(prompt, remember=remember)
-    return None if line is None else " ".join(clean(line).splitlines()).strip()
+    return None if line is None else " ".join(strip_control(line).splitlines()).strip()
 
 
-async def _confirmed(console: Console, lines: Lines) -> str | None:
+async def _ask_confirmation(console: Console, lines: LineSource) -> str | None:
     """After Enter alone: one of `_YES` or `_NO`, or the line the person typed in place of an answer to that; None at the end of input."""
     while True:
         words = await _words(lines, 'Answer "I don\'t know"? y/n ', remember=False)

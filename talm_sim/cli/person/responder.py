@@ -8,11 +8,12 @@ from pathlib import Path
 
 from rich.console import Console
 
-from talm_sim.cli.person.lines import Lines, open_lines
 from talm_sim.cli.person.sitting import Sitting
+from talm_sim.cli.person.typed_lines import LineSource, open_lines
 from talm_sim.cli.progress.display import Display
 from talm_sim.cli.terminal.text import count
-from talm_sim.runs.desk import Desk, Question, number_unanswered
+from talm_sim.runs.desk import Desk
+from talm_sim.runs.questions import Question, number_unanswered
 
 __all__ = ["TerminalResponder"]
 
@@ -31,7 +32,7 @@ class TerminalResponder:
         plain: Whether to show questions without frames and signs; so, too, where the terminal knows no others.
     """
 
-    def __init__(self, display: Display, console: Console, lines: Lines | None = None, *, plain: bool = False) -> None:
+    def __init__(self, display: Display, console: Console, lines: LineSource | None = None, *, plain: bool = False) -> None:
         self._display = display
         self._console = console
         self._lines = lines
@@ -45,10 +46,10 @@ class TerminalResponder:
         """
         sitting = self._sitting or self._sit_down(desk)
         if not sitting.answered:
-            await self._all_have_asked(sitting)
+            await self._wait_for_all_questions(sitting)
         while desk.is_open(question.key):
             state = await sitting.put_next()
-            if state == "closed" or (state == "none" and self._nothing_runs() and not sitting.ask_again()):
+            if state == "closed" or (state == "none" and self._is_idle() and not sitting.ask_again()):
                 self._console.print(self.counts())
                 return
             if state == "none":
@@ -75,7 +76,7 @@ class TerminalResponder:
         self._sitting = Sitting(desk, self._console, self._lines, RESPONDER, plain=self._plain, still=self._display.paused)
         return self._sitting
 
-    async def _all_have_asked(self, sitting: Sitting) -> None:
+    async def _wait_for_all_questions(self, sitting: Sitting) -> None:
         """Wait for the episodes that ask at once: the person is told how many questions there are."""
         loop = asyncio.get_running_loop()
         before, until = -1, loop.time() + _MOST_SECONDS_TO_SETTLE
@@ -83,7 +84,7 @@ class TerminalResponder:
             before = now
             await asyncio.sleep(_LOOK_SECONDS)
 
-    def _nothing_runs(self) -> bool:
+    def _is_idle(self) -> bool:
         """Whether every episode is finished or waits for one of the questions put off."""
         assert self._display.started is not None
         assert self._sitting is not None

@@ -12,9 +12,10 @@ from typing import Literal
 
 from rich.console import Console
 
-from talm_sim.cli.person.lines import Lines
 from talm_sim.cli.person.prompt import CLOSED, LATER, UNDO, Page, Reply, Said, ask
-from talm_sim.runs.desk import HELD_SECONDS, AnswerStatus, Desk, Key, Question, next_unanswered, number_unanswered
+from talm_sim.cli.person.typed_lines import LineSource
+from talm_sim.runs.desk import AnswerStatus, Desk
+from talm_sim.runs.questions import HELD_SECONDS, Key, Question, next_open_question, number_unanswered
 
 __all__ = ["Sitting"]
 
@@ -41,7 +42,7 @@ class Sitting:
         self,
         desk: Desk,
         console: Console,
-        lines: Lines,
+        lines: LineSource,
         responder: str,
         *,
         episode: str = "",
@@ -89,21 +90,21 @@ class Sitting:
         Returns:
             `none` where every open question was put off (see `ask_again`); `closed` where nobody types any more.
         """
-        question = self._next()
+        question = self._next_question()
         if question is None:
             self._desk.release()
             return "none"
         if self._blind:
             question = replace(question, knows=None)
         with self._still():
-            said = await self._said(question)
+            said = await self._ask_person(question)
             self._went_away = said == _ELSEWHERE
             if isinstance(said, Reply):
                 if self._file(question, said):
-                    await self._second_thoughts()
+                    await self._offer_withdrawal()
             elif said == LATER:
                 self._put_off.add(question.key)
-                self._say(
+                self._print(
                     "postponed: the question stays open"
                     if question.key in self._asked_again
                     else "postponed: you will be asked again at the end"
@@ -112,7 +113,7 @@ class Sitting:
                 self._undo()
             elif said == _ELSEWHERE:
                 self._elsewhere += 1
-                await self._tell(question.key)
+                await self._print_answered_elsewhere(question.key)
         if said == CLOSED:
             self._desk.release()
         return "closed" if said == CLOSED else "put"
@@ -124,15 +125,15 @@ class Sitting:
         self._put_off -= again
         return any(self._desk.is_open(key) for key in again)
 
-    def _next(self) -> Question | None:
+    def _next_question(self) -> Question | None:
         key, self._taken_back = self._taken_back, None
         again = None if key is None else self._desk.question(key)
-        return again or self._first_but(self._put_off)
+        return again or self._first_question_except(self._put_off)
 
-    def _first_but(self, put_off: set[Key]) -> Question | None:
-        return next_unanswered(self._desk.reading, put_off, self._episode, last_first=self._last_first)
+    def _first_question_except(self, put_off: set[Key]) -> Question | None:
+        return next_open_question(self._desk.reading, put_off, self._episode, last_first=self._last_first)
 
-    async def _said(self, question: Question) -> Said | Literal["elsewhere"]:
+    async def _ask_person(self, question: Question) -> Said | Literal["elsewhere"]:
         """What the person says; `elsewhere` where the question went away while they thought."""
         done = self.answered + self._elsewhere
         number = done + len(self._put_off) + 1
@@ -149,46 +150,46 @@ class Sitting:
             asking.cancel()
             await asyncio.gather(asking, return_exceptions=True)
 
-    async def _tell(self, key: Key) -> None:
-        given = self._desk.given(key)
+    async def _print_answered_elsewhere(self, key: Key) -> None:
+        given = self._desk.answer_to(key)
         answer = Reply(given.text, given.declined).shown if given else ""
-        self._say(f"answered elsewhere: {answer}" if given else "this question is no longer open")
+        self._print(f"answered elsewhere: {answer}" if given else "this question is no longer open")
         await self._lines.drop()
 
     def _file(self, question: Question, reply: Reply) -> bool:
         """Save an answer; whether it is held though no question follows at which it could be taken back."""
         self._put_off.discard(question.key)
         # While there is a next question to look at, the person may still notice a slip. Of a pipe nobody takes anything back.
-        follows = self._first_but(self._put_off | {question.key}) is not None
-        last = not follows and not self._follows_later() and self._lines.interactive
+        follows = self._first_question_except(self._put_off | {question.key}) is not None
+        last = not follows and not self._asks_again_later() and self._lines.interactive
         held = follows or last
         status = self._desk.answer(question.key, reply.text, declined=reply.declined, responder=self._responder, held=held)
         if status is AnswerStatus.GONE:
-            self._say("not saved: this question is no longer open")
+            self._print("not saved: this question is no longer open")
             return False
         if status is AnswerStatus.TAKEN:
-            given = self._desk.given(question.key)
-            self._say(f"not saved: somebody else answered first{f': {Reply(given.text, given.declined).shown}' if given else ''}")
+            given = self._desk.answer_to(question.key)
+            self._print(f"not saved: somebody else answered first{f': {Reply(given.text, given.declined).shown}' if given else ''}")
             return False
         self.answered += 1
         self._given.append((question.key, reply))
         self._held_until = time.monotonic() + HELD_SECONDS
         last = last and status is AnswerStatus.DELIVERED
-        self._say(f"saved: {reply.shown}{self._how_long(status, follows=follows, last=last)}")
+        self._print(f"saved: {reply.shown}{self._withdrawal_hint(status, follows=follows, last=last)}")
         if not (follows or last):
             self._desk.release()
         return last
 
-    def _follows_later(self) -> bool:
+    def _asks_again_later(self) -> bool:
         """Whether a question that was put off is put once more."""
         return any(self._desk.is_open(key) for key in self._put_off - self._asked_again)
 
-    async def _second_thoughts(self) -> None:
+    async def _offer_withdrawal(self) -> None:
         """After the last question, for now: let the person take the answer back, until Enter, the next question or a moment later."""
         reading = asyncio.create_task(self._lines.read("> ", remember=False))
         try:
             while not (await asyncio.wait({reading}, timeout=_LOOK_SECONDS))[0]:
-                if self._first_but(self._put_off) is not None:
+                if self._first_question_except(self._put_off) is not None:
                     break
                 if time.monotonic() > self._held_until:
                     self._desk.release()
@@ -199,7 +200,7 @@ class Sitting:
                     self._undo()
                     return
                 if words:
-                    self._say("there are no open questions now; what you typed answers none")
+                    self._print("there are no open questions now; what you typed answers none")
                 self._desk.release()
                 return
         finally:
@@ -207,27 +208,27 @@ class Sitting:
             await asyncio.gather(reading, return_exceptions=True)
         await self._lines.drop()
 
-    def _how_long(self, status: AnswerStatus, *, follows: bool, last: bool) -> str:
+    def _withdrawal_hint(self, status: AnswerStatus, *, follows: bool, last: bool) -> str:
         """Until when the last answer can be taken back, where there is a line at which to say so."""
         if status is AnswerStatus.SAVED:
-            return " (/undo takes it back until the run is resumed)" if follows or self._follows_later() else ""
+            return " (/undo takes it back until the run is resumed)" if follows or self._asks_again_later() else ""
         if last:
             return f" (/undo takes it back, for {HELD_SECONDS:.0f} s; Enter continues now)"
         return f" (/undo takes it back, for {HELD_SECONDS:.0f} s)" if follows else ""
 
     def _undo(self) -> None:
         if not self._given:
-            self._say("nothing to take back: you have not answered anything here")
+            self._print("nothing to take back: you have not answered anything here")
             return
         key, reply = self._given.pop()
         if self._desk.withdraw(key):
             self.answered -= 1
             self._taken_back = key
-            self._say(f"taken back: {reply.shown}")
+            self._print(f"taken back: {reply.shown}")
         else:
-            self._say(f"too late to take back '{reply.shown}': its episode has already continued")
+            self._print(f"too late to take back '{reply.shown}': its episode has already continued")
 
-    def _say(self, text: str) -> None:
+    def _print(self, text: str) -> None:
         self._console.print(text, style="dim", soft_wrap=True)
 
 

@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.text import Text
 
 from talm_sim.cli.progress.tally import Tally
-from talm_sim.cli.terminal.text import as_json, clean, count, one_line
+from talm_sim.cli.terminal.text import as_json, count, one_line, strip_control
 from talm_sim.runs.events import (
     EpisodeFinished,
     EpisodeWaiting,
@@ -28,7 +28,7 @@ from talm_sim.runs.events import (
 )
 from talm_sim.types import Termination
 
-__all__ = ["Display", "FullDisplay", "JsonDisplay", "PlainDisplay", "closing", "open_display", "opening", "restarted"]
+__all__ = ["Display", "FullDisplay", "JsonDisplay", "PlainDisplay", "describe_end", "describe_restart", "describe_start", "open_display"]
 
 _LIVE = ("live", "record")
 _SILENCE_S = 30.0
@@ -71,7 +71,7 @@ class Display:
         if isinstance(event, RunStarted):
             self.announce_live(event)
         elif isinstance(event, ToolsRestarted):
-            self.console.print(restarted(event), style="bold yellow", soft_wrap=True)
+            self.console.print(describe_restart(event), style="bold yellow", soft_wrap=True)
 
     def announce_live(self, event: RunStarted) -> None:
         """Say that requests go to a provider, before the first one does."""
@@ -116,37 +116,37 @@ class PlainDisplay(Display):
             case RunStarted():
                 self._tenths = 10 * event.finished // max(1, event.total)
                 self._failures.clear()
-                self._say(opening(event))
+                self._print(describe_start(event))
             case EpisodeFinished():
-                self._ended(event)
+                self._print_episode(event)
             case EpisodeWaiting():
                 for question in event.questions:
-                    self._say(f"waiting: {clean(event.episode_id)} asks: {one_line(question)}")
-            case RequestRetried() if self.tally.retried == 1 or self._silent():
-                self._say(self.tally.requests())
-            case JudgeProgress() if event.done == event.total or self._silent():
+                    self._print(f"waiting: {strip_control(event.episode_id)} asks: {one_line(question)}")
+            case RequestRetried() if self.tally.retried == 1 or self._is_overdue():
+                self._print(self.tally.requests())
+            case JudgeProgress() if event.done == event.total or self._is_overdue():
                 of = f"{event.done:,} of " if event.done < event.total else ""
-                self._say(f"judge {clean(event.judge)}: {of}{count(event.total, 'episode')}")
+                self._print(f"judge {strip_control(event.judge)}: {of}{count(event.total, 'episode')}")
             case RunFinished():
-                self._say(closing(event))
+                self._print(describe_end(event))
             case _:
                 pass
 
-    def _ended(self, event: EpisodeFinished) -> None:
+    def _print_episode(self, event: EpisodeFinished) -> None:
         failure = f"{event.termination.value}: {one_line(event.error)}"
         if (event.termination.failed or event.termination is Termination.AGENT_ERROR) and failure not in self._failures and not self._logged:
             self._failures.add(failure)
-            self._say(f"{'failed: ' if event.termination.failed else ''}{clean(event.episode_id)} {failure}")
+            self._print(f"{'failed: ' if event.termination.failed else ''}{strip_control(event.episode_id)} {failure}")
         tenths = 10 * event.finished // event.total
         if tenths > self._tenths:
             self._tenths = tenths
             place = f"[{event.finished:>{len(str(event.total))}}/{event.total}] {100 * event.finished // event.total} %"
-            self._say(f"{place}: {' · '.join(filter(None, (self.tally.episodes(), self.tally.requests())))}")
+            self._print(f"{place}: {' · '.join(filter(None, (self.tally.episodes(), self.tally.requests())))}")
 
-    def _silent(self) -> bool:
+    def _is_overdue(self) -> bool:
         return time.monotonic() - self._spoke > _SILENCE_S
 
-    def _say(self, line: str) -> None:
+    def _print(self, line: str) -> None:
         self._spoke = time.monotonic()
         if self._kept is None:
             self.console.print(line, soft_wrap=True)
@@ -162,7 +162,7 @@ class PlainDisplay(Display):
         finally:
             lines, self._kept = self._kept, None
             for line in lines:
-                self._say(line)
+                self._print(line)
 
 
 class JsonDisplay(Display):
@@ -198,7 +198,7 @@ class FullDisplay(Display):
 
     def __init__(self, console: Console) -> None:
         super().__init__(console)
-        self._bars = _bars(console, self.tally)
+        self._bars = _make_bars(console, self.tally)
         # Until the run begins: a live tool service takes its time.
         self._tasks: dict[str, TaskID] = {"starting": self._bars.add_task("starting", total=None)}
 
@@ -214,15 +214,15 @@ class FullDisplay(Display):
         super().show(event)
         match event:
             case RunStarted():
-                self.console.print(opening(event))
+                self.console.print(describe_start(event))
                 self._forget()
                 self._tasks["episodes"] = self._bars.add_task("episodes", total=event.total, completed=event.finished)
             case EpisodeFinished():
                 self._bars.update(self._tasks["episodes"], completed=event.finished)
             case JudgeProgress():
-                self._judged(event)
+                self._update_judge_bar(event)
             case RunFinished():
-                self.console.print(closing(event))
+                self.console.print(describe_end(event))
             case _:
                 pass
         self._bars.counts = self.tally.episodes()
@@ -233,7 +233,7 @@ class FullDisplay(Display):
             self._bars.remove_task(task)
         self._tasks.clear()
 
-    def _judged(self, event: JudgeProgress) -> None:
+    def _update_judge_bar(self, event: JudgeProgress) -> None:
         name = one_line(event.judge, 20)
         if name not in self._tasks:
             self._tasks[name] = self._bars.add_task(f"judge {name}", total=event.total)
@@ -250,7 +250,7 @@ class FullDisplay(Display):
 
     def _draw_anew(self) -> None:
         """Go on with new bars: rich's would first erase as many lines as they had, the person's answer among them."""
-        old, self._bars = self._bars, _bars(self.console, self.tally)
+        old, self._bars = self._bars, _make_bars(self.console, self.tally)
         for name, task in self._tasks.items():
             before = old.tasks[old.task_ids.index(task)]
             self._tasks[name] = self._bars.add_task(before.description, total=before.total, completed=int(before.completed))
@@ -259,7 +259,7 @@ class FullDisplay(Display):
         self._bars.start()
 
 
-def _bars(console: Console, tally: Tally) -> _Bars:
+def _make_bars(console: Console, tally: Tally) -> _Bars:
     columns = (TextColumn("{task.description}", markup=False), BarColumn(bar_width=None), MofNCompleteColumn(), TimeElapsedColumn())
     bars = _Bars(*columns, TextColumn("left"), TimeRemainingColumn(), console=console, transient=True)
     bars.ask = tally.requests
@@ -280,7 +280,7 @@ def open_display(name: str, console: Console, *, logged: bool = False) -> Displa
     return kinds[name](console)
 
 
-def opening(event: RunStarted) -> str:
+def describe_start(event: RunStarted) -> str:
     """What is about to be run, in a line."""
     before = f", {event.finished:,} finished before" if event.finished else ""
     before += f", {event.again:,} tried again" if event.again else ""
@@ -291,12 +291,12 @@ def opening(event: RunStarted) -> str:
     )
 
 
-def restarted(event: ToolsRestarted) -> str:
+def describe_restart(event: ToolsRestarted) -> str:
     """What became of the tools, in a line."""
     return f"the tool service died ({event.reason}): it was restarted, which happens once per command; unanswered calls are sent again"
 
 
-def closing(event: RunFinished) -> str:
+def describe_end(event: RunFinished) -> str:
     """What became of it, in a line."""
     ends = ", ".join(f"{number:,} {name}" for name, number in sorted(event.terminations.items(), key=lambda item: -item[1]))
     waiting = f"; {count(event.waiting, 'episode')} waiting for an answer" if event.waiting else ""

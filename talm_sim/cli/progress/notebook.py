@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
-from talm_sim.cli.progress.display import Display, closing, open_display, opening, restarted
+from talm_sim.cli.progress.display import Display, describe_end, describe_restart, describe_start, open_display
 from talm_sim.cli.terminal.console import stderr
 from talm_sim.runs.events import JudgeProgress, OnEvent, RunEvent, RunFinished, RunStarted, ToolsRestarted, ignore_events
 
@@ -54,14 +54,14 @@ class NotebookDisplay(Display):
         """Write the lines anew, where something is to be seen."""
         match event:
             case RunStarted():
-                self._kept += [*self.live_notice(event), opening(event)]
+                self._kept += [*self.live_notice(event), describe_start(event)]
                 self._judging = ""
             case ToolsRestarted():
-                self._kept.append(restarted(event))
+                self._kept.append(describe_restart(event))
             case JudgeProgress():
                 self._judging = f"judge {event.judge} {event.done:,}/{event.total:,}"
             case RunFinished():
-                self._kept.append(closing(event))
+                self._kept.append(describe_end(event))
                 self.started = None
             case _:
                 pass
@@ -72,7 +72,7 @@ class NotebookDisplay(Display):
         from IPython import display
 
         self._drawn = time.monotonic()
-        lines = [*self._kept, *self._standing()]
+        lines = [*self._kept, *self._status_lines()]
         if not lines:
             return
         content = {"text/plain": "\n".join(lines)}
@@ -82,7 +82,7 @@ class NotebookDisplay(Display):
         else:
             self._output.update(content, raw=True)
 
-    def _standing(self) -> list[str]:
+    def _status_lines(self) -> list[str]:
         if self.started is None:
             return []
         place = f"{self.finished:,}/{self.started.total:,} episodes"

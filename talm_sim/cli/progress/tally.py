@@ -21,9 +21,9 @@ class Tally:
     """
 
     def __init__(self) -> None:
-        self._clear()
+        self._reset()
 
-    def _clear(self) -> None:
+    def _reset(self) -> None:
         self.failed = self.retried = self._read = self._written = 0
         self._ended: Counter[str] = Counter()
         self._waiting: set[str] = set()
@@ -34,7 +34,7 @@ class Tally:
         """Count an event."""
         match event:
             case RunStarted():
-                self._clear()
+                self._reset()
             case EpisodeStarted():
                 self._waiting.discard(event.episode_id)
                 self._running.add(event.episode_id)
@@ -65,7 +65,7 @@ class Tally:
 
     def _requests(self) -> Iterator[str]:
         if self._read or self._written:
-            yield f"tokens {_short(self._read)} in, {_short(self._written)} out"
+            yield f"tokens {_format_count(self._read)} in, {_format_count(self._written)} out"
         if self.retried:
             yield f"retried {self.retried:,}"
         now = time.monotonic()
@@ -75,10 +75,10 @@ class Tally:
             yield f"{len(waits):,} retrying: {reason}, {max(1, round(until - now))} s"
 
 
-def _short(number: int) -> str:
+def _format_count(number: int) -> str:
     """A count in few characters.
 
-    >>> _short(999), _short(12_345), _short(3_210_000)
+    >>> _format_count(999), _format_count(12_345), _format_count(3_210_000)
     ('999', '12.3k', '3.2M')
     """
     if number < 1_000:

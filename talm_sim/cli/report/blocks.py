@@ -8,8 +8,8 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from talm_sim.cli.parsing.arguments import short_name
-from talm_sim.cli.report.layout import Block, once
-from talm_sim.cli.report.took import took
+from talm_sim.cli.report.layout import Block, merge_paper_rows
+from talm_sim.cli.report.run_usage import total_usage
 from talm_sim.cli.terminal.text import count, one_line
 from talm_sim.config import RunConfig, Traffic
 from talm_sim.errors import line_to_copy
@@ -18,7 +18,7 @@ from talm_sim.runs.stored_run import StoredRun
 from talm_sim.tasks import AgentOptions
 from talm_sim.types import Summary
 
-__all__ = ["all_at_once", "block_of", "blocks_of", "judge_hint", "summary_records"]
+__all__ = ["block_of", "blocks_of", "judge_hint", "reading_together", "summary_records"]
 
 _ON_THIS_MACHINE = {
     "sim": "a script in this process, no language model",
@@ -49,11 +49,11 @@ def block_of(stored: StoredRun, *, against: str | None = None, on_screen: bool =
         *_perturbation_notes(stored),
         *_judge_notes(stored),
         *_group_notes(summaries),
-        *filter(None, [took(stored, prices).line()]),
+        *filter(None, [total_usage(stored, prices).line()]),
         *(f"{name}: {text}" for name, text in stored.manifest.notes.items()),
     ]
     terms = {term: meaning for term, meaning in job.task.terms.items() if term in label}
-    beside = job.task.beside(stored) if against == "paper" or (on_screen and _shipped(stored)) else None
+    beside = job.task.beside(stored) if against == "paper" or (on_screen and _uses_shipped_recordings(stored)) else None
     paper = beside.rows(summary.group for summary in summaries if summary.n) if beside else None
     if against == "paper" and not (paper and paper.rows):
         notes.append("against paper: no published row is about these scenarios and settings")
@@ -61,7 +61,7 @@ def block_of(stored: StoredRun, *, against: str | None = None, on_screen: bool =
 
 
 @contextmanager
-def all_at_once(runs: Iterable[StoredRun]) -> Iterator[None]:
+def reading_together(runs: Iterable[StoredRun]) -> Iterator[None]:
     """Within it, each run is read through one connection; see `StoredRun.at_once`."""
     with ExitStack() as stack:
         for run in runs:
@@ -81,7 +81,7 @@ def summary_records(runs: Sequence[StoredRun], against: str | None) -> list[dict
     if against != "paper":
         return found
     rows = [beside.rows(summary.group for summary in summaries) for one, summaries in own if (beside := one.job.task.beside(one))]
-    return [{"source": "run", **record} for record in found] + [record for one in once(rows) for record in one.records()]
+    return [{"source": "run", **record} for record in found] + [record for one in merge_paper_rows(rows) for record in one.records()]
 
 
 def judge_hint(stored: StoredRun) -> list[str]:
@@ -95,7 +95,7 @@ def judge_hint(stored: StoredRun) -> list[str]:
     return [f"LLM judge:   {command}"] if more else []
 
 
-def _shipped(stored: StoredRun) -> bool:
+def _uses_shipped_recordings(stored: StoredRun) -> bool:
     """Whether the run replays the recordings that come with the package."""
     config = stored.config
     return config.models is Traffic.REPLAY and config.cassettes is None and not stored.imported

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from talm_sim.cli.terminal.text import flat
+from talm_sim.cli.terminal.text import one_line_text
 from talm_sim.types import Curve
 
 if TYPE_CHECKING:
@@ -29,9 +29,9 @@ def draw_curve(axes: Axes, curve: Curve, ink: str) -> None:
     """
     (_draw_reliability if curve.kind == "reliability" else _draw_histogram)(axes, curve, ink)
     axes.set_xlim(curve.edges[0], curve.edges[-1])
-    axes.set_title(flat(curve.title), fontsize=9)
-    axes.set_xlabel(flat(curve.x))
-    axes.set_ylabel(flat(curve.y))
+    axes.set_title(one_line_text(curve.title), fontsize=9)
+    axes.set_xlabel(one_line_text(curve.x))
+    axes.set_ylabel(one_line_text(curve.y))
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
 
@@ -43,7 +43,7 @@ def _draw_histogram(axes: Axes, curve: Curve, ink: str) -> None:
         lefts = [low + width * (place + 0.25) for low, width in zip(curve.edges, widths, strict=False)]
         heights = [value or 0 for value in one.values]
         look: Any = {"color": _COLOURS[place % 4], "hatch": _HATCHES[place % 4], "edgecolor": ink, "linewidth": 0.4}
-        axes.bar(lefts, heights, width=widths, align="edge", label=flat(one.name), **look)
+        axes.bar(lefts, heights, width=widths, align="edge", label=one_line_text(one.name), **look)
     axes.legend(fontsize=8, frameon=False)
 
 
@@ -64,7 +64,8 @@ def curve_words(curve: Curve) -> str:
     """What a curve shows, for who cannot see it."""
     bins = list(zip(curve.edges, curve.edges[1:], strict=False))
     return "; ".join(
-        f"{flat(one.name)}: " + ", ".join(f"{low:g} to {high:g} {_figure(value)}" for (low, high), value in zip(bins, one.values, strict=True))
+        f"{one_line_text(one.name)}: "
+        + ", ".join(f"{low:g} to {high:g} {_figure(value)}" for (low, high), value in zip(bins, one.values, strict=True))
         for one in curve.series
     )
 

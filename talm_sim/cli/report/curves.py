@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from talm_sim.cli.terminal.screen import fit, wrapped
-from talm_sim.cli.terminal.text import flat
+from talm_sim.cli.terminal.screen import fit_line, wrap
+from talm_sim.cli.terminal.text import one_line_text
 from talm_sim.types import Curve
 from talm_sim.types.figures import DASH, decimal
 
@@ -40,8 +40,8 @@ def curve_lines(curve: Curve, group: str = "") -> Iterator[Text]:
         group: Whose it is, where that needs saying.
     """
     yield Text()
-    title = flat(curve.title) + (f", {group}" if group else "")
-    yield from (Text(line, style="bold") for line in wrapped(title, 77, "  ", "    "))
+    title = one_line_text(curve.title) + (f", {group}" if group else "")
+    yield from (Text(line, style="bold") for line in wrap(title, 77, "  ", "    "))
     yield from (_reliability if curve.kind == "reliability" else _histogram)(curve)
 
 
@@ -50,16 +50,16 @@ def _histogram(curve: Curve) -> Iterator[Text]:
     width = (_ALL - _LABEL) // max(1, len(curve.series))
     room = max(1, width - _COUNT - 1)
     most = max((value or 0 for one in curve.series for value in one.values), default=0)
-    heads = "".join(fit(flat(one.name), width - 1) + " " for one in curve.series)
-    yield Text(f"  {fit(flat(curve.x), _LABEL - 3)} {heads}".rstrip(), style="bold")
+    heads = "".join(fit_line(one_line_text(one.name), width - 1) + " " for one in curve.series)
+    yield Text(f"  {fit_line(one_line_text(curve.x), _LABEL - 3)} {heads}".rstrip(), style="bold")
     names = bin_names(curve)
-    for place in _held(curve):
+    for place in _occupied_bins(curve):
         cells = (_bar(one.values[place] or 0, most, room) for one in curve.series)
         line = "".join(cell.ljust(width) for cell in cells)
-        yield Text(f"  {fit(names[place], _LABEL - 3)} {line}".rstrip())
+        yield Text(f"  {fit_line(names[place], _LABEL - 3)} {line}".rstrip())
 
 
-def _held(curve: Curve) -> Sequence[int]:
+def _occupied_bins(curve: Curve) -> Sequence[int]:
     """The bins from the first to the last in which anything is."""
     held = [place for place in range(len(curve.edges) - 1) if any(one.values[place] for one in curve.series)]
     return range(held[0], held[-1] + 1) if held else range(len(curve.edges) - 1)
@@ -78,13 +78,14 @@ def _reliability(curve: Curve) -> Iterator[Text]:
     room = _ALL - left - 2
     scale = "0" + " " * (room // 2 - 2) + ".5" + " " * (room - room // 2 - 2) + "1"
     heads = f"{'n':>7} {'mean':>7} {'share':>7}"
-    yield Text(f"  {fit(flat(curve.x.split()[-1]), _LABEL - 3)} {heads}  {scale}"[:_ALL], style="bold")
-    for place in _held(curve):
+    yield Text(f"  {fit_line(one_line_text(curve.x.split()[-1]), _LABEL - 3)} {heads}  {scale}"[:_ALL], style="bold")
+    for place in _occupied_bins(curve):
         share, mean = shares[place], means[place]
-        line = f"  {fit(names[place], _LABEL - 3)} {counts[place] or 0:>7,} {decimal(mean):>7} {decimal(share):>7}  "
+        line = f"  {fit_line(names[place], _LABEL - 3)} {counts[place] or 0:>7,} {decimal(mean):>7} {decimal(share):>7}  "
         yield Text((line + _places(share, mean, room)).rstrip())
-    words = f"{_SHARE}: {flat(curve.y)}; {_MEAN}: {flat(curve.x)}, where the curve would be if the model were perfectly calibrated; *: both"
-    yield from (Text(line, style="dim") for line in wrapped(words, 77, "  ", "    "))
+    perfect = "where the curve would be if the model were perfectly calibrated"
+    words = f"{_SHARE}: {one_line_text(curve.y)}; {_MEAN}: {one_line_text(curve.x)}, {perfect}; *: both"
+    yield from (Text(line, style="dim") for line in wrap(words, 77, "  ", "    "))
 
 
 def _places(share: float | None, mean: float | None, room: int) -> str:
@@ -92,10 +93,10 @@ def _places(share: float | None, mean: float | None, room: int) -> str:
         return ""
     signs: list[str] = [" "] * room
     first, second = (round(value * (room - 1)) for value in (mean, share))
-    _put(signs, first, _MEAN)
-    _put(signs, second, "*" if first == second else _SHARE)
+    _place_sign(signs, first, _MEAN)
+    _place_sign(signs, second, "*" if first == second else _SHARE)
     return "".join(signs)
 
 
-def _put(signs: list[str], place: int, sign: str) -> None:
+def _place_sign(signs: list[str], place: int, sign: str) -> None:
     signs[min(max(place, 0), len(signs) - 1)] = sign

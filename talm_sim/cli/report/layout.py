@@ -10,7 +10,20 @@ from talm_sim.types import Matrix, Measure, Summary
 from talm_sim.types.figures import decimal
 from talm_sim.types.measures import columns, tables
 
-__all__ = ["Block", "beside", "definitions", "detailed", "further", "legend", "lines", "once", "paper_cells", "paper_heads", "papers", "sizes"]
+__all__ = [
+    "Block",
+    "definitions",
+    "figures_beside",
+    "further_tables",
+    "has_details",
+    "legend",
+    "line_measures",
+    "merge_paper_rows",
+    "paper_cells",
+    "paper_heads",
+    "papers",
+    "sizes",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +62,7 @@ def legend(blocks: Sequence[Block]) -> str:
 
 def papers(blocks: Iterable[Block]) -> list[PaperRows]:
     """The published rows that stand below these runs, each table once."""
-    return once(block.paper for block in blocks if block.paper is not None)
+    return merge_paper_rows(block.paper for block in blocks if block.paper is not None)
 
 
 def paper_heads(blocks: Sequence[Block], rows: PaperRows) -> dict[str, str]:
@@ -64,7 +77,7 @@ def paper_cells(row: PaperRow, names: Iterable[str]) -> list[str]:
     return [decimal(row.values.get(name)) + ("*" if name in row.wrong else "") for name in names]
 
 
-def once(rows: Iterable[PaperRows]) -> list[PaperRows]:
+def merge_paper_rows(rows: Iterable[PaperRows]) -> list[PaperRows]:
     """Rows of each table once, those for several runs put together."""
     found: dict[tuple[str, str], PaperRows] = {}
     for one in rows:
@@ -74,12 +87,12 @@ def once(rows: Iterable[PaperRows]) -> list[PaperRows]:
     return list(found.values())
 
 
-def detailed(block: Block) -> bool:
+def has_details(block: Block) -> bool:
     """Whether there is more to print than a table's rows."""
-    return any(summary.matrices or summary.curves or summary.placed("line") for summary in block.summaries)
+    return any(summary.matrices or summary.curves or summary.measures_in("line") for summary in block.summaries)
 
 
-def further(blocks: Sequence[Block]) -> dict[str, dict[str, Measure]]:
+def further_tables(blocks: Sequence[Block]) -> dict[str, dict[str, Measure]]:
     """The tables below the first one that these runs need: title to columns."""
     return {title: every for title, every in tables(summary for block in blocks for summary in block.summaries).items() if title}
 
@@ -88,23 +101,23 @@ def sizes(summary: Summary, table: Mapping[str, Measure], title: str = "") -> tu
     """How many episodes a table's row is over, and of how many: of a table below the first one, those its columns apply to."""
     if not title:
         return summary.n, summary.total
-    return max((one.n or 0 for one in summary.placed("column") if one.name in table), default=0), summary.n
+    return max((one.n or 0 for one in summary.measures_in("column") if one.name in table), default=0), summary.n
 
 
-def lines(summary: Summary) -> dict[str, list[Measure]]:
+def line_measures(summary: Summary) -> dict[str, list[Measure]]:
     """The measures that stand below the row, by the title they stand under."""
     found: dict[str, list[Measure]] = {}
-    for one in summary.placed("line"):
+    for one in summary.measures_in("line"):
         found.setdefault(one.under, []).append(one)
     return found
 
 
-def beside(summary: Summary, matrix: Matrix) -> dict[str, dict[str, Measure]]:
+def figures_beside(summary: Summary, matrix: Matrix) -> dict[str, dict[str, Measure]]:
     """What stands beside a matrix: head to row to measure. Of two matrices with the same rows the first has it."""
     earlier = summary.matrices[: summary.matrices.index(matrix)]
     own = set(matrix.rows).difference(*(other.rows for other in earlier))
     found: dict[str, dict[str, Measure]] = {}
-    for one in summary.placed("matrix"):
+    for one in summary.measures_in("matrix"):
         if one.under in own:
             found.setdefault(one.head, {})[one.under] = one
     return found

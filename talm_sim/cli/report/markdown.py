@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator, Sequence
 
 from talm_sim.cli.report.curves import curve_table
-from talm_sim.cli.report.details import AXES
-from talm_sim.cli.report.layout import Block, detailed, further, legend, lines, paper_cells, paper_heads, papers, sizes
-from talm_sim.cli.terminal.text import flat
+from talm_sim.cli.report.layout import Block, further_tables, has_details, legend, line_measures, paper_cells, paper_heads, papers, sizes
+from talm_sim.cli.report.table_details import AXES
+from talm_sim.cli.terminal.text import one_line_text
 from talm_sim.tasks import PaperRows
 from talm_sim.types import Measure, Summary
-from talm_sim.types.figures import shown_whole
+from talm_sim.types.figures import format_figure_with_interval
 from talm_sim.types.measures import columns
 
 __all__ = ["markdown"]
@@ -29,10 +29,10 @@ def markdown(blocks: Sequence[Block], *, explained: bool = False) -> str:
     """
     tables: dict[tuple[tuple[str, str], ...], list[Block]] = {}
     for block in blocks:
-        if not detailed(block):
+        if not has_details(block):
             tables.setdefault(tuple((name, one.head) for name, one in columns(block.summaries).items()), []).append(block)
     parts = [part for same in tables.values() for part in _tables(same)]
-    parts += [_alone(block) for block in blocks if detailed(block)]
+    parts += [_render_block(block) for block in blocks if has_details(block)]
     parts += [_paper(blocks, rows) for rows in papers(blocks)]
     parts += [[_cell(legend(blocks))]] if explained and legend(blocks) else []
     return "\n\n".join("\n".join(part) for part in parts)
@@ -43,20 +43,20 @@ def _tables(blocks: Sequence[Block]) -> Iterator[list[str]]:
     rows = [[_cell(block.title), *_row(summary, every)] for block in blocks for summary in block.summaries]
     notes = [f"- {_cell(block.title)}: {_cell(note)}" for block in blocks for note in block.notes]
     yield [*_grid(["run", "group", "n", *(one.head for one in every.values())], rows, words=2), "", *notes]
-    for title, measures in further(blocks).items():
+    for title, measures in further_tables(blocks).items():
         below = [[_cell(block.title), *row] for block in blocks for row in _rows_below(block, measures, title)]
         yield _grid([f"run: {title}", "group", "n", *(one.head for one in measures.values())], below, words=2)
 
 
-def _alone(block: Block) -> list[str]:
+def _render_block(block: Block) -> list[str]:
     every = columns(block.summaries)
     heads = ["group", "n", *(one.head for one in every.values())]
     found = [f"### {_cell(block.title)}", "", *_grid(heads, [_row(summary, every) for summary in block.summaries]), ""]
-    for title, measures in further([block]).items():
+    for title, measures in further_tables([block]).items():
         heads = [f"group: {title}", "n", *(one.head for one in measures.values())]
         found += [*_grid(heads, list(_rows_below(block, measures, title))), ""]
     for summary in block.summaries:
-        below = list(_below(summary))
+        below = list(_render_details(summary))
         if below and len(block.summaries) > 1:
             found += [f"#### {_cell(summary.group)}", ""]
         found += below
@@ -75,9 +75,9 @@ def _paper(blocks: Sequence[Block], rows: PaperRows) -> list[str]:
     return [f"{_cell(rows.title())}:", "", *_grid(["published", *heads.values()], cells), "", *notes]
 
 
-def _below(summary: Summary) -> Iterator[str]:
-    for title, measures in lines(summary).items():
-        rows = [[_cell(one.note or one.head), shown_whole(one), _counts(one)] for one in measures]
+def _render_details(summary: Summary) -> Iterator[str]:
+    for title, measures in line_measures(summary).items():
+        rows = [[_cell(one.note or one.head), format_figure_with_interval(one), _counts(one)] for one in measures]
         yield from _grid([title or "figure", "rate" if all(one.kind == "rate" for one in measures) else "value", "k/n"], rows)
         yield ""
     for matrix in summary.matrices:
@@ -100,10 +100,10 @@ def _counts(one: Measure) -> str:
 
 
 def _row(summary: Summary, every: dict[str, Measure], title: str = "") -> list[str]:
-    of = {one.name: one for one in summary.placed("column")}
+    of = {one.name: one for one in summary.measures_in("column")}
     size, whole = sizes(summary, every, title)
     n = f"{size}" if size == whole else f"{size} of {whole}"
-    return [_cell(summary.group), n, *(shown_whole(of.get(name)) for name in every)]
+    return [_cell(summary.group), n, *(format_figure_with_interval(of.get(name)) for name in every)]
 
 
 def _grid(heads: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -> list[str]:
@@ -114,4 +114,4 @@ def _grid(heads: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -
 
 def _cell(text: str) -> str:
     """Text that cannot break a table or a list, nor be more than text: no HTML, no link, no picture."""
-    return _LINK.sub(r"\1\\\2", _MARKS.sub(r"\\\g<0>", flat(text)).replace("&", "&amp;").replace("<", "&lt;"))
+    return _LINK.sub(r"\1\\\2", _MARKS.sub(r"\\\g<0>", one_line_text(text)).replace("&", "&amp;").replace("<", "&lt;"))

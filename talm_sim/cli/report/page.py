@@ -9,14 +9,24 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from talm_sim.cli.report.curves import curve_table
-from talm_sim.cli.report.details import AXES, figure_counts
-from talm_sim.cli.report.layout import Block, beside, definitions, further, lines, paper_cells, paper_heads, papers, sizes
-from talm_sim.cli.report.picture import bars, curve_svg, drawn_matrices, matrix_svg, rates_svg
+from talm_sim.cli.report.layout import (
+    Block,
+    definitions,
+    figures_beside,
+    further_tables,
+    line_measures,
+    paper_cells,
+    paper_heads,
+    papers,
+    sizes,
+)
+from talm_sim.cli.report.picture import bar_measures, curve_svg, matrices_to_draw, matrix_svg, rates_svg
 from talm_sim.cli.report.shades import shade
-from talm_sim.cli.terminal.text import flat
+from talm_sim.cli.report.table_details import AXES, figure_counts
+from talm_sim.cli.terminal.text import one_line_text
 from talm_sim.tasks import PaperRows
 from talm_sim.types import Curve, Matrix, Measure, Summary
-from talm_sim.types.figures import interval, shown
+from talm_sim.types.figures import format_figure, interval
 from talm_sim.types.measures import columns
 
 if TYPE_CHECKING:
@@ -34,7 +44,7 @@ class _Cell:
 
     @classmethod
     def of(cls, one: Measure | None) -> _Cell:
-        return cls(shown(one), interval(one))
+        return cls(format_figure(one), interval(one))
 
 
 def report_page(blocks: Sequence[Block], facts: Sequence[Mapping[str, str]] = (), *, drawn: bool = True) -> str:
@@ -52,7 +62,7 @@ def report_page(blocks: Sequence[Block], facts: Sequence[Mapping[str, str]] = ()
     return _template().render(
         sections=[_section(block, f"run{place}", one, drawn) for place, (block, one) in enumerate(zip(blocks, known, strict=True), 1)],
         papers=[_paper(blocks, rows) for rows in papers(blocks)],
-        definitions=[(flat(word), flat(meaning)) for word, meaning in definitions(blocks).items()],
+        definitions=[(one_line_text(word), one_line_text(meaning)) for word, meaning in definitions(blocks).items()],
         axes=AXES,
     )
 
@@ -77,46 +87,53 @@ def _template() -> Template:
 
 
 def _section(block: Block, name: str, facts: Mapping[str, str], drawn: bool) -> dict[str, Any]:
-    tables = {"": columns(block.summaries), **further([block])}
+    tables = {"": columns(block.summaries), **further_tables([block])}
     several = len(block.summaries) > 1
     return {
         "id": name,
-        "title": flat(block.title),
+        "title": one_line_text(block.title),
         "control": block.is_control,
         "tables": [_table(block, title, every) for title, every in tables.items()] if block.summaries else [],
-        "facts": [(flat(word), flat(text)) for word, text in facts.items()],
+        "facts": [(one_line_text(word), one_line_text(text)) for word, text in facts.items()],
         "parts": [_part(summary, f"{name}-{place}", several, drawn) for place, summary in enumerate(block.summaries, 1) if summary.n],
-        "notes": [flat(note) for note in block.notes],
+        "notes": [one_line_text(note) for note in block.notes],
     }
 
 
 def _table(block: Block, title: str, every: Mapping[str, Measure]) -> dict[str, Any]:
     rows = [_row(summary, every, title) for summary in block.summaries if not title or sizes(summary, every, title)[0]]
-    return {"title": flat(title), "heads": [(flat(one.head), flat(one.note)) for one in every.values()], "rows": rows}
+    return {
+        "title": one_line_text(title),
+        "heads": [(one_line_text(one.head), one_line_text(one.note)) for one in every.values()],
+        "rows": rows,
+    }
 
 
 def _row(summary: Summary, every: Mapping[str, Measure], title: str) -> dict[str, Any]:
-    of = {one.name: one for one in summary.placed("column")}
+    of = {one.name: one for one in summary.measures_in("column")}
     size, whole = sizes(summary, every, title)
     n = f"{size:,}" if size == whole else f"{size:,} of {whole:,}"
-    return {"group": flat(summary.group), "n": n, "rates": [_Cell.of(of.get(name)) for name in every]}
+    return {"group": one_line_text(summary.group), "n": n, "rates": [_Cell.of(of.get(name)) for name in every]}
 
 
 def _part(summary: Summary, name: str, several: bool, drawn: bool) -> dict[str, Any]:
     """What stands below the rows: pictures, figures, matrices, each under a title that names the group where there are several."""
     from markupsafe import Markup
 
-    of = f" of {flat(summary.group)}" if several else ""
-    pictures = [matrix_svg(matrix, f"{name}-m{place}") for place, matrix in enumerate(drawn_matrices(summary) if drawn else (), 1)]
-    if pictures and bars(summary):
-        pictures.append(rates_svg(bars(summary), f"{name}-r"))
+    of = f" of {one_line_text(summary.group)}" if several else ""
+    pictures = [matrix_svg(matrix, f"{name}-m{place}") for place, matrix in enumerate(matrices_to_draw(summary) if drawn else (), 1)]
+    if pictures and bar_measures(summary):
+        pictures.append(rates_svg(bar_measures(summary), f"{name}-r"))
     pictures += [curve_svg(curve, f"{name}-c{place}") for place, curve in enumerate(summary.curves if drawn else (), 1)]
     return {
         # Drawn by matplotlib, which escapes the words in them.
         "pictures": [Markup(one) for one in pictures],
         "lines": [
-            (_capital(title or "figures") + of, [(flat(one.head), flat(one.note), _Cell.of(one), figure_counts(one)) for one in measures])
-            for title, measures in lines(summary).items()
+            (
+                _capital(title or "figures") + of,
+                [(one_line_text(one.head), one_line_text(one.note), _Cell.of(one), figure_counts(one)) for one in measures],
+            )
+            for title, measures in line_measures(summary).items()
         ],
         "curves": [(_capital(curve.title) + of, _curve(curve)) for curve in summary.curves],
         "matrices": [(_capital(f"{matrix.name} matrix") + of, _matrix(summary, matrix)) for matrix in summary.matrices],
@@ -124,18 +141,18 @@ def _part(summary: Summary, name: str, several: bool, drawn: bool) -> dict[str, 
 
 
 def _matrix(summary: Summary, matrix: Matrix) -> dict[str, Any]:
-    side = beside(summary, matrix)
+    side = figures_beside(summary, matrix)
     rows = []
     for gold, counts in zip(matrix.rows, matrix.counts, strict=True):
         support = sum(counts)
         cells = [(f"{count:,}", _style(count / support) if support else "") for count in counts]
-        shares = [shown(of.get(gold)) for of in side.values()]
-        rows.append({"gold": flat(gold), "support": f"{support:,}", "cells": cells, "shares": shares})
-    return {"columns": [flat(column) for column in matrix.columns], "side": [flat(head) for head in side], "rows": rows}
+        shares = [format_figure(of.get(gold)) for of in side.values()]
+        rows.append({"gold": one_line_text(gold), "support": f"{support:,}", "cells": cells, "shares": shares})
+    return {"columns": [one_line_text(column) for column in matrix.columns], "side": [one_line_text(head) for head in side], "rows": rows}
 
 
 def _curve(curve: Curve) -> dict[str, Any]:
-    return {"x": flat(curve.x), "columns": [flat(one.name) for one in curve.series], "rows": list(curve_table(curve))}
+    return {"x": one_line_text(curve.x), "columns": [one_line_text(one.name) for one in curve.series], "rows": list(curve_table(curve))}
 
 
 def _style(share: float) -> str:
@@ -144,5 +161,5 @@ def _style(share: float) -> str:
 
 
 def _capital(text: str) -> str:
-    text = flat(text)
+    text = one_line_text(text)
     return text[:1].upper() + text[1:]

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape
 
 from talm_sim.cli.report.curve_picture import CURVE_SIZE, curve_words, draw_curve
-from talm_sim.cli.report.details import AXES
 from talm_sim.cli.report.layout import Block
 from talm_sim.cli.report.shades import shade
-from talm_sim.cli.terminal.text import clip, flat
+from talm_sim.cli.report.table_details import AXES
+from talm_sim.cli.terminal.text import clip, one_line_text
 from talm_sim.errors import PrerequisiteError, pip_install
 from talm_sim.types import Curve, Matrix, Measure, Summary
 from talm_sim.types.figures import DASH, decimal, interval
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["PICTURE_FORMATS", "bars", "curve_svg", "drawn_matrices", "matrix_svg", "picture", "rates_svg"]
+__all__ = ["PICTURE_FORMATS", "bar_measures", "curve_svg", "matrices_to_draw", "matrix_svg", "picture", "rates_svg"]
 
 PICTURE_FORMATS = ("png", "svg")
 """How the name of a picture's file may end."""
@@ -44,13 +44,13 @@ _DOTS, _TALLEST = 160, 60_000
 """Dots an inch, and what matplotlib can draw, in dots."""
 
 
-def bars(summary: Summary) -> list[Measure]:
+def bar_measures(summary: Summary) -> list[Measure]:
     """What is drawn beside a matrix: the rates and scores that stand below the row, or where there are none, those in the row."""
-    below, row = ([one for one in found if one.kind != "number"] for found in (summary.placed("line"), summary.placed("column")))
+    below, row = ([one for one in found if one.kind != "number"] for found in (summary.measures_in("line"), summary.measures_in("column")))
     return below or row
 
 
-def drawn_matrices(summary: Summary) -> list[Matrix]:
+def matrices_to_draw(summary: Summary) -> list[Matrix]:
     """The matrices that are drawn: those whose cells can be read."""
     return [one for one in summary.matrices if 0 < max(len(one.rows), len(one.columns)) <= _MOST_CLASSES]
 
@@ -85,7 +85,7 @@ def rates_svg(measures: Sequence[Measure], name: str) -> str:
     """Return rates with their intervals as an `<svg>` element; see `matrix_svg`."""
     with _drawing((_WIDTH, _rates_height(measures)), name) as figure:
         _draw_rates(figure.add_subplot(), measures)
-        said = "; ".join(f"{_words(one.note or one.head)}: {_said(one, ' (', ')')}" for one in measures)
+        said = "; ".join(f"{_words(one.note or one.head)}: {_format_rate(one, ' (', ')')}" for one in measures)
         title = _rates_title(measures) + (" with 95 % intervals" if any(interval(one) for one in measures) else "")
         return _element(figure, name, title[:1].upper() + title[1:], said)
 
@@ -114,7 +114,7 @@ def picture(file: Path, blocks: Sequence[Block]) -> bytes:
         (f"{block.title}, {summary.group}" if len(block.summaries) > 1 else block.title, summary)
         for block in blocks
         for summary in block.summaries
-        if drawn_matrices(summary) or bars(summary) or summary.curves
+        if matrices_to_draw(summary) or bar_measures(summary) or summary.curves
     ]
     if not rows:
         raise PrerequisiteError("--picture: there is nothing to draw; these runs have no rates, matrices or curves.")
@@ -127,7 +127,7 @@ def picture(file: Path, blocks: Sequence[Block]) -> bytes:
         parts = figure.subfigures(len(rows), squeeze=False, height_ratios=heights)[:, 0]
         for part, (title, summary), size in zip(parts, rows, sizes, strict=True):
             part.suptitle(clip(_words(title), 110), fontsize=10, color="black")
-            matrices = drawn_matrices(summary)
+            matrices = matrices_to_draw(summary)
             # A matrix needs more of the row, for its labels.
             ratios = [width * (1.15 if place < len(matrices) else 1) for place, (width, _) in enumerate(size)]
             # What is drawn has one scale in every row: a narrower one leaves room at its end.
@@ -138,8 +138,8 @@ def picture(file: Path, blocks: Sequence[Block]) -> bytes:
                 _draw_matrix(place, matrix)
             for place, curve in zip(axes[len(matrices) :], summary.curves, strict=False):
                 draw_curve(place, curve, _INK)
-            if bars(summary):
-                _draw_rates(axes[-1], bars(summary), max((len(matrix.rows) - 1 for matrix in matrices), default=0))
+            if bar_measures(summary):
+                _draw_rates(axes[-1], bar_measures(summary), max((len(matrix.rows) - 1 for matrix in matrices), default=0))
         target = BytesIO()
         dots = min(_DOTS, int(_TALLEST / sum(heights)))
         figure.savefig(target, format=kind, dpi=dots, facecolor="white", metadata=_metadata(kind))
@@ -149,10 +149,10 @@ def picture(file: Path, blocks: Sequence[Block]) -> bytes:
 
 def _sizes(summary: Summary) -> list[tuple[float, float]]:
     """Width and height of what is drawn of a group, in inches."""
-    rates = bars(summary)
-    alone = 1.5 if rates and not drawn_matrices(summary) else 1
+    rates = bar_measures(summary)
+    alone = 1.5 if rates and not matrices_to_draw(summary) else 1
     return [
-        *map(_matrix_size, drawn_matrices(summary)),
+        *map(_matrix_size, matrices_to_draw(summary)),
         *(CURVE_SIZE for _ in summary.curves),
         *([(_WIDTH * alone, _rates_height(rates))] if rates else []),
     ]
@@ -168,7 +168,7 @@ def _rates_height(measures: Sequence[Measure]) -> float:
 
 def _words(text: str) -> str:
     """Text that XML can hold, on one line."""
-    return _NOT_XML.sub("", flat(text))
+    return _NOT_XML.sub("", one_line_text(text))
 
 
 def _tick(text: str, width: int = 9) -> str:
@@ -176,7 +176,7 @@ def _tick(text: str, width: int = 9) -> str:
     return "\n".join(textwrap.wrap(_words(text).replace("_", " "), width, max_lines=3, placeholder="…"))
 
 
-def _said(one: Measure, before: str, behind: str) -> str:
+def _format_rate(one: Measure, before: str, behind: str) -> str:
     """A rate and what it rests on."""
     if one.value is None:
         return "no such rows" if one.n == 0 else "not measured"
@@ -234,13 +234,13 @@ def _draw_rates(axes: Axes, measures: Sequence[Measure], slots: int = 0) -> None
     """Draw bars below each other; with room for `slots` of them, few do not grow fat."""
     for place, one in enumerate(measures):
         if one.value is None:
-            axes.text(0.02, place, _said(one, "", ""), va="center")
+            axes.text(0.02, place, _format_rate(one, "", ""), va="center")
             continue
         axes.barh(place, one.value, height=0.34, color=_MARK, zorder=2)
         if one.low is not None and one.high is not None:
             axes.plot([one.low, one.high], [place, place], color=_INK, linewidth=1.6, marker="|", markersize=7, zorder=3)
         limits = interval(one)
-        words = _said(one, f" [{limits}]  " if limits else "  ", "")
+        words = _format_rate(one, f" [{limits}]  " if limits else "  ", "")
         if one.kind != "rate" and limits:
             words += f" [{limits}]"
         axes.text(0, place - 0.34, words, va="center", fontsize=8)
@@ -265,13 +265,13 @@ def _element(figure: Figure, name: str, title: str, description: str) -> str:
     drawn = target.getvalue()
     drawn = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->", "", drawn[drawn.index("<svg") :], flags=re.DOTALL)
     # Text between the tags may look like any of this, and stays as it is.
-    drawn = re.sub("<[^>]+>", lambda tag: _own(tag[0], name), drawn)
+    drawn = re.sub("<[^>]+>", lambda tag: _prefix_ids(tag[0], name), drawn)
     head, _, body = drawn.partition(">")
     head = re.sub(r'\s(?:width|height|version)="[^"]*"', "", head)
     labels = f'<title id="{name}-title">{escape(title)}</title><desc id="{name}-desc">{escape(description)}</desc>'
     return f'{head} role="img" aria-labelledby="{name}-title {name}-desc">{labels}{body.strip()}'
 
 
-def _own(tag: str, name: str) -> str:
+def _prefix_ids(tag: str, name: str) -> str:
     tag = re.sub(r'\bid="', f'id="{name}-', tag)
     return tag.replace("url(#", f"url(#{name}-").replace('href="#', f'href="#{name}-').replace(_INK, "currentColor")

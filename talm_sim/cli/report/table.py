@@ -9,13 +9,13 @@ from math import ceil
 from rich.cells import cell_len
 from rich.text import Text
 
-from talm_sim.cli.report.details import detail_lines
-from talm_sim.cli.report.layout import Block, detailed, further, legend, paper_cells, papers, sizes
+from talm_sim.cli.report.layout import Block, further_tables, has_details, legend, paper_cells, papers, sizes
+from talm_sim.cli.report.table_details import detail_lines
 from talm_sim.cli.terminal.console import stdout
-from talm_sim.cli.terminal.screen import fit, wrapped
+from talm_sim.cli.terminal.screen import fit_line, wrap
 from talm_sim.tasks import PaperRow, PaperRows
 from talm_sim.types import Measure, Summary
-from talm_sim.types.figures import interval, shown
+from talm_sim.types.figures import format_figure, interval
 from talm_sim.types.measures import columns
 
 __all__ = ["figure", "print_table", "table_lines"]
@@ -49,12 +49,12 @@ def table_lines(blocks: Sequence[Block], *, explained: bool = False) -> Iterator
         if number:
             yield Text()
         if not alone:
-            yield from _together(list(same))
+            yield from _render_shared_table(list(same))
             continue
         for place, block in enumerate(same):
             if place:
                 yield Text()
-            yield from _alone(block)
+            yield from _render_block(block)
 
     for rows in papers(blocks):
         yield Text()
@@ -66,18 +66,18 @@ def table_lines(blocks: Sequence[Block], *, explained: bool = False) -> Iterator
 
 def figure(one: Measure | None, width: int) -> str:
     """The value of a measure in at most `width` characters; a number that is longer is rounded."""
-    text = shown(one)
+    text = format_figure(one)
     return f"{one.value:.2g}" if one is not None and one.value is not None and len(text) > width else text
 
 
 def _kind(block: Block) -> tuple[bool, tuple[tuple[str, str], ...]]:
     """Whether a run needs a head of its own; what its columns are where it does not."""
     found = columns(block.summaries)
-    alone = detailed(block) or len(found) > _MOST
+    alone = has_details(block) or len(found) > _MOST
     return alone, () if alone else tuple((name, one.head) for name, one in found.items())
 
 
-def _together(blocks: Sequence[Block]) -> Iterator[Text]:
+def _render_shared_table(blocks: Sequence[Block]) -> Iterator[Text]:
     summaries = [summary for block in blocks for summary in block.summaries]
     table = _Table(columns(summaries), summaries)
     yield from table.head()
@@ -89,17 +89,17 @@ def _together(blocks: Sequence[Block]) -> Iterator[Text]:
         for summary in block.summaries:
             yield from table.rows(summary)
         if len(blocks) == 1:
-            yield from _below(blocks, gap=bool(block.notes))
+            yield from _further_tables(blocks, gap=bool(block.notes))
         yield from _notes(note for note in block.notes if note not in shared)
     if shared:
         yield Text()
         yield Text("all of these:", style="dim")
         yield from _notes(shared)
     if len(blocks) > 1:
-        yield from _below(blocks)
+        yield from _further_tables(blocks)
 
 
-def _alone(block: Block) -> Iterator[Text]:
+def _render_block(block: Block) -> Iterator[Text]:
     yield from _title(block)
     for number, measures in enumerate(_split(columns(block.summaries))):
         if number:
@@ -108,7 +108,7 @@ def _alone(block: Block) -> Iterator[Text]:
         yield from table.head()
         for summary in block.summaries:
             yield from table.rows(summary)
-    below = list(_below([block]))
+    below = list(_further_tables([block]))
     below += [line for summary in block.summaries if summary.n for line in detail_lines(summary, name_group=len(block.summaries) > 1)]
     yield from below
     if below and block.notes:
@@ -123,9 +123,9 @@ def _split(measures: dict[str, Measure]) -> list[dict[str, Measure]]:
     return [dict(every[start : start + size]) for start in range(0, max(1, len(every)), size)]
 
 
-def _below(blocks: Sequence[Block], *, gap: bool = False) -> Iterator[Text]:
+def _further_tables(blocks: Sequence[Block], *, gap: bool = False) -> Iterator[Text]:
     """The tables below the first one, each over the groups it applies to, below an empty line; with a `gap`, one comes after them as well."""
-    for title, every in further(blocks).items():
+    for title, every in further_tables(blocks).items():
         for measures in _split(every):
             yield Text()
             having = [(block, [one for one in block.summaries if sizes(one, measures, title)[0]]) for block in blocks]
@@ -136,7 +136,7 @@ def _below(blocks: Sequence[Block], *, gap: bool = False) -> Iterator[Text]:
                     yield from _title(block)
                 for summary in summaries:
                     yield from table.rows(summary)
-    if gap and further(blocks):
+    if gap and further_tables(blocks):
         yield Text()
 
 
@@ -159,11 +159,11 @@ class _Table:
             yield Text(" " * self._left + judges.rstrip(), style="dim")
 
     def heads(self, n: str) -> str:
-        words = fit(self._title, self._left - len(n) - 1) if self._title else ""
+        words = fit_line(self._title, self._left - len(n) - 1) if self._title else ""
         return words + n.rjust(self._left - cell_len(words)) + "".join(self._cell(name, one.head) for name, one in self._measures.items())
 
     def rows(self, summary: Summary) -> Iterator[Text]:
-        of = {one.name: one for one in summary.placed("column")}
+        of = {one.name: one for one in summary.measures_in("column")}
         n, whole = sizes(summary, self._measures, self._title)
         *above, label = self._labels(summary.group, f"{n:,}")
         yield from map(Text, above)
@@ -174,7 +174,7 @@ class _Table:
                 self._cell(name, figure(one, self._widths[name] - 1)), style="bold" if one is not None and one.value is not None else "dim"
             )
         yield first
-        total = fit(f"of {whole:,}" if whole != n else "", self._left, right=True)
+        total = fit_line(f"of {whole:,}" if whole != n else "", self._left, right=True)
         second = total + "".join(self._cell(name, interval(of.get(name))) for name in self._measures)
         if second.strip():
             yield Text(second.rstrip(), style="dim")
@@ -187,23 +187,23 @@ class _Table:
 
     def _labels(self, name: str, n: str) -> list[str]:
         """A row's name with its n; a name too long to stand beside its figures stands above them."""
-        label = list(wrapped(" ".join(name.split()), _TEXT, "  ", "    ")) or ["  "]
+        label = list(wrap(" ".join(name.split()), _TEXT, "  ", "    ")) or ["  "]
         above = []
         if len(label) > 1 or cell_len(label[0]) + 1 + len(n) > self._left:
             above, label = label, [""]
-        return [*above, label[0] + fit(n, self._left - cell_len(label[0]), right=True)]
+        return [*above, label[0] + fit_line(n, self._left - cell_len(label[0]), right=True)]
 
     def _cell(self, name: str, text: str) -> str:
-        return " " + fit(text, self._widths[name] - 1, right=True)
+        return " " + fit_line(text, self._widths[name] - 1, right=True)
 
     def _intervals(self, name: str) -> Iterator[str]:
-        return (interval(one) for summary in self._summaries for one in summary.placed("column") if one.name == name)
+        return (interval(one) for summary in self._summaries for one in summary.measures_in("column") if one.name == name)
 
     def _judges(self) -> str:
         """The judge of each column that has one, where all groups have the same and it is short enough."""
         line = ""
         for name, width in self._widths.items():
-            found = [(one.by, summary.n) for summary in self._summaries for one in summary.placed("column") if one.name == name]
+            found = [(one.by, summary.n) for summary in self._summaries for one in summary.measures_in("column") if one.name == name]
             if not any(by for by, _ in found):
                 line += " " * width
                 continue
@@ -211,7 +211,7 @@ class _Table:
             room = max(width - 1, len(_OTHERS[0])) if not line or line.endswith(" ") else width - 1
             judges = {by for by, n in found if n}
             fitting = (*(judges if len(judges) == 1 else ()), *_OTHERS)
-            line += fit(next(text for text in fitting if 0 < cell_len(text) <= room), width, right=True)
+            line += fit_line(next(text for text in fitting if 0 < cell_len(text) <= room), width, right=True)
         return line
 
 
@@ -229,7 +229,7 @@ def _paper(rows: PaperRows, summaries: Sequence[Summary]) -> Iterator[Text]:
 
 
 def _title(block: Block) -> Iterator[Text]:
-    for line in wrapped(block.title, _TEXT):
+    for line in wrap(block.title, _TEXT):
         yield Text(line, style="bold yellow" if block.is_control else "bold cyan")
 
 
@@ -242,5 +242,5 @@ def _shared_notes(blocks: Sequence[Block]) -> list[str]:
 
 def _notes(notes: Iterable[str]) -> Iterator[Text]:
     for note in notes:
-        for line in wrapped(note, _TEXT, "  ", "    "):
+        for line in wrap(note, _TEXT, "  ", "    "):
             yield Text(line, style="dim")

@@ -12,8 +12,8 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from talm_sim.cli.terminal.prose import indented, prose
-from talm_sim.cli.terminal.text import clean, count, one_line
+from talm_sim.cli.terminal.prose import indent, prose
+from talm_sim.cli.terminal.text import count, one_line, strip_control
 from talm_sim.config import Scope
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.scenarios.dialogue import request_text
@@ -88,24 +88,26 @@ def transcript(
         led: Whether an agent was led through the scenario's turns; else the user's last words are the query.
         full: Whether long texts (prompts, awareness questions, tool results) are shown whole.
     """
-    parts: list[RenderableType] = [_head(episode, agent), *(Text(clean(note), style="dim") for note in notes)]
+    parts: list[RenderableType] = [_head(episode, agent), *(Text(strip_control(note), style="dim") for note in notes)]
     user_turns = scenario.user_turns if scenario is not None and led else ()
     if scenario is not None:
-        parts += _section("Query", [prose(clean(request_text(user_turns[0].messages) if user_turns else scenario.query))])
+        parts += _section("Query", [prose(strip_control(request_text(user_turns[0].messages) if user_turns else scenario.query))])
     for section in sections:
-        parts += _section(clean(section.title), [_line(line, full) for line in section.lines])
+        parts += _section(strip_control(section.title), [_line(line, full) for line in section.lines])
     if episode.model_turns and episode.model_turns[0].raw_prompt.strip():
         parts += _section("Prompt", [_prompt(episode.model_turns[0].raw_prompt, full)])
     parts += _turns_of(episode, user_turns, full)
     if episode.error:
-        parts += _section("Error", [prose(clean(episode.error), "red")])
+        parts += _section("Error", [prose(strip_control(episode.error), "red")])
     if episode.traceback:
-        parts += _section("Traceback", [prose(clean(episode.traceback), "dim")])
+        parts += _section("Traceback", [prose(strip_control(episode.traceback), "dim")])
     scored = bool(episode.details) and not episode.model_turns  # the model was looked at, and said nothing
     if not _ends_in_answer(episode) and (episode.answer.strip() or not (episode.error or scored)):
         parts += _section("Answer", [_answer(episode)])
     if episode.perturbations:
-        lines = [Text(f"{clean(log.name)}: injected in {log.fired} of {count(log.armed, 'eligible call')}") for log in episode.perturbations]
+        lines = [
+            Text(f"{strip_control(log.name)}: injected in {log.fired} of {count(log.armed, 'eligible call')}") for log in episode.perturbations
+        ]
         parts += _section("Perturbations", lines)
     if verdicts or not scored:
         parts += _section("Verdicts", list(_verdicts(verdicts)))
@@ -113,7 +115,7 @@ def transcript(
 
 
 def _section(title: str, lines: Sequence[RenderableType]) -> list[RenderableType]:
-    return [Text(), Text(title, style="bold"), *map(indented, lines)]
+    return [Text(), Text(title, style="bold"), *map(indent, lines)]
 
 
 def _turns_of(episode: Episode, user_turns: Sequence[Turn], full: bool) -> Iterator[RenderableType]:
@@ -127,12 +129,12 @@ def _turns_of(episode: Episode, user_turns: Sequence[Turn], full: bool) -> Itera
     for _, alike in groupby(range(len(turns)), lambda index: index if full or index == answer else _likeness(episode, index)):
         first, *others = alike
         for said in user_turns[told + 1 : turns[first].user_turn + 1]:
-            yield from _section("The user", [prose(clean(request_text(said.messages)))])
+            yield from _section("The user", [prose(strip_control(request_text(said.messages)))])
         told = max(told, turns[first].user_turn)
         title = f"Turns {first + 1} to {others[-1] + 1}, all identical" if others else f"Turn {first + 1}"
         yield from _section(f"{title}, the answer" if first == answer else title, list(_turn(episode, first, turns[first], full)))
     for said in user_turns[told + 1 :]:
-        yield from _section("The user, unanswered", [prose(clean(request_text(said.messages)))])
+        yield from _section("The user, unanswered", [prose(strip_control(request_text(said.messages)))])
 
 
 def _likeness(episode: Episode, index: int) -> Any:
@@ -148,11 +150,11 @@ def _likeness(episode: Episode, index: int) -> Any:
         calls,
         broken,
         turn.first_tokens,
-        [_looks(one) for one in episode.events if one.turn == index],
+        [_display_key(one) for one in episode.events if one.turn == index],
     )
 
 
-def _looks(event: Event) -> Any:
+def _display_key(event: Event) -> Any:
     """Equal for events that a reader cannot tell apart, whenever they were and however long they took."""
     return event.model_dump(exclude={"turn", "call_id", "elapsed_ms", "asked_at", "answered_at"})
 
@@ -165,11 +167,11 @@ def _ends_in_answer(episode: Episode) -> bool:
 def _head(episode: Episode, agent: str) -> Text:
     epoch = f", epoch {episode.epoch}" if episode.epoch > 1 else ""
     attempt = f", attempt {episode.attempt}" if episode.attempt > 1 else ""
-    own = f"agent {clean(agent)}, " if agent and not episode.model.endswith(agent) else ""
+    own = f"agent {strip_control(agent)}, " if agent and not episode.model.endswith(agent) else ""
     return Text.assemble(
-        (clean(episode.id), "bold"),
-        f"  ({clean(episode.group)}{epoch}{attempt})\n",
-        f"{own}model {clean(episode.model)}, human {clean(episode.human)}\n",
+        (strip_control(episode.id), "bold"),
+        f"  ({strip_control(episode.group)}{epoch}{attempt})\n",
+        f"{own}model {strip_control(episode.model)}, human {strip_control(episode.human)}\n",
         f"ended: {episode.termination.value} after {_turns(episode)}, {episode.elapsed_s:.1f} s",
     )
 
@@ -179,28 +181,28 @@ def _turns(episode: Episode) -> str:
     number, usage = len(episode.model_turns), episode.usage
     if episode.model.startswith("agent/") and not episode.saw_model:
         return f"{count(number, 'turn')}, no model seen"
-    return f"{count(number, 'model turn')}, {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out{_uncounted(usage)}"
+    return f"{count(number, 'model turn')}, {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out{_describe_uncounted(usage)}"
 
 
-def _uncounted(usage: Usage) -> str:
+def _describe_uncounted(usage: Usage) -> str:
     """Where a server gave no count, the sum is of the other generations only."""
     return f" (not counted by the server: {count(usage.uncounted, 'generation')})" if usage.uncounted else ""
 
 
 def _prompt(text: str, full: bool) -> RenderableType:
     """What the model was told before its first turn: system text, request, whatever its template adds."""
-    return prose(clean(text).strip() if full else _clipped(" ".join(text.split())), "dim")
+    return prose(strip_control(text).strip() if full else _shorten(" ".join(text.split())), "dim")
 
 
-def _clipped(text: str) -> str:
-    text = clean(text)
+def _shorten(text: str) -> str:
+    text = strip_control(text)
     return text if len(text) <= _BEGIN + _END else f"{text[:_BEGIN].rstrip()} [… use --full to see everything …] {text[-_END:].lstrip()}"
 
 
 def _line(parts: Sequence[Line], full: bool) -> RenderableType:
     """Parts side by side; the spaces the line begins with hold where it is broken, too."""
-    texts = [" ".join(clean(part.text).splitlines()) for part in parts]
-    said = [(text if full else _clipped(text), _STYLES[part.style]) for text, part in zip(texts, parts, strict=True)]
+    texts = [" ".join(strip_control(part.text).splitlines()) for part in parts]
+    said = [(text if full else _shorten(text), _STYLES[part.style]) for text, part in zip(texts, parts, strict=True)]
     text = Text.assemble(*said)
     begins = len(text.plain) - len(text.plain.lstrip(" "))
     return Padding(text[begins:], (0, 0, 0, begins), expand=False) if begins and begins < len(text) else text
@@ -208,13 +210,13 @@ def _line(parts: Sequence[Line], full: bool) -> RenderableType:
 
 def _turn(episode: Episode, index: int, turn: ModelTurn, full: bool) -> Iterator[RenderableType]:
     if turn.reasoning.strip():
-        yield prose("thinks: " + clean(turn.reasoning).strip(), "dim italic")
+        yield prose("thinks: " + strip_control(turn.reasoning).strip(), "dim italic")
     if turn.text.strip():
-        yield prose(clean(turn.text).strip())
+        yield prose(strip_control(turn.text).strip())
     for broken in turn.unparsable_calls:
         yield Text(f"! no call: {one_line(broken.name)} {one_line(broken.raw)}: {one_line(broken.reason)}", style="yellow")
     events = [event for event in episode.events if event.turn == index]
-    for _, alike in groupby(enumerate(events), lambda item: item[0] if full or isinstance(item[1], HumanEvent) else _looks(item[1])):
+    for _, alike in groupby(enumerate(events), lambda item: item[0] if full or isinstance(item[1], HumanEvent) else _display_key(item[1])):
         (_, event), *others = alike
         if isinstance(event, HumanEvent):
             yield from human_event_lines(event)
@@ -227,12 +229,12 @@ def _turn(episode: Episode, index: int, turn: ModelTurn, full: bool) -> Iterator
             said = "  not executed: the episode ended here" if last else "  a tool of the agent's own, not called through talm-sim"
             yield Text.assemble("→ ", (call_text(call), "cyan"), (said, "yellow"))
     if turn.first_tokens:
-        yield Text(_first_tokens(turn.first_tokens if full else turn.first_tokens[:_LIKELIEST]), style="dim")
+        yield Text(_format_first_tokens(turn.first_tokens if full else turn.first_tokens[:_LIKELIEST]), style="dim")
     if turn.stop == "length":
         yield Text("(cut off at the token limit of one turn)", style="yellow")
 
 
-def _first_tokens(tokens: Sequence[TokenLogprob]) -> str:
+def _format_first_tokens(tokens: Sequence[TokenLogprob]) -> str:
     """What the turn might have begun with, and how likely the model found it."""
     said = (f"{one_line(repr(one.token))} {math.exp(one.logprob):.3f}" for one in tokens)
     return f"first token: {', '.join(said)}"
@@ -254,20 +256,20 @@ def tool_event_lines(event: ToolEvent, width: int = _RESULT_WIDTH, *, times: int
     for log in event.perturbations:
         said = "fired" if log.seen else "injected, not seen by the model" if log.fired else "eligible, not injected"
         line.append(f"  perturbation {one_line(log.name)} {said}", style="yellow")
-    yield indented(line)
+    yield indent(line)
     if event.result:
-        yield indented(prose(one_line(event.result, width), "dim"))
+        yield indent(prose(one_line(event.result, width), "dim"))
 
 
 def human_event_lines(event: HumanEvent) -> Iterator[RenderableType]:
     """A question to the human and what came back."""
     how = "asks the human in words: " if event.by == "words" else "asks the human: "
-    yield Text.assemble("? ", (how, "magenta"), clean(event.question).strip())
-    who = responder_words(clean(event.responder))
+    yield Text.assemble("? ", (how, "magenta"), strip_control(event.question).strip())
+    who = responder_words(strip_control(event.responder))
     if event.declined:
         said = Text("does not know" if event.declined == "idk" else "will not answer", style="italic")
     else:
-        said = Text(clean(event.answer).strip())
+        said = Text(strip_control(event.answer).strip())
     yield Padding(Text.assemble((f"{who}: ", "magenta"), said), (0, 0, 0, 2), expand=False)
 
 
@@ -282,17 +284,17 @@ def responder_words(name: str) -> str:
 
 
 def _answer(episode: Episode) -> RenderableType:
-    return prose(clean(episode.answer).strip()) if episode.answer.strip() else Text("(none)", style="dim")
+    return prose(strip_control(episode.answer).strip()) if episode.answer.strip() else Text("(none)", style="dim")
 
 
 def _verdicts(verdicts: Sequence[Verdict]) -> Iterator[Text]:
     for verdict in verdicts:
         word, style = {True: ("pass", "green"), False: ("fail", "red"), None: ("no verdict", "yellow")}[verdict.value]
         votes = f" ({sum(verdict.votes)} of {count(len(verdict.votes), 'vote')})" if verdict.votes else ""
-        label = f" ({clean(verdict.label)})" if verdict.label else ""
-        line = Text.assemble(f"{clean(verdict.judge)}: ", (word, style), label, votes)
+        label = f" ({strip_control(verdict.label)})" if verdict.label else ""
+        line = Text.assemble(f"{strip_control(verdict.judge)}: ", (word, style), label, votes)
         if verdict.explanation:
-            line.append(f"  {clean(verdict.explanation).strip()}")
+            line.append(f"  {strip_control(verdict.explanation).strip()}")
         yield line
     if not verdicts:
         yield Text("(none yet; score the run with: talm-sim judge)", style="dim")

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from rich.console import Console
 
-from talm_sim.cli.terminal.text import clean
+from talm_sim.cli.terminal.text import strip_control
 
 __all__ = ["logging_to"]
 
@@ -23,7 +23,7 @@ class _Handler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print a record."""
-        self._console.print(clean(self.format(record)), soft_wrap=True)
+        self._console.print(strip_control(self.format(record)), soft_wrap=True)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.segment import Segment
 from rich.text import Text
 
-__all__ = ["indented", "prose"]
+__all__ = ["indent", "prose"]
 
 _LONG = 20_000
 """Characters from which on a text is broken into lines here: rich takes some 40 microseconds a line."""
@@ -32,7 +32,7 @@ class _Long:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         style, margin = console.get_style(self._style), " " * self._indent
         width = max(1, options.max_width - self._indent)
-        pieces = (f"{margin}{piece}" for line in self._text.split("\n") for piece in _broken(line.expandtabs(8), width))
+        pieces = (f"{margin}{piece}" for line in self._text.split("\n") for piece in _break_line(line.expandtabs(8), width))
         while some := list(islice(pieces, _AT_ONCE)):
             yield Segment("\n".join(some), style)
             yield Segment.line()
@@ -49,12 +49,12 @@ def prose(text: str, style: str = "") -> RenderableType:
     return Text(text, style=style) if len(text) < _LONG else _Long(text, style)
 
 
-def indented(page: RenderableType, columns: int = 2) -> RenderableType:
+def indent(page: RenderableType, columns: int = 2) -> RenderableType:
     """Return what is printed so many columns further right, wherever it is broken."""
     return page.indented(columns) if isinstance(page, _Long) else Padding(page, (0, 0, 0, columns), expand=False)
 
 
-def _broken(line: str, width: int) -> Iterator[str]:
+def _break_line(line: str, width: int) -> Iterator[str]:
     """Break a line into pieces of at most `width` columns."""
     start = 0
     while len(line) - start > width or not (len(line) - start <= width // 2 or cell_len(line[start:]) <= width):

@@ -9,36 +9,36 @@ from itertools import takewhile
 
 from rich.cells import cell_len, chop_cells, set_cell_size
 
-from talm_sim.cli.terminal.text import clean, flat
+from talm_sim.cli.terminal.text import one_line_text, strip_control
 
-__all__ = ["fit", "wrapped"]
+__all__ = ["fit_line", "wrap"]
 
 _JOINERS = re.compile("[\u200d\ufe0e\ufe0f]")
 """What makes a text wider or narrower than its parts."""
 
 
-def fit(text: str, width: int, *, right: bool = False) -> str:
+def fit_line(text: str, width: int, *, right: bool = False) -> str:
     """Return `text` on one clean line of exactly `width` columns of a terminal: filled up, or cut with an ellipsis.
 
-    >>> fit("abc", 5, right=True), fit("abcdef", 4)
+    >>> fit_line("abc", 5, right=True), fit_line("abcdef", 4)
     ('  abc', 'abc…')
     """
-    text = _JOINERS.sub("", flat(text))
+    text = _JOINERS.sub("", one_line_text(text))
     if cell_len(text) > width:
         text = set_cell_size(text, width - 1).rstrip() + "…"
     fill = " " * (width - cell_len(text))
     return fill + text if right else text + fill
 
 
-def wrapped(text: str, width: int, first: str = "", rest: str = "  ") -> Iterator[str]:
+def wrap(text: str, width: int, first: str = "", rest: str = "  ") -> Iterator[str]:
     """Break a text into clean lines of at most `width` columns of a terminal, the first of them behind `first`, the others behind `rest`."""
-    lines = textwrap.wrap(_JOINERS.sub("", clean(text)), width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
-    for line in _with_their_marks(lines, rest):
+    lines = textwrap.wrap(_JOINERS.sub("", strip_control(text)), width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
+    for line in _join_marks(lines, rest):
         # It counts characters; some take two columns.
         yield from chop_cells(line, width)
 
 
-def _with_their_marks(lines: list[str], indent: str) -> Iterator[str]:
+def _join_marks(lines: list[str], indent: str) -> Iterator[str]:
     """The lines, where a word was broken in front of a mark above or below its letter (Thai has no spaces): the mark stays with the letter."""
     for number, line in enumerate(lines):
         own = line.removeprefix(indent) if number else line

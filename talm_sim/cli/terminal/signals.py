@@ -10,15 +10,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-from talm_sim.common.interrupts import taken_once
+from talm_sim.common.interrupts import debounce
 
-__all__ = ["Ending", "as_ctrl_c", "only_ends"]
+__all__ = ["StopSignals", "as_ctrl_c", "only_ends"]
 
 _INTERRUPTED = 130
 _MOMENT_S = 0.5
 
 
-class Ending:
+class StopSignals:
     """What has told the command to end.
 
     Attributes:
@@ -29,7 +29,7 @@ class Ending:
     _taken = 0.0
     _noted: socket.socket | None = None
 
-    def pressed(self) -> bool:
+    def pressed_since(self) -> bool:
         """Whether Ctrl-C was, since this was asked last: an import that it breaks off may end in any error of the library's own."""
         with suppress(OSError):
             return self._noted is not None and signal.SIGINT in self._noted.recv(4096)
@@ -37,7 +37,7 @@ class Ending:
 
     @contextmanager
     def noting(self) -> Iterator[None]:
-        """Within it, see `pressed`; not where somebody else has the signals noted, as a program may in which this is called."""
+        """Within it, see `pressed_since`; not where somebody else has the signals noted, as a program may in which this is called."""
         ours, theirs = socket.socketpair()
         with ours, theirs:
             ours.setblocking(False)
@@ -85,7 +85,7 @@ def only_ends() -> None:
 
     in_main = threading.current_thread() is threading.main_thread()
     if in_main and callable(signal.getsignal(signal.SIGINT)):
-        signal.signal(signal.SIGINT, taken_once(end, time.monotonic()))
+        signal.signal(signal.SIGINT, debounce(end, time.monotonic()))
 
 
 def _interrupt() -> None:
@@ -103,9 +103,9 @@ def _interrupt() -> None:
 
 
 @contextmanager
-def as_ctrl_c() -> Iterator[Ending]:
+def as_ctrl_c() -> Iterator[StopSignals]:
     """Take SIGTERM and SIGHUP as Ctrl-C while a command runs; one that is ignored, as under nohup, or taken already stays so."""
-    ending = Ending()
+    ending = StopSignals()
     numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     if threading.current_thread() is not threading.main_thread():  # no place for handlers
         yield ending

@@ -10,12 +10,12 @@ from typing import Any, TextIO
 
 from talm_sim.foreign.code import is_foreign
 
-__all__ = ["data_alone", "settle_stdout", "silence_stdout", "streams_kept", "talk_that_may_end", "while_read"]
+__all__ = ["data_alone", "settle_stdout", "silence_stdout", "streams_kept", "tolerate_closed_stderr", "until_reader_leaves"]
 
 
 def silence_stdout() -> None:
     """Let nothing more be written to it, the interpreter's last flush included."""
-    _silence(sys.stdout)
+    _redirect_to_null(sys.stdout)
 
 
 def settle_stdout() -> None:
@@ -23,11 +23,11 @@ def settle_stdout() -> None:
     try:
         sys.stdout.flush()
     except OSError:
-        _silence(sys.stdout)
+        _redirect_to_null(sys.stdout)
 
 
 @contextlib.contextmanager
-def while_read() -> Iterator[None]:
+def until_reader_leaves() -> Iterator[None]:
     """Print results within it for as long as somebody reads them: who stops early, such as `head`, changes nothing of the exit code."""
     try:
         yield
@@ -37,7 +37,7 @@ def while_read() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def talk_that_may_end() -> Iterator[None]:
+def tolerate_closed_stderr() -> Iterator[None]:
     """Let a command go on where nobody reads standard error any more, or it takes no more: it is talk, and what is done counts."""
     given = sys.stderr
     if given is None:
@@ -96,16 +96,16 @@ class _Talk:
         try:
             return self._stream.write(text)
         except OSError:
-            _silence(self._stream)
+            _redirect_to_null(self._stream)
             return len(text)
 
     def flush(self) -> None:
         try:
             self._stream.flush()
         except OSError:
-            _silence(self._stream)
+            _redirect_to_null(self._stream)
 
 
-def _silence(stream: TextIO) -> None:
+def _redirect_to_null(stream: TextIO) -> None:
     with contextlib.suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

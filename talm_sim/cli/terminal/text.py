@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-__all__ = ["as_json", "clean", "clip", "count", "flat", "odds_words", "one_line", "spreadsheet_cell"]
+__all__ = ["as_json", "clip", "count", "odds_words", "one_line", "one_line_text", "spreadsheet_cell", "strip_control"]
 
 _ESCAPES = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # control sequences: colours, cursor moves
@@ -26,23 +26,23 @@ _NUMBER = re.compile(r"[+-]?(\d++(\.\d*+)?|\.\d++)([eE][+-]?\d++)?")
 _FORMULA = ("=", "+", "-", "@", "\t", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001 # where those are typed, a spreadsheet reads them as the others
 
 
-def clean(text: str) -> str:
+def strip_control(text: str) -> str:
     r"""Return `text` without escape sequences, control characters and direction marks; tabs and line feeds stay.
 
-    >>> clean("a\x1b[31mred\x1b[0m\x07")
+    >>> strip_control("a\x1b[31mred\x1b[0m\x07")
     'ared'
     """
     return _CONTROLS.sub("", _LINE_ENDS.sub("\n", _ESCAPES.sub("", text)))
 
 
-def flat(text: str) -> str:
+def one_line_text(text: str) -> str:
     """Return `text` clean and on one line, whatever its length."""
-    return " ".join(clean(text).split())
+    return " ".join(strip_control(text).split())
 
 
 def one_line(value: Any, width: int = 200) -> str:
     """Return a value (text as it is, all else as JSON) on one clean line of at most `width` characters."""
-    return clip(flat(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)), width)
+    return clip(one_line_text(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)), width)
 
 
 def as_json(value: Any, indent: int | None = None) -> str:
@@ -63,7 +63,7 @@ def spreadsheet_cell(value: Any) -> Any:
     """
     if value is None or isinstance(value, bool | int | float):
         return value
-    text = clean(str(value))
+    text = strip_control(str(value))
     return f"'{text}" if text.startswith(_FORMULA) and not _NUMBER.fullmatch(text) else text
 
 

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 from talm_sim.models.formats.literals import json_text
 from talm_sim.types import JsonObject
 
-__all__ = ["Call", "Format", "Found", "Piece"]
+__all__ = ["CallToWrite", "Format", "ParsedCall", "Piece"]
 
 
-class Call(NamedTuple):
+class CallToWrite(NamedTuple):
     """A call to be written."""
 
     name: str
@@ -23,10 +23,10 @@ class Call(NamedTuple):
     @property
     def json(self) -> str:
         """Its JSON object, with `name` and `arguments`."""
-        return self.text or self.plain
+        return self.text or self.to_text
 
     @property
-    def plain(self) -> str:
+    def to_text(self) -> str:
         """The same in this project's spelling."""
         return json_text({"name": self.name, "arguments": self.arguments})
 
@@ -42,11 +42,11 @@ class Format:
     """
 
     name: str
-    write: Callable[[Sequence[Call]], str]
+    write: Callable[[Sequence[CallToWrite]], str]
     mark: str = ""
 
 
-class Found(NamedTuple):
+class ParsedCall(NamedTuple):
     """A call as it was found in a text: `raw` of one that cannot be read is not empty."""
 
     name: str
@@ -60,5 +60,5 @@ class Piece(NamedTuple):
 
     start: int
     end: int
-    found: tuple[Found, ...]
+    found: tuple[ParsedCall, ...]
     form: str

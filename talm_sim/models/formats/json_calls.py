@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from talm_sim.models.formats.base import Found
+from talm_sim.models.formats.base import ParsedCall
 
 __all__ = ["JSON_CALL", "MEANT", "calls_of", "form_of"]
 
@@ -21,7 +21,7 @@ MEANT = re.compile(
 _ARGUMENTS = ("arguments", "parameters", "args")
 
 
-def calls_of(value: Any, *, tagged: bool) -> list[Found]:
+def calls_of(value: Any, *, tagged: bool) -> list[ParsedCall]:
     """The calls a JSON value holds; none where it is something else.
 
     Args:
@@ -44,7 +44,7 @@ def form_of(value: Any) -> str:
     return "llama-json" if "parameters" in value and "arguments" not in value else "json"
 
 
-def _call_of(value: Any, tagged: bool) -> Found | None:
+def _call_of(value: Any, tagged: bool) -> ParsedCall | None:
     if isinstance(value, dict) and isinstance(value.get("function"), dict):
         value = value["function"]
     if not isinstance(value, dict):
@@ -54,8 +54,8 @@ def _call_of(value: Any, tagged: bool) -> Found | None:
         return None
     for key in _ARGUMENTS:
         if key in value:
-            return Found(name, {} if value[key] is None else value[key])
-    return Found(name, {}) if tagged and len(value) == 1 else None
+            return ParsedCall(name, {} if value[key] is None else value[key])
+    return ParsedCall(name, {}) if tagged and len(value) == 1 else None
 
 
 def _specifies(value: dict[str, Any]) -> bool:

@@ -155,7 +155,7 @@ def _literal(text: str, at: int, deep: int, *, python: bool = False) -> tuple[An
     if first in "\"'" or (python and _PREFIXED.match(text, at)):
         return _texts(text, at) if python else _text(text, at)
     if first in _CLOSING:
-        return (_mapping if first == "{" else _sequence)(text, at, deep - 1, python)
+        return (_read_mapping if first == "{" else _sequence)(text, at, deep - 1, python)
     found = _NUMBER.match(text, at)
     if found:
         return _number(found[0], at), found.end()
@@ -202,13 +202,13 @@ def _sequence(text: str, at: int, deep: int, python: bool) -> tuple[Any, int]:
     while text[at : at + 1] != closing:
         value, at = _literal(text, at, deep, python=python)
         values.append(value)
-        at, more = _behind(text, at, closing)
+        at, more = _after_value(text, at, closing)
         commas += more
     alone = closing == ")" and len(values) == 1 and not commas
     return (values[0] if alone else values), at + 1
 
 
-def _mapping(text: str, at: int, deep: int, python: bool) -> tuple[dict[str, Any], int]:
+def _read_mapping(text: str, at: int, deep: int, python: bool) -> tuple[dict[str, Any], int]:
     values: dict[str, Any] = {}
     at = skip_space(text, at + 1)
     while text[at : at + 1] != "}":
@@ -217,11 +217,11 @@ def _mapping(text: str, at: int, deep: int, python: bool) -> tuple[dict[str, Any
         if isinstance(key, dict | list) or text[at : at + 1] != ":":
             raise BrokenError(at)
         values[key if isinstance(key, str) else json.dumps(key)], at = _literal(text, skip_space(text, at + 1), deep, python=python)
-        at, _ = _behind(text, at, "}")
+        at, _ = _after_value(text, at, "}")
     return values, at + 1
 
 
-def _behind(text: str, at: int, closing: str) -> tuple[int, bool]:
+def _after_value(text: str, at: int, closing: str) -> tuple[int, bool]:
     """The place behind a value's comma, or of the closing bracket; and whether there was a comma."""
     at = skip_space(text, at)
     comma = text[at : at + 1] == ","

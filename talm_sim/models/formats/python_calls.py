@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from talm_sim.models.formats.base import Found
+from talm_sim.models.formats.base import ParsedCall
 from talm_sim.models.formats.literals import BrokenError, read_expression, skip_space
 
 __all__ = ["BARE_CALL", "CALL_LIST", "read_bare", "read_list"]
@@ -19,7 +19,7 @@ _BETWEEN = re.compile(r"[\s,;]*+")
 _DEEPEST_PRINT = 1
 
 
-def read_list(text: str, at: int) -> tuple[list[Found], int]:
+def read_list(text: str, at: int) -> tuple[list[ParsedCall], int]:
     """Read `[f(a=1), g()]` from its opening bracket on.
 
     Returns:
@@ -41,7 +41,7 @@ def read_list(text: str, at: int) -> tuple[list[Found], int]:
     return found, at + 1
 
 
-def read_bare(text: str, at: int) -> tuple[list[Found], int]:
+def read_bare(text: str, at: int) -> tuple[list[ParsedCall], int]:
     """Read `f(a=1)`, and those behind it that only commas, semicolons or line breaks part from it; arguments and errors as of `read_list`."""
     found = []
     while True:
@@ -53,7 +53,7 @@ def read_bare(text: str, at: int) -> tuple[list[Found], int]:
             return found, end
 
 
-def _call(text: str, at: int, printed: int = 0) -> tuple[Found, int]:
+def _call(text: str, at: int, printed: int = 0) -> tuple[ParsedCall, int]:
     opened = BARE_CALL.match(text, at)
     if opened is None:
         raise BrokenError(at)
@@ -75,4 +75,4 @@ def _call(text: str, at: int, printed: int = 0) -> tuple[Found, int]:
             at = skip_space(text, at + 1)
         elif text[at : at + 1] != ")":
             raise BrokenError(at)
-    return Found(opened["name"], arguments), at + 1
+    return ParsedCall(opened["name"], arguments), at + 1

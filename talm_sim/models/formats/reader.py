@@ -6,13 +6,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from talm_sim.models.formats.base import Found
+from talm_sim.models.formats.base import ParsedCall
 from talm_sim.models.formats.readers import CLOSING, pieces_of, read_alone
-from talm_sim.models.formats.shown import Shown
-from talm_sim.models.parsing import MOST_LONG, MOST_NAMED, clean, parse_call
+from talm_sim.models.formats.shown import ShownParameters
+from talm_sim.models.parsing import MOST_LONG, MOST_NAMED, parse_call, replace_surrogates
 from talm_sim.types import JsonObject, ToolCall, UnparsableCall
 
-__all__ = ["Written", "read_calls"]
+__all__ = ["ParsedText", "read_calls"]
 
 _SPECIAL = re.compile(r"<\|[A-Za-z_]++\|>|<\uff5c[\w▁]++\uff5c>|</s>|<turn\|>|<end_of_turn>|<\|tool_response>|<start_function_response>")
 _EMPTY_FENCE = re.compile(r"```\w*+\s*+```")
@@ -20,7 +20,7 @@ _SEPARATORS = re.compile(r"[\s,;]*+\Z")
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class ParsedText:
     """What a model wrote.
 
     Attributes:
@@ -38,7 +38,7 @@ class Written:
     place: tuple[int, int] = (0, 0)
 
 
-def read_calls(text: str, tools: Sequence[JsonObject] = (), turn: int = 0) -> Written:
+def read_calls(text: str, tools: Sequence[JsonObject] = (), turn: int = 0) -> ParsedText:
     """Read the calls in what a model wrote, in whichever format; it never raises, and nothing is evaluated.
 
     Calls with a mark of their own (a tag, a token) and JSON objects with a name and arguments are read wherever they stand, lists of calls in
@@ -54,19 +54,19 @@ def read_calls(text: str, tools: Sequence[JsonObject] = (), turn: int = 0) -> Wr
     >>> written.calls[0].name, written.calls[0].arguments, written.form
     ('f', {'a': 1}, 'hermes')
     """
-    shown = Shown(tools)
+    shown = ShownParameters(tools)
     pieces = pieces_of(text, shown)
     if not pieces:
         alone = read_alone(text)
         pieces = [alone] if alone is not None else []
     if not pieces:
-        return Written(text)
+        return ParsedText(text)
     found = [one._replace(name=_tools_name(one.name, shown)) for piece in pieces for one in piece.found]
     read = [_read(f"call-{turn}-{number}", one) for number, one in enumerate(found)]
     starts, ends = [piece.start for piece in pieces], [0, *(piece.end for piece in pieces)]
     rest = "".join(text[end:start] for end, start in zip(ends, [*starts, len(text)], strict=True))
-    return Written(
-        text=_tidied(rest),
+    return ParsedText(
+        text=_strip_frame(rest),
         calls=tuple(call for call in read if isinstance(call, ToolCall)),
         unparsable=tuple(call for call in read if isinstance(call, UnparsableCall)),
         form=pieces[0].form,
@@ -74,7 +74,7 @@ def read_calls(text: str, tools: Sequence[JsonObject] = (), turn: int = 0) -> Wr
     )
 
 
-def _tools_name(name: str, shown: Shown) -> str:
+def _tools_name(name: str, shown: ShownParameters) -> str:
     """A tool's name without what Gemini writes in front of it and Llama behind it; a shown tool's name is its own."""
     if name in shown:
         return name
@@ -83,20 +83,20 @@ def _tools_name(name: str, shown: Shown) -> str:
     return without if without in shown else bare
 
 
-def _read(call_id: str, found: Found) -> ToolCall | UnparsableCall:
+def _read(call_id: str, found: ParsedCall) -> ToolCall | UnparsableCall:
     if not found.raw:
         return parse_call(call_id, found.name, found.arguments)
-    raw, reason = clean(found.raw[:MOST_LONG]), "not a call: it needs a name and an object of arguments"
-    return UnparsableCall(id=call_id, name=clean(found.name[:MOST_NAMED]), raw=raw, reason=reason)
+    raw, reason = replace_surrogates(found.raw[:MOST_LONG]), "not a call: it needs a name and an object of arguments"
+    return UnparsableCall(id=call_id, name=replace_surrogates(found.name[:MOST_NAMED]), raw=raw, reason=reason)
 
 
-def _tidied(rest: str) -> str:
+def _strip_frame(rest: str) -> str:
     """The text without what only framed the calls."""
-    rest = _EMPTY_FENCE.sub("", CLOSING.sub("", _without_last_tokens(rest)))
+    rest = _EMPTY_FENCE.sub("", CLOSING.sub("", _strip_end_tokens(rest)))
     return "" if _SEPARATORS.match(rest) else rest.strip()
 
 
-def _without_last_tokens(text: str) -> str:
+def _strip_end_tokens(text: str) -> str:
     """The text without the special tokens at its end."""
     end = len(text)
     for token in reversed(list(_SPECIAL.finditer(text))):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from talm_sim.models.formats.base import Found, Piece
+from talm_sim.models.formats.base import ParsedCall, Piece
 from talm_sim.models.formats.families import OPENINGS
 from talm_sim.models.formats.json_calls import JSON_CALL, MEANT, calls_of, form_of
 from talm_sim.models.formats.literals import BrokenError, read_json, skip_space
 from talm_sim.models.formats.python_calls import BARE_CALL, CALL_LIST, read_bare, read_list
-from talm_sim.models.formats.shown import Shown
+from talm_sim.models.formats.shown import ShownParameters
 
 __all__ = ["CLOSING", "pieces_of", "read_alone"]
 
@@ -47,7 +47,7 @@ _FENCED_BEFORE = re.compile(r"```\w*+\s*+\Z")
 _FENCE_CHARS = 20
 
 
-def _tag(match: re.Match[str], shown: Shown) -> Piece:
+def _tag(match: re.Match[str], shown: ShownParameters) -> Piece:
     """`<tool_call>` and its kin, with JSON, Python, `<function=...>` or `<arg_key>` inside."""
     text, at = match.string, match.end()
     function = _FUNCTION.match(text, skip_space(text, at))
@@ -64,10 +64,10 @@ def _tag(match: re.Match[str], shown: Shown) -> Piece:
             return Piece(match.start(), end, tuple(found), form)
     except BrokenError:
         pass
-    return _broken(match, _TAG_STOP, form)
+    return _broken_piece(match, _TAG_STOP, form)
 
 
-def _function(match: re.Match[str], shown: Shown) -> Piece:
+def _function(match: re.Match[str], shown: ShownParameters) -> Piece:
     """`<function=NAME>` with a JSON object, or with `<parameter=KEY>` blocks, inside."""
     text, at, name = match.string, match.end(), match["name"]
     try:
@@ -75,31 +75,31 @@ def _function(match: re.Match[str], shown: Shown) -> Piece:
             arguments, end = read_json(text, inside)
             if not (_FUNCTION_STOP.match(text, skip_space(text, end)) or _ENDS.match(text, end)):
                 raise BrokenError(end)
-            return Piece(match.start(), end, (Found(name, arguments),), "functionary")
+            return Piece(match.start(), end, (ParsedCall(name, arguments),), "functionary")
         found, end = _parameters(text, at, name, shown)
         return Piece(match.start(), end, (found,), "qwen3-coder" if found.arguments else "functionary")
     except BrokenError:
         stop = _FUNCTION_STOP.search(text, at)
         end = stop.start() if stop else len(text)
-        return Piece(match.start(), end, (Found(name, raw=text[match.start() : end].strip()),), "functionary")
+        return Piece(match.start(), end, (ParsedCall(name, raw=text[match.start() : end].strip()),), "functionary")
 
 
-def _parameters(text: str, at: int, name: str, shown: Shown) -> tuple[Found, int]:
+def _parameters(text: str, at: int, name: str, shown: ShownParameters) -> tuple[ParsedCall, int]:
     arguments = {}
     while parameter := _PARAMETER.match(text, at):
         end = _PARAMETER_END.search(text, parameter.end())
         if end is None:
             raise BrokenError(len(text))
         written = text[parameter.end() : end.start()]
-        arguments[parameter["key"]] = shown.typed(name, parameter["key"], written.removeprefix("\n").removesuffix("\n"))
+        arguments[parameter["key"]] = shown.parse_bare(name, parameter["key"], written.removeprefix("\n").removesuffix("\n"))
         at = end.end() if end[0] == "</parameter>" else end.start()
     closed = _PARAMETERS_END.match(text, at)
     if closed is None:
         raise BrokenError(at)
-    return Found(name, arguments), closed.end()
+    return ParsedCall(name, arguments), closed.end()
 
 
-def _pairs(match: re.Match[str], named: re.Match[str], shown: Shown) -> Piece:
+def _pairs(match: re.Match[str], named: re.Match[str], shown: ShownParameters) -> Piece:
     """A name, then `<arg_key>` and `<arg_value>` by turns."""
     text, at, name = match.string, named.end(), named["name"]
     arguments = {}
@@ -107,54 +107,54 @@ def _pairs(match: re.Match[str], named: re.Match[str], shown: Shown) -> Piece:
         end = _PAIR_END.search(text, pair.end())
         if end is None:
             break
-        arguments[pair["key"]] = shown.typed(name, pair["key"], text[pair.end() : end.start()])
+        arguments[pair["key"]] = shown.parse_bare(name, pair["key"], text[pair.end() : end.start()])
         at = end.end() if end[0] == "</arg_value>" else end.start()
     closed = _PAIRS_END.match(text, at)
     if closed is None:
-        return _broken(match, _TAG_STOP, "glm", name)
-    return Piece(match.start(), closed.end(), (Found(name, arguments),), "glm")
+        return _broken_piece(match, _TAG_STOP, "glm", name)
+    return Piece(match.start(), closed.end(), (ParsedCall(name, arguments),), "glm")
 
 
-def _led(form: str) -> Callable[[re.Match[str], Shown], Piece]:
+def _read_after_mark(form: str) -> Callable[[re.Match[str], ShownParameters], Piece]:
     """Of calls that only a mark in front tells."""
 
-    def read(match: re.Match[str], _: Shown) -> Piece:
+    def read(match: re.Match[str], _: ShownParameters) -> Piece:
         try:
             found, end = _body(match.string, match.end())
         except BrokenError:
-            return _broken(match, _LED_STOP, form)
+            return _broken_piece(match, _LED_STOP, form)
         fence = _FENCE_END.match(match.string, end) if match[0].startswith("```") else None
         return Piece(match.start(), fence.end() if fence else end, tuple(found), form)
 
     return read
 
 
-def _mistral(match: re.Match[str], shown: Shown) -> Piece:
+def _mistral(match: re.Match[str], shown: ShownParameters) -> Piece:
     """`[TOOL_CALLS]` with a list of JSON objects, or with a name and `[ARGS]`."""
     text = match.string
     named = _MISTRAL.match(text, match.end())
     if named is None:
         spaced = text[match.end() : match.end() + 1] == " "
-        return _led("mistral" if spaced else "mistral-v3")(match, shown)
+        return _read_after_mark("mistral" if spaced else "mistral-v3")(match, shown)
     try:
         arguments, end = read_json(text, named.end())
     except BrokenError:
-        return _broken(match, _LED_STOP, "mistral-args", named["name"])
-    return Piece(match.start(), end, (Found(named["name"], arguments),), "mistral-args")
+        return _broken_piece(match, _LED_STOP, "mistral-args", named["name"])
+    return Piece(match.start(), end, (ParsedCall(named["name"], arguments),), "mistral-args")
 
 
-def _arrows(match: re.Match[str], _: Shown) -> Piece:
+def _arrows(match: re.Match[str], _: ShownParameters) -> Piece:
     """`>>>NAME`, a line break, and a JSON object."""
     name = match[0].removeprefix(">>>").strip()
     try:
         arguments, end = read_json(match.string, match.end())
     except BrokenError as err:
         end = err.at
-        return Piece(match.start(), end, (Found(name, raw=match.string[match.start() : end].strip()),), "functionary")
-    return Piece(match.start(), end, (Found(name, arguments),), "functionary")
+        return Piece(match.start(), end, (ParsedCall(name, raw=match.string[match.start() : end].strip()),), "functionary")
+    return Piece(match.start(), end, (ParsedCall(name, arguments),), "functionary")
 
 
-def _json(match: re.Match[str], _: Shown) -> Piece:
+def _json(match: re.Match[str], _: ShownParameters) -> Piece:
     """A JSON value without a mark; what is no call is text."""
     text, start = match.string, match.start()
     try:
@@ -163,7 +163,7 @@ def _json(match: re.Match[str], _: Shown) -> Piece:
         if MEANT.match(text, start):
             following = _OPENING.search(text, max(err.at, match.end()))
             end = following.start() if following else len(text)
-            return Piece(start, end, (_unreadable(text[start:end]),), "json")
+            return Piece(start, end, (_unreadable_call(text[start:end]),), "json")
         return Piece(start, max(err.at, match.end()), (), "")
     found = calls_of(value, tagged=False)
     if not found:
@@ -173,7 +173,7 @@ def _json(match: re.Match[str], _: Shown) -> Piece:
     return Piece(start, end, tuple(found), "json-fenced" if form == "json" and fenced else form)
 
 
-def _python(match: re.Match[str], _: Shown) -> Piece:
+def _python(match: re.Match[str], _: ShownParameters) -> Piece:
     """A list of calls in Python's syntax that begins a line."""
     text = match.string
     start = text.index("[", match.start())
@@ -187,13 +187,13 @@ def _python(match: re.Match[str], _: Shown) -> Piece:
             return Piece(start, max(err.at, match.end()), (), "")
         following = _OPENING.search(text, max(err.at, match.end()))
         end = following.start() if following else len(text)
-        return Piece(start, end, (_unreadable(text[start:end]),), "pythonic")
+        return Piece(start, end, (_unreadable_call(text[start:end]),), "pythonic")
     if not (meant or _LINE_ENDS.match(text, end)):
         return Piece(start, end, (), "pythonic")
     return Piece(start, _lists_behind(text, end, found), tuple(found), "pythonic")
 
 
-def _lists_behind(text: str, end: int, found: list[Found]) -> int:
+def _lists_behind(text: str, end: int, found: list[ParsedCall]) -> int:
     """Add the calls of lists that stand behind a list on its line, `[f(a=1)] [f(a=2)]`, and return where the last one ends."""
     while opened := _LIST_BEHIND.match(text, end):
         start = text.index("[", end)
@@ -202,7 +202,7 @@ def _lists_behind(text: str, end: int, found: list[Found]) -> int:
         except BrokenError as err:
             following = _OPENING.search(text, max(err.at, opened.end()))
             end = following.start() if following else len(text)
-            more = [_unreadable(text[start:end])]
+            more = [_unreadable_call(text[start:end])]
         found += more
     return end
 
@@ -219,11 +219,11 @@ def read_alone(text: str) -> Piece | None:
     except BrokenError as err:
         if err.at < len(text) or not _KEYWORD.match(text, opened.end()):
             return None
-        return Piece(start, len(text), (_unreadable(text[start:]),), "pythonic")
+        return Piece(start, len(text), (_unreadable_call(text[start:]),), "pythonic")
     return Piece(start, end, tuple(found), "pythonic") if _ENDS.match(text, end) else None
 
 
-def _body(text: str, at: int) -> tuple[list[Found], int]:
+def _body(text: str, at: int) -> tuple[list[ParsedCall], int]:
     """Calls behind a mark, as JSON or in Python's syntax, perhaps in a fence.
 
     Raises:
@@ -241,9 +241,9 @@ def _body(text: str, at: int) -> tuple[list[Found], int]:
     return found, closed.end() if closed else end
 
 
-def _values(text: str, at: int) -> tuple[list[Found], int]:
+def _values(text: str, at: int) -> tuple[list[ParsedCall], int]:
     """Calls as JSON values, one behind the other."""
-    found: list[Found] = []
+    found: list[ParsedCall] = []
     while True:
         value, end = read_json(text, at)
         calls = calls_of(value, tagged=True)
@@ -257,32 +257,32 @@ def _values(text: str, at: int) -> tuple[list[Found], int]:
             return found, end
 
 
-def _broken(match: re.Match[str], stop: re.Pattern[str], form: str, name: str = "") -> Piece:
+def _broken_piece(match: re.Match[str], stop: re.Pattern[str], form: str, name: str = "") -> Piece:
     """A call that its mark tells and that cannot be read, up to where it ends or another begins."""
     text, at = match.string, match.end()
     found = stop.search(text, at)
     end = found.start() if found else len(text)
-    return Piece(match.start(), end, (_unreadable(text[at:end], name),), form)
+    return Piece(match.start(), end, (_unreadable_call(text[at:end], name),), form)
 
 
-def _unreadable(body: str, name: str = "") -> Found:
+def _unreadable_call(body: str, name: str = "") -> ParsedCall:
     raw = body.strip()
     called = CALL_LIST.match(raw) or BARE_CALL.match(raw)
     named = _NAMED.search(raw)
-    return Found(name or (called["name"] if called else named[1] if named else "") or "unknown", raw=raw or "(empty)")
+    return ParsedCall(name or (called["name"] if called else named[1] if named else "") or "unknown", raw=raw or "(empty)")
 
 
 _QUOTED = r"(?<![^`]`)"
 """What stands in single backticks is spoken of, not called."""
-_OPENINGS: tuple[tuple[str, Callable[[re.Match[str], Shown], Piece]], ...] = (
+_OPENINGS: tuple[tuple[str, Callable[[re.Match[str], ShownParameters], Piece]], ...] = (
     *((f"{_QUOTED}(?:{pattern})", read) for pattern, read in OPENINGS),
     (f"{_QUOTED}(?:{_TAG})", _tag),
-    (_QUOTED + r"<function=[^<>\s]++>", lambda match, shown: _function(_again(_FUNCTION, match), shown)),
+    (_QUOTED + r"<function=[^<>\s]++>", lambda match, shown: _function(_rematch(_FUNCTION, match), shown)),
     (_QUOTED + r"\[TOOL_CALLS\]", _mistral),
-    (_QUOTED + r"<\|python_tag\|>", _led("llama-json")),
-    (_QUOTED + r"<\|python_start\|>", _led("llama4")),
-    (r"functools\s*+(?=\[)", _led("phi")),
-    (r"```tool_(?:code|call)\b", _led("gemma")),
+    (_QUOTED + r"<\|python_tag\|>", _read_after_mark("llama-json")),
+    (_QUOTED + r"<\|python_start\|>", _read_after_mark("llama4")),
+    (r"functools\s*+(?=\[)", _read_after_mark("phi")),
+    (r"```tool_(?:code|call)\b", _read_after_mark("gemma")),
     (r"(?:(?m:^)|(?<=\}))>>>[\w.-]++\n\s*+(?=\{)", _arrows),
     (rf"(?m:^)[ \t]*+{CALL_LIST.pattern.replace('?P<name>', '?:')}", _python),
     (JSON_CALL, _json),
@@ -290,13 +290,13 @@ _OPENINGS: tuple[tuple[str, Callable[[re.Match[str], Shown], Piece]], ...] = (
 _OPENING = re.compile("|".join(f"(?P<o{number}>{pattern})" for number, (pattern, _) in enumerate(_OPENINGS)))
 
 
-def _again(pattern: re.Pattern[str], match: re.Match[str]) -> re.Match[str]:
+def _rematch(pattern: re.Pattern[str], match: re.Match[str]) -> re.Match[str]:
     found = pattern.match(match.string, match.start())
     assert found is not None
     return found
 
 
-def pieces_of(text: str, shown: Shown) -> list[Piece]:
+def pieces_of(text: str, shown: ShownParameters) -> list[Piece]:
     """The calls in a text, in its order; every character is looked at a bounded number of times."""
     pieces = []
     at = 0

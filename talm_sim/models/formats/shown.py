@@ -9,7 +9,7 @@ from typing import Any
 from talm_sim.models.formats.literals import BrokenError, read_whole
 from talm_sim.types import JsonObject
 
-__all__ = ["TYPE_NAMES", "Shown"]
+__all__ = ["TYPE_NAMES", "ShownParameters"]
 
 TYPE_NAMES = {
     "dict": "object",
@@ -39,7 +39,7 @@ _WORD = re.compile(r"\s*([a-z]+)")
 _MOST_ALTERNATIVES = 64
 
 
-class Shown:
+class ShownParameters:
     """The parameters of the shown tools.
 
     Args:
@@ -59,7 +59,7 @@ class Shown:
     def __contains__(self, tool: str) -> bool:
         return tool in self._schemas
 
-    def typed(self, tool: str, argument: str, written: str) -> Any:
+    def parse_bare(self, tool: str, argument: str, written: str) -> Any:
         """The value of an argument that was written without quotes.
 
         It is read as JSON where the schema allows what comes out, and stays text where the schema allows text alone, or nothing fits. An

@@ -6,61 +6,61 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from talm_sim.models.formats.base import Call, Format
+from talm_sim.models.formats.base import CallToWrite, Format
 from talm_sim.models.formats.families import gemma, harmony, invoke, lists, named, pythonic, sections
 from talm_sim.models.formats.literals import json_text, python_text
 
 __all__ = ["FORMATS", "format_of_template"]
 
 
-def _each(write: Callable[[Call], str], between: str = "\n") -> Callable[[Sequence[Call]], str]:
+def _join_calls(write: Callable[[CallToWrite], str], between: str = "\n") -> Callable[[Sequence[CallToWrite]], str]:
     return lambda calls: between.join(map(write, calls))
 
 
-def _list(calls: Sequence[Call]) -> str:
-    return f"[{', '.join(call.plain for call in calls)}]"
+def _list(calls: Sequence[CallToWrite]) -> str:
+    return f"[{', '.join(call.to_text for call in calls)}]"
 
 
-def _python(call: Call) -> str:
+def _python(call: CallToWrite) -> str:
     return f"{call.name}({', '.join(f'{name}={python_text(value)}' for name, value in call.arguments.items())})"
 
 
-def _python_list(calls: Sequence[Call]) -> str:
+def _python_list(calls: Sequence[CallToWrite]) -> str:
     return f"[{', '.join(map(_python, calls))}]"
 
 
-def _parameters(call: Call) -> str:
-    blocks = "".join(f"<parameter={name}>\n{_bare(value)}\n</parameter>\n" for name, value in call.arguments.items())
+def _parameters(call: CallToWrite) -> str:
+    blocks = "".join(f"<parameter={name}>\n{_bare_text(value)}\n</parameter>\n" for name, value in call.arguments.items())
     return f"<tool_call>\n<function={call.name}>\n{blocks}</function>\n</tool_call>"
 
 
-def _pairs(call: Call) -> str:
-    pairs = "".join(f"<arg_key>{name}</arg_key>\n<arg_value>{_bare(value)}</arg_value>\n" for name, value in call.arguments.items())
+def _pairs(call: CallToWrite) -> str:
+    pairs = "".join(f"<arg_key>{name}</arg_key>\n<arg_value>{_bare_text(value)}</arg_value>\n" for name, value in call.arguments.items())
     return f"<tool_call>{call.name}\n{pairs}</tool_call>"
 
 
-def _bare(value: Any) -> str:
+def _bare_text(value: Any) -> str:
     return value if isinstance(value, str) else json_text(value)
 
 
-def _arguments(call: Call) -> str:
+def _arguments(call: CallToWrite) -> str:
     return json_text(call.arguments)
 
 
 _ALL = (
-    Format("qwen3-coder", _each(_parameters), "<parameter="),
-    Format("functionary", _each(lambda call: f"<function={call.name}>{_arguments(call)}</function>", ""), "<function="),
-    Format("glm", _each(_pairs), "<arg_key>"),
-    Format("hermes", _each(lambda call: f"<tool_call>\n{call.json}\n</tool_call>"), "<tool_call>"),
-    Format("nemotron4", _each(lambda call: f"<toolcall> {call.json} </toolcall>"), "<toolcall>"),
+    Format("qwen3-coder", _join_calls(_parameters), "<parameter="),
+    Format("functionary", _join_calls(lambda call: f"<function={call.name}>{_arguments(call)}</function>", ""), "<function="),
+    Format("glm", _join_calls(_pairs), "<arg_key>"),
+    Format("hermes", _join_calls(lambda call: f"<tool_call>\n{call.json}\n</tool_call>"), "<tool_call>"),
+    Format("nemotron4", _join_calls(lambda call: f"<toolcall> {call.json} </toolcall>"), "<toolcall>"),
     Format("nemotron", lambda calls: f"<TOOLCALL>{_list(calls)}</TOOLCALL>", "<TOOLCALL>"),
-    Format("mistral-args", _each(lambda call: f"[TOOL_CALLS]{call.name}[ARGS]{_arguments(call)}", ""), "[ARGS]"),
+    Format("mistral-args", _join_calls(lambda call: f"[TOOL_CALLS]{call.name}[ARGS]{_arguments(call)}", ""), "[ARGS]"),
     Format("mistral", lambda calls: f"[TOOL_CALLS] {_list(calls)}", "[TOOL_CALLS] ["),
     Format("mistral-v3", lambda calls: f"[TOOL_CALLS]{_list(calls)}", "[TOOL_CALLS]"),
     Format("phi", lambda calls: f"<|tool_call|>{_list(calls)}<|/tool_call|>", "<|tool_call|>"),
     Format(
         "llama-json",
-        _each(lambda call: json_text({"name": call.name, "parameters": call.arguments}), "; "),
+        _join_calls(lambda call: json_text({"name": call.name, "parameters": call.arguments}), "; "),
         '"name": function name, "parameters"',
     ),
     Format("pythonic", _python_list, "[func_name1("),
@@ -85,7 +85,7 @@ _ALL = (
     Format("anthropic-xml", invoke.ANTHROPIC.write),
     Format("smollm3-code", pythonic.write_smollm3_code),
     Format("harmony", harmony.write_harmony),
-    Format("json", _each(lambda call: call.json)),
+    Format("json", _join_calls(lambda call: call.json)),
     Format("json-fenced", lambda calls: f"```json\n{chr(10).join(call.json for call in calls)}\n```"),
 )
 """In the order in which marks in a chat template's source are looked for: Qwen 3 Coder, Functionary, GLM 4, Hermes and Qwen, Nemotron 4 and

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 @dataclass(slots=True, eq=False)
-class _Job:
+class _Batched:
     """A question to be answered together with others, or a function to be run alone."""
 
     asked: Any
@@ -72,18 +72,18 @@ class Worker:
         self._first = first
         self._too_much = too_much
         self._name = name
-        self._waiting: list[_Job] = []
+        self._waiting: list[_Batched] = []
         self._news = threading.Condition()
         self._closed = False
         self._thread: threading.Thread | None = None
 
     async def ask(self, asked: Any) -> Any:
         """Answer a question, together with others that wait."""
-        return await self._enqueue(_Job(asked))
+        return await self._enqueue(_Batched(asked))
 
     async def run(self, function: Callable[[Callable[[], bool]], T]) -> T:
         """Run a function alone on the thread; it is handed a function that says whether nobody waits for it any more."""
-        result: T = await self._enqueue(_Job(None, function))
+        result: T = await self._enqueue(_Batched(None, function))
         return result
 
     async def aclose(self) -> None:
@@ -97,19 +97,19 @@ class Worker:
         if self._thread is not None:
             await asyncio.to_thread(self._thread.join)
 
-    def _enqueue(self, job: _Job) -> asyncio.Future[Any]:
+    def _enqueue(self, job: _Batched) -> asyncio.Future[Any]:
         with self._news:
             if self._closed:
                 raise ProviderError(f"{self._name} is closed.")
             self._waiting.append(job)
             if self._thread is None:
                 # A daemon: Ctrl-C must not wait for a long generation.
-                self._thread = threading.Thread(target=self._work, name=f"talm-sim {self._name}", daemon=True)
+                self._thread = threading.Thread(target=self._run_loop, name=f"talm-sim {self._name}", daemon=True)
                 self._thread.start()
             self._news.notify()
         return asyncio.wrap_future(job.future)
 
-    def _work(self) -> None:
+    def _run_loop(self) -> None:
         while True:
             with self._news:
                 self._news.wait_for(lambda: self._waiting or self._closed)
@@ -122,17 +122,17 @@ class Worker:
                     concerned = [job for job in waiting if job.function is None]
                     concerned = self._choose(concerned)
                 self._forget(concerned)
-                self._do(concerned)
+                self._run_jobs(concerned)
             except BaseException as err:  # an engine's bug: whoever waits must hear of it, not wait for ever
                 self._forget(concerned)
                 for job in concerned:
                     job.settle(err)
 
-    def _forget(self, jobs: Sequence[_Job]) -> None:
+    def _forget(self, jobs: Sequence[_Batched]) -> None:
         with self._news:
             self._waiting = [job for job in self._waiting if job not in jobs and not job.future.done()]
 
-    def _choose(self, waiting: list[_Job]) -> list[_Job]:
+    def _choose(self, waiting: list[_Batched]) -> list[_Batched]:
         """Make ready what waits, and choose what goes together."""
         for job in waiting:
             if job.ready is None and not job.future.done():
@@ -145,7 +145,7 @@ class Worker:
             ready.insert(0, ready.pop(self._first([job.ready for job in ready])))
         return [ready[index] for index in plan_batch([job.size for job in ready], self._batch_size, self._budget)]
 
-    def _do(self, jobs: list[_Job]) -> None:
+    def _run_jobs(self, jobs: list[_Batched]) -> None:
         jobs = [job for job in jobs if not job.future.cancelled()]
         if not jobs:
             return
@@ -165,8 +165,8 @@ class Worker:
             jobs[0].settle(problem)
             return
         self._batch_size = middle = len(jobs) // 2
-        self._do(jobs[:middle])
-        self._do(jobs[middle:])
+        self._run_jobs(jobs[:middle])
+        self._run_jobs(jobs[middle:])
 
     def _in_words(self, err: Exception) -> ProviderError:
         first = next(iter(str(err).splitlines()), "")

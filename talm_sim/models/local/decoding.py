@@ -14,7 +14,7 @@ from talm_sim.models.base import GenerationSettings
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["SEPARATORS", "Grammar", "JsonGrammars", "Limits", "Written", "end_tokens", "write"]
+__all__ = ["SEPARATORS", "DecodedTokens", "Grammar", "JsonGrammars", "StopRules", "end_tokens", "write"]
 
 _END_OF_TURN = ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end|>", "<end_of_turn>", "<turn|>", "<|end_of_turn|>")
 """Where a turn ends, by model family."""
@@ -32,7 +32,7 @@ class Grammar(Protocol):
         """Set the logits (vocabulary,) of forbidden tokens to minus infinity."""
         ...
 
-    def take(self, token: int) -> None:
+    def accept(self, token: int) -> None:
         """Note what was written."""
         ...
 
@@ -43,7 +43,7 @@ class Grammar(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class DecodedTokens:
     """What was written, in tokens without the one that ended it."""
 
     tokens: tuple[int, ...]
@@ -55,7 +55,7 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class StopRules:
     """Where texts of a model end.
 
     Attributes:
@@ -86,12 +86,12 @@ def write(
     model: Any,
     prompt: Sequence[int],
     settings: GenerationSettings,
-    limits: Limits,
+    limits: StopRules,
     *,
     sampling: Mapping[str, float] | None = None,
     grammar: Grammar | None = None,
     cancelled: Callable[[], bool] = lambda: False,
-) -> Written:
+) -> DecodedTokens:
     """Continue a prompt.
 
     Args:
@@ -120,7 +120,7 @@ def write(
     guide = _Guide(length, grammar, cancelled, limits.name)
     text = torch.tensor([list(prompt)], device=model.device)
     first = room if limits.seam is None or length > limits.seam else min(room, limits.seam + 1 - length)
-    with torch.inference_mode(), _seeded(settings.seed), _first_logits(model, settings.alternatives) as seen:
+    with torch.inference_mode(), _seeded(settings.seed), _raw_first_logits(model, settings.alternatives) as seen:
         for leg in filter(None, (first, room - first)):
             config.max_new_tokens = leg
             text = model.generate(
@@ -131,11 +131,11 @@ def write(
             if ended or guide.stopped:
                 break
     finished = ended or (grammar is not None and grammar.done)
-    likeliest = _likeliest(seen[0], settings.alternatives, limits.name) if seen else ()
-    return Written(tokens[:-1] if ended else tokens, len(tokens), "stop" if finished else "length", likeliest)
+    likeliest = _top_tokens(seen[0], settings.alternatives, limits.name) if seen else ()
+    return DecodedTokens(tokens[:-1] if ended else tokens, len(tokens), "stop" if finished else "length", likeliest)
 
 
-def _config(settings: GenerationSettings, options: Mapping[str, Any], limits: Limits) -> Any:
+def _config(settings: GenerationSettings, options: Mapping[str, Any], limits: StopRules) -> Any:
     from transformers import GenerationConfig
 
     for key in options:
@@ -162,7 +162,7 @@ def _seeded(seed: int | None) -> Iterator[None]:
 
 
 @contextmanager
-def _first_logits(model: Any, alternatives: int) -> Iterator[list[torch.Tensor]]:
+def _raw_first_logits(model: Any, alternatives: int) -> Iterator[list[torch.Tensor]]:
     """What the model itself says of the first token: a processor would see it after the repetition penalty."""
     seen: list[torch.Tensor] = []
 
@@ -178,7 +178,7 @@ def _first_logits(model: Any, alternatives: int) -> Iterator[list[torch.Tensor]]
             hook.remove()
 
 
-def _likeliest(logits: torch.Tensor, most: int, name: str) -> tuple[tuple[int, float], ...]:
+def _top_tokens(logits: torch.Tensor, most: int, name: str) -> tuple[tuple[int, float], ...]:
     """The likeliest tokens with their log-probabilities, of logits (vocabulary,)."""
     import torch
 
@@ -212,7 +212,7 @@ class _Guide:
 
         if self._grammar is not None and not self._grammar.done:
             for token in text[0, self._read :].tolist():
-                self._grammar.take(token)
+                self._grammar.accept(token)
         self._read = text.shape[1]
         self.stopped = (self._grammar is not None and self._grammar.done) or self._cancelled()
         return torch.full((1,), self.stopped, device=text.device)
@@ -264,7 +264,7 @@ class _JsonGrammar:
         allowed = torch.frombuffer(bytearray(self._matcher.compute_logit_bias()), dtype=torch.uint8)[: len(logits)] != 0
         return logits.masked_fill(~allowed.to(logits.device), float("-inf"))
 
-    def take(self, token: int) -> None:
+    def accept(self, token: int) -> None:
         self._matcher.consume_token(token)
 
     @property

@@ -18,7 +18,7 @@ from talm_sim.models.local.folders import find_model
 from talm_sim.models.local.prompting import RenderingOptions
 from talm_sim.models.local.reading import drop_stray_windows, ropes
 
-__all__ = ["Engine", "HFOptions", "hush", "load_engine"]
+__all__ = ["Engine", "HFOptions", "load_engine", "silence_transformers"]
 
 _NO_LIMIT = 10**9
 """Tokenizers without a limit name a huge number."""
@@ -141,7 +141,7 @@ def load_engine(name: str, model: str, options: HFOptions) -> Engine:
     except ImportError as err:
         raise PrerequisiteError(f"{name}: needs torch and transformers ({err}); install them with: {pip_install('local')}") from None
     place = find_model(name, model)
-    hush(transformers)
+    silence_transformers(transformers)
     loading = options.loading
     if "device_map" not in loading:
         device = _device(torch, name, options.device)
@@ -207,7 +207,7 @@ def _attention(name: str, config: Any, asked: str | None) -> dict[str, str]:
     return {"attn_implementation": asked or "eager"}
 
 
-def hush(transformers: Any) -> None:
+def silence_transformers(transformers: Any) -> None:
     """Keep progress bars and warnings off stderr, which belongs to the caller's own display."""
     from huggingface_hub.utils import disable_progress_bars, logging
 
@@ -231,7 +231,7 @@ def _device(torch: Any, name: str, asked: str) -> str:
 
 
 def _load(name: str, place: str, what: str, auto: Any, **options: Any) -> Any:
-    folder = place if Path(place).is_dir() else _cached(place, options.get("revision"))
+    folder = place if Path(place).is_dir() else _cached_folder(place, options.get("revision"))
     if folder is not None:
         try:
             return auto.from_pretrained(folder, **options)
@@ -248,7 +248,7 @@ def _load(name: str, place: str, what: str, auto: Any, **options: Any) -> Any:
         ) from err
 
 
-def _cached(model: str, revision: str | None) -> str | None:
+def _cached_folder(model: str, revision: str | None) -> str | None:
     """The folder of the hub's cache that holds a model; a folder asks no network, as an id may do even where it is told not to."""
     import huggingface_hub as hub
 

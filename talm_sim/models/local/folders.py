@@ -9,7 +9,7 @@ from pathlib import Path
 
 from talm_sim.errors import PrerequisiteError
 
-__all__ = ["FETCHABLE", "check_directory", "fetched_directory", "find_model", "models_folder"]
+__all__ = ["FETCHABLE", "check_directory", "download_directory", "find_model", "models_folder"]
 
 FETCHABLE = ("smollm2-135m",)
 """Names `talm-sim models get` knows."""
@@ -23,7 +23,7 @@ def models_folder(environ: Mapping[str, str] | None = None) -> Path:
     return (Path(base) if base else Path("~/.cache").expanduser()) / "talm-sim" / "models"
 
 
-def fetched_directory(name: str, environ: Mapping[str, str] | None = None) -> Path:
+def download_directory(name: str, environ: Mapping[str, str] | None = None) -> Path:
     """Where `models get NAME` puts a model."""
     return models_folder(environ) / name
 
@@ -42,7 +42,7 @@ def find_model(name: str, model: str, environ: Mapping[str, str] | None = None) 
     directory = Path(model).expanduser()
     if directory.is_dir():
         return str(check_directory(name, directory))
-    fetched = fetched_directory(model, environ)
+    fetched = download_directory(model, environ)
     if fetched.is_dir():
         return str(check_directory(name, fetched))
     if directory.exists():

@@ -10,13 +10,13 @@ from talm_sim.common.typed_options import read_options
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import Continuation, GenerationSettings, Model
 from talm_sim.models.local.batching import Worker
-from talm_sim.models.local.decoding import JsonGrammars, Limits, end_tokens, write
+from talm_sim.models.local.decoding import JsonGrammars, StopRules, end_tokens, write
 from talm_sim.models.local.engine import Engine, HFOptions, load_engine
-from talm_sim.models.local.model import LocalModel, Text, likeliest_tokens, stop_between_layers
+from talm_sim.models.local.model import LocalModel, Text, decode_top_tokens, stop_between_layers
 from talm_sim.models.local.prompting import Rendering
 from talm_sim.models.local.reading import reading_of
-from talm_sim.models.local.scoring import Question, Scorer, encode_question, encode_text, finite
-from talm_sim.models.parsing import clean
+from talm_sim.models.local.scoring import Scorer, ScoringQuestion, encode_question, encode_text, refuse_infinite
+from talm_sim.models.parsing import replace_surrogates
 from talm_sim.models.request import ModelRequest
 from talm_sim.types import JsonObject, Precision, Usage
 
@@ -63,7 +63,7 @@ class HFModel(LocalModel):
         self._closing = threading.Event()
         stop_between_layers(engine.model, self._closing)
         reading = reading_of(engine.model)
-        self._limits = Limits(
+        self._limits = StopRules(
             self.name, end_tokens(engine.model.generation_config.eos_token_id, engine.tokenizer), engine.max_length, reading.seam
         )
         # What a model's author would sample by is not what was asked for.
@@ -77,7 +77,7 @@ class HFModel(LocalModel):
             scorer.score,
             batch_size=batch_size,
             budget=TOKEN_BUDGET,
-            first=scorer.nearest,
+            first=scorer.most_similar_prompt,
             too_much=should_reduce_batch_size,
             name=engine.name,
         )
@@ -85,7 +85,7 @@ class HFModel(LocalModel):
 
     async def score(self, prompt: str, options: Sequence[str]) -> list[Continuation]:
         """Say how likely each option is as the continuation of `prompt`; see `TextModel.score`."""
-        return finite(await self._worker.ask((prompt, tuple(options))), self.name)
+        return refuse_infinite(await self._worker.ask((prompt, tuple(options))), self.name)
 
     async def write(self, prompt: str, settings: GenerationSettings, schema: JsonObject | None = None) -> Text:
         """Continue a prompt; see `LocalModel.write`."""
@@ -96,7 +96,7 @@ class HFModel(LocalModel):
         self._closing.set()
         await self._worker.aclose()
 
-    def _prepare(self, asked: tuple[str, tuple[str, ...]]) -> tuple[Question, int]:
+    def _prepare(self, asked: tuple[str, tuple[str, ...]]) -> tuple[ScoringQuestion, int]:
         engine = self._engine
         question = encode_question(engine.tokenizer, *asked, max_length=engine.max_length, name=self.name)
         return question, size_of(question, self._vocabulary)
@@ -117,11 +117,11 @@ class HFModel(LocalModel):
             grammar = self._grammars.of(schema)
         written = write(engine.model, tokens, settings, self._limits, sampling=self._sampling, grammar=grammar, cancelled=cancelled)
         # Special tokens are kept: some models write their calls with them.
-        text = clean(engine.tokenizer.decode(written.tokens, skip_special_tokens=False))
-        first = likeliest_tokens(engine.tokenizer, written.first, settings.alternatives)
+        text = replace_surrogates(engine.tokenizer.decode(written.tokens, skip_special_tokens=False))
+        first = decode_top_tokens(engine.tokenizer, written.first, settings.alternatives)
         return Text(text, written.tokens, written.stop, Usage(input_tokens=len(tokens), output_tokens=written.fed), first)
 
 
-def size_of(question: Question, vocabulary: int) -> int:
+def size_of(question: ScoringQuestion, vocabulary: int) -> int:
     """Tokens of a question, an option's counting for as many as its logits weigh: of a large vocabulary they are the larger part."""
     return len(question.prompt) + len(question.options) * question.longest * max(1, vocabulary // TOKEN_BUDGET)

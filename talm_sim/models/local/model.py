@@ -17,17 +17,17 @@ from typing import Any, Literal
 from langchain_core.messages import BaseMessage
 
 from talm_sim.errors import PrerequisiteError, ProviderError
-from talm_sim.models.answers import likeliest
+from talm_sim.models.answers import top_tokens
 from talm_sim.models.base import Continuation, GenerationSettings
 from talm_sim.models.chat import Completion
 from talm_sim.models.constrained import ANSWER_CHARS, ConstrainedModel
-from talm_sim.models.formats import Written, read_calls
-from talm_sim.models.local.prompting import Rendering, chat_template_of, render, render_whole, tell_unread_form, template_messages
+from talm_sim.models.formats import ParsedText, read_calls
+from talm_sim.models.local.prompting import Rendering, chat_template_of, render, render_whole, template_messages, warn_unread_form
 from talm_sim.models.messages import model_turns_in, openai_tools
-from talm_sim.models.parsing import clean, split_reasoning
+from talm_sim.models.parsing import replace_surrogates, split_reasoning
 from talm_sim.types import JsonObject, ModelTurn, Precision, TokenLogprob, ToolSpec, Usage
 
-__all__ = ["LocalModel", "Text", "likeliest_tokens", "stop_between_layers"]
+__all__ = ["LocalModel", "Text", "decode_top_tokens", "stop_between_layers"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +112,11 @@ class LocalModel(ABC):
             )
         if tools and not self._told:
             self._told = True
-            tell_unread_form(self.tokenizer, self.name, self._rendering)
+            warn_unread_form(self.tokenizer, self.name, self._rendering)
         written = await self.write(prompt, settings)
         rest, thought = split_reasoning(written.text)
         shown = [{"name": tool.name, "parameters": tool.parameters} for tool in tools]
-        read = read_calls(rest, shown, model_turns_in(messages)) if tools else Written(rest)
+        read = read_calls(rest, shown, model_turns_in(messages)) if tools else ParsedText(rest)
         called = bool(read.calls or read.unparsable) and written.stop == "stop"
         return ModelTurn(
             raw_text=written.text,
@@ -147,11 +147,11 @@ class _SchemaChat:
         """Leave the model open: it closes itself."""
 
 
-def likeliest_tokens(tokenizer: Any, logprobs: Iterable[tuple[int, float]], most: int) -> tuple[TokenLogprob, ...]:
+def decode_top_tokens(tokenizer: Any, logprobs: Iterable[tuple[int, float]], most: int) -> tuple[TokenLogprob, ...]:
     """The `most` likeliest of some tokens, given by their numbers; the impossible are none of them."""
     # A probability of 1 may come out a rounding above it.
     known = [(token, min(logprob, 0.0)) for token, logprob in logprobs if logprob > -inf]
-    return likeliest((TokenLogprob(token=clean(tokenizer.decode([token])), logprob=logprob) for token, logprob in known), most)
+    return top_tokens((TokenLogprob(token=replace_surrogates(tokenizer.decode([token])), logprob=logprob) for token, logprob in known), most)
 
 
 def stop_between_layers(model: Any, closing: threading.Event) -> None:

@@ -19,7 +19,7 @@ from talm_sim.common.plain_files import LARGEST_SETTINGS, read_text
 from talm_sim.common.typed_options import JsonOption, OptionsModel
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.formats import read_calls
-from talm_sim.models.messages import joined, openai_messages
+from talm_sim.models.messages import merge_neighbours, openai_messages
 from talm_sim.models.parsing import split_reasoning
 
 __all__ = [
@@ -29,9 +29,9 @@ __all__ = [
     "chat_template_of",
     "render",
     "render_whole",
-    "tell_unread_form",
     "template_messages",
     "unread_form",
+    "warn_unread_form",
 ]
 
 log = logging.getLogger(__name__)
@@ -121,13 +121,13 @@ def render(tokenizer: Any, messages: list[dict[str, Any]], tools: list[dict[str,
     """
     rendering = rendering or Rendering()
     try:
-        return _rendered(tokenizer, messages, tools, name, rendering)
+        return _render(tokenizer, messages, tools, name, rendering)
     except PrerequisiteError:
         raise
     except Exception as err:  # a template is a program of the model's author and may fail in any way
         with suppress(Exception):
             if any("tool_calls" in message for message in messages):
-                return _rendered(tokenizer, _texts(messages), tools, name, rendering)
+                return _render(tokenizer, _texts(messages), tools, name, rendering)
         reason = " ".join(str(err).split())[:200]
         raise PrerequisiteError(f"{name}: its chat template cannot take this conversation ({type(err).__name__}: {reason}).") from err
 
@@ -141,13 +141,15 @@ def render_whole(
     """
     system = [text for one in messages if one["role"] == "system" and (text := one["content"].strip())]
     try:
-        prompt = render(tokenizer, joined(messages), tools, name, rendering)
+        prompt = render(tokenizer, merge_neighbours(messages), tools, name, rendering)
         if all(_shows(prompt, text) for text in system):
             return prompt
     except PrerequisiteError:
         if not system:
             raise
-    return render(tokenizer, joined([{**one, "role": "user"} if one["role"] == "system" else one for one in messages]), tools, name, rendering)
+    return render(
+        tokenizer, merge_neighbours([{**one, "role": "user"} if one["role"] == "system" else one for one in messages]), tools, name, rendering
+    )
 
 
 def _shows(prompt: str, text: str) -> bool:
@@ -167,12 +169,16 @@ def _text(call: Mapping[str, Any]) -> dict[str, Any]:
     return {**call, "function": {**function, "arguments": json.dumps(function["arguments"], ensure_ascii=False)}}
 
 
-def tell_unread_form(tokenizer: Any, name: str, rendering: Rendering | None = None) -> None:
+def warn_unread_form(tokenizer: Any, name: str, rendering: Rendering | None = None) -> None:
     """Say in one line where a chat template writes tool calls in a form that is not read; arguments as of `unread_form`."""
     form = unread_form(tokenizer, name, rendering)
     if form:
-        told = "%s: its chat template writes calls in a format that talm-sim cannot read (%s), so they count as text or malformed; use --tool-format constrained"
-        log.warning(told, name, form)
+        log.warning(
+            "%s: its chat template writes calls in a format that talm-sim cannot read (%s), so they count as text or malformed; "
+            "use --tool-format constrained",
+            name,
+            form,
+        )
 
 
 def unread_form(tokenizer: Any, name: str, rendering: Rendering | None = None) -> str:
@@ -194,8 +200,8 @@ def unread_form(tokenizer: Any, name: str, rendering: Rendering | None = None) -
     ]
     answered = [*asked, {"role": "assistant", "content": "", "tool_calls": [called]}]
     try:
-        before = _rendered(tokenizer, asked, tools, name, rendering)
-        after = _rendered(tokenizer, answered, tools, name, rendering, prompt=False)
+        before = _render(tokenizer, asked, tools, name, rendering)
+        after = _render(tokenizer, answered, tools, name, rendering, prompt=False)
     except Exception:  # what a template cannot take is said when it is needed
         return ""
     same = next((place for place, (one, other) in enumerate(zip(before, after, strict=False)) if one != other), len(before))
@@ -209,7 +215,7 @@ def unread_form(tokenizer: Any, name: str, rendering: Rendering | None = None) -
     return "" if good else " ".join(written.split())[:80]
 
 
-def _rendered(
+def _render(
     tokenizer: Any, messages: list[dict[str, Any]], tools: list[dict[str, Any]], name: str, rendering: Rendering, *, prompt: bool = True
 ) -> str:
     given = _variables(rendering, chat_template_of(tokenizer, rendering), name)

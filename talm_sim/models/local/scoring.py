@@ -25,7 +25,7 @@ from talm_sim.models.local.reading import Reading
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["Question", "Scorer", "encode_question", "encode_text", "finite"]
+__all__ = ["Scorer", "ScoringQuestion", "encode_question", "encode_text", "refuse_infinite"]
 
 NEAR, NEAR_HALF = 1e-3, 0.5
 """Most by which the same option may differ between two passes, in nats: in single precision, and in half."""
@@ -34,7 +34,7 @@ WINDOW = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ScoringQuestion:
     """A question in tokens."""
 
     prompt: tuple[int, ...]
@@ -59,7 +59,7 @@ def encode_text(tokenizer: Any, text: str) -> list[int]:
     return tokens
 
 
-def encode_question(tokenizer: Any, prompt: str, options: Sequence[str], *, max_length: int | None, name: str) -> Question:
+def encode_question(tokenizer: Any, prompt: str, options: Sequence[str], *, max_length: int | None, name: str) -> ScoringQuestion:
     """Tokens of a prompt and of its options.
 
     Args:
@@ -79,14 +79,14 @@ def encode_question(tokenizer: Any, prompt: str, options: Sequence[str], *, max_
     space = prompt[len(context) :]
     if context:
         opening = encode_text(tokenizer, context)
-        encoded = [_after(tokenizer, context, len(opening), space + option) for option in options]
+        encoded = [_option_tokens(tokenizer, context, len(opening), space + option) for option in options]
     else:
         token = _opening_token(tokenizer)
         if token is None:
             raise ProviderError(f"{name}: an empty prompt cannot be scored, since the tokenizer has neither an opening nor a closing token.")
         opening = [token]
         encoded = [tokenizer.encode(space + option, add_special_tokens=False) for option in options]
-    question = Question(tuple(opening), tuple(map(tuple, encoded)))
+    question = ScoringQuestion(tuple(opening), tuple(map(tuple, encoded)))
     if max_length is not None and question.fed > max_length:
         raise ContextOverflowError(
             f"{name}: the prompt with its longest option has {question.fed} tokens, the context {max_length}; nothing was cut."
@@ -94,7 +94,7 @@ def encode_question(tokenizer: Any, prompt: str, options: Sequence[str], *, max_
     return question
 
 
-def _after(tokenizer: Any, context: str, start: int, option: str) -> list[int]:
+def _option_tokens(tokenizer: Any, context: str, start: int, option: str) -> list[int]:
     tokens = encode_text(tokenizer, context + option)[start:]
     # An option can melt into the prompt's last token; then its own tokens follow the prompt.
     rest: list[int] = tokens or tokenizer.encode(option, add_special_tokens=False)
@@ -106,7 +106,7 @@ def _opening_token(tokenizer: Any) -> int | None:
     return token
 
 
-def finite(scores: list[Continuation], name: str) -> list[Continuation]:
+def refuse_infinite(scores: list[Continuation], name: str) -> list[Continuation]:
     """Return scores as they are.
 
     Raises:
@@ -131,7 +131,7 @@ class Scorer:
         self._kept: tuple[int, ...] = ()
         self._cache: Any = None
 
-    def score(self, questions: Sequence[Question]) -> list[list[Continuation]]:
+    def score(self, questions: Sequence[ScoringQuestion]) -> list[list[Continuation]]:
         """Score the options of some questions.
 
         Args:
@@ -145,7 +145,7 @@ class Scorer:
         seam = self._reading.seam
         shared = [one for one in questions if self._reading.shared and (seam is None or one.fed <= seam)]
         with torch.inference_mode():
-            together = iter(self._go_on(shared)) if shared else iter(())
+            together = iter(self._score_continuations(shared)) if shared else iter(())
             return [next(together) if one in shared else self._read_whole(one) for one in questions]
 
     def check(self, name: str) -> None:
@@ -154,7 +154,7 @@ class Scorer:
         Raises:
             PrerequisiteError: They differ, or the model cannot be run.
         """
-        question = Question((3, 4, 5, 6), ((7,), (5, 4, 3, 7, 6)))
+        question = ScoringQuestion((3, 4, 5, 6), ((7,), (5, 4, 3, 7, 6)))
         try:
             together = self.score([question])[0]
             alone = [self.score([replace(question, options=(option,))])[0][0] for option in question.options]
@@ -167,14 +167,14 @@ class Scorer:
                 f"{name}: a token's log-probability depends on later tokens (difference {difference:.2g}); models of type '{kind}' are refused."
             )
 
-    def nearest(self, questions: Sequence[Question]) -> int:
+    def most_similar_prompt(self, questions: Sequence[ScoringQuestion]) -> int:
         """Index of the question whose prompt begins most like the last one scored alone; the first of equals."""
         if not self._kept:
             return 0
-        agreeing = [_agreeing(self._kept, question.prompt) for question in questions[:WINDOW]]
+        agreeing = [_common_prefix_length(self._kept, question.prompt) for question in questions[:WINDOW]]
         return agreeing.index(max(agreeing))
 
-    def _read_whole(self, question: Question) -> list[Continuation]:
+    def _read_whole(self, question: ScoringQuestion) -> list[Continuation]:
         """One pass an option from the first token on, padded on the right, which no earlier token sees.
 
         Options on different sides of a seam never share a pass: the longest text decides how all positions turn.
@@ -186,13 +186,13 @@ class Scorer:
         groups = [range(len(rows))] if seam is None else [range(at, at + 1) for at in range(len(rows))]
         scores = []
         for group in groups:
-            tokens = torch.tensor(_padded([rows[at] for at in group]), device=self._model.device)
+            tokens = torch.tensor(_pad([rows[at] for at in group]), device=self._model.device)
             keep = tokens.shape[1] - len(question.prompt) + 1
             logits = self._model(input_ids=tokens, **self._reading.arguments(keep)).logits[:, -keep:]
             scores += [_continuation(values, question.options[at]) for values, at in zip(logits, group, strict=True)]
         return scores
 
-    def _go_on(self, questions: Sequence[Question]) -> list[list[Continuation]]:
+    def _score_continuations(self, questions: Sequence[ScoringQuestion]) -> list[list[Continuation]]:
         """All prompts in one pass, then all options in one, each going on from its prompt's cache."""
         import torch
 
@@ -202,7 +202,7 @@ class Scorer:
         owners = [at for at, question in enumerate(questions) for _ in question.options]
         options = [option for question in questions for option in question.options]
         tokens = torch.tensor(
-            _padded([(questions[at].prompt[-1], *option[:-1]) for at, option in zip(owners, options, strict=True)]), device=device
+            _pad([(questions[at].prompt[-1], *option[:-1]) for at, option in zip(owners, options, strict=True)]), device=device
         )
         # On CPU: the layers of a model may lie on several devices.
         select = torch.tensor(owners)
@@ -231,7 +231,7 @@ class Scorer:
 
         device, width = self._model.device, max(map(len, prompts))
         kept, cache, self._kept, self._cache = self._kept, self._cache, (), None
-        start = _agreeing(kept, prompts[0]) if len(prompts) == 1 else 0
+        start = _common_prefix_length(kept, prompts[0]) if len(prompts) == 1 else 0
         if start:
             if start < len(kept):
                 cache.crop(start - len(kept))
@@ -250,7 +250,7 @@ class Scorer:
         return cache, seen
 
 
-def _agreeing(one: tuple[int, ...], other: tuple[int, ...]) -> int:
+def _common_prefix_length(one: tuple[int, ...], other: tuple[int, ...]) -> int:
     """How many tokens two texts have in common at their beginning."""
     low, high = 0, min(len(one), len(other))
     while low < high:
@@ -271,7 +271,7 @@ def _rows_of(cache: Any, select: torch.Tensor) -> Any:
     return rows
 
 
-def _padded(rows: Sequence[Sequence[int]]) -> list[list[int]]:
+def _pad(rows: Sequence[Sequence[int]]) -> list[list[int]]:
     width = max(map(len, rows))
     return [[*row, *[0] * (width - len(row))] for row in rows]
 

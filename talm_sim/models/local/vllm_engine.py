@@ -12,7 +12,7 @@ from typing import Any
 
 from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.models.local.model import stop_between_layers
-from talm_sim.models.local.vllm_loop import Request
+from talm_sim.models.local.vllm_loop import EngineRequest
 from talm_sim.models.local.vllm_options import VllmOptions, engine_arguments
 from talm_sim.types import Precision
 
@@ -80,7 +80,7 @@ class VllmEngine:
         finally:
             random.setstate(state)
 
-    def add(self, request_id: str, request: Request) -> None:
+    def add(self, request_id: str, request: EngineRequest) -> None:
         """Take a request in.
 
         Raises:

@@ -15,13 +15,13 @@ from typing import Any
 from talm_sim.errors import ContextOverflowError, ProviderError
 from talm_sim.models.base import Continuation, GenerationSettings
 from talm_sim.models.local.decoding import SEPARATORS, end_tokens
-from talm_sim.models.local.model import Text, likeliest_tokens
-from talm_sim.models.local.scoring import encode_question, encode_text, finite
+from talm_sim.models.local.model import Text, decode_top_tokens
+from talm_sim.models.local.scoring import encode_question, encode_text, refuse_infinite
 from talm_sim.models.local.vllm_engine import VllmEngine
-from talm_sim.models.local.vllm_loop import Job, Request
+from talm_sim.models.local.vllm_loop import EngineRequest, Job
 from talm_sim.models.local.vllm_options import SAMPLING
 from talm_sim.models.local.vllm_prefix import plan_cache
-from talm_sim.models.parsing import clean
+from talm_sim.models.parsing import replace_surrogates
 from talm_sim.types import JsonObject, Usage
 
 __all__ = ["score", "write"]
@@ -46,19 +46,19 @@ def score(engine: VllmEngine, tokenizer: Any, prompt: str, options: Sequence[str
     _check_room(engine, "the prompt with its longest option", length + max(map(len, question.options)))
     plan = plan_cache(length, question.options, engine.config.cache_config.block_size)
     salt = uuid.uuid4().hex
-    first = [Request(question.prompt[: plan.shared], _params(), f"{salt}-0")] if plan.shared and reuse else []
+    first = [EngineRequest(question.prompt[: plan.shared], _params(), f"{salt}-0")] if plan.shared and reuse else []
     full = [(*question.prompt, *option) for option in question.options]
     outputs = yield [
         *first,
-        *(Request(tokens, _scoring_params(reuse=reuse), f"{salt}-{group}") for tokens, group in zip(full, plan.groups, strict=True)),
+        *(EngineRequest(tokens, _scoring_params(reuse=reuse), f"{salt}-{group}") for tokens, group in zip(full, plan.groups, strict=True)),
     ]
     found = list(outputs[len(first) :])
     spoiled = [place for place, option in enumerate(question.options) if _is_spoiled(found[place], length, option)]
     if spoiled:
-        again = yield [Request(full[place], _scoring_params(reuse=False)) for place in spoiled]
+        again = yield [EngineRequest(full[place], _scoring_params(reuse=False)) for place in spoiled]
         for place, output in zip(spoiled, again, strict=True):
             found[place] = output
-    return finite([_continuation(output, option) for output, option in zip(found, question.options, strict=True)], engine.name)
+    return refuse_infinite([_continuation(output, option) for output, option in zip(found, question.options, strict=True)], engine.name)
 
 
 def write(
@@ -81,15 +81,15 @@ def write(
     tokens = encode_text(tokenizer, prompt)
     _check_room(engine, "the prompt", len(tokens))
     room = engine.config.model_config.max_model_len - len(tokens)
-    ends = _ends(engine, tokenizer)
+    ends = _end_tokens(engine, tokenizer)
     fields = {**sampling, **settings.options}
     for key in fields:
         if key not in SAMPLING:
             raise ProviderError(f"{engine.name}: cannot sample with '{key}'; it knows {', '.join(SAMPLING)}.")
     if schema is not None:
-        fields["structured_outputs"] = _held_to(schema)
+        fields["structured_outputs"] = _grammar_for(schema)
     fields |= {"temperature": settings.temperature, "max_tokens": min(settings.max_new_tokens, room), "seed": settings.seed}
-    (output,) = yield [Request(tokens, _params(**fields, stop_token_ids=sorted(ends), logprobs=settings.alternatives))]
+    (output,) = yield [EngineRequest(tokens, _params(**fields, stop_token_ids=sorted(ends), logprobs=settings.alternatives))]
     written = output.outputs[0]
     if not math.isfinite(written.cumulative_logprob):
         raise ProviderError(f"{engine.name}: what it wrote has no finite log-probability; its dtype overflows: use -M dtype=float32.")
@@ -99,11 +99,11 @@ def write(
     text = made[:-1] if made and made[-1] in ends else made
     return Text(
         # Special tokens are kept: some models write their calls with them.
-        clean(tokenizer.decode(text, skip_special_tokens=False)),
+        replace_surrogates(tokenizer.decode(text, skip_special_tokens=False)),
         text,
         "length" if written.finish_reason == "length" else "stop",
         Usage(input_tokens=len(tokens), output_tokens=len(made), cached_tokens=output.num_cached_tokens or 0),
-        likeliest_tokens(tokenizer, first, settings.alternatives),
+        decode_top_tokens(tokenizer, first, settings.alternatives),
     )
 
 
@@ -130,14 +130,14 @@ def _scoring_params(*, reuse: bool) -> Any:
     return _params(prompt_logprobs=0, flat_logprobs=True, skip_reading_prefix_cache=not reuse)
 
 
-def _held_to(schema: JsonObject) -> Any:
+def _grammar_for(schema: JsonObject) -> Any:
     """The grammar by which `hf/` models are held to the same schema."""
     from vllm.sampling_params import StructuredOutputsParams
 
     return StructuredOutputsParams(json={**schema, "x-guidance": SEPARATORS})
 
 
-def _ends(engine: VllmEngine, tokenizer: Any) -> frozenset[int]:
+def _end_tokens(engine: VllmEngine, tokenizer: Any) -> frozenset[int]:
     """Tokens that end a turn."""
     return end_tokens(engine.config.model_config.try_get_generation_config().get("eos_token_id"), tokenizer)
 

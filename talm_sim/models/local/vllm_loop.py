@@ -15,16 +15,16 @@ from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
-from talm_sim.common.processes import abandon
+from talm_sim.common.processes import stop_waiting_for
 from talm_sim.errors import ProviderError
 
-__all__ = ["Job", "Loop", "Request", "Stepped"]
+__all__ = ["EngineRequest", "Job", "Loop", "Stepped"]
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class EngineRequest:
     """A prompt for vLLM: in tokens, with its sampling parameters and the salt of the cache it shares."""
 
     tokens: Sequence[int]
@@ -32,7 +32,7 @@ class Request:
     salt: str = ""
 
 
-Job = Generator[Sequence[Request], Sequence[Any], T]
+Job = Generator[Sequence[EngineRequest], Sequence[Any], T]
 
 
 class Stepped(Protocol):
@@ -42,7 +42,7 @@ class Stepped(Protocol):
         """Make the engine ready; what this raises is every job's own failure."""
         ...
 
-    def add(self, request_id: str, request: Request) -> None:
+    def add(self, request_id: str, request: EngineRequest) -> None:
         """Take a request in."""
         ...
 
@@ -104,7 +104,7 @@ class Loop:
             self._arrived.append(running)
             if self._thread is None:
                 # A daemon: a process that ends must not wait for a model that loads.
-                self._thread = threading.Thread(target=self._work, name=f"talm-sim {self._name}", daemon=True)
+                self._thread = threading.Thread(target=self._run_loop, name=f"talm-sim {self._name}", daemon=True)
                 self._thread.start()
             self._news.notify()
         answer: T = await asyncio.wrap_future(running.future)
@@ -116,11 +116,11 @@ class Loop:
             self._closed = True
             self._news.notify()
         if self._thread is not None and self._loading:
-            abandon(self._thread)
+            stop_waiting_for(self._thread)
         elif self._thread is not None:
             await asyncio.to_thread(self._thread.join)
 
-    def _work(self) -> None:
+    def _run_loop(self) -> None:
         while True:
             with self._news:
                 self._news.wait_for(lambda: self._arrived or self._running or self._closed)
@@ -128,7 +128,7 @@ class Loop:
                 if self._closed:
                     break
             for running in arrived:
-                self._admit(running)
+                self._start_job(running)
             try:
                 self._step()
             except BaseException as err:  # whoever waits must hear of it, not wait for ever
@@ -139,7 +139,7 @@ class Loop:
             running.future.cancel()
         self._engine.close()
 
-    def _admit(self, running: _Running) -> None:
+    def _start_job(self, running: _Running) -> None:
         if running.future.cancelled():
             return
         self._loading, failure = True, None
@@ -149,7 +149,7 @@ class Loop:
             failure = err
         self._loading = False  # before anybody hears of it: who then closes the loop waits for its end
         if failure is None:
-            self._go_on(running, None)
+            self._advance_job(running, None)
         else:
             running.settle(failure)
 
@@ -163,9 +163,9 @@ class Loop:
             running = self._running.pop(output.request_id)
             running.outputs[output.request_id] = output
             if all(one is not None for one in running.outputs.values()):
-                self._go_on(running, list(running.outputs.values()))
+                self._advance_job(running, list(running.outputs.values()))
 
-    def _go_on(self, running: _Running, outputs: Sequence[Any] | None) -> None:
+    def _advance_job(self, running: _Running, outputs: Sequence[Any] | None) -> None:
         """Hand a job the outputs it waited for, and take in what it asks for next."""
         running.outputs = {}
         try:

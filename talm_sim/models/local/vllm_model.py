@@ -10,7 +10,7 @@ from typing import Any
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import Continuation, GenerationSettings, Model
-from talm_sim.models.local.engine import hush
+from talm_sim.models.local.engine import silence_transformers
 from talm_sim.models.local.folders import find_model
 from talm_sim.models.local.model import LocalModel, Text
 from talm_sim.models.local.prompting import Rendering
@@ -94,7 +94,7 @@ def open_vllm(request: ModelRequest) -> Model:
 def _load_tokenizer(name: str, model: str, options: VllmOptions) -> Any:
     import transformers
 
-    hush(transformers)
+    silence_transformers(transformers)
     chosen = {key: options.engine[key] for key in ("revision", "trust_remote_code") if key in options.engine}
     try:
         return transformers.AutoTokenizer.from_pretrained(model, **chosen)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["CachePlan", "common_length", "plan_cache"]
+__all__ = ["CachePlan", "common_prefix_length", "plan_cache"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ def plan_cache(prompt: int, options: Sequence[Sequence[int]], block: int) -> Cac
     members: list[list[Sequence[int]]] = []
     groups: list[int] = []
     for option in options:
-        fits = (number for number, group in enumerate(members) if not any(_spoils(prompt, other, option, block) for other in group))
+        fits = (number for number, group in enumerate(members) if not any(_spoils_cache(prompt, other, option, block) for other in group))
         number = next(fits, len(members))
         if number == len(members):
             members.append([])
@@ -53,15 +53,15 @@ def plan_cache(prompt: int, options: Sequence[Sequence[int]], block: int) -> Cac
     return CachePlan((prompt - 1) // block * block, tuple(groups))
 
 
-def _spoils(prompt: int, first: Sequence[int], second: Sequence[int], block: int) -> bool:
+def _spoils_cache(prompt: int, first: Sequence[int], second: Sequence[int], block: int) -> bool:
     """Whether blocks that the prompt and `first` fill could be read for `second` beyond the last token but one of the prompt."""
-    return (prompt + common_length(first, second)) // block * block >= prompt
+    return (prompt + common_prefix_length(first, second)) // block * block >= prompt
 
 
-def common_length(first: Sequence[int], second: Sequence[int]) -> int:
+def common_prefix_length(first: Sequence[int], second: Sequence[int]) -> int:
     """Tokens that two texts begin with alike.
 
-    >>> common_length([1, 2, 3], [1, 2, 4, 5])
+    >>> common_prefix_length([1, 2, 3], [1, 2, 4, 5])
     2
     """
     return next((place for place, (one, other) in enumerate(zip(first, second, strict=False)) if one != other), min(len(first), len(second)))

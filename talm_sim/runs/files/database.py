@@ -20,17 +20,17 @@ from talm_sim.errors import PrerequisiteError
 __all__ = [
     "DATABASE",
     "TooLargeError",
-    "begin_log",
     "check_regular",
     "check_size",
     "check_stored",
     "connect_reader",
     "connect_writer",
     "create_database",
+    "explain_errors",
     "fold",
     "pack",
-    "telling",
     "unpack",
+    "use_write_ahead_log",
     "writing",
 ]
 
@@ -177,7 +177,7 @@ def connect_writer(directory: Path) -> sqlite3.Connection:
     return conn
 
 
-def begin_log(conn: sqlite3.Connection) -> None:
+def use_write_ahead_log(conn: sqlite3.Connection) -> None:
     """Let commits go to a log: each costs little, and whoever reads holds none up.
 
     A commit survives the death of the process. Synchronous NORMAL leaves out the flush per commit; the writer flushes one commit in a few
@@ -238,7 +238,7 @@ def check_regular(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def telling(directory: Path) -> Iterator[None]:
+def explain_errors(directory: Path) -> Iterator[None]:
     """Say in one line what SQLite cannot read in a run's database.
 
     Raises:

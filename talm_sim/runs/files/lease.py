@@ -31,7 +31,7 @@ class Owner:
     @property
     def alive(self) -> bool:
         """Whether the process still runs; where it cannot be inspected, whether it was heard of lately."""
-        host, boot = processes.here()
+        host, boot = processes.machine_and_boot()
         if sys.platform != "win32" and self.host == host and self.process.startswith(boot):
             return processes.mark_of(self.pid) == self.process
         # One far ahead is no better than one long ago: nobody's clock is so wrong that it should keep a run from everybody.
@@ -94,7 +94,7 @@ def acquire(conn: sqlite3.Connection, run_id: str, within: Callable[[], None] = 
                 f"run '{run_id}' is being run by process {owner.pid} on {owner.host}; wait for it or stop it, then try again."
             )
         lease = Lease(token=secrets.token_hex(8), run_id=run_id)
-        pid, (host, boot) = os.getpid(), processes.here()
+        pid, (host, boot) = os.getpid(), processes.machine_and_boot()
         process = processes.mark_of(pid) if sys.platform != "win32" else boot
         conn.execute(
             "INSERT OR REPLACE INTO lease (one, token, pid, host, process, heartbeat) VALUES (1, ?, ?, ?, ?, ?)",

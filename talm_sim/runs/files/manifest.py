@@ -22,12 +22,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from talm_sim.common.digests import digest
 from talm_sim.common.plain_files import read_bytes
-from talm_sim.common.processes import own_name, sweep
+from talm_sim.common.processes import hidden_name, sweep
 from talm_sim.common.typed_options import fault_of
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError, RunExistsError, did_you_mean, full_name, line_to_copy
 from talm_sim.runs.files.database import DATABASE, TooLargeError, check_regular, check_size, create_database, fold, pack
-from talm_sim.runs.files.rows import put
+from talm_sim.runs.files.digested_rows import insert_row
 from talm_sim.runs.files.sealing import seal, stamp_of
 from talm_sim.types import Scenario, ToolSpec
 
@@ -36,16 +36,16 @@ __all__ = [
     "MANIFEST",
     "RunManifest",
     "base_of",
-    "beginning",
     "check_name",
     "control_name",
     "create_run",
     "dataset_digest",
     "find_run",
-    "fresh_run_ids",
+    "new_run_ids",
     "read_manifest",
     "run_names",
     "stamp",
+    "unique_prefix",
     "wording_digests",
 ]
 
@@ -97,7 +97,7 @@ def wording_digests(texts: Mapping[str, str]) -> dict[str, str]:
     return {name: digest(text) for name, text in texts.items()}
 
 
-def fresh_run_ids(config: RunConfig) -> Iterator[str]:
+def new_run_ids(config: RunConfig) -> Iterator[str]:
     """Names made of time (UTC), model and split, one after the other: of two runs begun in one second, in any process, one takes the second."""
     model = re.sub(r"[^A-Za-z0-9._-]+", "-", config.model.rpartition("/")[2]).strip("-.") or "model"
     name = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{model[:60]}-{config.split.replace(',', '-')[:40]}"
@@ -152,10 +152,10 @@ def create_run(
         versions=_versions(),
         notes=dict(notes or {}),
     )
-    for name in fresh_run_ids(config) if run_id is None else ():
+    for name in new_run_ids(config) if run_id is None else ():
         with contextlib.suppress(RunExistsError):
-            return _installed(run_dir / name, manifest, scenarios, tools, fill)
-    return _installed(run_dir / str(run_id), manifest, scenarios, tools, fill)
+            return _install_run(run_dir / name, manifest, scenarios, tools, fill)
+    return _install_run(run_dir / str(run_id), manifest, scenarios, tools, fill)
 
 
 def check_name(run_id: str, place: str) -> None:
@@ -247,7 +247,7 @@ def find_run(run: Path | str, run_dir: Path = Path("runs")) -> Path:
         return where / path.name
     names = run_names(where)
     if path.name == LATEST and names:
-        return where / newest(where, names)
+        return where / newest_run(where, names)
     found = full_name(path.name, names, "runs")
     if found is not None:
         return where / found
@@ -263,7 +263,7 @@ def run_names(run_dir: Path) -> list[str]:
     return sorted(name for name in found if not name.startswith("."))
 
 
-def beginning(name: str, names: Sequence[str]) -> str:
+def unique_prefix(name: str, names: Sequence[str]) -> str:
     """As much of a run's name as finds it among `names`, and no less than the time that begins it."""
     for size in range(_TIME, len(name)):
         fitting = [other for other in names if other.startswith(name[:size])]
@@ -283,7 +283,7 @@ def base_of(name: str) -> str:
     return control[1] if control else ""
 
 
-def newest(run_dir: Path, names: Sequence[str]) -> str:
+def newest_run(run_dir: Path, names: Sequence[str]) -> str:
     """The newest of some runs, controls aside where there is another."""
 
     def made(name: str) -> tuple[bool, str, int]:
@@ -298,7 +298,7 @@ def newest(run_dir: Path, names: Sequence[str]) -> str:
     return max(names, key=made)
 
 
-def _installed(
+def _install_run(
     target: Path,
     manifest: RunManifest,
     scenarios: Sequence[Scenario],
@@ -310,7 +310,7 @@ def _installed(
         again = line_to_copy("talm-sim", "resume", str(target))
         raise RunExistsError(f"{target}: a run of this name exists; choose another --run-id, or continue it with: {again}")
     sweep(target.parent)
-    draft = target.parent / own_name(target.name)
+    draft = target.parent / hidden_name(target.name)
     try:
         draft.mkdir(parents=True)
         _write(draft, manifest, scenarios, tools, fill)
@@ -339,7 +339,7 @@ def _write(
         conn.execute("BEGIN")
         for position, item in enumerate(scenarios):
             try:
-                put(conn, "scenarios", position, item.id, item.group, body=pack(item.model_dump_json()))
+                insert_row(conn, "scenarios", position, item.id, item.group, body=pack(item.model_dump_json()))
             except TooLargeError as err:
                 raise PrerequisiteError(f"scenario '{item.id}': {err}; make it smaller.") from None
         described = json.dumps([tool.model_dump(mode="json") for tool in tools])
@@ -347,7 +347,7 @@ def _write(
             check_size(described.encode())
         except TooLargeError as err:
             raise PrerequisiteError(f"the description of {len(tools):,} tools {err}; use fewer tools.") from None
-        put(conn, "meta", "tools", described)
+        insert_row(conn, "meta", "tools", described)
         if fill is not None:
             fill(conn)
         seal(conn, stamp_of(text))

@@ -16,10 +16,10 @@ from pydantic import BaseModel, ValidationError
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.files.database import DATABASE
+from talm_sim.runs.files.digested_rows import BESIDE, KEYS, ORDER, check_database, check_rows, insert_row, rows
 from talm_sim.runs.files.lease import is_owned
-from talm_sim.runs.files.rows import BESIDE, KEYS, ORDER, check_database, check_rows, put, rows
 
-__all__ = ["Entry", "check_fits", "is_sealed", "kept", "seal", "stamp_of", "take_away"]
+__all__ = ["Entry", "check_fits", "is_sealed", "keep_sealed", "remove_seal", "seal", "stamp_of"]
 
 _SEAL: Final = "seal"
 _SIZE: Final = 16
@@ -38,10 +38,10 @@ class _Seal(BaseModel):
 
 def seal(conn: sqlite3.Connection, stamp: str) -> None:
     """Within a transaction: seal what is there."""
-    _write(conn, _Seal(stamp=stamp, tables={table: _added_up(conn, table) for table in KEYS}))
+    _write(conn, _Seal(stamp=stamp, tables={table: _digest_table(conn, table) for table in KEYS}))
 
 
-def take_away(conn: sqlite3.Connection) -> None:
+def remove_seal(conn: sqlite3.Connection) -> None:
     """Within a transaction: take the seal away."""
     conn.execute("DELETE FROM meta WHERE key = ?", (_SEAL,))
 
@@ -73,7 +73,7 @@ def check_fits(conn: sqlite3.Connection, stamp: str, *, owned: bool) -> bool:
         return False
     for table in KEYS:
         rows_sealed, total = sealed.tables.get(table, (0, ""))
-        found = _added_up(conn, table)
+        found = _digest_table(conn, table)
         if found != (rows_sealed, total):
             raise PrerequisiteError(
                 f"{DATABASE}: has changed since it was sealed: {_difference(conn, table, found[0], rows_sealed)}; {_RESTORE}"
@@ -105,7 +105,7 @@ def _renew_over(conn: sqlite3.Connection, was: Mapping[str, Entry], now: Mapping
 
 
 @contextmanager
-def kept(conn: sqlite3.Connection, keys: Sequence[tuple[str, int, str]], stamp: Callable[[], str]) -> Iterator[None]:
+def keep_sealed(conn: sqlite3.Connection, keys: Sequence[tuple[str, int, str]], stamp: Callable[[], str]) -> Iterator[None]:
     """Within a transaction: a change of the rows of some questions. Where nobody runs the run, it leaves it sealed.
 
     Args:
@@ -143,7 +143,7 @@ def _read(conn: sqlite3.Connection) -> _Seal | None:
 
 
 def _write(conn: sqlite3.Connection, sealed: _Seal) -> None:
-    put(conn, "meta", _SEAL, sealed.model_dump_json(), either="REPLACE")
+    insert_row(conn, "meta", _SEAL, sealed.model_dump_json(), either="REPLACE")
 
 
 def _columns(table: str) -> str:
@@ -151,15 +151,15 @@ def _columns(table: str) -> str:
     return " || char(31) || ".join((*KEYS[table], *BESIDE.get(table, ()), "hex(digest)"))
 
 
-def _which(table: str) -> str:
+def _row_filter(table: str) -> str:
     return f"WHERE key != '{_SEAL}'" if table == "meta" else ""
 
 
-def _added_up(conn: sqlite3.Connection, table: str) -> Entry:
+def _digest_table(conn: sqlite3.Connection, table: str) -> Entry:
     """The rows of a table, in the order and through the index in which they are read."""
     if table in _ADDED:
         return _sum(conn, table)
-    query = f"SELECT {_columns(table)} AS line FROM {table} {_which(table)} ORDER BY {ORDER[table]}"
+    query = f"SELECT {_columns(table)} AS line FROM {table} {_row_filter(table)} ORDER BY {ORDER[table]}"
     number, text = conn.execute(f"SELECT count(*), group_concat(line, char(30)) FROM ({query})").fetchone()
     return number, blake2b((text or "").encode(), digest_size=_SIZE).hexdigest()
 

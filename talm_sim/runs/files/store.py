@@ -13,11 +13,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.runs import desk
-from talm_sim.runs.files import manifest, records, sealing
-from talm_sim.runs.files.database import TooLargeError, begin_log, connect_reader, connect_writer, pack, telling
+from talm_sim.runs import desk, questions
+from talm_sim.runs.files import manifest, sealing, stored_documents
+from talm_sim.runs.files.database import TooLargeError, connect_reader, connect_writer, explain_errors, pack, use_write_ahead_log
+from talm_sim.runs.files.digested_rows import insert_row, rows
 from talm_sim.runs.files.lease import acquire
-from talm_sim.runs.files.rows import put, rows
 from talm_sim.runs.files.writer import Writer
 from talm_sim.types import Episode, Scenario, Termination, Verdict
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from talm_sim.agent.episode import Waiting
     from talm_sim.agent.humans import HumanReply
 
-__all__ = ["Paused", "RunStore", "write_episode", "write_verdict"]
+__all__ = ["PausedEpisode", "RunStore", "write_episode", "write_verdict"]
 
 
 @dataclass(frozen=True, slots=True)
-class Paused:
+class PausedEpisode:
     """An episode that waits for a person, and what it needs to go on."""
 
     episode_id: str
@@ -68,12 +68,12 @@ class RunStore:
 
         def unseal() -> None:
             sealing.check_fits(conn, stamp, owned=False)
-            sealing.take_away(conn)
+            sealing.remove_seal(conn)
 
         try:
-            with telling(directory):
+            with explain_errors(directory):
                 lease = acquire(conn, directory.name, unseal)
-                begin_log(conn)
+                use_write_ahead_log(conn)
             writer = Writer(conn, lease, asyncio.get_running_loop(), stamp)
         except BaseException:
             conn.close()
@@ -96,9 +96,9 @@ class RunStore:
 
     # --- episodes ---------------------------------------------------------------------------------------------------------------------
 
-    def begin(self, episode_id: str, attempt: int) -> None:
+    def start_attempt(self, episode_id: str, attempt: int) -> None:
         """Note that an attempt begins, so that the next one after a kill has another number; what a failed one left goes, verdicts and all."""
-        self._writer.later(lambda conn: _begin(conn, episode_id, attempt))
+        self._writer.enqueue(lambda conn: _start_attempt(conn, episode_id, attempt))
 
     async def finish(self, episode: Episode, position: int) -> Episode:
         """Commit a finished episode.
@@ -123,7 +123,7 @@ class RunStore:
         """Commit that an episode waits for a person."""
         await self._writer.commit(lambda conn: _pause(conn, waiting))
 
-    async def abandon(self, episode_id: str) -> None:
+    async def forget_waiting(self, episode_id: str) -> None:
         """Forget that an episode waits: it will start again."""
         await self._writer.commit(lambda conn: _wait_no_more(conn, episode_id))
 
@@ -135,39 +135,39 @@ class RunStore:
         """Ids of the finished episodes."""
         return {episode_id for (episode_id,) in self.reader.execute("SELECT id FROM episodes")}
 
-    def ended_in(self, terminations: Collection[Termination]) -> set[str]:
+    def ids_ended_in(self, terminations: Collection[Termination]) -> set[str]:
         """Ids of the finished episodes that ended in one of `terminations`."""
         return {name for name, end in self.reader.execute("SELECT id, termination FROM episodes") if end in terminations}
 
     def scenarios(self) -> list[Scenario]:
         """The run's scenarios in order."""
-        return list(records.scenarios(self.reader))
+        return list(stored_documents.scenarios(self.reader))
 
     # --- the human queue --------------------------------------------------------------------------------------------------------------
 
-    def paused(self) -> dict[str, Paused]:
+    def paused_episodes(self) -> dict[str, PausedEpisode]:
         """Episodes that wait for a person, by id."""
         return {
-            episode_id: Paused(episode_id, scenario_id, epoch, attempt, records.waiting(body, episode_id).state)
+            episode_id: PausedEpisode(episode_id, scenario_id, epoch, attempt, stored_documents.read_waiting(body, episode_id).state)
             for episode_id, scenario_id, epoch, attempt, body in rows(self.reader, "waiting")
         }
 
-    def changed(self) -> bool:
+    def has_changed(self) -> bool:
         """Whether anything was committed, by any process, since the last call; costs microseconds."""
         version = int(self.reader.execute("PRAGMA data_version").fetchone()[0])
         changed, self._seen_version = version != self._seen_version, version
         return changed
 
-    async def take_up(self, episode_id: str, attempt: int) -> dict[str, HumanReply] | None:
+    async def take_answers(self, episode_id: str, attempt: int) -> dict[str, HumanReply] | None:
         """Let a waiting episode go on: the answers it goes on with, by interrupt id; None where one was withdrawn meanwhile."""
         taken = False
 
         def change(conn: sqlite3.Connection) -> None:
             nonlocal taken
-            taken = desk.take_up(conn, episode_id, attempt)
+            taken = questions.resume_waiting(conn, episode_id, attempt)
 
         await self._writer.commit(change)
-        return desk.replies_to(self.reader, episode_id, attempt) if taken else None
+        return questions.replies_to(self.reader, episode_id, attempt) if taken else None
 
     # --- verdicts ---------------------------------------------------------------------------------------------------------------------
 
@@ -193,18 +193,18 @@ class RunStore:
         def change(conn: sqlite3.Connection) -> None:
             conn.executemany("DELETE FROM meta WHERE key = ?", gone)
             for key, value in entries:
-                put(conn, "meta", key, value, either="REPLACE")
+                insert_row(conn, "meta", key, value, either="REPLACE")
 
         await self._writer.commit(change)
 
 
 def _wait_no_more(conn: sqlite3.Connection, episode_id: str) -> None:
     conn.execute("DELETE FROM waiting WHERE episode_id = ?", (episode_id,))
-    desk.close_questions(conn, episode_id)
+    questions.close_questions(conn, episode_id)
 
 
-def _begin(conn: sqlite3.Connection, episode_id: str, attempt: int) -> None:
-    put(conn, "attempts", episode_id, attempt, either="REPLACE")
+def _start_attempt(conn: sqlite3.Connection, episode_id: str, attempt: int) -> None:
+    insert_row(conn, "attempts", episode_id, attempt, either="REPLACE")
     conn.execute("DELETE FROM episodes WHERE id = ?", (episode_id,))
     conn.execute("DELETE FROM verdicts WHERE episode_id = ?", (episode_id,))
 
@@ -219,14 +219,14 @@ def write_episode(conn: sqlite3.Connection, episode: Episode, position: int) -> 
     try:
         body = pack(episode.model_dump_json())
     except TooLargeError as err:
-        episode = _without_record(episode, str(err))
+        episode = _drop_record(episode, str(err))
         body = pack(episode.model_dump_json())
-    put(conn, "episodes", episode.id, episode.scenario_id, episode.group, *where, episode.termination.value, body=body)
+    insert_row(conn, "episodes", episode.id, episode.scenario_id, episode.group, *where, episode.termination.value, body=body)
     _wait_no_more(conn, episode.id)
     return episode
 
 
-def _without_record(episode: Episode, why: str) -> Episode:
+def _drop_record(episode: Episode, why: str) -> Episode:
     """What is kept of an episode whose record is too large: nobody can judge it, and `resume` tries it again."""
     names = ("id", "scenario_id", "group", "epoch", "attempt", "model", "human", "tools", "perturbations", "usage", "started_at", "elapsed_s")
     error = f"the record of this episode {why}; make the agent, its tools or the model write less"
@@ -241,7 +241,7 @@ def write_verdict(conn: sqlite3.Connection, verdict: Verdict, *, failed: bool = 
     except TooLargeError as err:
         short = dict(label=verdict.label[:200], votes=(), explanation=f"The record of this verdict {err}; its explanation was left out.")
         body = pack(verdict.model_copy(update=short).model_dump_json())
-    put(conn, "verdicts", *key, int(failed), body=body, either="REPLACE")
+    insert_row(conn, "verdicts", *key, int(failed), body=body, either="REPLACE")
 
 
 def _pause(conn: sqlite3.Connection, waiting: Waiting) -> None:
@@ -249,8 +249,8 @@ def _pause(conn: sqlite3.Connection, waiting: Waiting) -> None:
         body = pack(json.dumps({"state": waiting.state, "progress": _progress(waiting)}))
     except TooLargeError:  # the person sees the question without what went before it
         body = pack(json.dumps({"state": waiting.state, "progress": []}))
-    put(conn, "waiting", waiting.episode_id, waiting.scenario_id, waiting.epoch, waiting.attempt, body=body, either="REPLACE")
-    desk.put_questions(conn, waiting)
+    insert_row(conn, "waiting", waiting.episode_id, waiting.scenario_id, waiting.epoch, waiting.attempt, body=body, either="REPLACE")
+    questions.put_questions(conn, waiting)
 
 
 def _progress(waiting: Waiting) -> list[dict[str, Any]]:

@@ -53,7 +53,7 @@ class Writer:
         self._failure: BaseException | None = None
         self._connection = connection
         self._flushed, self._flushing, self._closed = time.monotonic(), False, False
-        self._thread = threading.Thread(target=self._work, name="talm-sim-writer", daemon=True)
+        self._thread = threading.Thread(target=self._run_loop, name="talm-sim-writer", daemon=True)
         self._thread.start()
 
     def commit(self, change: Change) -> asyncio.Future[None]:
@@ -75,7 +75,7 @@ class Writer:
         self._entries.put(_Entry(change, done))
         done.result()
 
-    def later(self, change: Change) -> None:
+    def enqueue(self, change: Change) -> None:
         """Queue `change` without waiting; it goes in before everything queued after it."""
         self._entries.put(_Entry(change, None))
 
@@ -85,27 +85,27 @@ class Writer:
         self._entries.put(None)
         await asyncio.to_thread(self._thread.join)
 
-    def _work(self) -> None:
+    def _run_loop(self) -> None:
         conn = self._connection
         try:
             more = True
             while more:
-                entries, more = self._next()
+                entries, more = self._next_entries()
                 self._apply(conn, entries)
             with contextlib.suppress(sqlite3.Error):  # a full disk: the run is not sealed, and the next owner looks through it
-                self._give_back(conn)
+                self._release_lease(conn)
                 fold(conn)
         finally:
             conn.close()
 
-    def _give_back(self, conn: sqlite3.Connection) -> None:
+    def _release_lease(self, conn: sqlite3.Connection) -> None:
         conn.execute("PRAGMA synchronous=FULL")
         conn.execute("BEGIN IMMEDIATE")
         if self._lease.release(conn):
             seal(conn, self._stamp)
         conn.execute("COMMIT")
 
-    def _next(self) -> tuple[list[_Entry], bool]:
+    def _next_entries(self) -> tuple[list[_Entry], bool]:
         """Wait for the next entries; an empty list means that only the lease is due. False: no more will come."""
         entries: list[_Entry] = []
         try:
@@ -141,7 +141,7 @@ class Writer:
             except BaseException as err:  # handed to whoever awaits the change
                 with contextlib.suppress(sqlite3.Error):
                     conn.execute("ROLLBACK")
-                self._failure = _explained(err)
+                self._failure = _explain_error(err)
         _resolve((entry.done for entry in entries if isinstance(entry.done, futures.Future)), self._failure)
         waiters = [entry.done for entry in entries if isinstance(entry.done, asyncio.Future)]
         if waiters:
@@ -159,7 +159,7 @@ def _resolve(waiters: Iterable[asyncio.Future[None] | futures.Future[None]], fai
             done.set_exception(failure)
 
 
-def _explained(err: BaseException) -> BaseException:
+def _explain_error(err: BaseException) -> BaseException:
     if isinstance(err, sqlite3.OperationalError) or type(err) is sqlite3.DatabaseError:
         return PrerequisiteError(f"run.db: cannot be written ({err}); free disk space or fix its permissions, then resume the run.")
     return err

@@ -11,14 +11,14 @@ from talm_sim.errors import ContextOverflowError
 from talm_sim.models.base import GenerationSettings, Model
 from talm_sim.scenarios.making.options import MakingOptions
 
-__all__ = ["ASKED_AGAIN", "Written", "ask"]
+__all__ = ["ASKED_AGAIN", "WrittenText", "ask"]
 
 ASKED_AGAIN = 2
 """Requests a text may take, the second one with so many times the tokens."""
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenText:
     """A text, or why there is none.
 
     Attributes:
@@ -30,7 +30,7 @@ class Written:
     problem: str = ""
 
 
-async def ask(model: Model, messages: Sequence[BaseMessage], options: MakingOptions, seed: int, choices: tuple[str, ...] = ()) -> Written:
+async def ask(model: Model, messages: Sequence[BaseMessage], options: MakingOptions, seed: int, choices: tuple[str, ...] = ()) -> WrittenText:
     """Ask a model for one text.
 
     Args:
@@ -46,8 +46,8 @@ async def ask(model: Model, messages: Sequence[BaseMessage], options: MakingOpti
         try:
             turn = await model.generate(messages, (), settings)
         except ContextOverflowError:
-            return Written("", "the prompt does not fit the model's context")
+            return WrittenText("", "the prompt does not fit the model's context")
         text = turn.text
         if turn.stop != "length":
-            return Written(text)
-    return Written(text, f"it was cut off after {ASKED_AGAIN * options.max_new_tokens} tokens")
+            return WrittenText(text)
+    return WrittenText(text, f"it was cut off after {ASKED_AGAIN * options.max_new_tokens} tokens")

@@ -10,7 +10,7 @@ from typing import Any
 
 from talm_sim.common.agreement import kappa
 from talm_sim.errors import PrerequisiteError, line_to_copy
-from talm_sim.scenarios.making.review import Decision, Entry, Part, Review, Reviewer, beside, open_review
+from talm_sim.scenarios.making.review import Entry, Part, Review, ReviewDecision, Reviewer, open_review, review_file
 from talm_sim.scenarios.making.state import write_lines
 
 __all__ = ["Agreement", "Merge", "open_merge"]
@@ -53,10 +53,10 @@ class Merge:
     def __init__(self, place: Path, reviewer: Reviewer, reviews: Mapping[str, Review]) -> None:
         self._reviews = reviews
         self._reviewer = reviewer
-        self._kept = beside(place, "kept")
+        self._kept = review_file(place, "kept")
         first = next(iter(reviews.values()))
         self.undecided: list[Entry] = []
-        self.agreed: dict[str, tuple[Entry, Decision]] = {}
+        self.agreed: dict[str, tuple[Entry, ReviewDecision]] = {}
         disputed: list[Entry] = []
         for entry in first.entries:
             said = {name: one for name, review in reviews.items() if (one := review.decision(entry)) is not None}
@@ -65,8 +65,8 @@ class Merge:
             elif len({one.kept_as for one in said.values()}) == 1:
                 self.agreed[entry.key] = entry, next(iter(said.values()))
             else:
-                disputed.append(_disputed(entry, said))
-        self.disputed = Review(disputed, reviewer, beside(place, "settled"), self._kept, " and ".join(reviews))
+                disputed.append(_disputed_entry(entry, said))
+        self.disputed = Review(disputed, reviewer, review_file(place, "settled"), self._kept, " and ".join(reviews))
 
     def agreements(self) -> Iterator[Agreement]:
         """How far each two of them agree."""
@@ -95,8 +95,8 @@ def open_merge(place: Path, reviewer: Reviewer, *, rejected: bool = False) -> Me
     Raises:
         PrerequisiteError: Fewer than two did.
     """
-    start = beside(place, "review").name.removesuffix(".jsonl")
-    files = sorted(path.name.removesuffix(".jsonl") for path in beside(place, "review").parent.iterdir() if path.suffix == ".jsonl")
+    start = review_file(place, "review").name.removesuffix(".jsonl")
+    files = sorted(path.name.removesuffix(".jsonl") for path in review_file(place, "review").parent.iterdir() if path.suffix == ".jsonl")
     names = [name.removeprefix(start).removeprefix("-") for name in files if name == start or name.startswith(f"{start}-")]
     if len(names) < 2:
         mend = f"let each of two do so: {line_to_copy('talm-sim', 'scenarios', 'review', str(place), '--annotator', 'NAME')}"
@@ -104,14 +104,14 @@ def open_merge(place: Path, reviewer: Reviewer, *, rejected: bool = False) -> Me
     return Merge(place, reviewer, {name or UNNAMED: open_review(place, reviewer, rejected=rejected, annotator=name) for name in names})
 
 
-def _disputed(entry: Entry, said: Mapping[str, Decision]) -> Entry:
+def _disputed_entry(entry: Entry, said: Mapping[str, ReviewDecision]) -> Entry:
     """An entry with what each said of it; the first text that one of them gave it is proposed."""
-    told = [Part(f"{name} said", _told(one)) for name, one in said.items()]
+    told = [Part(f"{name} said", _format_decision(one)) for name, one in said.items()]
     texts = next((one.texts for one in said.values() if one.decision == "keep" and one.texts), {})
     return replace(entry, parts=(*entry.parts, *told), texts=texts)
 
 
-def _told(said: Decision) -> str:
+def _format_decision(said: ReviewDecision) -> str:
     if said.decision == "drop":
         return f"drop{': ' if said.reason else ''}{said.reason}"
     return "; ".join(["keep", *(f"{name} as: {text}" for name, text in said.texts.items())])

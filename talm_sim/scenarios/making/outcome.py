@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-__all__ = ["Dropped", "Outcome", "Source"]
+__all__ = ["DroppedSource", "MakingSource", "Outcome"]
 
 
-class Source(Protocol):
+class MakingSource(Protocol):
     """What something is made of: a question, a scenario."""
 
     @property
@@ -21,7 +21,7 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Dropped:
+class DroppedSource:
     """What gave no source, and why."""
 
     id: str
@@ -49,6 +49,6 @@ class Outcome:
     rejected: list[dict[str, Any]] = field(default_factory=list)
 
     @property
-    def told(self) -> str:
+    def summary_text(self) -> str:
         """What was made, in a few words."""
         return self.dropped or f"{len(self.rows)} made, {len(self.rejected)} rejected"

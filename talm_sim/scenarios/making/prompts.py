@@ -36,7 +36,7 @@ class WriterPrompts:
             if (found := _EXAMPLE.fullmatch(name)) and found["step"] == step:
                 told += [HumanMessage(example["user"]), AIMessage(example["assistant"])]
         # In one pass, not str.format: a question or a specification may hold braces, and even the name of another value.
-        system, user = (_filled(self.texts[step][part], values) for part in ("system", "user"))
+        system, user = (_fill(self.texts[step][part], values) for part in ("system", "user"))
         return [SystemMessage(system), *told, HumanMessage(user)]
 
 
@@ -58,5 +58,5 @@ def load_writer_prompts(package: str, file: Path | None = None) -> WriterPrompts
     return WriterPrompts(texts)
 
 
-def _filled(text: str, values: dict[str, str]) -> str:
+def _fill(text: str, values: dict[str, str]) -> str:
     return _MARK.sub(lambda match: values.get(match[1], match[0]), text)

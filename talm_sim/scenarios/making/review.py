@@ -15,7 +15,7 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.making.runner import ITEMS, REJECTED
 from talm_sim.scenarios.making.state import write_lines
 
-__all__ = ["Decision", "Entry", "Part", "Review", "Reviewer", "Summary", "beside", "items_file", "open_review", "rejected_file"]
+__all__ = ["Entry", "Part", "Review", "ReviewCounts", "ReviewDecision", "Reviewer", "items_file", "open_review", "rejected_file", "review_file"]
 
 Verdict = Literal["keep", "drop"]
 _UNDONE = "undone"
@@ -93,7 +93,7 @@ class Reviewer(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class ReviewDecision:
     """What a person said of an entry, and the texts they gave it."""
 
     key: str
@@ -109,7 +109,7 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class ReviewCounts:
     """How far a review is.
 
     Attributes:
@@ -153,7 +153,7 @@ class Review:
         self._by = by
         self._decisions = _decisions(path)
 
-    def decision(self, entry: Entry) -> Decision | None:
+    def decision(self, entry: Entry) -> ReviewDecision | None:
         """What was said of an entry."""
         return self._decisions.get(entry.key)
 
@@ -163,7 +163,7 @@ class Review:
         Raises:
             PrerequisiteError: The file cannot be written.
         """
-        decision = Decision(entry.key, verdict, entry.passed, reason, dict(texts or {}))
+        decision = ReviewDecision(entry.key, verdict, entry.passed, reason, dict(texts or {}))
         self._append({name: value for name, value in asdict(decision).items() if name != "texts" or value})
         self._decisions.pop(entry.key, None)
         self._decisions[entry.key] = decision
@@ -186,14 +186,14 @@ class Review:
         """Entries nobody has decided on."""
         return [entry for entry in self.entries if entry.key not in self._decisions]
 
-    def summary(self) -> Summary:
+    def summary(self) -> ReviewCounts:
         """Count the decisions on these entries."""
         made = [self._decisions[entry.key] for entry in self.entries if entry.key in self._decisions]
         kept = [one for one in made if one.decision == "keep"]
         agreed = sum((one.decision == "keep") is one.passed for one in made)
         given = [one.reason for one in made if one.decision == "drop" and one.reason]
         reasons = {reason: given.count(reason) for reason in sorted(set(given), key=lambda one: (-given.count(one), one))}
-        return Summary(len(self.entries), len(kept), len(made) - len(kept), sum(bool(one.texts) for one in kept), agreed, reasons)
+        return ReviewCounts(len(self.entries), len(kept), len(made) - len(kept), sum(bool(one.texts) for one in kept), agreed, reasons)
 
     def kept_lines(self) -> Iterable[Mapping[str, Any]]:
         """The lines of what a person kept, with the texts they gave it."""
@@ -212,7 +212,7 @@ class Review:
         try:
             with open(self.path, "a+b") as file:
                 file.seek(0, os.SEEK_END)
-                if file.tell() and not _ends_a_line(self.path):
+                if file.tell() and not _ends_with_newline(self.path):
                     file.write(b"\n")  # a line that a kill cut short stays one broken line
                 file.write(line + b"\n")
                 file.flush()
@@ -239,7 +239,7 @@ def open_review(place: Path, reviewer: Reviewer, *, rejected: bool = False, anno
     if not entries:
         raise PrerequisiteError(f"{items_file(place)}: contains no items to review.")
     name = f"-{annotator}" if annotator else ""
-    return Review(entries, reviewer, beside(place, f"review{name}"), beside(place, f"kept{name}"), annotator)
+    return Review(entries, reviewer, review_file(place, f"review{name}"), review_file(place, f"kept{name}"), annotator)
 
 
 def items_file(place: Path) -> Path:
@@ -267,23 +267,23 @@ def rejected_file(place: Path) -> Path:
     return place / REJECTED
 
 
-def beside(place: Path, name: str) -> Path:
+def review_file(place: Path, name: str) -> Path:
     """A file of a review: in the folder, or beside the file with its name before."""
     return place / f"{name}.jsonl" if place.is_dir() else place.with_name(f"{place.stem}.{name}.jsonl")
 
 
-def _decisions(path: Path) -> dict[str, Decision]:
+def _decisions(path: Path) -> dict[str, ReviewDecision]:
     """The decisions of a file by key, in the order they were made; a line that a kill cut short is passed over."""
     try:
         lines = read_bytes(path, LARGEST_DATA).split(b"\n") if path.is_file() else []
     except OSError as err:
         raise PrerequisiteError(f"{path}: cannot be read: {err.strerror}; fix its permissions.") from None
-    found: dict[str, Decision] = {}
+    found: dict[str, ReviewDecision] = {}
     for line in lines:
         try:
             document = json.loads(line)
             key, said = document["key"], document["decision"]
-            decision = Decision(**document) if said in ("keep", "drop") else None
+            decision = ReviewDecision(**document) if said in ("keep", "drop") else None
             if isinstance(key, str) and (decision or said == _UNDONE):
                 found.pop(key, None)
             if isinstance(key, str) and decision and _are_texts(decision.texts):
@@ -297,7 +297,7 @@ def _are_texts(texts: Any) -> bool:
     return isinstance(texts, dict) and all(isinstance(text, str) for text in texts.values())
 
 
-def _ends_a_line(path: Path) -> bool:
+def _ends_with_newline(path: Path) -> bool:
     with open(path, "rb") as file:
         file.seek(-1, os.SEEK_END)
         return file.read(1) == b"\n"

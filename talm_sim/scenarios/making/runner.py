@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from talm_sim.errors import CassetteMissError, PrerequisiteError, ProviderError
-from talm_sim.scenarios.making.outcome import Outcome, Source
-from talm_sim.scenarios.making.state import Begun, open_state, write_lines
+from talm_sim.scenarios.making.outcome import MakingSource, Outcome
+from talm_sim.scenarios.making.state import FixedSettings, open_state, write_lines
 
 __all__ = ["ITEMS", "MOST_FAILURES", "REJECTED", "REPORT", "OnProgress", "OpenTape", "make_all"]
 
@@ -25,7 +25,7 @@ OnProgress = Callable[[int, int, Outcome | None], None]
 """Hears of sources: how many are finished, of how many, and what became of the last one; None where they were finished before."""
 
 
-class Makes(Protocol):
+class MakesOutcome(Protocol):
     """What makes something of a source."""
 
     @property
@@ -39,19 +39,19 @@ class Makes(Protocol):
     async def make(self, source: Any) -> Outcome:
         """Make what can be made of one source."""
 
-    def report(self, sources: Sequence[Any], outcomes: Mapping[str, Any], begun: Begun) -> dict[str, Any]:
+    def report(self, sources: Sequence[Any], outcomes: Mapping[str, Any], begun: FixedSettings) -> dict[str, Any]:
         """Count what was made, given what was finished or failed by source id."""
 
 
 async def make_all(
-    maker: Makes,
-    sources: Sequence[Source],
+    maker: MakesOutcome,
+    sources: Sequence[MakingSource],
     folder: Path,
-    begun: Begun,
+    begun: FixedSettings,
     *,
     max_connections: int,
     open_tape: OpenTape = lambda source: nullcontext(),
-    on_begin: Callable[[Sequence[Source]], None] = lambda waiting: None,
+    on_begin: Callable[[Sequence[MakingSource]], None] = lambda waiting: None,
     on_progress: OnProgress = lambda done, total, outcome: None,
 ) -> dict[str, Any]:
     """Make something of each source, go on where an earlier call ended, and write the folder's files; returns the report.
@@ -78,7 +78,7 @@ async def make_all(
         gate = asyncio.Semaphore(max_connections)
         in_a_row = 0
 
-        async def work(source: Source) -> None:
+        async def work(source: MakingSource) -> None:
             nonlocal done, in_a_row
             async with gate:
                 outcome = await _outcome(source, maker, open_tape)
@@ -96,8 +96,8 @@ async def make_all(
             if in_a_row and not done:
                 raise ProviderError(f"every {maker.noun} failed, most recently with: {state.finished[waiting[-1].id].failed}")
         except (ProviderError, BaseExceptionGroup) as failed:  # not except*, out of which older releases of Python raise a group
-            if isinstance(first := _first(failed), _FORESEEN):
-                raise PrerequisiteError(_why(first, done)) from None
+            if isinstance(first := _first_failure(failed), _FORESEEN):
+                raise PrerequisiteError(_explain_failure(first, done)) from None
             raise
         finally:
             report = maker.report(sources, state.finished, state.begun)
@@ -105,29 +105,29 @@ async def make_all(
     return report
 
 
-async def _outcome(source: Source, maker: Makes, open_tape: OpenTape) -> Outcome:
+async def _outcome(source: MakingSource, maker: MakesOutcome, open_tape: OpenTape) -> Outcome:
     """What becomes of a source; one that the provider fails on must not stand in the way of the others."""
     try:
         with open_tape(source.id):
             return await maker.make(source)
     except ProviderError as err:
-        return maker.outcome(source=source.id, digest=source.digest, failed=_one_line(err))
+        return maker.outcome(source=source.id, digest=source.digest, failed=_summarize_error(err))
 
 
-def _first(failed: BaseException) -> BaseException:
+def _first_failure(failed: BaseException) -> BaseException:
     """What failed first; of several, the one that nobody foresaw: it is a bug, and must be seen."""
     if not isinstance(failed, BaseExceptionGroup):
         return failed
-    all_of_them = [_first(one) for one in failed.exceptions]
+    all_of_them = [_first_failure(one) for one in failed.exceptions]
     return next((one for one in all_of_them if not isinstance(one, _FORESEEN)), all_of_them[0])
 
 
-def _why(first: BaseException, done: int) -> str:
+def _explain_failure(first: BaseException, done: int) -> str:
     hint = "; add --live, or use the settings of the recording" if isinstance(first, CassetteMissError) else ""
-    return f"{_one_line(first)}{hint} ({done} finished and kept; run the same command to continue)"
+    return f"{_summarize_error(first)}{hint} ({done} finished and kept; run the same command to continue)"
 
 
-def _one_line(err: BaseException) -> str:
+def _summarize_error(err: BaseException) -> str:
     return " ".join(str(err).split())[:500]
 
 

@@ -12,16 +12,16 @@ from typing import IO, Any, Self, TypeVar
 
 from talm_sim.common.plain_files import LARGEST_DATA, read_bytes
 from talm_sim.errors import PrerequisiteError
-from talm_sim.scenarios.making.outcome import Outcome, Source
+from talm_sim.scenarios.making.outcome import MakingSource, Outcome
 
-__all__ = ["STATE", "Begun", "State", "open_state", "write_lines"]
+__all__ = ["STATE", "FixedSettings", "State", "open_state", "write_lines"]
 
 STATE = "state.jsonl"
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class FixedSettings:
     """What a folder keeps to once it is begun.
 
     Attributes:
@@ -47,7 +47,7 @@ class State:
         length: Bytes of the file that are whole lines; what follows was cut off by a kill.
     """
 
-    def __init__(self, path: Path, begun: Begun, finished: dict[str, Any], length: int) -> None:
+    def __init__(self, path: Path, begun: FixedSettings, finished: dict[str, Any], length: int) -> None:
         self.begun = begun
         self.finished = finished
         self._path = path
@@ -80,7 +80,7 @@ class State:
         os.fsync(self._file.fileno())
 
 
-def open_state(folder: Path, begun: Begun, sources: Sequence[Source], kind: type[Outcome]) -> State:
+def open_state(folder: Path, begun: FixedSettings, sources: Sequence[MakingSource], kind: type[Outcome]) -> State:
     """Open the state of a folder, new or begun.
 
     Args:
@@ -114,7 +114,7 @@ def open_state(folder: Path, begun: Begun, sources: Sequence[Source], kind: type
             f"{folder}: was started with version {before.rules} of the checks, and this talm-sim has version "
             f"{begun.rules}; finish it with the talm-sim it was started with, or choose another --out."
         )
-    _same(folder, before.settings, begun.settings)
+    _refuse_changes(folder, before.settings, begun.settings)
     outcomes = [_read(path, number, line, lambda document: kind(**document)) for number, line in lines[1:]]
     finished = {outcome.source: outcome for outcome in outcomes}
     if finished and not any(source.id in finished for source in sources):
@@ -129,12 +129,12 @@ def open_state(folder: Path, begun: Begun, sources: Sequence[Source], kind: type
     return State(path, before, finished, length)
 
 
-def _header(folder: Path, document: dict[str, Any]) -> Begun:
+def _header(folder: Path, document: dict[str, Any]) -> FixedSettings:
     if isinstance(document.get("settings"), dict) and not {"task", "rules"} <= document.keys():
         raise PrerequisiteError(
             f"{folder}: was begun by an earlier talm-sim, which kept no task or no rules; make it again with another --out."
         )
-    return Begun(str(document["task"]), dict(document["settings"]), str(document["command"]), int(document["rules"]))
+    return FixedSettings(str(document["task"]), dict(document["settings"]), str(document["command"]), int(document["rules"]))
 
 
 def _read(path: Path, number: int, line: bytes, reader: Callable[[Any], T]) -> T:
@@ -144,7 +144,7 @@ def _read(path: Path, number: int, line: bytes, reader: Callable[[Any], T]) -> T
         raise PrerequisiteError(f"{path}:{number}: not a line of a started generation; restore the file or choose another --out.") from None
 
 
-def _same(folder: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+def _refuse_changes(folder: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
     for name in sorted({*before, *now}):
         if before.get(name) != now.get(name):
             was = json.dumps(before.get(name), ensure_ascii=False)[:60]

@@ -21,7 +21,7 @@ _TITLES = {SHARE: "P(Yes), the share Yes / (Yes + No)", OWN: "P(Yes), the probab
 
 def columns(scored: Sequence[Row], seed: int) -> Iterator[Measure]:
     """What a table has room for; nothing where no row has a probability."""
-    known = _known(scored)
+    known = _known_chances(scored)
     if known:
         note = "P(Yes) is higher where nothing is missing"
         yield _score("auroc", "AUROC", auroc(*_split(known)), area_interval(known, seed), note=note)
@@ -30,32 +30,34 @@ def columns(scored: Sequence[Row], seed: int) -> Iterator[Measure]:
 
 def mean_column(scored: Sequence[Row]) -> Iterator[Measure]:
     """The mean probability, of instances that are all complete or all incomplete."""
-    known = _known(scored)
+    known = _known_chances(scored)
     if known:
         yield Measure(name="p_yes", head="P(Yes)", kind="score", value=_mean(known), note="mean Yes / (Yes + No) over those that have one")
         yield _mass(scored)
 
 
 def _mass(scored: Sequence[Row]) -> Measure:
-    return Measure(name=MASS, head="Y+N", kind="score", value=_mean(_known(scored, MASS)), note="mean probability of Yes and No together")
+    return Measure(
+        name=MASS, head="Y+N", kind="score", value=_mean(_known_chances(scored, MASS)), note="mean probability of Yes and No together"
+    )
 
 
 def lines(scored: Sequence[Row], seed: int) -> Iterator[Measure]:
     """What stands below the row: how good the share of Yes is, and the same of the probability of Yes itself, as far as that says anything."""
-    known, own = _known(scored), _known(scored, OWN)
+    known, own = _known_chances(scored), _known_chances(scored, OWN)
     if not known:
         return
     error = calibration_error(*_split(known))
     about = {"place": "line", "under": _TITLES[SHARE]}
     yield _score("brier", "Brier", brier(*_split(known)), brier_interval(known, seed), note="mean squared error", **about)
     yield _score("calibration_error", "ECE", error, calibration_interval(known, seed), note=f"calibration error over {BINS} bins", **about)
-    yield from _means(SHARE, known)
+    yield from _mean_measures(SHARE, known)
     area = auroc(*_split(own))
     yield _score(f"{OWN}_auroc", "AUROC", area, area_interval(own, seed), note="as above", place="line", under=_TITLES[OWN])
-    yield from _means(OWN, own)
+    yield from _mean_measures(OWN, own)
 
 
-def _means(name: str, chances: Sequence[Chance]) -> Iterator[Measure]:
+def _mean_measures(name: str, chances: Sequence[Chance]) -> Iterator[Measure]:
     for kind, complete in (("complete", True), ("incomplete", False)):
         kept = [one for one in chances if one.complete is complete]
         note = f"mean over the {len(kept):,} {kind} ones"
@@ -69,8 +71,8 @@ def _score(name: str, head: str, value: float | None, limits: Interval | None, *
 
 def curves(scored: Sequence[Row]) -> tuple[Curve, ...]:
     """The distributions of both probabilities, and the reliability diagram of the share."""
-    known = _known(scored)
-    return (_histogram(SHARE, known), _histogram(OWN, _known(scored, OWN)), _reliability(known)) if known else ()
+    known = _known_chances(scored)
+    return (_histogram(SHARE, known), _histogram(OWN, _known_chances(scored, OWN)), _reliability(known)) if known else ()
 
 
 def _histogram(name: str, chances: Sequence[Chance]) -> Curve:
@@ -100,7 +102,7 @@ def _reliability(chances: Sequence[Chance]) -> Curve:
     )
 
 
-def _known(scored: Sequence[Row], name: str = SHARE) -> list[Chance]:
+def _known_chances(scored: Sequence[Row], name: str = SHARE) -> list[Chance]:
     found = (Chance(float(chance), row.labels["gold"] == "yes", row.base) for row in scored if (chance := row.values.get(name)) is not None)
     return sorted(found)
 

@@ -11,7 +11,7 @@ from talm_sim.tasks.awareness.making.loaded import fault_in
 from talm_sim.tasks.lines import read_line
 from talm_sim.types import Scenario, YesNo
 
-__all__ = ["COMPLETE", "MANIPULATED", "chosen", "gold_of", "read_instance"]
+__all__ = ["COMPLETE", "MANIPULATED", "choose", "gold_of", "read_instance"]
 
 COMPLETE = "complete"
 MANIPULATED = ("replaced", "removed")
@@ -43,7 +43,7 @@ def gold_of(scenario: Scenario) -> str:
     return scenario.target.gold if isinstance(scenario.target, YesNo) else ""
 
 
-def chosen(pool: Sequence[Scenario], groups: Sequence[str], limit: str | None) -> list[Scenario]:
+def choose(pool: Sequence[Scenario], groups: Sequence[str], limit: str | None) -> list[Scenario]:
     """The instances of some groups: manipulated ones within the limit, each once, and with `complete` the originals they come from.
 
     Where nothing of these groups is manipulated, the originals themselves, within the limit. An original nothing was made of is left out

@@ -6,19 +6,19 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from talm_sim.common.digests import derived_seed
+from talm_sim.common.digests import derive_seed
 from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.dialogue import EXAMPLE
 from talm_sim.tasks.awareness.data import gold_of
-from talm_sim.tasks.awareness.protocols import Way, question
+from talm_sim.tasks.awareness.protocols import AskingStyle, question
 from talm_sim.types import Scenario, Turn
 
-__all__ = ["with_examples"]
+__all__ = ["add_examples"]
 
 _EACH = 2
 
 
-def with_examples(scenarios: Sequence[Scenario], pool: Sequence[Scenario], way: Way, seed: int) -> list[Scenario]:
+def add_examples(scenarios: Sequence[Scenario], pool: Sequence[Scenario], way: AskingStyle, seed: int) -> list[Scenario]:
     """Put solved examples before each scenario's conversation.
 
     They are kept with the scenario, so that a run that goes on, or is read again, has them whatever becomes of the file. They are drawn anew
@@ -34,11 +34,11 @@ def with_examples(scenarios: Sequence[Scenario], pool: Sequence[Scenario], way: 
         PrerequisiteError: The pool holds too few.
     """
     of_gold = {gold: sorted((one for one in pool if gold_of(one) == gold), key=lambda one: one.id) for gold in ("yes", "no")}
-    return [_with(scenario, _drawn(scenario, of_gold, seed), way) for scenario in scenarios]
+    return [_prepend_examples(scenario, _draw_examples(scenario, of_gold, seed), way) for scenario in scenarios]
 
 
-def _drawn(scenario: Scenario, of_gold: Mapping[str, Sequence[Scenario]], seed: int) -> list[Scenario]:
-    draw = random.Random(derived_seed(seed, scenario.base, "examples"))
+def _draw_examples(scenario: Scenario, of_gold: Mapping[str, Sequence[Scenario]], seed: int) -> list[Scenario]:
+    draw = random.Random(derive_seed(seed, scenario.base, "examples"))
     taken = {scenario.base}
     found: list[Scenario] = []
     for gold in ("yes", "no"):
@@ -50,14 +50,14 @@ def _drawn(scenario: Scenario, of_gold: Mapping[str, Sequence[Scenario]], seed: 
                 found.append(one)
     if len(found) < 2 * _EACH:
         raise PrerequisiteError(
-            f"scenario {scenario.id}: protocol few-shot needs {_EACH} originals and {_EACH} manipulated instances of other sources as examples, "
-            f"and the data has {len(found)}; give more --scenarios, or another --protocol."
+            f"scenario {scenario.id}: protocol few-shot needs {_EACH} originals and {_EACH} manipulated instances of other sources as "
+            f"examples, and the data has {len(found)}; give more --scenarios, or another --protocol."
         )
     draw.shuffle(found)
     return found
 
 
-def _with(scenario: Scenario, examples: Sequence[Scenario], way: Way) -> Scenario:
+def _prepend_examples(scenario: Scenario, examples: Sequence[Scenario], way: AskingStyle) -> Scenario:
     shown: list[dict[str, Any]] = []
     for one in examples:
         shown.append({"role": "user", "content": question(way, one), "part": EXAMPLE, "from": one.id})

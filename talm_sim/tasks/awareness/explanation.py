@@ -6,12 +6,12 @@ from functools import cache
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
-from talm_sim.common.digests import derived_seed
+from talm_sim.common.digests import derive_seed
 from talm_sim.common.toml_files import packaged_toml
 from talm_sim.errors import ContextOverflowError
 from talm_sim.judges.base import Judge
 from talm_sim.judges.labels import opening_label
-from talm_sim.judges.prompts import built_in_text, show
+from talm_sim.judges.prompts import default_instructions, show
 from talm_sim.models.base import GenerationSettings
 from talm_sim.scenarios.dialogue import as_text, dialogue
 from talm_sim.tasks.awareness.decision import read_decision
@@ -36,7 +36,7 @@ class ExplanationJudge(Judge):
     name = "explanation"
     measure = Measured(name="explanation", head="Expl", about="a right No has the right reason, told by a model")
     needs = frozenset({"model"})
-    instructions = built_in_text("explanation")
+    instructions = default_instructions("explanation")
 
     async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
         """Judge one episode."""
@@ -48,7 +48,7 @@ class ExplanationJudge(Judge):
         if not decision.explanation:
             return self.verdict(episode, False, "there is no explanation", label="wrong")
         messages = [SystemMessage(self.instructions), *_examples(), HumanMessage(self._question(scenario, decision.explanation))]
-        settings = GenerationSettings(temperature=0.0, max_new_tokens=_MAX_NEW_TOKENS, seed=derived_seed(episode.id, 1), choices=_CHOICES)
+        settings = GenerationSettings(temperature=0.0, max_new_tokens=_MAX_NEW_TOKENS, seed=derive_seed(episode.id, 1), choices=_CHOICES)
         try:
             with self.context.open_vote(self.config_digest, episode, 1):
                 turn = await self.model.generate(messages, (), settings)
@@ -61,10 +61,10 @@ class ExplanationJudge(Judge):
         return self.verdict(episode, label == "correct", " ".join(reply.split())[:200], label=label)
 
     def _question(self, scenario: Scenario, explanation: str) -> str:
-        return _shown(as_text(dialogue(scenario)), "\n".join(scenario.shown_tools) or "(none)", explanation)
+        return _format_question(as_text(dialogue(scenario)), "\n".join(scenario.shown_tools) or "(none)", explanation)
 
 
-def _shown(conversation: str, tools: str, explanation: str) -> str:
+def _format_question(conversation: str, tools: str, explanation: str) -> str:
     return show(_QUESTION, [("Conversation", conversation), ("APIs", tools), ("The assistant's explanation", explanation)])
 
 
@@ -72,6 +72,6 @@ def _shown(conversation: str, tools: str, explanation: str) -> str:
 def _examples() -> tuple[BaseMessage, ...]:
     messages: list[BaseMessage] = []
     for one in packaged_toml("talm_sim.tasks.awareness", "explanation.toml")["example"]:
-        messages.append(HumanMessage(_shown(one["conversation"].strip(), one["tools"].strip(), one["explanation"])))
+        messages.append(HumanMessage(_format_question(one["conversation"].strip(), one["tools"].strip(), one["explanation"])))
         messages.append(AIMessage(f"{one['label']}. {one['why']}"))
     return tuple(messages)

@@ -42,7 +42,7 @@ def conditions(pool: Sequence[Scenario], seed: int, limit: str | None) -> list[S
     usable = []
     for one in sorted((one for one in pool if one.group == "removed"), key=lambda one: one.id):
         original = originals.get(one.base)
-        call = _due(one, original) if original else None
+        call = _call_of_removed(one, original) if original else None
         if original and call:
             usable.append((one, original, call))
     if not usable:
@@ -52,31 +52,31 @@ def conditions(pool: Sequence[Scenario], seed: int, limit: str | None) -> list[S
         )
     random.Random(seed).shuffle(usable)
     start, stop = parse_limit(limit)
-    made = [_three(*one) for one in usable[:_DRAWN][start:stop]]
+    made = [_make_three(*one) for one in usable[:_DRAWN][start:stop]]
     return [three[place] for place in range(len(CONDITIONS)) for three in made]
 
 
-def _due(removed: Scenario, original: Scenario) -> GoldCall | None:
+def _call_of_removed(removed: Scenario, original: Scenario) -> GoldCall | None:
     """The gold call that the removed words are needed for; None where no gold call has arguments."""
     calls = [call for call in original.gold_calls if call.arguments]
     name = removed.missing.name if removed.missing else ""
     return next((call for call in calls if name in call.arguments), calls[0] if calls else None)
 
 
-def _three(removed: Scenario, original: Scenario, call: GoldCall) -> tuple[Scenario, Scenario, Scenario]:
-    gone = _unsaid(removed, original, call)
+def _make_three(removed: Scenario, original: Scenario, call: GoldCall) -> tuple[Scenario, Scenario, Scenario]:
+    gone = _unsaid_arguments(removed, original, call)
     short = {name: value for name, value in call.arguments.items() if name not in gone}
     error = json.dumps({"error": f"missing required argument{'s' if len(gone) > 1 else ''}: {', '.join(gone)}"}, ensure_ascii=False)
     failed = _attempt(GoldCall(tool=call.tool, arguments=short), error, failed=True)
     invented = _attempt(call, json.dumps({"status": "success"}), failed=False)
     return (
-        _with(removed, failed, CONDITIONS[0]),
-        _with(removed, invented, CONDITIONS[1]),
-        _with(original, failed, CONDITIONS[2]),
+        _append_attempt(removed, failed, CONDITIONS[0]),
+        _append_attempt(removed, invented, CONDITIONS[1]),
+        _append_attempt(original, failed, CONDITIONS[2]),
     )
 
 
-def _unsaid(removed: Scenario, original: Scenario, call: GoldCall) -> list[str]:
+def _unsaid_arguments(removed: Scenario, original: Scenario, call: GoldCall) -> list[str]:
     """Names of the call's arguments that the removed words gave: the one that is known, else those no longer said, else the first."""
     name = removed.missing.name if removed.missing else ""
     if name in call.arguments:
@@ -96,7 +96,7 @@ def _attempt(call: GoldCall, result: str, *, failed: bool) -> Turn:
     )
 
 
-def _with(scenario: Scenario, attempt: Turn, condition: str) -> Scenario:
+def _append_attempt(scenario: Scenario, attempt: Turn, condition: str) -> Scenario:
     source = scenario.source.model_copy(update={"base": scenario.base})
     return scenario.model_copy(
         update={"id": f"{scenario.base}.{condition}", "group": condition, "turns": (*scenario.turns, attempt), "source": source}

@@ -11,21 +11,21 @@ from talm_sim.models.base import Model
 from talm_sim.recordings import CassetteLibrary
 from talm_sim.scenarios.hub import local_file
 from talm_sim.scenarios.making.asking import ASKED_AGAIN
-from talm_sim.scenarios.making.outcome import Dropped
+from talm_sim.scenarios.making.outcome import DroppedSource
 from talm_sim.scenarios.making.prompts import WriterPrompts, load_writer_prompts
-from talm_sim.scenarios.making.state import Begun
+from talm_sim.scenarios.making.state import FixedSettings
 from talm_sim.tasks.awareness.making.apibank import load_apibank
 from talm_sim.tasks.awareness.making.counts import count_manipulated
 from talm_sim.tasks.awareness.making.lines import load_lines
-from talm_sim.tasks.awareness.making.loaded import Loaded
-from talm_sim.tasks.awareness.making.manipulation import REMOVAL, SERVING, Manipulated, Manipulator, Original, values_of
+from talm_sim.tasks.awareness.making.loaded import LoadedSource
+from talm_sim.tasks.awareness.making.manipulation import REMOVAL, SERVING, ManipulationOutcome, Manipulator, Original, values_of
 from talm_sim.tasks.awareness.making.options import ManipulateOptions
 from talm_sim.tasks.awareness.making.packaged import from_talm
 from talm_sim.tasks.awareness.making.pool import pool_of
 from talm_sim.tasks.awareness.making.review import ManipulationReviewer
 from talm_sim.tasks.awareness.making.study import load_study
 from talm_sim.tasks.awareness.making.toolbench import load_toolbench
-from talm_sim.tasks.bounds import Bound, most_tokens
+from talm_sim.tasks.bounds import Bound, max_tokens_of
 from talm_sim.tasks.makers import Listing, Maker, OpenModel
 from talm_sim.tasks.registry import find_task
 
@@ -38,11 +38,11 @@ _TOLD = 5
 """Of what a source holds that cannot be used, so many are named at the terminal; the report has all."""
 
 
-class ManipulationMaker(Maker[ManipulateOptions, Original, Manipulated]):
+class ManipulationMaker(Maker[ManipulateOptions, Original, ManipulationOutcome]):
     """The needed tools are replaced by near ones, or words of the user's removed; each is checked by appendix A.2's criteria."""
 
     options_model = ManipulateOptions
-    outcome = Manipulated
+    outcome = ManipulationOutcome
     rules = 2
     reviewer: ClassVar = ManipulationReviewer()
 
@@ -57,10 +57,10 @@ class ManipulationMaker(Maker[ManipulateOptions, Original, Manipulated]):
 
     def load(self) -> Sequence[Original]:
         """Read the source; what of it is broken is counted."""
-        loaded = _loaded(self.options.file)
-        self.dropped = [Dropped(one.where, one.fault) for one in loaded.problems]
+        loaded = _load_source(self.options.file)
+        self.dropped = [DroppedSource(one.where, one.fault) for one in loaded.problems]
         self._all = [Original(one) for one in loaded.scenarios if one.group == "complete"]
-        self._longest = max((most_tokens(text) for one in self._all for text in one.scenario.shown_tools), default=0)
+        self._longest = max((max_tokens_of(text) for one in self._all for text in one.scenario.shown_tools), default=0)
         return self._all
 
     def open(self, sources: Sequence[Original], open_model: OpenModel) -> None:
@@ -72,7 +72,7 @@ class ManipulationMaker(Maker[ManipulateOptions, Original, Manipulated]):
         self._model = None if self._prompts is None else open_model()
         self._manipulator = Manipulator(self.options, [one.scenario for one in self._all], pool, self._model, self._prompts)
 
-    async def make(self, source: Original) -> Manipulated:
+    async def make(self, source: Original) -> ManipulationOutcome:
         """Manipulate it in each way asked for."""
         assert self._manipulator is not None
         return await self._manipulator.make(source)
@@ -81,19 +81,19 @@ class ManipulationMaker(Maker[ManipulateOptions, Original, Manipulated]):
         """For removed words, a request an attempt; for replaced tools, one; each once more where it is cut off."""
         if self._prompts is None:
             return Bound()
-        read, most = most_tokens(*values_of(source.scenario).values()), self.options.max_new_tokens
+        read, most = max_tokens_of(*values_of(source.scenario).values()), self.options.max_new_tokens
         shown = source.scenario.shown_tools
         bound = Bound()
         for group, step, tries in (("removed", REMOVAL, self.options.attempts), ("replaced", SERVING, 1)):
             if group in self.options.groups:
-                told = most_tokens(*(text for name, part in self._prompts.texts.items() if name.startswith(step) for text in part.values()))
+                told = max_tokens_of(*(text for name, part in self._prompts.texts.items() if name.startswith(step) for text in part.values()))
                 # Any tool of the source may stand in a needed one's place.
-                tools = most_tokens(*shown) + len(shown) * self._longest if group == "replaced" else 0
+                tools = max_tokens_of(*shown) + len(shown) * self._longest if group == "replaced" else 0
                 one = Bound(0, ASKED_AGAIN, ASKED_AGAIN * (told + read + tools), (1 + ASKED_AGAIN) * most)
                 bound += one.times(tries)
         return bound
 
-    def report(self, sources: Sequence[Original], outcomes: Mapping[str, Manipulated], begun: Begun) -> dict[str, Any]:
+    def report(self, sources: Sequence[Original], outcomes: Mapping[str, ManipulationOutcome], begun: FixedSettings) -> dict[str, Any]:
         """See `count_manipulated`."""
         return count_manipulated(sources, self.dropped, outcomes, begun, "rules" if self._model is None else self._model.name)
 
@@ -143,7 +143,7 @@ def _sum(found: Mapping[str, Any]) -> int:
     return sum(found["skipped"].values())
 
 
-def _loaded(file: Path | None) -> Loaded:
+def _load_source(file: Path | None) -> LoadedSource:
     if file is None:
         return from_talm(find_task("talm").read(("perfect",)), CassetteLibrary().tool_specs())
     kind, colon, place = str(file).partition(":")

@@ -15,7 +15,7 @@ from talm_sim.models.yes_no import yes_no_chances, yes_probability
 from talm_sim.tasks.awareness import chances
 from talm_sim.tasks.awareness.data import COMPLETE, MANIPULATED
 from talm_sim.tasks.awareness.feedback import CONDITIONS
-from talm_sim.tasks.awareness.protocols import Protocol, decided, explicit_turns
+from talm_sim.tasks.awareness.protocols import Protocol, decision_of, explicit_turns
 from talm_sim.tasks.awareness.scores import f1, f1_interval
 from talm_sim.tasks.base import RunView
 from talm_sim.types import UNPARSED, Episode, Matrix, Measure, Row, Scenario, Summary, Verdict, YesNo
@@ -37,7 +37,7 @@ def rows(run: RunView) -> Iterator[Row]:
     Labels: `gold`, `said`, `kind` (what was done to the instance), `source`; of the implicit protocol `explicit`.
     """
     items = {one.id: (one, one.target) for one in run.scenarios() if isinstance(one.target, YesNo)}
-    whole = _whole({one.group for one, _ in items.values()})
+    whole = _overall_group({one.group for one, _ in items.values()})
     verdicts = {one.episode_id: one for one in run.verdicts() if one.judge == _JUDGE}
     protocol = run.job.options.protocol  # once: a stored run reads its job from the file
     for episode in run.episodes():
@@ -53,7 +53,7 @@ def summarize(rows: Sequence[Row], run: RunView) -> list[Summary]:
         of = {name: [row for row in ordered if row.group == name] for name in CONDITIONS}
         return [_summary(name, own, run, derived=False, detailed=False) for name, own in of.items() if own]
     kinds = {row.labels["kind"] for row in rows}
-    whole = _whole(kinds)
+    whole = _overall_group(kinds)
     found: list[Summary] = []
     for name in [one for one in MANIPULATED if one in kinds and one != whole]:
         found += _with_sources(name, _of_kind(ordered, name), run, derived=True)
@@ -61,7 +61,7 @@ def summarize(rows: Sequence[Row], run: RunView) -> list[Summary]:
     return found
 
 
-def _whole(kinds: set[str]) -> str:
+def _overall_group(kinds: set[str]) -> str:
     """The group that holds every row: the only thing that was done, or all."""
     done = kinds - {COMPLETE}
     return (done or {COMPLETE}).pop() if len(done) < 2 else ALL
@@ -87,7 +87,7 @@ def _row(episode: Episode, scenario: Scenario, target: YesNo, protocol: Protocol
     if not row.scored:
         return row
     turns = explicit_turns(protocol, episode.model_turns)
-    explicit = decided(turns[-1]).said if turns else UNPARSED
+    explicit = decision_of(turns[-1]).said if turns else UNPARSED
     said = explicit
     values: dict[str, Any] = {}
     if protocol == "implicit":

@@ -8,7 +8,7 @@ from typing import Literal
 
 from talm_sim.scenarios.dialogue import ATTEMPT, EXAMPLE, as_messages, as_text, dialogue, part_of
 from talm_sim.tasks.awareness.decision import Decision, read_decision
-from talm_sim.tasks.awareness.wording import Wording, filled
+from talm_sim.tasks.awareness.wording import Wording, fill
 from talm_sim.tasks.single_step import Request
 from talm_sim.types import UNPARSED, ModelTurn, Scenario
 
@@ -18,10 +18,10 @@ __all__ = [
     "LABEL_FIRST",
     "LABEL_TOKENS",
     "TELLS_FIRST_TOKEN",
+    "AskingStyle",
     "Probability",
     "Protocol",
-    "Way",
-    "decided",
+    "decision_of",
     "explicit_turns",
     "first_request",
     "next_request",
@@ -45,7 +45,7 @@ _COMPLETED = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class AskingStyle:
     """How a run asks: its protocol, in which words, and where the probability of a Yes is from."""
 
     protocol: Protocol
@@ -57,23 +57,23 @@ class Way:
         return self.wording["zero-shot" if self.protocol in {"few-shot", "implicit"} else self.protocol][key]
 
 
-def first_request(way: Way, scenario: Scenario) -> Request:
+def first_request(way: AskingStyle, scenario: Scenario) -> Request:
     """The first thing a model is asked for a scenario."""
     if way.protocol == "implicit":
-        return _free_turn(way, scenario)
+        return _free_request(way, scenario)
     if way.protocol == "completion":
-        return replace(_measured(way, " "), prompt=question(way, scenario), max_new_tokens=_COMPLETED)
-    return _explicit(way, scenario)
+        return replace(_probability_request(way, " "), prompt=question(way, scenario), max_new_tokens=_COMPLETED)
+    return _explicit_request(way, scenario)
 
 
-def next_request(way: Way, scenario: Scenario, turns: Sequence[ModelTurn]) -> Request | None:
+def next_request(way: AskingStyle, scenario: Scenario, turns: Sequence[ModelTurn]) -> Request | None:
     """What follows: after the implicit protocol's free turn the question itself; after an answer that cannot be read, the question again."""
     answers = explicit_turns(way.protocol, turns)
     if not answers:
-        return _explicit(way, scenario)
-    if way.protocol == "completion" or len(answers) == _ASKED or decided(answers[-1]).said != UNPARSED:
+        return _explicit_request(way, scenario)
+    if way.protocol == "completion" or len(answers) == _ASKED or decision_of(answers[-1]).said != UNPARSED:
         return None
-    return _again(way, scenario, answers[-1])
+    return _repeat_request(way, scenario, answers[-1])
 
 
 def explicit_turns(protocol: Protocol, turns: Sequence[ModelTurn]) -> Sequence[ModelTurn]:
@@ -81,20 +81,20 @@ def explicit_turns(protocol: Protocol, turns: Sequence[ModelTurn]) -> Sequence[M
     return turns[1:] if protocol == "implicit" else turns
 
 
-def decided(turn: ModelTurn) -> Decision:
+def decision_of(turn: ModelTurn) -> Decision:
     """What a turn says that answers the question."""
     return read_decision(turn.text or turn.raw_text)
 
 
-def question(way: Way, scenario: Scenario) -> str:
+def question(way: AskingStyle, scenario: Scenario) -> str:
     """The text that asks about a scenario."""
     attempt = part_of(scenario, ATTEMPT)
     key = ("failed" if attempt[-1].get("failed") else "succeeded") if way.protocol == "feedback" and attempt else "question"
     said, tools = as_text(dialogue(scenario)), "\n".join(scenario.shown_tools)
-    return filled(way.texts(key), conversation=said, tools=tools, call=as_text(attempt))
+    return fill(way.texts(key), conversation=said, tools=tools, call=as_text(attempt))
 
 
-def _free_turn(way: Way, scenario: Scenario) -> Request:
+def _free_request(way: AskingStyle, scenario: Scenario) -> Request:
     """The conversation to go on with, and its tools."""
     from langchain_core.messages import SystemMessage
 
@@ -104,15 +104,15 @@ def _free_turn(way: Way, scenario: Scenario) -> Request:
     return Request(messages, tools=tool_specs(scenario.shown_tools))
 
 
-def _explicit(way: Way, scenario: Scenario) -> Request:
+def _explicit_request(way: AskingStyle, scenario: Scenario) -> Request:
     from langchain_core.messages import HumanMessage, SystemMessage
 
     system = SystemMessage(way.texts("system"))
     messages = [system, *as_messages(part_of(scenario, EXAMPLE)), HumanMessage(question(way, scenario))]
-    return replace(_measured(way), messages=messages)
+    return replace(_probability_request(way), messages=messages)
 
 
-def _measured(way: Way, before: str = "") -> Request:
+def _probability_request(way: AskingStyle, before: str = "") -> Request:
     """What is asked about the answer's first word: what it may be, and how likely each is; `before` stands before the word."""
     if way.protocol not in TELLS_FIRST_TOKEN:
         # A constrained model would have to answer before it thinks: it thinks freely, and is held to a label when it is asked again.
@@ -122,9 +122,9 @@ def _measured(way: Way, before: str = "") -> Request:
     return Request(choices=ANSWERS, alternatives=ALTERNATIVES)
 
 
-def _again(way: Way, scenario: Scenario, turn: ModelTurn) -> Request:
+def _repeat_request(way: AskingStyle, scenario: Scenario, turn: ModelTurn) -> Request:
     from langchain_core.messages import AIMessage, HumanMessage
 
-    asked = _explicit(way, scenario).messages
+    asked = _explicit_request(way, scenario).messages
     answer = AIMessage(turn.text or turn.raw_text or "(nothing)")
     return Request([*asked, answer, HumanMessage(way.wording["again"]["question"])], choices=ANSWERS, before=len(asked) + 1)

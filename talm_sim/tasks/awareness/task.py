@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, ClassVar
 from talm_sim.config import GEN, option
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tasks.awareness import measures, notes, paper, sections
-from talm_sim.tasks.awareness.data import COMPLETE, MANIPULATED, chosen, read_instance
-from talm_sim.tasks.awareness.protocols import LABEL_FIRST, LABEL_TOKENS, Probability, Protocol, Way
+from talm_sim.tasks.awareness.data import COMPLETE, MANIPULATED, choose, read_instance
+from talm_sim.tasks.awareness.protocols import LABEL_FIRST, LABEL_TOKENS, AskingStyle, Probability, Protocol
 from talm_sim.tasks.base import Job, RunView
 from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.options import TaskOptions
@@ -67,13 +67,13 @@ class AwarenessTask(SingleStepTask[AwarenessOptions]):
             from talm_sim.tasks.awareness.feedback import conditions
 
             return conditions(pool, job.config.seed, job.config.limit)
-        found = chosen(pool, job.groups, job.config.limit)
+        found = choose(pool, job.groups, job.config.limit)
         if not found:
             raise PrerequisiteError(f"--limit {job.config.limit}: no scenario of split {job.config.split} is within it; choose another.")
         if job.options.protocol == "few-shot":
-            from talm_sim.tasks.awareness.examples import with_examples
+            from talm_sim.tasks.awareness.examples import add_examples
 
-            return with_examples(found, pool, _way(job), job.config.seed)
+            return add_examples(found, pool, _way_of(job), job.config.seed)
         return found
 
     def settle(self, job: Job[AwarenessOptions], recorded: Recorded) -> Job[AwarenessOptions]:
@@ -90,13 +90,13 @@ class AwarenessTask(SingleStepTask[AwarenessOptions]):
         """What the protocol asks first."""
         from talm_sim.tasks.awareness.protocols import first_request
 
-        return first_request(_way(job), scenario)
+        return first_request(_way_of(job), scenario)
 
     def then(self, scenario: Scenario, job: Job[AwarenessOptions], turns: Sequence[ModelTurn]) -> Request | None:
         """What the protocol asks next."""
         from talm_sim.tasks.awareness.protocols import next_request
 
-        return next_request(_way(job), scenario, turns)
+        return next_request(_way_of(job), scenario, turns)
 
     def wording(self, job: Job[AwarenessOptions]) -> Mapping[str, str]:
         """Every text of the prompts."""
@@ -133,7 +133,7 @@ class AwarenessTask(SingleStepTask[AwarenessOptions]):
         return notes.notes(summaries, run)
 
 
-def _way(job: Job[AwarenessOptions]) -> Way:
+def _way_of(job: Job[AwarenessOptions]) -> AskingStyle:
     from talm_sim.tasks.awareness.wording import load_wording
 
-    return Way(job.options.protocol, load_wording(job.config.prompts), job.options.probability)
+    return AskingStyle(job.options.protocol, load_wording(job.config.prompts), job.options.probability)

@@ -9,7 +9,7 @@ from pathlib import Path
 from talm_sim.common.toml_files import packaged_toml, read_toml, texts_of
 from talm_sim.errors import PrerequisiteError, did_you_mean
 
-__all__ = ["Wording", "filled", "load_wording"]
+__all__ = ["Wording", "fill", "load_wording"]
 
 Wording = dict[str, dict[str, str]]
 """Table to key to text; the tables are the protocols with words of their own, and `again`."""
@@ -29,13 +29,13 @@ def load_wording(file: Path | None = None) -> Wording:
     Raises:
         PrerequisiteError: The file is missing, is not TOML, or has an unknown table or key there.
     """
-    return _loaded(file, None if file is None or not file.is_file() else file.stat().st_mtime_ns)
+    return _load_file(file, None if file is None or not file.is_file() else file.stat().st_mtime_ns)
 
 
 @lru_cache(maxsize=8)
-def _loaded(file: Path | None, changed: int | None) -> Wording:
+def _load_file(file: Path | None, changed: int | None) -> Wording:
     """The texts of a file as it was when it was changed last: each request is made of them."""
-    wording = {name: dict(texts) for name, texts in _built_in().items()}
+    wording = {name: dict(texts) for name, texts in _packaged_wording().items()}
     if file is None:
         return wording
     own = read_toml(file, "--prompts").get(_TASK, {})
@@ -47,12 +47,12 @@ def _loaded(file: Path | None, changed: int | None) -> Wording:
     return wording
 
 
-def filled(text: str, **places: str) -> str:
+def fill(text: str, **places: str) -> str:
     """The text with its places filled, in one pass: what is filled in may hold braces itself."""
     return _PLACE.sub(lambda found: places.get(found[1], found[0]), text)
 
 
 @cache
-def _built_in() -> Wording:
+def _packaged_wording() -> Wording:
     tables = packaged_toml("talm_sim.tasks.awareness")[_TASK]
     return {name: {key: text.strip() for key, text in texts.items()} for name, texts in tables.items()}

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from talm_sim.models.base import GenerationSettings
-from talm_sim.models.formats import FORMATS, Call, Format
+from talm_sim.models.formats import FORMATS, CallToWrite, Format
 from talm_sim.models.sim import ControlPolicy
 from talm_sim.scenarios.tool_texts import parameters_of, required_of, spec_of
 from talm_sim.tasks.refusal.source import source_of
@@ -65,34 +65,34 @@ class CallPolicy(ControlPolicy):
 def _text(control: str, scenario: Scenario, target: Calls, form: Format) -> str:
     if control in {"cautious", "asker"} or (control == "oracle" and target.expected == "none"):
         return _SAYS.get(control, _DECLINES)
-    return form.write([_right_call(one, scenario, target.syntax) for one in target.accepted] or [Call(_first_tool(scenario), {})])
+    return form.write([_right_call(one, scenario, target.syntax) for one in target.accepted] or [CallToWrite(_first_tool(scenario), {})])
 
 
-def _right_call(accepted: AcceptedCall, scenario: Scenario, syntax: str) -> Call:
+def _right_call(accepted: AcceptedCall, scenario: Scenario, syntax: str) -> CallToWrite:
     """A call with an accepted value of each argument that may not be left out."""
     spec = next((one for tool in scenario.shown_tools if (one := spec_of(tool)).get("name") == accepted.name), {})
     schemas, required = parameters_of(spec), required_of(spec)
     arguments = {}
     for name, values in accepted.arguments.items():
         if values and (_LEFT_OUT not in values or name in required):
-            value = _given(values)
+            value = _pick_accepted(values)
             arguments[name] = value if syntax == "python" else source_of(value, schemas.get(name, {}), syntax)
-    return Call(accepted.name, arguments)
+    return CallToWrite(accepted.name, arguments)
 
 
-def _given(values: Sequence[Any]) -> Any:
+def _pick_accepted(values: Sequence[Any]) -> Any:
     """One of some accepted values; an object's keys hold accepted values themselves."""
     value = next((one for one in values if one != _LEFT_OUT), values[0])
-    return _plain(value)
+    return _pick_plain(value)
 
 
-def _plain(value: Any) -> Any:
+def _pick_plain(value: Any) -> Any:
     if isinstance(value, list):
-        return [_plain(one) for one in value]
+        return [_pick_plain(one) for one in value]
     if not isinstance(value, dict):
         return value
     given = {key: one if isinstance(one, list) and one else [one] for key, one in value.items()}
-    return {key: _given(one) for key, one in given.items() if _LEFT_OUT not in one}
+    return {key: _pick_accepted(one) for key, one in given.items() if _LEFT_OUT not in one}
 
 
 def _first_tool(scenario: Scenario) -> str:

@@ -42,21 +42,21 @@ def load(job: Job[RefusalOptions]) -> list[Scenario]:
             f"--split {config.split}: selects our own scenarios, --subset and --bfcl select BFCL's rows; use one or the other."
         )
     file = None if config.scenarios is None else Path(str(local_file(config.scenarios)))
-    if file is not None and not _holds_rows(file):
+    if file is not None and not _is_translation(file):
         groups = subsets or [*job.groups, *(SUBSETS if config.split == "all" else ())]
-        return _chosen(job.task.read(groups, config.scenarios), groups, languages, config.limit, str(file))
+        return _choose(job.task.read(groups, config.scenarios), groups, languages, config.limit, str(file))
     if file is None and not subsets and options.bfcl is None:
-        return _chosen(job.task.read(job.groups), job.groups, languages, config.limit)
+        return _choose(job.task.read(job.groups), job.groups, languages, config.limit)
     if config.split != "all":
         raise PrerequisiteError(
             f"--split {config.split}: selects our own scenarios, but {file} contains BFCL's rows; choose them with --subset."
         )
     place = file or options.bfcl
-    subsets, languages = _named_there(place, subsets, languages)
+    subsets, languages = _available_parts(place, subsets, languages)
     found = load_bfcl(place, subsets, languages)
     for note in found.notes:
         log.warning("%s", note)
-    return _chosen(found.scenarios, subsets, languages, config.limit, str(place or "BFCL's data"))
+    return _choose(found.scenarios, subsets, languages, config.limit, str(place or "BFCL's data"))
 
 
 def read_case(line: Any, where: str, task: str) -> Scenario:
@@ -77,7 +77,7 @@ def read_case(line: Any, where: str, task: str) -> Scenario:
     return scenario
 
 
-def _chosen(
+def _choose(
     scenarios: Sequence[Scenario], groups: Sequence[str], languages: Sequence[str], limit: str | None, file: str = ""
 ) -> list[Scenario]:
     there = list(dict.fromkeys(one.language for one in scenarios))
@@ -90,13 +90,13 @@ def _chosen(
     return [one for rows in of for one in select(rows, groups, limit, file, "refusal")]
 
 
-def _holds_rows(file: Path) -> bool:
+def _is_translation(file: Path) -> bool:
     """Whether a file holds rows of a translated BFCL, by its first line; what is wrong with one is said when it is read."""
     _, first = next(iter(json_lines(file)), ("", None))
     return is_row(first)
 
 
-def _named_there(place: Path | None, subsets: Sequence[str], languages: Sequence[str]) -> tuple[list[str], list[str]]:
+def _available_parts(place: Path | None, subsets: Sequence[str], languages: Sequence[str]) -> tuple[list[str], list[str]]:
     """The subsets and languages to read: those asked for, else all that a translation has; BFCL's own files are English."""
     if place is not None and place.is_file():
         rows = [line for _, line in json_lines(place) if isinstance(line, dict)]

@@ -58,7 +58,7 @@ class IntentJudge(Judge):
 
 def attempt_of(episode: Episode, scenario: Scenario) -> Attempt | None:
     """Return the first attempt at a call in what the model wrote, or in what the provider reported of it; None where there is none."""
-    shown = _shown(scenario.shown_tools)
+    shown = _parse_shown_tools(scenario.shown_tools)
     turns = episode.model_turns or (ModelTurn(raw_text=episode.answer),)
     found = next((found for turn in turns if (found := _attempt_in(turn, shown))), None)
     if found is None and isinstance(scenario.target, Calls) and scenario.target.syntax != "python":
@@ -73,7 +73,7 @@ def _attempt_in(turn: ModelTurn, shown: ShownTools) -> Attempt | None:
 
 
 @lru_cache(maxsize=1024)
-def _shown(tools: tuple[str, ...]) -> ShownTools:
+def _parse_shown_tools(tools: tuple[str, ...]) -> ShownTools:
     """The shown tools by their JSON texts; what is no JSON shows none. Kept, as a run asks for the same ones again."""
     specs = []
     for tool in tools:

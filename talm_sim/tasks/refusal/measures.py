@@ -89,10 +89,10 @@ def _row(episode: Episode, scenario: Scenario, target: Calls, verdicts: Sequence
         name: verdict.value for name, verdict in zip(names, verdicts, strict=True) if name and verdict and verdict.value is not None
     }
     values["cut_off"] = any(turn.stop == "length" for turn in episode.model_turns)
-    return row.model_copy(update={"values": values, "labels": {**row.labels, "found": _found(target, *verdicts[:2])}})
+    return row.model_copy(update={"values": values, "labels": {**row.labels, "found": _answer_kind(target, *verdicts[:2])}})
 
 
-def _found(target: Calls, read: Verdict | None, meant: Verdict | None) -> str:
+def _answer_kind(target: Calls, read: Verdict | None, meant: Verdict | None) -> str:
     """What an answer was taken for; empty where nobody judged it."""
     if read is None or read.value is None:
         return ""
@@ -117,7 +117,7 @@ def summarize(rows: Sequence[Row], run: RunView) -> list[Summary]:
         groups = list(dict.fromkeys(row.group for row in own))
         found += [_subset(name, [row for row in own if row.group == name], alone=len(groups) == 1) for name in groups]
         if len(groups) > 1:
-            found.append(_whole(ALL if len(languages) == 1 else f"{ALL}, {language}", own, run))
+            found.append(_overall_summary(ALL if len(languages) == 1 else f"{ALL}, {language}", own, run))
     return found
 
 
@@ -128,7 +128,7 @@ def _subset(name: str, rows: Sequence[Row], *, alone: bool) -> Summary:
     return Summary.of(name, rows, facts=_facts(rows), measures=columns, matrices=tuple(_matrices(rows)) if alone else ())
 
 
-def _whole(name: str, rows: Sequence[Row], run: RunView) -> Summary:
+def _overall_summary(name: str, rows: Sequence[Row], run: RunView) -> Summary:
     """All rows of a language: the study's figures where they are BFCL's, of our own what stands in the subsets together."""
     published = any(row.labels["subset"] in SUBSETS for row in rows)
     gold = {row.labels["gold"] for row in rows}
@@ -141,7 +141,7 @@ def _whole(name: str, rows: Sequence[Row], run: RunView) -> Summary:
         unfitting = [row for row in rows if row.labels["subset"] in _COMPOSITE and rates["h_i"] is not None]
     elif "none" in gold:
         rates |= {name: share(rows, name) for name in ("h_i", "h_s", "h_s_bfcl")}
-    lines = tree_lines(run.job.options.bfcl_version, _by_subset(rows), reach_of(rows, run)) if published else ()
+    lines = tree_lines(run.job.options.bfcl_version, _rates_by_subset(rows), reach_of(rows, run)) if published else ()
     return Summary.of(
         name, rows, facts=_facts(rows), measures=(*_columns(rates, unfitting), *lines), matrices=tuple(_matrices(rows)), derived=True
     )
@@ -155,7 +155,7 @@ def _composite(rows: Sequence[Row]) -> dict[str, Rate | None]:
     return {name: share(own, name, other) if whole else None for name, other in pairs.items()}
 
 
-def _by_subset(rows: Sequence[Row]) -> Mapping[str, Rate]:
+def _rates_by_subset(rows: Sequence[Row]) -> Mapping[str, Rate]:
     """What BFCL's own scores are made of: the pass rate of each subset that was run, by format."""
     return {
         name: share([row for row in rows if row.labels["subset"] == name], "ast", "h_s", "relevance")

@@ -8,7 +8,7 @@ from talm_sim.tasks.base import RunView
 from talm_sim.tasks.refusal.bfcl import SUBSETS
 from talm_sim.tasks.refusal.bfcl.subsets import KNOWN_FAULTS
 from talm_sim.tasks.refusal.measures import FORMAT, INTENT
-from talm_sim.tasks.sections import short
+from talm_sim.tasks.sections import shorten
 from talm_sim.types import Calls, Summary
 
 __all__ = ["notes"]
@@ -64,4 +64,4 @@ def _examples(run: RunView) -> Iterator[str]:
         if one.judge == INTENT and one.value is False and one.episode_id in unread and of.get(one.episode_id) in refusals
     ]
     for verdict in sorted(found, key=lambda one: one.episode_id)[:_EXAMPLES]:
-        yield f"{verdict.episode_id}: {short(verdict.explanation, 120)}"
+        yield f"{verdict.episode_id}: {shorten(verdict.explanation, 120)}"

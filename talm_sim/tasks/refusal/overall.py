@@ -33,14 +33,14 @@ def _lines(node: Node, title: str, key: str, depth: int) -> Iterator[Measure]:
         place="line",
         under=title,
         value=node.value,
-        note=f"{weight}{_made_of(node)}",
+        note=f"{weight}{_describe_node(node)}",
         **limits,
     )
     for part in node.parts if node.state != "not run" else ():
         yield from _lines(part, title, key, depth + 1)
 
 
-def _made_of(node: Node) -> str:
+def _describe_node(node: Node) -> str:
     if node.state == "not run":
         return "not run"
     if node.partial and node.reach:

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 from talm_sim.config import is_constrained
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import Model, TextModel
-from talm_sim.models.messages import joined
+from talm_sim.models.messages import merge_neighbours
 from talm_sim.scenarios.dialogue import as_messages, as_text, dialogue
 from talm_sim.tasks.refusal.tools import functions, tool_texts
-from talm_sim.tasks.refusal.wording import TOLD, with_tools
+from talm_sim.tasks.refusal.wording import TOLD, insert_tools
 from talm_sim.types import Scenario
 
 if TYPE_CHECKING:
@@ -64,14 +64,14 @@ def asking(model: Model, template: str, texts: Mapping[str, str]) -> Asking:
         PrerequisiteError: There is no such template, or it cannot be used with this model.
     """
     if isinstance(model, TextModel):
-        return _to_the_letter(model, template, texts)
-    return _as_chat(_picked_unseen(model.name) if template == AUTO else template, texts)
+        return _raw_prompts(model, template, texts)
+    return _as_chat(_default_style(model.name) if template == AUTO else template, texts)
 
 
 # --- models that take raw text ------------------------------------------------------------------------------------------------------------
 
 
-def _to_the_letter(model: TextModel, template: str, texts: Mapping[str, str]) -> Asking:
+def _raw_prompts(model: TextModel, template: str, texts: Mapping[str, str]) -> Asking:
     from talm_sim.agent.templates.chat import shows_tools
 
     shown = shows_tools(model.chat_template)
@@ -85,9 +85,9 @@ def _to_the_letter(model: TextModel, template: str, texts: Mapping[str, str]) ->
         write = _native_prompt(model)
     elif name in TOLD:
         wording[f"prompt {name}"] = texts[name]
-        write = _told_prompt(model, name, texts[name])
+        write = _described_tools_prompt(model, name, texts[name])
     else:
-        write, wording[f"template {name}"] = _styled(name, model)
+        write, wording[f"template {name}"] = _style_prompt(name, model)
 
     async def ask(_: Model, scenario: Scenario, settings: GenerationSettings) -> ModelTurn:
         prompt = write(scenario)
@@ -98,32 +98,34 @@ def _to_the_letter(model: TextModel, template: str, texts: Mapping[str, str]) ->
 
 
 def _native_prompt(model: TextModel) -> Callable[[Scenario], str]:
-    heard = _heard_by(model)
+    heard = _message_converter(model)
     return lambda scenario: model.render_chat(heard(dialogue(scenario)), functions(tool_texts(scenario)))
 
 
-def _told_prompt(model: TextModel, name: str, text: str) -> Callable[[Scenario], str]:
+def _described_tools_prompt(model: TextModel, name: str, text: str) -> Callable[[Scenario], str]:
     if not model.chat_template.strip():
         raise PrerequisiteError(f"template '{name}': the tokenizer of {model.name} has no chat template; give --template default.")
-    heard = _heard_by(model)
+    heard = _message_converter(model)
 
     def write(scenario: Scenario) -> str:
-        told = {"role": "system", "content": with_tools(text, "\n".join(tool_texts(scenario)))}
+        told = {"role": "system", "content": insert_tools(text, "\n".join(tool_texts(scenario)))}
         return model.render_chat(heard([told, *dialogue(scenario)]), [])
 
     return write
 
 
-def _heard_by(model: TextModel) -> Callable[[Sequence[Mapping[str, Any]]], list[dict[str, Any]]]:
+def _message_converter(model: TextModel) -> Callable[[Sequence[Mapping[str, Any]]], list[dict[str, Any]]]:
     """Messages as the model's chat template takes them: some refuse a system message, others drop it silently; the user says it there."""
     try:
         system = _MARK in model.render_chat([{"role": "system", "content": _MARK}, {"role": "user", "content": "-"}], [])
     except PrerequisiteError:
         system = False
-    return lambda messages: joined(messages if system else [{**one, "role": "user"} if one["role"] == "system" else one for one in messages])
+    return lambda messages: merge_neighbours(
+        messages if system else [{**one, "role": "user"} if one["role"] == "system" else one for one in messages]
+    )
 
 
-def _styled(name: str, model: TextModel | None) -> tuple[Callable[[Scenario], str], str]:
+def _style_prompt(name: str, model: TextModel | None) -> tuple[Callable[[Scenario], str], str]:
     """A style's prompt of a scenario, and the style's text."""
     from talm_sim.agent.templates import load_template
 
@@ -134,7 +136,7 @@ def _styled(name: str, model: TextModel | None) -> tuple[Callable[[Scenario], st
 # --- models that take messages ------------------------------------------------------------------------------------------------------------
 
 
-def _picked_unseen(model: str) -> str:
+def _default_style(model: str) -> str:
     """What `auto` means where no chat template can be looked at: native tools; of a model known to have been taught none, a system message."""
     return TOLD[0] if is_constrained(model, AUTO) else CHAT
 
@@ -147,15 +149,15 @@ def _as_chat(name: str, texts: Mapping[str, str]) -> Asking:
 
     def parts(scenario: Scenario) -> tuple[list[BaseMessage], list[Any]]:
         if name == CHAT:
-            return as_messages(joined(dialogue(scenario))), tool_specs(tool_texts(scenario))
+            return as_messages(merge_neighbours(dialogue(scenario))), tool_specs(tool_texts(scenario))
         if name in TOLD:
-            told = SystemMessage(with_tools(texts[name], "\n".join(tool_texts(scenario))))
-            return [told, *as_messages(joined(dialogue(scenario)))], []
+            told = SystemMessage(insert_tools(texts[name], "\n".join(tool_texts(scenario))))
+            return [told, *as_messages(merge_neighbours(dialogue(scenario)))], []
         return [HumanMessage(styled(scenario))], []
 
     wording = {f"prompt {name}": texts[name]} if name in TOLD else {}
     if name not in (CHAT, *TOLD):
-        styled, wording[f"template {name}"] = _styled(name, None)
+        styled, wording[f"template {name}"] = _style_prompt(name, None)
 
     async def ask(model: Model, scenario: Scenario, settings: GenerationSettings) -> ModelTurn:
         messages, specs = parts(scenario)
@@ -173,5 +175,5 @@ def _as_chat(name: str, texts: Mapping[str, str]) -> Asking:
 
 def _question(scenario: Scenario) -> str:
     """The request as one text: what the user says, or, where there is more, the conversation with its speakers."""
-    said = joined(dialogue(scenario))
+    said = merge_neighbours(dialogue(scenario))
     return str(said[0]["content"]) if len(said) == 1 else as_text(said)

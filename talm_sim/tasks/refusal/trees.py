@@ -25,7 +25,7 @@ from math import fsum
 from typing import Literal, NamedTuple
 
 from talm_sim.judges.stats import wilson
-from talm_sim.types import Rate, Record
+from talm_sim.types import FrozenModel, Rate
 
 __all__ = ["STUDY", "TREES", "Node", "Reach", "Shape", "TreeVersion", "evaluate", "score_tree"]
 
@@ -62,7 +62,7 @@ class Shape:
     weights: tuple[int, ...] = ()
 
 
-class Node(Record):
+class Node(FrozenModel):
     """A score of the tree."""
 
     name: str

@@ -8,7 +8,7 @@ from pathlib import Path
 from talm_sim.common.toml_files import packaged_toml, read_toml, texts_of
 from talm_sim.errors import PrerequisiteError
 
-__all__ = ["TOLD", "load_wording", "with_tools"]
+__all__ = ["TOLD", "insert_tools", "load_wording"]
 
 _TASK = "refusal"
 TOLD = ("injected", "pythonic")
@@ -29,14 +29,14 @@ def load_wording(file: Path | None = None) -> dict[str, str]:
     for key, text in own.items():
         if _PLACE not in text:
             raise PrerequisiteError(f"{file}: '{_TASK}.{key}' has no place for the tools: write {_PLACE} where they belong.")
-    return {**_built_in(), **own}
+    return {**_packaged_wording(), **own}
 
 
-def with_tools(text: str, tools: str) -> str:
+def insert_tools(text: str, tools: str) -> str:
     """The text with the tools in their place; braces in them mean nothing."""
     return text.replace(_PLACE, tools)
 
 
 @cache
-def _built_in() -> dict[str, str]:
+def _packaged_wording() -> dict[str, str]:
     return {name: text.strip() for name, text in packaged_toml("talm_sim.tasks.refusal")[_TASK].items()}

@@ -9,13 +9,13 @@ from pydantic import computed_field
 from talm_sim.agent.asking import asking_sentences
 from talm_sim.scenarios.missing import question_is_about
 from talm_sim.tasks.talm.groups import GROUPS
-from talm_sim.types import Episode, Record, Scenario, Termination
+from talm_sim.types import Episode, FrozenModel, Scenario, Termination
 from talm_sim.types.figures import decimal
 
 __all__ = ["AskScores", "ask_scores", "asked_in_words", "needs_help", "total_ask_scores"]
 
 
-class AskScores(Record):
+class AskScores(FrozenModel):
     """Counts over completed episodes with a person at hand, and the shares they give; a share without a denominator is None."""
 
     episodes: int = 0

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from talm_sim.judges.stats import average_of_rates, share
 from talm_sim.tasks.base import RunView
 from talm_sim.tasks.talm.asking import AskScores, total_ask_scores
-from talm_sim.tasks.talm.doing import summed_up
 from talm_sim.tasks.talm.groups import AVERAGED, GROUPS, ORDER, UNKNOWN
+from talm_sim.tasks.talm.reactions import behaviour_measures
 from talm_sim.types import Measure, Rate, Row, Summary
 from talm_sim.types.figures import decimal, interval
 
@@ -62,8 +62,8 @@ def _summary(name: str, group: Sequence[Row], *, own: bool) -> Summary:
     with_human = any(row.labels["human"] != "none" for row in scored)
     rates = {
         "pass_rate": share(scored, "pass_rate") if judge else None,
-        "awareness": _if_any(share(scored, "awareness")),
-        "unexpected": _if_any(share(scored, "unexpected")),
+        "awareness": _rate_or_none(share(scored, "awareness")),
+        "unexpected": _rate_or_none(share(scored, "unexpected")),
         "skip": share(scored, "skip") if _skips(name, scored) else None,
         "interaction": share(scored, "interaction") if with_human else None,
     }
@@ -71,7 +71,7 @@ def _summary(name: str, group: Sequence[Row], *, own: bool) -> Summary:
         name,
         group,
         facts={"unparsed": sum(row.labels.get("said") == "unparsed" for row in scored), "pass_judge": judge},
-        measures=(*_measures(rates, judge if scored else ""), *summed_up(scored)),
+        measures=(*_measures(rates, judge if scored else ""), *behaviour_measures(scored)),
         notes=tuple(notes),
     )
 
@@ -86,7 +86,7 @@ def _measures(rates: Mapping[str, Rate | None], judge: str | None) -> tuple[Meas
     return tuple(Measure.of(rate, name, HEADS[name], note=_ABOUT[name], by=by.get(name, "")) for name, rate in rates.items())
 
 
-def _if_any(rate: Rate) -> Rate | None:
+def _rate_or_none(rate: Rate) -> Rate | None:
     """The rate; None where no row has a value, as of a question that was not asked."""
     return rate if rate.n else None
 

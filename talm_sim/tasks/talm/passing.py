@@ -38,22 +38,22 @@ class VerdictTable:
 
     def passes(self, group: str, ids: Sequence[str]) -> PassVerdicts:
         """Choose the judge for the completed episodes `ids` of a group, and return what it said of them."""
-        raw_judge = self._first(_RAW_JUDGES, ids)
-        judge = self._first(_PREFERENCES, ids) if group == "no-tools" else None
+        raw_judge = self._first_judge(_RAW_JUDGES, ids)
+        judge = self._first_judge(_PREFERENCES, ids) if group == "no-tools" else None
         judge = judge or raw_judge
         if judge is None:
             return PassVerdicts(None, {}, reason=self._reason(ids))
-        values = self._decided(judge, ids)
+        values = self._decided_values(judge, ids)
         if judge == raw_judge or raw_judge is None:
             return PassVerdicts(judge, values)
-        return PassVerdicts(judge, values, raw_judge=raw_judge, raw=self._decided(raw_judge, ids))
+        return PassVerdicts(judge, values, raw_judge=raw_judge, raw=self._decided_values(raw_judge, ids))
 
-    def _decided(self, judge: str, ids: Iterable[str]) -> dict[str, bool]:
+    def _decided_values(self, judge: str, ids: Iterable[str]) -> dict[str, bool]:
         said = self._values.get(judge, {})
         return {one: verdict.value for one in ids if (verdict := said.get(one)) is not None and verdict.value is not None}
 
-    def _first(self, judges: Iterable[str], ids: Sequence[str]) -> str | None:
-        return next((judge for judge in judges if self._decided(judge, ids)), None)
+    def _first_judge(self, judges: Iterable[str], ids: Sequence[str]) -> str | None:
+        return next((judge for judge in judges if self._decided_values(judge, ids)), None)
 
     def _reason(self, ids: Iterable[str]) -> str:
         """The first explanation of a judge that decided nothing."""

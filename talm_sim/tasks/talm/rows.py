@@ -9,10 +9,10 @@ from typing import Any
 from talm_sim.scenarios.missing import describe_missing
 from talm_sim.tasks.base import RunView
 from talm_sim.tasks.talm.asking import AskScores, ask_scores, asked_in_words
-from talm_sim.tasks.talm.doing import after_fault, said_no, when_missing
 from talm_sim.tasks.talm.groups import GROUPS, UNKNOWN, Group
 from talm_sim.tasks.talm.pairing import PerfectPairs
 from talm_sim.tasks.talm.passing import PassVerdicts, VerdictTable
+from talm_sim.tasks.talm.reactions import behaviour_after_fault, behaviour_when_missing, declined_first
 from talm_sim.types import AwarenessValue, Episode, Row, Scenario
 
 __all__ = ["rows"]
@@ -42,7 +42,9 @@ class _Seen:
         question = GROUPS.get(episode.group, UNKNOWN).question
         left_open = () if imported else asked_in_words(episode)
         counted = left_open if own else ()
-        done: dict[str, bool | int] = {} if imported else {**when_missing(episode, scenario, left_open), **after_fault(episode)}
+        done: dict[str, bool | int] = (
+            {} if imported else {**behaviour_when_missing(episode, scenario, left_open), **behaviour_after_fault(episode)}
+        )
         end = episode.termination
         return cls(
             id=episode.id,
@@ -53,7 +55,7 @@ class _Seen:
             not_scored="" if end.completed else end.value,
             human=episode.human,
             awareness=episode.awareness_of(question) if question else None,
-            skipped=said_no(episode),
+            skipped=declined_first(episode),
             asked=bool(episode.human_events or counted),
             ask=ask_scores(episode, scenario, description, counted),
             done=done | ({"open_questions": len(left_open)} if left_open else {}),
@@ -68,8 +70,8 @@ def rows(run: RunView) -> list[Row]:
     """What each finished episode counts as, in the order of the plan.
 
     Values: the rates of `measures.HEADS`; `raw_pass_rate`, where a comparison decides and this is what the answer is worth by itself; what
-    `when_missing` and `after_fault` say; `open_questions`, those in the final answer; and, where somebody could be asked, the counts of
-    `AskScores`. Labels: `awareness`, the parsed answer; `human`; `pass_judge` and `raw_judge`.
+    `behaviour_when_missing` and `behaviour_after_fault` say; `open_questions`, those in the final answer; and, where somebody could be asked,
+    the counts of `AskScores`. Labels: `awareness`, the parsed answer; `human`; `pass_judge` and `raw_judge`.
 
     A question in the words of a final answer counts as asked where the agent is the user's own; ours has a tool to ask with. Published outputs
     hold the words of a conversation and not all of its calls, so nothing is said of what was done in them.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from talm_sim.tasks.sections import missing_section, short
-from talm_sim.tasks.talm.knowing import called_without_knowing
+from talm_sim.tasks.sections import missing_section, shorten
+from talm_sim.tasks.talm.uninformed_calls import find_uninformed_call
 from talm_sim.types import AwarenessKind, Episode, Line, Scenario, Section
 
 __all__ = ["sections"]
@@ -15,9 +15,9 @@ def sections(episode: Episode, scenario: Scenario) -> Iterator[Section]:
     """The parts this task adds to the page, below the query."""
     if scenario.missing is not None:
         helped = scenario.missing.human_answer
-        help_line = f"a person would say: {short(helped)}" if helped else "no person could help"
+        help_line = f"a person would say: {shorten(helped)}" if helped else "no person could help"
         section = missing_section(scenario.missing, help_line)
-        call = called_without_knowing(episode, scenario)
+        call = find_uninformed_call(episode, scenario)
         said = f"called without knowing: {call.name} in turn {call.turn + 1}, before anybody or anything had said the value" if call else ""
         yield section.model_copy(update={"lines": (*section.lines, (Line(text=said, style="bad"),))}) if said else section
     if episode.awareness:

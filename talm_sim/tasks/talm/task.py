@@ -68,12 +68,12 @@ class TalmTask(AgentTask[TalmOptions]):
         from talm_sim.tasks.talm.making.check import check_scenarios
 
         assert call is not None
-        begin = call.begin if call.tools.keep_state else None
+        begin = call.start_episode if call.tools.keep_state else None
         return check_scenarios(scenarios, call.specs, call, packaged=packaged, begin=begin)
 
     def guessing_odds(self, scenario: Scenario, specs: Mapping[str, ToolSpec]) -> int | None:
         """How many values the descriptions of the tools list for the argument that the user left out."""
-        from talm_sim.tasks.talm.making.given_away import guessing_odds
+        from talm_sim.tasks.talm.making.giveaways import guessing_odds
 
         return guessing_odds(scenario, specs)
 

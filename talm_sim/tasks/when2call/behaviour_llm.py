@@ -8,16 +8,16 @@ from collections.abc import Iterator
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
-from talm_sim.common.digests import derived_seed
+from talm_sim.common.digests import derive_seed
 from talm_sim.errors import ContextOverflowError
 from talm_sim.judges.base import Judge
-from talm_sim.judges.behaviour import not_judged
-from talm_sim.judges.prompts import built_in_text, show
+from talm_sim.judges.behaviour import reason_unjudged
+from talm_sim.judges.prompts import default_instructions, show
 from talm_sim.models.base import GenerationSettings
 from talm_sim.models.parsing import read_object, split_reasoning
 from talm_sim.types import UNPARSED, Behaviour, Choice, Episode, Measured, Scenario, Verdict
 
-__all__ = ["BehaviourLlmJudge", "read_classification", "shown_answer"]
+__all__ = ["BehaviourLlmJudge", "answer_for_judge", "read_classification"]
 
 _CLASSES = {
     "direct_answer": Behaviour.DIRECT,
@@ -50,15 +50,15 @@ class BehaviourLlmJudge(Judge):
     measure = Measured(name="behaviour_llm", head="BehLLM", about="the answer shows the right behaviour, told by a model")
     needs = frozenset({"model"})
     asks = 2
-    instructions = built_in_text("behaviour-llm")
+    instructions = default_instructions("behaviour-llm")
 
     async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
         """Judge one episode."""
-        reason = not_judged(episode, scenario)
+        reason = reason_unjudged(episode, scenario)
         if reason:
             return self.verdict(episode, None, reason)
         assert isinstance(scenario.target, Choice)
-        gold, answer = scenario.target.gold, shown_answer(episode)
+        gold, answer = scenario.target.gold, answer_for_judge(episode)
         if not answer.strip():
             return self.verdict(episode, False, "there is no answer to classify", label=UNPARSED)
         sections = [("Tools", "\n".join(scenario.shown_tools) or "(none)"), ("Request", scenario.query), ("Answer", answer)]
@@ -67,7 +67,7 @@ class BehaviourLlmJudge(Judge):
             HumanMessage(show("Which class is the answer? Reply with the JSON object alone.", sections)),
         ]
         settings = GenerationSettings(
-            temperature=_TEMPERATURE, max_new_tokens=_MAX_NEW_TOKENS, seed=derived_seed(episode.id, 1), choices=_CHOICES
+            temperature=_TEMPERATURE, max_new_tokens=_MAX_NEW_TOKENS, seed=derive_seed(episode.id, 1), choices=_CHOICES
         )
         reply = ""
         try:
@@ -85,7 +85,7 @@ class BehaviourLlmJudge(Judge):
         return self.verdict(episode, False, f"the judge named no class: {reply[:200]!r}", label=UNPARSED)
 
 
-def shown_answer(episode: Episode) -> str:
+def answer_for_judge(episode: Episode) -> str:
     """The answer as the judge sees it: what was written, and each native tool call, readable or not, that is not in it already as JSON."""
     parts = [split_reasoning(episode.answer)[0]]
     for turn in episode.model_turns:
@@ -101,11 +101,11 @@ def read_classification(reply: str) -> Behaviour | None:
     >>> read_classification('The class is {"classification": "direct_answer"}.')
     <Behaviour.DIRECT: 'direct'>
     """
-    found = set(_named(split_reasoning(reply)[0]))
+    found = set(_read_behaviours(split_reasoning(reply)[0]))
     return found.pop() if len(found) == 1 else None
 
 
-def _named(reply: str) -> Iterator[Behaviour]:
+def _read_behaviours(reply: str) -> Iterator[Behaviour]:
     for match in _OBJECT.finditer(reply):
         try:
             name = read_object(match[0]).get("classification")

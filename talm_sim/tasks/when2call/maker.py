@@ -11,8 +11,8 @@ from talm_sim.scenarios.hub import local_file
 from talm_sim.scenarios.jsonl import json_lines
 from talm_sim.scenarios.load import load_scenarios
 from talm_sim.scenarios.making.prompts import WriterPrompts, load_writer_prompts
-from talm_sim.scenarios.making.state import Begun
-from talm_sim.tasks.bounds import Bound, most_tokens
+from talm_sim.scenarios.making.state import FixedSettings
+from talm_sim.tasks.bounds import Bound, max_tokens_of
 from talm_sim.tasks.lines import read_line
 from talm_sim.tasks.makers import Listing, Maker, OpenModel
 from talm_sim.tasks.registry import find_task
@@ -79,15 +79,15 @@ class ItemMaker(Maker[GenerateOptions, SourceQuestion, ItemOutcome]):
         """A label, two questions, and for each of three items three answers; all may be written twice, and each attempt anew."""
         if self._prompts is None:
             return Bound()
-        told = max(most_tokens(*texts.values()) for texts in self._prompts.texts.values())
+        told = max(max_tokens_of(*texts.values()) for texts in self._prompts.texts.values())
         written = 2 * self.options.max_new_tokens
-        asked = told + max(most_tokens(source.question), written) + most_tokens(source.spec.model_dump_json())
+        asked = told + max(max_tokens_of(source.question), written) + max_tokens_of(source.spec.model_dump_json())
         texts = 2 + 9
         requests = 2 * (texts * self.options.attempts + (self.options.tool_use == "model"))
         # A text that is cut off is written once more with twice as many tokens.
         return Bound(0, requests, requests * asked, requests // 2 * (self.options.max_new_tokens + written))
 
-    def report(self, sources: Sequence[SourceQuestion], outcomes: Mapping[str, ItemOutcome], begun: Begun) -> dict[str, Any]:
+    def report(self, sources: Sequence[SourceQuestion], outcomes: Mapping[str, ItemOutcome], begun: FixedSettings) -> dict[str, Any]:
         """See `make_report`."""
         assert self._writer is not None
         return make_report(sources, self.dropped, outcomes, begun, self._writer.name)

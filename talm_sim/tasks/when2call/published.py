@@ -16,7 +16,7 @@ from typing import Any
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.scenarios.jsonl import json_lines, parse
 from talm_sim.scenarios.tool_texts import tool_name
-from talm_sim.types import Behaviour, Choice, Missing, MissingKind, Option, Record, Scenario, Source, Turn
+from talm_sim.types import Behaviour, Choice, FrozenModel, Missing, MissingKind, Option, Scenario, Source, Turn
 
 __all__ = [
     "LICENCE",
@@ -66,7 +66,7 @@ class LineKind(StrEnum):
     UNKNOWN = "something else"
 
 
-class SftRow(Record):
+class SftRow(FrozenModel):
     """A training row of a question and the right response."""
 
     tools: tuple[str, ...]
@@ -76,7 +76,7 @@ class SftRow(Record):
     """`tool_call` where the response is one; None where only reading it would tell."""
 
 
-class PreferenceRow(Record):
+class PreferenceRow(FrozenModel):
     """A training row of a question, the right response and a wrong one."""
 
     tools: tuple[str, ...]

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.types import Behaviour, Choice, Episode, Precision, Termination
-from talm_sim.types.base import Record
+from talm_sim.types.base import FrozenModel
 
 if TYPE_CHECKING:
     from talm_sim.agent.context import EpisodeContext
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["OptionScore", "Scored", "score_graph"]
 
 
-class OptionScore(Record):
+class OptionScore(FrozenModel):
     """How likely a model finds one option of a multiple-choice item, as the continuation of the prompt (When2Call, section 3)."""
 
     behaviour: Behaviour
@@ -34,7 +34,7 @@ class OptionScore(Record):
         return self.logprob / self.size
 
 
-class Scored(Record):
+class Scored(FrozenModel):
     """`Episode.details` of the task; empty where the model answered freely."""
 
     option_scores: tuple[OptionScore, ...] = ()

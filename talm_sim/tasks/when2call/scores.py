@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from math import sqrt
 from statistics import NormalDist
 
-from talm_sim.types import Behaviour, Record
+from talm_sim.types import Behaviour, FrozenModel
 
 __all__ = ["BEHAVIOURS", "ClassScores", "Counts", "class_scores", "confusion", "macro_f1", "macro_f1_interval"]
 
@@ -18,7 +18,7 @@ Counts = tuple[tuple[int, ...], ...]
 """One row a gold class and one column a predicted one, both in the order of `BEHAVIOURS`; a fifth column holds the unparsed."""
 
 
-class ClassScores(Record):
+class ClassScores(FrozenModel):
     """How one class was found: shares without a denominator are None, but F1 is 0, as the macro average needs four terms."""
 
     precision: float | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from talm_sim.scenarios.tool_texts import tool_name
-from talm_sim.tasks.sections import missing_section, short
+from talm_sim.tasks.sections import missing_section, shorten
 from talm_sim.tasks.when2call.scored import Scored
 from talm_sim.types import Choice, Episode, Line, Scenario, Section
 
@@ -20,7 +20,7 @@ def sections(episode: Episode, scenario: Scenario) -> Iterator[Section]:
     if scenario.missing is not None:
         yield missing_section(scenario.missing)
     if isinstance(scenario.target, Choice):
-        names = ", ".join(short(tool_name(tool)) for tool in scenario.shown_tools)
+        names = ", ".join(shorten(tool_name(tool)) for tool in scenario.shown_tools)
         shown = Line(text=names) if names else Line(text="(none)", style="faint")
         yield Section(title="Tools shown", lines=((shown,),))
         yield Section(title="Options", lines=tuple(_options(episode, scenario.target)))
@@ -41,4 +41,4 @@ def _options(episode: Episode, target: Choice) -> Iterator[tuple[Line, ...]]:
         if chosen:
             parts.append(Line(text="  chosen", style="strong"))
         yield tuple(parts)
-        yield (Line(text=f"  {short(option.text, _SHOWN)}", style="faint"),)
+        yield (Line(text=f"  {shorten(option.text, _SHOWN)}", style="faint"),)

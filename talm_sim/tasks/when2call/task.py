@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from talm_sim.config import GEN, option
 from talm_sim.errors import PrerequisiteError
-from talm_sim.models.registry import never_scores
+from talm_sim.models.registry import cannot_score
 from talm_sim.scenarios.turns import fault_in_question
 from talm_sim.tasks.base import Job, Opened, RunView, Task
 from talm_sim.tasks.beside import Beside
@@ -145,8 +145,8 @@ class When2CallTask(Task[When2CallOptions]):
         from talm_sim.tasks.when2call.scored import score_graph
 
         scores = job.options.mode == "logprob"
-        if scores and never_scores(job.config.model):
-            raise _no_logprobs(job)  # said before the provider asks for a key
+        if scores and cannot_score(job.config.model):
+            raise _no_logprobs_error(job)  # said before the provider asks for a key
         model = await shared.model(job.config, job.created)
         template = _template(job, model)
         if template is not None:
@@ -204,11 +204,11 @@ def _template(job: Job[When2CallOptions], model: Model) -> Template | None:
     if isinstance(model, ScenarioModel):
         return load_template("default" if name == "auto" else name, None)
     if job.options.mode == "logprob":
-        raise _no_logprobs(job)
+        raise _no_logprobs_error(job)
     return None if name == "auto" else load_template(name, None)
 
 
-def _no_logprobs(job: Job[When2CallOptions]) -> PrerequisiteError:
+def _no_logprobs_error(job: Job[When2CallOptions]) -> PrerequisiteError:
     return PrerequisiteError(
         f"model '{job.config.model}': gives no log-probabilities of given answers; use a local one (talm-sim models get smollm2-135m, then "
         "--model hf/smollm2-135m), or add --mode judge."
@@ -249,7 +249,7 @@ def _check(scenarios: Sequence[Scenario], template: Template | None, scorer: Mod
     from talm_sim.agent.templates.chat import check_thought_ended
     from talm_sim.models.base import TextModel
 
-    with _interruptible():
+    with _allow_interrupt():
         for scenario in scenarios:
             try:
                 if template is None:
@@ -265,7 +265,7 @@ def _check(scenarios: Sequence[Scenario], template: Template | None, scorer: Mod
 
 
 @contextmanager
-def _interruptible() -> Iterator[None]:
+def _allow_interrupt() -> Iterator[None]:
     """Let Ctrl-C end work that never yields, such as a user's template that loops; an event loop's own handler waits for its next turn."""
     if threading.current_thread() is not threading.main_thread() or not callable(before := signal.getsignal(signal.SIGINT)):
         yield

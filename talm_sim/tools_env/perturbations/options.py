@@ -78,7 +78,7 @@ def option_help(kind: type[PerturbationOptions]) -> list[OptionHelp]:
             field.alias or name,
             _as_written(field),
             field.is_required(),
-            _wanted(kind, name),
+            _describe_type(kind, name),
             field.description or "",
         )
         for name, field in fields
@@ -94,7 +94,7 @@ def _as_written(field: FieldInfo) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _wanted(kind: type[PerturbationOptions], name: str) -> str:
+def _describe_type(kind: type[PerturbationOptions], name: str) -> str:
     """What may be written for an option, in words; empty where its type has none."""
     field = kind.model_fields[name]
     schema: dict[str, Any] = kind.model_json_schema(by_alias=False)["properties"][name]

@@ -97,10 +97,10 @@ class ToolService:
             if address != self._base_url or self._process.poll() is None:
                 return Recovered(self._base_url)
             self._deaths += 1
-            how = _end_of(self._process.returncode)
+            how = _describe_exit(self._process.returncode)
             if self._deaths > 1:
                 raise ToolsGoneError(f"the tool service died twice, the second time {how}: check why it ends, for example for lack of memory.")
-            self._put_down()
+            self._stop()
             try:
                 self._spawn()
             except PrerequisiteError as err:
@@ -124,15 +124,15 @@ class ToolService:
             self._base_url = self._await_address(self._process)
             self._check_health()
         except BaseException:
-            self._put_down()
+            self._stop()
             raise
 
     def stop(self) -> None:
         """Stop the service; a service that is not running is left as it is."""
         with self._lock:
-            self._put_down()
+            self._stop()
 
-    def _put_down(self) -> None:
+    def _stop(self) -> None:
         process, self._process, self._base_url = self._process, None, ""
         if process is not None:
             assert process.stdin is not None and process.stdout is not None
@@ -215,10 +215,10 @@ class ToolService:
         await asyncio.to_thread(self.stop)
 
 
-def _end_of(code: int) -> str:
+def _describe_exit(code: int) -> str:
     """How a process ended, by its return code.
 
-    >>> _end_of(-9), _end_of(1)
+    >>> _describe_exit(-9), _describe_exit(1)
     ('killed by SIGKILL', 'with exit code 1')
     """
     return f"with exit code {code}" if code >= 0 else f"killed by {signal.Signals(-code).name}"

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.foreign.code import foreign_code
+from talm_sim.foreign.code import in_foreign_code
+from talm_sim.foreign.error_text import error_line
 from talm_sim.foreign.loop import on_foreign_loop
-from talm_sim.foreign.telling import told
 from talm_sim.foreign.threads import call_apart
 
-__all__ = ["Ended", "Made", "check_maker", "make_tools", "makes_tools", "name_of", "run_apart", "tool_factory"]
+__all__ = ["EndedError", "Made", "check_maker", "make_tools", "makes_tools", "name_of", "run_apart", "tool_factory"]
 
 MAKE_S = 30.0
 CLOSE_S = 10.0
@@ -101,7 +101,7 @@ class Made:
             except asyncio.CancelledError:
                 raise
             except (Exception, SystemExit) as err:  # a user's code may fail in any way
-                told = f"took more than {CLOSE_S:g} s" if isinstance(err, TimeoutError) else _told(err)
+                told = f"took more than {CLOSE_S:g} s" if isinstance(err, TimeoutError) else _error_line(err)
                 log.warning("tools of %s: %s failed: %s", type(thing).__name__, method.__name__, told)
 
 
@@ -120,10 +120,10 @@ async def make_tools(maker: Any) -> Made:
     except TimeoutError:
         raise PrerequisiteError(f"{name_of(maker)}: took more than {MAKE_S:g} s to make the tools of an episode.") from None
     except (Exception, SystemExit) as err:  # a user's code may fail in any way
-        raise PrerequisiteError(f"{name_of(maker)}: cannot make the tools of an episode: {_told(err)}.") from err
+        raise PrerequisiteError(f"{name_of(maker)}: cannot make the tools of an episode: {_error_line(err)}.") from err
 
 
-class Ended(Exception):
+class EndedError(Exception):
     """The user's code raised what would end more than its call.
 
     Args:
@@ -148,9 +148,9 @@ async def run_apart(function: Callable[[], Any]) -> Any:
         except Exception:
             raise
         except BaseException as err:
-            raise Ended(err) from err
+            raise EndedError(err) from err
 
-    with foreign_code():
+    with in_foreign_code():
         return await on_foreign_loop(call_apart(work, "talm-sim-tool"))
 
 
@@ -170,5 +170,5 @@ def _public_methods(thing: Any) -> Iterator[str]:
             yield name
 
 
-def _told(err: BaseException) -> str:
-    return told(err.raised if type(err) is Ended else err, 300)
+def _error_line(err: BaseException) -> str:
+    return error_line(err.raised if type(err) is EndedError else err, 300)

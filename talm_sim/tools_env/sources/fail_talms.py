@@ -70,7 +70,7 @@ class ToolFolder:
         functions = list(self._read())
         names = function_names(function.key for function in functions)
         for function in functions:
-            self._take(function, re.sub(r"\W", "_", names[function.key], flags=re.ASCII))
+            self._add_tool(function, re.sub(r"\W", "_", names[function.key], flags=re.ASCII))
         if not self.specs:
             why = f"; {self.not_taken[0].tool}: {self.not_taken[0].reason}" if self.not_taken else ""
             raise PrerequisiteError(f"contains no tool file (JSON with an 'api_list'){why}")
@@ -118,7 +118,7 @@ class ToolFolder:
                 else:
                     self.not_taken.append(NotTaken(f"{place}, entry {number}", "no name."))
 
-    def _take(self, function: _Function, name: str) -> None:
+    def _add_tool(self, function: _Function, name: str) -> None:
         place = f"{function.file.relative_to(self._folder)}, {function.name}"
         if name in self.specs:
             self.not_taken.append(NotTaken(place, f"the name '{name}' is used twice."))

@@ -82,7 +82,7 @@ class HttpSource:
         self._client = HttpClient(connections=connections, timeout=timeout)
         self._recover = recover
         self._proof = proof
-        self._hide = Hider.knowing(credentials_in_environment(), tuple(filter(None, [proof.secret])))
+        self._hide = Hider.from_environment(credentials_in_environment(), tuple(filter(None, [proof.secret])))
 
     async def call(self, tool: str, arguments: Mapping[str, object], episode: str) -> HttpResponse:
         """Make a call; see `ToolSource`."""

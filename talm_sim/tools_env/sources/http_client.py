@@ -12,7 +12,7 @@ from urllib.parse import quote
 import httpx2
 
 from talm_sim.recordings import HttpResponse
-from talm_sim.tools_env.routes import leads_away, too_large
+from talm_sim.tools_env.routes import leads_away, oversized_response
 from talm_sim.tools_env.sources.limits import ACCEPTED_ENCODINGS, AnswerTooLarge, Unpacker
 
 __all__ = ["HttpClient", "WrongAddressError", "server_at"]
@@ -76,7 +76,7 @@ class HttpClient:
             body: Sent with it.
 
         Returns:
-            The answer, or `routes.too_large` in the place of one.
+            The answer, or `routes.oversized_response` in the place of one.
 
         Raises:
             WrongAddressError: The target leads away from the server.
@@ -86,7 +86,7 @@ class HttpClient:
         """
         fields = httpx2.Headers({"Accept": "*/*", "Accept-Encoding": ACCEPTED_ENCODINGS, "User-Agent": _AGENT})
         fields.update({name.encode(): value.encode(errors="replace") for name, value in (headers or {}).items()})
-        request = httpx2.Request(method, _below(server, target), headers=fields, content=body)
+        request = httpx2.Request(method, _join_address(server, target), headers=fields, content=body)
         async with self._gate, asyncio.timeout(self._timeout):
             try:
                 return await self._exchange(request)
@@ -96,7 +96,7 @@ class HttpClient:
                 return await self._exchange(request)
 
     async def _exchange(self, request: httpx2.Request) -> HttpResponse:
-        line = self._idle.pop() if self._idle else _new_line(request.url.scheme)
+        line = self._idle.pop() if self._idle else _new_transport(request.url.scheme)
         try:
             answer = await line.handle_async_request(request)
             try:
@@ -105,7 +105,7 @@ class HttpClient:
                 await answer.aclose()
         except AnswerTooLarge:
             await line.aclose()
-            return too_large(answer.status_code)
+            return oversized_response(answer.status_code)
         except BaseException:
             await line.aclose()
             raise
@@ -132,7 +132,7 @@ class HttpClient:
             await line.aclose()
 
 
-def _below(server: httpx2.URL, target: str) -> httpx2.URL:
+def _join_address(server: httpx2.URL, target: str) -> httpx2.URL:
     """The address of a target, compared with the server's as it is about to be sent."""
     prefix = server.raw_path.rstrip(b"/")
     if not target.startswith("/") or leads_away(target.partition("?")[0]):
@@ -144,8 +144,8 @@ def _below(server: httpx2.URL, target: str) -> httpx2.URL:
     return url
 
 
-def _new_line(scheme: str) -> httpx2.AsyncHTTPTransport:
-    context = _certificates() if scheme == "https" else _no_certificates()
+def _new_transport(scheme: str) -> httpx2.AsyncHTTPTransport:
+    context = _certificates() if scheme == "https" else _empty_ssl_context()
     return httpx2.AsyncHTTPTransport(verify=context, trust_env=False, limits=_ONE_CONNECTION)
 
 
@@ -155,6 +155,6 @@ def _certificates() -> ssl.SSLContext:
 
 
 @cache
-def _no_certificates() -> ssl.SSLContext:
+def _empty_ssl_context() -> ssl.SSLContext:
     """For plain HTTP; a context that knows the authorities takes 17 ms to make."""
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

@@ -46,7 +46,7 @@ class Unpacker:
         """
         self._read += len(data)
         if self._unpack is not None:
-            data = self._unpacked(data)
+            data = self._decompress(data)
         self._given += len(data)
         if max(self._read, self._given) > self._most:
             raise AnswerTooLarge
@@ -61,7 +61,7 @@ class Unpacker:
         if self._unpack is not None and self._read and not self._unpack.eof:
             raise zlib.error("breaks off")
 
-    def _unpacked(self, data: bytes) -> bytes:
+    def _decompress(self, data: bytes) -> bytes:
         assert self._unpack is not None
         most = self._most - self._given + 1
         try:

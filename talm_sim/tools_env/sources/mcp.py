@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
-from talm_sim.common.credentials import Hider, credentials_in_environment, sendable
+from talm_sim.common.credentials import Hider, checked_credential, credentials_in_environment
 from talm_sim.errors import PrerequisiteError, ProviderError, pip_install
 from talm_sim.recordings import HttpResponse
-from talm_sim.schemas import counted
-from talm_sim.tools_env.routes import answer, failure, posted, too_large
+from talm_sim.schemas import limit_work
+from talm_sim.tools_env.routes import answer, failure, oversized_response, posted
 from talm_sim.tools_env.sources import limits
 from talm_sim.tools_env.sources.base import NotTaken, SourceOptions, SourceRequest, tool_spec
 from talm_sim.tools_env.sources.mcp_limits import is_too_large
-from talm_sim.tools_env.sources.mcp_results import misfit
-from talm_sim.tools_env.sources.openapi_document import simple_schema
+from talm_sim.tools_env.sources.mcp_results import explain_misfit
+from talm_sim.tools_env.sources.openapi_document import simplify_schema
 from talm_sim.tools_env.sources.registry import SourceKind
 from talm_sim.types import JsonObject, ToolSpec
 
@@ -69,8 +69,8 @@ class McpSource:
         self.not_taken: list[NotTaken] = []
         self.reading: set[str] = set()
         self._request = request
-        self._given = _given(request.options)
-        self._hide = Hider.knowing(credentials_in_environment(), tuple(self._given.values()))
+        self._given = _read_options(request.options)
+        self._hide = Hider.from_environment(credentials_in_environment(), tuple(self._given.values()))
         self._theirs: dict[str, str] = {}
         self._steps = STEPS_OF_ALL
         self._connection = self._connect()
@@ -86,7 +86,7 @@ class McpSource:
         """
         await self._connection.open(START_S)
         for tool, reason in self._connection.tools:
-            self._take(tool, reason)
+            self._add_tool(tool, reason)
             await asyncio.sleep(0)  # the end of the command is heard between tools
         self.not_taken += [NotTaken(what, "an agent is offered tools alone.") for what in self._connection.has]
         if not self.specs:
@@ -99,7 +99,7 @@ class McpSource:
         from mcp import MCPError
 
         async with asyncio.timeout(CALL_S):
-            connection = await self._living()
+            connection = await self._live_connection()
             if episode in self._lost:
                 self._lost.discard(episode)
                 raise ProviderError(f"The MCP server '{self.name}' has ended and was started again: what this episode did there is lost.")
@@ -117,7 +117,7 @@ class McpSource:
                 if not isinstance(err, MCPError):  # the client's own failures: a result that does not fit
                     return failure(502, self._hide.text(f"{type(err).__name__}: {' '.join(str(err).split())[:300]}"))
                 if is_too_large(err.error.message):
-                    return too_large(200)
+                    return oversized_response(200)
                 return failure(400, self._hide.text(err.error.message))
         return self._response(tool, result)
 
@@ -126,13 +126,13 @@ class McpSource:
         try:
             if result.is_error:
                 return failure(500, self._hide.text(value if isinstance(value, str) else json.dumps(value)))
-            if why := misfit(self.responses.get(tool, {}), result.structured_content):
+            if why := explain_misfit(self.responses.get(tool, {}), result.structured_content):
                 return failure(502, self._hide.text(why))
             made = answer(value)
         except (ValueError, RecursionError) as err:
             return failure(502, f"its answer is no JSON value: {type(err).__name__}")
         if len(made.body) > limits.MOST_BYTES:
-            return too_large(made.status)
+            return oversized_response(made.status)
         return HttpResponse(made.status, made.reason, made.headers, self._hide.body(made.body))
 
     async def aclose(self) -> None:
@@ -147,7 +147,7 @@ class McpSource:
 
         return Connection(self._request.place, self._given, self._hide, CALL_S)
 
-    async def _living(self) -> Connection:
+    async def _live_connection(self) -> Connection:
         """The connection, made anew where it has ended; whoever asks meanwhile waits for the same."""
         if self._connection.ended:
             if self._again is None or self._again.done():
@@ -166,7 +166,7 @@ class McpSource:
         self._changing.clear()
         await self._connection.open(RESTART_S)
 
-    def _take(self, tool: Any, reason: str) -> None:
+    def _add_tool(self, tool: Any, reason: str) -> None:
         theirs = str(tool.get("name", "")) if isinstance(tool, dict) else ""
         name = re.sub(r"\W+", "_", theirs, flags=re.ASCII)[:64]
         try:
@@ -174,7 +174,7 @@ class McpSource:
                 raise PrerequisiteError(reason)
             self.specs[name] = self._spec(name, tool)
         except PrerequisiteError as err:
-            self.not_taken.append(NotTaken(_shown(theirs) or "(a tool without a name)", str(err)))
+            self.not_taken.append(NotTaken(_printable_name(theirs) or "(a tool without a name)", str(err)))
             return
         self._theirs[name] = theirs
         notes, output = tool.get("annotations"), tool.get("outputSchema")
@@ -190,14 +190,14 @@ class McpSource:
             raise PrerequisiteError(f"the name '{name}' is used twice.")
         if self._steps <= 0:
             raise PrerequisiteError("the schemas of the tools before it are so large that no more can be checked.")
-        with counted(STEPS_OF_ONE) as work:
+        with limit_work(STEPS_OF_ONE) as work:
             try:
-                parameters = {"type": "object", "properties": {}, **simple_schema(tool["inputSchema"])}
+                parameters = {"type": "object", "properties": {}, **simplify_schema(tool["inputSchema"])}
             finally:
                 self._steps -= STEPS_OF_ONE - work.left
         odd = next((key for key in _names_in(parameters) if not key.isprintable()), None)
         if odd is not None:
-            raise PrerequisiteError(f"its parameter '{_shown(odd)}' has a character that cannot be seen.")
+            raise PrerequisiteError(f"its parameter '{_printable_name(odd)}' has a character that cannot be seen.")
         description = next((text for text in (tool.get("description"), tool.get("title")) if text and isinstance(text, str)), "")
         return tool_spec({"name": name, "category": self.name, "description": " ".join(description.split()), "parameters": parameters})
 
@@ -226,14 +226,14 @@ async def open_mcp(request: SourceRequest) -> McpSource:
 MCP = SourceKind(open_mcp, McpOptions)
 
 
-def _given(options: McpOptions) -> dict[str, str]:
+def _read_options(options: McpOptions) -> dict[str, str]:
     """Variables a program is given, or the credential an address is sent."""
     names = [name for name in options.env.split("+") if name]
     for name in filter(None, [*names, options.auth]):
         if not os.environ.get(name):
             raise PrerequisiteError(f"the environment variable {name} is not set.")
     found = {name: os.environ[name] for name in names}
-    return found | ({"Authorization": sendable(options.auth, os.environ[options.auth])} if options.auth else {})
+    return found | ({"Authorization": checked_credential(options.auth, os.environ[options.auth])} if options.auth else {})
 
 
 def _value_of(result: Any) -> Any:
@@ -248,7 +248,7 @@ def _value_of(result: Any) -> Any:
         return whole
 
 
-def _shown(name: str) -> str:
+def _printable_name(name: str) -> str:
     """A server's name for something, with all that cannot be seen written out, and not too long for a line."""
     shown = "".join(one if one.isprintable() else f"U+{ord(one):04X}" for one in name[:81])
     return shown if len(name) <= 80 else f"{shown[:80]}..."

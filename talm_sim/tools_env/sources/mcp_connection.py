@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from talm_sim.common.credentials import Hider
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tools_env.sources import limits
-from talm_sim.tools_env.sources.mcp_program import running
+from talm_sim.tools_env.sources.mcp_program import run_program
 from talm_sim.tools_env.sources.openapi_document import MOST_TOOLS
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class Connection:
 
     async def _hold(self, ready: asyncio.Future[None]) -> None:
         try:
-            async with self._connected() as client:
+            async with self._connect_client() as client:
                 await self._list(client)
                 self.client = client
                 if not ready.done():
@@ -108,12 +108,14 @@ class Connection:
                 await self._stop.wait()
         except Exception as err:  # a server may fail in any way, and the client wraps it in groups
             if not ready.done():
-                ready.set_exception(PrerequisiteError(f"the MCP server could not be asked for its tools ({_told(err)}){self.last_words()}."))
+                ready.set_exception(
+                    PrerequisiteError(f"the MCP server could not be asked for its tools ({_first_error_line(err)}){self.last_words()}.")
+                )
         finally:
             self.client = None
 
     @asynccontextmanager
-    async def _connected(self) -> AsyncIterator[Client]:
+    async def _connect_client(self) -> AsyncIterator[Client]:
         from mcp import Client
 
         async with Client(self._transport()) as client:
@@ -121,14 +123,14 @@ class Connection:
 
     @asynccontextmanager
     async def _transport(self) -> AsyncIterator[Any]:
-        from talm_sim.tools_env.sources.mcp_wall import Heard, Sent
+        from talm_sim.tools_env.sources.mcp_wall import IncomingStream, OutgoingStream
 
-        streams = self._over_http() if self._place.startswith(("http://", "https://")) else self._beside()
+        streams = self._connect_http() if self._place.startswith(("http://", "https://")) else self._connect_program()
         async with streams as (heard, sent):
-            yield Heard(heard, self._wall), Sent(sent, self._wall)
+            yield IncomingStream(heard, self._wall), OutgoingStream(sent, self._wall)
 
     @asynccontextmanager
-    async def _over_http(self) -> AsyncIterator[Any]:
+    async def _connect_http(self) -> AsyncIterator[Any]:
         import httpx2
         from mcp.client.streamable_http import streamable_http_client
 
@@ -145,19 +147,19 @@ class Connection:
             yield streams
 
     @asynccontextmanager
-    async def _beside(self) -> AsyncIterator[Any]:
+    async def _connect_program(self) -> AsyncIterator[Any]:
         if sys.platform == "win32":
             raise PrerequisiteError("a command takes Linux or macOS; start the server yourself and name its address")
         words = shlex.split(self._place)
         if shutil.which(words[0], path=self._given.get("PATH", os.environ.get("PATH"))) is None:
             raise PrerequisiteError("there is no such program")
-        async with running(words, self._given, self._said) as streams:
+        async with run_program(words, self._given, self._said) as streams:
             yield streams
 
     async def _list(self, client: Client) -> None:
         from pydantic_core import to_json
 
-        from talm_sim.tools_env.sources.mcp_wall import why_not
+        from talm_sim.tools_env.sources.mcp_wall import explain_refusal
 
         cursor: str | None = None
         size = 0
@@ -166,7 +168,7 @@ class Connection:
             taken = {tool.name for tool in page.tools}
             listed, self._wall.listed = self._wall.listed, []
             for tool in listed:
-                reason = why_not(tool)
+                reason = explain_refusal(tool)
                 size += 100 if reason else len(to_json(tool))
                 self.tools.append((tool, reason or ("" if tool["name"] in taken else "its x-mcp-header cannot be sent.")))
             if size > MOST_LISTED:
@@ -184,7 +186,7 @@ class Connection:
                     self.has += [what] if getattr(await ask(), what) else []
 
 
-def _told(err: BaseException) -> str:
+def _first_error_line(err: BaseException) -> str:
     """The first of what a group of errors holds, in a line."""
     while isinstance(err, BaseExceptionGroup):
         err = err.exceptions[0]

@@ -23,7 +23,7 @@ _RESUMED_S: Final = 0.5
 _FAILED: Final = -32603
 
 
-class Broken(httpx2.SSEError, httpx2.StreamError):
+class BrokenStreamError(httpx2.SSEError, httpx2.StreamError):
     """Both, as the client takes the one from a stream of events for the end of a call, and the other from a JSON answer."""
 
     def __init__(self, message: str) -> None:
@@ -45,7 +45,7 @@ class LimitedTransport(httpx2.AsyncHTTPTransport):
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request."""
         now = asyncio.get_running_loop().time()
-        asked, method = _asked(request.content) if request.method == "POST" else (None, "")
+        asked, method = _read_request_id(request.content) if request.method == "POST" else (None, "")
         if asked is not None:
             self._last_asked = now
             return await self._answer(request, asked, now + self._seconds, of_a_list=method == "tools/list")
@@ -54,15 +54,15 @@ class LimitedTransport(httpx2.AsyncHTTPTransport):
             if "last-event-id" not in request.headers or now > self._last_asked + self._seconds:
                 return httpx2.Response(405, request=request)
             await asyncio.sleep(_RESUMED_S)
-            return await self._limited(request, now + self._seconds)
+            return await self._request_limited(request, now + self._seconds)
         try:
-            return await self._limited(request, now + UNASKED_S)
+            return await self._request_limited(request, now + UNASKED_S)
         except (TimeoutError, httpx2.TransportError):
             return httpx2.Response(202, request=request)
 
     async def _answer(self, request: httpx2.Request, asked: Any, until: float, *, of_a_list: bool) -> httpx2.Response:
         try:
-            return await self._limited(request, until, of_a_list=of_a_list)
+            return await self._request_limited(request, until, of_a_list=of_a_list)
         except httpx2.ConnectError:
             raise
         except TimeoutError:
@@ -71,7 +71,7 @@ class LimitedTransport(httpx2.AsyncHTTPTransport):
             told = f"{type(err).__name__}: {err}"
         return httpx2.Response(200, json={"jsonrpc": "2.0", "id": asked, "error": {"code": _FAILED, "message": told}}, request=request)
 
-    async def _limited(self, request: httpx2.Request, until: float, *, of_a_list: bool = False) -> httpx2.Response:
+    async def _request_limited(self, request: httpx2.Request, until: float, *, of_a_list: bool = False) -> httpx2.Response:
         async with asyncio.timeout_at(until):
             found = await super().handle_async_request(request)
         headers = [(name, value) for name, value in found.headers.raw if name.lower() != b"content-encoding"]
@@ -97,13 +97,13 @@ class _Limited(httpx2.AsyncByteStream):
                     break
                 part = self._unpacker.feed(part)
             except AnswerTooLarge:
-                raise Broken(TOO_LARGE) from None
+                raise BrokenStreamError(TOO_LARGE) from None
             except TimeoutError:
-                raise Broken("it took too long") from None
+                raise BrokenStreamError("it took too long") from None
             except (zlib.error, httpx2.TransportError) as err:
-                raise Broken(f"{type(err).__name__}: {err}") from None
+                raise BrokenStreamError(f"{type(err).__name__}: {err}") from None
             if counts.exceed(part):
-                raise Broken(TOO_LARGE)
+                raise BrokenStreamError(TOO_LARGE)
             yield part if self._mender is None else self._mender.feed(part)
         if self._mender is not None:
             yield self._mender.finish()
@@ -112,7 +112,7 @@ class _Limited(httpx2.AsyncByteStream):
         await self._stream.aclose()
 
 
-def _asked(content: bytes) -> tuple[Any, str]:
+def _read_request_id(content: bytes) -> tuple[Any, str]:
     """The id and the method of a request that is sent; None for a message that is answered by nothing."""
     message = json.loads(content)
     return (message.get("id"), message["method"]) if "method" in message else (None, "")

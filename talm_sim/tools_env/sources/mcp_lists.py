@@ -55,18 +55,20 @@ def _event(event: bytes) -> bytes:
 
 def _message(text: bytes) -> bytes:
     """The message; with what stands for each tool that cannot be read, where there is one."""
-    if _reads(text):
+    if _is_json(text):
         return text
     try:
         message = json.loads(text)
         tools = message["result"]["tools"]
-        message["result"]["tools"] = [tool if _reads(json.dumps({"result": {"tools": [tool]}}).encode()) else _named(tool) for tool in tools]
+        message["result"]["tools"] = [
+            tool if _is_json(json.dumps({"result": {"tools": [tool]}}).encode()) else _unreadable_tool(tool) for tool in tools
+        ]
         return json.dumps(message).encode()
     except (ValueError, RecursionError, LookupError, TypeError):
         return text
 
 
-def _reads(text: bytes) -> bool:
+def _is_json(text: bytes) -> bool:
     try:
         from_json(text)
     except ValueError:
@@ -74,6 +76,6 @@ def _reads(text: bytes) -> bool:
     return True
 
 
-def _named(tool: Any) -> dict[str, Any]:
+def _unreadable_tool(tool: Any) -> dict[str, Any]:
     name = str(tool.get("name", "")) if isinstance(tool, dict) else ""
     return {"name": "".join(one if one.isprintable() else f"U+{ord(one):04X}" for one in name[:200]), UNREADABLE: True}

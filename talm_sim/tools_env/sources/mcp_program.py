@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Sent = anyio.abc.ObjectSendStream[SessionMessage]
 
-__all__ = ["running"]
+__all__ = ["run_program"]
 
 _WATCHER = Path(__file__).with_name("mcp_watcher.py")
 _INHERITED = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
@@ -44,7 +44,7 @@ _ID_LAST = re.compile(rb'[,{]\s*"id"\s*:\s*"?(\d{1,18})"?\s*(?:,\s*"jsonrpc"\s*:
 
 
 @asynccontextmanager
-async def running(words: Sequence[str], given: Mapping[str, str], said: bytearray) -> AsyncIterator[tuple[Any, Any]]:
+async def run_program(words: Sequence[str], given: Mapping[str, str], said: bytearray) -> AsyncIterator[tuple[Any, Any]]:
     """Start a program, and end it with all that it started.
 
     Args:
@@ -72,7 +72,7 @@ async def running(words: Sequence[str], given: Mapping[str, str], said: bytearra
     try:
         yield reading, writing
     finally:
-        await _end(process, at_work)
+        await _stop_program(process, at_work)
         for stream in (heard, reading, writing, unsent):
             stream.close()
 
@@ -177,7 +177,7 @@ async def _keep_last(stderr: asyncio.StreamReader, said: bytearray) -> None:
             await asyncio.sleep(_PAUSE_S)
 
 
-async def _end(process: asyncio.subprocess.Process, at_work: Sequence[asyncio.Task[None]]) -> None:
+async def _stop_program(process: asyncio.subprocess.Process, at_work: Sequence[asyncio.Task[None]]) -> None:
     for task in at_work:
         task.cancel()
     assert process.stdin is not None and process.stdout is not None and process.stderr is not None

@@ -7,10 +7,10 @@ from typing import Any
 from talm_sim.schemas import NotChecked, Schema
 from talm_sim.types import JsonObject
 
-__all__ = ["misfit"]
+__all__ = ["explain_misfit"]
 
 
-def misfit(schema: JsonObject, value: Any) -> str:
+def explain_misfit(schema: JsonObject, value: Any) -> str:
     """Why a structured result is not what its tool's schema says; empty where it is, or where that cannot be told.
 
     Args:

@@ -13,7 +13,7 @@ from pydantic_core import to_json
 from talm_sim.tools_env.sources.mcp_lists import UNREADABLE
 from talm_sim.types import JsonObject
 
-__all__ = ["MOST_OF_A_TOOL", "Heard", "Sent", "Wall", "why_not"]
+__all__ = ["MOST_OF_A_TOOL", "IncomingStream", "OutgoingStream", "Wall", "explain_refusal"]
 
 _REFUSALS: Final = 20
 """Requests of the server, as for a model's answer, that are refused for each of ours; more are not heard."""
@@ -44,7 +44,7 @@ class Wall:
         elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
             self._asked.pop((message.params or {}).get("requestId"), None)
 
-    def heard(self, message: Any) -> Any:
+    def filter_incoming(self, message: Any) -> Any:
         """What the client is to read of a message; None for progress, logs, changes of the list of tools, and answers to nothing."""
         if isinstance(message, JSONRPCRequest):
             self._refusals -= 1
@@ -68,11 +68,11 @@ class Wall:
             return result
         if method == "tools/list":
             self.listed = items
-            return {**result, held: [_shown(tool) for tool in items if not why_not(tool)]}
-        return {**result, held: _joined(items) if method == "tools/call" else items[:1]}
+            return {**result, held: [_minimal_tool(tool) for tool in items if not explain_refusal(tool)]}
+        return {**result, held: _join_parts(items) if method == "tools/call" else items[:1]}
 
 
-def why_not(tool: Any) -> str:
+def explain_refusal(tool: Any) -> str:
     """Why a tool cannot be shown to the client, which would take none of its page; empty where it can."""
     if not isinstance(tool, dict) or not isinstance(tool.get("name"), str):
         return "it has no name."
@@ -90,19 +90,19 @@ def why_not(tool: Any) -> str:
     return "" if isinstance(schema.get("properties", {}), dict) else "the properties of its inputSchema are no schemas."
 
 
-def _shown(tool: Mapping[str, Any]) -> JsonObject:
+def _minimal_tool(tool: Mapping[str, Any]) -> JsonObject:
     """What the client needs of a tool: its name, and which arguments go to headers."""
     properties = {name: one for name, one in tool["inputSchema"].get("properties", {}).items() if isinstance(one, dict)}
     return {"name": tool["name"], "inputSchema": {"type": "object", "properties": properties}}
 
 
-def _joined(content: list[Any]) -> list[dict[str, str]]:
+def _join_parts(content: list[Any]) -> list[dict[str, str]]:
     """The parts of an answer as one: the client makes an object of each."""
     texts = [str.__str__(part["text"]) if part["type"] == "text" else f"[{part['type']}]" for part in content]
     return [{"type": "text", "text": "\n".join(texts)}] if texts else []
 
 
-class Heard:
+class IncomingStream:
     """A stream of messages to the client, through the wall."""
 
     def __init__(self, stream: Any, wall: Wall) -> None:
@@ -116,11 +116,11 @@ class Heard:
             except BaseException:
                 self._wall.ended.set()
                 raise
-            if not isinstance(item, Exception) and (message := self._wall.heard(item.message)) is not None:
+            if not isinstance(item, Exception) and (message := self._wall.filter_incoming(item.message)) is not None:
                 item.message = message
                 return item
 
-    def __aiter__(self) -> Heard:
+    def __aiter__(self) -> IncomingStream:
         return self
 
     async def __anext__(self) -> Any:
@@ -135,14 +135,14 @@ class Heard:
         """Close it."""
         await self._stream.aclose()
 
-    async def __aenter__(self) -> Heard:
+    async def __aenter__(self) -> IncomingStream:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
         await self.aclose()
 
 
-class Sent:
+class OutgoingStream:
     """A stream of messages from the client, seen by the wall."""
 
     def __init__(self, stream: Any, wall: Wall) -> None:
@@ -157,7 +157,7 @@ class Sent:
         """Close it."""
         await self._stream.aclose()
 
-    async def __aenter__(self) -> Sent:
+    async def __aenter__(self) -> OutgoingStream:
         return self
 
     async def __aexit__(self, *exc: object) -> None:

@@ -38,13 +38,13 @@ def main(parent: int, patience: float, words: list[str]) -> None:
         os.dup2(nothing, number)
     signal.setitimer(signal.ITIMER_REAL, _LOOK_S, _LOOK_S)
     heard = None
-    while _lives(server) and heard not in {signal.SIGTERM, signal.SIGINT, signal.SIGHUP} and os.getppid() == parent:
+    while _is_alive(server) and heard not in {signal.SIGTERM, signal.SIGINT, signal.SIGHUP} and os.getppid() == parent:
         heard = signal.sigwait(_HEARD)
     until = time.monotonic() + patience
-    while _lives(server) and time.monotonic() < until:  # its input has ended
+    while _is_alive(server) and time.monotonic() < until:  # its input has ended
         time.sleep(0.02)
-    _end(server, signal.SIGTERM, patience if _lives(server) else _LEFTOVERS_S)
-    _end(server, signal.SIGKILL, _KILLED_S)
+    _signal_all(server, signal.SIGTERM, patience if _is_alive(server) else _LEFTOVERS_S)
+    _signal_all(server, signal.SIGKILL, _KILLED_S)
 
 
 def _become(words: list[str]) -> None:
@@ -58,19 +58,19 @@ def _become(words: list[str]) -> None:
     os._exit(127)
 
 
-def _lives(server: int) -> bool:
+def _is_alive(server: int) -> bool:
     try:
         return os.waitpid(server, os.WNOHANG)[0] == 0
     except ChildProcessError:
         return False
 
 
-def _end(server: int, how: signal.Signals, seconds: float) -> None:
+def _signal_all(server: int, how: signal.Signals, seconds: float) -> None:
     """Send all that is left a signal, and wait until it is gone; what comes after SIGKILL is killed as well."""
     until = time.monotonic() + seconds
     first = True
     while time.monotonic() < until:
-        left = _left(server)
+        left = _living_descendants(server)
         if not left:
             return
         if first or how == signal.SIGKILL:
@@ -81,7 +81,7 @@ def _end(server: int, how: signal.Signals, seconds: float) -> None:
         time.sleep(0.02)
 
 
-def _left(server: int) -> list[int]:
+def _living_descendants(server: int) -> list[int]:
     """What lives of the server and its descendants; the dead ones of them are taken away."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:

@@ -16,7 +16,7 @@ from urllib.parse import quote, urljoin, urlsplit
 import httpx2
 from pydantic import Field
 
-from talm_sim.common.credentials import sendable
+from talm_sim.common.credentials import checked_credential
 from talm_sim.common.plain_files import read_text
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tools_env.routes import fault_of
@@ -25,7 +25,7 @@ from talm_sim.tools_env.sources.http import HttpSource, HttpTools, Proof
 from talm_sim.tools_env.sources.http_client import HttpClient, WrongAddressError, server_at
 from talm_sim.tools_env.sources.openapi_document import tools_from_openapi
 from talm_sim.tools_env.sources.openapi_limits import is_header_name, is_reserved
-from talm_sim.tools_env.sources.openapi_text import parsed_document
+from talm_sim.tools_env.sources.openapi_text import parse_document
 from talm_sim.tools_env.sources.registry import SourceKind
 from talm_sim.tools_env.sources.spec_file import open_spec_list
 
@@ -55,7 +55,7 @@ async def open_openapi(request: SourceRequest) -> Any:
         PrerequisiteError: The document cannot be read, its server is elsewhere, or the credential is not there.
     """
     is_url = request.place.startswith(("http://", "https://"))
-    document = parsed_document(await _fetched(request.place) if is_url else await asyncio.to_thread(_read, request.place))
+    document = parse_document(await _fetch(request.place) if is_url else await asyncio.to_thread(_read, request.place))
     if isinstance(document, list) and all(isinstance(one, Mapping) for one in document):
         return open_spec_list(request.name, document)
     if not isinstance(document, Mapping):
@@ -78,7 +78,7 @@ def _read(place: str) -> str:
         raise PrerequisiteError("cannot be read: not UTF-8.") from None
 
 
-async def _fetched(url: str) -> str:
+async def _fetch(url: str) -> str:
     client = HttpClient(connections=1, timeout=_FETCH_S, most=_LARGEST)
     try:
         server, parts = _read_address(_origin(url)), urlsplit(url)
@@ -104,8 +104,8 @@ def _server(document: Mapping[str, Any], origin: str, named: str) -> str:
         return str(_read_address(named))
     servers = document.get("servers")
     first = servers[0] if isinstance(servers, Sequence) and servers and isinstance(servers[0], Mapping) else {}
-    variables = _mapping(first.get("variables"))
-    defaults = {name: str(_mapping(one).get("default", "")) for name, one in variables.items()}
+    variables = _as_mapping(first.get("variables"))
+    defaults = {name: str(_as_mapping(one).get("default", "")) for name, one in variables.items()}
     told = re.sub(
         r"\{([^{}]*)\}", lambda found: defaults.get(found[1], found[0])[:_LONGEST_ADDRESS], str(first.get("url") or "/")[:_LONGEST_ADDRESS]
     )
@@ -151,19 +151,19 @@ def _proof(document: Mapping[str, Any], tools: HttpTools, request: SourceRequest
     """What proves the sender, by the document's first security scheme; without the credential, what wants one is not taken."""
     variable = request.options.auth or f"{request.name.upper().replace('-', '_')}_API_KEY"
     secret = os.environ.get(variable, "").strip()
-    schemes = _mapping(_mapping(document.get("components")).get("securitySchemes"))
+    schemes = _as_mapping(_as_mapping(document.get("components")).get("securitySchemes"))
     if secret:
-        return _sent(schemes, variable, secret), tools
+        return _make_proof(schemes, variable, secret), tools
     if request.options.auth:
         raise PrerequisiteError(f"the environment variable {variable} is not set.")
-    return Proof(), _without_secured(document, tools, f"needs a credential: set {variable}.") if schemes else tools
+    return Proof(), _drop_secured(document, tools, f"needs a credential: set {variable}.") if schemes else tools
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
+def _as_mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _sent(schemes: Mapping[str, Any], variable: str, secret: str) -> Proof:
+def _make_proof(schemes: Mapping[str, Any], variable: str, secret: str) -> Proof:
     scheme = next((one for one in schemes.values() if isinstance(one, Mapping)), {"type": "http", "scheme": "bearer"})
     kind, place, name = scheme.get("type"), scheme.get("in"), str(scheme.get("name"))
     if kind == "apiKey" and place != "query" and (not is_header_name(name) or is_reserved(name)):
@@ -174,13 +174,13 @@ def _sent(schemes: Mapping[str, Any], variable: str, secret: str) -> Proof:
         from base64 import b64encode
 
         return Proof(headers={"Authorization": f"Basic {b64encode(secret.encode()).decode()}"}, secret=secret)
-    sendable(variable, secret)
+    checked_credential(variable, secret)
     if kind == "apiKey":
         return Proof(headers={"Cookie": f"{name}={secret}"} if place == "cookie" else {name: secret}, secret=secret)
     return Proof(headers={"Authorization": f"Bearer {secret}"}, secret=secret)
 
 
-def _without_secured(document: Mapping[str, Any], tools: HttpTools, reason: str) -> HttpTools:
+def _drop_secured(document: Mapping[str, Any], tools: HttpTools, reason: str) -> HttpTools:
     """Leave out the operations that need a credential; one that may be called without stays."""
     secured = set()
     for name, route in tools.routes.items():

@@ -13,7 +13,7 @@ from talm_sim.tools_env.sources.http import HttpTools
 from talm_sim.tools_env.sources.openapi_limits import Reading, check_path, is_transport
 from talm_sim.types import JsonObject, Route, ToolSpec
 
-__all__ = ["MOST_TOOLS", "REPLACEABLE_KEY", "check_schema", "simple_schema", "tools_from_openapi"]
+__all__ = ["MOST_TOOLS", "REPLACEABLE_KEY", "check_schema", "simplify_schema", "tools_from_openapi"]
 
 REPLACEABLE_KEY = "x-human-replaceable"
 """Operation extension that becomes `ToolSpec.human_replaceable`."""
@@ -263,7 +263,7 @@ def _resolve(document: Reading, node: Mapping[str, Any], seen: tuple[str, ...] =
     return {**_resolve(document, target, (*seen, pointer)), **{key: value for key, value in node.items() if key != "$ref"}}
 
 
-def simple_schema(schema: Mapping[str, Any]) -> JsonObject:
+def simplify_schema(schema: Mapping[str, Any]) -> JsonObject:
     """A JSON Schema as a tool's arguments are shown: references within it written out, titles dropped.
 
     Raises:
@@ -305,7 +305,7 @@ def _simplify(document: Reading, schema: Mapping[str, Any], seen: tuple[str, ...
         short["examples"] = [schema["example"]]
     document.spend(sum(map(document.size, short.values())))
     if "allOf" in schema:
-        short = _merged([*reversed([_simplify(document, part, seen) for part in schema["allOf"]]), short])
+        short = _merge_schemas([*reversed([_simplify(document, part, seen) for part in schema["allOf"]]), short])
     for key in ("anyOf", "oneOf"):
         options = [_simplify(document, option, seen) for option in schema.get(key, ()) if option.get("type") != "null"]
         short |= ({**options[0], **short}) if len(options) == 1 else ({key: options} if options else {})
@@ -322,7 +322,7 @@ def _simplify(document: Reading, schema: Mapping[str, Any], seen: tuple[str, ...
     return _strict_bounds(short)
 
 
-def _merged(parts: list[JsonObject]) -> JsonObject:
+def _merge_schemas(parts: list[JsonObject]) -> JsonObject:
     """What the schemas of an allOf say together: the last one that has a keyword counts, but all properties and all required ones."""
     whole: JsonObject = {}
     for part in parts:

@@ -9,7 +9,7 @@ from typing import Any
 
 from talm_sim.errors import PrerequisiteError
 
-__all__ = ["parsed_document"]
+__all__ = ["parse_document"]
 
 _DEEPEST = 200
 _MOST_MEMORY = 220_000_000
@@ -27,7 +27,7 @@ _TEXTS = frozenset(f"tag:yaml.org,2002:{kind}" for kind in ("str", "timestamp", 
 _COLLECTIONS = frozenset({None, "!", "tag:yaml.org,2002:seq", "tag:yaml.org,2002:map"})
 
 
-def parsed_document(text: str) -> Any:
+def parse_document(text: str) -> Any:
     """Read a document's text.
 
     Raises:
@@ -83,11 +83,11 @@ class _Values:
         if isinstance(next(self._events), self._yaml.StreamEndEvent):
             self._events = iter(())
             return None
-        found = self._value(self._next())
+        found = self._value(self._next_event())
         next(self._events)
         return found
 
-    def _next(self) -> Any:
+    def _next_event(self) -> Any:
         self._left -= 1
         if self._left < 0:
             raise PrerequisiteError("contains more values than can be read from YAML; shorten it, or write it as JSON.")
@@ -107,11 +107,11 @@ class _Values:
             raise yaml.constructor.ConstructorError(problem=f"tag {event.tag[:100]}", problem_mark=event.start_mark)
         found: Any = {} if isinstance(event, yaml.MappingStartEvent) else []
         end = yaml.MappingEndEvent if isinstance(found, dict) else yaml.SequenceEndEvent
-        while not isinstance(part := self._next(), end):
+        while not isinstance(part := self._next_event(), end):
             if isinstance(found, list):
                 found.append(self._value(part))
             elif isinstance(part, yaml.ScalarEvent):
-                found[self._key(part)] = self._value(self._next())
+                found[self._key(part)] = self._value(self._next_event())
             else:
                 raise yaml.constructor.ConstructorError(problem="key", problem_mark=part.start_mark)
         self._depth -= 1

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 from talm_sim.common.digests import canonical_json, digest
 from talm_sim.errors import PrerequisiteError, ProviderError
-from talm_sim.foreign.code import foreign_code
-from talm_sim.foreign.loop import LoopGivenUp, free_from, on_foreign_loop
+from talm_sim.foreign.code import in_foreign_code
+from talm_sim.foreign.error_text import error_line, kind_of
+from talm_sim.foreign.loop import LoopGivenUp, abandon_loop_of, on_foreign_loop
 from talm_sim.foreign.plugins import load_object, looking_at
-from talm_sim.foreign.telling import kind_of, told
 from talm_sim.foreign.threads import Work, call_briefly, working_for
 from talm_sim.foreign.time import in_time
 from talm_sim.recordings import HttpResponse
 from talm_sim.tools_env.routes import answer, failure, posted
 from talm_sim.tools_env.sources.base import EpisodeCalls, NotTaken, SourceRequest, tool_spec
-from talm_sim.tools_env.sources.factories import Ended, Made, check_maker, make_tools, makes_tools, name_of, run_apart
-from talm_sim.tools_env.sources.openapi_document import simple_schema
+from talm_sim.tools_env.sources.factories import EndedError, Made, check_maker, make_tools, makes_tools, name_of, run_apart
+from talm_sim.tools_env.sources.openapi_document import simplify_schema
 from talm_sim.types import JsonObject, ToolSpec
 
 if TYPE_CHECKING:
@@ -64,10 +64,10 @@ class PythonSource:
         """Classes and factories, with what each made when it was looked at."""
         for maker in self._makers:
             check_maker(maker)
-        self._tools = _Toolset().take(name, [one for one in objects if not makes_tools(one)])
+        self._tools = _Toolset().read(name, [one for one in objects if not makes_tools(one)])
         self.specs, self.reading, self.not_taken = dict(self._tools.specs), set(self._tools.reading), list(self._tools.not_taken)
         if not self._makers:
-            self._ready()
+            self._finish_setup()
 
     async def look(self) -> PythonSource:
         """Make what each class and factory makes, once, to see what its tools are.
@@ -78,19 +78,19 @@ class PythonSource:
         for maker, found in self._makers.items():
             made = await make_tools(maker)
             try:
-                found.take(self.name, made.tools)
+                found.read(self.name, made.tools)
             finally:
                 await made.aclose()
             self.not_taken += [*found.not_taken, *(NotTaken(f"{name_of(maker)}.{name}", _UNDOCUMENTED) for name in made.undocumented)]
             if taken := next((name for name in found.specs if name in self.specs), ""):
-                raise PrerequisiteError(_twice(taken))
+                raise PrerequisiteError(_duplicate_name_message(taken))
             self.specs |= found.specs
             self.reading |= found.reading
         if self._makers:
-            self._ready()
+            self._finish_setup()
         return self
 
-    def _ready(self) -> None:
+    def _finish_setup(self) -> None:
         if not self.specs:
             first = self.not_taken[0] if self.not_taken else NotTaken(self.name, "contains no tool.")
             raise PrerequisiteError(f"{first.tool}: {first.reason}")
@@ -100,7 +100,7 @@ class PythonSource:
 
     async def call(self, tool: str, arguments: Mapping[str, object], episode: str) -> HttpResponse:
         """Make a call of a tool that episodes share; what the tool raises is its failure."""
-        return await _answered(self._tools.tools[tool], arguments, self._timeout)
+        return await _answer_call(self._tools.tools[tool], arguments, self._timeout)
 
     def begin(self) -> EpisodeCalls:
         """The tools of one episode; what makes them is called before the first call of one of them."""
@@ -130,11 +130,11 @@ class _Episode:
                     made = await make_tools(maker)
                 except PrerequisiteError as err:
                     raise ProviderError(str(err)) from err
-                self._made[maker] = made, looked_at.again(made.tools)
+                self._made[maker] = made, looked_at.rebuild(made.tools)
         tools = self._made[maker][1]
         if tool not in tools:
             raise ProviderError(f"{name_of(maker)} made no tool '{tool}' for this episode.")
-        return await _answered(tools[tool], arguments, self._timeout)
+        return await _answer_call(tools[tool], arguments, self._timeout)
 
     async def aclose(self) -> None:
         async with self._making:
@@ -152,7 +152,7 @@ class _Toolset:
         self.reading: set[str] = set()
         self.not_taken: list[NotTaken] = []
 
-    def take(self, category: str, objects: Sequence[Any]) -> _Toolset:
+    def read(self, category: str, objects: Sequence[Any]) -> _Toolset:
         """Read what each of them is.
 
         Raises:
@@ -166,30 +166,30 @@ class _Toolset:
                 self.not_taken.append(NotTaken(name_of(one), str(err)))
                 continue
             if spec.name in self.specs:
-                raise PrerequisiteError(_twice(spec.name))
+                raise PrerequisiteError(_duplicate_name_message(spec.name))
             self.specs[spec.name], self.tools[spec.name] = spec, tool
-            if _only_reads(one, tool):
+            if _declared_read_only(one, tool):
                 self.reading.add(spec.name)
         return self
 
-    def again(self, objects: Sequence[Any]) -> Mapping[str, BaseTool]:
+    def rebuild(self, objects: Sequence[Any]) -> Mapping[str, BaseTool]:
         """Objects of the same names, made for another episode, as tools: what they are was read before, which takes milliseconds."""
         by_name = {tool.name: (name, tool) for name, tool in self.tools.items()}
-        return {by_name[name_of(one)][0]: _like(by_name[name_of(one)][1], one) for one in objects if name_of(one) in by_name}
+        return {by_name[name_of(one)][0]: _copy_with_function(by_name[name_of(one)][1], one) for one in objects if name_of(one) in by_name}
 
 
-async def _answered(tool: BaseTool, arguments: Mapping[str, object], timeout: float) -> HttpResponse:
+async def _answer_call(tool: BaseTool, arguments: Mapping[str, object], timeout: float) -> HttpResponse:
     """What a tool answers, in time; what it raises is its failure."""
     agents = working_for.get()
     work = agents or Work()
     try:
         async with in_time(work, timeout):
-            with foreign_code():
-                found, failed = await on_foreign_loop(_found_or_failed(tool, dict(arguments)), work)
+            with in_foreign_code():
+                found, failed = await on_foreign_loop(_run_tool(tool, dict(arguments)), work)
             return failure(500, failed) if failed else answer(found)
     except TimeoutError:
         if agents is None:  # an agent of the user's own has a time of its own, and the loop is needed until then
-            await free_from(work)
+            await abandon_loop_of(work)
         raise
     except Exception as err:  # what it answers may be nothing that can be written
         return failure(500, _message(err))
@@ -251,7 +251,7 @@ def _as_tool(one: Any) -> BaseTool:
         raise PrerequisiteError(f"its signature cannot be read ({type(err).__name__}: {' '.join(str(err).split())[:200]}).") from None
 
 
-def _like(tool: BaseTool, one: Any) -> BaseTool:
+def _copy_with_function(tool: BaseTool, one: Any) -> BaseTool:
     """The tool with another function of the same kind in it; a LangChain tool is one by itself."""
     from langchain_core.tools import BaseTool
 
@@ -260,29 +260,29 @@ def _like(tool: BaseTool, one: Any) -> BaseTool:
     return tool.model_copy(update={"func": None, "coroutine": one} if inspect.iscoroutinefunction(one) else {"func": one, "coroutine": None})
 
 
-async def _invoked(tool: BaseTool, arguments: JsonObject) -> Any:
+async def _invoke(tool: BaseTool, arguments: JsonObject) -> Any:
     from langchain_core.tools import BaseTool, StructuredTool
 
     coroutine = getattr(tool, "coroutine", None)
     if isinstance(tool, StructuredTool) and coroutine is not None:
-        return await tool.model_copy(update={"coroutine": _contained(coroutine)}).ainvoke(arguments)
+        return await tool.model_copy(update={"coroutine": _contain_exit(coroutine)}).ainvoke(arguments)
     if coroutine is not None or (type(tool)._arun is not BaseTool._arun and not hasattr(tool, "coroutine")):
         return await tool.ainvoke(arguments)
 
     def work() -> Any:
         found = tool.invoke(arguments)
-        return _checked(list(islice(found, _MOST_ITEMS + 1))) if isinstance(found, Iterator) else found
+        return _check_length(list(islice(found, _MOST_ITEMS + 1))) if isinstance(found, Iterator) else found
 
     return await run_apart(work)
 
 
-async def _found_or_failed(tool: BaseTool, arguments: JsonObject) -> tuple[Any, str]:
+async def _run_tool(tool: BaseTool, arguments: JsonObject) -> tuple[Any, str]:
     """What a tool gives back, or how it failed; that is told here, on the loop of foreign code, as its errors may be of any kind."""
     try:
-        return await _found(tool, arguments), ""
+        return await _collect_result(tool, arguments), ""
     except (TimeoutError, LoopGivenUp, KeyboardInterrupt):  # the last on the caller's own loop, where it may be Ctrl-C
         raise
-    except Ended as err:
+    except EndedError as err:
         raised = err.raised
     except asyncio.CancelledError as err:
         if (task := asyncio.current_task()) is not None and task.cancelling():
@@ -293,8 +293,8 @@ async def _found_or_failed(tool: BaseTool, arguments: JsonObject) -> tuple[Any, 
     return None, await call_briefly(lambda: _message(raised), f"{kind_of(raised)}, whose text takes too long")
 
 
-async def _found(tool: BaseTool, arguments: JsonObject) -> Any:
-    found = await _invoked(tool, arguments)
+async def _collect_result(tool: BaseTool, arguments: JsonObject) -> Any:
+    found = await _invoke(tool, arguments)
     return await _items(found) if isinstance(found, AsyncIterator) else found
 
 
@@ -302,17 +302,17 @@ async def _items(found: AsyncIterator[Any]) -> list[Any]:
     items: list[Any] = []
     async for item in found:
         items.append(item)
-        _checked(items)
+        _check_length(items)
     return items
 
 
-def _checked(items: list[Any]) -> list[Any]:
+def _check_length(items: list[Any]) -> list[Any]:
     if len(items) > _MOST_ITEMS:
         raise ValueError(f"it gives more than {_MOST_ITEMS:,} items")
     return items
 
 
-def _contained(function: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+def _contain_exit(function: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
     """The function, which ends no event loop: LangChain gives it a task of its own, out of which `SystemExit` would go straight through."""
 
     @wraps(function)
@@ -320,13 +320,13 @@ def _contained(function: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitab
         try:
             return await function(*args, **kwargs)
         except (SystemExit, GeneratorExit) as err:
-            raise Ended(err) from err
+            raise EndedError(err) from err
 
     return contained
 
 
 def _message(err: BaseException) -> str:
-    return told(err, _LONGEST_MESSAGE)[:_LONGEST_MESSAGE]
+    return error_line(err, _LONGEST_MESSAGE)[:_LONGEST_MESSAGE]
 
 
 def _check_signature(function: Callable[..., Any]) -> None:
@@ -345,7 +345,7 @@ def _spec(tool: BaseTool, category: str, replaceable: bool) -> ToolSpec:
     whole, shown = (_json_schema(schema) for schema in (tool.get_input_schema(), tool.tool_call_schema))
     if injected := set(whole.get("properties", {})) - set(shown.get("properties", {})):
         raise PrerequisiteError(f"wants '{min(injected)}' from the calling agent, which is not available.")
-    parameters = simple_schema(shown)
+    parameters = simplify_schema(shown)
     parameters.pop("description", None)
     parameters = {"type": "object", "properties": {}, **parameters, "additionalProperties": False}
     replaceable = replaceable or bool((tool.metadata or {}).get("human_replaceable"))
@@ -354,13 +354,13 @@ def _spec(tool: BaseTool, category: str, replaceable: bool) -> ToolSpec:
     return tool_spec({**shown_as, "human_replaceable": replaceable})
 
 
-def _only_reads(one: Any, tool: BaseTool) -> bool:
+def _declared_read_only(one: Any, tool: BaseTool) -> bool:
     """Whether its owner says so: by an attribute of the function, or in a LangChain tool's metadata, where MCP adapters put their hint."""
     metadata = tool.metadata or {}
     return True in (getattr(one, "read_only", None), metadata.get("read_only"), metadata.get("readOnlyHint"))
 
 
-def _twice(name: str) -> str:
+def _duplicate_name_message(name: str) -> str:
     return f"two tools are called '{name}'; rename one."
 
 

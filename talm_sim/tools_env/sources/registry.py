@@ -166,7 +166,7 @@ async def open_source(text: str, *, trusted: bool = False) -> ToolSource:
 def _refuse_secrets(text: str) -> None:
     flags = [word for word in text.split() if word.startswith("-")]
     named = next((flag for flag in flags if names_credential(flag.partition("=")[0])), "")
-    if named or Hider.knowing(credentials_in_environment()).text(text) != text:
+    if named or Hider.from_environment(credentials_in_environment()).text(text) != text:
         what = f"'{named.partition('=')[0]}'" if named else "what looks like a credential"
         raise PrerequisiteError(
             f"--tools-from: holds {what}, which would be written into the run; put it in an environment variable and name that."

@@ -20,7 +20,7 @@ from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.recordings import HttpResponse
 from talm_sim.tools_env.routes import answer, failure
 
-__all__ = ["MEMORY", "SECONDS", "call_in_sandbox", "check_sandbox", "why_no_sandbox"]
+__all__ = ["MEMORY", "SECONDS", "call_in_sandbox", "check_sandbox", "explain_no_sandbox"]
 
 SECONDS = 10
 MEMORY = 1 << 30
@@ -52,13 +52,13 @@ def check_sandbox(folders: Iterable[Path]) -> None:
     for folder in folders:
         if folder in _NOWHERE:
             raise PrerequisiteError(f"its code is in {folder} itself and cannot be sandboxed there; move the tools to a folder of their own.")
-    why = why_no_sandbox()
+    why = explain_no_sandbox()
     if why:
         raise PrerequisiteError(f"its code cannot be sandboxed here ({why}) and is not run without a sandbox; replay a recording instead.")
 
 
 @lru_cache(maxsize=1)
-def why_no_sandbox() -> str:
+def explain_no_sandbox() -> str:
     """Why code cannot be shut in here; empty where it can. The walls are put up once to see."""
     if sys.platform != "linux" or shutil.which(_UNSHARE[0]) is None:
         return "it needs Linux and the program `unshare`"

@@ -69,9 +69,9 @@ def main() -> None:
     except OSError as err:
         _fail(err)
     if code == 0:
-        _work(order, answering)
+        _run_order(order, answering)
     os.close(answering)
-    said = _watched(answers, order)
+    said = _watch_answers(answers, order)
     os.kill(code, signal.SIGKILL)
     _write(said)
     os._exit(0)
@@ -92,7 +92,7 @@ def _fail(err: OSError) -> NoReturn:
     os._exit(1)
 
 
-def _watched(answers: int, order: dict[str, Any]) -> bytes:
+def _watch_answers(answers: int, order: dict[str, Any]) -> bytes:
     """What the code answers, in time and not too long; nobody waits for it any more when the caller is gone."""
     ends = time.monotonic() + order["seconds"]
     poll = select.poll()
@@ -153,7 +153,7 @@ def _bind(place: str, inside: str) -> None:
 
 def _show(folder: str, inside: str) -> None:
     """Let a folder be seen without what is the user's in it: piece by piece where there is any, as nothing can be taken out of a whole."""
-    pieces = _pieces(folder)
+    pieces = _shown_parts(folder)
     if pieces is None:
         _bind(folder, inside)
         return
@@ -168,17 +168,17 @@ def _show(folder: str, inside: str) -> None:
             _bind(piece, place)
 
 
-def _pieces(folder: str) -> list[str] | None:
+def _shown_parts(folder: str) -> list[str] | None:
     """What of a folder is shown, each piece as large as can be; None for all of it."""
     whole, pieces = True, []
     for entry in os.scandir(folder):
-        shown = [] if entry.name.startswith(".") else _pieces_of(entry)
+        shown = [] if entry.name.startswith(".") else _shown_parts_of(entry)
         whole = whole and shown is None
         pieces += [entry.path] if shown is None else shown
     return None if whole else pieces
 
 
-def _pieces_of(entry: os.DirEntry[str]) -> list[str] | None:
+def _shown_parts_of(entry: os.DirEntry[str]) -> list[str] | None:
     """The same of what lies in a folder: nothing of a virtual environment, a run, what holds runs, or what is neither folder nor file."""
     if entry.is_symlink() or entry.is_file():
         return None
@@ -186,7 +186,7 @@ def _pieces_of(entry: os.DirEntry[str]) -> list[str] | None:
         folders = [entry.path, *(one.path for one in os.scandir(entry.path) if one.is_dir(follow_symlinks=False))]
         if os.path.lexists(f"{entry.path}/pyvenv.cfg") or any(os.path.lexists(f"{folder}/run.db") for folder in folders):
             return []
-        return _pieces(entry.path)
+        return _shown_parts(entry.path)
     except (NotADirectoryError, PermissionError):
         return []
 
@@ -200,7 +200,7 @@ def _set_attributes(target: str, *, add: int = 0, remove: int = 0, flags: int = 
     _check(_LIBC.syscall(_MOUNT_SETATTR, _AT_FDCWD, target.encode(), flags, attributes, ctypes.c_size_t(len(attributes))), target)
 
 
-def _work(order: dict[str, Any], answering: int) -> NoReturn:
+def _run_order(order: dict[str, Any], answering: int) -> NoReturn:
     """Put up the walls that are this process's own, and make the call."""
     try:
         os.setsid()
@@ -221,7 +221,7 @@ def _work(order: dict[str, Any], answering: int) -> NoReturn:
     os.dup2(2, _OUTPUT)
     os.closerange(_ANSWER + 1, os.sysconf("SC_OPEN_MAX"))
     try:
-        found = json.dumps({"value": _called(order)})
+        found = json.dumps({"value": _call_code(order)})
     except MemoryError:
         found = json.dumps({"error": f"MemoryError: it wanted more than {order['memory'] >> 20:,} MiB"})
     except BaseException as err:  # code of anybody's, which may also exit
@@ -284,7 +284,7 @@ def _check(result: int, place: str) -> None:
         raise OSError(number, os.strerror(number), place)
 
 
-def _called(order: dict[str, Any]) -> Any:
+def _call_code(order: dict[str, Any]) -> Any:
     module = sys.modules["api"] = type(sys)("api")  # by its name it is found again, as by `dataclass` and `pickle`
     module.__file__ = order["code"]
     sys.path.insert(0, os.path.dirname(order["code"]))

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from talm_sim.foreign.telling import escaped, told
+from talm_sim.foreign.error_text import error_line, escape_control
 from talm_sim.tools_env.sources.python import PythonSource
 from talm_sim.types import Termination
 from tests.agent.own.playing import play
@@ -127,4 +127,4 @@ async def test_an_error_whose_text_never_comes_is_told_without_it() -> None:
 
 
 def test_what_acts_on_a_terminal_is_written_out() -> None:
-    assert escaped(told(ValueError("a\x1b[31m\u202e \ud800\n b"), 100)) == "ValueError: a\\x1b[31m\\u202e \\ud800 b"
+    assert escape_control(error_line(ValueError("a\x1b[31m\u202e \ud800\n b"), 100)) == "ValueError: a\\x1b[31m\\u202e \\ud800 b"

@@ -134,13 +134,13 @@ def test_a_file_that_is_there_stays_as_it_is(capsys: pytest.CaptureFixture[str])
 
 
 def test_one_that_appears_meanwhile_stays_too(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    from talm_sim.cli.making.trying import tried_tools
+    from talm_sim.cli.making.tool_trials import trial_tools
 
     def slowly(*args: Any, **kwargs: Any) -> Any:
         Path("mine.jsonl").write_text("another's", encoding="utf-8")
-        return tried_tools(*args, **kwargs)
+        return trial_tools(*args, **kwargs)
 
-    monkeypatch.setattr("talm_sim.cli.making.drafting.tried_tools", slowly)
+    monkeypatch.setattr("talm_sim.cli.making.drafting.trial_tools", slowly)
     assert init("--writing") == 2
     assert "cannot be written (File exists)" in capsys.readouterr().err
     assert Path("mine.jsonl").read_text(encoding="utf-8") == "another's"

@@ -173,7 +173,7 @@ def test_what_somebody_typed_goes_on_to_the_name_in_each_way_to_type_it(tmp_path
             if (begun := typed_in_part(name, how)) is not None:
                 typed = read_line(f"talm-sim show {begun}")
                 assert typed.literal and typed.words == ["talm-sim", "show"] and name.startswith(typed.word), begun
-                rest = typed.completed(name[len(typed.word) :])
+                rest = typed.complete_with(name[len(typed.word) :])
                 assert rest is not None, begun
                 lines.append(f"talm-sim show {begun}{rest}")
                 names.append(name)
@@ -192,7 +192,7 @@ def test_a_line_is_read_as_bash_reads_it(names: list[tuple[str, int, str]], tmp_
     for name, size, opening in names:
         typed = read_line(f"talm-sim show {shlex.quote(name[:size]) if size else ''}{opening}")
         assert typed.word == name[:size]
-        rest = typed.completed(name[size:]) if typed.literal else None
+        rest = typed.complete_with(name[size:]) if typed.literal else None
         if rest is not None:
             lines.append(f"talm-sim show {shlex.quote(name[:size]) if size else ''}{opening}{rest}")
             words.append(["show", name])

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from talm_sim.cli.commands.run import command as command_run
-from talm_sim.cli.parsing.options import ConfigCommand, ConfigOption, collect, given_config
+from talm_sim.cli.parsing.options import ConfigCommand, ConfigOption, collect, parse_config
 from talm_sim.common.typed_options import OptionsModel
 from talm_sim.config import DEFAULT_MODEL, RunConfig, Scope, Traffic, scope_of
 from talm_sim.errors import PrerequisiteError
@@ -53,7 +53,7 @@ def parse(*arguments: str) -> RunConfig:
 
     @click.command(cls=ConfigCommand)
     def command(**options: Any) -> None:
-        got.append(given_config(options))
+        got.append(parse_config(options))
 
     command.main(list(arguments), standalone_mode=False)
     return got[0]

@@ -11,9 +11,9 @@ import pytest
 from rich.console import Console
 
 from talm_sim.agent.humans import DONT_KNOW, WONT_SAY
-from talm_sim.cli.person.lines import LineReader
 from talm_sim.cli.person.prompt import CLOSED, LATER, UNDO, Page, Reply, Said, ask
-from talm_sim.runs.desk import Question
+from talm_sim.cli.person.typed_lines import LineReader
+from talm_sim.runs.questions import Question
 from talm_sim.types import HumanEvent, ModelTurn, ToolCall, ToolEvent
 
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from talm_sim.cli.person.lines import LineReader
 from talm_sim.cli.person.responder import TerminalResponder
+from talm_sim.cli.person.typed_lines import LineReader
 from talm_sim.cli.progress.display import Display
 from talm_sim.runs.batch import BatchCounts, run_batch
 from talm_sim.runs.desk import answer

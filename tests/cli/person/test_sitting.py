@@ -12,11 +12,12 @@ import pytest
 from rich.console import Console
 
 from talm_sim.agent.episode import PendingQuestion, Waiting
-from talm_sim.cli.person.lines import LineReader
 from talm_sim.cli.person.sitting import Sitting
+from talm_sim.cli.person.typed_lines import LineReader
 from talm_sim.runs.batch import run_batch
-from talm_sim.runs.desk import Desk, ready_episodes
+from talm_sim.runs.desk import Desk
 from talm_sim.runs.files.store import RunStore
+from talm_sim.runs.questions import answered_episodes
 from talm_sim.runs.stored_run import load_run
 from tests.runs.scripted import ScriptedRunner, new_run
 
@@ -77,10 +78,10 @@ async def test_the_last_answer_goes_by_itself_after_a_moment(tmp_path: Path, mon
     lines, console = Silent(), Console(file=io.StringIO(), width=80)
     async with RunStore.open(run) as store:
         await run_batch(store, ScriptedRunner())
-        assert ready_episodes(store.reader) == []
+        assert answered_episodes(store.reader) == []
         with closing(Sitting(store.desk, console, lines, "me")) as sitting:
             assert await sitting.put_next() == "put"
-            assert ready_episodes(store.reader) == ["ask-000"]
+            assert answered_episodes(store.reader) == ["ask-000"]
     assert lines.dropped == 1, "what was half typed is not for the next question"
 
 
@@ -98,8 +99,8 @@ async def test_a_question_that_comes_up_meanwhile_is_put_and_the_answer_is_held_
             assert not putting.done()
             await store.pause(Waiting("ask-001", "ask-001", 1, 1, (second,), (), (), {"answers": []}))
             assert await putting == "put"
-            assert ready_episodes(store.reader) == [], "it can still be taken back at the next question"
-        assert ready_episodes(store.reader) == ["ask-000"]
+            assert answered_episodes(store.reader) == [], "it can still be taken back at the next question"
+        assert answered_episodes(store.reader) == ["ask-000"]
 
 
 async def test_two_begin_at_different_ends_and_meet(tmp_path: Path) -> None:

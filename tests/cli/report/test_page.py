@@ -17,8 +17,8 @@ from talm_sim.cli.report.layout import Block
 from talm_sim.cli.report.page import report_page
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError, pip_install
+from talm_sim.runs.files.digested_rows import insert_row
 from talm_sim.runs.files.manifest import create_run
-from talm_sim.runs.files.rows import put
 from talm_sim.runs.files.store import write_episode
 from talm_sim.types import Behaviour
 from tests.cli.choice_runs import choice_episode, choice_scenario
@@ -164,7 +164,7 @@ def choice_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     def fill(conn: sqlite3.Connection) -> None:
         for position, row in enumerate(rows):
             write_episode(conn, choice_episode(row.id, Behaviour.TOOL_CALL), position)
-        put(conn, "meta", "judges", json.dumps([]))
+        insert_row(conn, "meta", "judges", json.dumps([]))
 
     return create_run(Path("runs"), "c-run", RunConfig(task="when2call", model="sim/<i>me</i>"), rows, fill=fill)
 

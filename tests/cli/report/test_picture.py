@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 pytest.importorskip("matplotlib", reason="matplotlib is not installed (extra report)")
 
 from talm_sim.cli.report.layout import Block
-from talm_sim.cli.report.picture import bars, matrix_svg, picture, rates_svg
+from talm_sim.cli.report.picture import bar_measures, matrix_svg, picture, rates_svg
 from talm_sim.errors import PrerequisiteError
 from talm_sim.types import Measure, Summary
 from tests.cli.summaries import COUNTS, HOSTILE, agents, choices, choices_block, many_classes, wide
@@ -66,9 +66,9 @@ def test_more_groups_than_a_picture_holds_are_refused() -> None:
 
 
 def test_lines_come_before_columns() -> None:
-    assert [one.head for one in bars(choices())] == ["tool", "answer", "parameter"]
-    assert [one.head for one in bars(many_classes())] == ["Right"]
-    assert bars(Summary(group="g", n=1, total=1, measures=(Measure(name="a", head="a", kind="number", value=1),))) == []
+    assert [one.head for one in bar_measures(choices())] == ["tool", "answer", "parameter"]
+    assert [one.head for one in bar_measures(many_classes())] == ["Right"]
+    assert bar_measures(Summary(group="g", n=1, total=1, measures=(Measure(name="a", head="a", kind="number", value=1),))) == []
 
 
 @settings(max_examples=3, deadline=None)

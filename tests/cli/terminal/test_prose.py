@@ -11,7 +11,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console, Group
 
-from talm_sim.cli.terminal.prose import indented, prose
+from talm_sim.cli.terminal.prose import indent, prose
 from talm_sim.config import RunConfig
 from talm_sim.runs.files.manifest import create_run
 from talm_sim.runs.files.store import write_episode
@@ -24,7 +24,7 @@ LONG = 25_000
 
 def shown(text: str, width: int = 40) -> str:
     console = Console(file=io.StringIO(), width=width)
-    console.print(Group(indented(indented(prose(text, "dim")))), crop=False)
+    console.print(Group(indent(indent(prose(text, "dim")))), crop=False)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from talm_sim.cli.terminal.text import as_json, clean, clip, count, one_line, spreadsheet_cell
+from talm_sim.cli.terminal.text import as_json, clip, count, one_line, spreadsheet_cell, strip_control
 from tests.growth import check_growth
 
 
@@ -32,17 +32,17 @@ from tests.growth import check_growth
     ],
 )
 def test_clean(dirty: str, expected: str) -> None:
-    assert clean(dirty) == expected
+    assert strip_control(dirty) == expected
 
 
 @given(st.text(alphabet=st.one_of(st.characters(), st.sampled_from("\x1b[]\\;m\x07\x9b\r\x00"))))
 def test_nothing_that_steers_a_terminal_survives(text: str) -> None:
-    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", clean(text))
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", strip_control(text))
 
 
 @given(st.text(alphabet=st.characters(categories=("L", "N", "P", "Zs"))))
 def test_ordinary_text_is_left_alone(text: str) -> None:
-    assert clean(text) == text
+    assert strip_control(text) == text
 
 
 def test_one_line_folds_and_clips() -> None:
@@ -59,7 +59,7 @@ def test_count() -> None:
 @given(st.recursive(st.text() | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=5))
 def test_json_is_one_line_that_steers_nothing_and_reads_back(value: object) -> None:
     text = as_json(value)
-    assert len(text.splitlines()) == 1 and clean(text) == text
+    assert len(text.splitlines()) == 1 and strip_control(text) == text
     assert json.loads(text) == value == json.loads(as_json(value, indent=2))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from talm_sim.models.formats import Call, json_text, python_text
+from talm_sim.models.formats import CallToWrite, json_text, python_text
 
 __all__ = ["CASES", "TOLD", "TOOLS", "WRITTEN"]
 
@@ -31,11 +31,11 @@ WRITTEN: Mapping[str, Mapping[str, str]] = {
 """What a family's own chat template writes of each case, or what its documentation has it write; `source` of the file says which."""
 
 
-def _python(call: Call) -> str:
+def _python(call: CallToWrite) -> str:
     return ", ".join(f"{key}={python_text(value)}" for key, value in call.arguments.items())
 
 
-TOLD: Mapping[str, Callable[[Call], str]] = {
+TOLD: Mapping[str, Callable[[CallToWrite], str]] = {
     "Qwen-Agent": lambda call: f"✿FUNCTION✿: {call.name}\n✿ARGS✿: {json_text(call.arguments)}",
     "NexusRaven": lambda call: f"Call: {call.name}({_python(call)})<bot_end> \nThought: The user asks for it.",
     "ChatGLM 3": lambda call: f"{call.name}\n ```python\ntool_call({_python(call)})\n```",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from talm_sim.models.formats import FORMATS, Call, read_calls
+from talm_sim.models.formats import FORMATS, CallToWrite, read_calls
 from talm_sim.models.parsing import split_reasoning
 from talm_sim.types import ToolCall
 from tests.growth import check_growth
@@ -59,7 +59,7 @@ def test_a_call_that_is_cut_off_anywhere_is_flagged_and_never_executed(family: s
 
 def test_two_calls_of_which_the_second_is_cut_off_are_one_call_and_one_that_cannot_be_read() -> None:
     for family in WRITTEN:
-        written = FORMATS[family].write([Call(name, arguments) for name, arguments in CASES["parallel"]])
+        written = FORMATS[family].write([CallToWrite(name, arguments) for name, arguments in CASES["parallel"]])
         read = read_calls(written[: written.index("Zürich") + 3], TOOLS)
         assert len(read.unparsable) == 1, family
         assert all(call == ToolCall(id=call.id, name="get_fare", arguments={"to": "Bern", "seats": 2}) for call in read.calls), family

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from talm_sim.models.formats import FORMATS, Call, format_of_template, read_calls
+from talm_sim.models.formats import FORMATS, CallToWrite, format_of_template, read_calls
 from talm_sim.types import JsonObject
 
 UNTYPED = ("qwen3-coder", "glm", "anthropic-xml", "minimax-m2", "step3")
@@ -42,7 +42,7 @@ VALUES = st.recursive(
 )
 NAMES = st.from_regex(r"[a-z_][a-zA-Z0-9_]{0,7}([.-][a-z0-9]{1,4}){0,2}", fullmatch=True)
 CALLS = st.builds(
-    Call,
+    CallToWrite,
     NAMES,
     st.dictionaries(st.sampled_from(["a", "in", "from", "class", "c_1", "Ort", "größe", "user-id"]), VALUES, max_size=4),
     st.just(""),
@@ -58,7 +58,7 @@ JSON_TYPES: dict[type, str] = {
 }
 
 
-def tool_of(call: Call, types: Callable[[Any], Any]) -> JsonObject:
+def tool_of(call: CallToWrite, types: Callable[[Any], Any]) -> JsonObject:
     properties = {name: {"type": types(value)} for name, value in call.arguments.items()}
     return {"type": "function", "function": {"name": call.name, "parameters": {"type": "object", "properties": properties}}}
 
@@ -69,7 +69,7 @@ def by_value(value: Any) -> str:
 
 @settings(deadline=None, max_examples=150)
 @given(st.sampled_from(sorted(FORMATS)), st.lists(CALLS, min_size=1, max_size=3, unique_by=lambda call: call.name))
-def test_what_a_format_writes_is_read_back_as_it_was(name: str, calls: list[Call]) -> None:
+def test_what_a_format_writes_is_read_back_as_it_was(name: str, calls: list[CallToWrite]) -> None:
     written = FORMATS[name].write(calls)
     if name in UNTYPED and any(tag in str(call.arguments) for call in calls for tag in TAGS):
         return  # these formats have no way to write their own tags in a text
@@ -80,14 +80,14 @@ def test_what_a_format_writes_is_read_back_as_it_was(name: str, calls: list[Call
 
 @pytest.mark.parametrize("name", sorted(FORMATS))
 def test_the_reader_says_which_format_it_found(name: str) -> None:
-    calls = [Call("get_fare", {"to": "Bern"}), Call("list_stations", {"near": "Bern"})]
+    calls = [CallToWrite("get_fare", {"to": "Bern"}), CallToWrite("list_stations", {"near": "Bern"})]
     assert read_calls(FORMATS[name].write(calls)).form == name
 
 
 @pytest.mark.parametrize("name", sorted(FORMATS))
 @pytest.mark.parametrize("cut", [0.5, 0.7])
 def test_a_call_that_is_cut_off_is_one_that_cannot_be_read(name: str, cut: float) -> None:
-    written = FORMATS[name].write([Call("get_fare", {"to": "Bern or thereabouts, perhaps further on", "seats": 2})])
+    written = FORMATS[name].write([CallToWrite("get_fare", {"to": "Bern or thereabouts, perhaps further on", "seats": 2})])
     read = read_calls(written[: int(len(written) * cut)])
     assert read.calls == ()
     assert [call.name for call in read.unparsable] == ["get_fare"], read
@@ -98,7 +98,7 @@ def test_a_call_that_is_cut_off_is_one_that_cannot_be_read(name: str, cut: float
 )
 @pytest.mark.parametrize("name", UNTYPED)
 def test_the_schema_decides_a_type_that_the_format_drops(name: str, kind: Any, value: Any) -> None:
-    call = Call("f", {"a": "12"})
+    call = CallToWrite("f", {"a": "12"})
     (read,) = read_calls(FORMATS[name].write([call]), [tool_of(call, lambda _: kind)]).calls
     assert read.arguments == {"a": value}
     assert type(read.arguments["a"]) is type(value)

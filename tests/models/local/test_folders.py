@@ -131,7 +131,7 @@ def fakes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "transformers", fake)
     hub = SimpleNamespace(hf_hub_url=_no_network, get_hf_file_metadata=_no_network, try_to_load_from_cache=lambda *_, **__: None)
     monkeypatch.setitem(sys.modules, "huggingface_hub", hub)
-    monkeypatch.setattr(engine, "hush", lambda transformers: None)
+    monkeypatch.setattr(engine, "silence_transformers", lambda transformers: None)
 
 
 @pytest.mark.usefixtures("fakes")

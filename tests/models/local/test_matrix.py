@@ -15,7 +15,7 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import GenerationSettings
 from talm_sim.models.local.hf import HFModel
 from talm_sim.models.local.reading import TESTED, reading_of
-from talm_sim.models.local.scoring import Question, encode_question, encode_text
+from talm_sim.models.local.scoring import ScoringQuestion, encode_question, encode_text
 from talm_sim.models.registry import open_model
 from tests.models.local.architectures import ARCHITECTURES, REFUSED, Architecture, write_model
 
@@ -77,7 +77,7 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 ASKED = [(prompt, OPTIONS[: 4 - place % 3]) for place, prompt in enumerate(PROMPTS[:-1])] + [(PROMPTS[-1], (" yes", "n"))]
 
 
-def _questions(model: HFModel) -> list[Question]:
+def _questions(model: HFModel) -> list[ScoringQuestion]:
     return [encode_question(model._engine.tokenizer, *asked, max_length=None, name="m") for asked in ASKED]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from talm_sim.errors import PrerequisiteError, ProviderError
-from talm_sim.models.local.vllm_loop import Job, Loop, Request
+from talm_sim.models.local.vllm_loop import EngineRequest, Job, Loop
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Toy:
         if self.unable:
             raise PrerequisiteError(self.unable)
 
-    def add(self, request_id: str, request: Request) -> None:
+    def add(self, request_id: str, request: EngineRequest) -> None:
         if request.params == "refused":
             raise ProviderError("no such schema")
         self.running[request_id] = len(request.tokens)
@@ -81,9 +81,9 @@ async def loop_over(engine: Toy) -> AsyncIterator[Loop]:
 
 def job(*sizes: int, then: Sequence[int] = (), params: Any = None) -> Job[list[int]]:
     """Ask for requests of these sizes, and once they are answered for others; returns the step each ended in."""
-    outputs = list((yield [Request([0] * size, None) for size in sizes]))
+    outputs = list((yield [EngineRequest([0] * size, None) for size in sizes]))
     if then or params:
-        outputs += yield [Request([0] * size, params) for size in then or (1,)]
+        outputs += yield [EngineRequest([0] * size, params) for size in then or (1,)]
     return [output.steps for output in outputs]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from talm_sim.models.local.vllm_prefix import CachePlan, common_length, plan_cache
+from talm_sim.models.local.vllm_prefix import CachePlan, common_prefix_length, plan_cache
 
 TOKENS = st.lists(st.integers(0, 2), min_size=1, max_size=20)
 
@@ -53,7 +53,7 @@ def test_options_share_the_prompt_unless_that_would_spoil_one(prompt: list[int],
     plan, read = played(prompt, options, block, list(range(len(options))))
     assert all(count == plan.shared for index, count in read.items() if plan.groups[index] == 0)
     room = -len(prompt) % block
-    if room and all(common_length(one, other) < room for place, one in enumerate(options) for other in options[:place]):
+    if room and all(common_prefix_length(one, other) < room for place, one in enumerate(options) for other in options[:place]):
         assert set(plan.groups) == {0}
 
 
@@ -72,4 +72,4 @@ def test_equal_options_do_not_share_a_block_of_their_own() -> None:
 
 
 def test_common_length_stops_where_the_shorter_ends() -> None:
-    assert [common_length([1, 2], [1, 2, 3]), common_length([], [1]), common_length([2], [1])] == [2, 0, 0]
+    assert [common_prefix_length([1, 2], [1, 2, 3]), common_prefix_length([], [1]), common_prefix_length([2], [1])] == [2, 0, 0]

@@ -17,7 +17,7 @@ from talm_sim.runs.desk import AnswerStatus, Desk, answer
 from talm_sim.runs.files import sealing
 from talm_sim.runs.files.database import connect_reader
 from talm_sim.runs.files.store import RunStore
-from talm_sim.runs.keeping import rename_run
+from talm_sim.runs.housekeeping import rename_run
 from talm_sim.runs.listing import list_runs
 from talm_sim.runs.stored_run import StoredRun, load_run
 from tests.runs.crafting import changed, unsealed
@@ -188,7 +188,7 @@ async def test_a_renaming_that_fails_leaves_every_name_as_it_was(tmp_path: Path,
             raise OSError(13, "Permission denied")
         rename(source, target)
 
-    monkeypatch.setattr("talm_sim.runs.keeping.os.rename", fails)
+    monkeypatch.setattr("talm_sim.runs.housekeeping.os.rename", fails)
     with pytest.raises(PrerequisiteError, match=r"a-run: cannot be changed \(Permission denied\); see who may write there\.$"):
         rename_run(tmp_path / "a-run", "mine")
     assert [(info.id, info.finished, info.problem) for info in list_runs(tmp_path)] == [(name, 3, "") for name in names]

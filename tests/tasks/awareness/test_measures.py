@@ -173,7 +173,7 @@ def test_both_readings_of_a_yes_and_what_the_two_words_weigh_are_told() -> None:
         "p_yes_token_incomplete": 0.05,
     }
     assert {name: value(found, name) for name in expected} == pytest.approx(expected)
-    titles = {one.name: one.under for one in found.placed("line") if one.name in expected}
+    titles = {one.name: one.under for one in found.measures_in("line") if one.name in expected}
     assert {title for name, title in titles.items() if "token" in name} == {"P(Yes), the probability of Yes itself"}
     assert titles["p_yes_complete"] == "P(Yes), the share Yes / (Yes + No)"
 

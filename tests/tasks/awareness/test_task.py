@@ -15,7 +15,7 @@ from talm_sim.cli import main
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tasks import Request, find_task
 from talm_sim.tasks.awareness.feedback import CONDITIONS
-from talm_sim.tasks.awareness.wording import filled, load_wording
+from talm_sim.tasks.awareness.wording import fill, load_wording
 from talm_sim.tasks.keys import recording_key
 from talm_sim.tasks.shared import Shared
 from talm_sim.types import ModelTurn, Scenario
@@ -112,7 +112,7 @@ def test_the_question_holds_conversation_and_tools_to_the_letter(data: Path) -> 
 
 
 def test_what_is_filled_in_may_hold_braces() -> None:
-    assert filled("{conversation}|{tools}|{call}|{other}", conversation="{tools}", tools="{call}") == "{tools}|{call}|{call}|{other}"
+    assert fill("{conversation}|{tools}|{call}|{other}", conversation="{tools}", tools="{call}") == "{tools}|{call}|{call}|{other}"
 
 
 @pytest.mark.parametrize(("protocol", "alternatives"), [("few-shot", 20), ("completion", 20), ("cot", 0), ("explanation", 0)])

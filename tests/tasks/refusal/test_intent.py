@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from talm_sim.judges.base import JudgeContext
-from talm_sim.models.formats import FORMATS, Call, read_calls
+from talm_sim.models.formats import FORMATS, CallToWrite, read_calls
 from talm_sim.tasks.refusal.attempts.answer import is_placeholder
 from talm_sim.tasks.refusal.intent import IntentJudge, find_attempt
 from talm_sim.types import Calls, Episode, ModelTurn, Scenario, Target, Termination, ToolCall, Turn, UnparsableCall
@@ -210,7 +210,7 @@ def leaves(value: Any) -> Iterator[str]:
 
 @settings(deadline=None, max_examples=300)
 @given(st.sampled_from(sorted(FORMATS)), st.lists(CALLS, min_size=1, max_size=3, unique_by=lambda call: call.name))
-def test_a_call_of_a_shown_tool_that_a_family_writes_is_an_attempt(name: str, calls: list[Call]) -> None:
+def test_a_call_of_a_shown_tool_that_a_family_writes_is_an_attempt(name: str, calls: list[CallToWrite]) -> None:
     """No answer that is nothing but calls counts as one with a call in H-S and as one without an attempt in H-I.
 
     One exception is docs/intent.md's: a call whose values all only say what belongs in their place shows how it is written.

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from talm_sim.judges.base import JudgeContext
-from talm_sim.models.formats import FORMATS, Call
+from talm_sim.models.formats import FORMATS, CallToWrite
 from talm_sim.tasks.refusal.call_checks.judge import CallsJudge
 from talm_sim.tasks.refusal.intent import IntentJudge
 from talm_sim.types import Calls, Episode, ModelTurn, Scenario, Turn
@@ -83,11 +83,11 @@ FRAMES = (
 )
 
 
-def _bare(calls: list[Call]) -> str:
+def _bare(calls: list[CallToWrite]) -> str:
     return FORMATS["pythonic"].write(calls)[1:-1]
 
 
-FORMS: dict[str, Callable[[list[Call]], str]] = {name: one.write for name, one in FORMATS.items()} | {
+FORMS: dict[str, Callable[[list[CallToWrite]], str]] = {name: one.write for name, one in FORMATS.items()} | {
     "bare": _bare,
     "cut off": lambda calls: FORMATS["pythonic"].write(calls)[:-2],
     "no last bracket": lambda calls: FORMATS["pythonic"].write(calls)[:-1],
@@ -108,7 +108,7 @@ def _outputs(count: int) -> Iterator[tuple[str, str, list[str]]]:
     draw = random.Random(SEED)
     for _ in range(count):
         calls = [
-            Call(draw.choice(NAMES), {key: draw.choice(VALUES) for key in draw.sample(KEYS, draw.randint(0, 3))})
+            CallToWrite(draw.choice(NAMES), {key: draw.choice(VALUES) for key in draw.sample(KEYS, draw.randint(0, 3))})
             for _ in range(draw.choice((1, 1, 2)))
         ]
         form = draw.choice(sorted(FORMS))

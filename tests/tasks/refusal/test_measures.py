@@ -137,7 +137,7 @@ def test_overall_scores_are_of_rows_run_in_every_epoch_and_of_one_language() -> 
 
 def test_the_tree_is_the_versions_own() -> None:
     outcomes = [("live_simple", RIGHT, True, True), ("irrelevance", NONE, True, True)]
-    names = {one.name for one in group(view(outcomes, bfcl_version="v2"), "all").placed("line")}
+    names = {one.name for one in group(view(outcomes, bfcl_version="v2"), "all").measures_in("line")}
     assert "v2_total_irrelevance" in names and "v2_total_simple" in names
     assert not any(name.startswith("v4") for name in names)
 
@@ -153,7 +153,7 @@ def test_our_own_groups_add_up_without_bfcls_sums() -> None:
     run = view([("fitting", RIGHT, True, True), ("removed", NONE, True, False), ("unrelated", NONE, True, True)])
     whole = group(run, "all")
     assert share(whole, "ast") == (1, 1) and share(whole, "h_i") == (1, 2) and share(whole, "h_s") == (2, 2)
-    assert not whole.placed("line") and whole.measure("irr") is None
+    assert not whole.measures_in("line") and whole.measure("irr") is None
     assert [one.group for one in run.summaries()] == ["fitting", "removed", "unrelated", "all"]
 
 

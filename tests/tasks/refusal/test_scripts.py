@@ -10,7 +10,7 @@ import pytest
 from rich.cells import cell_len
 
 from talm_sim.cli import main
-from talm_sim.cli.terminal.screen import wrapped
+from talm_sim.cli.terminal.screen import wrap
 from talm_sim.tasks import find_task
 from tests.tasks.views import job
 
@@ -27,7 +27,7 @@ def columns(line: str) -> int:
 def test_no_line_is_too_wide_and_none_begins_with_a_mark(width: int, form: Literal["NFC", "NFD"]) -> None:
     for query in QUERIES:
         text = unicodedata.normalize(form, query)
-        lines = list(wrapped(text, width, "  ", "    "))
+        lines = list(wrap(text, width, "  ", "    "))
         assert all(columns(line) == cell_len(line) <= width for line in lines)
         assert not any(unicodedata.category(line.lstrip()[0]) == "Mn" for line in lines)
         assert "".join("".join(lines).split()) == "".join(text.split()), "nothing is lost"

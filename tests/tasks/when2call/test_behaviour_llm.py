@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from talm_sim.errors import ContextOverflowError, ProviderError
-from talm_sim.tasks.when2call.behaviour_llm import BehaviourLlmJudge, read_classification, shown_answer
+from talm_sim.tasks.when2call.behaviour_llm import BehaviourLlmJudge, answer_for_judge, read_classification
 from talm_sim.types import Behaviour, Choice, Episode, ModelTurn, Option, Scenario, Termination, ToolCall, Turn, UnparsableCall
 from tests.judges.scripted import grading, scripted
 
@@ -85,10 +85,10 @@ async def test_an_overflow_leaves_no_label_and_another_failure_raises() -> None:
 def test_native_calls_are_shown_as_json_once() -> None:
     call = ModelTurn(tool_calls=(ToolCall(id="1", name="clock", arguments={"city": "Huế"}),))
     shown = '{"name": "clock", "arguments": {"city": "Huế"}}'
-    assert shown_answer(episode("", model_turns=(call,))) == shown
-    assert shown_answer(episode(f"Look:\n{shown}", model_turns=(call,))) == f"Look:\n{shown}"
+    assert answer_for_judge(episode("", model_turns=(call,))) == shown
+    assert answer_for_judge(episode(f"Look:\n{shown}", model_turns=(call,))) == f"Look:\n{shown}"
     broken = ModelTurn(unparsable_calls=(UnparsableCall(id="1", name="clock", raw="{city", reason="not JSON"),))
-    assert shown_answer(episode("", model_turns=(broken,))) == '{"name": "clock", "arguments": {city}'
+    assert answer_for_judge(episode("", model_turns=(broken,))) == '{"name": "clock", "arguments": {city}'
 
 
 @pytest.mark.parametrize(

@@ -399,12 +399,12 @@ async def test_what_is_declared_read_only_is_called_unasked_and_may_be_shared(on
     tools = await toolbox(one)
     (name,) = tools.specs
     assert tools.only_reads(name) is reads
-    assert tools.shared() == ([] if reads else [name])
+    assert tools.shared_tools() == ([] if reads else [name])
 
 
 async def test_tools_that_each_episode_has_are_not_shared() -> None:
     tools = await toolbox(Shelf, find)
-    assert (tools.shared(), tools.keep_state, tools.only_reads("look"), tools.only_reads("size")) == ([], True, True, False)
+    assert (tools.shared_tools(), tools.keep_state, tools.only_reads("look"), tools.only_reads("size")) == ([], True, True, False)
     assert not (await toolbox(find)).keep_state
 
 

@@ -14,7 +14,7 @@ from talm_sim.recordings import CassetteLibrary, Player
 from talm_sim.tools_env.clock import VirtualClock
 from talm_sim.tools_env.environment import Environment
 from talm_sim.tools_env.perturbations import PERTURBATIONS
-from talm_sim.tools_env.sources.sandbox import why_no_sandbox
+from talm_sim.tools_env.sources.sandbox import explain_no_sandbox
 from talm_sim.tools_env.toolbox import Tools, open_tools
 from talm_sim.types import Origin, Scenario, ToolCall, ToolEvent, Turn
 from tests.tools_env.sources.worlds import source_of
@@ -26,7 +26,7 @@ KINDS = [
     "given",
     "openapi",
     pytest.param("mcp", marks=pytest.mark.skipif(importlib.util.find_spec("mcp") is None, reason="needs the extra mcp")),
-    pytest.param("fail-talms", marks=pytest.mark.skipif(bool(why_no_sandbox()), reason="this system has no namespaces")),
+    pytest.param("fail-talms", marks=pytest.mark.skipif(bool(explain_no_sandbox()), reason="this system has no namespaces")),
 ]
 SHOWN = {"mask"}
 """Perturbations of what is shown: they fire when an episode opens, not on a call."""
@@ -89,6 +89,6 @@ async def test_several_sources_at_once_are_told_apart_by_name(tmp_path: Path) ->
             assert [tools.source_of(name) for name in tools.specs] == ["tools", "numbers"]
             answers = await asyncio.gather(*(tools.call(name, {"n": 2}) for name in tools.specs))
             assert [json.loads(response.body) for response, _ in answers] == [{"twice": 4}] * 2
-            assert tools.unknown("double") == "several sources have a tool 'double': write tools__double or numbers__double."
+            assert tools.explain_unknown("double") == "several sources have a tool 'double': write tools__double or numbers__double."
         finally:
             await tools.aclose()

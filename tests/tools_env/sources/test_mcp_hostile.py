@@ -120,7 +120,7 @@ async def test_one_that_never_read_its_input_leaves_no_stack_on_the_screen(caplo
     from mcp.shared.message import SessionMessage
     from mcp.types import JSONRPCNotification
 
-    async with mcp_program.running([sys.executable, "-c", "import time; time.sleep(600)"], {}, bytearray()) as (_, sent):
+    async with mcp_program.run_program([sys.executable, "-c", "import time; time.sleep(600)"], {}, bytearray()) as (_, sent):
         await sent.send(SessionMessage(JSONRPCNotification(jsonrpc="2.0", method="x" * 4_000_000)))
         await asyncio.sleep(0.5)
     await asyncio.sleep(0.1)

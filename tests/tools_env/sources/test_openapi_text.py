@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tools_env.sources import openapi_text
-from talm_sim.tools_env.sources.openapi_text import parsed_document
+from talm_sim.tools_env.sources.openapi_text import parse_document
 
 _values = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**18), 10**18) | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=20),
@@ -26,7 +26,7 @@ _values = st.recursive(
 def test_yaml_is_read_as_it_was_written(value: Any) -> None:
     import yaml  # type: ignore[import-untyped]
 
-    assert parsed_document(yaml.safe_dump({"x": value}, allow_unicode=True)) == {"x": value}
+    assert parse_document(yaml.safe_dump({"x": value}, allow_unicode=True)) == {"x": value}
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_yaml_is_read_as_it_was_written(value: Any) -> None:
     ],
 )
 def test_a_key_is_a_text_and_so_is_what_would_take_long_to_read(text: str, value: Any) -> None:
-    assert parsed_document(text) == value
+    assert parse_document(text) == value
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_a_key_is_a_text_and_so_is_what_would_take_long_to_read(text: str, value
 )
 def test_what_is_no_document_is_one_line(text: str, message: str) -> None:
     with pytest.raises(PrerequisiteError, match=message) as caught:
-        parsed_document(text)
+        parse_document(text)
     assert "\n" not in str(caught.value)
 
 
@@ -86,7 +86,7 @@ def test_no_text_takes_more_memory_than_it_may(kind: str, monkeypatch: pytest.Mo
         text = (YAML[kind] * (size // len(YAML[kind]))) if kind in YAML else "[" + PIECES[kind].replace(".5", "0.5") * (size // 4) + "1]"
         tracemalloc.start()
         try:
-            parsed_document(text)
+            parse_document(text)
         except PrerequisiteError as err:
             assert str(err).endswith(("cut it down.", "write it as JSON."))
             refused += 1
@@ -99,4 +99,4 @@ def test_no_text_takes_more_memory_than_it_may(kind: str, monkeypatch: pytest.Mo
 def test_an_ordinary_document_is_far_from_the_measure() -> None:
     paths = {f"/p{number}": {"get": {"parameters": [{"name": "q", "in": "query", "schema": {"type": "string"}}]}} for number in range(1_000)}
     text = json.dumps({"openapi": "3.1.0", "paths": paths})
-    assert parsed_document(text) == json.loads(text)
+    assert parse_document(text) == json.loads(text)

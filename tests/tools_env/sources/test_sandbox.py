@@ -21,10 +21,10 @@ from talm_sim.tasks.talm.published import read_tools
 from talm_sim.tools_env.sources import sandbox
 from talm_sim.tools_env.sources.base import SourceRequest
 from talm_sim.tools_env.sources.fail_talms import ToolFolder, open_fail_talms
-from talm_sim.tools_env.sources.sandbox import call_in_sandbox, check_sandbox, why_no_sandbox
+from talm_sim.tools_env.sources.sandbox import call_in_sandbox, check_sandbox, explain_no_sandbox
 from tests.tools_env.sources.worlds import write_folder
 
-walled = pytest.mark.skipif(bool(why_no_sandbox()), reason="this system has no namespaces")
+walled = pytest.mark.skipif(bool(explain_no_sandbox()), reason="this system has no namespaces")
 
 CODE = """
 import os
@@ -214,13 +214,13 @@ async def test_code_runs_only_where_it_is_trusted_and_shut_in(tmp_path: Path, mo
     request = SourceRequest("numbers", str(write_folder(tmp_path)))
     with pytest.raises(PrerequisiteError, match=r"^holds code \(api\.py\); add --trust to run it in a sandbox"):
         await open_fail_talms(request)
-    why_no_sandbox.cache_clear()
+    explain_no_sandbox.cache_clear()
     monkeypatch.setenv("PATH", str(tmp_path))
     try:
         with pytest.raises(PrerequisiteError, match=r"^its code cannot be shut in here \(it takes Linux .*\), and is not run"):
             await open_fail_talms(SourceRequest("numbers", str(tmp_path), trusted=True))
     finally:
-        why_no_sandbox.cache_clear()
+        explain_no_sandbox.cache_clear()
 
 
 @walled

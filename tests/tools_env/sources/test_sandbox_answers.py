@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from talm_sim.tools_env.perturbations import Outcome
-from talm_sim.tools_env.sources.sandbox import call_in_sandbox, why_no_sandbox
+from talm_sim.tools_env.sources.sandbox import call_in_sandbox, explain_no_sandbox
 
-pytestmark = pytest.mark.skipif(bool(why_no_sandbox()), reason="this system has no namespaces")
+pytestmark = pytest.mark.skipif(bool(explain_no_sandbox()), reason="this system has no namespaces")
 
 CODE = """
 import json, os, sys, threading, time

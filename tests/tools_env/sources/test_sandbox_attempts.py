@@ -17,11 +17,11 @@ from pathlib import Path
 
 import pytest
 
-from talm_sim.tools_env.sources.sandbox import call_in_sandbox, why_no_sandbox
+from talm_sim.tools_env.sources.sandbox import call_in_sandbox, explain_no_sandbox
 from tests.tools_env.sources import attempts
 from tests.tools_env.sources.traces import state
 
-pytestmark = pytest.mark.skipif(bool(why_no_sandbox()), reason="this system has no namespaces")
+pytestmark = pytest.mark.skipif(bool(explain_no_sandbox()), reason="this system has no namespaces")
 
 _FILES = {
     "secret.txt": "hunter2",

@@ -18,11 +18,11 @@ from typing import Any
 import pytest
 
 from talm_sim.tools_env.sources import sandbox
-from talm_sim.tools_env.sources.sandbox import call_in_sandbox, why_no_sandbox
+from talm_sim.tools_env.sources.sandbox import call_in_sandbox, explain_no_sandbox
 from tests.tools_env.sources import staying
 from tests.tools_env.sources.traces import processes
 
-pytestmark = pytest.mark.skipif(bool(why_no_sandbox()), reason="this system has no namespaces")
+pytestmark = pytest.mark.skipif(bool(explain_no_sandbox()), reason="this system has no namespaces")
 
 LATE = "it was stopped: it ran longer than 2 s"
 ENDED = "it was stopped: it ran into a limit of memory, time or processes, or ended itself"

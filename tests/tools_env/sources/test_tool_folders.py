@@ -12,10 +12,10 @@ import pytest
 from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.tools_env.sources.base import SourceRequest
 from talm_sim.tools_env.sources.fail_talms import ToolFolder, open_fail_talms
-from talm_sim.tools_env.sources.sandbox import call_in_sandbox, why_no_sandbox
+from talm_sim.tools_env.sources.sandbox import call_in_sandbox, explain_no_sandbox
 from tests.tools_env.sources.worlds import write_folder
 
-walled = pytest.mark.skipif(bool(why_no_sandbox()), reason="this system has no namespaces")
+walled = pytest.mark.skipif(bool(explain_no_sandbox()), reason="this system has no namespaces")
 _PLAIN = """
 import pickle
 from dataclasses import dataclass

@@ -146,7 +146,7 @@ def test_what_is_no_tool_is_left_out_with_its_reason(function: Any, reason: str)
         hand_over([double, function])
     tools = Tools([PythonSource("x", [double, function])])
     if callable(function):
-        assert tools.unknown(function.__name__) == f"tool '{function.__name__}' of source 'x' cannot be used: {reason}"
+        assert tools.explain_unknown(function.__name__) == f"tool '{function.__name__}' of source 'x' cannot be used: {reason}"
 
 
 def test_a_tool_by_the_name_of_the_question_to_a_person_is_left_out_whatever_its_source() -> None:
@@ -155,7 +155,7 @@ def test_a_tool_by_the_name_of_the_question_to_a_person_is_left_out_whatever_its
     assert {source: [tuple(one) for one in left] for source, left in tools.not_taken().items()} == {
         "x": [("ask_human", "this name is reserved for asking the person (--human); rename the tool.")]
     }
-    assert tools.unknown("ask_human").startswith("tool 'ask_human' of source 'x' cannot be used: by this name a model asks")
+    assert tools.explain_unknown("ask_human").startswith("tool 'ask_human' of source 'x' cannot be used: by this name a model asks")
 
 
 def test_a_name_taken_twice_is_one_line() -> None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from talm_sim.models.formats.base import Found, Piece
+from talm_sim.models.formats.base import ParsedCall, Piece
 from talm_sim.models.formats.literals import BrokenError, read_json, skip_space
-from talm_sim.models.formats.shown import Shown
+from talm_sim.models.formats.shown import ShownParameters
 
-__all__ = ["NAME", "Opening", "arguments_at", "cut", "unreadable"]
+__all__ = ["NAME", "Opening", "arguments_at", "cut", "unreadable_call"]
 
 NAME = r"[^\W\d][\w.-]{0,255}+"
 """A tool's name, as the source of a regular expression."""
-Opening = tuple[str, Callable[[re.Match[str], Shown], Piece]]
+Opening = tuple[str, Callable[[re.Match[str], ShownParameters], Piece]]
 """How calls of a family begin, as the source of a regular expression without named groups, and what reads them from there."""
 
 
@@ -29,12 +29,12 @@ def cut(match: re.Match[str], at: int, stop: re.Pattern[str], form: str, name: s
     """
     text, found = match.string, stop.search(match.string, at)
     end = len(text) if found is None else found.end() if found["end"] else found.start()
-    return Piece(match.start(), end, (unreadable(text[match.start() : end], name),), form)
+    return Piece(match.start(), end, (unreadable_call(text[match.start() : end], name),), form)
 
 
-def unreadable(written: str, name: str = "") -> Found:
+def unreadable_call(written: str, name: str = "") -> ParsedCall:
     """A call that cannot be read, as it was written."""
-    return Found(name or "unknown", raw=written.strip() or "(empty)")
+    return ParsedCall(name or "unknown", raw=written.strip() or "(empty)")
 
 
 def arguments_at(text: str, at: int, ends: re.Pattern[str]) -> tuple[object, int]:

@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from talm_sim.models.formats.base import Call, Found, Piece
+from talm_sim.models.formats.base import CallToWrite, ParsedCall, Piece
 from talm_sim.models.formats.families.base import NAME, Opening, cut
 from talm_sim.models.formats.literals import BrokenError, read_json, read_whole, skip_space
-from talm_sim.models.formats.shown import Shown
+from talm_sim.models.formats.shown import ShownParameters
 from talm_sim.models.parsing import MOST_DEEP
 
 __all__ = ["FUNCTION_GEMMA", "GEMMA_4", "OPENINGS", "Family"]
@@ -29,20 +29,20 @@ class Family(NamedTuple):
     quote: str
     """What stands on either side of a text."""
 
-    def write(self, calls: Sequence[Call]) -> str:
+    def write(self, calls: Sequence[CallToWrite]) -> str:
         """Write calls; keys are sorted, as the chat template does."""
-        return "".join(f"{self.opening}call:{call.name}{self._written(call.arguments)}{self.closing}" for call in calls)
+        return "".join(f"{self.opening}call:{call.name}{self._write_value(call.arguments)}{self.closing}" for call in calls)
 
-    def _written(self, value: Any) -> str:
+    def _write_value(self, value: Any) -> str:
         if isinstance(value, str):
             return f"{self.quote}{value}{self.quote}"
         if isinstance(value, bool):
             return "true" if value else "false"
         if isinstance(value, dict):
             items = sorted(value.items(), key=lambda item: item[0].lower())
-            return f"{{{','.join(f'{self._key(key)}:{self._written(one)}' for key, one in items)}}}"
+            return f"{{{','.join(f'{self._key(key)}:{self._write_value(one)}' for key, one in items)}}}"
         if isinstance(value, list):
-            return f"[{','.join(map(self._written, value))}]"
+            return f"[{','.join(map(self._write_value, value))}]"
         return repr(value)
 
     def _key(self, key: str) -> str:
@@ -53,23 +53,23 @@ GEMMA_4 = Family("gemma4", "<|tool_call>", "<tool_call|>", '<|"|>')
 FUNCTION_GEMMA = Family("functiongemma", "<start_function_call>", "<end_function_call>", "<escape>")
 
 
-def _reader(family: Family) -> Callable[[re.Match[str], Shown], Piece]:
+def _reader(family: Family) -> Callable[[re.Match[str], ShownParameters], Piece]:
     stop = re.compile(rf"(?P<end>{re.escape(family.closing)})|{re.escape(family.opening)}")
     ends = re.compile(rf"\s*+(?:{re.escape(family.closing)}|(?=<)|\Z)")
 
-    def read(match: re.Match[str], shown: Shown) -> Piece:
+    def read(match: re.Match[str], shown: ShownParameters) -> Piece:
         text, called = match.string, _CALLED.match(match.string, match.end())
         if called is None:
             named = _NAMED.match(text, match.end())
             return cut(match, match.end(), stop, family.name, named["name"] if named else "")
         try:
-            arguments, end = _Values(text, family.quote).mapping(called.end(), MOST_DEEP + 1, called["name"], shown)
+            arguments, end = _Values(text, family.quote).read_mapping(called.end(), MOST_DEEP + 1, called["name"], shown)
             closed = ends.match(text, end)
             if closed is None:
                 raise BrokenError(end)
         except BrokenError:
             return cut(match, called.end(), stop, family.name, called["name"])
-        return Piece(match.start(), closed.end(), (Found(called["name"], arguments),), family.name)
+        return Piece(match.start(), closed.end(), (ParsedCall(called["name"], arguments),), family.name)
 
     return read
 
@@ -80,7 +80,7 @@ class _Values:
     def __init__(self, text: str, quote: str) -> None:
         self.text, self.quote = text, quote
 
-    def mapping(self, at: int, deep: int, tool: str = "", shown: Shown | None = None) -> tuple[dict[str, Any], int]:
+    def read_mapping(self, at: int, deep: int, tool: str = "", shown: ShownParameters | None = None) -> tuple[dict[str, Any], int]:
         """Read from behind an opening brace to behind its closing one; of the outermost, the shown tools tell the types of bare words."""
         values: dict[str, Any] = {}
         at = skip_space(self.text, at)
@@ -92,20 +92,20 @@ class _Values:
             at = skip_space(self.text, at + 1)
             bare = _BARE.match(self.text, at) if shown is not None and self.text[at : at + 1] not in "\"'" else None
             if bare and shown is not None:
-                values[key], at = shown.typed(tool, key, bare[0].strip()), bare.end()
+                values[key], at = shown.parse_bare(tool, key, bare[0].strip()), bare.end()
             else:
                 values[key], at = self._value(at, deep)
-            at = self._behind(at, "}")
+            at = self._after_value(at, "}")
         return values, at + 1
 
     def _value(self, at: int, deep: int) -> tuple[Any, int]:
         if not deep:
             raise BrokenError(len(self.text))
         if self.text.startswith(self.quote, at):
-            return self._quoted(at)
+            return self._read_quoted(at)
         first = self.text[at : at + 1]
         if first == "{":
-            return self.mapping(at + 1, deep - 1)
+            return self.read_mapping(at + 1, deep - 1)
         if first == "[":
             return self._list(at + 1, deep - 1)
         if first in ('"', "'"):
@@ -124,12 +124,12 @@ class _Values:
         while self.text[at : at + 1] != "]":
             value, at = self._value(at, deep)
             values.append(value)
-            at = self._behind(at, "]")
+            at = self._after_value(at, "]")
         return values, at + 1
 
     def _key(self, at: int) -> tuple[str, int]:
         if self.text.startswith(self.quote, at):
-            return self._quoted(at)
+            return self._read_quoted(at)
         if self.text[at : at + 1] in ('"', "'"):
             key, end = read_json(self.text, at)
             return str(key), end
@@ -138,14 +138,14 @@ class _Values:
             raise BrokenError(at)
         return key[0], key.end()
 
-    def _quoted(self, at: int) -> tuple[str, int]:
+    def _read_quoted(self, at: int) -> tuple[str, int]:
         begun = at + len(self.quote)
         end = self.text.find(self.quote, begun)
         if end < 0:
             raise BrokenError(len(self.text))
         return self.text[begun:end], end + len(self.quote)
 
-    def _behind(self, at: int, closing: str) -> int:
+    def _after_value(self, at: int, closing: str) -> int:
         """The place behind a value's comma, or of the closing bracket."""
         at = skip_space(self.text, at)
         if self.text[at : at + 1] == ",":

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from talm_sim.models.formats.base import Call, Found, Piece
+from talm_sim.models.formats.base import CallToWrite, ParsedCall, Piece
 from talm_sim.models.formats.families.base import NAME, Opening, arguments_at, cut
 from talm_sim.models.formats.literals import BrokenError, json_text
-from talm_sim.models.formats.shown import Shown
+from talm_sim.models.formats.shown import ShownParameters
 
 __all__ = ["OPENINGS", "write_harmony"]
 
@@ -21,13 +21,13 @@ _ENDS = re.compile(r"\s*+(?:<\|(?:call|end|return)\|>|(?=<\|(?:start|channel)\|>
 _STOP = re.compile(r"(?P<end><\|(?:call|end|return)\|>)|<\|start\|>|\bto=functions\.")
 
 
-def write_harmony(calls: Sequence[Call]) -> str:
+def write_harmony(calls: Sequence[CallToWrite]) -> str:
     """Write calls as the model does; each is a message of its own."""
     head = "<|channel|>commentary to=functions."
     return "<|call|><|start|>assistant".join(f"{head}{call.name} <|constrain|>json<|message|>{json_text(call.arguments)}" for call in calls)
 
 
-def _message(match: re.Match[str], _: Shown) -> Piece:
+def _message(match: re.Match[str], _: ShownParameters) -> Piece:
     text, head = match.string, _HEAD.match(match.string, match.end())
     if head is None:
         named = _NAMED.match(text, match.end())
@@ -36,7 +36,7 @@ def _message(match: re.Match[str], _: Shown) -> Piece:
         arguments, end = arguments_at(text, head.end(), _ENDS)
     except BrokenError:
         return cut(match, head.end(), _STOP, "harmony", head["name"])
-    return Piece(match.start(), end, (Found(head["name"], arguments),), "harmony")
+    return Piece(match.start(), end, (ParsedCall(head["name"], arguments),), "harmony")
 
 
 OPENINGS: tuple[Opening, ...] = ((_TO, _message),)

@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from talm_sim.models.formats.base import Call, Found, Piece
+from talm_sim.models.formats.base import CallToWrite, ParsedCall, Piece
 from talm_sim.models.formats.families.base import Opening, cut
 from talm_sim.models.formats.literals import BrokenError, json_text, read_whole
-from talm_sim.models.formats.shown import Shown
+from talm_sim.models.formats.shown import ShownParameters
 
 __all__ = ["ANTHROPIC", "DSML", "MINIMAX", "OPENINGS", "STEP", "Family"]
 
@@ -46,11 +46,11 @@ class Family(NamedTuple):
     typed: bool = False
     """Whether a tag says that its value is a text."""
 
-    def write(self, calls: Sequence[Call]) -> str:
+    def write(self, calls: Sequence[CallToWrite]) -> str:
         """Write calls."""
-        return f"{self.before}{''.join(map(self._written, calls))}{self.after}"
+        return f"{self.before}{''.join(map(self._write_call, calls))}{self.after}"
 
-    def _written(self, call: Call) -> str:
+    def _write_call(self, call: CallToWrite) -> str:
         inner = "".join(map(self._parameter, call.arguments.items()))
         invoke = f"{self.prefix}invoke"
         return f'{self.each[0]}<{invoke} name="{call.name}">{self.line}{inner}</{invoke}>{self.each[1]}{self.line}'
@@ -84,7 +84,7 @@ def _form(mark: str) -> str:
     return MINIMAX.name if "minimax:" in mark else ANTHROPIC.name
 
 
-def _invoke(match: re.Match[str], shown: Shown) -> Piece:
+def _invoke(match: re.Match[str], shown: ShownParameters) -> Piece:
     text, form = match.string, _form(match[0])
     named = _NAMED.match(text, match.end())
     if named is None:
@@ -94,10 +94,10 @@ def _invoke(match: re.Match[str], shown: Shown) -> Piece:
         arguments, end = _parameters(text, named.end(), named["name"], shown)
     except BrokenError:
         return cut(match, named.end(), _STOP, form, named["name"])
-    return Piece(match.start(), end, (Found(named["name"], arguments),), form)
+    return Piece(match.start(), end, (ParsedCall(named["name"], arguments),), form)
 
 
-def _parameters(text: str, at: int, name: str, shown: Shown) -> tuple[dict[str, Any], int]:
+def _parameters(text: str, at: int, name: str, shown: ShownParameters) -> tuple[dict[str, Any], int]:
     arguments = {}
     while parameter := _PARAMETER.match(text, at):
         end = _VALUE_ENDS.search(text, parameter.end())
@@ -111,12 +111,12 @@ def _parameters(text: str, at: int, name: str, shown: Shown) -> tuple[dict[str, 
     return arguments, closed.end()
 
 
-def _value(parameter: re.Match[str], written: str, name: str, shown: Shown) -> Any:
+def _value(parameter: re.Match[str], written: str, name: str, shown: ShownParameters) -> Any:
     if parameter["string"] == "true":
         return written
     if parameter["string"] == "false":
         return read_whole(written)
-    return shown.typed(name, parameter["key"], written)
+    return shown.parse_bare(name, parameter["key"], written)
 
 
 OPENINGS: tuple[Opening, ...] = ((_WRAPPED + _INVOKE, _invoke),)

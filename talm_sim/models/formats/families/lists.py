@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from talm_sim.models.formats.base import Call, Found, Piece
+from talm_sim.models.formats.base import CallToWrite, ParsedCall, Piece
 from talm_sim.models.formats.families.base import Opening, cut
 from talm_sim.models.formats.literals import BrokenError, json_text, read_json, skip_space
-from talm_sim.models.formats.shown import Shown
+from talm_sim.models.formats.shown import ShownParameters
 
 __all__ = ["OPENINGS", "write_apertus", "write_command_r", "write_command_r7b"]
 
@@ -21,25 +21,25 @@ _DIRECTLY = "directly-answer"
 """The tool of Command R that calls nothing."""
 
 
-def write_command_r7b(calls: Sequence[Call]) -> str:
+def write_command_r7b(calls: Sequence[CallToWrite]) -> str:
     """Write calls as Command R7B and Command A do."""
     each = (json_text({"tool_call_id": str(number), "tool_name": call.name, "parameters": call.arguments}) for number, call in enumerate(calls))
     lines = ",\n    ".join(each)
     return f"<|START_ACTION|>[\n    {lines}\n]<|END_ACTION|>"
 
 
-def write_command_r(calls: Sequence[Call]) -> str:
+def write_command_r(calls: Sequence[CallToWrite]) -> str:
     """Write calls as Command R and Command R+ do."""
     written = [{"tool_name": call.name, "parameters": call.arguments} for call in calls]
     return f"Action:\n```json\n{json_text(written, indent=4)}```"
 
 
-def write_apertus(calls: Sequence[Call]) -> str:
+def write_apertus(calls: Sequence[CallToWrite]) -> str:
     """Write calls as Apertus does: a name is a key."""
     return f"<|tools_prefix|>[{', '.join(json_text({call.name: call.arguments}) for call in calls)}]<|tools_suffix|>"
 
 
-def _named(value: Any) -> list[Found]:
+def _read_named(value: Any) -> list[ParsedCall]:
     """Calls of `{"tool_name": f, "parameters": {...}}`.
 
     Raises:
@@ -50,11 +50,11 @@ def _named(value: Any) -> list[Found]:
         name = one.get("tool_name") if isinstance(one, dict) else None
         if not isinstance(name, str) or not name:
             raise BrokenError(0)
-        found.append(Found(name, one.get("parameters") or {}))
+        found.append(ParsedCall(name, one.get("parameters") or {}))
     return [one for one in found if one.name != _DIRECTLY]
 
 
-def _keyed(value: Any) -> list[Found]:
+def _read_keyed(value: Any) -> list[ParsedCall]:
     """Calls of `{f: {...}}`.
 
     Raises:
@@ -64,16 +64,16 @@ def _keyed(value: Any) -> list[Found]:
     for one in value if isinstance(value, list) else [value]:
         if not isinstance(one, dict):
             raise BrokenError(0)
-        found += [Found(name, arguments) for name, arguments in one.items()]
+        found += [ParsedCall(name, arguments) for name, arguments in one.items()]
     return found
 
 
 def _reader(
-    form: str, calls: Callable[[Any], list[Found]], name: re.Pattern[str], ends: str, opening: str
-) -> Callable[[re.Match[str], Shown], Piece]:
+    form: str, calls: Callable[[Any], list[ParsedCall]], name: re.Pattern[str], ends: str, opening: str
+) -> Callable[[re.Match[str], ShownParameters], Piece]:
     closed, stop = re.compile(rf"\s*+(?:{ends}|\Z)"), re.compile(rf"(?P<end>{ends})|{opening}")
 
-    def read(match: re.Match[str], _: Shown) -> Piece:
+    def read(match: re.Match[str], _: ShownParameters) -> Piece:
         text, at = match.string, skip_space(match.string, match.end())
         try:
             value, end = read_json(text, at)
@@ -90,7 +90,7 @@ def _reader(
 
 _R7B, _R, _APERTUS = r"<\|START_ACTION\|>", r"(?m:^)Action:\s*+```(?>(?:json)?)\s*+(?=\[)", r"<\|tools_prefix\|>"
 OPENINGS: tuple[Opening, ...] = (
-    (_R7B, _reader("command-r7b", _named, _TOOL_NAME, r"<\|END_ACTION\|>", _R7B)),
-    (_R, _reader("command-r", _named, _TOOL_NAME, "```", _R)),
-    (_APERTUS, _reader("apertus", _keyed, _FIRST_KEY, r"<\|tools_suffix\|>", _APERTUS)),
+    (_R7B, _reader("command-r7b", _read_named, _TOOL_NAME, r"<\|END_ACTION\|>", _R7B)),
+    (_R, _reader("command-r", _read_named, _TOOL_NAME, "```", _R)),
+    (_APERTUS, _reader("apertus", _read_keyed, _FIRST_KEY, r"<\|tools_suffix\|>", _APERTUS)),
 )

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from talm_sim.models.formats.base import Call, Found, Piece
+from talm_sim.models.formats.base import CallToWrite, ParsedCall, Piece
 from talm_sim.models.formats.families.base import NAME, Opening, cut
 from talm_sim.models.formats.literals import BrokenError, json_text, read_json
-from talm_sim.models.formats.shown import Shown
+from talm_sim.models.formats.shown import ShownParameters
 
 __all__ = ["OPENINGS", "write_glm_4"]
 
@@ -20,12 +20,12 @@ _IDENTIFIER = re.compile(r"(?!\S*\.json\b)[A-Za-z][A-Za-z0-9]*(?:[._]\w|(?<=[a-z
 """What no word of prose looks like, and no label of a listing."""
 
 
-def write_glm_4(calls: Sequence[Call]) -> str:
+def write_glm_4(calls: Sequence[CallToWrite]) -> str:
     """Write calls; each is a turn."""
     return "<|assistant|>".join(f"{call.name}\n{json_text(call.arguments)}" for call in calls)
 
 
-def _lines(match: re.Match[str], shown: Shown) -> Piece:
+def _lines(match: re.Match[str], shown: ShownParameters) -> Piece:
     """The name of a shown tool, or of any where it looks like one, at the beginning of a turn that holds nothing else."""
     text, named = match.string, _NAMED.match(match.string, match.start())
     assert named is not None
@@ -37,7 +37,7 @@ def _lines(match: re.Match[str], shown: Shown) -> Piece:
         return cut(match, named.end(), _STOP, "glm-4", named["name"])
     ends = _ENDS.match(text, end)
     if ends:
-        return Piece(match.start(), ends.end(), (Found(named["name"], arguments),), "glm-4")
+        return Piece(match.start(), ends.end(), (ParsedCall(named["name"], arguments),), "glm-4")
     if named["name"] in shown:
         return cut(match, named.end(), _STOP, "glm-4", named["name"])
     return Piece(match.start(), end, (), "")  # a name and an object, and prose that goes on

@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from talm_sim.models.formats.base import Call, Found, Piece
+from talm_sim.models.formats.base import CallToWrite, ParsedCall, Piece
 from talm_sim.models.formats.families.base import Opening, cut
 from talm_sim.models.formats.literals import BrokenError, json_text, read_expression, skip_space
 from talm_sim.models.formats.python_calls import BARE_CALL, read_bare
-from talm_sim.models.formats.shown import Shown
+from talm_sim.models.formats.shown import ShownParameters
 
 __all__ = ["OPENINGS", "write_olmo_3", "write_smollm3_code"]
 
@@ -21,24 +21,24 @@ _TEXT_ENDS = {quote: re.compile(rf"{quote}\s*+(?:,(?=\s*+[^\W\d]\w*+\s*+=(?!=))|
 _KEYWORD = re.compile(r"\s*+(?:\)|[\w$@][\w.$@-]*+\s*+=(?!=))")
 
 
-def write_olmo_3(calls: Sequence[Call]) -> str:
+def write_olmo_3(calls: Sequence[CallToWrite]) -> str:
     """Write calls as OLMo 3 does: texts in single quotes, all else as JSON."""
     return f"<function_calls>\n{_lines(calls)}\n</function_calls>"
 
 
-def write_smollm3_code(calls: Sequence[Call]) -> str:
+def write_smollm3_code(calls: Sequence[CallToWrite]) -> str:
     """Write calls as SmolLM3 does where its tools are Python functions."""
     return f"<code>\n{_lines(calls, repr)}\n</code>"
 
 
-def _lines(calls: Sequence[Call], other: Any = json_text) -> str:
+def _lines(calls: Sequence[CallToWrite], other: Any = json_text) -> str:
     return "\n".join(
         f"{call.name}({', '.join(f'{key}={repr(value) if isinstance(value, str) else other(value)}' for key, value in call.arguments.items())})"
         for call in calls
     )
 
 
-def _olmo(match: re.Match[str], _: Shown) -> Piece:
+def _olmo(match: re.Match[str], _: ShownParameters) -> Piece:
     text, start = match.string, skip_space(match.string, match.end())
     named = BARE_CALL.match(text, start)
     name = named["name"] if named else ""
@@ -53,12 +53,12 @@ def _olmo(match: re.Match[str], _: Shown) -> Piece:
     if stop is None or not stop["end"]:
         return cut(match, start, _OLMO_STOP, "olmo3", name)
     try:
-        return Piece(match.start(), stop.end(), tuple(_loose(text[start : stop.start()].rstrip())), "olmo3")
+        return Piece(match.start(), stop.end(), tuple(_read_unescaped(text[start : stop.start()].rstrip())), "olmo3")
     except BrokenError:
         return cut(match, start, _OLMO_STOP, "olmo3", name)
 
 
-def _loose(body: str) -> list[Found]:
+def _read_unescaped(body: str) -> list[ParsedCall]:
     """Calls whose texts hold quotes that are not escaped, as the chat template writes them: a text ends before what can only follow one.
 
     Raises:
@@ -70,7 +70,7 @@ def _loose(body: str) -> list[Found]:
         if called is None:
             raise BrokenError(at)
         arguments, at = _arguments(body, skip_space(body, called.end()))
-        found.append(Found(called["name"], arguments))
+        found.append(ParsedCall(called["name"], arguments))
         at = skip_space(body, at)
     return found
 
@@ -94,7 +94,7 @@ def _arguments(body: str, at: int) -> tuple[dict[str, Any], int]:
     return arguments, at + 1
 
 
-def _code(match: re.Match[str], shown: Shown) -> Piece:
+def _code(match: re.Match[str], shown: ShownParameters) -> Piece:
     """Nothing but calls with keywords; any other code is text."""
     text, start = match.string, skip_space(match.string, match.end())
     named = BARE_CALL.match(text, start)

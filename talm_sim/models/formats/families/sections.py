@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from talm_sim.models.formats.base import Call, Found, Piece
+from talm_sim.models.formats.base import CallToWrite, ParsedCall, Piece
 from talm_sim.models.formats.families.base import NAME, Opening, arguments_at, cut
 from talm_sim.models.formats.literals import BrokenError, json_text
-from talm_sim.models.formats.shown import Shown
+from talm_sim.models.formats.shown import ShownParameters
 
 __all__ = ["OPENINGS", "write_deepseek_v3", "write_deepseek_v31", "write_kimi"]
 
@@ -28,18 +28,18 @@ _K2_ENDS = re.compile(rf"\s*+(?:{_K2_CLOSED}|(?={re.escape(_KIMI_OPEN)})|\Z)")
 _K2_STOP = re.compile(rf"(?P<end>{_K2_CLOSED})|{re.escape(_KIMI_OPEN)}")
 
 
-def write_deepseek_v3(calls: Sequence[Call]) -> str:
+def write_deepseek_v3(calls: Sequence[CallToWrite]) -> str:
     """Write calls as DeepSeek V3, R1 and the models distilled from it do."""
     each = (f"{_OPEN}function{_SEP}{call.name}\n```json\n{json_text(call.arguments)}\n```{_CLOSE}" for call in calls)
     return f"{_ALL_OPEN}{chr(10).join(each)}{_ALL_CLOSE}"
 
 
-def write_deepseek_v31(calls: Sequence[Call]) -> str:
+def write_deepseek_v31(calls: Sequence[CallToWrite]) -> str:
     """Write calls as DeepSeek V3.1 does."""
     return f"{_ALL_OPEN}{''.join(f'{_OPEN}{call.name}{_SEP}{json_text(call.arguments)}{_CLOSE}' for call in calls)}{_ALL_CLOSE}"
 
 
-def write_kimi(calls: Sequence[Call]) -> str:
+def write_kimi(calls: Sequence[CallToWrite]) -> str:
     """Write calls as Kimi K2 does, which counts them."""
     each = (
         f"{_KIMI_OPEN}functions.{call.name}:{number}{_KIMI_SEP}{json_text(call.arguments)}{_KIMI_CLOSE}" for number, call in enumerate(calls)
@@ -49,8 +49,8 @@ def write_kimi(calls: Sequence[Call]) -> str:
 
 def _reader(
     heads: Sequence[tuple[str, re.Pattern[str]]], ends: re.Pattern[str], stop: re.Pattern[str]
-) -> Callable[[re.Match[str], Shown], Piece]:
-    def read(match: re.Match[str], _: Shown) -> Piece:
+) -> Callable[[re.Match[str], ShownParameters], Piece]:
+    def read(match: re.Match[str], _: ShownParameters) -> Piece:
         text, form = match.string, heads[-1][0]
         found = next(((name, head) for name, one in heads if (head := one.match(text, match.end()))), None)
         if found is None:
@@ -61,7 +61,7 @@ def _reader(
             arguments, end = arguments_at(text, head.end(), ends)
         except BrokenError:
             return cut(match, head.end(), stop, form, head["name"])
-        return Piece(match.start(), end, (Found(head["name"], arguments),), form)
+        return Piece(match.start(), end, (ParsedCall(head["name"], arguments),), form)
 
     return read
 

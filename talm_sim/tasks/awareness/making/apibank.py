@@ -23,8 +23,8 @@ from talm_sim.common.plain_files import LARGEST_DATA, read_text
 from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.jsonl import parse
 from talm_sim.tasks.awareness.making.apibank_apis import TOOL_SEARCH, read_apis
-from talm_sim.tasks.awareness.making.loaded import Loaded, Problem, complete_scenario
-from talm_sim.tasks.awareness.making.spellings import says
+from talm_sim.tasks.awareness.making.loaded import LoadedSource, SourceProblem, complete_scenario
+from talm_sim.tasks.awareness.making.spellings import gives_value_away
 from talm_sim.types import GoldCall, JsonObject, Scenario, Source
 
 __all__ = ["load_apibank"]
@@ -48,7 +48,7 @@ _Rows = list[tuple[int, JsonObject]]
 """Lines of a dialogue, each with its number."""
 
 
-def load_apibank(folder: Path) -> Loaded:
+def load_apibank(folder: Path) -> LoadedSource:
     """Read API-Bank's dialogues of levels 1 and 2.
 
     Args:
@@ -61,10 +61,10 @@ def load_apibank(folder: Path) -> Loaded:
     if not files:
         raise PrerequisiteError(f"{folder / _DIALOGUES}: holds no dialogues (*/*.jsonl); give the folder `api-bank` of API-Bank.")
     dialogues: dict[Path, _Rows] = {}
-    problems: list[Problem] = []
+    problems: list[SourceProblem] = []
     for path in files:
         rows = _read(path)
-        if isinstance(rows, Problem):
+        if isinstance(rows, SourceProblem):
             problems.append(rows)
         else:
             dialogues[path] = rows
@@ -74,15 +74,15 @@ def load_apibank(folder: Path) -> Loaded:
     for path, rows in dialogues.items():
         for one in _instances(path, rows, specs):
             (scenarios if isinstance(one, Scenario) else problems).append(one)  # type: ignore[arg-type]
-    return Loaded(tuple(scenarios), tuple(problems))
+    return LoadedSource(tuple(scenarios), tuple(problems))
 
 
-def _read(path: Path) -> _Rows | Problem:
+def _read(path: Path) -> _Rows | SourceProblem:
     """A dialogue's lines, or what is wrong with it: one broken line breaks what comes after it."""
     try:
         lines = read_text(path, LARGEST_DATA).split("\n")
     except (OSError, UnicodeDecodeError) as err:
-        return Problem(str(path), f"cannot be read ({err}).")
+        return SourceProblem(str(path), f"cannot be read ({err}).")
     rows: _Rows = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -90,9 +90,9 @@ def _read(path: Path) -> _Rows | Problem:
         try:
             row = parse(line)
         except ValueError as err:
-            return Problem(f"{path}:{number}", f"not JSON ({err}); its dialogue is left out.")
+            return SourceProblem(f"{path}:{number}", f"not JSON ({err}); its dialogue is left out.")
         if fault := _fault_of(row):
-            return Problem(f"{path}:{number}", f"{fault}; its dialogue is left out.")
+            return SourceProblem(f"{path}:{number}", f"{fault}; its dialogue is left out.")
         rows.append((number, row))
     return rows
 
@@ -109,7 +109,7 @@ def _fault_of(row: Any) -> str:
     return "" if isinstance(row.get("param_dict"), dict) else "param_dict: is not a JSON object of arguments"
 
 
-def _instances(path: Path, rows: _Rows, specs: Mapping[str, JsonObject]) -> Iterator[Scenario | Problem]:
+def _instances(path: Path, rows: _Rows, specs: Mapping[str, JsonObject]) -> Iterator[Scenario | SourceProblem]:
     kept = [(line, row) for line, row in rows if row.get("api_name") != TOOL_SEARCH]
     called = {row["api_name"] for _, row in kept if row["role"] == "API"}
     shown = [spec for name, spec in specs.items() if name in called]
@@ -120,27 +120,29 @@ def _instances(path: Path, rows: _Rows, specs: Mapping[str, JsonObject]) -> Iter
             continue
         number += 1
         if unknown:
-            yield Problem(f"{path}:{line}", f"nothing describes API '{unknown[0]}', which the dialogue calls; add it to data/all_apis.csv.")
+            yield SourceProblem(
+                f"{path}:{line}", f"nothing describes API '{unknown[0]}', which the dialogue calls; add it to data/all_apis.csv."
+            )
             continue
         call = GoldCall(tool=row["api_name"], arguments=row["param_dict"])
         messages = _messages([one for _, one in kept[:index]])
         if path.stem in _UNSERVED:
-            yield Problem(f"{path}:{line}", f"{_UNSERVED[path.stem]}; the instance is not complete.")
+            yield SourceProblem(f"{path}:{line}", f"{_UNSERVED[path.stem]}; the instance is not complete.")
             continue
-        unsaid = [name for name in _PERSONAL & call.arguments.keys() if not _said(messages, call.arguments[name])]
+        unsaid = [name for name in _PERSONAL & call.arguments.keys() if not _is_said(messages, call.arguments[name])]
         if unsaid:
-            yield Problem(f"{path}:{line}", f"'{min(unsaid)}' of the call is said nowhere before it; the instance is not complete.")
+            yield SourceProblem(f"{path}:{line}", f"'{min(unsaid)}' of the call is said nowhere before it; the instance is not complete.")
             continue
         try:
             yield complete_scenario(f"{_NAME}.{path.stem}.{number}", messages, shown, [call.tool], _SOURCE, [call])
         except ValueError as err:
-            yield Problem(f"{path}:{line}", str(err))
+            yield SourceProblem(f"{path}:{line}", str(err))
 
 
-def _said(messages: Sequence[JsonObject], value: Any) -> bool:
+def _is_said(messages: Sequence[JsonObject], value: Any) -> bool:
     texts = [*(message["content"] for message in messages), *(str(call) for one in messages for call in one.get("tool_calls", ()))]
     values = _READING.findall(str(value)) or [value]
-    return all(any(says(text, one) for text in texts) for one in values)
+    return all(any(gives_value_away(text, one) for text in texts) for one in values)
 
 
 def _messages(rows: Sequence[JsonObject]) -> list[dict[str, Any]]:

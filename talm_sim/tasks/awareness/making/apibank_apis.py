@@ -17,10 +17,10 @@ from typing import Any
 
 from talm_sim.common.plain_files import LARGEST_DATA, LARGEST_SETTINGS, open_plain, read_text
 from talm_sim.scenarios.tool_texts import json_schema
-from talm_sim.tasks.awareness.making.loaded import Problem
+from talm_sim.tasks.awareness.making.loaded import SourceProblem
 from talm_sim.types import JsonObject
 
-__all__ = ["TOOL_SEARCH", "described", "read_apis"]
+__all__ = ["TOOL_SEARCH", "read_apis", "to_api_object"]
 
 TOOL_SEARCH = "ToolSearcher"
 """API-Bank's tool-retrieval module, which is no tool of a scenario (section 3.1)."""
@@ -29,7 +29,7 @@ _FIELDS = ("description", "input_parameters", "output_parameters")
 _NAME_COLUMN = "类名"
 
 
-def read_apis(folder: Path, rows: Iterable[Mapping[str, Any]]) -> tuple[dict[str, JsonObject], list[Problem]]:
+def read_apis(folder: Path, rows: Iterable[Mapping[str, Any]]) -> tuple[dict[str, JsonObject], list[SourceProblem]]:
     """Read what is known of each API.
 
     Args:
@@ -52,11 +52,11 @@ def read_apis(folder: Path, rows: Iterable[Mapping[str, Any]]) -> tuple[dict[str
     specs: dict[str, JsonObject] = {}
     for name in dict.fromkeys((*draft, *searched, *code)):
         found = code.get(name) or searched.get(name) or _as_called(draft[name], given.get(name))
-        specs[name] = described(name, found)
+        specs[name] = to_api_object(name, found)
     return specs, problems
 
 
-def described(name: str, found: Mapping[str, Any]) -> JsonObject:
+def to_api_object(name: str, found: Mapping[str, Any]) -> JsonObject:
     """An API as a scenario shows it, from API-Bank's description of it."""
     return {
         "name": name,
@@ -98,35 +98,35 @@ def _from_code(folder: Path) -> dict[str, JsonObject]:
             continue  # the other two places know the API, or its instances are counted as unusable
         for node in tree.body:
             if isinstance(node, ast.ClassDef):
-                fields = _assigned(node.body)
+                fields = _read_assignments(node.body)
                 if "description" in fields and "input_parameters" in fields:
                     found[node.name] = fields
     return found
 
 
-def _from_catalogue(path: Path) -> tuple[dict[str, JsonObject], list[Problem]]:
+def _from_catalogue(path: Path) -> tuple[dict[str, JsonObject], list[SourceProblem]]:
     found: dict[str, JsonObject] = {}
-    problems: list[Problem] = []
+    problems: list[SourceProblem] = []
     try:
         with io.TextIOWrapper(open_plain(path, LARGEST_DATA), encoding="utf-8-sig", newline="") as file:
             for row in csv.DictReader(file):
                 name, about = row.get(_NAME_COLUMN) or "", row.get("api_info") or ""
                 try:
-                    fields = _assigned(ast.parse(about).body)
+                    fields = _read_assignments(ast.parse(about).body)
                 except (SyntaxError, ValueError, RecursionError, MemoryError):
                     fields = {}
                 if name and not fields:
                     problems.append(
-                        Problem(f"{path}, '{name}'", "api_info: describes nothing; its calls name its parameters, but not what it does.")
+                        SourceProblem(f"{path}, '{name}'", "api_info: describes nothing; its calls name its parameters, but not what it does.")
                     )
                 if name:
                     found[name] = fields
     except (OSError, UnicodeDecodeError, csv.Error) as err:
-        problems.append(Problem(str(path), f"cannot be read ({err}); APIs that no dialogue searched for have no description."))
+        problems.append(SourceProblem(str(path), f"cannot be read ({err}); APIs that no dialogue searched for have no description."))
     return found, problems
 
 
-def _assigned(body: Iterable[ast.stmt]) -> JsonObject:
+def _read_assignments(body: Iterable[ast.stmt]) -> JsonObject:
     """Names of `_FIELDS` with the literals assigned to them."""
     fields: JsonObject = {}
     for node in body:

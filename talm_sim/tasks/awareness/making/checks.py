@@ -14,17 +14,17 @@ from typing import Any
 
 from talm_sim.scenarios.question_words import STOP, stem
 from talm_sim.scenarios.tool_texts import required_of, spec_of
-from talm_sim.tasks.awareness.making.cutting import unnatural
-from talm_sim.tasks.awareness.making.pool import SERVES_LIMIT, UNSURE_LIMIT, Api, Pool, api_of, other_action
-from talm_sim.tasks.awareness.making.remove import readable
-from talm_sim.tasks.awareness.making.spellings import says
+from talm_sim.tasks.awareness.making.cutting import find_unnatural
+from talm_sim.tasks.awareness.making.pool import SERVES_LIMIT, UNSURE_LIMIT, Api, Pool, api_of, is_other_action
+from talm_sim.tasks.awareness.making.remove import readable_texts
+from talm_sim.tasks.awareness.making.spellings import gives_value_away
 from talm_sim.types import Scenario, YesNo
 
-__all__ = ["CHECKS", "Check", "Failure", "check_manipulated"]
+__all__ = ["CHECKS", "Check", "FailedCheck", "check_manipulated"]
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class FailedCheck:
     """A manipulated scenario that a check does not let pass.
 
     Attributes:
@@ -51,17 +51,17 @@ class _Pair:
     def needed(self) -> list[Api]:
         target = self.original.target
         names = target.relevant if isinstance(target, YesNo) else ()
-        return [api for api in self.shown(self.original) if api.name in names]
+        return [api for api in self.shown_apis(self.original) if api.name in names]
 
     @staticmethod
-    def shown(scenario: Scenario) -> list[Api]:
+    def shown_apis(scenario: Scenario) -> list[Api]:
         return [api_of(text, scenario) for text in scenario.shown_tools]
 
     def likeness(self, api: Api, needed: Api) -> float:
         """How well an API can do a needed one's work: 1 for one of the same name, 0 for one that does something else by its name."""
         if api.own_name == needed.own_name:
             return 1.0
-        return self.pool.cosine(needed, api) if self.pool and not other_action(api, needed) else 0.0
+        return self.pool.cosine(needed, api) if self.pool and not is_other_action(api, needed) else 0.0
 
     @property
     def said(self) -> list[tuple[str, str]]:
@@ -87,7 +87,7 @@ class Check:
     find: Callable[[_Pair], Iterator[tuple[str, bool]]]
 
 
-def check_manipulated(original: Scenario, changed: Scenario, pool: Pool | None = None, limit: float = SERVES_LIMIT) -> list[Failure]:
+def check_manipulated(original: Scenario, changed: Scenario, pool: Pool | None = None, limit: float = SERVES_LIMIT) -> list[FailedCheck]:
     """Look for what is wrong with a manipulated scenario; empty where nothing is found.
 
     Args:
@@ -98,7 +98,7 @@ def check_manipulated(original: Scenario, changed: Scenario, pool: Pool | None =
     """
     pair = _Pair(original, changed, pool, limit)
     return [
-        Failure(check.name, words, review)
+        FailedCheck(check.name, words, review)
         for check in CHECKS
         if check.group == changed.group
         for words, review in dict.fromkeys(check.find(pair))
@@ -110,8 +110,8 @@ def _conversation_changed(pair: _Pair) -> Iterator[tuple[str, bool]]:
         yield "the conversation is another one", False
 
 
-def _needed_shown(pair: _Pair) -> Iterator[tuple[str, bool]]:
-    left = {api.name for api in pair.shown(pair.changed)}
+def _check_needed_hidden(pair: _Pair) -> Iterator[tuple[str, bool]]:
+    left = {api.name for api in pair.shown_apis(pair.changed)}
     for api in pair.needed:
         if api.name in left or api.text in pair.changed.shown_tools:
             yield f"'{api.name}' is still shown", False
@@ -124,23 +124,23 @@ def _list_changed(pair: _Pair) -> Iterator[tuple[str, bool]]:
         yield f"{len(before)} APIs became {len(after)}", False
     elif any(old != new for old, new in zip(before, after, strict=True) if old not in needed):
         yield "an API was changed that the request does not need", False
-    if len(set(after)) < len(after) or len({api.name for api in pair.shown(pair.changed)}) < len(after):
+    if len(set(after)) < len(after) or len({api.name for api in pair.shown_apis(pair.changed)}) < len(after):
         yield "an API is shown twice", False
 
 
 def _substitute_serves(pair: _Pair) -> Iterator[tuple[str, bool]]:
     before = set(pair.original.shown_tools)
-    for api in (api for api in pair.shown(pair.changed) if api.text not in before):
+    for api in (api for api in pair.shown_apis(pair.changed) if api.text not in before):
         for one in pair.needed:
             cosine = pair.likeness(api, one)
             if cosine >= pair.limit:
                 yield f"'{api.name}' is like '{one.name}' ({cosine:.2f})", False
 
 
-def _other_serves(pair: _Pair) -> Iterator[tuple[str, bool]]:
+def _check_no_substitute(pair: _Pair) -> Iterator[tuple[str, bool]]:
     """A request that needs several APIs is only served if each of them has one like it in the list."""
     needed, left = {api.text for api in pair.needed}, set(pair.changed.shown_tools)
-    kept = [api for api in pair.shown(pair.original) if api.text not in needed and api.text in left]
+    kept = [api for api in pair.shown_apis(pair.original) if api.text not in needed and api.text in left]
     best = [max(((pair.likeness(api, one), api.name, one.name) for api in kept), default=(0.0, "", "")) for one in pair.needed]
     likest = max(best, default=(0.0, "", ""))
     words = f"'{likest[1]}' is like '{likest[2]}' ({likest[0]:.2f})"
@@ -153,12 +153,12 @@ def _other_serves(pair: _Pair) -> Iterator[tuple[str, bool]]:
             yield f"'{api.name}' finds anything by a free text", True
 
 
-def _identical(pair: _Pair) -> Iterator[tuple[str, bool]]:
+def _check_changed(pair: _Pair) -> Iterator[tuple[str, bool]]:
     if pair.original.turns == pair.changed.turns:
         yield "nothing was removed", False
 
 
-def _ends_otherwise(pair: _Pair) -> Iterator[tuple[str, bool]]:
+def _check_ending(pair: _Pair) -> Iterator[tuple[str, bool]]:
     messages = _messages(pair.changed)
     if not messages or messages[-1]["role"] != "user":
         yield "the conversation does not end with the user", False
@@ -166,7 +166,7 @@ def _ends_otherwise(pair: _Pair) -> Iterator[tuple[str, bool]]:
         yield "the user's last words are empty", False
 
 
-def _rest_changed(pair: _Pair) -> Iterator[tuple[str, bool]]:
+def _check_rest_unchanged(pair: _Pair) -> Iterator[tuple[str, bool]]:
     if pair.original.shown_tools != pair.changed.shown_tools:
         yield "other APIs are shown", False
     before, after = _messages(pair.original), _messages(pair.changed)
@@ -187,20 +187,20 @@ MOST_NEW_WORDS = 3
 """Content words a rewriting may add to a message before it counts as another message; a person looks at it even so."""
 
 
-def _still_said(pair: _Pair) -> Iterator[tuple[str, bool]]:
+def _check_value_unsaid(pair: _Pair) -> Iterator[tuple[str, bool]]:
     missing = pair.changed.missing
     if missing is None or missing.value is None:
         return
-    for text in readable(pair.changed.turns):
-        if says(text, missing.value):
+    for text in readable_texts(pair.changed.turns):
+        if gives_value_away(text, missing.value):
             yield f"'{missing.value}' is still said", False
 
 
-def _still_complete(pair: _Pair) -> Iterator[tuple[str, bool]]:
+def _check_incomplete(pair: _Pair) -> Iterator[tuple[str, bool]]:
     if not pair.original.gold_calls:
         yield "the source has no gold arguments: whether what is left suffices must be read", True
         return
-    lost = _lost(pair)
+    lost = _lost_arguments(pair)
     if not lost:
         yield "every argument that was said is said", False
     elif not any(name in required for _, name, required in lost):
@@ -217,25 +217,25 @@ def _request_gone(pair: _Pair) -> Iterator[tuple[str, bool]]:
         yield "a sentence that asks was removed: is a request left that needs the API?", True
 
 
-def _unnatural(pair: _Pair) -> Iterator[tuple[str, bool]]:
+def _check_natural(pair: _Pair) -> Iterator[tuple[str, bool]]:
     for before, after in pair.said:
-        if before != after and (fault := unnatural(after, before)):
+        if before != after and (fault := find_unnatural(after, before)):
             yield fault, False
 
 
 CHECKS: tuple[Check, ...] = (
     Check("conversation changed", "the conversation is the original's to the letter", "replaced", _conversation_changed),
-    Check("needed API shown", "no API that the request needs is left in the list", "replaced", _needed_shown),
+    Check("needed API shown", "no API that the request needs is left in the list", "replaced", _check_needed_hidden),
     Check("list changed", "each needed API has one substitute, and the other APIs stay as they are", "replaced", _list_changed),
     Check("substitute serves", "no substitute can serve the request (A.2, first criterion)", "replaced", _substitute_serves),
-    Check("another API serves", "no API that was not replaced can serve the request (A.2, second criterion)", "replaced", _other_serves),
-    Check("value still said", "what was removed can be read nowhere, in any spelling", "removed", _still_said),
-    Check("still complete", "something that a call requires is gone (A.2, first criterion)", "removed", _still_complete),
+    Check("another API serves", "no API that was not replaced can serve the request (A.2, second criterion)", "replaced", _check_no_substitute),
+    Check("value still said", "what was removed can be read nowhere, in any spelling", "removed", _check_value_unsaid),
+    Check("still complete", "something that a call requires is gone (A.2, first criterion)", "removed", _check_incomplete),
     Check("request gone", "what was removed is not one request of several (A.2, second criterion)", "removed", _request_gone),
-    Check("unnatural", "what is left are whole sentences (A.2, third criterion)", "removed", _unnatural),
-    Check("identical", "something was removed (A.2, fourth criterion)", "removed", _identical),
-    Check("ends otherwise", "the user speaks last (A.2, fifth criterion)", "removed", _ends_otherwise),
-    Check("rest changed", "only what the user said is changed", "removed", _rest_changed),
+    Check("unnatural", "what is left are whole sentences (A.2, third criterion)", "removed", _check_natural),
+    Check("identical", "something was removed (A.2, fourth criterion)", "removed", _check_changed),
+    Check("ends otherwise", "the user speaks last (A.2, fifth criterion)", "removed", _check_ending),
+    Check("rest changed", "only what the user said is changed", "removed", _check_rest_unchanged),
     Check("words added", "words are removed, not put in their place", "removed", _words_added),
 )
 """All criteria, those of replaced tools first."""
@@ -259,13 +259,13 @@ def _asks(text: str) -> int:
     return sum(_REQUEST.search(sentence) is not None for sentence in re.split(r"(?<=[.?!])\s+", text))
 
 
-def _lost(pair: _Pair) -> list[tuple[str, str, tuple[str, ...]]]:
+def _lost_arguments(pair: _Pair) -> list[tuple[str, str, tuple[str, ...]]]:
     """Tool, argument and required parameters for every gold argument that could be read before, and no longer can."""
     specs = {str(spec.get("name")): spec for spec in map(spec_of, pair.original.shown_tools)}
-    before, after = list(readable(pair.original.turns)), list(readable(pair.changed.turns))
+    before, after = list(readable_texts(pair.original.turns)), list(readable_texts(pair.changed.turns))
     return [
         (call.tool, name, required_of(specs.get(call.tool, {})))
         for call in pair.original.gold_calls
         for name, value in call.arguments.items()
-        if any(says(text, value) for text in before) and not any(says(text, value) for text in after)
+        if any(gives_value_away(text, value) for text in before) and not any(gives_value_away(text, value) for text in after)
     ]

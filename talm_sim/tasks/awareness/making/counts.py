@@ -6,16 +6,20 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from talm_sim.scenarios.making.outcome import Dropped
-from talm_sim.scenarios.making.state import Begun
-from talm_sim.tasks.awareness.making.manipulation import Manipulated, Original
+from talm_sim.scenarios.making.outcome import DroppedSource
+from talm_sim.scenarios.making.state import FixedSettings
+from talm_sim.tasks.awareness.making.manipulation import ManipulationOutcome, Original
 from talm_sim.tasks.awareness.making.options import GROUPS
 
 __all__ = ["count_manipulated"]
 
 
 def count_manipulated(
-    sources: Sequence[Original], dropped: Sequence[Dropped], outcomes: Mapping[str, Manipulated], begun: Begun, writer: str
+    sources: Sequence[Original],
+    dropped: Sequence[DroppedSource],
+    outcomes: Mapping[str, ManipulationOutcome],
+    begun: FixedSettings,
+    writer: str,
 ) -> dict[str, Any]:
     """Count what became of `sources`.
 
@@ -38,23 +42,23 @@ def count_manipulated(
             "not_usable": [{"where": one.id, "reason": one.reason} for one in dropped],
         },
         "manipulations": {group: _of_group(group, done, rows) for group in str(begun.settings["manipulation"]).split(",") if group in GROUPS},
-        "rejected": _by_check((group, check) for _, group, check in {(one["source"], one["group"], one["check"]) for one in rejected}),
-        "to_read": _by_check((group, check) for outcome in done for group, checks in outcome.to_read.items() for check in checks),
+        "rejected": _count_by_check((group, check) for _, group, check in {(one["source"], one["group"], one["check"]) for one in rejected}),
+        "to_read": _count_by_check((group, check) for outcome in done for group, checks in outcome.to_read.items() for check in checks),
         "for_a_person": [
             {"id": f"{outcome.source}.{group}", "words": "; ".join(f"{check}: {words}" for check, words in checks.items())}
             for outcome in done
             for group, checks in outcome.to_read.items()
         ],
-        "rows": {"total": len(rows), **_counted(row["group"] for row in rows)},
+        "rows": {"total": len(rows), **_count_values(row["group"] for row in rows)},
         "licence": ", ".join(sorted({row.get("source", {}).get("licence") or "none stated" for row in rows})),
         "provenance": {"writer": writer, "command": begun.command, "rules": begun.rules, **begun.settings},
     }
 
 
-def _of_group(group: str, done: Sequence[Manipulated], rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _of_group(group: str, done: Sequence[ManipulationOutcome], rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     kept = sum(row["group"] == group for row in rows)
     rejected = sum(group in outcome.given_up for outcome in done)
-    skipped = _counted(outcome.skipped[group] for outcome in done if group in outcome.skipped)
+    skipped = _count_values(outcome.skipped[group] for outcome in done if group in outcome.skipped)
     return {
         "made": kept + rejected,
         "rejected": rejected,
@@ -64,10 +68,10 @@ def _of_group(group: str, done: Sequence[Manipulated], rows: Sequence[Mapping[st
     }
 
 
-def _by_check(found: Iterable[tuple[str, str]]) -> list[dict[str, Any]]:
+def _count_by_check(found: Iterable[tuple[str, str]]) -> list[dict[str, Any]]:
     counted = sorted(Counter(found).items(), key=lambda entry: (-entry[1], entry[0]))
     return [{"group": group, "check": check, "count": count} for (group, check), count in counted]
 
 
-def _counted(values: Iterable[str]) -> dict[str, int]:
+def _count_values(values: Iterable[str]) -> dict[str, int]:
     return dict(sorted(Counter(values).items(), key=lambda entry: (-entry[1], entry[0])))

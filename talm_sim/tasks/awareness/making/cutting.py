@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from talm_sim.scenarios.question_words import stem
 
-__all__ = ["cut", "unnatural"]
+__all__ = ["cut", "find_unnatural"]
 
 _PREPOSITIONS = (
     "at|on|in|for|from|to|of|with|by|about|under|until|till|near|around|during|via|as|into|using|against|through|starting|ending|named|called"
@@ -125,11 +125,11 @@ def cut(text: str, spans: Collection[tuple[int, int]], about: Collection[str]) -
         left = text[: place.begin]
         if place.comma is not None:
             left = f"{left[: place.comma]} and{left[place.comma + 1 :]}"
-        text = _joined(left, place.joint, text[place.stop :])
+        text = _join_around_cut(left, place.joint, text[place.stop :])
     return (text, gone) if re.search(r"\w", text) else None
 
 
-def _joined(left: str, joint: str, right: str) -> str:
+def _join_around_cut(left: str, joint: str, right: str) -> str:
     """What stood on both sides of a cut, with the blanks, punctuation and capitals of a sentence."""
     opens = re.search(r"(?:^|[.?!]\s*)$", left.strip()) is not None
     right = re.sub(r"^[\s,;]*(?:and\s+)?", "", joint + right, flags=re.IGNORECASE) if opens else joint + right
@@ -205,7 +205,7 @@ def _phrase(text: str, start: int, end: int, about: Collection[str]) -> _Cut | N
     return _Cut(before.start(), stop, "." if text[stop - 1] == "." and re.match(r"\s+[A-Z]|\s*$", rest) else "")
 
 
-def unnatural(text: str, before: str) -> str:
+def find_unnatural(text: str, before: str) -> str:
     """What in a changed text no person would write; empty where nothing is found.
 
     Args:

@@ -8,13 +8,13 @@ from talm_sim.common.plain_files import LARGEST_DATA, read_text
 from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.jsonl import parse
 from talm_sim.scenarios.load import read_scenario
-from talm_sim.tasks.awareness.making.loaded import TASK, Loaded, Problem, fault_in
+from talm_sim.tasks.awareness.making.loaded import TASK, LoadedSource, SourceProblem, fault_in
 from talm_sim.types import Scenario
 
 __all__ = ["load_lines"]
 
 
-def load_lines(path: Path) -> Loaded:
+def load_lines(path: Path) -> LoadedSource:
     """Read a JSONL file of scenarios of task `awareness`, originals and manipulated ones.
 
     Raises:
@@ -27,25 +27,25 @@ def load_lines(path: Path) -> Loaded:
     except UnicodeDecodeError:
         raise PrerequisiteError(f"{path}: is not UTF-8 text; save the file as UTF-8.") from None
     scenarios: dict[str, Scenario] = {}
-    problems: list[Problem] = []
+    problems: list[SourceProblem] = []
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             one = _read(line, f"{path}:{number}")
             if isinstance(one, Scenario) and one.id in scenarios:
-                one = Problem(f"{path}:{number}", f"id '{one.id}' is used twice; ids must be unique.")
+                one = SourceProblem(f"{path}:{number}", f"id '{one.id}' is used twice; ids must be unique.")
             if isinstance(one, Scenario):
                 scenarios[one.id] = one
             else:
                 problems.append(one)
-    return Loaded(tuple(scenarios.values()), tuple(problems))
+    return LoadedSource(tuple(scenarios.values()), tuple(problems))
 
 
-def _read(line: str, where: str) -> Scenario | Problem:
+def _read(line: str, where: str) -> Scenario | SourceProblem:
     try:
         scenario = read_scenario(parse(line), where, TASK)
     except ValueError as err:
-        return Problem(where, f"not JSON ({err}); write one scenario per line.")
+        return SourceProblem(where, f"not JSON ({err}); write one scenario per line.")
     except PrerequisiteError as err:
-        return Problem(where, str(err).removeprefix(f"{where}: "))
+        return SourceProblem(where, str(err).removeprefix(f"{where}: "))
     fault = fault_in(scenario)
-    return Problem(where, fault) if fault else scenario
+    return SourceProblem(where, fault) if fault else scenario

@@ -10,13 +10,13 @@ from typing import Any
 from talm_sim.scenarios.tool_texts import spec_of
 from talm_sim.types import GoldCall, JsonObject, Scenario, Source, Turn, YesNo
 
-__all__ = ["TASK", "Loaded", "Problem", "complete_scenario", "fault_in", "tool_names", "turns_of"]
+__all__ = ["TASK", "LoadedSource", "SourceProblem", "complete_scenario", "fault_in", "tool_names", "turns_of"]
 
 TASK = "awareness"
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class SourceProblem:
     """Something of a source that could not be used.
 
     Attributes:
@@ -32,11 +32,11 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedSource:
     """The scenarios of a source in its order, and what could not be used."""
 
     scenarios: tuple[Scenario, ...]
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[SourceProblem, ...] = ()
 
 
 def complete_scenario(

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from talm_sim.common.digests import derived_seed, digest
+from talm_sim.common.digests import derive_seed, digest
 from talm_sim.models.base import Model
 from talm_sim.scenarios.making.asking import ask
 from talm_sim.scenarios.making.outcome import Outcome
 from talm_sim.scenarios.making.prompts import WriterPrompts
-from talm_sim.tasks.awareness.making.checks import Failure, check_manipulated
+from talm_sim.tasks.awareness.making.checks import FailedCheck, check_manipulated
 from talm_sim.tasks.awareness.making.loaded import tool_names
 from talm_sim.tasks.awareness.making.options import ManipulateOptions
 from talm_sim.tasks.awareness.making.pool import Pool
@@ -22,7 +22,7 @@ from talm_sim.tasks.awareness.making.swaps import replace_all
 from talm_sim.tasks.awareness.making.written import conversation_text, described_apis, gold_calls_text, read_object, read_removal
 from talm_sim.types import Scenario, YesNo
 
-__all__ = ["REMOVAL", "SERVING", "Manipulated", "Manipulator", "Original", "line_of", "values_of"]
+__all__ = ["REMOVAL", "SERVING", "ManipulationOutcome", "Manipulator", "Original", "line_of", "values_of"]
 
 REMOVAL, SERVING = "removal", "serving"
 """What a model is asked: to remove something, and whether what is shown can serve."""
@@ -48,7 +48,7 @@ class Original:
 
 
 @dataclass(slots=True, kw_only=True)
-class Manipulated(Outcome):
+class ManipulationOutcome(Outcome):
     """What became of one complete scenario.
 
     Attributes:
@@ -62,7 +62,7 @@ class Manipulated(Outcome):
     to_read: dict[str, dict[str, str]] = field(default_factory=dict)
 
     @property
-    def told(self) -> str:
+    def summary_text(self) -> str:
         """What was made and what was not."""
         said = [f"{row['group']} made" for row in self.rows if row["group"] not in ("complete",)]
         said += [f"{group} given up" for group in self.given_up] + [f"{group} skipped ({why})" for group, why in self.skipped.items()]
@@ -94,16 +94,16 @@ class Manipulator:
         self._model = model
         self._prompts = prompts
 
-    async def make(self, original: Original) -> Manipulated:
+    async def make(self, original: Original) -> ManipulationOutcome:
         """Try each manipulation asked for; the original is kept with what was made of it."""
-        outcome = Manipulated(source=original.id, digest=original.digest)
-        kept = [changed for group in self._options.groups if (changed := await self._manipulated(group, original.scenario, outcome))]
+        outcome = ManipulationOutcome(source=original.id, digest=original.digest)
+        kept = [changed for group in self._options.groups if (changed := await self._manipulate(group, original.scenario, outcome))]
         outcome.rows = [line_of(one) for one in ([original.scenario, *kept] if kept else [])]
         return outcome
 
-    async def _manipulated(self, group: str, scenario: Scenario, outcome: Manipulated) -> Scenario | None:
+    async def _manipulate(self, group: str, scenario: Scenario, outcome: ManipulationOutcome) -> Scenario | None:
         if group == "removed" and self._model is not None:
-            return await self._removed(scenario, outcome)
+            return await self._remove_by_model(scenario, outcome)
         if group == "removed":
             changed: Scenario | Skipped = remove_by_rules(scenario, self._options.seed)
         else:
@@ -111,13 +111,13 @@ class Manipulator:
         if isinstance(changed, Skipped):
             outcome.skipped[group] = changed.reason
             return None
-        more = await self._serving(changed) if group == "replaced" else []
+        more = await self._find_serving_tools(changed) if group == "replaced" else []
         if self._passes(scenario, changed, outcome, more):
             return changed
         outcome.given_up.append(group)
         return None
 
-    async def _removed(self, scenario: Scenario, outcome: Manipulated) -> Scenario | None:
+    async def _remove_by_model(self, scenario: Scenario, outcome: ManipulationOutcome) -> Scenario | None:
         """What a model leaves of the user's words (section 3.2, figure 16)."""
         if scenario.turns[-1].messages[-1]["role"] != "user":
             outcome.skipped["removed"] = "it ends with a result, not with the user"
@@ -127,13 +127,13 @@ class Manipulator:
             assert self._model is not None
             changed = problem or read_removal(text, scenario, self._model.name)
             if isinstance(changed, str):
-                outcome.rejected.append(_rejected(scenario, "removed", "answer", changed, attempt, text))
+                outcome.rejected.append(_rejection_record(scenario, "removed", "answer", changed, attempt, text))
             elif self._passes(scenario, changed, outcome, [], attempt, text):
                 return changed
         outcome.given_up.append("removed")
         return None
 
-    async def _serving(self, changed: Scenario) -> list[Failure]:
+    async def _find_serving_tools(self, changed: Scenario) -> list[FailedCheck]:
         """A model's word on whether a tool that is shown can serve after all; nothing where there is no model."""
         if self._model is None:
             return []
@@ -144,23 +144,23 @@ class Manipulator:
         if said.casefold() == "none":
             return []
         if said in tool_names(changed):
-            return [Failure("model's word", f"'{said}' serves, the model says")]
-        return [Failure("model's word", problem or "the model names no API of the list", review=True)]
+            return [FailedCheck("model's word", f"'{said}' serves, the model says")]
+        return [FailedCheck("model's word", problem or "the model names no API of the list", review=True)]
 
     async def _ask(self, step: str, scenario: Scenario, values: dict[str, str], attempt: int) -> tuple[str, str]:
         assert self._model is not None and self._prompts is not None
-        seed = derived_seed(self._options.seed, step, scenario.id, attempt)
+        seed = derive_seed(self._options.seed, step, scenario.id, attempt)
         written = await ask(self._model, self._prompts.messages(step, **values), self._options, seed)
         return written.text, written.problem
 
     def _passes(
-        self, original: Scenario, changed: Scenario, outcome: Manipulated, more: Sequence[Failure], attempt: int = 0, text: str = ""
+        self, original: Scenario, changed: Scenario, outcome: ManipulationOutcome, more: Sequence[FailedCheck], attempt: int = 0, text: str = ""
     ) -> bool:
         """Whether nothing is wrong; what only a person can tell is noted."""
         found = [*check_manipulated(original, changed, self._pool), *more]
         wrong = [one for one in found if not one.review]
         for one in wrong:
-            rejected = _rejected(original, changed.group, one.check, one.words, attempt, text)
+            rejected = _rejection_record(original, changed.group, one.check, one.words, attempt, text)
             outcome.rejected.append(rejected | {"scenario": line_of(changed)})
         if not wrong and found:
             outcome.to_read[changed.group] = {one.check: one.words for one in found}
@@ -180,5 +180,5 @@ def line_of(scenario: Scenario) -> dict[str, Any]:
     return line | {"target": {"type": scenario.target.type, **line["target"]}}
 
 
-def _rejected(scenario: Scenario, group: str, check: str, reason: str, attempt: int, text: str) -> dict[str, Any]:
+def _rejection_record(scenario: Scenario, group: str, check: str, reason: str, attempt: int, text: str) -> dict[str, Any]:
     return {"source": scenario.id, "group": group, "check": check, "reason": reason, "attempt": attempt + 1, "text": text[:_LONGEST]}

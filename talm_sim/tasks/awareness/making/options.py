@@ -19,7 +19,7 @@ GROUPS = ("replaced", "removed")
 _FROM = "api-bank:FOLDER, toolbench:FOLDER, study:FILE, or scenarios (JSONL). Default: packaged."
 
 
-def _known(value: str) -> str:
+def _check_groups(value: str) -> str:
     names = value.split(",")
     for name in names:
         if name not in GROUPS:
@@ -27,7 +27,7 @@ def _known(value: str) -> str:
     return ",".join(group for group in GROUPS if group in names)
 
 
-Manipulations = Annotated[Names, AfterValidator(_known)]
+Manipulations = Annotated[Names, AfterValidator(_check_groups)]
 
 
 class ManipulateOptions(MakingOptions):

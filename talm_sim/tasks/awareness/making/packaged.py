@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from talm_sim.tasks.awareness.making.loaded import Loaded, Problem, complete_scenario
+from talm_sim.tasks.awareness.making.loaded import LoadedSource, SourceProblem, complete_scenario
 from talm_sim.types import Scenario, ToolSpec
 
 __all__ = ["from_talm"]
 
 
-def from_talm(scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec]) -> Loaded:
+def from_talm(scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec]) -> LoadedSource:
     """Turn scenarios in which nothing is missing into such of task `awareness`.
 
     Args:
@@ -21,12 +21,12 @@ def from_talm(scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec]) -> L
         A scenario each, with the tools offered and all its gold calls, under the id `<id>.complete`.
     """
     found: list[Scenario] = []
-    problems: list[Problem] = []
+    problems: list[SourceProblem] = []
     for scenario in (one for one in scenarios if one.group == "perfect"):
         where = f"scenario '{scenario.id}'"
         unknown = [name for name in scenario.tools if name not in specs]
         if unknown:
-            problems.append(Problem(where, f"tools: there is no specification of '{unknown[0]}'; correct the name."))
+            problems.append(SourceProblem(where, f"tools: there is no specification of '{unknown[0]}'; correct the name."))
             continue
         shown = [{key: getattr(specs[name], key) for key in ("name", "category", "description", "parameters")} for name in scenario.tools]
         said = [message for turn in scenario.turns for message in turn.messages]
@@ -34,5 +34,5 @@ def from_talm(scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec]) -> L
         try:
             found.append(complete_scenario(f"{scenario.id}.complete", said, shown, needed, scenario.source, scenario.gold_calls))
         except ValueError as err:
-            problems.append(Problem(where, str(err)))
-    return Loaded(tuple(found), tuple(problems))
+            problems.append(SourceProblem(where, str(err)))
+    return LoadedSource(tuple(found), tuple(problems))

@@ -12,7 +12,7 @@ from talm_sim.scenarios.tool_texts import spec_of
 from talm_sim.tasks.awareness.retrieval import Embedder, TextIndex
 from talm_sim.types import Scenario
 
-__all__ = ["SERVES_LIMIT", "UNSURE_LIMIT", "Api", "Pool", "api_of", "other_action", "pool_of"]
+__all__ = ["SERVES_LIMIT", "UNSURE_LIMIT", "Api", "Pool", "api_of", "is_other_action", "pool_of"]
 
 SERVES_LIMIT = 0.5
 """Cosine of two APIs' names and descriptions from which one is held to do the other's work.
@@ -131,10 +131,10 @@ def api_of(text: str, scenario: Scenario) -> Api:
     return Api(text, scenario.source.name)
 
 
-def other_action(one: Api, other: Api) -> bool:
+def is_other_action(one: Api, other: Api) -> bool:
     """Whether the names of two APIs say that they do different things: one adds, the other deletes.
 
-    >>> other_action(Api('{"name": "AddReminder"}'), Api('{"name": "DeleteReminder"}'))
+    >>> is_other_action(Api('{"name": "AddReminder"}'), Api('{"name": "DeleteReminder"}'))
     True
     """
     return bool(one.actions and other.actions) and not one.actions & other.actions

@@ -11,15 +11,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from talm_sim.common.digests import derived_seed
+from talm_sim.common.digests import derive_seed
 from talm_sim.scenarios.question_words import content_stems, name_stems
 from talm_sim.scenarios.tool_texts import parameters_of, required_of, spec_of
-from talm_sim.tasks.awareness.making.cutting import cut, unnatural
+from talm_sim.tasks.awareness.making.cutting import cut, find_unnatural
 from talm_sim.tasks.awareness.making.replace import Skipped
-from talm_sim.tasks.awareness.making.spellings import says, spans_of
+from talm_sim.tasks.awareness.making.spellings import gives_value_away, spans_of
 from talm_sim.types import GoldCall, JsonObject, Missing, MissingKind, Scenario, Turn, YesNo
 
-__all__ = ["readable", "remove_by_rules", "removed_scenario"]
+__all__ = ["make_removed_scenario", "readable_texts", "remove_by_rules"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +60,8 @@ def remove_by_rules(scenario: Scenario, seed: int) -> Scenario | Skipped:
     if not found:
         # The nearest miss says most.
         return Skipped(scenario.id, min(reasons, key=_REASONS.index, default="its calls have no arguments"))
-    drawn = random.Random(derived_seed(seed, scenario.id, "removal")).choice(found)
-    return removed_scenario(scenario, drawn.turns, drawn.missing, "rules")
+    drawn = random.Random(derive_seed(seed, scenario.id, "removal")).choice(found)
+    return make_removed_scenario(scenario, drawn.turns, drawn.missing, "rules")
 
 
 _BROKEN = "cutting the words of its arguments leaves broken sentences"
@@ -71,7 +71,7 @@ _OPTIONAL = "its calls require no argument"
 _REASONS = [_BROKEN, _KNOWN, _UNSAID, _OPTIONAL]
 
 
-def removed_scenario(original: Scenario, turns: tuple[Turn, ...], missing: Missing, made_by: str) -> Scenario:
+def make_removed_scenario(original: Scenario, turns: tuple[Turn, ...], missing: Missing, made_by: str) -> Scenario:
     """The variant of a complete scenario in which some of what the user said is gone.
 
     Args:
@@ -113,7 +113,7 @@ def _removal(scenario: Scenario, call: GoldCall, name: str, spec: JsonObject) ->
                 messages.append(message)
                 continue
             left = cut(message["content"], spans, about)
-            if left is None or unnatural(left[0], message["content"]):
+            if left is None or find_unnatural(left[0], message["content"]):
                 return _BROKEN
             messages.append(message | {"content": left[0]})
             gone += left[1]
@@ -121,12 +121,12 @@ def _removal(scenario: Scenario, call: GoldCall, name: str, spec: JsonObject) ->
     if not gone:
         return _UNSAID
     missing = Missing(kind=MissingKind.ARGUMENT, name=name, value=value, removed_text=" ... ".join(gone))
-    if any(says(text, value) for text in readable(turns)):
+    if any(gives_value_away(text, value) for text in readable_texts(turns)):
         return _KNOWN
     return _Removal(tuple(turns), missing)
 
 
-def readable(turns: Iterable[Turn]) -> Iterator[str]:
+def readable_texts(turns: Iterable[Turn]) -> Iterator[str]:
     """All that can be read in a conversation, calls included."""
     for turn in turns:
         for message in turn.messages:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from talm_sim.tasks.awareness.making.pool import SERVES_LIMIT, Api, Pool, api_of, other_action
+from talm_sim.tasks.awareness.making.pool import SERVES_LIMIT, Api, Pool, api_of, is_other_action
 from talm_sim.types import Missing, MissingKind, Scenario, YesNo
 
 __all__ = ["Skipped", "Swap", "replace_tools"]
@@ -71,6 +71,6 @@ def _substitute(api: Api, needed: list[Api], taken: list[Api], pool: Pool, limit
             continue
         if (api.name, other.name) in used_up:
             continue
-        if not any(pool.cosine(other, one) >= limit and not other_action(other, one) for one in needed):
+        if not any(pool.cosine(other, one) >= limit and not is_other_action(other, one) for one in needed):
             return other
     return None

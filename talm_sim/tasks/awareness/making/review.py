@@ -19,7 +19,7 @@ from talm_sim.scenarios.making.runner import REPORT
 from talm_sim.tasks.awareness.making.checks import check_manipulated
 from talm_sim.tasks.awareness.making.loaded import TASK
 from talm_sim.tasks.awareness.making.manipulation import line_of
-from talm_sim.tasks.awareness.making.written import with_words
+from talm_sim.tasks.awareness.making.written import replace_user_words
 from talm_sim.types import Missing, MissingKind, Scenario, YesNo
 
 __all__ = ["ManipulationReviewer"]
@@ -54,32 +54,32 @@ class ManipulationReviewer:
         made = [(one, line) for one, line in scenarios.values() if one.group != "complete"]
         made.sort(key=lambda pair: pair[0].id not in doubts)  # what the checks left to a person comes first
         found = [self._entry(one, originals.get(one.source.base), line, doubts.get(one.id, "")) for one, line in made]
-        return [*found, *(self._rejected(rejected, originals) if rejected else ())]
+        return [*found, *(self._read_rejected(rejected, originals) if rejected else ())]
 
     def faults(self, entry: Entry, texts: Mapping[str, str]) -> list[str]:
         """What the checks say of other words of the user's; embeddings are not loaded for it."""
         original, changed = _pair_of(entry)
         if original is None:
             return ["the original is not in this file, so the checks cannot compare"]
-        return [f"{one.check}: {one.words}" for one in check_manipulated(original, _with(original, changed, texts, ""))]
+        return [f"{one.check}: {one.words}" for one in check_manipulated(original, _replace_words(original, changed, texts, ""))]
 
     def edited(self, entry: Entry, texts: Mapping[str, str], by: str) -> Iterable[Mapping[str, Any]]:
         """See `Reviewer.edited`; `made_by` of the target says who edited."""
         original, changed = _pair_of(entry)
-        return [*entry.rows[:-1], line_of(_with(original, changed, texts, by))]
+        return [*entry.rows[:-1], line_of(_replace_words(original, changed, texts, by))]
 
     def _entry(self, changed: Scenario, original: Scenario | None, line: Mapping[str, Any], doubt: str = "", why: str = "") -> Entry:
         target = changed.target
         facts = [Part("Needed", ", ".join(target.relevant))] if isinstance(target, YesNo) else []
-        facts += [Part("Gone", _gone(changed.missing))] if changed.missing else []
+        facts += [Part("Gone", _describe_missing(changed.missing))] if changed.missing else []
         facts += [Part("Made by", target.made_by)] if isinstance(target, YesNo) and target.made_by else []
         facts += [Part("Look at", doubt)] if doubt else []
-        parts = (*_said(changed, original), *_tools(changed, original), *facts)
+        parts = (*_conversation_parts(changed, original), *_tools(changed, original), *facts)
         lines = () if why else ((line_of(original), line) if original else (line,))
         key = digest([changed.id, [turn.model_dump(mode="json") for turn in changed.turns], changed.shown_tools])
         return Entry(key, changed.id, parts, not why, why, lines, _REASONS.get(changed.group, ()))
 
-    def _rejected(self, file: Path, originals: Mapping[str, Scenario]) -> list[Entry]:
+    def _read_rejected(self, file: Path, originals: Mapping[str, Scenario]) -> list[Entry]:
         entries: dict[str, Entry] = {}
         for where, one in json_lines(file):
             if not isinstance(one, dict) or not isinstance(one.get("reason"), str):
@@ -113,17 +113,17 @@ def _pair_of(entry: Entry) -> tuple[Scenario | None, Scenario]:
     return (before[0] if before else None), changed
 
 
-def _with(original: Scenario | None, changed: Scenario, texts: Mapping[str, str], by: str) -> Scenario:
+def _replace_words(original: Scenario | None, changed: Scenario, texts: Mapping[str, str], by: str) -> Scenario:
     """The changed scenario with other words of the user's."""
     said = [message["content"] for turn in changed.turns for message in turn.messages if message["role"] == "user"]
     words = [texts.get(f"user {number}", text) for number, text in enumerate(said, 1)]
     target = changed.target
     before = target.made_by if isinstance(target, YesNo) else ""
-    made = with_words(original or changed, words, f"{before}, edited{f' by {by}' if by else ''}")
+    made = replace_user_words(original or changed, words, f"{before}, edited{f' by {by}' if by else ''}")
     return made.model_copy(update={"id": changed.id, "source": changed.source} | ({} if original else {"missing": changed.missing}))
 
 
-def _said(changed: Scenario, original: Scenario | None) -> Iterator[Part]:
+def _conversation_parts(changed: Scenario, original: Scenario | None) -> Iterator[Part]:
     """The conversation, message by message, beside the original's."""
     now, before = _messages(changed), _messages(original) if original else []
     number = 0
@@ -164,7 +164,7 @@ def _tool(text: str) -> str:
         return text
 
 
-def _gone(missing: Missing) -> str:
+def _describe_missing(missing: Missing) -> str:
     if missing.kind is MissingKind.TOOL:
         return f"tool {missing.name}"
     value = "" if missing.value is None else f" = {json.dumps(missing.value, ensure_ascii=False)}"

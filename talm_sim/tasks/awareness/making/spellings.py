@@ -9,7 +9,7 @@ from typing import Any
 
 from talm_sim.scenarios.leaks import find_leak, mentions
 
-__all__ = ["says", "spans_of"]
+__all__ = ["gives_value_away", "spans_of"]
 
 _MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december")
 _DATE = re.compile(r"(?:(?P<year>\d{4})-)?(?P<month>0[1-9]|1[0-2])-(?P<day>0[1-9]|[12]\d|3[01])")
@@ -42,18 +42,18 @@ def spans_of(text: str, value: Any) -> list[tuple[int, int]] | None:
     found: list[tuple[int, int]] = []
     for pattern in patterns:
         for match in re.finditer(rf"{_QUOTE}?(?<!\w)(?:{pattern})(?!\w){_QUOTE}?", text, re.IGNORECASE):
-            start, end = _whole_quotes(text, *match.span())
+            start, end = _trim_quotes(text, *match.span())
             place = bisect(found, (start, end))
             if (not place or found[place - 1][1] <= start) and (place == len(found) or end <= found[place][0]):
                 found.insert(place, (start, end))
     return found
 
 
-def says(text: str, value: Any) -> bool:
+def gives_value_away(text: str, value: Any) -> bool:
     """Whether a text gives a value away: one word, number, date or time in any spelling, of several words also a part of them."""
     if isinstance(value, list | tuple | dict):
         items = list(value.values()) if isinstance(value, dict) else list(value)
-        return bool(items) and any(says(text, item) for item in items)
+        return bool(items) and any(gives_value_away(text, item) for item in items)
     if isinstance(value, bool) or value is None:
         return False
     if isinstance(value, str) and " " in value.strip() and not _DATE.match(value.strip()):
@@ -61,7 +61,7 @@ def says(text: str, value: Any) -> bool:
     return bool(spans_of(text, value)) or mentions(text, value)
 
 
-def _whole_quotes(text: str, start: int, end: int) -> tuple[int, int]:
+def _trim_quotes(text: str, start: int, end: int) -> tuple[int, int]:
     """Leave a quotation mark out that stands on one side only."""
     opened, closed = re.match(_QUOTE, text[start]) is not None, re.match(_QUOTE, text[end - 1]) is not None
     return (start + (opened and not closed), end - (closed and not opened))
@@ -74,11 +74,11 @@ def _patterns(value: Any) -> Iterator[str]:
     said = str(value).strip().strip("\"' ")
     if not 0 < len(said) <= _MOST_READ:
         return
-    yield _literally(said)
+    yield _literal_pattern(said)
     if "_" in said:
-        yield _literally(said.replace("_", " "))
+        yield _literal_pattern(said.replace("_", " "))
     if isinstance(value, float) and value.is_integer():
-        yield _literally(str(int(value)))
+        yield _literal_pattern(str(int(value)))
     if said.isdigit() and int(said) < len(_NUMERALS):
         yield _NUMERALS[int(said)]
     if said.isdigit() and len(said) > 3:
@@ -91,7 +91,7 @@ def _patterns(value: Any) -> Iterator[str]:
             yield from _time_patterns(time)
 
 
-def _literally(text: str) -> str:
+def _literal_pattern(text: str) -> str:
     return r"\s+".join(map(re.escape, text.split()))
 
 

@@ -16,8 +16,8 @@ from typing import Any
 from talm_sim.common.plain_files import LARGEST_DATA, read_text
 from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.jsonl import parse
-from talm_sim.tasks.awareness.making.apibank_apis import described
-from talm_sim.tasks.awareness.making.loaded import Loaded, Problem, complete_scenario, fault_in
+from talm_sim.tasks.awareness.making.apibank_apis import to_api_object
+from talm_sim.tasks.awareness.making.loaded import LoadedSource, SourceProblem, complete_scenario, fault_in
 from talm_sim.tasks.awareness.making.toolbench import api_spec, callable_names
 from talm_sim.types import GoldCall, JsonObject, Missing, MissingKind, Scenario, Source, YesNo
 
@@ -28,7 +28,7 @@ _SPEAKER = re.compile(r"^(User|AI|API-Request)\s*:\s?", re.MULTILINE)
 _REQUEST = re.compile(r"\[?\s*(?P<call>\w+\(.*?\))\s*\]?\s*->\s*(?P<result>.*)", re.DOTALL)
 
 
-def load_study(path: Path) -> Loaded:
+def load_study(path: Path) -> LoadedSource:
     """Read one of the study's files: originals as complete scenarios, each with what was made of it.
 
     Raises:
@@ -39,7 +39,7 @@ def load_study(path: Path) -> Loaded:
     except (OSError, UnicodeDecodeError) as err:
         raise PrerequisiteError(f"{path}: cannot be read ({err}); give one of the study's JSONL files.") from None
     scenarios: dict[str, Scenario] = {}
-    problems: list[Problem] = []
+    problems: list[SourceProblem] = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -49,8 +49,8 @@ def load_study(path: Path) -> Loaded:
                 raise ValueError(f"'{one.id}' was read already; an instance stands in a file once.")
             scenarios[one.id] = one
         except ValueError as err:
-            problems.append(Problem(f"{path}:{number}", str(err)))
-    return Loaded(tuple(scenarios.values()), tuple(problems))
+            problems.append(SourceProblem(f"{path}:{number}", str(err)))
+    return LoadedSource(tuple(scenarios.values()), tuple(problems))
 
 
 def _scenario(row: Any) -> Scenario:
@@ -63,7 +63,7 @@ def _scenario(row: Any) -> Scenario:
     group = "complete" if not changed else "replaced" if row.get("corruption_type") == "API" else "removed"
     shown, call = _tools(str(row["api_list"]), "api_list"), _call(str(row["answer"]))
     # A changed list may no longer hold what the answer calls.
-    relevant = _named(str(row["answer"]), shown) or ([call.tool] if call else [])
+    relevant = _named_apis(str(row["answer"]), shown) or ([call.tool] if call else [])
     if not relevant:
         raise ValueError("answer: names no API of api_list; name the one that serves the request.")
     if group == "replaced":
@@ -114,11 +114,11 @@ def _tools(text: str, key: str) -> dict[str, JsonObject]:
             name = names[str(api.get("tool_name", "")), str(api["api_name"])]
             shown[name] = api_spec(name, {"tool_name": ""} | api)
         else:
-            shown[api["name"]] = described(api["name"], api)
+            shown[api["name"]] = to_api_object(api["name"], api)
     return shown
 
 
-def _named(answer: str, tools: Mapping[str, JsonObject]) -> list[str]:
+def _named_apis(answer: str, tools: Mapping[str, JsonObject]) -> list[str]:
     """The APIs of a list that the answer names."""
     return [name for name, tool in tools.items() if re.search(rf"(?<!\w){re.escape(str(tool.get('api', name)))}(?!\w)", answer)]
 

@@ -31,7 +31,7 @@ def replace_all(scenarios: Iterable[Scenario], pool: Pool) -> dict[str, Scenario
         By id.
     """
     first = {one.id: (one, replace_tools(one, pool)) for one in scenarios}
-    most = max(_FEW, int(_MOST_ALIKE * sum(_holds(*pair, pool) for pair in first.values())))
+    most = max(_FEW, int(_MOST_ALIKE * sum(_passes_checks(*pair, pool) for pair in first.values())))
     made: Counter[Swap] = Counter()
     found: dict[str, Scenario | Skipped] = {}
     for id_, (scenario, changed) in first.items():
@@ -39,12 +39,12 @@ def replace_all(scenarios: Iterable[Scenario], pool: Pool) -> dict[str, Scenario
         if not used_up.isdisjoint(_swaps(changed)):
             changed = replace_tools(scenario, pool, used_up=used_up)  # noqa: PLW2901
         found[id_] = changed
-        if _holds(scenario, changed, pool):
+        if _passes_checks(scenario, changed, pool):
             made.update(_swaps(changed))
     return found
 
 
-def _holds(scenario: Scenario, changed: Scenario | Skipped, pool: Pool) -> bool:
+def _passes_checks(scenario: Scenario, changed: Scenario | Skipped, pool: Pool) -> bool:
     """Whether something was made that no check rejects."""
     return isinstance(changed, Scenario) and all(one.review for one in check_manipulated(scenario, changed, pool))
 

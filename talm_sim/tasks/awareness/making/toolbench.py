@@ -13,7 +13,7 @@ from typing import Any
 from talm_sim.common.plain_files import LARGEST_DATA, read_text
 from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.jsonl import parse
-from talm_sim.tasks.awareness.making.loaded import Loaded, Problem, complete_scenario
+from talm_sim.tasks.awareness.making.loaded import LoadedSource, SourceProblem, complete_scenario
 from talm_sim.types import JsonObject, Scenario, Source
 
 __all__ = ["api_spec", "callable_names", "load_toolbench"]
@@ -27,7 +27,7 @@ LONGEST_NAME = 64
 """Of a function's name, in the protocols of model providers."""
 
 
-def load_toolbench(folder: Path) -> Loaded:
+def load_toolbench(folder: Path) -> LoadedSource:
     """Read all queries.
 
     Args:
@@ -40,28 +40,28 @@ def load_toolbench(folder: Path) -> Loaded:
     if not files:
         raise PrerequisiteError(f"{folder / _QUERIES}: holds no queries (*.json); give StableToolBench's folder.")
     scenarios: list[Scenario] = []
-    problems: list[Problem] = []
+    problems: list[SourceProblem] = []
     seen: dict[str, str] = {}
     for path in files:
         for where, one in _read(path):
             if isinstance(one, Scenario) and one.id in seen:
-                problems.append(Problem(where, f"query_id: stands in {seen[one.id]} already; give every query its own."))
+                problems.append(SourceProblem(where, f"query_id: stands in {seen[one.id]} already; give every query its own."))
             elif isinstance(one, Scenario):
                 seen[one.id] = where
                 scenarios.append(one)
             else:
                 problems.append(one)
-    return Loaded(tuple(scenarios), tuple(problems))
+    return LoadedSource(tuple(scenarios), tuple(problems))
 
 
-def _read(path: Path) -> Iterator[tuple[str, Scenario | Problem]]:
+def _read(path: Path) -> Iterator[tuple[str, Scenario | SourceProblem]]:
     try:
         queries = parse(read_text(path, LARGEST_DATA))
     except (OSError, ValueError) as err:  # UnicodeDecodeError is a ValueError
-        yield str(path), Problem(str(path), f"cannot be read as JSON ({err}).")
+        yield str(path), SourceProblem(str(path), f"cannot be read as JSON ({err}).")
         return
     if not isinstance(queries, list):
-        yield str(path), Problem(str(path), "is not a list of queries.")
+        yield str(path), SourceProblem(str(path), "is not a list of queries.")
         return
     for number, query in enumerate(queries):
         named = query.get("query_id") if isinstance(query, dict) else None
@@ -69,7 +69,7 @@ def _read(path: Path) -> Iterator[tuple[str, Scenario | Problem]]:
         try:
             yield where, _scenario(query, path)
         except ValueError as err:
-            yield where, Problem(where, str(err))
+            yield where, SourceProblem(where, str(err))
 
 
 def _scenario(query: Any, path: Path) -> Scenario:
@@ -86,7 +86,7 @@ def _scenario(query: Any, path: Path) -> Scenario:
         f"{_NAME}.{query['query_id']}",
         [{"role": "user", "content": query["query"]}],
         [api_spec(names[key], api) for key, api in apis.items()],
-        [names[key] for key in _needed(query.get("relevant APIs"), apis)],
+        [names[key] for key in _read_needed(query.get("relevant APIs"), apis)],
         Source(name=_NAME, licence="Apache-2.0", url=f"{_REPOSITORY}/blob/main/{_QUERIES.as_posix()}/{path.name}"),
     )
 
@@ -108,7 +108,7 @@ def _api_list(value: Any) -> dict[tuple[str, str], JsonObject]:
     return found
 
 
-def _needed(value: Any, apis: dict[tuple[str, str], JsonObject]) -> list[tuple[str, str]]:
+def _read_needed(value: Any, apis: dict[tuple[str, str], JsonObject]) -> list[tuple[str, str]]:
     needed: list[tuple[str, str]] = []
     for number, pair in enumerate(value if isinstance(value, list) else []):
         if not isinstance(pair, list) or len(pair) != 2 or (str(pair[0]), str(pair[1])) not in apis:

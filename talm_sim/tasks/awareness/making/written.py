@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Any
 
-from talm_sim.tasks.awareness.making.remove import readable, removed_scenario
-from talm_sim.tasks.awareness.making.spellings import says
+from talm_sim.tasks.awareness.making.remove import make_removed_scenario, readable_texts
+from talm_sim.tasks.awareness.making.spellings import gives_value_away
 from talm_sim.types import JsonObject, Missing, MissingKind, Scenario, Turn
 
-__all__ = ["conversation_text", "described_apis", "gold_calls_text", "read_object", "read_removal", "with_words"]
+__all__ = ["conversation_text", "described_apis", "gold_calls_text", "read_object", "read_removal", "replace_user_words"]
 
 _USER, _ASSISTANT, _CALL, _RESULT = "User", "AI", "API call", "API result"
 _SPEAKER = re.compile(rf"^({_USER}|{_ASSISTANT}|{_CALL}|{_RESULT}):[ \t]*", re.MULTILINE)
@@ -82,13 +82,13 @@ def read_removal(text: str, scenario: Scenario, made_by: str) -> Scenario | str:
     before, after = list(_lines(scenario.turns)), _read_lines(answer)
     if [speaker for speaker, _ in before] != [speaker for speaker, _ in after]:
         return "the conversation has other speakers, or not as many lines"
-    if any(speaker != _USER and _squeezed(old) != _squeezed(new) for (speaker, old), (_, new) in zip(before, after, strict=True)):
+    if any(speaker != _USER and _squeeze(old) != _squeeze(new) for (speaker, old), (_, new) in zip(before, after, strict=True)):
         return "something was changed that the user did not say"
     said = [new for (speaker, _), (_, new) in zip(before, after, strict=True) if speaker == _USER]
-    return with_words(scenario, said, made_by)
+    return replace_user_words(scenario, said, made_by)
 
 
-def with_words(scenario: Scenario, said: Sequence[str], made_by: str) -> Scenario:
+def replace_user_words(scenario: Scenario, said: Sequence[str], made_by: str) -> Scenario:
     """The scenario with other words of the user's, in their order, and what they no longer say.
 
     Args:
@@ -103,20 +103,20 @@ def with_words(scenario: Scenario, said: Sequence[str], made_by: str) -> Scenari
         messages: list[dict[str, Any]] = []
         for message in turn.messages:
             new = next(words) if message["role"] == "user" else message["content"]
-            same = _squeezed(new) == _squeezed(message["content"])
+            same = _squeeze(new) == _squeeze(message["content"])
             messages.append(message if same else message | {"content": new})
-            gone += [] if same else _removed(message["content"], new)
+            gone += [] if same else _removed_words(message["content"], new)
         turns.append(turn.model_copy(update={"messages": tuple(messages)}))
-    lost = [(name, value) for name, value in _said_arguments(scenario, scenario.turns) if (name, value) not in _said_arguments(scenario, turns)]
+    lost = [(name, value) for name, value in _arguments_said(scenario, scenario.turns) if (name, value) not in _arguments_said(scenario, turns)]
     name, value = lost[0] if len(lost) == 1 else (", ".join(name for name, _ in lost), None)
     missing = Missing(kind=MissingKind.UTTERANCE, name=name, value=value, removed_text=" ... ".join(gone))
-    return removed_scenario(scenario, tuple(turns), missing, made_by)
+    return make_removed_scenario(scenario, tuple(turns), missing, made_by)
 
 
-def _said_arguments(scenario: Scenario, turns: Sequence[Turn]) -> list[tuple[str, Any]]:
-    texts = list(readable(turns))
+def _arguments_said(scenario: Scenario, turns: Sequence[Turn]) -> list[tuple[str, Any]]:
+    texts = list(readable_texts(turns))
     given = [one for call in scenario.gold_calls for one in call.arguments.items()]
-    return [(name, value) for name, value in given if any(says(text, value) for text in texts)]
+    return [(name, value) for name, value in given if any(gives_value_away(text, value) for text in texts)]
 
 
 def _lines(turns: Sequence[Turn]) -> Iterator[tuple[str, str]]:
@@ -142,22 +142,22 @@ def _read_lines(text: str) -> list[tuple[str, str]]:
     return [(mark[1], text[mark.end() : end].strip()) for mark, end in zip(marks, ends, strict=True)]
 
 
-def _squeezed(text: str) -> str:
+def _squeeze(text: str) -> str:
     return " ".join(text.split())
 
 
-def _removed(before: str, after: str) -> list[str]:
+def _removed_words(before: str, after: str) -> list[str]:
     """The words of a text that another one does not have in their place; of a longer text all that stands between the first and last change."""
     old, new = before.split(), after.split()
     if max(len(old), len(new)) > _MOST_COMPARED:
-        old, new = _differing(old, new)
+        old, new = _differing_words(old, new)
     if max(len(old), len(new)) > _MOST_COMPARED:
         return [" ".join(old)] if old else []
     codes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
     return [" ".join(old[start:end]) for kind, start, end, _, _ in codes if kind in {"delete", "replace"}]
 
 
-def _differing(old: list[str], new: list[str]) -> tuple[list[str], list[str]]:
+def _differing_words(old: list[str], new: list[str]) -> tuple[list[str], list[str]]:
     """Both without the words with which both begin and end."""
     first = next((place for place, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), min(len(old), len(new)))
     old, new = old[first:], new[first:]

@@ -11,7 +11,7 @@ from typing import Literal
 
 from talm_sim.tasks.refusal.attempts.shown import ShownTools
 
-__all__ = ["SENTENCE_ENDS", "Answer", "Attempt", "Block", "Rule", "is_placeholder", "stripped"]
+__all__ = ["SENTENCE_ENDS", "Attempt", "Block", "Rule", "ShownAnswer", "is_placeholder", "strip_span"]
 
 Rule = Literal["native", "tag", "pair", "shape", "list", "call", "announced", "read"]
 """The rules of docs/intent.md by which a place is an attempt."""
@@ -87,7 +87,7 @@ class Block:
     end: int
 
 
-class Answer:
+class ShownAnswer:
     """What a model wrote, without thoughts, beside the tools it was shown."""
 
     def __init__(self, text: str, shown: ShownTools) -> None:
@@ -99,12 +99,12 @@ class Answer:
         return Attempt(rule, start, end, self.text[start : min(end, start + _MOST_QUOTED)])
 
     @cached_property
-    def whole(self) -> tuple[int, int]:
+    def body_span(self) -> tuple[int, int]:
         """Where the answer proper begins and ends: without fence, inline code, quotes and emphasis around it."""
-        start, end = stripped(self.text, 0, len(self.text))
+        start, end = strip_span(self.text, 0, len(self.text))
         block = self.block_at(start) or (self.blocks[0] if self.blocks else None)
         if block and not self.text[: block.start].strip() and not self.text[block.end :].strip():
-            return stripped(self.text, block.inner, block.inner_end)
+            return strip_span(self.text, block.inner, block.inner_end)
         return start, end
 
     @cached_property
@@ -138,17 +138,17 @@ class Answer:
         return self._programs[block]
 
     @cached_property
-    def taught(self) -> int:
+    def instructions_start(self) -> int:
         """From where on the answer tells a person how to call; its length where it does not."""
         found = _TAUGHT.search(self.text)
         return found.start() if found else len(self.text)
 
-    def before(self, place: int) -> str:
+    def text_before(self, place: int) -> str:
         """What stands before a place on its line, at most `_NEAR` characters."""
         low = max(0, place - _NEAR)
         return self.text[max(self.text.rfind("\n", low, place) + 1, low) : place]
 
-    def after(self, place: int) -> str:
+    def text_after(self, place: int) -> str:
         """What stands behind a place on its line, at most `_NEAR` characters."""
         high = min(len(self.text), place + _NEAR)
         end = self.text.find("\n", place, high)
@@ -178,7 +178,7 @@ def is_placeholder(value: str) -> bool:
     return bool(_PLACEHOLDER.fullmatch(text)) and text.strip("[ ]") not in _CONSTANTS
 
 
-def stripped(text: str, start: int, end: int) -> tuple[int, int]:
+def strip_span(text: str, start: int, end: int) -> tuple[int, int]:
     """The part of `text[start:end]` without space, quotes, emphasis and inline code around it."""
     while start < end and text[start] in _EDGE:
         start += 1

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from talm_sim.tasks.refusal.attempts.answer import SENTENCE_ENDS, Answer, Attempt, Block, Rule, is_placeholder
+from talm_sim.tasks.refusal.attempts.answer import SENTENCE_ENDS, Attempt, Block, Rule, ShownAnswer, is_placeholder
 from talm_sim.tasks.refusal.attempts.brackets import closings, split_arguments
 
 __all__ = ["find_call"]
@@ -44,7 +44,7 @@ _ANNOUNCES = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class WrittenCall:
     """A call as it is written; `closing` is None where its parenthesis never closes."""
 
     name: str
@@ -53,7 +53,7 @@ class Call:
     closing: int | None
 
 
-def find_call(answer: Answer) -> Attempt | None:
+def find_call(answer: ShownAnswer) -> Attempt | None:
     """Return the first attempt by the rules `list`, `call` and `announced`."""
     found = _CALL.search(answer.text) if "(" in answer.text else None
     if found is None:
@@ -61,7 +61,7 @@ def find_call(answer: Answer) -> Attempt | None:
     pairs = closings(answer.text, found.start())
     only_calls: dict[Block, bool] = {}
     while found:
-        calls = _joined_calls(answer.text, found, pairs)
+        calls = _chain_of_calls(answer.text, found, pairs)
         rule = _rule(answer, calls, pairs, only_calls)
         closing = calls[-1].closing
         if rule:
@@ -73,28 +73,28 @@ def find_call(answer: Answer) -> Attempt | None:
     return None
 
 
-def _joined_calls(text: str, first: re.Match[str], pairs: Mapping[int, int]) -> list[Call]:
+def _chain_of_calls(text: str, first: re.Match[str], pairs: Mapping[int, int]) -> list[WrittenCall]:
     """A call and those that follow it with nothing but a comma between."""
-    calls: list[Call] = []
+    calls: list[WrittenCall] = []
     found: re.Match[str] | None = first
     while found and len(calls) < _MOST_JOINED:
         opening = found.end() - 1
         closing = pairs.get(opening)
-        calls.append(Call(found[1], found.start(1), opening, closing))
+        calls.append(WrittenCall(found[1], found.start(1), opening, closing))
         found = _NEXT.match(text, closing + 1) if closing is not None else None
     return calls
 
 
-def _rule(answer: Answer, calls: list[Call], pairs: Mapping[int, int], only_calls: dict[Block, bool]) -> Rule | None:
+def _rule(answer: ShownAnswer, calls: list[WrittenCall], pairs: Mapping[int, int], only_calls: dict[Block, bool]) -> Rule | None:
     """The rule by which joined calls are an attempt; None where they are none."""
     start, closing = calls[0].start, calls[-1].closing
     end = len(answer.text) if closing is None else closing + 1
     shown = any(call.name in answer.shown and not (call.name in _PYTHON and _is_positional(answer, call, pairs)) for call in calls)
-    if not (shown or _are_names_of_tools(calls)):
+    if not (shown or _could_be_tools(calls)):
         return None
     listed = _list_start(answer.text, start)
-    before = answer.before(start if listed is None else listed)
-    whole, begins = _is_whole(answer, start if listed is None else listed, end), _begins(before)
+    before = answer.text_before(start if listed is None else listed)
+    whole, begins = _is_whole(answer, start if listed is None else listed, end), _starts_line(before)
     announced = shown and not begins and bool(_ANNOUNCES.search(before[-_LONGEST_ANNOUNCEMENT:]))
     block = answer.block_at(start)
     in_code = block and not whole and not (shown and not announced and _only_calls(answer, block, pairs, only_calls))
@@ -103,24 +103,24 @@ def _rule(answer: Answer, calls: list[Call], pairs: Mapping[int, int], only_call
     arguments = [one for call in calls for one in split_arguments(answer.text, call.opening, call.closing, pairs)]
     if (arguments and all(_is_placeholder(one) for one in arguments)) or not (shown or all(_NAMED.match(one) for one in arguments)):
         return None
-    ends = _ends(answer.after(end))
+    ends = _ends_line(answer.text_after(end))
     gives_values = bool(arguments) and (closing is None or not all(_is_signature(answer, calls, one) for one in arguments))
     calls_something = gives_values or not arguments
     if listed is not None and begins and (shown or ends) and calls_something:
         return "list"
-    by_itself = whole or (begins and ends and start < answer.taught)
+    by_itself = whole or (begins and ends and start < answer.instructions_start)
     if by_itself and ((shown and calls_something) or (whole and gives_values)):
         return "call"
-    return "announced" if announced and gives_values and start < answer.taught else None
+    return "announced" if announced and gives_values and start < answer.instructions_start else None
 
 
-def _is_positional(answer: Answer, call: Call, pairs: Mapping[int, int]) -> bool:
+def _is_positional(answer: ShownAnswer, call: WrittenCall, pairs: Mapping[int, int]) -> bool:
     """Whether a call names none of its arguments: `sum([1, 2])` is Python's, even where a tool called `sum` was shown."""
     arguments = split_arguments(answer.text, call.opening, call.closing, pairs)
     return bool(arguments) and not any(_NAMED.match(one) for one in arguments)
 
 
-def _are_names_of_tools(calls: list[Call]) -> bool:
+def _could_be_tools(calls: list[WrittenCall]) -> bool:
     """Whether calls of tools that were not shown have names that tools could have; such tools are called with named arguments alone."""
     return all(len(call.name) > 1 and call.name not in _PYTHON for call in calls)
 
@@ -132,28 +132,28 @@ def _list_start(text: str, start: int) -> int | None:
     return low + len(lead) - 1 if lead.endswith("[") and not re.search(r"[\w)\]]\[\Z", lead) else None
 
 
-def _begins(before: str) -> bool:
+def _starts_line(before: str) -> bool:
     """Whether what stands before a place on its line leaves it by itself."""
     lead = before.rstrip(_AROUND)
     return not lead or lead[-1] in f"{SENTENCE_ENDS}>" or bool(_BULLET.fullmatch(lead)) or bool(_BULLET.fullmatch(before.rstrip(" \t`")))
 
 
-def _ends(after: str) -> bool:
+def _ends_line(after: str) -> bool:
     """Whether what stands behind calls on their line leaves them by themselves."""
     rest = after.lstrip(_BEHIND)
     return not rest or bool(_COMMENT.match(rest)) or rest.startswith("</")
 
 
-def _is_whole(answer: Answer, start: int, end: int) -> bool:
+def _is_whole(answer: ShownAnswer, start: int, end: int) -> bool:
     """Whether calls are all there is in the answer, but for a word that says so (`call f(a=1)`) and a mark of the end."""
-    first, last = answer.whole
+    first, last = answer.body_span
     ended = _END_MARKS.search(answer.text, max(end - 1, last - _MOST_END_MARKS, 0), last)
     last = ended.start() if ended else last
     before = answer.text[first:start].strip(" \t\r\n`(")
     return (not before or bool(_SAYS_CALL.fullmatch(before))) and not answer.text[min(end, last) : last].strip(_BEHIND)
 
 
-def _only_calls(answer: Answer, block: Block, pairs: Mapping[int, int], known: dict[Block, bool]) -> bool:
+def _only_calls(answer: ShownAnswer, block: Block, pairs: Mapping[int, int], known: dict[Block, bool]) -> bool:
     """Whether a block does nothing but call shown tools, keep their results and print."""
     if block not in known:
         rest: list[str] = []
@@ -173,7 +173,7 @@ def _is_placeholder(argument: str) -> bool:
     return is_placeholder(argument[named.end() :] if named else argument)
 
 
-def _is_signature(answer: Answer, calls: list[Call], argument: str) -> bool:
+def _is_signature(answer: ShownAnswer, calls: list[WrittenCall], argument: str) -> bool:
     """Whether an argument is only a parameter's own name, with or without a type."""
     parameters = answer.shown.get(calls[0].name)
     if parameters is None or (":" in argument and "=" not in argument and _NAMED.match(argument)):

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from talm_sim.models.formats import read_calls
 from talm_sim.models.parsing import split_reasoning
-from talm_sim.tasks.refusal.attempts.answer import Answer, Attempt
+from talm_sim.tasks.refusal.attempts.answer import Attempt, ShownAnswer
 from talm_sim.tasks.refusal.attempts.calls import find_call
-from talm_sim.tasks.refusal.attempts.lines import find_lines
+from talm_sim.tasks.refusal.attempts.labelled_calls import find_lines
 from talm_sim.tasks.refusal.attempts.marks import find_mark
 from talm_sim.tasks.refusal.attempts.objects import find_object
 from talm_sim.tasks.refusal.attempts.shown import NO_TOOLS, ShownTools
@@ -42,22 +42,22 @@ def find_attempt(text: str, tools: Sequence[JsonObject] = ()) -> Attempt | None:
 
 def find_in(text: str, shown: ShownTools) -> Attempt | None:
     """`find_attempt` with tools that were read before."""
-    answer = Answer(split_reasoning(text)[0], shown)
+    answer = ShownAnswer(split_reasoning(text)[0], shown)
     found = [one for find in _FINDERS if (one := find(answer))]
     if found:
         return min(found, key=lambda one: one.start)
     return _find_names(answer) or _find_read(answer)
 
 
-def _find_read(answer: Answer) -> Attempt | None:
+def _find_read(answer: ShownAnswer) -> Attempt | None:
     """A call that the reader of calls reads, whatever stands around it: a system would run it."""
     written = read_calls(answer.text, answer.shown.tools)
     return answer.attempt("read", *written.place) if written.calls else None
 
 
-def _find_names(answer: Answer) -> Attempt | None:
+def _find_names(answer: ShownAnswer) -> Attempt | None:
     """An answer that is nothing but names of shown tools, by the rule `shape`."""
-    start, end = answer.whole
+    start, end = answer.body_span
     names = _NAMES.fullmatch(answer.text, start, end) if answer.shown.by_name and end - start < 1000 else None
     if names is None or not all(name.strip("\"'` \t\r\n") in answer.shown for name in names[1].split(",")):
         return None

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-from talm_sim.tasks.refusal.attempts.answer import SENTENCE_ENDS, Answer, Attempt, Rule, is_placeholder
-from talm_sim.tasks.refusal.attempts.lenient import Node, read_objects
+from talm_sim.tasks.refusal.attempts.answer import SENTENCE_ENDS, Attempt, Rule, ShownAnswer, is_placeholder
+from talm_sim.tasks.refusal.attempts.lenient_json import Node, read_objects
 from talm_sim.tasks.refusal.attempts.shown import Parameters
 
 __all__ = ["find_object"]
@@ -43,7 +43,7 @@ _NO_VALUE = frozenset({"", "=null", "=none"})
 """What names nothing; unlike a text that says none, which a system would look up."""
 
 
-def find_object(answer: Answer) -> Attempt | None:
+def find_object(answer: ShownAnswer) -> Attempt | None:
     """Return the first attempt by the rules `pair` and `shape`."""
     if "{" not in answer.text:
         return None
@@ -56,15 +56,15 @@ def find_object(answer: Answer) -> Attempt | None:
             if rule and _is_talk(answer, outermost):
                 break
             if rule:
-                return answer.attempt(rule, node.start, _end(answer, node))
+                return answer.attempt(rule, node.start, _node_end(answer, node))
     return None
 
 
-def _end(answer: Answer, node: Node) -> int:
+def _node_end(answer: ShownAnswer, node: Node) -> int:
     return node.end if node.closed else len(answer.text)
 
 
-def _is_pair(answer: Answer, node: Node) -> bool:
+def _is_pair(answer: ShownAnswer, node: Node) -> bool:
     """Whether a name stands beside arguments, and the object is no specification."""
     name = _name_of(answer, node)
     key = next((one for one in _ARGUMENTS if one in node.keys), "")
@@ -76,7 +76,7 @@ def _is_pair(answer: Answer, node: Node) -> bool:
     return key in _ONLY_CALLS or name in answer.shown
 
 
-def _name_of(answer: Answer, node: Node) -> str:
+def _name_of(answer: ShownAnswer, node: Node) -> str:
     """What a call in this place calls; empty where that is no tool's name."""
     for key in _NAMES:
         value = node.keys.get(key)
@@ -86,7 +86,7 @@ def _name_of(answer: Answer, node: Node) -> str:
     return ""
 
 
-def _is_shape(answer: Answer, node: Node, is_outermost: bool) -> bool:
+def _is_shape(answer: ShownAnswer, node: Node, is_outermost: bool) -> bool:
     """Whether an object without a name beside arguments still names a shown tool where a call would, or is the arguments of one."""
     if not answer.shown.by_name or "description" in node.keys:
         return False
@@ -96,38 +96,40 @@ def _is_shape(answer: Answer, node: Node, is_outermost: bool) -> bool:
     named = answer.shown.get(_name_of(answer, node)) if key else None
     if named is not None:
         others = node.keys.keys() - {key} - _BESIDE
-        return all(other in _lower(named) for other in others) and not (node.items and not others)
+        return all(other in _lower_names(named) for other in others) and not (node.items and not others)
     if not is_outermost:
         return False
-    start, end = answer.whole
-    return node.start == start and _end(answer, node) >= end and any(_takes(tool, node) for tool in answer.shown.by_name.values())
+    start, end = answer.body_span
+    return (
+        node.start == start and _node_end(answer, node) >= end and any(_is_arguments_of(tool, node) for tool in answer.shown.by_name.values())
+    )
 
 
-def _is_keyed(name: str, value: str | Node | None, answer: Answer) -> bool:
+def _is_keyed(name: str, value: str | Node | None, answer: ShownAnswer) -> bool:
     """Whether `{"get_weather": {"city": "Hanoi"}}`."""
     tool = answer.shown.keyed(name)
     if tool is None or not isinstance(value, Node) or not value.is_object or _is_schema(value) or "description" in value.keys:
         return False
-    return not value.keys or (not _all_placeholders(value) and any(key in _lower(tool) for key in value.keys))
+    return not value.keys or (not _all_placeholders(value) and any(key in _lower_names(tool) for key in value.keys))
 
 
-def _is_behind_name(answer: Answer, node: Node) -> bool:
+def _is_behind_name(answer: ShownAnswer, node: Node) -> bool:
     """Whether `get_weather {"city": "Hanoi"}`: only a shown tool's name, or a sentence and the name, stands on its line or the one above."""
-    before = answer.before(node.start)
+    before = answer.text_before(node.start)
     if not before.strip(_JOINING) and node.start > len(before):
-        before = answer.before(node.start - len(before) - 1)
+        before = answer.text_before(node.start - len(before) - 1)
     last = _BEHIND_SENTENCE.search(before)
     tool = answer.shown.get(before.strip(_JOINING)) or (answer.shown.get(last[1]) if last else None)
-    return tool is not None and not _is_schema(node) and not _all_placeholders(node) and _lower(tool) >= node.keys.keys()
+    return tool is not None and not _is_schema(node) and not _all_placeholders(node) and _lower_names(tool) >= node.keys.keys()
 
 
-def _takes(tool: Parameters, node: Node) -> bool:
+def _is_arguments_of(tool: Parameters, node: Node) -> bool:
     """Whether an object is nothing but arguments of a tool, all required ones among them."""
     required = {name.lower() for name in tool.required}
-    return bool(node.keys) and _lower(tool) >= node.keys.keys() >= required and not _is_schema(node) and not _all_placeholders(node)
+    return bool(node.keys) and _lower_names(tool) >= node.keys.keys() >= required and not _is_schema(node) and not _all_placeholders(node)
 
 
-def _lower(tool: Parameters) -> frozenset[str]:
+def _lower_names(tool: Parameters) -> frozenset[str]:
     return frozenset(name.lower() for name in tool.all)
 
 
@@ -147,11 +149,11 @@ def _is_schema(node: Node) -> bool:
 
 
 def _all_placeholders(node: Node) -> bool:
-    values = list(islice(_leaves(node), _MOST_VALUES))
+    values = list(islice(_leaf_texts(node), _MOST_VALUES))
     return bool(values) and all(is_placeholder(value) for value in values)
 
 
-def _leaves(node: Node) -> Iterator[str]:
+def _leaf_texts(node: Node) -> Iterator[str]:
     """Texts in a node, without recursion, as it may be nested without end."""
     waiting: list[str | Node | None] = [node]
     while waiting:
@@ -162,11 +164,11 @@ def _leaves(node: Node) -> Iterator[str]:
             yield one.removeprefix("=")
 
 
-def _is_talk(answer: Answer, outermost: Node) -> bool:
+def _is_talk(answer: ShownAnswer, outermost: Node) -> bool:
     """Whether an object stands inside a sentence that goes on behind it, is led in as an example, or belongs to a program."""
     if answer.in_program(outermost.start):
         return True
-    before = answer.before(outermost.start).rstrip(" \t`*_\"'[(")
-    after = answer.after(outermost.end) if outermost.closed else ""
+    before = answer.text_before(outermost.start).rstrip(" \t`*_\"'[(")
+    after = answer.text_after(outermost.end) if outermost.closed else ""
     goes_on = bool(re.search(r"\w", after)) and bool(re.search(r"\w", before)) and before[-1] not in f"{SENTENCE_ENDS}>="
     return goes_on or answer.is_example(outermost.start)

@@ -43,16 +43,16 @@ class ShownTools:
             spec = inner if isinstance(inner, dict) else tool
             name = spec.get("name")
             if isinstance(name, str) and name:
-                by_name[_joined(name)] = Parameters(frozenset(parameters_of(spec)), frozenset(required_of(spec)))
+                by_name[_normalize_name(name)] = Parameters(frozenset(parameters_of(spec)), frozenset(required_of(spec)))
         return cls(by_name, (*tools,))
 
     def get(self, name: str) -> Parameters | None:
         """The parameters of the tool that is called `name`; None where none was shown."""
-        return (self.by_name.get(_joined(name)) or self.by_name.get(_joined(_PREFIX.sub("", name)))) if self.by_name else None
+        return (self.by_name.get(_normalize_name(name)) or self.by_name.get(_normalize_name(_PREFIX.sub("", name)))) if self.by_name else None
 
     def keyed(self, key: str) -> Parameters | None:
         """The parameters of the tool that a key of an object names; keys are read in lower case."""
-        return self.by_lower_name.get(_joined(key))
+        return self.by_lower_name.get(_normalize_name(key))
 
     @cached_property
     def by_lower_name(self) -> Mapping[str, Parameters]:
@@ -66,5 +66,5 @@ class ShownTools:
 NO_TOOLS = ShownTools()
 
 
-def _joined(name: str) -> str:
+def _normalize_name(name: str) -> str:
     return _JOINTS.sub("_", name)

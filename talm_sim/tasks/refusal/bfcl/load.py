@@ -9,8 +9,8 @@ from pathlib import Path
 
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.scenarios.jsonl import numbered_lines
-from talm_sim.tasks.refusal.bfcl.find import answers_of, bfcl_folder, data_version, installed_data, is_own, subset_file
-from talm_sim.tasks.refusal.bfcl.rows import Line, read_line, scenario_of
+from talm_sim.tasks.refusal.bfcl.find import answers_of, bfcl_folder, data_version, find_installed_data, is_own, subset_file
+from talm_sim.tasks.refusal.bfcl.rows import FileRow, read_line, scenario_of
 from talm_sim.tasks.refusal.bfcl.subsets import REPEATED_IDS, SUBSETS, V3_NAMES, Subset, Version, rows_of
 from talm_sim.types import Scenario, Source
 
@@ -55,14 +55,14 @@ def load_bfcl(path: Path | None, subsets: Sequence[str], languages: Sequence[str
     wanted = [SUBSETS[name] for name in dict.fromkeys(subsets)]
     languages = tuple(dict.fromkeys(languages))
     if path is None:
-        return _own_files(installed_data(), wanted, languages)
+        return _read_bfcl_files(find_installed_data(), wanted, languages)
     if is_own(path) or (not path.is_file() and not any(path.glob(_TRANSLATED.format("*")))):
-        return _own_files(bfcl_folder(path), wanted, languages)
+        return _read_bfcl_files(bfcl_folder(path), wanted, languages)
     files = [path / _TRANSLATED.format(language) for language in languages] if path.is_dir() else [path]
-    return _translated(path, files, wanted, languages)
+    return _read_translation(path, files, wanted, languages)
 
 
-def _own_files(folder: Path, subsets: Sequence[Subset], languages: Sequence[str]) -> LoadedBfcl:
+def _read_bfcl_files(folder: Path, subsets: Sequence[Subset], languages: Sequence[str]) -> LoadedBfcl:
     version = data_version(folder)
     for language in languages:
         if language != "en":
@@ -72,16 +72,16 @@ def _own_files(folder: Path, subsets: Sequence[Subset], languages: Sequence[str]
     notes: list[str] = []
     for subset in subsets:
         file = subset_file(folder, subset, version)
-        truths = _by_id(answers_of(file)) if subset.expected == "calls" else {}
+        truths = _index_by_id(answers_of(file)) if subset.expected == "calls" else {}
         ids = _Ids()
         for line in _lines(file):
-            scenario, known = scenario_of(line, truths.get(line.row["id"]), subset, ids.own(line, "en"), "en", source)
+            scenario, known = scenario_of(line, truths.get(line.row["id"]), subset, ids.scenario_id(line, "en"), "en", source)
             scenarios.append(scenario)
             notes += [f"{scenario.id}: the published ground truth {known}"] if known else []
     return LoadedBfcl(tuple(scenarios), version, (*_count_notes(scenarios, subsets, languages, version), *notes))
 
 
-def _translated(path: Path, files: Sequence[Path], subsets: Sequence[Subset], languages: Sequence[str]) -> LoadedBfcl:
+def _read_translation(path: Path, files: Sequence[Path], subsets: Sequence[Subset], languages: Sequence[str]) -> LoadedBfcl:
     """Read the rows of a translation; those of other subsets and languages are checked and passed over."""
     found: list[Scenario] = []
     notes: list[str] = []
@@ -92,7 +92,7 @@ def _translated(path: Path, files: Sequence[Path], subsets: Sequence[Subset], la
             subset, language = _subset_of(line), line.row.get("language")
             if not isinstance(language, str) or not language:
                 raise line.fault("language: missing or no text; write the question's language, such as vi.")
-            scenario, known = scenario_of(line, line, subset, ids.own(line, language), language, source)
+            scenario, known = scenario_of(line, line, subset, ids.scenario_id(line, language), language, source)
             found.append(scenario)
             notes += [f"{scenario.id}: the published ground truth {known}"] if known and subset in subsets and language in languages else []
     if not found:
@@ -108,13 +108,13 @@ def _translated(path: Path, files: Sequence[Path], subsets: Sequence[Subset], la
     return LoadedBfcl(tuple(chosen), version, (*_count_notes(chosen, subsets, languages, version), *notes))
 
 
-def _lines(file: Path) -> Iterable[Line]:
+def _lines(file: Path) -> Iterable[FileRow]:
     for where, text in numbered_lines(file):
         yield read_line(where, text)
 
 
-def _by_id(file: Path) -> dict[str, Line]:
-    found: dict[str, Line] = {}
+def _index_by_id(file: Path) -> dict[str, FileRow]:
+    found: dict[str, FileRow] = {}
     for line in _lines(file):
         if (other := found.get(line.row["id"])) is not None:
             raise line.fault(f"id: '{line.row['id']}' is also used in {other.where}; ids must be unique.")
@@ -128,7 +128,7 @@ class _Ids:
     def __init__(self) -> None:
         self._seen: dict[str, str] = {}
 
-    def own(self, line: Line, language: str) -> str:
+    def scenario_id(self, line: FileRow, language: str) -> str:
         """The scenario's id: the row's, which ends in the language where that is not English."""
         published = str(line.row["id"]).removesuffix(f"_{language}")
         name = published if language == "en" else f"{published}_{language}"
@@ -140,7 +140,7 @@ class _Ids:
         return name
 
 
-def _subset_of(line: Line) -> Subset:
+def _subset_of(line: FileRow) -> Subset:
     name = line.row.get("subset")
     if not isinstance(name, str):
         raise line.fault("subset: missing or no text; write the name of BFCL's subset, such as live_irrelevance.")

@@ -17,7 +17,7 @@ from talm_sim.scenarios.tool_texts import parameters_of, required_of
 from talm_sim.tasks.refusal.bfcl.subsets import KNOWN_FAULTS, Subset
 from talm_sim.types import AcceptedCall, Calls, Scenario, Source, Turn
 
-__all__ = ["TASK", "Line", "is_row", "read_line", "scenario_of"]
+__all__ = ["TASK", "FileRow", "is_row", "read_line", "scenario_of"]
 
 TASK = "refusal"
 _ROW_KEYS = frozenset({"subset", "test_category", "ground_truth"})
@@ -26,7 +26,7 @@ _decode = json.JSONDecoder().raw_decode
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class FileRow:
     """A line of a file.
 
     Attributes:
@@ -52,7 +52,7 @@ def is_row(line: Any) -> bool:
     return len(line.keys() & _ROW_KEYS | lists) > 1
 
 
-def read_line(where: str, text: str) -> Line:
+def read_line(where: str, text: str) -> FileRow:
     """Read a line that holds a row.
 
     Raises:
@@ -66,10 +66,10 @@ def read_line(where: str, text: str) -> Line:
         raise PrerequisiteError(f"{where}: is not a JSON object; write one row per line.")
     if not isinstance(row.get("id"), str) or not row["id"].strip():
         raise PrerequisiteError(f"{where}: id: missing or no text; every row needs its own.")
-    return Line(where, text, row)
+    return FileRow(where, text, row)
 
 
-def scenario_of(line: Line, answer: Line | None, subset: Subset, name: str, language: str, source: Source) -> tuple[Scenario, str]:
+def scenario_of(line: FileRow, answer: FileRow | None, subset: Subset, name: str, language: str, source: Source) -> tuple[Scenario, str]:
     """Turn a row into a scenario.
 
     Args:
@@ -96,7 +96,7 @@ def scenario_of(line: Line, answer: Line | None, subset: Subset, name: str, lang
     if subset.expected == "calls":
         if answer is None:
             raise line.fault(f"id: '{line.row['id']}' has no ground truth, and a row of {subset.name} needs one; add it, or remove the row.")
-        accepted, known = _accepted(answer, functions, line.row["id"].removesuffix(f"_{language}"))
+        accepted, known = _accepted_calls(answer, functions, line.row["id"].removesuffix(f"_{language}"))
         if (len(accepted) > 1) != subset.parallel:
             has, right = ("1 call", "two or more") if subset.parallel else (f"{len(accepted)} calls", "one")
             raise answer.fault(f"ground_truth: has {has}, and a row of {subset.name} has {right}; correct it, or the row's subset.")
@@ -117,7 +117,7 @@ def scenario_of(line: Line, answer: Line | None, subset: Subset, name: str, lang
     return scenario, known
 
 
-def _messages(line: Line) -> tuple[dict[str, Any], ...]:
+def _messages(line: FileRow) -> tuple[dict[str, Any], ...]:
     question = line.row.get("question")
     if not isinstance(question, list) or not question or not all(isinstance(turn, list) for turn in question):
         raise line.fault('question: is not a list of turns, each a list of messages; write [[{"role": "user", "content": ...}]].')
@@ -131,7 +131,7 @@ def _messages(line: Line) -> tuple[dict[str, Any], ...]:
     return tuple(question[0])
 
 
-def _functions(line: Line) -> list[tuple[str, dict[str, Any]]]:
+def _functions(line: FileRow) -> list[tuple[str, dict[str, Any]]]:
     """The functions shown, each as its text in the line and as what that says."""
     if not isinstance(line.row.get("function"), list):
         raise line.fault("function: missing or no list; write the list of functions shown ([] where none is).")
@@ -146,7 +146,7 @@ def _functions(line: Line) -> list[tuple[str, dict[str, Any]]]:
     return found
 
 
-def _accepted(line: Line, functions: list[tuple[str, dict[str, Any]]], published: str) -> tuple[tuple[AcceptedCall, ...], str]:
+def _accepted_calls(line: FileRow, functions: list[tuple[str, dict[str, Any]]], published: str) -> tuple[tuple[AcceptedCall, ...], str]:
     """The calls of a ground truth, and what is known to be faulty about it."""
     truth = line.row.get("ground_truth")
     if not isinstance(truth, list) or not truth or not all(isinstance(call, dict) and len(call) == 1 for call in truth):
@@ -182,26 +182,26 @@ def _accepted(line: Line, functions: list[tuple[str, dict[str, Any]]], published
 
 def _texts_of_list(text: str, key: str) -> list[str]:
     """The JSON text of each element of a list of an object, to the letter; `text` is known to be well formed."""
-    start = {name: start for name, start, _ in _parts(text, _past_space(text, 0))}[key]
+    start = {name: start for name, start, _ in _parts(text, _skip_space(text, 0))}[key]
     return [text[first:end] for _, first, end in _parts(text, start)]
 
 
 def _parts(text: str, at: int) -> Iterator[tuple[str, int, int]]:
     """The parts of the object or list that begins at `at`: each with its key (empty in a list), start and end."""
     close = "}" if text[at] == "{" else "]"
-    at = _past_space(text, at + 1)
+    at = _skip_space(text, at + 1)
     while text[at] != close:
         name = ""
         if close == "}":
             name, at = _decode(text, at)
-            at = _past_space(text, _past_space(text, at) + 1)
+            at = _skip_space(text, _skip_space(text, at) + 1)
         start = at
         _, at = _decode(text, start)
         yield name, start, at
-        at = _past_space(text, at)
-        at = _past_space(text, at + 1) if text[at] == "," else at
+        at = _skip_space(text, at)
+        at = _skip_space(text, at + 1) if text[at] == "," else at
 
 
-def _past_space(text: str, at: int) -> int:
+def _skip_space(text: str, at: int) -> int:
     match = _SPACE.match(text, at)
     return match.end() if match else at

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from talm_sim.types import Record
+from talm_sim.types import FrozenModel
 
 __all__ = ["KNOWN_FAULTS", "REPEATED_IDS", "SUBSETS", "V3_NAMES", "Subset", "Version", "rows_of"]
 
 Version = Literal["v3", "v4"]
 
 
-class Subset(Record):
+class Subset(FrozenModel):
     """A single-turn subset."""
 
     name: str

@@ -1,6 +1,6 @@
 """Whether the calls a model made are the right ones, as the Berkeley Function-Calling Leaderboard (BFCL) tells it."""
 
 from talm_sim.tasks.refusal.call_checks.calls import check_calls
-from talm_sim.tasks.refusal.call_checks.outcome import CallFault, Checked
+from talm_sim.tasks.refusal.call_checks.outcome import CallFault, CheckResult
 
-__all__ = ["CallFault", "Checked", "check_calls"]
+__all__ = ["CallFault", "CheckResult", "check_calls"]

@@ -8,7 +8,7 @@ from typing import Any
 
 from talm_sim.tasks.refusal.call_checks.java import JAVA_TYPES, java_value
 from talm_sim.tasks.refusal.call_checks.javascript import JAVASCRIPT_TYPES, javascript_value
-from talm_sim.tasks.refusal.call_checks.outcome import RIGHT, CallFault, Checked, shown
+from talm_sim.tasks.refusal.call_checks.outcome import RIGHT, CallFault, CheckResult, format_value
 from talm_sim.tasks.refusal.call_checks.values import Kind, is_accepted, is_typed
 from talm_sim.types import AcceptedCall, JsonObject, ToolCall
 
@@ -34,7 +34,7 @@ _ANY = str
 """What an argument of type `any`, or of a type that is not known, is taken for: a text, or what its accepted values are."""
 
 
-def check_call(call: ToolCall, right: AcceptedCall, tool: JsonObject, syntax: str) -> Checked:
+def check_call(call: ToolCall, right: AcceptedCall, tool: JsonObject, syntax: str) -> CheckResult:
     """Check the arguments of a call of the right function.
 
     Args:
@@ -48,39 +48,43 @@ def check_call(call: ToolCall, right: AcceptedCall, tool: JsonObject, syntax: st
     required = parameters.get("required")
     for name in required if isinstance(required, list) else ():
         if name not in call.arguments:
-            return Checked(False, CallFault.MISSING, f"required argument {shown(name)} is missing")
+            return CheckResult(False, CallFault.MISSING, f"required argument {format_value(name)} is missing")
     for name, value in call.arguments.items():
         if name not in declared or name not in right.arguments:
-            return Checked(False, CallFault.UNEXPECTED, f"argument {shown(name)} is not expected")
+            return CheckResult(False, CallFault.UNEXPECTED, f"argument {format_value(name)} is not expected")
         checked = _check_value(name, value, _object(declared[name]), right.arguments[name], syntax)
         if not checked.outcome:
             return checked
     for name, accepted in right.arguments.items():
         if name not in call.arguments and "" not in accepted:
-            return Checked(False, CallFault.MISSING, f"argument {shown(name)} is missing")
+            return CheckResult(False, CallFault.MISSING, f"argument {format_value(name)} is missing")
     return RIGHT
 
 
-def _check_value(name: str, value: Any, schema: JsonObject, accepted: Sequence[Any], syntax: str) -> Checked:
-    item = _declared(schema.get("items"))
-    kind = _kind(syntax, _declared(schema), item)
+def _check_value(name: str, value: Any, schema: JsonObject, accepted: Sequence[Any], syntax: str) -> CheckResult:
+    item = _declared_type(schema.get("items"))
+    kind = _kind(syntax, _declared_type(schema), item)
     if syntax in _FROM_SOURCE:
         if not isinstance(value, str):
-            return _wrong_type(name, value, f"a text that holds its {syntax} source")
+            return _type_fault(name, value, f"a text that holds its {syntax} source")
         value = _FROM_SOURCE[syntax](value, kind.declared, item or "any")
     elif kind.python is float and type(value) is int:
         value = _as_float(value)
     elif kind.declared == "tuple" and type(value) is tuple:  # only BFCL's reading makes one; JSON has lists
         value = [*value]
     if not is_typed(value, kind, accepted):
-        return _wrong_type(name, value, kind.declared)
+        return _type_fault(name, value, kind.declared)
     if not is_accepted(value, kind, accepted):
-        return Checked(False, CallFault.VALUE, f"argument {shown(name)} is {shown(value)}; right is {shown([*accepted])}")
+        return CheckResult(
+            False, CallFault.VALUE, f"argument {format_value(name)} is {format_value(value)}; right is {format_value([*accepted])}"
+        )
     return RIGHT
 
 
-def _wrong_type(name: str, value: Any, wanted: str) -> Checked:
-    return Checked(False, CallFault.TYPE, f"argument {shown(name)} is {shown(value)}, of type {type(value).__name__}; it takes {wanted}")
+def _type_fault(name: str, value: Any, wanted: str) -> CheckResult:
+    return CheckResult(
+        False, CallFault.TYPE, f"argument {format_value(name)} is {format_value(value)}, of type {type(value).__name__}; it takes {wanted}"
+    )
 
 
 @lru_cache(maxsize=256)
@@ -90,7 +94,7 @@ def _kind(syntax: str, declared: str, item: str) -> Kind:
     return Kind(declared or "any", python, types.get(item, _ANY) if item and python is list else None)
 
 
-def _declared(schema: Any) -> str:
+def _declared_type(schema: Any) -> str:
     """The type a schema names; empty where it names none."""
     declared = schema.get("type", "any") if isinstance(schema, dict) else ""
     return declared if isinstance(declared, str) else "any"

@@ -131,18 +131,18 @@ def _number(node: ast.expr) -> int | float | complex:
         case ast.Constant(value=int() | float() | complex() as value):
             return value
         case ast.UnaryOp(op=op, operand=operand) if type(op) in _UNARY:
-            return _bounded(_UNARY[type(op)](_number(operand)))
+            return _refuse_huge(_UNARY[type(op)](_number(operand)))
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
             one, other = _number(left), _number(right)
             if isinstance(op, ast.Pow | ast.LShift) and isinstance(one, int) and isinstance(other, int):
                 grows = one.bit_length() * abs(other) if isinstance(op, ast.Pow) else one.bit_length() + other
                 if grows > _MOST_BITS:
                     raise _UnreadError
-            return _bounded(_BINARY[type(op)](one, other))
+            return _refuse_huge(_BINARY[type(op)](one, other))
     raise _UnreadError
 
 
-def _bounded(value: int | float | complex) -> int | float | complex:
+def _refuse_huge(value: int | float | complex) -> int | float | complex:
     if isinstance(value, int) and value.bit_length() > _MOST_BITS:
         raise _UnreadError
     return value

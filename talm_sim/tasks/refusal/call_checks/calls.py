@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from talm_sim.tasks.refusal.call_checks.arguments import check_call
-from talm_sim.tasks.refusal.call_checks.outcome import RIGHT, CallFault, Checked, shown
+from talm_sim.tasks.refusal.call_checks.outcome import RIGHT, CallFault, CheckResult, format_value
 from talm_sim.types import AcceptedCall, Calls, JsonObject, ToolCall
 
 __all__ = ["check_calls"]
 
 
-def check_calls(found: Sequence[ToolCall], target: Calls, tools: Sequence[JsonObject]) -> Checked:
+def check_calls(found: Sequence[ToolCall], target: Calls, tools: Sequence[JsonObject]) -> CheckResult:
     """Check the calls of an answer.
 
     Args:
@@ -34,20 +34,20 @@ def check_calls(found: Sequence[ToolCall], target: Calls, tools: Sequence[JsonOb
     Checked(outcome=False, error=<CallFault.MISSING: 'missing'>, words="required argument 'city' is missing")
     """
     if target.expected == "none":
-        return RIGHT if not found else Checked(False, CallFault.COUNT, f"{_written(found)} called, where no function fits")
+        return RIGHT if not found else CheckResult(False, CallFault.COUNT, f"{_format_names(found)} called, where no function fits")
     if target.expected == "any":
-        return RIGHT if found else Checked(False, CallFault.COUNT, "no call, where one is due")
+        return RIGHT if found else CheckResult(False, CallFault.COUNT, "no call, where one is due")
     if len(found) != len(target.accepted):
-        return Checked(False, CallFault.COUNT, f"{len(found)} calls ({_written(found)}) in place of {len(target.accepted)}")
+        return CheckResult(False, CallFault.COUNT, f"{len(found)} calls ({_format_names(found)}) in place of {len(target.accepted)}")
     left = list(found)
     for right in target.accepted:
-        checked = _take(left, right, _tool(right.name, tools), target.syntax)
+        checked = _match_call(left, right, _tool(right.name, tools), target.syntax)
         if not checked.outcome:
             return checked
     return RIGHT
 
 
-def _take(left: list[ToolCall], right: AcceptedCall, tool: JsonObject, syntax: str) -> Checked:
+def _match_call(left: list[ToolCall], right: AcceptedCall, tool: JsonObject, syntax: str) -> CheckResult:
     """Take the first call that is right out of those left; else say what is wrong with the first of that function."""
     closest = None
     for number, call in enumerate(left):
@@ -57,7 +57,7 @@ def _take(left: list[ToolCall], right: AcceptedCall, tool: JsonObject, syntax: s
                 del left[number]
                 return checked
             closest = closest or checked
-    return closest or Checked(False, CallFault.FUNCTION, f"{_written(left)} called, {shown(right.name)} is right")
+    return closest or CheckResult(False, CallFault.FUNCTION, f"{_format_names(left)} called, {format_value(right.name)} is right")
 
 
 def _tool(name: str, tools: Sequence[JsonObject]) -> JsonObject:
@@ -68,5 +68,5 @@ def _tool(name: str, tools: Sequence[JsonObject]) -> JsonObject:
     return {}
 
 
-def _written(calls: Sequence[ToolCall]) -> str:
-    return ", ".join(shown(call.name) for call in calls[:8]) + (", …" if len(calls) > 8 else "") if calls else "nothing"
+def _format_names(calls: Sequence[ToolCall]) -> str:
+    return ", ".join(format_value(call.name) for call in calls[:8]) + (", …" if len(calls) > 8 else "") if calls else "nothing"

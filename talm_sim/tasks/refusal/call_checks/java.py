@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from talm_sim.tasks.refusal.call_checks.source_text import between, int_or_text, number_or_text
+from talm_sim.tasks.refusal.call_checks.source_text import int_or_text, number_or_text, text_between
 
 __all__ = ["JAVA_TYPES", "java_value"]
 
@@ -55,7 +55,7 @@ def java_value(text: str, declared: str, item: str = "any") -> Any:
     if read:
         return read(text)
     if declared == "Array":
-        body = between(_ARRAY, "}", text)
+        body = text_between(_ARRAY, "}", text)
         return text if body is None else [java_value(one.strip(), item) for one in body.split(",") if one.strip()]
     return _list(text, item) if declared == "ArrayList" else text
 
@@ -64,12 +64,12 @@ def _integer(text: str) -> int | str:
     return int_or_text(text, text) if _INTEGER.match(text) else text
 
 
-def _long(text: str) -> int | str:
+def _read_long(text: str) -> int | str:
     found = _LONG.match(text)
     return int_or_text(found.group(1), text) if found else text
 
 
-def _double(text: str) -> float | str:
+def _read_double(text: str) -> float | str:
     return float(text) if _DOUBLE.match(text) else text
 
 
@@ -83,7 +83,7 @@ def _boolean(text: str) -> bool | str:
 
 
 def _list(text: str, item: str) -> Any:
-    listed = between(_AS_LIST, "))", text, least=1)
+    listed = text_between(_AS_LIST, "))", text, least=1)
     if listed is not None:
         return [_item(one.strip(), item) for one in listed.split(",")]
     adding = _ADDING.search(text)
@@ -119,7 +119,7 @@ def _untyped(text: str) -> Any:
     """A value whose type nobody declared, by the looks of it."""
     if text.startswith('"') and text.endswith('"'):
         return text[1:-1]
-    for read in (_boolean, _long, _float):
+    for read in (_boolean, _read_long, _float):
         value = read(text)
         if value is not text:
             return value
@@ -130,8 +130,8 @@ _READERS: Mapping[str, Callable[[str], Any]] = {
     "byte": _integer,
     "short": _integer,
     "integer": _integer,
-    "long": _long,
-    "double": _double,
+    "long": _read_long,
+    "double": _read_double,
     "float": _float,
     "boolean": _boolean,
     "HashMap": _map,

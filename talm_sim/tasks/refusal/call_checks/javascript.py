@@ -95,14 +95,14 @@ def _rows(text: str) -> list[str] | None:
         end = text.find("]", at)
         if end < 0 or "\n" in text[at:end]:
             return None
-        after = _after_space(text, end + 1)
+        after = _skip_space(text, end + 1)
         if text.startswith(last, after):
             return _ROW.findall(text, opened.end() - 1, after + 1)
         following = _NEXT_ROW.match(text, after)
         at = following.end() if following else end + 1
 
 
-def _after_space(text: str, at: int) -> int:
+def _skip_space(text: str, at: int) -> int:
     found = _SPACE.match(text, at)
     return found.end() if found else at
 
@@ -124,7 +124,7 @@ def _properties(body: str) -> Iterator[tuple[str, str]]:
         colon = body.find(":", at)
         if colon < 0:
             return
-        start = _after_space(body, colon + 1)
+        start = _skip_space(body, colon + 1)
         end, following = _value_end(body, start)
         yield body[at:colon], body[start:end]
         if following < 0:
@@ -139,7 +139,7 @@ def _value_end(body: str, start: int) -> tuple[int, int]:
         following = body.find(",", comma + 1)
         stop = len(body) if following < 0 else following
         if body.find(":", comma + 2, stop) >= 0:
-            key = _after_space(body, comma + 1)
+            key = _skip_space(body, comma + 1)
             return comma, key if body.find(":", key + 1, stop) >= 0 else key - 1
         comma = following
     return len(body), -1

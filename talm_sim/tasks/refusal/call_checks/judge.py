@@ -17,7 +17,7 @@ from talm_sim.tasks.refusal.call_checks.calls import check_calls
 from talm_sim.tasks.refusal.call_checks.source_calls import read_source_calls
 from talm_sim.types import Calls, Episode, JsonObject, Measured, Scenario, ToolCall, Verdict
 
-__all__ = ["PYTHONIC", "BfclCallsJudge", "CallsJudge", "bfcl_calls_of", "calls_of", "not_checked", "tools_of"]
+__all__ = ["PYTHONIC", "BfclCallsJudge", "CallsJudge", "bfcl_calls_of", "calls_of", "reason_unchecked", "tools_of"]
 
 
 PYTHONIC = "pythonic"
@@ -33,7 +33,7 @@ class CallsJudge(Judge):
 
     async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
         """Judge one episode."""
-        reason = not_checked(episode, scenario)
+        reason = reason_unchecked(episode, scenario)
         if reason:
             return self.verdict(episode, None, reason)
         assert isinstance(scenario.target, Calls)
@@ -54,7 +54,7 @@ class BfclCallsJudge(Judge):
 
     async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
         """Judge one episode."""
-        reason = not_checked(episode, scenario)
+        reason = reason_unchecked(episode, scenario)
         if reason:
             return self.verdict(episode, None, reason)
         assert isinstance(scenario.target, Calls)
@@ -66,7 +66,7 @@ class BfclCallsJudge(Judge):
         return self.verdict(episode, checked.outcome, checked.words, label=checked.error or "")
 
 
-def not_checked(episode: Episode, scenario: Scenario) -> str:
+def reason_unchecked(episode: Episode, scenario: Scenario) -> str:
     """Why the calls of an episode are not checked; empty where they are."""
     if not isinstance(scenario.target, Calls):
         return "not applicable: the scenario's target is no calls"

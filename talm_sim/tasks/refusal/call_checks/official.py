@@ -49,7 +49,7 @@ from typing import Any
 from talm_sim.errors import PrerequisiteError
 from talm_sim.judges.base import Judge, JudgeContext, judge_digest
 from talm_sim.models.parsing import split_reasoning
-from talm_sim.tasks.refusal.call_checks.judge import PYTHONIC, bfcl_calls_of, calls_of, not_checked, tools_of
+from talm_sim.tasks.refusal.call_checks.judge import PYTHONIC, bfcl_calls_of, calls_of, reason_unchecked, tools_of
 from talm_sim.types import Calls, Episode, JsonObject, Measured, Scenario, Verdict
 
 __all__ = ["BFCL_REQUIREMENTS", "BfclOfficialJudge", "Official", "load_official"]
@@ -96,7 +96,7 @@ class BfclOfficialJudge(Judge):
 
     async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
         """Judge one episode."""
-        reason = not_checked(episode, scenario)
+        reason = reason_unchecked(episode, scenario)
         if reason:
             return self.verdict(episode, None, reason)
         assert isinstance(scenario.target, Calls)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-__all__ = ["RIGHT", "CallFault", "Checked", "shown"]
+__all__ = ["RIGHT", "CallFault", "CheckResult", "format_value"]
 
 MOST_SHOWN = 80
 """Characters of a value in a message: a model may write a megabyte."""
@@ -29,7 +29,7 @@ class CallFault(StrEnum):
     VALUE = "wrong_value"
 
 
-class Checked(NamedTuple):
+class CheckResult(NamedTuple):
     """Whether the calls are right, what is wrong with them, and the same in words."""
 
     outcome: bool
@@ -37,10 +37,10 @@ class Checked(NamedTuple):
     words: str
 
 
-RIGHT = Checked(True, None, "")
+RIGHT = CheckResult(True, None, "")
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """A value as a message shows it, cut short."""
     try:
         text = repr(value[: MOST_SHOWN + 1] if isinstance(value, str | list) else value)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["between", "int_or_text", "number_or_text"]
+__all__ = ["int_or_text", "number_or_text", "text_between"]
 
 
 def int_or_text(digits: str, text: str) -> int | str:
@@ -28,7 +28,7 @@ def number_or_text(text: str) -> int | float | str:
     return text
 
 
-def between(head: re.Pattern[str], close: str, text: str, least: int = 0) -> str | None:
+def text_between(head: re.Pattern[str], close: str, text: str, least: int = 0) -> str | None:
     """What stands after the first `head` that is followed by `close` in the same line, up to there.
 
     Args:

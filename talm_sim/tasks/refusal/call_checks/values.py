@@ -36,15 +36,15 @@ def is_accepted(value: Any, kind: Kind, accepted: Sequence[Any]) -> bool:
     if _type_of(accepted) not in {kind.python, None}:
         return value in accepted
     if kind.python is str:
-        return _plain(value) in [_plain(one) for one in accepted if isinstance(one, str)]
+        return _normalize(value) in [_normalize(one) for one in accepted if isinstance(one, str)]
     if kind.python is dict:
         return any(_is_object(value, one) for one in accepted)
     if kind.python is not list:
         return value in accepted
     if kind.item is dict:
         return any(len(value) == len(one) and all(map(_is_object, value, one)) for one in accepted if isinstance(one, list | str))
-    items = [*map(_plain, value)]
-    return any(items == [*map(_plain, one)] for one in accepted if isinstance(one, list | str))
+    items = [*map(_normalize, value)]
+    return any(items == [*map(_normalize, one)] for one in accepted if isinstance(one, list | str))
 
 
 def _type_of(accepted: Sequence[Any]) -> type | None:
@@ -65,11 +65,11 @@ def _is_object(value: Any, accepted: Any) -> bool:
     if not (isinstance(value, dict) and isinstance(accepted, dict)):
         return False
     choices = {key: one if isinstance(one, list | str) else () for key, one in accepted.items()}
-    return all(key in choices and _plain(one) in [*map(_plain, choices[key])] for key, one in value.items()) and all(
+    return all(key in choices and _normalize(one) in [*map(_normalize, choices[key])] for key, one in value.items()) and all(
         key in value or "" in choice for key, choice in choices.items()
     )
 
 
-def _plain(value: Any) -> Any:
+def _normalize(value: Any) -> Any:
     """A text without what its spelling may differ in; any other value as it is."""
     return value.translate(_SPELLING).lower() if isinstance(value, str) else value

@@ -66,7 +66,7 @@ def short_form(scenario: Scenario) -> dict[str, Any]:
     return short
 
 
-def _found(result: Any, pointer: str) -> Any:
+def _resolve_pointer(result: Any, pointer: str) -> Any:
     try:
         return resolve_pointer(result, pointer)
     except JsonPointerException:
@@ -82,7 +82,8 @@ def _derive(base: str, seed: Seed, specs: Mapping[str, ToolSpec], call: CallTool
             raise LookupError(f"there is no tool '{tool}'.")
     results = [call(one.tool, one.arguments) for one in gold]
     facts = tuple(
-        Fact(name=fact.name, value=_found(results[fact.call], fact.pointer), **fact.model_dump(exclude={"name"})) for fact in seed.facts
+        Fact(name=fact.name, value=_resolve_pointer(results[fact.call], fact.pointer), **fact.model_dump(exclude={"name"}))
+        for fact in seed.facts
     )
     perfect = Scenario(
         id=base,
@@ -92,7 +93,7 @@ def _derive(base: str, seed: Seed, specs: Mapping[str, ToolSpec], call: CallTool
         target=Facts(required=facts),
         source=Source(name="talm-sim", licence=LICENCE),
     )
-    no_tools = _variant(perfect, "no-tools", gold=(), facts=tuple(_moved(fact, {}) for fact in facts), tools=())
+    no_tools = _variant(perfect, "no-tools", gold=(), facts=tuple(_renumber_fact(fact, {}) for fact in facts), tools=())
     return [perfect, _underspecified(perfect, seed, facts), _unavailable(perfect, seed, facts, specs), no_tools]
 
 
@@ -115,19 +116,19 @@ def _unavailable(perfect: Scenario, seed: Seed, facts: tuple[Fact, ...], specs: 
         raise ValueError(f"unavailable: '{tool}' is human-replaceable: write what a person would answer.")
     if not replaceable and answer is not None:
         raise ValueError(f"unavailable: '{tool}' is not human-replaceable: no person could give that answer.")
-    missing = Missing(kind=MissingKind.TOOL, name=tool, human_answer=_filled(answer, facts) if answer else None)
+    missing = Missing(kind=MissingKind.TOOL, name=tool, human_answer=_fill_facts(answer, facts) if answer else None)
     left = {index: place for place, index in enumerate(i for i, one in enumerate(perfect.gold_calls) if one.tool != tool)}
     return _variant(
         perfect,
         "replaceable" if replaceable else "non-replaceable",
         gold=tuple(perfect.gold_calls[index] for index in left),
-        facts=tuple(_moved(fact, left) for fact in facts),
+        facts=tuple(_renumber_fact(fact, left) for fact in facts),
         missing=missing,
         perturbations=(f"mask:tool={tool}",),
     )
 
 
-def _filled(answer: str, facts: tuple[Fact, ...]) -> str:
+def _fill_facts(answer: str, facts: tuple[Fact, ...]) -> str:
     """Put computed facts where their names stand in braces."""
     try:
         return answer.format_map({fact.name: fact.value for fact in facts})
@@ -135,7 +136,7 @@ def _filled(answer: str, facts: tuple[Fact, ...]) -> str:
         raise ValueError(f"unavailable: human_answer names {err}, which is not a fact of this scenario.") from None
 
 
-def _moved(fact: Fact, left: Mapping[int, int]) -> Fact:
+def _renumber_fact(fact: Fact, left: Mapping[int, int]) -> Fact:
     """Point a fact to the new index of its call; a fact whose call is gone points nowhere."""
     assert fact.call is not None
     if fact.call in left:

@@ -16,7 +16,7 @@ from talm_sim.scenarios.leaks import find_leak, mentions, tokens
 from talm_sim.scenarios.problems import Problem
 from talm_sim.schemas import NotChecked, Schema
 from talm_sim.tasks.talm.making.build import GROUPS, CallTool
-from talm_sim.tasks.talm.making.given_away import given_away, users_of
+from talm_sim.tasks.talm.making.giveaways import find_giveaway, users_of
 from talm_sim.types import Fact, Facts, GoldCall, MissingKind, Scenario, ToolSpec
 
 __all__ = ["LOOKS_SECRET", "MASK", "check_scenarios"]
@@ -59,7 +59,7 @@ def check_scenarios(
     found: list[Problem] = []
     for scenario in scenarios:
         found += [Problem(scenario.id, what, fix) for what, fix in proof.of(scenario)]
-        found += [Problem(scenario.id, what, fix, warning=packaged) for what, fix in _given_away(scenario, specs)]
+        found += [Problem(scenario.id, what, fix, warning=packaged) for what, fix in _check_given_away(scenario, specs)]
     return found
 
 
@@ -75,7 +75,7 @@ class _Proof:
         self._call = call
         self._results: dict[str, Any] = {}
         self._ids = Counter(scenario.id for scenario in scenarios)
-        self._queries = Counter((scenario.group, *tokens(_said(scenario))) for scenario in scenarios)
+        self._queries = Counter((scenario.group, *tokens(_agent_input_text(scenario))) for scenario in scenarios)
         self._bases = {scenario.id: scenario for scenario in scenarios if scenario.group == "perfect"}
 
     def of(self, scenario: Scenario) -> Iterator[Finding]:
@@ -88,7 +88,7 @@ class _Proof:
             return
         yield from self._tools(scenario)
         yield from self._facts(scenario, scenario.target.required)
-        yield from self._against_base(scenario, scenario.target.required)
+        yield from self._compare_with_base(scenario, scenario.target.required)
         if scenario.group == "underspecified":
             yield from self._underspecified(scenario)
         elif scenario.group in {"replaceable", "non-replaceable"}:
@@ -101,7 +101,7 @@ class _Proof:
             yield "its id is used more than once", "give each scenario its own id"
         if not scenario.query.strip():
             yield "it has no query", "write a user message"
-        elif self._queries[scenario.group, *tokens(_said(scenario))] > 1:
+        elif self._queries[scenario.group, *tokens(_agent_input_text(scenario))] > 1:
             yield "another scenario of its group asks the same", "reword one of them or drop it"
         if self._packaged and not scenario.source.licence:
             yield "it names no licence", "set source.licence"
@@ -146,7 +146,7 @@ class _Proof:
         for fact in facts:
             if names[fact.name] > 1:
                 yield f"two facts are called '{fact.name}'", "rename one"
-            if mentions(_said(scenario), fact.value, fact.accepted):
+            if mentions(_agent_input_text(scenario), fact.value, fact.accepted):
                 yield f"its query already holds the fact '{fact.name}' ({fact.value})", "ask for something the query does not say"
             if isinstance(fact.value, bool) and not fact.accepted:
                 yield f"fact '{fact.name}' is only {fact.value}", "list accepted wordings, or ask for something else"
@@ -171,7 +171,7 @@ class _Proof:
         result: tuple[Any, str] = self._results[key]
         return result
 
-    def _against_base(self, scenario: Scenario, facts: tuple[Fact, ...]) -> Iterator[Finding]:
+    def _compare_with_base(self, scenario: Scenario, facts: tuple[Fact, ...]) -> Iterator[Finding]:
         if scenario.group == "perfect":
             if scenario.source.base:
                 yield "a perfect scenario is its own base", "empty source.base"
@@ -184,13 +184,13 @@ class _Proof:
             return
         if not isinstance(base.target, Facts):
             return
-        if [_told(fact) for fact in facts] != [_told(fact) for fact in base.target.required]:
+        if [_judged_fields(fact) for fact in facts] != [_judged_fields(fact) for fact in base.target.required]:
             yield "its facts are not its base's", "copy them"
         if scenario.group == "underspecified":
             if (scenario.gold_calls, scenario.tools) != (base.gold_calls, base.tools):
                 yield "its gold calls or tools are not its base's", "copy them"
-            yield from _minus(_said(base), scenario)
-        elif _said(scenario) != _said(base):
+            yield from _check_only_removed(_agent_input_text(base), scenario)
+        elif _agent_input_text(scenario) != _agent_input_text(base):
             yield "its query is not its base's", "copy it"
         if scenario.group in {"replaceable", "non-replaceable"}:
             masked = scenario.missing.name if scenario.missing else ""
@@ -213,7 +213,7 @@ class _Proof:
         for one in users[:1]:
             spec = self._specs.get(one.tool)
             common = [] if spec is None else [spec.description, *_descriptions(spec, missing.name)]
-            leak = find_leak(_said(scenario), missing.value, missing.removed_text, common)
+            leak = find_leak(_agent_input_text(scenario), missing.value, missing.removed_text, common)
             if leak:
                 yield f"the removed value can be recovered from the query ('{leak}')", "take that out of the query as well"
         if not missing.human_answer:
@@ -249,24 +249,24 @@ class _Proof:
                 yield f"the human answer does not contain the fact '{fact.name}' ({fact.value})", "say it in missing.human_answer"
 
 
-def _said(scenario: Scenario) -> str:
+def _agent_input_text(scenario: Scenario) -> str:
     """All that the agent is told, earlier calls and results included."""
     messages = [message for turn in scenario.turns for message in turn.messages]
     called = [canonical_json(call.get("arguments", {})) for message in messages for call in message.get("tool_calls", ())]
     return "\n".join([*(message["content"] for message in messages), *called])
 
 
-def _given_away(scenario: Scenario, specs: Mapping[str, ToolSpec]) -> Iterator[Finding]:
+def _check_given_away(scenario: Scenario, specs: Mapping[str, ToolSpec]) -> Iterator[Finding]:
     missing = scenario.missing
     if missing is None or missing.kind is not MissingKind.ARGUMENT:
         return
     offered = [specs[name] for name in scenario.tools if name in specs]
-    place = given_away(missing.value, missing.name, users_of(scenario, specs), offered)
+    place = find_giveaway(missing.value, missing.name, users_of(scenario, specs), offered)
     if place:
         yield f"the tools give the removed value away ({missing.value!r} in {place})", "choose another value, or take it out of the description"
 
 
-def _told(fact: Fact) -> dict[str, Any]:
+def _judged_fields(fact: Fact) -> dict[str, Any]:
     """What an answer is judged by: a fact without the place it is read from."""
     return fact.model_dump(exclude={"call", "pointer"})
 
@@ -287,9 +287,9 @@ def _compare(fact: Fact, results: Sequence[Any]) -> Iterator[Finding]:
         yield f"fact '{fact.name}' is {fact.value!r}, the tool says {value!r}", "build the scenarios again"
 
 
-def _minus(original: str, scenario: Scenario) -> Iterator[Finding]:
+def _check_only_removed(original: str, scenario: Scenario) -> Iterator[Finding]:
     """The query must be the original without the removed text, give or take a few words."""
-    before, after = Counter(tokens(original)), Counter(tokens(_said(scenario)))
+    before, after = Counter(tokens(original)), Counter(tokens(_agent_input_text(scenario)))
     removed = scenario.missing.removed_text if scenario.missing else ""
     if removed and removed not in original:
         yield f"the removed text '{removed}' is not in the original query", "set missing.removed_text to words of the original"

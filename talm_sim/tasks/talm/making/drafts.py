@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 from talm_sim.common.credentials import REDACTED
 from talm_sim.scenarios.leaks import find_leak, mentions, tokens
 from talm_sim.tasks.talm.making.check import LOOKS_SECRET, MASK, check_scenarios
-from talm_sim.tasks.talm.making.given_away import choices_of, given_away
+from talm_sim.tasks.talm.making.giveaways import choices_of, find_giveaway
 from talm_sim.types import Fact, Facts, GoldCall, JsonObject, Missing, MissingKind, Scenario, Source, ToolSpec, Turn
 
-__all__ = ["Draft", "Tried", "could_be_stated", "draft_scenarios", "leaves_out"]
+__all__ = ["CalledTool", "Draft", "can_leave_out", "could_be_stated", "draft_scenarios"]
 
 MOST_OFFERED = 8
 """Tools that a scenario offers: the one it needs, and those that follow it."""
@@ -37,7 +37,7 @@ _MOMENT = re.compile(r"(\d{4})-(\d\d)-(\d\d)")
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class CalledTool:
     """A tool that was called.
 
     Attributes:
@@ -113,7 +113,7 @@ class _Request:
         return " ".join([self.lead, *(text for name, text in self.said.items() if name != without), self.leaf.question])
 
 
-def draft_scenarios(tried: Sequence[Tried], specs: Mapping[str, ToolSpec], now: datetime | None = None) -> list[Draft]:
+def draft_scenarios(tried: Sequence[CalledTool], specs: Mapping[str, ToolSpec], now: datetime | None = None) -> list[Draft]:
     """Make scenarios of tools that were called; what `check_scenarios` finds fault with is left out, with the reason.
 
     Args:
@@ -126,14 +126,14 @@ def draft_scenarios(tried: Sequence[Tried], specs: Mapping[str, ToolSpec], now: 
     """
     now = now or datetime.now(UTC)
     asked = set[tuple[str, ...]]()
-    drafts = [_draft(one, offered, now, asked) for one, offered in zip(tried, _offered(tried), strict=True)]
+    drafts = [_draft(one, offered, now, asked) for one, offered in zip(tried, _offered_tools(tried), strict=True)]
     answers = {one.spec.name: one.answers[0] for one in tried}
     scenarios = [scenario for draft in drafts for scenario in draft.scenarios]
     problems = {problem.scenario: problem.what for problem in check_scenarios(scenarios, specs, lambda tool, _: answers[tool])}
-    return [_proved(draft, problems) for draft in drafts]
+    return [_keep_proved(draft, problems) for draft in drafts]
 
 
-def leaves_out(tried: Tried, others: Sequence[Tried], now: datetime | None = None) -> bool:
+def can_leave_out(tried: CalledTool, others: Sequence[CalledTool], now: datetime | None = None) -> bool:
     """Tell whether an argument of a call can be left out of its request, with nothing in the request or the tools that says its value.
 
     Args:
@@ -142,11 +142,11 @@ def leaves_out(tried: Tried, others: Sequence[Tried], now: datetime | None = Non
         now: The time.
     """
     place = next(number for number, one in enumerate(others) if one.spec.name == tried.spec.name)
-    offered = _offered(others)[place]
-    return any(_left_out(tried, request, offered)[0] for request in _requests(tried, now or datetime.now(UTC)))
+    offered = _offered_tools(others)[place]
+    return any(_leave_argument_out(tried, request, offered)[0] for request in _requests(tried, now or datetime.now(UTC)))
 
 
-def _offered(tried: Sequence[Tried]) -> list[tuple[ToolSpec, ...]]:
+def _offered_tools(tried: Sequence[CalledTool]) -> list[tuple[ToolSpec, ...]]:
     """The tools that each one's scenarios offer."""
     specs = [one.spec for one in tried]
     windows = [(specs[number:] + specs[:number])[:MOST_OFFERED] for number in range(len(specs))]
@@ -154,7 +154,7 @@ def _offered(tried: Sequence[Tried]) -> list[tuple[ToolSpec, ...]]:
     return [tuple(spec for spec in specs if spec in window) for window in windows]
 
 
-def _proved(draft: Draft, problems: Mapping[str, str]) -> Draft:
+def _keep_proved(draft: Draft, problems: Mapping[str, str]) -> Draft:
     wrong = [scenario for scenario in draft.scenarios if scenario.id in problems]
     base_is_wrong = any(not scenario.source.base for scenario in wrong)
     kept = () if base_is_wrong else tuple(scenario for scenario in draft.scenarios if scenario not in wrong)
@@ -162,12 +162,12 @@ def _proved(draft: Draft, problems: Mapping[str, str]) -> Draft:
     return replace(draft, scenarios=kept, left_out=(*draft.left_out, *(f"{scenario.group}: {problems[scenario.id]}" for scenario in told)))
 
 
-def _draft(tried: Tried, offered: Sequence[ToolSpec], now: datetime, asked: set[tuple[str, ...]]) -> Draft:
+def _draft(tried: CalledTool, offered: Sequence[ToolSpec], now: datetime, asked: set[tuple[str, ...]]) -> Draft:
     spec = tried.spec
     requests = [one for one in _requests(tried, now) if tuple(tokens(one.query())) not in asked]
     if not requests:
         return Draft(spec.name, (), ("its answer contains no stable value that a question could ask for",))
-    request = next((one for one in requests if _left_out(tried, one, offered)[0]), requests[0])
+    request = next((one for one in requests if _leave_argument_out(tried, one, offered)[0]), requests[0])
     asked.add(tuple(tokens(request.query())))
     leaf = request.leaf
     fact = Fact(name="_".join(tokens(leaf.words.removesuffix(_AT_THE_TOP))), value=leaf.value, call=0, pointer=leaf.pointer)
@@ -179,18 +179,18 @@ def _draft(tried: Tried, offered: Sequence[ToolSpec], now: datetime, asked: set[
         target=Facts(required=(fact,)),
         source=Source(name="talm-sim scenarios init"),
     )
-    name, told = _left_out(tried, request, offered)
+    name, told = _leave_argument_out(tried, request, offered)
     less = [_underspecified(perfect, name, tried, request)] if name else []
     return Draft(
         spec.name,
         (perfect, *less, _unavailable(perfect, spec, fact, leaf)),
-        () if name else (f"underspecified: {_why_not(tried, told)}",),
+        () if name else (f"underspecified: {_explain_left_out(tried, told)}",),
         tuple(told),
         choices_of(spec, name) if name else None,
     )
 
 
-def _why_not(tried: Tried, told: Mapping[str, str]) -> str:
+def _explain_left_out(tried: CalledTool, told: Mapping[str, str]) -> str:
     if told:
         return f"given away by the description ({'; '.join(f'{_text(tried.arguments[name])} in {place}' for name, place in told.items())})"
     if tried.spec.required:
@@ -198,16 +198,16 @@ def _why_not(tried: Tried, told: Mapping[str, str]) -> str:
     return "it requires no argument"
 
 
-def _requests(tried: Tried, now: datetime) -> Iterator[_Request]:
+def _requests(tried: CalledTool, now: datetime) -> Iterator[_Request]:
     """What a user could ask for by the call: led in by what the tool is said to do, or by its name."""
     said = {name: f"The {_words(name)} is {_text(value)}." for name, value in tried.arguments.items()}
-    for lead in (_lead(tried.spec), f"{_words(tried.spec.name).capitalize()}."):
+    for lead in (_first_sentence(tried.spec), f"{_words(tried.spec.name).capitalize()}."):
         leaf = _fact(tried.answers, [lead, *said.values()], now)
         if leaf is not None:
             yield _Request(lead, said, leaf)
 
 
-def _left_out(tried: Tried, request: _Request, offered: Sequence[ToolSpec]) -> tuple[str, dict[str, str]]:
+def _leave_argument_out(tried: CalledTool, request: _Request, offered: Sequence[ToolSpec]) -> tuple[str, dict[str, str]]:
     """The first required argument whose value is gone without its sentence, from request and tools; those that can be guessed last.
 
     Returns:
@@ -222,14 +222,14 @@ def _left_out(tried: Tried, request: _Request, offered: Sequence[ToolSpec]) -> t
         described = [spec.description, name.replace("_", " "), str(properties.get(name, {}).get("description", ""))]
         if find_leak(request.query(without=name), value, request.said[name], described):
             continue
-        place = given_away(value, name, [spec], offered, anywhere=True)
+        place = find_giveaway(value, name, [spec], offered, anywhere=True)
         if not place:
             return name, told
         told[name] = place
     return "", told
 
 
-def _underspecified(perfect: Scenario, name: str, tried: Tried, request: _Request) -> Scenario:
+def _underspecified(perfect: Scenario, name: str, tried: CalledTool, request: _Request) -> Scenario:
     said = request.said[name]
     missing = Missing(kind=MissingKind.ARGUMENT, name=name, value=tried.arguments[name], removed_text=said, human_answer=said)
     return _variant(perfect, "underspecified", turns=_turns(request.query(without=name), *perfect.gold_calls), missing=missing)
@@ -257,7 +257,7 @@ def _turns(query: str, *gold: GoldCall) -> tuple[Turn, ...]:
     return (Turn(messages=({"role": "user", "content": query},), gold_calls=gold),)
 
 
-def _lead(spec: ToolSpec) -> str:
+def _first_sentence(spec: ToolSpec) -> str:
     """The first sentence of what the tool is said to do; its name where nothing is said."""
     text = _INSTANCE.sub("", " ".join(spec.description.strip().partition("\n\n")[0].split()))
     found = _SENTENCE.match(text)
@@ -277,8 +277,8 @@ def _text(value: Any) -> str:
 
 def _fact(answers: Sequence[Any], said: Sequence[str], now: datetime) -> _Leaf | None:
     """The plainest value that is the same in all answers, and that the request does not hold: near the top, in no list, no tiny number."""
-    leaves = [*_leaves(answers[0])]
-    others = [{leaf.keys: leaf.value for leaf in _leaves(answer)} for answer in answers[1:]]
+    leaves = [*_answer_leaves(answers[0])]
+    others = [{leaf.keys: leaf.value for leaf in _answer_leaves(answer)} for answer in answers[1:]]
     fit = [leaf for leaf in leaves if all(other.get(leaf.keys) == leaf.value for other in others) and not _is_of_now(leaf.value, now)]
     fit = [leaf for leaf in fit if not mentions(" ".join([*said, leaf.question]), leaf.value)]
     return min(fit, key=_obscurity, default=None)
@@ -289,13 +289,13 @@ def _obscurity(leaf: _Leaf) -> tuple[bool, bool, int, int]:
     return len(str(leaf.value)) < 2, listed > 0, len(leaf.keys), len(str(leaf.value)) // 60
 
 
-def _leaves(value: Any, keys: tuple[str | int, ...] = ()) -> Iterator[_Leaf]:
+def _answer_leaves(value: Any, keys: tuple[str | int, ...] = ()) -> Iterator[_Leaf]:
     """Texts and numbers that an answer could state; of a list, its first element's."""
     if isinstance(value, dict):
         for key, part in value.items():
-            yield from _leaves(part, (*keys, key))
+            yield from _answer_leaves(part, (*keys, key))
     elif isinstance(value, list):
-        yield from _leaves(value[0], (*keys, 0)) if value else ()
+        yield from _answer_leaves(value[0], (*keys, 0)) if value else ()
     elif isinstance(value, str | int | float) and not isinstance(value, bool) and could_be_stated(str(value)):
         yield _Leaf(keys, value)
 

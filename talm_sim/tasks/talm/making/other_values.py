@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 
 from talm_sim.scenarios.question_words import name_stems
 from talm_sim.schemas import Schema
-from talm_sim.tasks.talm.making.drafts import Draft, Tried, could_be_stated, draft_scenarios, leaves_out
-from talm_sim.tasks.talm.making.given_away import given_away
+from talm_sim.tasks.talm.making.drafts import CalledTool, Draft, can_leave_out, could_be_stated, draft_scenarios
+from talm_sim.tasks.talm.making.giveaways import find_giveaway
 from talm_sim.types import JsonObject, ToolSpec
 
-__all__ = ["CallAgain", "with_other_values"]
+__all__ = ["CallAgain", "retry_with_other_values"]
 
-CallAgain = Callable[[Tried, JsonObject], Awaitable[Sequence[Any]]]
+CallAgain = Callable[[CalledTool, JsonObject], Awaitable[Sequence[Any]]]
 """Calls a tool as often as before, with other arguments, and returns what it answered; empty where it failed or may not be called."""
 MOST_TRIES = 12
 """Values of one argument that a tool is called with."""
@@ -31,7 +31,7 @@ _STEPS = (1, -1, 2, -2, 3, -3, 7, -7, 10, -10)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
-class _Known(NamedTuple):
+class _KnownValue(NamedTuple):
     """A value that a tool of some source was called with or answered."""
 
     place: int
@@ -41,7 +41,7 @@ class _Known(NamedTuple):
     value: Any
 
 
-async def with_other_values(tried: Sequence[Tried], specs: Mapping[str, ToolSpec], call_again: CallAgain) -> list[Tried]:
+async def retry_with_other_values(tried: Sequence[CalledTool], specs: Mapping[str, ToolSpec], call_again: CallAgain) -> list[CalledTool]:
     """Call tools again whose scenarios can leave no argument out because a description says its value.
 
     Other values come from what tools of the same source were called with and answered, from enums, and from neighbouring numbers and dates.
@@ -58,7 +58,7 @@ async def with_other_values(tried: Sequence[Tried], specs: Mapping[str, ToolSpec
     seen: dict[str, list[JsonObject]] = {one.spec.name: [one.arguments] for one in tried}
     for _ in range(ROUNDS):
         drafts = [(place, one) for place, one in enumerate(draft_scenarios(found, specs)) if one.lost]
-        known = [*_known(found)]
+        known = [*_known_values(found)]
         searches = (_search(found[place], found, draft, known, seen[draft.tool], call_again) for place, draft in drafts)
         better = await asyncio.gather(*searches)
         if not any(better):
@@ -69,8 +69,8 @@ async def with_other_values(tried: Sequence[Tried], specs: Mapping[str, ToolSpec
 
 
 async def _search(
-    tried: Tried, others: Sequence[Tried], draft: Draft, known: Sequence[_Known], seen: list[JsonObject], call_again: CallAgain
-) -> Tried | None:
+    tried: CalledTool, others: Sequence[CalledTool], draft: Draft, known: Sequence[_KnownValue], seen: list[JsonObject], call_again: CallAgain
+) -> CalledTool | None:
     offered = [one.spec for one in others if one.spec.name in draft.scenarios[0].tools]
     own = next(number for number, one in enumerate(others) if one.spec.name == tried.spec.name)
     theirs = sorted((one for one in known if one.source == tried.source), key=lambda one: abs(one.place - own))
@@ -78,19 +78,19 @@ async def _search(
         schema = tried.spec.parameters.get("properties", {}).get(name, {})
         stated = Schema(schema)
         values = (value for value in _candidates(schema, name, tried.arguments[name], theirs) if stated.fits(value) is not False)
-        hidden = (value for value in values if not given_away(value, name, [tried.spec], offered, anywhere=True))
+        hidden = (value for value in values if not find_giveaway(value, name, [tried.spec], offered, anywhere=True))
         wanted = ({**tried.arguments, name: value} for value in hidden)
         for arguments in islice((one for one in wanted if one not in seen), MOST_TRIES):
             seen.append(arguments)
             answers = await call_again(tried, arguments)
             instead_of = {**tried.instead_of, name: tried.arguments[name]}
             again = replace(tried, arguments=arguments, answers=answers, instead_of=instead_of)
-            if answers and leaves_out(again, others):
+            if answers and can_leave_out(again, others):
                 return again
     return None
 
 
-def _candidates(schema: Mapping[str, Any], name: str, value: Any, known: Sequence[_Known]) -> Iterator[Any]:
+def _candidates(schema: Mapping[str, Any], name: str, value: Any, known: Sequence[_KnownValue]) -> Iterator[Any]:
     """Values that an argument could have, the likeliest first."""
     enum = schema.get("enum")
     if isinstance(enum, list):
@@ -102,7 +102,7 @@ def _candidates(schema: Mapping[str, Any], name: str, value: Any, known: Sequenc
     yield from (one for distance, one in ranked if distance > 0)
 
 
-def _distance(known: _Known, name: str, value: Any) -> int:
+def _distance(known: _KnownValue, name: str, value: Any) -> int:
     """How far a known value is from being one of the argument: by its name, then by its form."""
     if type(known.value) is not type(value):
         return 4
@@ -132,24 +132,24 @@ def _neighbours(value: Any) -> Iterator[Any]:
             yield from (value.replace(found[0], (day + timedelta(days=step)).isoformat(), 1) for step in _STEPS)
 
 
-def _known(tried: Sequence[Tried]) -> Iterator[_Known]:
+def _known_values(tried: Sequence[CalledTool]) -> Iterator[_KnownValue]:
     """Everything short that stood in arguments and answers, each once."""
     for place, one in enumerate(tried):
-        found: dict[tuple[str, str], _Known] = {}
+        found: dict[tuple[str, str], _KnownValue] = {}
         for name, value in (*one.arguments.items(), ("", one.answers[0])):
-            for leaf in islice(_leaves(name, value), MOST_KNOWN):
+            for leaf in islice(_named_leaves(name, value), MOST_KNOWN):
                 if could_be_stated(str(leaf[1])):
-                    found.setdefault((leaf[0], repr(leaf[1])), _Known(place, one.source, *leaf))
+                    found.setdefault((leaf[0], repr(leaf[1])), _KnownValue(place, one.source, *leaf))
         yield from found.values()
 
 
-def _leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+def _named_leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     """Texts and numbers in a value, each with the name it has there."""
     if isinstance(value, dict):
         for key, part in value.items():
-            yield from _leaves(key, part)
+            yield from _named_leaves(key, part)
     elif isinstance(value, list):
         for part in value:
-            yield from _leaves(name, part)
+            yield from _named_leaves(name, part)
     elif isinstance(value, str | int | float) and not isinstance(value, bool):
         yield name, value

@@ -16,10 +16,19 @@ from talm_sim.scenarios.missing import question_is_about
 from talm_sim.scenarios.tool_texts import required_of
 from talm_sim.schemas import NotChecked, Schema, fault_of_schema
 from talm_sim.tasks.when2call.making.items import Item
-from talm_sim.tasks.when2call.making.wording import asks, confirms, declines, disclaims, is_english, names_new_things, speaks_of_tools, words
+from talm_sim.tasks.when2call.making.wording import (
+    asks,
+    declines,
+    find_confirmation,
+    find_disclaimer,
+    find_tool_talk,
+    is_english,
+    names_new_things,
+    words,
+)
 from talm_sim.types import Behaviour, Missing, MissingKind
 
-__all__ = ["LIMITS", "OPTION_CHECKS", "RULES_VERSION", "Check", "differs", "failures"]
+__all__ = ["LIMITS", "OPTION_CHECKS", "RULES_VERSION", "Check", "failures", "find_duplicate"]
 
 RULES_VERSION = 1
 """One more whenever a check, a fixed phrasing or the taking apart of a question changes: a generation that was begun keeps to one set."""
@@ -63,26 +72,26 @@ def is_in_english(text: str, item: Item) -> str:
 
 def speaks_of_no_tool(text: str, item: Item) -> str:
     """The person at the other end knows nothing of tools."""
-    found = speaks_of_tools(text, item.source.spec.name, item.source.question)
+    found = find_tool_talk(text, item.source.spec.name, item.source.question)
     return f"it speaks of the machinery ('{found}')" if found else ""
 
 
 def direct_is_short(text: str, item: Item) -> str:
     """At most 50 words."""
-    return _too_long(text, Behaviour.DIRECT)
+    return _length_fault(text, Behaviour.DIRECT)
 
 
 def follow_up_is_short(text: str, item: Item) -> str:
     """At most 50 words."""
-    return _too_long(text, Behaviour.REQUEST_FOR_INFO)
+    return _length_fault(text, Behaviour.REQUEST_FOR_INFO)
 
 
 def refusal_is_short(text: str, item: Item) -> str:
     """At most 40 words."""
-    return _too_long(text, Behaviour.CANNOT_ANSWER)
+    return _length_fault(text, Behaviour.CANNOT_ANSWER)
 
 
-def _too_long(text: str, behaviour: Behaviour) -> str:
+def _length_fault(text: str, behaviour: Behaviour) -> str:
     long = len(words(text))
     return f"it has {long} words, more than {LIMITS[behaviour]}" if long > LIMITS[behaviour] else ""
 
@@ -95,7 +104,7 @@ def direct_asks_nothing(text: str, item: Item) -> str:
 
 def direct_has_no_disclaimer(text: str, item: Item) -> str:
     """A direct answer claims to know."""
-    found = disclaims(text)
+    found = find_disclaimer(text)
     return f"it takes its answer back ('{found}')" if found else ""
 
 
@@ -111,7 +120,7 @@ def follow_up_is_a_question(text: str, item: Item) -> str:
 
 def follow_up_asks_for_the_missing(text: str, item: Item) -> str:
     """Where one thing is missing, that is what must be asked for."""
-    if item.missing is None or not _is_question(text) or question_is_about(text, item.missing, item.described(item.missing.name)):
+    if item.missing is None or not _is_question(text) or question_is_about(text, item.missing, item.argument_description(item.missing.name)):
         return ""
     return f"it does not ask for the missing '{item.missing.name}'"
 
@@ -120,13 +129,13 @@ def follow_up_asks_for_nothing_given(text: str, item: Item) -> str:
     """The paper's commonest fault: the follow-up has values confirmed that the user gave."""
     if not _is_question(text):
         return ""
-    confirming = confirms(text)
-    on_target = item.missing is not None and question_is_about(text, item.missing, item.described(item.missing.name))
+    confirming = find_confirmation(text)
+    on_target = item.missing is not None and question_is_about(text, item.missing, item.argument_description(item.missing.name))
     for name, value in item.given.items():
         if confirming and _names(text, value):
             return f"it has the given '{name}' confirmed ('{confirming}')"
         given = Missing(kind=MissingKind.ARGUMENT, name=name, value=value)
-        if not on_target and question_is_about(text, given, item.described(name)):
+        if not on_target and question_is_about(text, given, item.argument_description(name)):
             return f"it asks for '{name}', which is given"
     return ""
 
@@ -168,7 +177,7 @@ def call_is_complete(text: str, item: Item) -> str:
     return f"its arguments do not fit the tool: {faults[0].message[:120]}" if faults else ""
 
 
-def differs(text: str, others: Sequence[str]) -> str:
+def find_duplicate(text: str, others: Sequence[str]) -> str:
     """Say whether an option is the same as another one."""
     return "it equals another option" if any(tokens(text) == tokens(other) for other in others) else ""
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid5
 
-from talm_sim.common.digests import derived_seed
+from talm_sim.common.digests import derive_seed
 from talm_sim.tasks.when2call.making.sources import SourceQuestion, tool_text
 from talm_sim.tasks.when2call.published import row_of, scenario_of
 from talm_sim.types import Behaviour, Missing, ToolSpec
@@ -48,7 +48,7 @@ class Item:
         lacking = self.missing.name if self.missing else None
         return {name: value for name, value in self.source.call.arguments.items() if name != lacking}
 
-    def described(self, argument: str) -> str:
+    def argument_description(self, argument: str) -> str:
         """What the tool's specification says of an argument."""
         schema = self.source.spec.parameters.get("properties", {})
         entry = schema.get(argument, {}) if isinstance(schema, Mapping) else {}
@@ -77,13 +77,13 @@ def rows_of(
         every: Whether to write a row for each set of tools; else one row, its set drawn by lot.
     """
     source, out_of_reach = item.source, item.gold is Behaviour.CANNOT_ANSWER
-    draw = random.Random(derived_seed(seed, source.id, item.gold.value))
+    draw = random.Random(derive_seed(seed, source.id, item.gold.value))
     others = draw.sample(source.others, min(MANY if out_of_reach else MANY - 1, len(source.others)))
     together = [*others] if out_of_reach else [source.spec, *others]
     draw.shuffle(together)
     shown: dict[str, list[ToolSpec]] = {"zero": [], "one": [source.spec], "many": together}
     possible = [one for one in VARIANTS if (one != "zero" or out_of_reach) and (one != "many" or len(together) > 1)]
-    for variant in possible if every else [possible[derived_seed(seed, source.id, item.gold.value, "tools shown") % len(possible)]]:
+    for variant in possible if every else [possible[derive_seed(seed, source.id, item.gold.value, "tools shown") % len(possible)]]:
         tools = [tool_text(spec) for spec in shown[variant]]
         row: dict[str, Any] = {
             "uuid": str(uuid5(_NAMESPACE, json.dumps([writer, seed, source.id, item.gold.value, variant, item.question, tools]))),

@@ -6,14 +6,14 @@ import random
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
-from talm_sim.common.digests import derived_seed
-from talm_sim.scenarios.making.asking import Written
+from talm_sim.common.digests import derive_seed
+from talm_sim.scenarios.making.asking import WrittenText
 from talm_sim.scenarios.making.outcome import Outcome
-from talm_sim.tasks.when2call.making.checks import OPTION_CHECKS, Check, differs, failures
+from talm_sim.tasks.when2call.making.checks import OPTION_CHECKS, Check, failures, find_duplicate
 from talm_sim.tasks.when2call.making.items import Item, rows_of, tool_call_text
 from talm_sim.tasks.when2call.making.question_checks import QUESTION_CHECKS
 from talm_sim.tasks.when2call.making.sources import SourceQuestion
-from talm_sim.tasks.when2call.making.splitting import holds
+from talm_sim.tasks.when2call.making.splitting import mentions_value
 from talm_sim.tasks.when2call.making.writers import TOOL_USES, Writer
 from talm_sim.types import Behaviour, Missing, MissingKind
 
@@ -64,7 +64,7 @@ class ItemOutcome(Outcome):
     given_up: list[str] = field(default_factory=list)
 
     @property
-    def told(self) -> str:
+    def summary_text(self) -> str:
         """How many items were made."""
         made = len({row["correct_answer"] for row in self.rows})
         return self.dropped or f"{made} item{'' if made == 1 else 's'}, {len(self.given_up)} given up"
@@ -116,70 +116,76 @@ class _Maker:
         """The item's question; None where there is none."""
         source = self._source
         if gold is Behaviour.TOOL_CALL:
-            return await self._asked(Item(source, gold, source.question), self._as_it_is)
+            return await self._write_question(Item(source, gold, source.question), self._as_it_is)
         if gold is Behaviour.CANNOT_ANSWER:
-            return await self._asked(Item(source, gold, ""), lambda attempt: self._writer.unanswerable(source, attempt))
+            return await self._write_question(Item(source, gold, ""), lambda attempt: self._writer.unanswerable(source, attempt))
         if len(source.spec.required) < 2:
             self._outcome.not_tried[gold.value] = "its tool has fewer than two required parameters"
             return None
         if source.removal:
-            return await self._asked(Item(source, gold, "", source.removal.missing), self._checked_by_hand)
-        missing = self._left_out()
+            return await self._write_question(Item(source, gold, "", source.removal.missing), self._packaged_question)
+        missing = self._choose_missing()
         if missing is None:
             self._outcome.not_tried[gold.value] = "the question holds no required value to the letter, so none can be left out"
             return None
-        return await self._asked(Item(source, gold, "", missing), lambda attempt: self._writer.rewrite(source, missing, attempt))
+        return await self._write_question(Item(source, gold, "", missing), lambda attempt: self._writer.rewrite(source, missing, attempt))
 
     async def options(self, item: Item) -> dict[Behaviour, str] | None:
         """A text for each behaviour; None where one could not be had. All are tried, so that the report knows every fault."""
         call = tool_call_text(item.source)
         kept: dict[Behaviour, str] = {}
-        if not self._sound(item, Behaviour.TOOL_CALL.value, Written(call), OPTION_CHECKS[Behaviour.TOOL_CALL], [], 0):
+        if not self._passes_checks(item, Behaviour.TOOL_CALL.value, WrittenText(call), OPTION_CHECKS[Behaviour.TOOL_CALL], [], 0):
             return None
         kept[Behaviour.TOOL_CALL] = call
         for behaviour in _WRITTEN:
             for attempt in range(self._attempts):
                 written = await self._writer.option(behaviour, item, attempt)
-                if self._sound(item, behaviour.value, written, OPTION_CHECKS[behaviour], list(kept.values()), attempt):
+                if self._passes_checks(item, behaviour.value, written, OPTION_CHECKS[behaviour], list(kept.values()), attempt):
                     kept[behaviour] = written.text
                     break
         return kept if len(kept) == len(_WRITTEN) + 1 else None
 
-    async def _asked(self, blank: Item, write: Callable[[int], Awaitable[Written]]) -> Item | None:
+    async def _write_question(self, blank: Item, write: Callable[[int], Awaitable[WrittenText]]) -> Item | None:
         for attempt in range(self._attempts):
             written = await write(attempt)
             item = Item(blank.source, blank.gold, written.text, blank.missing)
-            if self._sound(item, "question", written, QUESTION_CHECKS[blank.gold], [], attempt):
+            if self._passes_checks(item, "question", written, QUESTION_CHECKS[blank.gold], [], attempt):
                 return item
         self._outcome.given_up.append(blank.gold.value)
         return None
 
-    def _sound(self, item: Item, text_of: str, written: Written, checks: Sequence[Check], others: Sequence[str], attempt: int) -> bool:
+    def _passes_checks(
+        self, item: Item, text_of: str, written: WrittenText, checks: Sequence[Check], others: Sequence[str], attempt: int
+    ) -> bool:
         """Whether a text passes; every check it fails is noted."""
         if written.problem:
             found = [("written", written.problem)]
         else:
             found = failures(written.text, item, checks)
-            same = differs(written.text, others) if written.text.strip() else ""
-            found += [(differs.__name__, same)] if same else []
+            same = find_duplicate(written.text, others) if written.text.strip() else ""
+            found += [(find_duplicate.__name__, same)] if same else []
         for check, reason in found:
             asked = "" if text_of == "question" else item.question
             one = Rejection(self._source.id, item.gold.value, text_of, check, reason, written.text, asked, attempt + 1)
             self._outcome.rejected.append({name: getattr(one, name) for name in Rejection.__slots__})
         return not found
 
-    def _left_out(self) -> Missing | None:
+    def _choose_missing(self) -> Missing | None:
         """A required value that stands in the question to the letter, so that one can see whether it is gone."""
         source = self._source
-        given = [name for name in source.spec.required if name in source.call.arguments and holds(source.question, source.call.arguments[name])]
+        given = [
+            name
+            for name in source.spec.required
+            if name in source.call.arguments and mentions_value(source.question, source.call.arguments[name])
+        ]
         if not given:
             return None
-        name = random.Random(derived_seed(self._seed, source.id, "left out")).choice(given)
+        name = random.Random(derive_seed(self._seed, source.id, "left out")).choice(given)
         return Missing(kind=MissingKind.ARGUMENT, name=name, value=source.call.arguments[name])
 
-    async def _as_it_is(self, attempt: int) -> Written:
-        return Written(self._source.question)
+    async def _as_it_is(self, attempt: int) -> WrittenText:
+        return WrittenText(self._source.question)
 
-    async def _checked_by_hand(self, attempt: int) -> Written:
+    async def _packaged_question(self, attempt: int) -> WrittenText:
         assert self._source.removal is not None
-        return Written(self._source.removal.question)
+        return WrittenText(self._source.removal.question)

@@ -8,8 +8,8 @@ from talm_sim.scenarios.leaks import find_leak, tokens
 from talm_sim.scenarios.question_words import GENERIC, content_stems
 from talm_sim.tasks.when2call.making.checks import Check, is_in_english, is_the_text_alone, says_something, speaks_of_no_tool
 from talm_sim.tasks.when2call.making.items import Item
-from talm_sim.tasks.when2call.making.splitting import holds
-from talm_sim.tasks.when2call.making.wording import asks, fills_in, names_new_things, vague_words, words
+from talm_sim.tasks.when2call.making.splitting import mentions_value
+from talm_sim.tasks.when2call.making.wording import asks, find_placeholder, find_vague_words, names_new_things, words
 from talm_sim.types import Behaviour
 
 __all__ = ["QUESTION_CHECKS"]
@@ -55,7 +55,7 @@ def leaks_nothing(text: str, item: Item) -> str:
     missing = item.missing
     if missing is None:
         return ""
-    common = [item.source.spec.description, missing.name.replace("_", " "), item.described(missing.name)]
+    common = [item.source.spec.description, missing.name.replace("_", " "), item.argument_description(missing.name)]
     # The words of a list (the notes of a chord) may each stand elsewhere for another reason; the list must not.
     leak = find_leak(text, missing.value, missing.removed_text, common)
     return f"it still gives away '{missing.name}' ('{leak}')" if leak else ""
@@ -63,14 +63,14 @@ def leaks_nothing(text: str, item: Item) -> str:
 
 def hides_the_gap(text: str, item: Item) -> str:
     """A person who forgets something does not say so."""
-    found = fills_in(text)
+    found = find_placeholder(text)
     return f"it says that something is missing ('{found}')" if found else ""
 
 
 def keeps_the_rest(text: str, item: Item) -> str:
     """Only one value is gone: all others the source question gave are still there."""
     for name, value in item.given.items():
-        if holds(item.source.question, value) and not holds(text, value):
+        if mentions_value(item.source.question, value) and not mentions_value(text, value):
             return f"it has lost '{name}', too"
     return ""
 
@@ -100,7 +100,7 @@ def is_out_of_reach(text: str, item: Item) -> str:
 
 def is_not_vague(text: str, item: Item) -> str:
     """A person wants something in particular."""
-    found = vague_words(text)
+    found = find_vague_words(text)
     return f"it is vague ('{found}')" if found else ""
 
 

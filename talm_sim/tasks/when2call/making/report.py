@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from talm_sim.scenarios.making.outcome import Dropped
-from talm_sim.scenarios.making.state import Begun
+from talm_sim.scenarios.making.outcome import DroppedSource
+from talm_sim.scenarios.making.state import FixedSettings
 from talm_sim.tasks.when2call.making.pipeline import ItemOutcome
 from talm_sim.tasks.when2call.making.sources import SourceQuestion
 from talm_sim.types import Behaviour
@@ -18,7 +18,7 @@ _GOLDS = (Behaviour.TOOL_CALL, Behaviour.REQUEST_FOR_INFO, Behaviour.CANNOT_ANSW
 
 
 def make_report(
-    sources: Sequence[SourceQuestion], dropped: Sequence[Dropped], outcomes: Mapping[str, ItemOutcome], begun: Begun, writer: str
+    sources: Sequence[SourceQuestion], dropped: Sequence[DroppedSource], outcomes: Mapping[str, ItemOutcome], begun: FixedSettings, writer: str
 ) -> dict[str, Any]:
     """Count what became of `sources`.
 
@@ -38,22 +38,22 @@ def make_report(
             "asked": len(sources),
             "finished": len(done),
             "failed": [{"id": outcome.source, "reason": outcome.failed} for outcome in known if outcome.failed],
-            "dropped": _counted(outcome.dropped for outcome in done if outcome.dropped),
+            "dropped": _count_values(outcome.dropped for outcome in done if outcome.dropped),
             "not_derived": [{"id": one.id, "reason": one.reason} for one in dropped],
         },
         "items": {
             gold.value: {
                 "made": len({row["source_id"] for row in rows if row["correct_answer"] == gold.value}),
                 "rejected": sum(gold.value in outcome.given_up for outcome in done),
-                "not_tried": _counted(outcome.not_tried[gold.value] for outcome in done if gold.value in outcome.not_tried),
+                "not_tried": _count_values(outcome.not_tried[gold.value] for outcome in done if gold.value in outcome.not_tried),
             }
             for gold in _GOLDS
         },
         "rows": {
             "total": len(rows),
-            "correct_answer": _counted(row["correct_answer"] for row in rows),
-            "tools_shown": _counted(_shown(row) for row in rows),
-            "tool_use": _counted(row["tool_use"] for row in rows),
+            "correct_answer": _count_values(row["correct_answer"] for row in rows),
+            "tools_shown": _count_values(_tool_count_label(row) for row in rows),
+            "tool_use": _count_values(row["tool_use"] for row in rows),
         },
         "rejected_texts": {
             "total": len({(one["source"], one["item"], one["text_of"], one["attempt"]) for one in rejected}),
@@ -69,11 +69,11 @@ def make_report(
     }
 
 
-def _shown(row: Mapping[str, Any]) -> str:
+def _tool_count_label(row: Mapping[str, Any]) -> str:
     return "2+" if len(row["tools"]) > 1 else str(len(row["tools"]))
 
 
-def _counted(values: Iterable[str]) -> dict[str, int]:
+def _count_values(values: Iterable[str]) -> dict[str, int]:
     return dict(sorted(Counter(values).items()))
 
 

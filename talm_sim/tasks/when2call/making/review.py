@@ -13,7 +13,7 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.jsonl import json_lines
 from talm_sim.scenarios.making.review import Entry, Part
 from talm_sim.scenarios.tool_texts import spec_of
-from talm_sim.tasks.when2call.making.checks import OPTION_CHECKS, differs, failures
+from talm_sim.tasks.when2call.making.checks import OPTION_CHECKS, failures, find_duplicate
 from talm_sim.tasks.when2call.making.items import Item
 from talm_sim.tasks.when2call.making.question_checks import QUESTION_CHECKS
 from talm_sim.tasks.when2call.making.sources import SourceQuestion, tool_spec
@@ -57,13 +57,13 @@ class ItemReviewer:
                 entries[key] = Entry(
                     key, f"{row['source_id']}, right answer: {row['correct_answer']}", tuple(_parts(row)), rows=(row,), reasons=_REASONS
                 )
-        return [*entries.values(), *(_rejected(rejected) if rejected else ())]
+        return [*entries.values(), *(_read_rejected(rejected) if rejected else ())]
 
     def faults(self, entry: Entry, texts: Mapping[str, str]) -> list[str]:
         """What the checks say of the new texts; of a row that names no call and tool, that they cannot be made."""
         if not entry.rows:
             return []
-        row = self._with(entry.rows[0], texts)
+        row = self._replace_texts(entry.rows[0], texts)
         item = _item(row)
         if item is None:
             return ["the row does not say which tool it was made for, so the checks cannot look at it"]
@@ -71,16 +71,16 @@ class ItemReviewer:
         for name, text in texts.items():
             checks = QUESTION_CHECKS[item.gold] if name == _QUESTION else OPTION_CHECKS[Behaviour(name)]
             others = [] if name == _QUESTION else [other for kind, other in row["answers"].items() if kind != name]
-            found += [reason for _, reason in failures(text, item, checks)] + [same for same in [differs(text, others)] if same]
+            found += [reason for _, reason in failures(text, item, checks)] + [same for same in [find_duplicate(text, others)] if same]
         return found
 
     def edited(self, entry: Entry, texts: Mapping[str, str], by: str) -> Iterable[Mapping[str, Any]]:
         """See `Reviewer.edited`; `source` says who edited."""
         for row in entry.rows:
-            yield self._with(row, texts) | {"source": f"{row['source']}, edited{f' by {by}' if by else ''}"}
+            yield self._replace_texts(row, texts) | {"source": f"{row['source']}, edited{f' by {by}' if by else ''}"}
 
     @staticmethod
-    def _with(row: Mapping[str, Any], texts: Mapping[str, str]) -> dict[str, Any]:
+    def _replace_texts(row: Mapping[str, Any], texts: Mapping[str, str]) -> dict[str, Any]:
         answers = {name: texts.get(name, text) for name, text in row["answers"].items()}
         return {**row, "question": texts.get(_QUESTION, row["question"]), "answers": answers}
 
@@ -120,7 +120,7 @@ def _item(row: Mapping[str, Any]) -> Item | None:
     return Item(source, Behaviour(row["correct_answer"]), row["question"], missing)
 
 
-def _rejected(file: Path) -> list[Entry]:
+def _read_rejected(file: Path) -> list[Entry]:
     entries: dict[str, Entry] = {}
     for where, one in json_lines(file):
         if not isinstance(one, dict) or not all(isinstance(one.get(name), str) for name in _TEXTS):

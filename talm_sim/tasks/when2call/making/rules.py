@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from talm_sim.common.digests import derived_seed
+from talm_sim.common.digests import derive_seed
 from talm_sim.common.toml_files import packaged_toml
 from talm_sim.scenarios.invention import invent
-from talm_sim.scenarios.making.asking import Written
+from talm_sim.scenarios.making.asking import WrittenText
 from talm_sim.tasks.when2call.making.items import Item
 from talm_sim.tasks.when2call.making.sources import SourceQuestion
 from talm_sim.tasks.when2call.making.writers import tool_use_of_call
@@ -55,58 +55,58 @@ class RuleWriter:
             for fact in source.facts:
                 self._values[source.spec.name, fact.pointer, fact.complete].append(fact)
 
-    async def tool_use(self, source: SourceQuestion) -> Written:
+    async def tool_use(self, source: SourceQuestion) -> WrittenText:
         """By the gold call; see `tool_use_of_call`."""
         return tool_use_of_call(source)
 
-    async def rewrite(self, source: SourceQuestion, missing: Missing, attempt: int) -> Written:
+    async def rewrite(self, source: SourceQuestion, missing: Missing, attempt: int) -> WrittenText:
         """Refuse: taking words out by rule would not leave a sentence."""
-        return Written("", "the rules cannot rewrite a question; only those with a human-checked rewriting have this item")
+        return WrittenText("", "the rules cannot rewrite a question; only those with a human-checked rewriting have this item")
 
-    async def unanswerable(self, source: SourceQuestion, attempt: int) -> Written:
+    async def unanswerable(self, source: SourceQuestion, attempt: int) -> WrittenText:
         """The request written by hand for this tool, for the first source question that calls it."""
-        known = _by_hand().get(source.spec.name)
+        known = _handwritten_requests().get(source.spec.name)
         if known is None:
-            return Written("", "the rules know no request that is out of this tool's reach")
+            return WrittenText("", "the rules know no request that is out of this tool's reach")
         if source.turn or attempt:
-            return Written("", "the rules know one request out of this tool's reach, and an earlier source question has it")
-        return Written(known["question"])
+            return WrittenText("", "the rules know one request out of this tool's reach, and an earlier source question has it")
+        return WrittenText(known["question"])
 
-    async def option(self, behaviour: Behaviour, item: Item, attempt: int) -> Written:
+    async def option(self, behaviour: Behaviour, item: Item, attempt: int) -> WrittenText:
         """A fixed phrasing, the made-up answer apart."""
-        known = _by_hand().get(item.source.spec.name, {}) if item.gold is Behaviour.CANNOT_ANSWER else {}
-        draw = random.Random(derived_seed(self._seed, item.source.id, item.gold.value, behaviour.value, attempt))
+        known = _handwritten_requests().get(item.source.spec.name, {}) if item.gold is Behaviour.CANNOT_ANSWER else {}
+        draw = random.Random(derive_seed(self._seed, item.source.id, item.gold.value, behaviour.value, attempt))
         match behaviour:
             case Behaviour.CANNOT_ANSWER:
-                return Written(draw.choice(_REFUSALS))
+                return WrittenText(draw.choice(_REFUSALS))
             case Behaviour.DIRECT if known:
-                return Written(known["answer"])
+                return WrittenText(known["answer"])
             case Behaviour.DIRECT:
-                return self._made_up(item.source, draw)
+                return self._write_invented(item.source, draw)
             case _ if known:
-                return Written(known["follow_up"])
+                return WrittenText(known["follow_up"])
             case _ if item.missing:
-                name, about = item.missing.name.replace("_", " "), item.described(item.missing.name)
+                name, about = item.missing.name.replace("_", " "), item.argument_description(item.missing.name)
                 detail = f" ({about[0].lower()}{about[1:].rstrip('.')})" if about else ""
-                return Written(f"Could you tell me the {name}{detail}?")
+                return WrittenText(f"Could you tell me the {name}{detail}?")
             case _:
-                return Written(draw.choice(_FOLLOW_UPS))
+                return WrittenText(draw.choice(_FOLLOW_UPS))
 
     async def aclose(self) -> None:
         """Do nothing: the rules hold nothing."""
 
-    def _made_up(self, source: SourceQuestion, draw: random.Random) -> Written:
+    def _write_invented(self, source: SourceQuestion, draw: random.Random) -> WrittenText:
         """A sentence for each fact, with a value that is not the true one."""
         if not source.facts:
-            return Written("", "the rules make up answers from a scenario's facts, and it has none")
-        values = [(fact.name, self._wrong(source, fact, draw)) for fact in source.facts]
+            return WrittenText("", "the rules make up answers from a scenario's facts, and it has none")
+        values = [(fact.name, self._wrong_value(source, fact, draw)) for fact in source.facts]
         unknown = [name for name, value in values if value is None]
         if unknown:
-            return Written("", f"the rules know no other value for '{unknown[0]}'")
+            return WrittenText("", f"the rules know no other value for '{unknown[0]}'")
         said = " ".join(f"{name.replace('_', ' ')}: {value}." for name, value in values)
-        return Written(said[0].upper() + said[1:])
+        return WrittenText(said[0].upper() + said[1:])
 
-    def _wrong(self, source: SourceQuestion, fact: Fact, draw: random.Random) -> Any:
+    def _wrong_value(self, source: SourceQuestion, fact: Fact, draw: random.Random) -> Any:
         """Another question's value of the same kind, else one beside the true one; None where that would be no word."""
         true = {str(value).casefold() for value in (fact.value, *fact.accepted)}
         others = [one.value for one in self._values[source.spec.name, fact.pointer, fact.complete] if str(one.value).casefold() not in true]
@@ -122,5 +122,5 @@ class RuleWriter:
 
 
 @lru_cache(maxsize=1)
-def _by_hand() -> dict[str, dict[str, str]]:
+def _handwritten_requests() -> dict[str, dict[str, str]]:
     return packaged_toml("talm_sim.tasks.when2call.making", "unanswerable.toml")

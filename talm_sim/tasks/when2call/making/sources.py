@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from talm_sim.common.digests import digest
-from talm_sim.scenarios.making.outcome import Dropped
+from talm_sim.scenarios.making.outcome import DroppedSource
 from talm_sim.scenarios.tool_texts import required_of, spec_of
 from talm_sim.scenarios.turns import fault_in_question
-from talm_sim.tasks.when2call.making.splitting import Split, split_query, tidy
+from talm_sim.tasks.when2call.making.splitting import Split, split_query, tidy_request
 from talm_sim.types import Behaviour, Choice, Fact, Facts, GoldCall, JsonObject, Missing, Scenario, ToolSpec
 
 __all__ = ["Removal", "SourceQuestion", "source_questions", "tool_spec", "tool_text"]
@@ -70,7 +70,7 @@ def tool_text(spec: ToolSpec) -> str:
     return json.dumps({"name": spec.name, "description": spec.description, "parameters": spec.parameters}, ensure_ascii=False)
 
 
-def source_questions(scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec]) -> tuple[list[SourceQuestion], list[Dropped]]:
+def source_questions(scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec]) -> tuple[list[SourceQuestion], list[DroppedSource]]:
     """Derive the source questions of some scenarios.
 
     Scenarios with one gold call are taken whole; those with two are taken apart where their sentences can be told apart. Scenarios with a
@@ -84,7 +84,7 @@ def source_questions(scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec
         The source questions in the scenarios' order, and what was dropped.
     """
     found: list[SourceQuestion] = []
-    dropped: list[Dropped] = []
+    dropped: list[DroppedSource] = []
     rewritten = {one.source.base: one for one in scenarios if one.missing and one.group == "underspecified"}
     for scenario in scenarios:
         if scenario.group == Behaviour.TOOL_CALL.value and isinstance(scenario.target, Choice):
@@ -100,32 +100,32 @@ def source_questions(scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec
     return found, dropped
 
 
-def _parts(scenario: Scenario, variant: Scenario | None, specs: Mapping[str, ToolSpec]) -> Iterator[SourceQuestion | Dropped]:
+def _parts(scenario: Scenario, variant: Scenario | None, specs: Mapping[str, ToolSpec]) -> Iterator[SourceQuestion | DroppedSource]:
     calls = scenario.gold_calls
     if fault_in_question(scenario):
-        yield Dropped(scenario.id, "it holds more than a single question")
+        yield DroppedSource(scenario.id, "it holds more than a single question")
         return
     unknown = [call.tool for call in calls if call.tool not in specs]
     if unknown:
-        yield Dropped(scenario.id, f"there is no specification of its tool '{unknown[0]}'")
+        yield DroppedSource(scenario.id, f"there is no specification of its tool '{unknown[0]}'")
         return
     if len(calls) == 1:
         yield _question(scenario, 0, scenario.query, variant.query if variant else "", variant, specs)
         return
     split = split_query(scenario.query, calls, [specs[call.tool] for call in calls])
     if isinstance(split, str):
-        yield Dropped(scenario.id, f"its asks cannot be told apart: {split}")
+        yield DroppedSource(scenario.id, f"its asks cannot be told apart: {split}")
         return
     for place, index in enumerate(split.order):
-        rewritten = _rewritten(scenario.query, variant.query, split, place) if variant else ""
+        rewritten = _rewritten_part(scenario.query, variant.query, split, place) if variant else ""
         yield _question(scenario, index, _cut(scenario.query, split, place), rewritten, variant, specs)
 
 
 def _cut(query: str, split: Split, place: int) -> str:
-    return tidy(query[split.start :] if place else query[: split.end], capital=query[:1].isupper())
+    return tidy_request(query[split.start :] if place else query[: split.end], capital=query[:1].isupper())
 
 
-def _rewritten(query: str, variant: str, split: Split, place: int) -> str:
+def _rewritten_part(query: str, variant: str, split: Split, place: int) -> str:
     """The part of the rewritten query that replaces part `place`; empty where the other part was changed, too."""
     if place == 0 and variant.endswith(query[split.end :]):
         part = variant[: len(variant) - len(query) + split.end]
@@ -133,7 +133,7 @@ def _rewritten(query: str, variant: str, split: Split, place: int) -> str:
         part = variant[split.start :]
     else:
         return ""
-    return tidy(part, capital=query[:1].isupper())
+    return tidy_request(part, capital=query[:1].isupper())
 
 
 def _question(
@@ -158,7 +158,7 @@ def _question(
     )
 
 
-def _from_choice(scenario: Scenario) -> SourceQuestion | Dropped:
+def _from_choice(scenario: Scenario) -> SourceQuestion | DroppedSource:
     """A tool-call item of task `when2call` as a source question."""
     assert isinstance(scenario.target, Choice)
     try:
@@ -166,10 +166,10 @@ def _from_choice(scenario: Scenario) -> SourceQuestion | Dropped:
         call = GoldCall(tool=written["name"], arguments=written["arguments"])
         shown = [tool_spec(spec_of(text)) for text in scenario.shown_tools]
     except (ValueError, LookupError, TypeError, AttributeError):
-        return Dropped(scenario.id, "its tool call or a tool it shows cannot be read")
+        return DroppedSource(scenario.id, "its tool call or a tool it shows cannot be read")
     spec = next((one for one in shown if one.name == call.tool), None)
     if spec is None:
-        return Dropped(scenario.id, f"it does not show the tool '{call.tool}' that it calls")
+        return DroppedSource(scenario.id, f"it does not show the tool '{call.tool}' that it calls")
     others = tuple(one for one in shown if one.name != call.tool)
     return SourceQuestion(scenario.id, scenario.query, call, spec, others, licence=scenario.source.licence, origin=scenario.source.name)
 

@@ -16,7 +16,7 @@ from talm_sim.scenarios.leaks import mentions
 from talm_sim.scenarios.question_words import content_stems
 from talm_sim.types import GoldCall, ToolSpec
 
-__all__ = ["Split", "holds", "split_query", "tidy"]
+__all__ = ["Split", "mentions_value", "split_query", "tidy_request"]
 
 _OPENER = (
     r"(?:how|what|what's|which|when|where|who|whose|(?:at|on|by|in|to) (?:how|what|which)|tell me|give me|show me|name|list|find|look up"
@@ -76,7 +76,7 @@ def split_query(query: str, calls: Sequence[GoldCall], specs: Sequence[ToolSpec]
     for match in boundaries:
         first, second = query[: match.start()], query[match.end() :]
         for order in ((0, 1), (1, 0)):
-            why = _unclean((first, second), [calls[index] for index in order], [specs[index] for index in order])
+            why = _explain_unclean((first, second), [calls[index] for index in order], [specs[index] for index in order])
             if not why:
                 found.setdefault(order, []).append(match.span())
             elif order == (0, 1):
@@ -89,23 +89,23 @@ def split_query(query: str, calls: Sequence[GoldCall], specs: Sequence[ToolSpec]
     return reason
 
 
-def _unclean(parts: tuple[str, str], calls: Sequence[GoldCall], specs: Sequence[ToolSpec]) -> str:
+def _explain_unclean(parts: tuple[str, str], calls: Sequence[GoldCall], specs: Sequence[ToolSpec]) -> str:
     """Why the two parts are not the asks of the two calls; empty where they are."""
     if not all(_ASKS.search(part) for part in parts):
         return "one part of the query asks for nothing"
     if _ANNOUNCES.search(parts[0]):
         return "its first part announces both asks"
-    return _astray(parts, calls, specs) or _dependent(parts[1], calls[1])
+    return _explain_astray(parts, calls, specs) or _explain_dependent(parts[1], calls[1])
 
 
-def _astray(parts: tuple[str, str], calls: Sequence[GoldCall], specs: Sequence[ToolSpec]) -> str:
+def _explain_astray(parts: tuple[str, str], calls: Sequence[GoldCall], specs: Sequence[ToolSpec]) -> str:
     """Why an argument's words do not show whose part is whose."""
     grounded = []
     for own, other, call in zip(parts, reversed(parts), calls, strict=True):
         values = call.arguments.values()
-        if any(holds(other, value) and not holds(own, value) for value in values):
+        if any(mentions_value(other, value) and not mentions_value(own, value) for value in values):
             return "an argument of one call stands in the other's sentence"
-        grounded.append([value for value in values if holds(own, value) and not holds(other, value)])
+        grounded.append([value for value in values if mentions_value(own, value) and not mentions_value(other, value)])
     if not any(grounded):
         return "its sentences name no argument of the calls"
     for index, (own, call) in enumerate(zip(parts, calls, strict=True)):
@@ -114,7 +114,7 @@ def _astray(parts: tuple[str, str], calls: Sequence[GoldCall], specs: Sequence[T
     return ""
 
 
-def _dependent(second: str, call: GoldCall) -> str:
+def _explain_dependent(second: str, call: GoldCall) -> str:
     """Why the second part needs the first: it points back before it has named anything of its own."""
     first_value = min((_position(second, value) for value in call.arguments.values()), default=len(second))
     opening = _LEADS_OVER.match(second)
@@ -127,14 +127,14 @@ def _margin(own: str, other: str, spec: ToolSpec) -> int:
     return len(words & content_stems(own)) - len(words & content_stems(other))
 
 
-def holds(text: str, value: Any) -> bool:
+def mentions_value(text: str, value: Any) -> bool:
     """Whether a text names an argument value; of a list all its items."""
     if isinstance(value, list | tuple):
-        return bool(value) and all(holds(text, item) for item in value)
-    return any(mentions(text, form) for form in _spoken(value))
+        return bool(value) and all(mentions_value(text, item) for item in value)
+    return any(mentions(text, form) for form in _spoken_forms(value))
 
 
-def _spoken(value: Any) -> Iterator[Any]:
+def _spoken_forms(value: Any) -> Iterator[Any]:
     yield value
     if isinstance(value, str) and "_" in value:
         yield value.replace("_", " ")
@@ -142,16 +142,16 @@ def _spoken(value: Any) -> Iterator[Any]:
 
 def _position(text: str, value: Any) -> int:
     """Where a value is first complete in a text."""
-    if not holds(text, value):
+    if not mentions_value(text, value):
         return len(text)
     ends = [match.end() for match in re.finditer(r"\S+", text)]
-    return next((end for end in ends if holds(text[:end], value)), len(text))
+    return next((end for end in ends if mentions_value(text[:end], value)), len(text))
 
 
-def tidy(part: str, *, capital: bool) -> str:
+def tidy_request(part: str, *, capital: bool) -> str:
     """A part of a query as a request of its own: without the words that led over from the first ask, and with an end.
 
-    >>> tidy("And how long is it as well", capital=True)
+    >>> tidy_request("And how long is it as well", capital=True)
     'How long is it?'
     """
     text = _ALSO.sub("", _LEADS_OVER.sub("", part.strip())).strip().rstrip(",;")

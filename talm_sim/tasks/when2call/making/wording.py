@@ -9,14 +9,14 @@ from talm_sim.scenarios.leaks import tokens
 
 __all__ = [
     "asks",
-    "confirms",
     "declines",
-    "disclaims",
-    "fills_in",
+    "find_confirmation",
+    "find_disclaimer",
+    "find_placeholder",
+    "find_tool_talk",
+    "find_vague_words",
     "is_english",
     "names_new_things",
-    "speaks_of_tools",
-    "vague_words",
     "words",
 ]
 
@@ -91,9 +91,9 @@ def asks(text: str, *, request: bool = False) -> str:
     return match[0].strip() if match else ""
 
 
-def confirms(text: str) -> str:
+def find_confirmation(text: str) -> str:
     """The words with which a text asks whether what was said is right."""
-    return _first(_CONFIRMS, text)
+    return _first_match(_CONFIRMS, text)
 
 
 def declines(text: str) -> bool:
@@ -101,12 +101,12 @@ def declines(text: str) -> bool:
     return _DECLINES.search(text) is not None
 
 
-def disclaims(text: str) -> str:
+def find_disclaimer(text: str) -> str:
     """The words with which a text takes back its answer."""
-    return _first(_DISCLAIMS, text)
+    return _first_match(_DISCLAIMS, text)
 
 
-def speaks_of_tools(text: str, name: str, allowed: str) -> str:
+def find_tool_talk(text: str, name: str, allowed: str) -> str:
     """The words with which a text speaks of the machinery; `allowed` is a text whose words a user may use."""
     if name and name.lower() in text.lower():
         return name
@@ -115,14 +115,14 @@ def speaks_of_tools(text: str, name: str, allowed: str) -> str:
     return next((word for word in found if not set(tokens(word)) <= known), "")
 
 
-def fills_in(text: str) -> str:
+def find_placeholder(text: str) -> str:
     """The words with which a rewritten request shows where something was taken out."""
-    return _first(_GAP, text)
+    return _first_match(_GAP, text)
 
 
-def vague_words(text: str) -> str:
+def find_vague_words(text: str) -> str:
     """Words that leave open what is asked for."""
-    return _first(_VAGUE, text)
+    return _first_match(_VAGUE, text)
 
 
 def names_new_things(text: str, known: Iterable[str]) -> str:
@@ -137,6 +137,6 @@ def names_new_things(text: str, known: Iterable[str]) -> str:
     return next((number for number in numbers if number not in there), "")
 
 
-def _first(pattern: re.Pattern[str], text: str) -> str:
+def _first_match(pattern: re.Pattern[str], text: str) -> str:
     match = pattern.search(text)
     return match[0] if match else ""

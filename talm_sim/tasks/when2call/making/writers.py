@@ -6,10 +6,10 @@ import json
 import re
 from typing import Protocol
 
-from talm_sim.common.digests import derived_seed
+from talm_sim.common.digests import derive_seed
 from talm_sim.models.base import Model
-from talm_sim.models.parsing import clean
-from talm_sim.scenarios.making.asking import Written, ask
+from talm_sim.models.parsing import replace_surrogates
+from talm_sim.scenarios.making.asking import WrittenText, ask
 from talm_sim.scenarios.making.prompts import WriterPrompts
 from talm_sim.tasks.when2call.making.items import Item
 from talm_sim.tasks.when2call.making.options import GenerateOptions
@@ -30,12 +30,12 @@ _LEAD = re.compile(
 )
 
 
-def tool_use_of_call(source: SourceQuestion) -> Written:
+def tool_use_of_call(source: SourceQuestion) -> WrittenText:
     """Why a request needs a tool, by its gold call: a tool whose name begins with get, find and the like has a database behind it.
 
     That it needs one is known here, for the call is part of the source. Real-time data cannot be told from a name.
     """
-    return Written("database" if source.spec.name.lower().startswith(_LOOKS_UP) else "other")
+    return WrittenText("database" if source.spec.name.lower().startswith(_LOOKS_UP) else "other")
 
 
 class Writer(Protocol):
@@ -44,19 +44,19 @@ class Writer(Protocol):
     name: str
     """Who wrote: `source` of the rows."""
 
-    async def tool_use(self, source: SourceQuestion) -> Written:
+    async def tool_use(self, source: SourceQuestion) -> WrittenText:
         """Say why a request needs a tool: one of `TOOL_USES`, or `none`."""
         ...
 
-    async def rewrite(self, source: SourceQuestion, missing: Missing, attempt: int) -> Written:
+    async def rewrite(self, source: SourceQuestion, missing: Missing, attempt: int) -> WrittenText:
         """Write the question without one of its values."""
         ...
 
-    async def unanswerable(self, source: SourceQuestion, attempt: int) -> Written:
+    async def unanswerable(self, source: SourceQuestion, attempt: int) -> WrittenText:
         """Write a related question that the tool cannot answer."""
         ...
 
-    async def option(self, behaviour: Behaviour, item: Item, attempt: int) -> Written:
+    async def option(self, behaviour: Behaviour, item: Item, attempt: int) -> WrittenText:
         """Write an answer to an item's question that shows `behaviour`; never a tool call, which comes from the gold call."""
         ...
 
@@ -84,7 +84,7 @@ class ModelWriter:
         self._prompts = prompts
         self._options = options
 
-    async def tool_use(self, source: SourceQuestion) -> Written:
+    async def tool_use(self, source: SourceQuestion) -> WrittenText:
         """Ask for the label; see `Writer.tool_use`."""
         if self._options.tool_use == "call":
             return tool_use_of_call(source)
@@ -93,15 +93,15 @@ class ModelWriter:
             return written
         found = [re.sub(r"[ -]", "_", match.lower()) for match in _LABEL.findall(written.text.split("Reason:")[0])]
         labels = {"real_time" if label == "realtime" else label for label in found}
-        return Written(labels.pop()) if len(labels) == 1 else Written(written.text, "it names no label, or more than one")
+        return WrittenText(labels.pop()) if len(labels) == 1 else WrittenText(written.text, "it names no label, or more than one")
 
-    async def rewrite(self, source: SourceQuestion, missing: Missing, attempt: int) -> Written:
+    async def rewrite(self, source: SourceQuestion, missing: Missing, attempt: int) -> WrittenText:
         """Ask for the shorter question; see `Writer.rewrite`."""
-        about = Item(source, Behaviour.REQUEST_FOR_INFO, "", missing).described(missing.name)
-        values = {"question": source.question, "parameter": _named(missing), "description": about}
+        about = Item(source, Behaviour.REQUEST_FOR_INFO, "", missing).argument_description(missing.name)
+        values = {"question": source.question, "parameter": _describe_missing(missing), "description": about}
         return await self._ask("rewrite", source.id, attempt, values)
 
-    async def unanswerable(self, source: SourceQuestion, attempt: int) -> Written:
+    async def unanswerable(self, source: SourceQuestion, attempt: int) -> WrittenText:
         """Ask for a related question; see `Writer.unanswerable`."""
         return await self._ask(
             "unanswerable",
@@ -110,14 +110,14 @@ class ModelWriter:
             {"question": source.question, "tool": tool_text(source.spec), "description": source.spec.description},
         )
 
-    async def option(self, behaviour: Behaviour, item: Item, attempt: int) -> Written:
+    async def option(self, behaviour: Behaviour, item: Item, attempt: int) -> WrittenText:
         """Ask for an answer; see `Writer.option`. No answer but the follow-up question to a known gap is told what the tool takes."""
         where, asked = f"{item.source.id}/{item.gold.value}", {"question": item.question}
         if behaviour is not Behaviour.REQUEST_FOR_INFO:
             return await self._ask(behaviour.value, where, attempt, asked)
         if item.missing is None:
             return await self._ask("request_for_info_any", where, attempt, asked)
-        lacks = {"parameter": item.missing.name.replace("_", " "), "description": item.described(item.missing.name)}
+        lacks = {"parameter": item.missing.name.replace("_", " "), "description": item.argument_description(item.missing.name)}
         return await self._ask("request_for_info", where, attempt, asked | lacks)
 
     async def aclose(self) -> None:
@@ -126,21 +126,21 @@ class ModelWriter:
         if self._labeller is not self._model:
             await self._labeller.aclose()
 
-    async def _ask(self, step: str, where: str, attempt: int, values: dict[str, str], choices: tuple[str, ...] = ()) -> Written:
-        seed = derived_seed(self._options.seed, step, where, attempt)
+    async def _ask(self, step: str, where: str, attempt: int, values: dict[str, str], choices: tuple[str, ...] = ()) -> WrittenText:
+        seed = derive_seed(self._options.seed, step, where, attempt)
         model = self._labeller if choices else self._model
         written = await ask(model, self._prompts.messages(step, **values), self._options, seed, choices)
-        return Written(_plain(written.text), written.problem)
+        return WrittenText(_strip_label(written.text), written.problem)
 
 
-def _named(missing: Missing) -> str:
+def _describe_missing(missing: Missing) -> str:
     value = missing.value if isinstance(missing.value, str) else json.dumps(missing.value, ensure_ascii=False)
     return f"{missing.name.replace('_', ' ')}, here {value}"
 
 
-def _plain(text: str) -> str:
+def _strip_label(text: str) -> str:
     """A text without a label before it and quotation marks around it, on one line."""
-    flat = _LEAD.sub("", " ".join(clean(text).encode(errors="ignore").decode().split()))
+    flat = _LEAD.sub("", " ".join(replace_surrogates(text).encode(errors="ignore").decode().split()))
     while len(flat) > 1 and (flat[0], flat[-1]) in {('"', '"'), ("\u201c", "\u201d"), ("'", "'"), ("`", "`")} and flat[0] not in flat[1:-1]:
         flat = flat[1:-1].strip()
     return flat

@@ -65,7 +65,7 @@ class ValuePool:
         """
 
         def is_wrong(other: Any) -> bool:
-            return _differ(other, value) and _fits(other, schema)
+            return _differ(other, value) and _fits_bounds(other, schema)
 
         for whose in (tool, _ANY_TOOL):
             seen = self._values.get((whose, name, type(value)), [])
@@ -113,7 +113,7 @@ def damages(
         pool: Values to change arguments to.
         rng: Draws the values and the order.
     """
-    kinds = [list(_removed(calls, specs)), list(_changed(calls, specs, question, pool, rng)), list(_dropped(calls))]
+    kinds = [list(_remove_arguments(calls, specs)), list(_change_arguments(calls, specs, question, pool, rng)), list(_drop_calls(calls))]
     for kind in kinds:
         rng.shuffle(kind)
     rng.shuffle(kinds)
@@ -121,29 +121,29 @@ def damages(
     return list({canonical_json(damage.calls): damage for damage in reversed(in_turn)}.values())[::-1]
 
 
-def _removed(calls: Sequence[JsonObject], specs: Mapping[str, Mapping[str, Any]]) -> Iterator[Damage]:
+def _remove_arguments(calls: Sequence[JsonObject], specs: Mapping[str, Mapping[str, Any]]) -> Iterator[Damage]:
     for place, call in enumerate(calls):
         for name in required_of(specs.get(call["name"], {})):
             if name in call["arguments"]:
                 left = {key: value for key, value in call["arguments"].items() if key != name}
-                yield Damage(DamageKind.REMOVED, _with(calls, place, left))
+                yield Damage(DamageKind.REMOVED, _replace_arguments(calls, place, left))
 
 
-def _changed(
+def _change_arguments(
     calls: Sequence[JsonObject], specs: Mapping[str, Mapping[str, Any]], question: str, pool: ValuePool, rng: random.Random
 ) -> Iterator[Damage]:
     for place, call in enumerate(calls):
         spec = specs.get(call["name"], {})
         schemas, required = parameters_of(spec), required_of(spec)
         for name, value in call["arguments"].items():
-            if name in required or _states(question, value):
+            if name in required or _question_states(question, value):
                 schema = schemas.get(name)
                 wrong = _wrong_value(value, schema if isinstance(schema, dict) else {}, _Slot(call["name"], name, pool, rng))
                 if wrong is not _NOTHING:
-                    yield Damage(DamageKind.CHANGED, _with(calls, place, call["arguments"] | {name: wrong}))
+                    yield Damage(DamageKind.CHANGED, _replace_arguments(calls, place, call["arguments"] | {name: wrong}))
 
 
-def _dropped(calls: Sequence[JsonObject]) -> Iterator[Damage]:
+def _drop_calls(calls: Sequence[JsonObject]) -> Iterator[Damage]:
     if len(calls) < 2:
         return
     for place, call in enumerate(calls):
@@ -152,7 +152,7 @@ def _dropped(calls: Sequence[JsonObject]) -> Iterator[Damage]:
             yield Damage(DamageKind.DROPPED, left)
 
 
-def _with(calls: Sequence[JsonObject], place: int, arguments: JsonObject) -> tuple[JsonObject, ...]:
+def _replace_arguments(calls: Sequence[JsonObject], place: int, arguments: JsonObject) -> tuple[JsonObject, ...]:
     return tuple(call | {"arguments": arguments} if index == place else call for index, call in enumerate(calls))
 
 
@@ -188,7 +188,7 @@ def _wrong_number(value: float, schema: Mapping[str, Any], rng: random.Random) -
     steps = [step for step in rng.sample(range(1, span + 1), min(span, 8)) for step in (step, -step)]
     for step in steps:
         wrong = value + step
-        if wrong != value and (wrong > 0 or value <= 0) and _fits(wrong, schema):
+        if wrong != value and (wrong > 0 or value <= 0) and _fits_bounds(wrong, schema):
             return wrong
     return _NOTHING
 
@@ -209,7 +209,7 @@ def _wrong_text(value: str, rng: random.Random) -> Any:
     return value[:place] + digit + value[place + 1 :]
 
 
-def _fits(value: Any, schema: Mapping[str, Any]) -> bool:
+def _fits_bounds(value: Any, schema: Mapping[str, Any]) -> bool:
     if not isinstance(value, int | float):
         return True
     low, high = schema.get("minimum"), schema.get("maximum")
@@ -224,7 +224,7 @@ def _differ(one: Any, other: Any) -> bool:
     return bool(one != other)
 
 
-def _states(question: str, value: Any) -> bool:
+def _question_states(question: str, value: Any) -> bool:
     """Whether the question holds the value's text."""
     if isinstance(value, bool) or value is None or value == "":
         return False

@@ -54,9 +54,9 @@ def function_tool(tool: str) -> JsonObject:
 def _as_when2call(example: Example) -> JsonObject:
     row: JsonObject = {"tools": list(example.tools), "messages": [dict(message) for message in example.messages]}
     if example.rejected is None:
-        row["messages"].append(_marked(example.chosen))
+        row["messages"].append(_marked_message(example.chosen))
         return row
-    return row | {"chosen_response": _marked(example.chosen), "rejected_response": _marked(example.rejected)}
+    return row | {"chosen_response": _marked_message(example.chosen), "rejected_response": _marked_message(example.rejected)}
 
 
 def _as_trl(example: Example) -> JsonObject:
@@ -64,19 +64,19 @@ def _as_trl(example: Example) -> JsonObject:
     # None, not []: some chat templates announce tools also for an empty list.
     tools = json.dumps([function_tool(tool) for tool in example.tools], ensure_ascii=False) if example.tools else None
     if example.rejected is None:
-        return {"messages": [*said, _called(example.chosen)], "tools": tools}
-    return {"prompt": said, "chosen": [_called(example.chosen)], "rejected": [_called(example.rejected)], "tools": tools}
+        return {"messages": [*said, _call_message(example.chosen)], "tools": tools}
+    return {"prompt": said, "chosen": [_call_message(example.chosen)], "rejected": [_call_message(example.rejected)], "tools": tools}
 
 
 FORMS: dict[str, Callable[[Example], JsonObject]] = {"when2call": _as_when2call, "trl": _as_trl}
 
 
-def _marked(answer: Answer) -> JsonObject:
+def _marked_message(answer: Answer) -> JsonObject:
     text = answer if isinstance(answer, str) else f"<TOOLCALL>{json.dumps(answer, ensure_ascii=False)}</TOOLCALL>"
     return {"role": "assistant", "content": text}
 
 
-def _called(answer: Answer) -> JsonObject:
+def _call_message(answer: Answer) -> JsonObject:
     if isinstance(answer, str):
         return {"role": "assistant", "content": answer}
     calls = [{"type": "function", "function": {"name": call["name"], "arguments": call["arguments"]}} for call in answer]

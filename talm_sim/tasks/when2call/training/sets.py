@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from talm_sim.common.digests import derived_seed
+from talm_sim.common.digests import derive_seed
 from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.tool_texts import required_of, spec_of
 from talm_sim.tasks.when2call.published import row_of
@@ -76,15 +76,15 @@ def build_set(
         rows = [row_of(scenario) for scenario in scenarios]
         return TrainingSet(kind, form, rows, {"right": dict(Counter(row["correct_answer"] for row in rows))})
     made = TrainingSet(kind, form)
-    usable = [scenario for scenario in scenarios if _noted(made, scenario, _flaw(scenario, kind))]
+    usable = [scenario for scenario in scenarios if _note_flaw(made, scenario, _flaw(scenario, kind))]
     if not usable:
         why = "; ".join(f"{len(ids)}: {reason}" for reason, ids in made.left_out.items())
         raise PrerequisiteError(f"no row can be made from {len(scenarios)} scenarios ({why or 'none given'}).")
     examples = _sft(usable, seed, balance) if kind == "sft" else _preference(usable, made, seed, balance)
     used = {example.scenario for example in examples}
     for one in usable:
-        _noted(made, one, "" if one.id in used else _NOT_DRAWN)
-    random.Random(derived_seed("order", seed)).shuffle(examples)
+        _note_flaw(made, one, "" if one.id in used else _NOT_DRAWN)
+    random.Random(derive_seed("order", seed)).shuffle(examples)
     made.rows = [FORMS[form](example) for example in examples]
     made.counts["right"] = dict(Counter(example.gold.value for example in examples))
     return made
@@ -140,20 +140,20 @@ def _call_flaw(scenario: Scenario) -> str:
     return ""
 
 
-def _noted(made: TrainingSet, scenario: Scenario, flaw: str) -> bool:
+def _note_flaw(made: TrainingSet, scenario: Scenario, flaw: str) -> bool:
     if flaw:
         made.left_out.setdefault(flaw, []).append(scenario.id)
     return not flaw
 
 
 def _sft(usable: Sequence[Scenario], seed: int, balance: Balance) -> list[Example]:
-    return [_example(one) for one in _drawn(usable, "sft", seed, balance)]
+    return [_example(one) for one in _draw_balanced(usable, "sft", seed, balance)]
 
 
 def _preference(usable: Sequence[Scenario], made: TrainingSet, seed: int, balance: Balance) -> list[Example]:
     """Both halves; the half that has more to offer is cut to the other's size."""
-    damaged = _damaged(usable, seed)
-    drawn = _drawn(usable, "preference", seed, balance, at_most=len(damaged))
+    damaged = _draw_damaged(usable, seed)
+    drawn = _draw_balanced(usable, "preference", seed, balance, at_most=len(damaged))
     if not drawn:
         raise PrerequisiteError(
             f"{len(damaged)} tool calls of {len(usable)} scenarios can be damaged, which is too few: they make up half of a preference set; "
@@ -167,9 +167,9 @@ def _preference(usable: Sequence[Scenario], made: TrainingSet, seed: int, balanc
     return first + second
 
 
-def _drawn(usable: Sequence[Scenario], kind: Kind, seed: int, balance: Balance, at_most: int | None = None) -> list[Scenario]:
+def _draw_balanced(usable: Sequence[Scenario], kind: Kind, seed: int, balance: Balance, at_most: int | None = None) -> list[Scenario]:
     """Scenarios in the balance asked for, in the order given; `at_most` bounds their number."""
-    rng = random.Random(derived_seed("drawn", seed))
+    rng = random.Random(derive_seed("drawn", seed))
     limit = len(usable) if at_most is None else min(at_most, len(usable))
     if balance == "natural":
         kept = rng.sample(list(usable), limit)
@@ -192,7 +192,7 @@ def _drawn(usable: Sequence[Scenario], kind: Kind, seed: int, balance: Balance, 
 
 def _other_answer(scenario: Scenario, seed: int) -> Behaviour:
     """One of the wrong answers, each as likely as the others."""
-    return random.Random(derived_seed("rejected", seed, scenario.id)).choice(_wrong_answers(_choice(scenario)))
+    return random.Random(derive_seed("rejected", seed, scenario.id)).choice(_wrong_answers(_choice(scenario)))
 
 
 def _wrong_answers(choice: Choice) -> list[Behaviour]:
@@ -200,12 +200,12 @@ def _wrong_answers(choice: Choice) -> list[Behaviour]:
     return [option.behaviour for option in choice.options if option.text != right]
 
 
-def _damaged(usable: Sequence[Scenario], seed: int) -> list[tuple[Scenario, Damage]]:
+def _draw_damaged(usable: Sequence[Scenario], seed: int) -> list[tuple[Scenario, Damage]]:
     """Damaged calls: first one of each scenario, then a second one, and so on, so that none weighs more than it must."""
     pool = ValuePool(call for one in usable for call in _calls(one))
     right = [one for one in usable if _choice(one).gold is Behaviour.TOOL_CALL]
-    random.Random(derived_seed("damaged", seed)).shuffle(right)
-    of_each = [damages(_calls(one), _specs(one), one.query, pool, random.Random(derived_seed("damage", seed, one.id))) for one in right]
+    random.Random(derive_seed("damaged", seed)).shuffle(right)
+    of_each = [damages(_calls(one), _specs(one), one.query, pool, random.Random(derive_seed("damage", seed, one.id))) for one in right]
     most = max(map(len, of_each), default=0)
     return [(one, made[place]) for place in range(most) for one, made in zip(right, of_each, strict=True) if place < len(made)]
 

@@ -98,7 +98,7 @@ class HijriDate(BaseModel):
     weekday: str
 
 
-def _listed(found: dict[dt.date, str]) -> list[Holiday]:
+def _to_holidays(found: dict[dt.date, str]) -> list[Holiday]:
     return [Holiday(date=day, weekday=day.strftime("%A"), name=name) for day, name in list(found.items())[:MOST_LISTED]]
 
 
@@ -125,7 +125,7 @@ async def find_holiday(
     found = {day: title for day, title in every.items() if wanted in fold(title)}
     if not found:
         raise not_found(f"public holiday in {country_code.upper()} in {year} called", name, list(dict.fromkeys(every.values())))
-    return HolidayMatches(country_code=country_code.upper(), year=year, matches=_listed(found))
+    return HolidayMatches(country_code=country_code.upper(), year=year, matches=_to_holidays(found))
 
 
 @router.get(
@@ -140,7 +140,7 @@ async def list_month_holidays(
     month: Annotated[int, Query(description="Month as a number.", examples=[4], ge=1, le=12)],
 ) -> MonthHolidays:
     found = {day: name for day, name in _holidays(country_code, year).items() if day.month == month}
-    return MonthHolidays(country_code=country_code.upper(), year=year, month=month, count=len(found), holidays=_listed(found))
+    return MonthHolidays(country_code=country_code.upper(), year=year, month=month, count=len(found), holidays=_to_holidays(found))
 
 
 @router.get(

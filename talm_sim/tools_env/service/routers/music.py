@@ -57,7 +57,7 @@ NOTE = r"^ *[A-Ga-g][#b♯♭]? *$"
 Key = Annotated[str, Query(description="Tonic of the key, such as C, F# or Bb; without major or minor.", examples=["C"], pattern=NOTE)]
 
 
-def _plain(text: str) -> str:
+def _normalize_name(text: str) -> str:
     """The name of a note or chord as pychord reads it: capital letter, # and b for the accidentals."""
     text = text.strip().replace("♯", "#").replace("♭", "b")
     return text[:1].upper() + text[1:]
@@ -75,7 +75,7 @@ def _qualities() -> dict[tuple[int, ...], str]:
 
 def _chord(name: str) -> Chord:
     # pychord takes the 9 of a six-nine chord for an inversion.
-    written = _plain(name).replace("6/9", "69")
+    written = _normalize_name(name).replace("6/9", "69")
     _, slash, bass = written.partition("/")
     if not slash or bass[:1].isalpha():
         try:
@@ -86,7 +86,7 @@ def _chord(name: str) -> Chord:
     raise not_found("chord", name, [root + quality for quality in QualityManager().get_qualities()], CHORD_HINT)
 
 
-def _moved(note: str, from_key: str, to_key: str) -> str:
+def _transpose_note(note: str, from_key: str, to_key: str) -> str:
     """The note that stands to one key as `note` stands to the other, by letter and by pitch."""
     semitones = note_to_val(to_key) - note_to_val(from_key)
     letter = LETTERS[(LETTERS.index(note[0]) + LETTERS.index(to_key[0]) - LETTERS.index(from_key[0])) % len(LETTERS)]
@@ -174,7 +174,7 @@ async def get_scale_notes(
     tonic: Annotated[str, Query(description="First note of the scale, such as D, F# or Eb.", examples=["D"], pattern=NOTE)],
     scale: Annotated[ScaleName, Query(description="Name of the scale.", examples=["dorian"])],
 ) -> ScaleNotes:
-    first = _plain(tonic)
+    first = _normalize_name(tonic)
     major = scale_notes(first, "maj")
     notes = []
     for degree in DEGREES[scale].split():
@@ -195,7 +195,7 @@ async def identify_chord(
         Query(description="Notes from the lowest up, without octaves.", examples=[["D", "F", "A", "C"]], min_length=2, max_length=7),
     ],
 ) -> NamedChord:
-    plain = [_plain(note) for note in notes]
+    plain = [_normalize_name(note) for note in notes]
     found = [_usual_name(chord) for chord in find_chords_from_notes(plain)]
     if not found:
         raise not_found("chord made of", " ".join(plain), hint="Give the notes from the lowest up, in close position.")
@@ -220,17 +220,17 @@ async def transpose_chords(
     from_key: Key,
     to_key: Key,
 ) -> TransposedChords:
-    source, target = _plain(from_key), _plain(to_key)
+    source, target = _normalize_name(from_key), _normalize_name(to_key)
     moved = []
     for chord in map(_chord, chords):
         suffix = chord.chord.removeprefix(chord.root).partition("/")[0]
-        bass = f"/{_moved(chord.on, source, target)}" if chord.on else ""
-        moved.append(_moved(chord.root, source, target) + suffix + bass)
+        bass = f"/{_transpose_note(chord.on, source, target)}" if chord.on else ""
+        moved.append(_transpose_note(chord.root, source, target) + suffix + bass)
     return TransposedChords(
         from_key=source,
         to_key=target,
         semitones_up=(note_to_val(target) - note_to_val(source)) % 12,
-        chords=" ".join(map(_plain, chords)),
+        chords=" ".join(map(_normalize_name, chords)),
         transposed=" ".join(moved),
     )
 
@@ -248,7 +248,7 @@ async def get_note_frequency(
     ],
     concert_pitch: Annotated[float, Query(description="Frequency of A4 in Hz; 440 unless told.", examples=[440], ge=390, le=470)] = 440.0,
 ) -> Pitch:
-    name, octave = _plain(note)[:-1], int(note[-1])
+    name, octave = _normalize_name(note)[:-1], int(note[-1])
     # Cb4 lies below middle C and B#4 above B4, so the accidental counts outside the octave.
     midi = 12 * (octave + 1) + NOTE_VALUES[name[0]] + name.count("#") - name.count("b")
     frequency = concert_pitch * 2 ** ((midi - 69) / 12)

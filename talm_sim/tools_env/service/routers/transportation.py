@@ -31,7 +31,7 @@ def _airports() -> dict[str, Airport]:
 
 
 @lru_cache(maxsize=1)
-def _distinct() -> list[Airport]:
+def _distinct_airports() -> list[Airport]:
     """Every airport once, ordered by IATA code."""
     return [airport for code, airport in sorted(_airports().items()) if code == airport["iata"]]
 
@@ -129,7 +129,7 @@ async def find_city_airports(
     wanted = fold(city)
     found = [
         airport
-        for airport in _distinct()
+        for airport in _distinct_airports()
         if fold(airport["city"]) == wanted and (country_code is None or airport["country"] == country_code.upper())
     ]
     if not found:
@@ -228,7 +228,7 @@ async def get_country_airports(
     country_code: Annotated[str, Path(description="Two-letter country code.", examples=["VN"], min_length=2, max_length=2)],
 ) -> CountryAirports:
     code = country_code.upper()
-    found = sorted((airport for airport in _distinct() if airport["country"] == code), key=lambda airport: airport["elevation"])
+    found = sorted((airport for airport in _distinct_airports() if airport["country"] == code), key=lambda airport: airport["elevation"])
     if not found:
         raise not_found("airport in country", country_code, hint="Give a two-letter ISO code such as VN.")
     # Zero stands for an unknown elevation in this data far more often than for the level of the sea.

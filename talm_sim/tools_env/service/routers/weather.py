@@ -158,7 +158,7 @@ def _degrees(angle: str) -> float | None:
     return round(-value if side in "SW" else value, 3)
 
 
-def _rounded(quantity: Any, unit: str) -> int | None:
+def _round_quantity(quantity: Any, unit: str) -> int | None:
     return None if quantity is None else round(quantity.value(unit))
 
 
@@ -249,12 +249,12 @@ async def decode_metar(
         day_of_month=decoded.time.day,
         time_utc=f"{decoded.time:%H:%M}",
         wind_direction_deg=None if decoded.wind_dir is None else round(decoded.wind_dir.value()),
-        wind_speed_kt=_rounded(decoded.wind_speed, "KT"),
-        wind_gust_kt=_rounded(decoded.wind_gust, "KT"),
-        visibility_m=_rounded(decoded.vis, "M"),
+        wind_speed_kt=_round_quantity(decoded.wind_speed, "KT"),
+        wind_gust_kt=_round_quantity(decoded.wind_gust, "KT"),
+        visibility_m=_round_quantity(decoded.vis, "M"),
         temperature_c=None if decoded.temp is None else decoded.temp.value("C"),
         dew_point_c=None if decoded.dewpt is None else decoded.dewpt.value("C"),
-        pressure_hpa=_rounded(decoded.press, "HPA"),
+        pressure_hpa=_round_quantity(decoded.press, "HPA"),
         sky=decoded.sky_conditions("; "),
         weather=decoded.present_weather(),
     )

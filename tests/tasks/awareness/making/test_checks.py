@@ -8,7 +8,7 @@ import pytest
 from talm_sim.tasks.awareness.making.checks import CHECKS, check_manipulated
 from talm_sim.tasks.awareness.making.loaded import turns_of
 from talm_sim.tasks.awareness.making.pool import pool_of
-from talm_sim.tasks.awareness.making.remove import removed_scenario
+from talm_sim.tasks.awareness.making.remove import make_removed_scenario
 from talm_sim.tasks.awareness.making.replace import replace_tools
 from talm_sim.types import GoldCall, Missing, MissingKind, Scenario, YesNo
 from tests.tasks.awareness.making.made import BALANCE, REMINDER, STOCK, TOKEN, Words, asked, tool
@@ -26,7 +26,7 @@ def removed(*said: str, original: Scenario = ORIGINAL, value: Any = "SQ", last: 
     messages[-1]["role"] = last
     turns = (*turns_of(messages),)
     turns = (*turns[:-1], turns[-1].model_copy(update={"gold_calls": original.gold_calls}))
-    return removed_scenario(original, turns, Missing(kind=MissingKind.UTTERANCE, name="stock_code", value=value), "a model")
+    return make_removed_scenario(original, turns, Missing(kind=MissingKind.UTTERANCE, name="stock_code", value=value), "a model")
 
 
 def replaced(**change: Any) -> Scenario:

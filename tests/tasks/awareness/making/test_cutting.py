@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from talm_sim.tasks.awareness.making.cutting import cut, unnatural
-from talm_sim.tasks.awareness.making.spellings import says, spans_of
+from talm_sim.tasks.awareness.making.cutting import cut, find_unnatural
+from talm_sim.tasks.awareness.making.spellings import gives_value_away, spans_of
 from tests.growth import check_growth
 
 
@@ -32,8 +32,8 @@ def test_words_go_with_what_leads_to_them(text: str, value: str, left: str, gone
     spans = spans_of(text, value)
     assert spans
     assert cut(text, spans, ()) == (left, [gone])
-    assert unnatural(left, text) == ""
-    assert not says(left, value)
+    assert find_unnatural(left, text) == ""
+    assert not gives_value_away(left, value)
 
 
 @pytest.mark.parametrize(
@@ -72,11 +72,11 @@ def test_words_that_carry_the_sentence_are_not_cut(text: str, value: object) -> 
     ],
 )
 def test_a_broken_sentence_is_seen(text: str, before: str, fault: str) -> None:
-    assert unnatural(text, before) == fault
+    assert find_unnatural(text, before) == fault
 
 
 def test_what_was_broken_before_is_not_held_against_the_change() -> None:
-    assert unnatural("ok and, so for SQ", "ok and, so for SQ on Monday") == ""
+    assert find_unnatural("ok and, so for SQ", "ok and, so for SQ on Monday") == ""
 
 
 @pytest.mark.parametrize(
@@ -104,9 +104,9 @@ def test_some_values_have_no_spelling(value: object) -> None:
 
 
 def test_a_part_of_several_words_gives_them_away() -> None:
-    assert says("Is Springfield big?", "Springfield Heights")
-    assert not says("Is it big?", "Springfield Heights")
-    assert says("David is there", ["David Wang", "Amy Chen"])
+    assert gives_value_away("Is Springfield big?", "Springfield Heights")
+    assert not gives_value_away("Is it big?", "Springfield Heights")
+    assert gives_value_away("David is there", ["David Wang", "Amy Chen"])
 
 
 @given(
@@ -126,7 +126,7 @@ def test_a_long_text_is_searched_and_cut_in_step_with_its_length(piece: str) -> 
     def read(text: str) -> None:
         cut(f"{text} at 12.", spans_of(f"{text} at 12.", 12) or [], {"number"})
         cut(f"{text} at Hanoi.", [(len(text) + 4, len(text) + 9)], {"city"})
-        unnatural(text, "A b.")
+        find_unnatural(text, "A b.")
 
     check_growth(read, lambda size: piece * (size // len(piece)), 2**14)
 

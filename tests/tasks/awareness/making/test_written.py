@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from talm_sim.scenarios.making.prompts import load_writer_prompts
 from talm_sim.tasks.awareness.making.checks import check_manipulated
 from talm_sim.tasks.awareness.making.loaded import complete_scenario
-from talm_sim.tasks.awareness.making.written import conversation_text, read_object, read_removal, with_words
+from talm_sim.tasks.awareness.making.written import conversation_text, read_object, read_removal, replace_user_words
 from talm_sim.types import GoldCall, Scenario, Source, YesNo
 from tests.growth import check_growth
 
@@ -155,5 +155,5 @@ def test_of_a_long_text_all_between_the_first_and_the_last_change_was_taken_out(
     words = [f"w{number}" for number in range(1000)]
     for gone, removed_text in (((5,), "w5"), ((5, 900), " ".join(words[5:901]))):
         said = " ".join(word for place, word in enumerate(words) if place not in gone)
-        found = with_words(scenario(" ".join(words)), ["I'm mira. Put money aside.\nIt is for a boat.", said], "m")
+        found = replace_user_words(scenario(" ".join(words)), ["I'm mira. Put money aside.\nIt is for a boat.", said], "m")
         assert found.missing is not None and found.missing.removed_text == removed_text

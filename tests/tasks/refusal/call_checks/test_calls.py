@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from talm_sim.tasks.refusal.call_checks import CallFault, check_calls
 from talm_sim.tasks.refusal.call_checks.java import JAVA_TYPES, java_value
 from talm_sim.tasks.refusal.call_checks.javascript import JAVASCRIPT_TYPES, javascript_value
-from talm_sim.tasks.refusal.call_checks.outcome import shown
+from talm_sim.tasks.refusal.call_checks.outcome import format_value
 from talm_sim.tasks.refusal.call_checks.source_calls import read_source_calls
 from talm_sim.types import AcceptedCall, Calls, ToolCall
 from tests.growth import check_growth
@@ -257,4 +257,4 @@ def test_a_number_too_large_for_a_float_is_named_as_it_is() -> None:
 
 
 def test_a_number_that_python_does_not_print_is_shown_all_the_same() -> None:
-    assert shown(int("f" * 6_000, 16)) == "(a value that is too long to print)"
+    assert format_value(int("f" * 6_000, 16)) == "(a value that is too long to print)"

@@ -11,7 +11,7 @@ import pytest
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.judges.base import JudgeContext
-from talm_sim.tasks.refusal.call_checks import CallFault, Checked, check_calls
+from talm_sim.tasks.refusal.call_checks import CallFault, CheckResult, check_calls
 from talm_sim.tasks.refusal.call_checks.judge import calls_of
 from talm_sim.tasks.refusal.call_checks.official import BfclOfficialJudge, Official, load_official
 from talm_sim.types import Calls, Episode, ModelTurn, Scenario, ToolCall
@@ -51,7 +51,7 @@ def theirs(official: Official, row: BfclRow, output: Output) -> tuple[bool, str]
     return said["valid"], "" if said["valid"] else said["error_type"].split(":")[-1]
 
 
-def ours(output: Output, target: Calls) -> Checked:
+def ours(output: Output, target: Calls) -> CheckResult:
     return check_calls([ToolCall(id="1", name=name, arguments=arguments) for name, arguments in output.calls], target, output.row.functions)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from talm_sim.tasks.talm.making.check import check_scenarios
-from talm_sim.tasks.talm.making.drafts import MOST_OFFERED, Draft, Tried, draft_scenarios
+from talm_sim.tasks.talm.making.drafts import MOST_OFFERED, CalledTool, Draft, draft_scenarios
 from talm_sim.types import Facts, Missing, Scenario, ToolSpec
 
 NOW = datetime(2025, 3, 12, 12, tzinfo=UTC)  # a Wednesday
@@ -23,7 +23,7 @@ def tool(
 
 
 def draft(spec: ToolSpec, arguments: dict[str, Any], *answers: Any) -> Draft:
-    (found,) = draft_scenarios([Tried(spec, arguments, answers)], {spec.name: spec}, NOW)
+    (found,) = draft_scenarios([CalledTool(spec, arguments, answers)], {spec.name: spec}, NOW)
     assert check_scenarios(found.scenarios, {spec.name: spec}, lambda tool, arguments: answers[0]) == []
     return found
 
@@ -128,7 +128,10 @@ def test_an_argument_whose_value_a_description_says_is_not_left_out() -> None:
 
 def test_what_another_tool_on_offer_says_counts_as_well() -> None:
     specs = {one.name: one for one in (tool(), tool("order_item", "Order an item, e.g. a lamp.", count={"type": "integer"}))}
-    tried = [Tried(specs["find_item"], {"item_name": "lamp"}, [{"price": 12.5}]), Tried(specs["order_item"], {"count": 7}, [{"total": 99}])]
+    tried = [
+        CalledTool(specs["find_item"], {"item_name": "lamp"}, [{"price": 12.5}]),
+        CalledTool(specs["order_item"], {"count": 7}, [{"total": 99}]),
+    ]
     found, other = draft_scenarios(tried, specs, NOW)
     assert found.left_out == ("underspecified: given away by the description (lamp in the description of order_item)",)
     assert [one.group for one in other.scenarios] == ["perfect", "underspecified", "non-replaceable"]
@@ -147,7 +150,9 @@ def test_what_can_be_guessed_is_left_out_last_and_the_odds_are_kept() -> None:
 
 def test_two_tools_of_one_description_are_not_asked_the_same() -> None:
     specs = [tool("find_item"), tool("look_up")]
-    drafts = draft_scenarios([Tried(one, {"item_name": "lamp"}, [{"price": 12.5}]) for one in specs], {one.name: one for one in specs}, NOW)
+    drafts = draft_scenarios(
+        [CalledTool(one, {"item_name": "lamp"}, [{"price": 12.5}]) for one in specs], {one.name: one for one in specs}, NOW
+    )
     assert [one.scenarios[0].query for one in drafts] == [
         "Find an item of the shop. The item name is lamp. What is the price?",
         "Look up. The item name is lamp. What is the price?",
@@ -156,7 +161,7 @@ def test_two_tools_of_one_description_are_not_asked_the_same() -> None:
 
 def test_a_scenario_offers_its_neighbours_in_their_order() -> None:
     specs = {f"t{number}": tool(f"t{number}", f"Do {number}00.") for number in range(12)}
-    drafts = draft_scenarios([Tried(one, {"item_name": "lamp"}, [{"price": 12.5}]) for one in specs.values()], specs, NOW)
+    drafts = draft_scenarios([CalledTool(one, {"item_name": "lamp"}, [{"price": 12.5}]) for one in specs.values()], specs, NOW)
     for one in drafts:
         assert one.tool in one.scenarios[0].tools and len(one.scenarios[0].tools) == MOST_OFFERED
         assert list(one.scenarios[0].tools) == [name for name in specs if name in one.scenarios[0].tools]
@@ -164,5 +169,5 @@ def test_a_scenario_offers_its_neighbours_in_their_order() -> None:
 
 def test_what_cannot_be_proved_is_left_out_with_the_reason() -> None:
     spec = tool(item_name={"type": "string"})
-    (found,) = draft_scenarios([Tried(spec, {"item_name": "lamp"}, [{"price": 12.5}])], {}, NOW)
+    (found,) = draft_scenarios([CalledTool(spec, {"item_name": "lamp"}, [{"price": 12.5}])], {}, NOW)
     assert found.scenarios == () and found.left_out == ("perfect: there is no tool 'find_item'",)

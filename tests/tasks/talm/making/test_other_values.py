@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from talm_sim.tasks.talm.making.check import check_scenarios
-from talm_sim.tasks.talm.making.drafts import Draft, Tried, draft_scenarios
-from talm_sim.tasks.talm.making.other_values import MOST_TRIES, ROUNDS, with_other_values
+from talm_sim.tasks.talm.making.drafts import CalledTool, Draft, draft_scenarios
+from talm_sim.tasks.talm.making.other_values import MOST_TRIES, ROUNDS, retry_with_other_values
 from talm_sim.types import JsonObject, ToolSpec
 
 
@@ -33,7 +33,7 @@ class Service:
         found = self.answers[tool]
         return found(**arguments) if callable(found) else found.get(next(iter(arguments.values())))
 
-    async def again(self, tried: Tried, arguments: JsonObject) -> Sequence[Any]:
+    async def again(self, tried: CalledTool, arguments: JsonObject) -> Sequence[Any]:
         self.calls.append((tried.spec.name, arguments))
         found = self.answer(tried.spec.name, arguments)
         return [] if found is None else [found, found]
@@ -41,10 +41,10 @@ class Service:
     def drafts(self, *first: tuple[str, JsonObject], sources: Sequence[str] = (), kept: frozenset[str] = frozenset()) -> list[Draft]:
         froms = [*sources, *[""] * len(first)]
         called = [
-            Tried(self.specs[name], arguments, [self.answer(name, arguments)] * 2, source, kept)
+            CalledTool(self.specs[name], arguments, [self.answer(name, arguments)] * 2, source, kept)
             for (name, arguments), source in zip(first, froms, strict=False)
         ]
-        tried = asyncio.run(with_other_values(called, self.specs, self.again))
+        tried = asyncio.run(retry_with_other_values(called, self.specs, self.again))
         drafts = draft_scenarios(tried, self.specs)
         for scenario in (scenario for draft in drafts for scenario in draft.scenarios):
             assert check_scenarios([scenario], self.specs, self.answer) == []

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from talm_sim.tasks.when2call.making import checks, question_checks
-from talm_sim.tasks.when2call.making.checks import OPTION_CHECKS, Check, differs, failures
+from talm_sim.tasks.when2call.making.checks import OPTION_CHECKS, Check, failures, find_duplicate
 from talm_sim.tasks.when2call.making.items import Item, tool_call_text
 from talm_sim.tasks.when2call.making.question_checks import QUESTION_CHECKS, refers_to_nothing_unsaid
-from talm_sim.tasks.when2call.making.wording import fills_in
+from talm_sim.tasks.when2call.making.wording import find_placeholder
 from talm_sim.types import Behaviour, GoldCall
 from tests.growth import check_growth
 from tests.tasks.when2call.making.toys import GOOD, MISSING, QUESTION, REWRITTEN, item, lacking, source, spec
@@ -97,7 +97,7 @@ def test_every_check_in_use_is_shown_both_sides_above() -> None:
 
 
 def test_equal_options_are_found_whatever_their_case() -> None:
-    assert differs("I can't.", ["Yes.", "i CAN'T"]) and not differs("I can't.", ["Yes."])
+    assert find_duplicate("I can't.", ["Yes.", "i CAN'T"]) and not find_duplicate("I can't.", ["Yes."])
 
 
 def test_an_empty_text_fails_for_being_empty_alone() -> None:
@@ -145,8 +145,8 @@ def test_no_check_raises_whatever_a_model_writes(text: str, question: str) -> No
 
 @pytest.mark.parametrize("piece", ["[", "<", "_", "X", "[a] ["])
 def test_a_gap_is_looked_for_in_step_with_the_length(piece: str) -> None:
-    check_growth(fills_in, lambda size: piece * (size // len(piece)), 2**15)
-    assert fills_in("How much is [amount] in [ francs?") == "[amount]"
+    check_growth(find_placeholder, lambda size: piece * (size // len(piece)), 2**15)
+    assert find_placeholder("How much is [amount] in [ francs?") == "[amount]"
 
 
 @pytest.mark.parametrize("piece", ["that x ", "tell that x ", "these "])

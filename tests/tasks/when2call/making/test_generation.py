@@ -14,9 +14,9 @@ from talm_sim import scenarios
 from talm_sim.common.digests import digest
 from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.runs.making import make_scenarios
-from talm_sim.scenarios.making.asking import Written
+from talm_sim.scenarios.making.asking import WrittenText
 from talm_sim.scenarios.making.options import RULES
-from talm_sim.scenarios.making.outcome import Dropped, Outcome
+from talm_sim.scenarios.making.outcome import DroppedSource, Outcome
 from talm_sim.scenarios.making.state import STATE
 from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.makers import OpenModel
@@ -43,7 +43,7 @@ class Fragile(Teller):
         self._left = dies_at
         self._error = error
 
-    async def tool_use(self, source: SourceQuestion) -> Written:
+    async def tool_use(self, source: SourceQuestion) -> WrittenText:
         await asyncio.sleep(0.001 * (int(source.id[-2:]) * 7 % 5))
         self._left -= 1
         if self._left < 0:
@@ -62,7 +62,7 @@ class ToyMaker(ItemMaker):
         self._writer = writer
 
     def load(self) -> list[SourceQuestion]:
-        self.dropped = [Dropped("x", "why")]
+        self.dropped = [DroppedSource("x", "why")]
         return self.sources
 
     def open(self, sources: Sequence[SourceQuestion], open_model: OpenModel) -> None:
@@ -189,7 +189,7 @@ class Picky(Teller):
         super().__init__()
         self._refused = refused
 
-    async def option(self, behaviour: Behaviour, item: Item, attempt: int) -> Written:
+    async def option(self, behaviour: Behaviour, item: Item, attempt: int) -> WrittenText:
         if item.source.id in self._refused:
             raise ProviderError("HTTP 400: the content filter\n  was triggered")
         return await super().option(behaviour, item, attempt)
@@ -294,7 +294,7 @@ def test_no_more_are_in_work_than_asked_for(tmp_path: Path) -> None:
     class Counting(Teller):
         now = most = 0
 
-        async def tool_use(self, source: SourceQuestion) -> Written:
+        async def tool_use(self, source: SourceQuestion) -> WrittenText:
             self.now += 1
             self.most = max(self.most, self.now)
             await asyncio.sleep(0.002)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from talm_sim.recordings import CassetteLibrary
 from talm_sim.tasks import find_task
 from talm_sim.tasks.when2call.making import SourceQuestion, source_questions
-from talm_sim.tasks.when2call.making.splitting import Split, split_query, tidy
+from talm_sim.tasks.when2call.making.splitting import Split, split_query, tidy_request
 from talm_sim.types import Behaviour, Choice, GoldCall, Missing, MissingKind, Option, Scenario, Source, ToolSpec, Turn
 from tests.growth import check_growth
 from tests.tasks.when2call.making.toys import spec
@@ -129,7 +129,7 @@ def test_the_packaged_scenarios_give_many_source_questions() -> None:
 @given(text=st.text(max_size=120))
 def test_no_text_breaks_the_splitting(text: str) -> None:
     assert isinstance(split_query(text, [SUN, CASH], [WEATHER, MONEY]), Split | str)
-    tidy(text, capital=True)
+    tidy_request(text, capital=True)
 
 
 @pytest.mark.parametrize("piece", ["and what ", "Hanoi? ", "a ", "12 "])
@@ -144,4 +144,4 @@ def test_a_query_of_many_sentences_is_not_split() -> None:
 
 @pytest.mark.parametrize("piece", [" ", "as well ", "and ", "also "])
 def test_a_long_part_is_tidied_in_step_with_its_length(piece: str) -> None:
-    check_growth(lambda text: tidy(text, capital=True), lambda size: f"x{piece * (size // len(piece))}x", 2**15)
+    check_growth(lambda text: tidy_request(text, capital=True), lambda size: f"x{piece * (size // len(piece))}x", 2**15)

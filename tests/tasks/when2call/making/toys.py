@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from talm_sim.scenarios.making.asking import Written
+from talm_sim.scenarios.making.asking import WrittenText
 from talm_sim.tasks.when2call.making import SourceQuestion
 from talm_sim.tasks.when2call.making.items import Item
 from talm_sim.tasks.when2call.making.sources import Removal
@@ -71,21 +71,21 @@ class Teller:
         self.asked: list[str] = []
         self.closed = False
 
-    def _say(self, what: str, attempt: int = 0) -> Written:
+    def _say(self, what: str, attempt: int = 0) -> WrittenText:
         self.asked.append(what)
         text = self._says[what]
-        return Written(text if isinstance(text, str) else text[min(attempt, len(text) - 1)])
+        return WrittenText(text if isinstance(text, str) else text[min(attempt, len(text) - 1)])
 
-    async def tool_use(self, source: SourceQuestion) -> Written:
+    async def tool_use(self, source: SourceQuestion) -> WrittenText:
         return self._say("tool_use")
 
-    async def rewrite(self, source: SourceQuestion, missing: Missing, attempt: int) -> Written:
+    async def rewrite(self, source: SourceQuestion, missing: Missing, attempt: int) -> WrittenText:
         return self._say("rewrite", attempt)
 
-    async def unanswerable(self, source: SourceQuestion, attempt: int) -> Written:
+    async def unanswerable(self, source: SourceQuestion, attempt: int) -> WrittenText:
         return self._say("unanswerable", attempt)
 
-    async def option(self, behaviour: Behaviour, item: Item, attempt: int) -> Written:
+    async def option(self, behaviour: Behaviour, item: Item, attempt: int) -> WrittenText:
         lacks = "/lacking" if behaviour is Behaviour.REQUEST_FOR_INFO and item.missing else ""
         return self._say(behaviour.value + lacks, attempt)
 

@@ -8,13 +8,13 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from talm_sim.common.processes import own_name, sweep
+from talm_sim.common.processes import hidden_name, sweep
 from talm_sim.errors import PrerequisiteError, line_to_copy
 from talm_sim.runs.files.manifest import base_of, check_name, run_names
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.tasks import PairedOptions
 
-__all__ = ["controls_of", "delete_run", "paired_with", "rename_run"]
+__all__ = ["controls_of", "delete_run", "paired_runs", "rename_run"]
 
 
 def controls_of(path: Path) -> list[Path]:
@@ -22,7 +22,7 @@ def controls_of(path: Path) -> list[Path]:
     return [path.parent / name for name in run_names(path.parent) if base_of(name) == path.name]
 
 
-def paired_with(paths: Sequence[Path]) -> dict[Path, list[str]]:
+def paired_runs(paths: Sequence[Path]) -> dict[Path, list[str]]:
     """For each of some runs, the names of the runs beside it that are compared with it."""
     found: dict[Path, list[str]] = {path: [] for path in paths}
     for folder in {path.parent for path in paths}:
@@ -45,8 +45,8 @@ def delete_run(path: Path) -> None:
         _check_free(one)
     sweep(path.parent)
     for one in every:
-        grave = one.parent / own_name(one.name)  # hidden at once: a kill leaves no half run in sight
-        with _telling(one):
+        grave = one.parent / hidden_name(one.name)  # hidden at once: a kill leaves no half run in sight
+        with _explain_errors(one):
             os.rename(one, grave)
             shutil.rmtree(grave)
 
@@ -68,17 +68,17 @@ def rename_run(path: Path, name: str) -> Path:
     done: list[tuple[Path, Path]] = []
     try:
         for one, target in moves:
-            _move(one, target)
+            _rename(one, target)
             done.append((one, target))
     except PrerequisiteError:
         for one, target in reversed(done):
-            _move(target, one)
+            _rename(target, one)
         raise
     return moves[-1][1]
 
 
-def _move(one: Path, target: Path) -> None:
-    with _telling(one):
+def _rename(one: Path, target: Path) -> None:
+    with _explain_errors(one):
         os.rename(one, target)
 
 
@@ -91,7 +91,7 @@ def _check_free(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def _telling(path: Path) -> Iterator[None]:
+def _explain_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as err:

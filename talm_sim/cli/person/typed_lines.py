@@ -16,13 +16,13 @@ from typing import Protocol
 
 from rich.console import Console
 
-__all__ = ["LineEditor", "LineReader", "Lines", "open_lines"]
+__all__ = ["LineEditor", "LineReader", "LineSource", "open_lines"]
 
 _SILENCE_SECONDS = 1.5
 """A person who types no key for so long is taken to have noticed that their line is not wanted any more."""
 
 
-class Lines(Protocol):
+class LineSource(Protocol):
     """Where a person's lines come from."""
 
     interactive: bool
@@ -50,7 +50,7 @@ class Lines(Protocol):
         ...
 
 
-def open_lines(console: Console, *, plain: bool = False) -> Lines:
+def open_lines(console: Console, *, plain: bool = False) -> LineSource:
     """The lines of standard input: edited where a person sits at a terminal, unless `plain` asks for no movement on the screen."""
     if not plain and sys.stdin is not None and sys.stdin.isatty() and console.is_terminal and not console.is_dumb_terminal:
         return LineEditor()
@@ -111,7 +111,7 @@ class LineReader:
     async def drop(self) -> None:
         """See `Lines.drop`; lines from a pipe are never half typed."""
         if self.interactive:
-            await asyncio.to_thread(_swallow, self._descriptor, begun=False)
+            await asyncio.to_thread(_discard_rest_of_line, self._descriptor, begun=False)
 
     def close(self) -> None:
         """See `Lines.close`."""
@@ -177,7 +177,7 @@ class LineEditor:
 
     async def drop(self) -> None:
         """See `Lines.drop`."""
-        await asyncio.to_thread(_swallow, self._input.fileno(), begun=self._half_typed)
+        await asyncio.to_thread(_discard_rest_of_line, self._input.fileno(), begun=self._half_typed)
 
     def close(self) -> None:
         """See `Lines.close`."""
@@ -192,7 +192,7 @@ def _flush(terminal: int) -> None:
         termios.tcflush(terminal, termios.TCIFLUSH)
 
 
-def _swallow(terminal: int, *, begun: bool) -> None:
+def _discard_rest_of_line(terminal: int, *, begun: bool) -> None:
     """Take from a terminal, unseen, the rest of a line: to its end, or until nobody types.
 
     Args:

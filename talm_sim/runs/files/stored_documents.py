@@ -10,13 +10,12 @@ from pydantic import BaseModel, Field, FiniteFloat, TypeAdapter, ValidationError
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.files.database import DATABASE, check_stored, unpack
-from talm_sim.runs.files.rows import rows
+from talm_sim.runs.files.digested_rows import rows
 from talm_sim.types import Episode, Event, Measured, Scenario, Verdict
 
 __all__ = [
     "BLIND",
     "MIXED",
-    "begun",
     "episode",
     "episodes",
     "imported_judges",
@@ -24,11 +23,12 @@ __all__ = [
     "judges",
     "measures",
     "meta",
+    "read_waiting",
     "scenario",
     "scenarios",
+    "started_episodes",
     "verdict",
     "verdicts",
-    "waiting",
 ]
 
 BLIND = "blind"
@@ -46,7 +46,7 @@ _EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 _Count = Annotated[int, Field(ge=0, le=2**53)]
 
 
-class _Perturbed(BaseModel):
+class _PerturbedRecord(BaseModel):
     calls: _Count
     counts: list[Annotated[list[_Count], Field(min_length=3, max_length=3)]]
 
@@ -55,7 +55,7 @@ class _State(BaseModel):
     """`Waiting.state`, as far as an episode that goes on does not look for itself."""
 
     asks: dict[str, _Count] = {}
-    perturbations: _Perturbed | Annotated[dict[str, Any], Field(max_length=0)] = {}
+    perturbations: _PerturbedRecord | Annotated[dict[str, Any], Field(max_length=0)] = {}
     played_tools: dict[str, _Count] = {}
     played_model: dict[str, _Count] = {}
     started_at: FiniteFloat = 0.0
@@ -94,13 +94,13 @@ def scenarios(conn: sqlite3.Connection) -> Iterator[Scenario]:
 def episodes(conn: sqlite3.Connection, group: str | None = None) -> Iterator[Episode]:
     """Finished episodes, of one group or all, in the order of the plan: epoch by epoch, scenario by scenario."""
     for episode_id, *_, body in rows(conn, "episodes", "WHERE grp = ifnull(?, grp) ORDER BY epoch, position", (group,)):
-        yield _parsed(Episode, body, f"episode '{episode_id}'")
+        yield _parse(Episode, body, f"episode '{episode_id}'")
 
 
 def episode(conn: sqlite3.Connection, episode_id: str) -> Episode | None:
     """One finished episode; None where it is not finished or unknown."""
     for *_, body in rows(conn, "episodes", "WHERE id = ?", (episode_id,)):
-        return _parsed(Episode, body, f"episode '{episode_id}'")
+        return _parse(Episode, body, f"episode '{episode_id}'")
     return None
 
 
@@ -109,25 +109,25 @@ def verdicts(conn: sqlite3.Connection, judges: Sequence[tuple[str, str]]) -> Ite
     for judge, digest in judges:
         which = "WHERE judge = ? AND judge_config_digest = ? ORDER BY episode_id"
         for episode_id, *_, body in rows(conn, "verdicts", which, (judge, digest)):
-            yield _parsed(Verdict, body, f"verdict '{judge}' of '{episode_id}'")
+            yield _parse(Verdict, body, f"verdict '{judge}' of '{episode_id}'")
 
 
 def verdict(conn: sqlite3.Connection, episode_id: str, judge: str, judge_config_digest: str) -> Verdict | None:
     """One judge's verdict on one episode; None where it has not judged it."""
     which = "WHERE episode_id = ? AND judge = ? AND judge_config_digest = ?"
     for *_, body in rows(conn, "verdicts", which, (episode_id, judge, judge_config_digest)):
-        return _parsed(Verdict, body, f"verdict '{judge}' of '{episode_id}'")
+        return _parse(Verdict, body, f"verdict '{judge}' of '{episode_id}'")
     return None
 
 
-def waiting(body: bytes, episode_id: str) -> WaitingBody:
+def read_waiting(body: bytes, episode_id: str) -> WaitingBody:
     """Read what is kept of an episode that waits."""
-    return _parsed(WaitingBody, body, f"waiting episode '{episode_id}'")
+    return _parse(WaitingBody, body, f"waiting episode '{episode_id}'")
 
 
 def scenario(body: bytes, scenario_id: str) -> Scenario:
     """Read one scenario."""
-    return _parsed(Scenario, body, f"scenario '{scenario_id}'")
+    return _parse(Scenario, body, f"scenario '{scenario_id}'")
 
 
 def judges(conn: sqlite3.Connection) -> list[tuple[str, str]] | None:
@@ -153,7 +153,7 @@ def meta(conn: sqlite3.Connection, key: str, kind: type[_V]) -> _V | None:
             return TypeAdapter(kind).validate_json(value)
         return None
     except ValidationError as err:
-        raise PrerequisiteError(f"{DATABASE}: '{key}' is damaged: {_first(err)}; restore the file from a copy.") from None
+        raise PrerequisiteError(f"{DATABASE}: '{key}' is damaged: {_summarize_fault(err)}; restore the file from a copy.") from None
 
 
 def is_blind(conn: sqlite3.Connection) -> bool:
@@ -161,21 +161,21 @@ def is_blind(conn: sqlite3.Connection) -> bool:
     return meta(conn, BLIND, bool) or False
 
 
-def _parsed(kind: type[_T], body: bytes, what: str) -> _T:
+def _parse(kind: type[_T], body: bytes, what: str) -> _T:
     try:
         return kind.model_validate_json(unpack(body, what))
     except ValidationError as err:
-        raise PrerequisiteError(f"{DATABASE}: {what} is damaged: {_first(err)}; restore the file from a copy.") from None
+        raise PrerequisiteError(f"{DATABASE}: {what} is damaged: {_summarize_fault(err)}; restore the file from a copy.") from None
 
 
-def _first(err: ValidationError) -> str:
+def _summarize_fault(err: ValidationError) -> str:
     if err.error_count() > _TOLD:
         return f"{err.error_count():,} faults"
     first = err.errors()[0]
     return ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
 
 
-def begun(conn: sqlite3.Connection) -> list[str]:
+def started_episodes(conn: sqlite3.Connection) -> list[str]:
     """Ids of the episodes that were ever begun, sorted."""
     rows = conn.execute("SELECT id FROM episodes UNION SELECT episode_id FROM attempts UNION SELECT episode_id FROM waiting ORDER BY 1")
     return [row[0] for row in rows]

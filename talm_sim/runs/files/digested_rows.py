@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.files.database import DATABASE
 
-__all__ = ["BESIDE", "KEYS", "ORDER", "WITH_BODY", "check_database", "check_rows", "put", "row", "rows"]
+__all__ = ["BESIDE", "KEYS", "ORDER", "WITH_BODY", "check_database", "check_rows", "insert_row", "row", "rows"]
 
 KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "meta": ("key", "value"),
@@ -51,7 +51,7 @@ _OTHERWISE: Final = {
 """What else a row must not hold, in SQL."""
 
 
-def put(
+def insert_row(
     conn: sqlite3.Connection, table: str, *values: str | int | float, body: bytes | None = None, either: Literal["", "REPLACE", "IGNORE"] = ""
 ) -> bool:
     """Within a transaction: add a row with its digest; False where one of these keys stands, and stays.
@@ -87,7 +87,7 @@ def rows(conn: sqlite3.Connection, table: str, which: str = "", values: Sequence
         keys, digest, body = row[:size], row[size], row[size + 1] if len(row) > size + 1 else b""
         if not isinstance(body, bytes) or _digest(table, keys, body) != digest:
             raise PrerequisiteError(
-                f"{DATABASE}: row {_named(table, keys)} of {table} is damaged: it does not fit its digest; restore the file from a copy."
+                f"{DATABASE}: row {_row_name(table, keys)} of {table} is damaged: it does not fit its digest; restore the file from a copy."
             )
         yield (*keys, body) if table in WITH_BODY else keys
 
@@ -156,5 +156,5 @@ def _digest(table: str, keys: Sequence[Any], body: bytes) -> bytes:
     return found.digest()
 
 
-def _named(table: str, keys: Sequence[Any]) -> str:
+def _row_name(table: str, keys: Sequence[Any]) -> str:
     return repr(keys[1] if table == "scenarios" else keys[0])

@@ -15,20 +15,20 @@ from talm_sim.common.toml_files import read_toml
 from talm_sim.config import ENV_PREFIX, RunConfig, Scope, scope_of
 from talm_sim.errors import PrerequisiteError, line_to_copy
 
-__all__ = ["fixed", "foreign", "last_of", "superfluous", "task_of", "values_of"]
+__all__ = ["explain_extra_words", "fixed_option_error", "last_value_of", "task_of", "unknown_option_error", "values_of"]
 
 
 def task_of(args: list[str], *, stored: bool) -> Any:
     """The task a command line is about; None where that cannot be told, which the command itself will say."""
-    from talm_sim.runs.resolve import chosen_task
+    from talm_sim.runs.resolve import choose_task
 
-    given = {"plugin": values_of("--plugin", args), "task": last_of("--task", args, "")}
+    given = {"plugin": values_of("--plugin", args), "task": last_value_of("--task", args, "")}
     if stored:
         plugin = f"{ENV_PREFIX}PLUGIN"
-        chosen_task({}, None, {plugin: os.environ.get(plugin, "")}, given | {"task": ""})
+        choose_task({}, None, {plugin: os.environ.get(plugin, "")}, given | {"task": ""})
         return next(_stored_tasks(args), None)
     file = next((Path(name) for name in reversed(values_of("--config", args))), None)
-    return chosen_task({} if file is None else read_toml(file, "--config"), file, os.environ, given)
+    return choose_task({} if file is None else read_toml(file, "--config"), file, os.environ, given)
 
 
 def _stored_tasks(args: list[str]) -> Iterator[Any]:
@@ -36,14 +36,14 @@ def _stored_tasks(args: list[str]) -> Iterator[Any]:
     from talm_sim.runs.files.manifest import MANIFEST, find_run, read_manifest
     from talm_sim.tasks.registry import find_task
 
-    run_dir = Path(last_of("--run-dir", args, "") or os.environ.get(f"{ENV_PREFIX}RUN_DIR") or "runs")
+    run_dir = Path(last_value_of("--run-dir", args, "") or os.environ.get(f"{ENV_PREFIX}RUN_DIR") or "runs")
     words = [word for word in args if not word.startswith("-")]
     for word in sorted(words, key=lambda word: not any((place / word / MANIFEST).is_file() for place in (Path(), run_dir))):
         with contextlib.suppress(PrerequisiteError):
             yield find_task(read_manifest(find_run(word, run_dir)).config.task)
 
 
-def last_of(flag: str, args: list[str], default: str) -> str:
+def last_value_of(flag: str, args: list[str], default: str) -> str:
     """What a command line gives an option the last time, before it is parsed."""
     return next(reversed(values_of(flag, args)), default)
 
@@ -54,7 +54,7 @@ def values_of(flag: str, args: list[str]) -> list[str]:
     return [*spaced, *(word.removeprefix(f"{flag}=") for word in args if word.startswith(f"{flag}="))]
 
 
-def superfluous(words: list[str], task: Any) -> str:
+def explain_extra_words(words: list[str], task: Any) -> str:
     """What words without an option were meant for."""
     splits = () if task is None else task.splits
     if all(part in splits for word in words for part in word.split(",")):
@@ -64,17 +64,17 @@ def superfluous(words: list[str], task: Any) -> str:
     return f"'{words[0]}' is an unexpected argument; every value follows the name of its option, as in --split perfect"
 
 
-def foreign(err: click.NoSuchOption, task: Any) -> click.UsageError:
+def unknown_option_error(err: click.NoSuchOption, task: Any) -> click.UsageError:
     """The error of an unknown option, or of another task's."""
-    from talm_sim.tasks.job import belongs_to, owner_of_option
+    from talm_sim.tasks.job import option_owner_message, owner_of_option
 
     owner = owner_of_option(err.option_name.lstrip("-").replace("-", "_"), task) if task is not None else ""
     if not owner:
         return err
-    return click.UsageError(f"{err.option_name} {belongs_to(owner, task)}")
+    return click.UsageError(f"{err.option_name} {option_owner_message(owner, task)}")
 
 
-def fixed(err: click.NoSuchOption, task: Any, scopes: Collection[Scope]) -> click.UsageError:
+def fixed_option_error(err: click.NoSuchOption, task: Any, scopes: Collection[Scope]) -> click.UsageError:
     """The error of an unknown option of a command about a stored run, of one that the run has for good, or of another task's."""
     from talm_sim.tasks.job import owner_of_option
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from talm_sim.judges.admission import admits_failure, admits_lack, tells_of_nothing
+from talm_sim.judges.admission import admits_failure, admits_lack, reports_nothing_found
 from talm_sim.judges.stats import share
-from talm_sim.tasks.talm.knowing import called_without_knowing, lacks_an_argument
+from talm_sim.tasks.talm.uninformed_calls import find_uninformed_call, lacks_an_argument
 from talm_sim.types import AwarenessValue, Episode, Measure, Row, Scenario, Termination, ToolEvent
 
-__all__ = ["after_fault", "said_no", "summed_up", "when_missing"]
+__all__ = ["behaviour_after_fault", "behaviour_measures", "behaviour_when_missing", "declined_first"]
 
 _OWN_MISTAKES = frozenset({"unknown_tool", "invalid_arguments", "unparsable_arguments"})
 """Reasons of a failed call that are the agent's fault, not a tool's."""
@@ -30,15 +30,15 @@ _TABLES = {"something missing": _MISSING, "a tool failed": _FAULT}
 """Title of a table to its columns: name to head and meaning."""
 
 
-def said_no(episode: Episode) -> bool:
+def declined_first(episode: Episode) -> bool:
     """Whether the agent declined before it tried."""
     return episode.termination is Termination.SKIPPED or any(answer.value is AwarenessValue.NO for answer in episode.awareness)
 
 
-def when_missing(episode: Episode, scenario: Scenario | None, left_open: Sequence[str]) -> dict[str, bool]:
+def behaviour_when_missing(episode: Episode, scenario: Scenario | None, left_open: Sequence[str]) -> dict[str, bool]:
     """What the agent did about what was missing; empty where nothing was, or where the scenario does not say what.
 
-    `called_without_knowing` is only there where an argument is missing.
+    `find_uninformed_call` is only there where an argument is missing.
 
     Args:
         episode: What happened.
@@ -50,14 +50,14 @@ def when_missing(episode: Episode, scenario: Scenario | None, left_open: Sequenc
     in_words = bool(left_open) or any(event.by == "words" for event in episode.human_events)
     answered = episode.termination is Termination.ANSWERED
     asked = in_words or bool(episode.human_events)
-    declined = said_no(episode) or (answered and not left_open and admits_lack(episode.answer))
+    declined = declined_first(episode) or (answered and not left_open and admits_lack(episode.answer))
     done = {"asked": asked, "asked_in_words": in_words, "declined": declined}
     if lacks_an_argument(scenario):
-        done["called_without_knowing"] = called_without_knowing(episode, scenario) is not None
+        done["called_without_knowing"] = find_uninformed_call(episode, scenario) is not None
     return {**done, "went_ahead": answered and bool(episode.answer.strip()) and not asked and not declined}
 
 
-def after_fault(episode: Episode) -> dict[str, bool]:
+def behaviour_after_fault(episode: Episode) -> dict[str, bool]:
     """What the agent did after a tool had failed; empty where it saw no fault.
 
     A fault is a call that failed, unless by the agent's own mistake, or whose result a perturbation changed. An episode recovered where each
@@ -76,12 +76,12 @@ def after_fault(episode: Episode) -> dict[str, bool]:
     recovered = answers >= last.keys()
     ended = episode.termination is Termination.ANSWERED and bool(episode.answer.strip()) and not recovered
     # A result that was only damaged is told of by saying that nothing was found, too.
-    admits = tells_of_nothing if any(event.ok for event in faults) else admits_failure
+    admits = reports_nothing_found if any(event.ok for event in faults) else admits_failure
     told = ended and admits(episode.answer)
     return {"retried": retried, "recovered": recovered, "told": told, "went_on": ended and not told}
 
 
-def summed_up(scored: Sequence[Row]) -> Iterator[Measure]:
+def behaviour_measures(scored: Sequence[Row]) -> Iterator[Measure]:
     """The columns over the rows they apply to; none where they apply to no row."""
     for title, names in _TABLES.items():
         rates: Mapping[str, tuple[str, str]] = names if any(next(iter(names)) in row.values for row in scored) else {}

@@ -15,8 +15,8 @@ from langchain_core.messages import HumanMessage
 
 from talm_sim.errors import ProviderError, RefusedError
 from talm_sim.models.base import GenerationSettings
-from talm_sim.models.line import MOST_BYTES, ServerLine
 from talm_sim.models.registry import open_model
+from talm_sim.models.server_client import MOST_BYTES, ServerClient
 from talm_sim.types import ModelTurn
 from tests.models.loopback import Answer, anthropic_answer, chat_answer, loopback
 
@@ -122,7 +122,7 @@ async def test_drops_count_towards_the_time_of_a_request(head: bytes, monkeypatc
     async with endless(head, b"a", pause=0.02) as url:
         with pytest.raises(ProviderError, match="no answer in time"):
             await ask("openai/m", url, monkeypatch, timeout=0.2)
-        async with httpx2.AsyncClient(transport=ServerLine(), timeout=0.2) as client:
+        async with httpx2.AsyncClient(transport=ServerClient(), timeout=0.2) as client:
             with pytest.raises(httpx2.ReadTimeout):
                 await client.post(url)
 
@@ -169,7 +169,7 @@ async def test_what_a_request_bears_does_not_come_back(model: str, monkeypatch: 
 )
 async def test_no_form_of_an_answer_holds_it(body: bytes, headers: dict[str, str]) -> None:
     with loopback(Answer(body, headers=headers)) as server:
-        async with httpx2.AsyncClient(transport=ServerLine()) as client:
+        async with httpx2.AsyncClient(transport=ServerClient()) as client:
             answer = await client.post(server.url, headers={"x-api-key": KEY})
     assert "REDACTED" in answer.text + str(answer.headers)
     assert not any(part in answer.text + str(answer.headers) for part in ("4711", "\\u006f"))
@@ -178,5 +178,5 @@ async def test_no_form_of_an_answer_holds_it(body: bytes, headers: dict[str, str
 async def test_an_answer_without_credentials_stays_as_it_is() -> None:
     body = json.dumps({"a": "page token p9o8i7u6y5t4r3e2w1q", "b": "é \ud83d\ude00", "c": "\\u006fwn"}, ensure_ascii=True).encode()
     with loopback(Answer(body, headers={"content-encoding": "identity"})) as server:
-        async with httpx2.AsyncClient(transport=ServerLine()) as client:
+        async with httpx2.AsyncClient(transport=ServerClient()) as client:
             assert (await client.post(server.url)).content == body

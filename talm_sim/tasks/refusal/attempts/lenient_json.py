@@ -41,7 +41,7 @@ class Node:
         """Whether its closing bracket stands there."""
         return self.end >= 0
 
-    def put(self, value: str | Node) -> None:
+    def add_value(self, value: str | Node) -> None:
         """Take a value that was read."""
         if self.key is not None:
             self.keys.setdefault(self.key, value)
@@ -53,7 +53,7 @@ class Node:
         """Take the text that was waiting for a colon as what it is, and a key that waits for its value as cut off."""
         if self.pending is not None:
             pending, self.pending = self.pending, None
-            self.put(pending)
+            self.add_value(pending)
         if self.key is not None:
             self.keys.setdefault(self.key, None)
             self.key = None
@@ -89,9 +89,9 @@ def _read_outermost(text: str, place: int) -> tuple[list[Node], int]:
             if not stack:
                 return found, place
         elif last:
-            _separate(stack[-1], last)
+            _read_separator(stack[-1], last)
         else:
-            _take(stack[-1], written, kind)
+            _read_value(stack[-1], written, kind)
     for node in stack:
         node.settle()
     return found, place
@@ -110,7 +110,7 @@ def _open(stack: list[Node], start: int, is_object: bool) -> Node:
     node = Node(start, is_object)
     if stack:
         stack[-1].pending = None
-        stack[-1].put(node)
+        stack[-1].add_value(node)
     stack.append(node)
     return node
 
@@ -129,14 +129,14 @@ def _close(stack: list[Node], is_object: bool, open_objects: int, end: int) -> i
             return closed
 
 
-def _separate(node: Node, mark: str) -> None:
+def _read_separator(node: Node, mark: str) -> None:
     if mark == ",":
         node.settle()
     elif node.key is None and node.pending is not None:
         node.key, node.pending = node.pending.removeprefix("=").strip().lower(), None
 
 
-def _take(node: Node, written: str, kind: str) -> None:
+def _read_value(node: Node, written: str, kind: str) -> None:
     quoted = kind == "text"
     value = written[1:].removesuffix(written[0]) if quoted else written
     if quoted and node.pending is not None:

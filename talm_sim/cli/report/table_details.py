@@ -9,12 +9,12 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from talm_sim.cli.report.curves import curve_lines
-from talm_sim.cli.report.layout import beside, lines
+from talm_sim.cli.report.layout import figures_beside, line_measures
 from talm_sim.cli.report.shades import shade
-from talm_sim.cli.terminal.screen import fit, wrapped
-from talm_sim.cli.terminal.text import flat
+from talm_sim.cli.terminal.screen import fit_line, wrap
+from talm_sim.cli.terminal.text import one_line_text
 from talm_sim.types import Matrix, Measure, Summary
-from talm_sim.types.figures import interval, shown
+from talm_sim.types.figures import format_figure, interval
 
 __all__ = ["AXES", "detail_lines", "figure_counts"]
 
@@ -35,17 +35,17 @@ def detail_lines(summary: Summary, *, name_group: bool = False) -> Iterator[Text
         name_group: Whether each part says whose it is, as where several groups have such parts.
     """
     of = f", {summary.group}" if name_group else ""
-    for title, measures in lines(summary).items():
+    for title, measures in line_measures(summary).items():
         yield Text()
         if title or of:
-            yield from (Text(line, style="bold") for line in wrapped(f"{title or 'figures'}{of}", 77, "  ", "    "))
+            yield from (Text(line, style="bold") for line in wrap(f"{title or 'figures'}{of}", 77, "  ", "    "))
         for one in measures:
             yield from _figure_lines(one)
     for matrix in summary.matrices:
         yield Text()
         if of or len(summary.matrices) > 1:
-            yield from (Text(line, style="bold") for line in wrapped(f"{matrix.name}{of}", 77, "  ", "    "))
-        yield from _matrix_lines(matrix, *_one_beside(summary, matrix))
+            yield from (Text(line, style="bold") for line in wrap(f"{matrix.name}{of}", 77, "  ", "    "))
+        yield from _matrix_lines(matrix, *_choose_beside(summary, matrix))
     for curve in summary.curves:
         yield from curve_lines(curve, summary.group if name_group else "")
 
@@ -56,25 +56,25 @@ def figure_counts(one: Measure) -> str:
 
 
 def _figure_lines(one: Measure) -> Iterator[Text]:
-    name, note = flat(one.head), flat(one.note)
-    value = shown(one)
+    name, note = one_line_text(one.head), one_line_text(one.note)
+    value = format_figure(one)
     rest = f" {interval(one):>8} {figure_counts(one):>10}".rstrip()
     style = "bold" if one.value is not None else "dim"
-    words = f"    {fit(name, 10) if cell_len(name) <= 10 else name} {note}"
+    words = f"    {fit_line(name, 10) if cell_len(name) <= 10 else name} {note}"
     if cell_len(words) < _WORDS and len(value.rjust(5)) + len(rest) <= _RIGHT - _WORDS:
         line = Text(words + " " * (_WORDS - cell_len(words)))
         line.append(value.rjust(5), style=style).append(rest, style="dim")
         yield line
         return
     # Too much for one line: the words first, what they are about below them.
-    yield from map(Text, wrapped(f"{name} {note}", 77, "    ", " " * 8))
+    yield from map(Text, wrap(f"{name} {note}", 77, "    ", " " * 8))
     room = max(5, _RIGHT - len(rest))
-    yield Text(fit(value, room, right=True), style=style).append(rest[: _RIGHT - room], style="dim")
+    yield Text(fit_line(value, room, right=True), style=style).append(rest[: _RIGHT - room], style="dim")
 
 
-def _one_beside(summary: Summary, matrix: Matrix) -> tuple[str, dict[str, Measure]]:
+def _choose_beside(summary: Summary, matrix: Matrix) -> tuple[str, dict[str, Measure]]:
     """Of the figures beside a matrix the one that a screen has room for: F1, else the first."""
-    found = beside(summary, matrix)
+    found = figures_beside(summary, matrix)
     head = "F1" if "F1" in found else next(iter(found), "")
     return head, found.get(head, {})
 
@@ -92,25 +92,25 @@ def _matrix_lines(matrix: Matrix, head: str, side: dict[str, Measure]) -> Iterat
             yield Text()
         # What stands beside the matrix is printed once, beside its last part.
         last = bool(head) and start + size >= count
-        top = f"  {AXES}".ljust(_LABEL) + "".join(" " + fit(one, width - 1, right=True) for one in heads[start : start + size])
-        yield Text(top + (fit(head, _SIDE, right=True) if last else ""), style="bold")
+        top = f"  {AXES}".ljust(_LABEL) + "".join(" " + fit_line(one, width - 1, right=True) for one in heads[start : start + size])
+        yield Text(top + (fit_line(head, _SIDE, right=True) if last else ""), style="bold")
         for row, label, counts, texts in zip(matrix.rows, rows, matrix.counts, numbers, strict=True):
             support = sum(counts)
-            line = Text("  " + fit(label, _LABEL - 3) + " ")
+            line = Text("  " + fit_line(label, _LABEL - 3) + " ")
             for cell, text in zip(counts[start : start + size], texts[start : start + size], strict=True):
                 # The space between two cells stays unshaded.
                 line.append(" ")
-                line.append(fit(text, width - 2, right=True) + " ", style=_shade(cell / support if support else 0))
+                line.append(fit_line(text, width - 2, right=True) + " ", style=_shade(cell / support if support else 0))
             if last:
-                line.append(fit(shown(side.get(row)), _SIDE, right=True), style="" if support else "dim")
+                line.append(fit_line(format_figure(side.get(row)), _SIDE, right=True), style="" if support else "dim")
             yield line
-    yield from (Text(line, style="dim") for line in wrapped(", ".join(legend), 77, "  ", "    "))
+    yield from (Text(line, style="dim") for line in wrap(", ".join(legend), 77, "  ", "    "))
 
 
 def _labels(matrix: Matrix, width: int) -> tuple[list[str], list[str], list[str]]:
     """Labels down and across, and what they stand for: numbers where the columns' names do not fit."""
-    rows, heads = list(map(flat, matrix.rows)), list(map(flat, matrix.heads or matrix.columns))
-    names = list(map(flat, matrix.columns))
+    rows, heads = list(map(one_line_text, matrix.rows)), list(map(one_line_text, matrix.heads or matrix.columns))
+    names = list(map(one_line_text, matrix.columns))
     if all(cell_len(head) <= width for head in heads):
         return rows, heads, [f"{row[: _LABEL - 4]}… is {row}" for row in rows if cell_len(row) > _LABEL - 3]
     numbers = {name: str(number) for number, name in enumerate(names, 1)}

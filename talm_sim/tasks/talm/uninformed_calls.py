@@ -14,7 +14,7 @@ from talm_sim.scenarios.leaks import mentions
 from talm_sim.scenarios.question_words import GENERIC, content_stems, name_stems
 from talm_sim.types import Episode, HumanEvent, Missing, MissingKind, Scenario, ToolEvent
 
-__all__ = ["called_without_knowing", "lacks_an_argument"]
+__all__ = ["find_uninformed_call", "lacks_an_argument"]
 
 
 def lacks_an_argument(scenario: Scenario | None) -> bool:
@@ -23,7 +23,7 @@ def lacks_an_argument(scenario: Scenario | None) -> bool:
     return missing is not None and missing.kind is MissingKind.ARGUMENT and missing.value is not None
 
 
-def called_without_knowing(episode: Episode, scenario: Scenario) -> ToolEvent | None:
+def find_uninformed_call(episode: Episode, scenario: Scenario) -> ToolEvent | None:
     """Find the first call with the missing argument's value that was made before the value was known.
 
     A value is known once it was in a message of the scenario that the agent had been told, in a person's answer or in a tool's result that
@@ -41,20 +41,20 @@ def called_without_knowing(episode: Episode, scenario: Scenario) -> ToolEvent | 
     missing = scenario.missing
     if missing is None or not lacks_an_argument(scenario):
         return None
-    using = (event for event in episode.tool_events if _uses(event, missing))
+    using = (event for event in episode.tool_events if _uses_value(event, missing))
     first = min(using, key=lambda event: event.turn, default=None)
-    if first is None or any(_says(text, missing.value) for text in _told(episode, scenario, first.turn)):
+    if first is None or any(_text_has_value(text, missing.value) for text in _texts_before(episode, scenario, first.turn)):
         return None
     # Calls of one turn were written before any of them was answered. A graph that interrupts itself has its answer before it goes on, and where
     # its model is not seen the turn does not tell.
     earlier = episode.events[: episode.events.index(first)]
     answered = (event for event in earlier if isinstance(event, HumanEvent) and event.by == "interrupt")
     before = (*(event for event in episode.events if event.turn < first.turn), *answered)
-    known = any(_tells(event, missing) if isinstance(event, HumanEvent) else _shows(event, missing) for event in before)
+    known = any(_reveals(event, missing) if isinstance(event, HumanEvent) else _shows(event, missing) for event in before)
     return None if known else first
 
 
-def _told(episode: Episode, scenario: Scenario, turn: int) -> Iterator[str]:
+def _texts_before(episode: Episode, scenario: Scenario, turn: int) -> Iterator[str]:
     """The texts of the scenario's messages that came before a model turn, and what earlier calls in them were made with."""
     user_turns = scenario.user_turns
     last = episode.model_turns[turn].user_turn if turn < len(episode.model_turns) else len(user_turns) - 1
@@ -63,7 +63,7 @@ def _told(episode: Episode, scenario: Scenario, turn: int) -> Iterator[str]:
         yield from (json.dumps(call.get("arguments", {}), ensure_ascii=False) for call in message.get("tool_calls", ()))
 
 
-def _uses(event: ToolEvent, missing: Missing) -> bool:
+def _uses_value(event: ToolEvent, missing: Missing) -> bool:
     anywhere = isinstance(missing.value, str)
     return any((anywhere or name == missing.name) and same_value(missing.value, value) for name, value in _parts("", event.arguments))
 
@@ -79,27 +79,27 @@ def _parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
             yield from _parts(name, part)
 
 
-def _says(text: str, value: Any) -> bool:
+def _text_has_value(text: str, value: Any) -> bool:
     """Whether a text holds a value, or every text and number of a list."""
     leaves = [part for _, part in _parts("", value) if isinstance(part, str | int | float)]
     return bool(leaves) and all(mentions(text, leaf) for leaf in leaves)
 
 
 def _shows(event: ToolEvent, missing: Missing) -> bool:
-    if _says(event.result, missing.value):
+    if _text_has_value(event.result, missing.value):
         return True
     try:
         read = json.loads(event.result)  # a text may be written with escapes
     except (ValueError, RecursionError):
         return False
-    return _says(json.dumps(read, ensure_ascii=False), missing.value)
+    return _text_has_value(json.dumps(read, ensure_ascii=False), missing.value)
 
 
-def _tells(event: HumanEvent, missing: Missing) -> bool:
+def _reveals(event: HumanEvent, missing: Missing) -> bool:
     """Whether a person's answer says the value, or shares a word with what was left out that is not only the argument's name."""
     if event.declined:
         return False
-    if isinstance(missing.value, bool) or _says(event.answer, missing.value):
+    if isinstance(missing.value, bool) or _text_has_value(event.answer, missing.value):
         return True
     told = content_stems(f"{missing.value} {missing.removed_text} {missing.human_answer or ''}".casefold())
     return bool((told - GENERIC - name_stems(missing.name)) & content_stems(event.answer.casefold()))

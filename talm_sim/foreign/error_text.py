@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["MOST_READ", "escaped", "kind_of", "text_of", "told"]
+__all__ = ["MOST_READ", "error_line", "escape_control", "kind_of", "text_of"]
 
 MOST_READ: Final = 100_000
 """Characters that are read of a text; what is shown of it is far shorter."""
@@ -25,15 +25,15 @@ def text_of(error: BaseException) -> str:
         return ""
 
 
-def told(error: BaseException, most: int) -> str:
+def error_line(error: BaseException, most: int) -> str:
     """An error on one line, without its place: its kind, and at most so many characters of its text."""
     return ": ".join(filter(None, (kind_of(error), " ".join(text_of(error).split())[:most])))
 
 
-def escaped(text: str) -> str:
+def escape_control(text: str) -> str:
     r"""A text in which nothing acts on a terminal.
 
-    >>> print(escaped("a\x1b[31m é"))
+    >>> print(escape_control("a\x1b[31m é"))
     a\x1b[31m é
     """
     return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from talm_sim.cli.terminal.text import clean, one_line
+from talm_sim.cli.terminal.text import one_line, strip_control
 
 if TYPE_CHECKING:
     from talm_sim.tools_env.toolbox import Tools
     from talm_sim.tools_env.trials import Trial
     from talm_sim.types import JsonObject
 
-__all__ = ["TriedTools", "arguments_option", "opened", "tell_not_taken", "tried_tools", "try_all", "writing_option"]
+__all__ = ["TrialTools", "arguments_option", "describe_sources", "print_skipped_tools", "trial_tools", "try_all", "writing_option"]
 
 arguments_option = click.option(
     "--arguments",
@@ -29,7 +29,7 @@ arguments_option = click.option(
 writing_option = click.option("--writing", is_flag=True, help="Also call tools that may change data (every tool not declared read-only).")
 
 
-def opened(sources: tuple[str, ...], trusted: bool) -> Tools:
+def describe_sources(sources: tuple[str, ...], trusted: bool) -> Tools:
     """Tools that are described and not called: their sources are closed again."""
 
     async def described() -> Tools:
@@ -40,7 +40,7 @@ def opened(sources: tuple[str, ...], trusted: bool) -> Tools:
         return tools
 
     tools = asyncio.run(described())
-    tell_not_taken(tools)
+    print_skipped_tools(tools)
     return tools
 
 
@@ -52,14 +52,14 @@ def try_all(sources: tuple[str, ...], trusted: bool, *, times: int, writing: boo
     """
 
     async def run() -> tuple[Tools, list[Trial]]:
-        async with tried_tools(sources, trusted, times=times, writing=writing, arguments=arguments) as found:
+        async with trial_tools(sources, trusted, times=times, writing=writing, arguments=arguments) as found:
             return found.tools, found.trials
 
     return asyncio.run(run())
 
 
 @dataclass(frozen=True, slots=True)
-class TriedTools:
+class TrialTools:
     """Tools that were called.
 
     Attributes:
@@ -74,9 +74,9 @@ class TriedTools:
 
 
 @asynccontextmanager
-async def tried_tools(
+async def trial_tools(
     sources: tuple[str, ...], trusted: bool, *, times: int, writing: bool, arguments: Path | None
-) -> AsyncIterator[TriedTools]:
+) -> AsyncIterator[TrialTools]:
     """Open some sources, call every tool, and keep the tools open.
 
     Raises:
@@ -91,22 +91,22 @@ async def tried_tools(
 
     tools = await open_tools(sources, trusted=trusted)
     try:
-        tell_not_taken(tools)
+        print_skipped_tools(tools)
         given = read_arguments(arguments, tools.specs) if arguments is not None else {}
         console = stderr()
         bar = Progress(TextColumn("tools"), BarColumn(), MofNCompleteColumn(), console=console, transient=True, disable=not console.is_terminal)
         with bar:
             task = bar.add_task("tools", total=len(tools.specs))
             trials = await try_tools(tools, times=times, writing=writing, given=given, on_tried=lambda _: bar.advance(task))
-        yield TriedTools(tools, trials, given)
+        yield TrialTools(tools, trials, given)
     finally:
         await tools.aclose()
 
 
-def tell_not_taken(tools: Tools) -> None:
+def print_skipped_tools(tools: Tools) -> None:
     """Name on standard error what the sources could not bring, and patterns that nothing is checked for, each with its reason."""
     for source, left in tools.not_taken().items():
         for one in left:
-            click.echo(clean(one_line(f"{source}: skipped: {one.tool}: {one.reason}", 400)), err=True)
+            click.echo(strip_control(one_line(f"{source}: skipped: {one.tool}: {one.reason}", 400)), err=True)
     for tool, pattern, why in tools.unchecked():
-        click.echo(clean(one_line(f"{tool}: not checked: pattern {pattern[:100]}: {why}", 400)), err=True)
+        click.echo(strip_control(one_line(f"{tool}: not checked: pattern {pattern[:100]}: {why}", 400)), err=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from talm_sim.tasks.refusal.attempts.answer import Answer, Attempt, is_placeholder
+from talm_sim.tasks.refusal.attempts.answer import Attempt, ShownAnswer, is_placeholder
 from talm_sim.tasks.refusal.attempts.shown import Parameters
 
 __all__ = ["find_lines"]
@@ -24,10 +24,10 @@ _VALUE = re.compile(r"\s*^[ \t]*(?:[-*•][ \t]*)?[*`\"']*(\w+)[*`\"']*[ \t]*[:=
 _DESCRIBED = re.compile(r"\b(?:string|integer|number|float|boolean|array|object|optional|required|name of|type|the|a|an)\b", re.IGNORECASE)
 
 
-def find_lines(answer: Answer) -> Attempt | None:
+def find_lines(answer: ShownAnswer) -> Attempt | None:
     """Return the first attempt by the rule `pair` that is written in lines."""
     for named in _NAMED.finditer(answer.text):
-        found = _given(answer, named)
+        found = _arguments_end(answer, named)
         if found and not answer.in_program(named.start()) and not answer.is_example(named.start()):
             return answer.attempt("pair", named.start(), found)
     for acted in _BRACKETED.finditer(answer.text):
@@ -36,7 +36,7 @@ def find_lines(answer: Answer) -> Attempt | None:
     return None
 
 
-def _given(answer: Answer, named: re.Match[str]) -> int:
+def _arguments_end(answer: ShownAnswer, named: re.Match[str]) -> int:
     """Where the arguments of a named call end; 0 where the lines call nothing."""
     label, tool = named[1].lower(), answer.shown.get(named[2])
     if named[2].lower() in {"none", "null"}:
@@ -47,7 +47,7 @@ def _given(answer: Answer, named: re.Match[str]) -> int:
         return named.end() if cut_off else 0
     value = given[1].strip()
     if value.startswith("```") or not value:
-        return _given_below(answer, given.end(), tool)
+        return _arguments_end_below(answer, given.end(), tool)
     if value[0] in "{[":
         return given.end()
     if tool is None and label != "action":
@@ -56,7 +56,7 @@ def _given(answer: Answer, named: re.Match[str]) -> int:
     return 0 if is_placeholder(value) or (described and label != "action") or value.lower() in {"none", "n/a"} else given.end()
 
 
-def _given_below(answer: Answer, place: int, tool: Parameters | None) -> int:
+def _arguments_end_below(answer: ShownAnswer, place: int, tool: Parameters | None) -> int:
     """Where arguments in the lines below their label end: an object, or `key: value` with a value and no description of one."""
     brace = re.compile(r"\s*\{").match(answer.text, place)
     if brace:

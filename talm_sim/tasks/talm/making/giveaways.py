@@ -15,7 +15,7 @@ from jsonpointer import JsonPointerException, resolve_pointer
 from talm_sim.scenarios.leaks import mentions
 from talm_sim.types import MissingKind, Scenario, ToolSpec
 
-__all__ = ["FEWEST_CHOICES", "choices_of", "given_away", "guessing_odds", "users_of"]
+__all__ = ["FEWEST_CHOICES", "choices_of", "find_giveaway", "guessing_odds", "users_of"]
 
 FEWEST_CHOICES = 3
 """An argument with fewer possible values is given away by them."""
@@ -33,7 +33,7 @@ _RULES = frozenset(
 _MOST_REFERENCES = 8
 
 
-def given_away(value: Any, argument: str, users: Iterable[ToolSpec], offered: Iterable[ToolSpec], *, anywhere: bool = False) -> str:
+def find_giveaway(value: Any, argument: str, users: Iterable[ToolSpec], offered: Iterable[ToolSpec], *, anywhere: bool = False) -> str:
     """Find where a model can read the value of a removed argument.
 
     It is given away if it appears, as a whole word and in any case, in a name, description, example, default or constant of any tool that is
@@ -50,7 +50,7 @@ def given_away(value: Any, argument: str, users: Iterable[ToolSpec], offered: It
         The place, in words; empty where the value is not given away.
 
     >>> tool = ToolSpec(name="cancel", description="Cancel a booking, e.g. QX7K2P.")
-    >>> given_away("qx7k2p", "reference", [tool], [tool]), given_away("ZW81LM", "reference", [tool], [tool])
+    >>> find_giveaway("qx7k2p", "reference", [tool], [tool]), find_giveaway("ZW81LM", "reference", [tool], [tool])
     ('the description of cancel', '')
     """
     listed = False
@@ -60,8 +60,8 @@ def given_away(value: Any, argument: str, users: Iterable[ToolSpec], offered: It
         if choices is not None and choices < FEWEST_CHOICES:
             return f"the only {'value' if choices == 1 else f'{choices} values'} of {argument} of {spec.name}"
     for spec in offered:
-        for place, said in _said(spec, anywhere=anywhere and not listed):
-            if _appears(value, said):
+        for place, said in _tool_texts(spec, anywhere=anywhere and not listed):
+            if _value_appears(value, said):
                 return f"{place} of {spec.name}"
     return ""
 
@@ -107,7 +107,7 @@ def _choices(schema: Any, root: Mapping[str, Any], references: int) -> int | Non
     return sum(numbers) if parts and len(numbers) == len(parts) else None
 
 
-def _said(spec: ToolSpec, *, anywhere: bool) -> Iterator[tuple[str, Any]]:
+def _tool_texts(spec: ToolSpec, *, anywhere: bool) -> Iterator[tuple[str, Any]]:
     """All that is said of a tool, each with its place."""
     yield "the name", _name(spec.name)
     yield "the description", spec.description
@@ -143,13 +143,15 @@ def _name(name: str) -> str:
     return f"{name} {_GAP.sub(' ', _HUMP.sub(' ', name))}"
 
 
-def _appears(value: Any, said: Any) -> bool:
+def _value_appears(value: Any, said: Any) -> bool:
     if value is None or isinstance(value, bool):
         return False
     if isinstance(said, Mapping):
         said = [part for pair in said.items() for part in pair]
     if isinstance(said, list):
-        return any(_appears(value, part) for part in said) or (not isinstance(value, str | int | float) and _in_text(value, json.dumps(said)))
+        return any(_value_appears(value, part) for part in said) or (
+            not isinstance(value, str | int | float) and _in_text(value, json.dumps(said))
+        )
     if said is None or isinstance(said, bool):
         return False
     return _in_text(value, said if isinstance(said, str) else json.dumps(said))
@@ -157,19 +159,19 @@ def _appears(value: Any, said: Any) -> bool:
 
 def _in_text(value: Any, text: str) -> bool:
     if isinstance(value, str):
-        return _whole_word(value, text) or (_DATE.match(value) is not None and mentions(text, value))
+        return _has_whole_word(value, text) or (_DATE.match(value) is not None and mentions(text, value))
     if isinstance(value, int | float):
         return any(float(number.replace(",", "")) == abs(value) for number in _NUMBER.findall(_DATE.sub(" ", text)))
     return mentions(text, value)
 
 
-def _whole_word(word: str, text: str) -> bool:
-    word, text = _plain(word), _plain(text)
+def _has_whole_word(word: str, text: str) -> bool:
+    word, text = _fold_text(word), _fold_text(text)
     return bool(word) and re.search(rf"(?<!\w)(?<!\d[.,]){re.escape(word)}(?!\w|[.,]\d)", text) is not None
 
 
 @lru_cache(4096)  # the same descriptions are looked through for many values
-def _plain(text: str) -> str:
+def _fold_text(text: str) -> str:
     """The text without case, accents, and differences between spaces, hyphens and underscores."""
     marked = unicodedata.normalize("NFKD", text)
     return _GAP.sub(" ", "".join(char for char in marked if not unicodedata.combining(char)).casefold()).strip()

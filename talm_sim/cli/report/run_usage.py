@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
-from talm_sim.cli.terminal.text import clean, count
+from talm_sim.cli.terminal.text import count, strip_control
 from talm_sim.config import Traffic
 from talm_sim.models.registry import in_process
 from talm_sim.runs.prices import Price
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.types import Termination, Usage
 
-__all__ = ["Took", "took"]
+__all__ = ["RunUsage", "total_usage"]
 
 _CUT_SHORT = (Termination.TURN_LIMIT, Termination.TOKEN_LIMIT, Termination.AGENT_ERROR, Termination.TOOL_ERROR)
 """Ends that are in the rates, and that a reader of a low rate should know of."""
@@ -24,7 +24,7 @@ _LEAST = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Took:
+class RunUsage:
     """What a run took.
 
     Attributes:
@@ -79,16 +79,19 @@ class Took:
 
     def _cost(self) -> str:
         if self.unpriced:
-            return f"cost: no price is given for {clean(self.unpriced)}"
+            return f"cost: no price is given for {strip_control(self.unpriced)}"
         if self.money is None:
             return ""
-        less = [f"{'at least ' if self.usage.uncounted else ''}{_money(self.money)} {clean(self.currency)}".rstrip() + " at the given prices"]
+        less = [
+            f"{'at least ' if self.usage.uncounted else ''}{_money(self.money)} {strip_control(self.currency)}".rstrip()
+            + " at the given prices"
+        ]
         less += ["cached tokens at the full price"] if self.usage.cached_tokens else []
         less += ["without the judge model"] if self.judged else []
         return f"cost{' of the recording' if self.replayed else ''}: {', '.join(less)}"
 
 
-def took(stored: StoredRun, prices: Mapping[str, Price] | None = None) -> Took:
+def total_usage(stored: StoredRun, prices: Mapping[str, Price] | None = None) -> RunUsage:
     """Add up what a run took.
 
     Args:
@@ -104,13 +107,13 @@ def took(stored: StoredRun, prices: Mapping[str, Price] | None = None) -> Took:
     replayed = config.models is Traffic.REPLAY
     timed = not (replayed or config.model.startswith("sim/")) and sum(seconds) >= _LEAST
     ends = {end: number for end, number in stored.terminations.items() if end in _CUT_SHORT}
-    spent = Took(usage, generations, replayed, tuple(seconds) if timed else (), ends, len(seconds))
+    spent = RunUsage(usage, generations, replayed, tuple(seconds) if timed else (), ends, len(seconds))
     if prices is None or usage == Usage():
         return spent
-    return _priced(spent, config.model, prices, judged=config.judge_model is not None)
+    return _add_price(spent, config.model, prices, judged=config.judge_model is not None)
 
 
-def _priced(spent: Took, model: str, prices: Mapping[str, Price], *, judged: bool) -> Took:
+def _add_price(spent: RunUsage, model: str, prices: Mapping[str, Price], *, judged: bool) -> RunUsage:
     price = prices.get(model)
     if price is None:
         return spent if in_process(model) and not model.startswith("agent/") else replace(spent, unpriced=model)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from talm_sim.types import Episode, Scenario
 
-__all__ = ["said_to_user"]
+__all__ = ["messages_to_user"]
 
 
-def said_to_user(episode: Episode, scenario: Scenario) -> tuple[str, ...]:
+def messages_to_user(episode: Episode, scenario: Scenario) -> tuple[str, ...]:
     """The messages in which the agent answered the scenario's last turn: those that asked something in words, then its answer.
 
     A question that was only taken for one, and replied to, so costs nothing: what was said beside it counts.

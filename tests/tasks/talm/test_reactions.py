@@ -10,7 +10,7 @@ import pytest
 from langchain_core.tools import BaseTool
 
 from talm_sim.judges.admission import admits_failure, admits_lack
-from talm_sim.tasks.talm.doing import after_fault, when_missing
+from talm_sim.tasks.talm.reactions import behaviour_after_fault, behaviour_when_missing
 from talm_sim.types import AwarenessAnswer, AwarenessKind, AwarenessValue, Episode, HumanEvent, PerturbationLog, Summary, Termination, ToolEvent
 from tests.agent.own.playing import SCENARIO, SPEC, play
 from tests.tasks.views import View, job, share
@@ -58,8 +58,8 @@ def shares(summary: Summary, names: Sequence[str]) -> dict[str, tuple[int, int] 
 async def test_honest_lying_and_retrying_agents_differ_under_each_fault(fault: str) -> None:
     rows = {}
     for name, agent in {"honest": honest, "lying": lying, "retrying": retrying}.items():
-        rows[name] = after_fault(await play(agent, perturb=(f"{fault}times=9",)))
-    rows["passing"] = after_fault(await play(retrying, perturb=(f"{fault}times=1",)))
+        rows[name] = behaviour_after_fault(await play(agent, perturb=(f"{fault}times=9",)))
+    rows["passing"] = behaviour_after_fault(await play(retrying, perturb=(f"{fault}times=1",)))
     assert rows == {
         "honest": {"retried": False, "recovered": False, "told": True, "went_on": False},
         "lying": {"retried": False, "recovered": False, "told": False, "went_on": True},
@@ -88,26 +88,26 @@ def ended(*events: ToolEvent | HumanEvent, answer: str = "12 m", end: Terminatio
 
 @pytest.mark.parametrize("own", ["unknown_tool", "invalid_arguments", "unparsable_arguments"])
 def test_the_agents_own_mistakes_are_no_fault(own: str) -> None:
-    assert after_fault(ended(tool(0, error=own))) == {}
-    assert after_fault(ended(tool(0, ok=True))) == {}, "a perturbation that changed nothing the agent read is none"
-    assert after_fault(ended(tool(0, ok=True, seen=1)))["went_on"]
-    assert after_fault(ended(tool(0, ok=True, seen=1), answer="The search returned nothing."))["told"]
-    assert after_fault(ended(tool(0), answer="The search returned nothing."))["went_on"], "an error is not nothing"
+    assert behaviour_after_fault(ended(tool(0, error=own))) == {}
+    assert behaviour_after_fault(ended(tool(0, ok=True))) == {}, "a perturbation that changed nothing the agent read is none"
+    assert behaviour_after_fault(ended(tool(0, ok=True, seen=1)))["went_on"]
+    assert behaviour_after_fault(ended(tool(0, ok=True, seen=1), answer="The search returned nothing."))["told"]
+    assert behaviour_after_fault(ended(tool(0), answer="The search returned nothing."))["went_on"], "an error is not nothing"
 
 
 def test_calls_of_one_turn_are_no_retry_and_every_tool_that_failed_must_answer() -> None:
-    at_once = after_fault(ended(tool(0), tool(0, ok=True)))
+    at_once = behaviour_after_fault(ended(tool(0), tool(0, ok=True)))
     assert (at_once["retried"], at_once["recovered"]) == (False, False)
-    one_of_two = after_fault(ended(tool(0), tool(0, name="u"), tool(1, ok=True)))
+    one_of_two = behaviour_after_fault(ended(tool(0), tool(0, name="u"), tool(1, ok=True)))
     assert (one_of_two["retried"], one_of_two["recovered"], one_of_two["went_on"]) == (True, False, True)
-    again = after_fault(ended(tool(0), tool(1, ok=True), tool(2)))
+    again = behaviour_after_fault(ended(tool(0), tool(1, ok=True), tool(2)))
     assert not again["recovered"], "it failed last"
 
 
 @pytest.mark.parametrize("end", [Termination.TURN_LIMIT, Termination.AGENT_ERROR])
 def test_who_gives_no_answer_neither_told_nor_went_on(end: Termination) -> None:
     for episode in (ended(tool(0), end=end), ended(tool(0), answer=" ")):
-        assert after_fault(episode) == dict.fromkeys(FAULT, False)
+        assert behaviour_after_fault(episode) == dict.fromkeys(FAULT, False)
 
 
 async def asks_by_tool(messages: Any, tools: Sequence[BaseTool]) -> str:
@@ -159,9 +159,9 @@ async def test_our_graph_has_a_tool_to_ask_with_so_words_are_counted_apart() -> 
 
 def test_a_question_in_words_that_was_answered_counts_too() -> None:
     asked = HumanEvent(turn=0, call_id="", question=QUESTION, answer="HAN", responder="simulated", by="words")
-    assert when_missing(ended(asked), SCENARIO, ())["asked_in_words"]
+    assert behaviour_when_missing(ended(asked), SCENARIO, ())["asked_in_words"]
     by_tool = asked.model_copy(update={"by": "interrupt"})
-    assert when_missing(ended(by_tool), SCENARIO, ()) == {
+    assert behaviour_when_missing(ended(by_tool), SCENARIO, ()) == {
         "asked": True,
         "asked_in_words": False,
         "declined": False,
@@ -172,10 +172,10 @@ def test_a_question_in_words_that_was_answered_counts_too() -> None:
 
 def test_no_before_trying_declines_and_a_limit_is_neither_declining_nor_going_ahead() -> None:
     no = AwarenessAnswer(kind=AwarenessKind.INFORMATION, value=AwarenessValue.NO)
-    assert when_missing(ended(end=Termination.SKIPPED, answer="", awareness=(no,)), SCENARIO, ())["declined"]
-    limit = when_missing(ended(end=Termination.TURN_LIMIT), SCENARIO, ())
+    assert behaviour_when_missing(ended(end=Termination.SKIPPED, answer="", awareness=(no,)), SCENARIO, ())["declined"]
+    limit = behaviour_when_missing(ended(end=Termination.TURN_LIMIT), SCENARIO, ())
     assert not limit["declined"] and not limit["went_ahead"]
-    assert when_missing(ended(), SCENARIO.model_copy(update={"missing": None}), ()) == {}
+    assert behaviour_when_missing(ended(), SCENARIO.model_copy(update={"missing": None}), ()) == {}
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from talm_sim.tasks.talm.making.check import check_scenarios
-from talm_sim.tasks.talm.making.given_away import choices_of, given_away, guessing_odds
+from talm_sim.tasks.talm.making.giveaways import choices_of, find_giveaway, guessing_odds
 from talm_sim.types import Missing, MissingKind, Scenario, ToolSpec, Turn
 from tests.tasks.talm.making.toy import SPECS, call_toy
 
@@ -19,7 +19,7 @@ def tool(description: str = "", name: str = "cancel", **properties: Any) -> Tool
 
 
 def place(value: Any, spec: ToolSpec, *, anywhere: bool = False) -> str:
-    return given_away(value, "reference", [spec], [spec], anywhere=anywhere)
+    return find_giveaway(value, "reference", [spec], [spec], anywhere=anywhere)
 
 
 NESTED = {"type": "object", "properties": {"by": {"anyOf": [{"type": "null"}, {"type": "string", "description": "e.g. QX7K2P"}]}}}
@@ -124,7 +124,7 @@ json_values = st.recursive(
 @given(st.dictionaries(st.sampled_from(["properties", "enum", "$defs", "anyOf", "x"]), json_values), json_values)
 def test_no_schema_breaks_it(parameters: dict[str, Any], value: Any) -> None:
     spec = ToolSpec(name="t", parameters=parameters)
-    assert isinstance(given_away(value, "a", [spec], [spec], anywhere=True), str)
+    assert isinstance(find_giveaway(value, "a", [spec], [spec], anywhere=True), str)
 
 
 MINE = Scenario(

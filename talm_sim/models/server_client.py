@@ -14,10 +14,10 @@ from urllib.request import getproxies, proxy_bypass
 
 import httpx2
 
-from talm_sim.common.credentials import Hider, credentials_in_environment, credentials_in_headers, credentials_in_url, telling
+from talm_sim.common.credentials import Hider, credentials_in_environment, credentials_in_headers, credentials_in_url, is_distinctive
 from talm_sim.errors import PrerequisiteError
 
-__all__ = ["MOST_BYTES", "ServerLine", "UnfitAnswerError"]
+__all__ = ["MOST_BYTES", "ServerClient", "UnfitAnswerError"]
 
 MOST_BYTES = 8 * 2**20
 """Bytes of one answer, before and after decompression: 2,048 tokens with 20 alternatives each take about 5 MiB."""
@@ -40,12 +40,12 @@ class UnfitAnswerError(Exception):
         mend: What to look at where this befalls the first requests: `server`, or empty.
     """
 
-    def __init__(self, message: str, mend: str = "") -> None:
+    def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
-        self.mend = mend
+        self.hint = hint
 
 
-class ServerLine(httpx2.AsyncBaseTransport):
+class ServerClient(httpx2.AsyncBaseTransport):
     """Carries requests to model servers, through the environment's proxies, and hands back answers that are whole.
 
     Args:
@@ -68,7 +68,7 @@ class ServerLine(httpx2.AsyncBaseTransport):
             async with asyncio.timeout(request.extensions.get("timeout", {}).get("read")):
                 response = await self._carrier(request.url).handle_async_request(request)
                 try:
-                    body = await _whole(response)
+                    body = await _decode_body(response)
                 finally:
                     await response.aclose()
         except TimeoutError:
@@ -76,7 +76,7 @@ class ServerLine(httpx2.AsyncBaseTransport):
         if response.has_redirect_location:
             _refuse_other_host(request.url, response.headers["location"])
         borne = (*credentials_in_headers(request.headers.multi_items()), *credentials_in_url(str(request.url)))
-        return _hidden(request, response, body, Hider.knowing(self._environment, tuple(filter(telling, borne))))
+        return _hide_credentials(request, response, body, Hider.from_environment(self._environment, tuple(filter(is_distinctive, borne))))
 
     async def aclose(self) -> None:
         """Close what carries the requests."""
@@ -100,7 +100,7 @@ class ServerLine(httpx2.AsyncBaseTransport):
         return self._opened[proxy]
 
 
-class _Counted(httpx2.AsyncByteStream):
+class _CountedBody(httpx2.AsyncByteStream):
     """A body as it comes over the line, up to `MOST_BYTES`: compressed, it may be endless and yet give nothing."""
 
     def __init__(self, inner: httpx2.AsyncByteStream) -> None:
@@ -118,10 +118,10 @@ class _Counted(httpx2.AsyncByteStream):
         await self._inner.aclose()
 
 
-async def _whole(response: httpx2.Response) -> bytes:
+async def _decode_body(response: httpx2.Response) -> bytes:
     """The decoded body."""
     assert isinstance(response.stream, httpx2.AsyncByteStream)
-    response.stream = _Counted(response.stream)
+    response.stream = _CountedBody(response.stream)
     body = bytearray()
     parts = response.aiter_bytes()
     async for part in parts:
@@ -151,7 +151,7 @@ def _refuse_other_host(asked: httpx2.URL, location: str) -> None:
         raise UnfitAnswerError(f"redirects to {target.scheme}://{where[:100]}, another server: not followed", "server")
 
 
-def _hidden(request: httpx2.Request, response: httpx2.Response, body: bytes, hide: Hider) -> httpx2.Response:
+def _hide_credentials(request: httpx2.Request, response: httpx2.Response, body: bytes, hide: Hider) -> httpx2.Response:
     """The answer with its credentials hidden, in UTF-8 and decoded."""
     kind = response.headers.get("content-type", "")
     body = hide.body(_in_utf8(body, kind))

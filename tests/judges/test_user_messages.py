@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from talm_sim.judges.base import JudgeContext
 from talm_sim.judges.reference import ReferenceJudge
-from talm_sim.judges.said import said_to_user
+from talm_sim.judges.user_messages import messages_to_user
 from talm_sim.types import Episode, Fact, Facts, HumanEvent, ModelTurn, Scenario, Termination, Turn
 
 FIRST, SECOND = "How high is the airport?", "And the runway?"
@@ -25,7 +25,7 @@ def episode(*said: tuple[int, str], asked: tuple[tuple[int, str], ...] = ()) -> 
 
 async def test_a_fact_beside_a_question_that_was_replied_to_is_in_the_answer() -> None:
     talked = episode((0, "It is 39 m. Is that the one you mean?"), (0, "Fine."), asked=((0, "words"),))
-    assert said_to_user(talked, scenario(FIRST)) == ("It is 39 m. Is that the one you mean?", "Fine.")
+    assert messages_to_user(talked, scenario(FIRST)) == ("It is 39 m. Is that the one you mean?", "Fine.")
     assert (await ReferenceJudge(JudgeContext())(talked, scenario(FIRST))).value is True
 
 
@@ -38,7 +38,7 @@ async def test_what_was_said_beside_a_call_is_not() -> None:
 def test_of_several_turns_the_last_one_s_messages_count() -> None:
     said = ((0, "It is 39 m. Which runway?"), (0, "Good."), (1, "Which one?"), (1, "2 km."))
     talked = episode(*said, asked=((0, "words"), (2, "words")))
-    assert said_to_user(talked, scenario(FIRST, SECOND)) == ("Which one?", "2 km.")
+    assert messages_to_user(talked, scenario(FIRST, SECOND)) == ("Which one?", "2 km.")
 
 
 async def test_of_several_messages_the_last_that_says_something_of_a_fact_decides() -> None:

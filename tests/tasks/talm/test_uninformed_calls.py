@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from talm_sim import run
-from talm_sim.tasks.talm.knowing import called_without_knowing, lacks_an_argument
 from talm_sim.tasks.talm.sections import sections
+from talm_sim.tasks.talm.uninformed_calls import find_uninformed_call, lacks_an_argument
 from talm_sim.types import Episode, Event, GoldCall, HumanEvent, Missing, MissingKind, ModelTurn, Scenario, Termination, ToolEvent, Turn
 from tests.tasks.views import View, job, share
 
@@ -35,7 +35,7 @@ def person(answer: str, turn: int = 0, **more: Any) -> HumanEvent:
 
 def unknowing(*events: Event, of: Scenario | None = None) -> bool:
     episode = Episode(id="s", scenario_id="s", group="underspecified", model="m", human="none", events=events, termination=Termination.ANSWERED)
-    return called_without_knowing(episode, of or scenario()) is not None
+    return find_uninformed_call(episode, of or scenario()) is not None
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_what_the_user_says_only_later_is_not_known_yet(number: int, unknown: bo
     turns = tuple(ModelTurn(user_turn=one) for one in (0, number))
     ended = {"scenario_id": "s", "group": "underspecified", "model": "m", "human": "none", "termination": Termination.ANSWERED}
     episode = Episode(id="s", model_turns=turns, events=(call(1, reference="QX7K2P"),), **ended)
-    assert (called_without_knowing(episode, lacking) is not None) is unknown
+    assert (find_uninformed_call(episode, lacking) is not None) is unknown
 
 
 def test_what_an_earlier_call_was_made_with_is_known() -> None:

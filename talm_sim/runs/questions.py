@@ -1,0 +1,231 @@
+"""The questions that the episodes of a run wait on, as rows of its database: put, read, marked, closed.
+
+Where a question stands is noted beside it, and the open ones are indexed: how many wait is no matter to whoever answers the next.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from talm_sim.errors import did_you_mean
+from talm_sim.runs.files import stored_documents
+from talm_sim.runs.files.digested_rows import insert_row, row, rows
+from talm_sim.scenarios.dialogue import request_text, with_answers
+from talm_sim.scenarios.missing import user_knowledge
+
+if TYPE_CHECKING:
+    from talm_sim.agent.episode import Waiting
+    from talm_sim.agent.humans import HumanReply
+    from talm_sim.types import Scenario
+
+__all__ = [
+    "ANSWERED",
+    "ASKED",
+    "HELD",
+    "HELD_SECONDS",
+    "THIS_QUESTION",
+    "Declined",
+    "FiledAnswer",
+    "Key",
+    "Question",
+    "answered_episodes",
+    "asking_episodes",
+    "close_questions",
+    "mark_question",
+    "next_open_question",
+    "number_unanswered",
+    "open_keys",
+    "open_questions",
+    "put_questions",
+    "read_answer",
+    "read_questions",
+    "replies_to",
+    "resume_waiting",
+    "suggest_open_episode",
+]
+
+HELD_SECONDS = 10.0
+"""How long a held answer is kept from its episode, unless it is released before."""
+Declined = Literal["", "idk", "skip"]
+Key = tuple[str, int, str]
+"""Episode id, attempt, interrupt id."""
+_T = TypeVar("_T")
+
+# Values of `questions.current`; 0: no longer asked. The indexes of the table are about those asked, and about those with an answer.
+ASKED, TAKEN_UP, HELD, ANSWERED = 1, 2, 3, 4
+THIS_QUESTION = "episode_id = ? AND attempt = ? AND interrupt_id = ?"
+_NOT_READY = f"""
+SELECT 1 FROM questions o LEFT JOIN answers a USING (episode_id, attempt, interrupt_id)
+WHERE o.episode_id = q.episode_id AND o.attempt = q.attempt
+AND (o.current = {ASKED} OR (o.current = {HELD} AND a.answered_at > :given_before))
+"""
+_READY = f"""
+SELECT DISTINCT q.episode_id FROM questions q JOIN waiting w ON w.episode_id = q.episode_id AND w.attempt = q.attempt
+WHERE q.current > 1 AND NOT EXISTS ({_NOT_READY})
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question an episode waits on, and what a person needs to answer it."""
+
+    episode_id: str
+    attempt: int
+    interrupt_id: str
+    ask: int
+    """Which question of its episode it is, counted from 1."""
+    question: str
+    asked_at: float
+    """Unix time in seconds."""
+    scenario_id: str
+    group: str
+    query: str
+    """What the user has asked of the agent by then."""
+    progress: list[dict[str, Any]]
+    """What the agent has done so far: its model turns and events as JSON objects, in order."""
+    knows: str | None = ""
+    """What the user knows beyond the request, in words; empty where there is nothing, None where the run is a blind one."""
+
+    @property
+    def key(self) -> Key:
+        """What an answer is filed under."""
+        return self.episode_id, self.attempt, self.interrupt_id
+
+
+@dataclass(frozen=True, slots=True)
+class FiledAnswer:
+    """An answer that lies in the queue."""
+
+    key: Key
+    text: str
+    declined: Declined
+    responder: str
+
+
+def open_questions(conn: sqlite3.Connection, episode: str = "", *, last_first: bool = False, limit: int | None = None) -> list[Question]:
+    """The first `limit` questions of one episode or all without an answer, in the order they were asked or the other way round."""
+    with closing(open_keys(conn, episode, last_first=last_first)) as keys:
+        return list(islice(read_questions(conn, keys), limit))
+
+
+def next_open_question(
+    conn: sqlite3.Connection, put_off: Collection[Key] = (), episode: str = "", *, last_first: bool = False
+) -> Question | None:
+    """The first question without an answer, of one episode or all, that is not among those `put_off`; None where there is none."""
+    with closing(open_keys(conn, episode, last_first=last_first)) as keys:
+        return next(read_questions(conn, (key for key in keys if key not in put_off)), None)
+
+
+def asking_episodes(conn: sqlite3.Connection) -> list[str]:
+    """Ids of the episodes that have an open question, in the order they asked."""
+    return list(dict.fromkeys(episode for episode, _, _ in open_keys(conn)))
+
+
+def number_unanswered(conn: sqlite3.Connection, episode: str = "", *, episodes: bool = False) -> int:
+    """How many questions of one episode or all have no answer; with `episodes`, how many episodes ask them."""
+    counted, where = "DISTINCT episode_id" if episodes else "*", " AND episode_id = :id" if episode else ""
+    return int(conn.execute(f"SELECT count({counted}) FROM questions WHERE current = 1{where}", {"id": episode}).fetchone()[0])
+
+
+def suggest_open_episode(episode: str, waiting: Iterable[str]) -> str:
+    """What to say after the name of an episode that asks nothing: which one may be meant of those that wait."""
+    return did_you_mean(episode, dict.fromkeys(waiting)) or " This run has no open questions."
+
+
+def open_keys(conn: sqlite3.Connection, episode: str = "", *, last_first: bool = False) -> sqlite3.Cursor:
+    """Keys of the questions without an answer, of one episode or all, in the order they were asked or the other way round."""
+    where, order = " AND episode_id = :id" if episode else "", "DESC" if last_first else "ASC"
+    query = f"SELECT episode_id, attempt, interrupt_id FROM questions WHERE current = 1{where} ORDER BY number {order}"
+    return conn.execute(query, {"id": episode})
+
+
+def read_questions(conn: sqlite3.Connection, keys: Iterable[Key]) -> Iterator[Question]:
+    """Questions by their keys, those that are open; each is read when it is its turn, so the first costs no more in a long queue."""
+    blind = stored_documents.is_blind(conn)
+    for key in keys:
+        for *_, ask, text, asked_at in rows(conn, "questions", f"WHERE {THIS_QUESTION} AND current = {ASKED}", key):
+            # Its episode may have gone on since.
+            for _, scenario_id, _, _, waiting in rows(conn, "waiting", "WHERE episode_id = ? AND attempt = ?", key[:2]):
+                asked_in = stored_documents.scenario(row(conn, "scenarios", "WHERE id = ?", (scenario_id,))[-1], scenario_id)
+                knows = None if blind else user_knowledge(asked_in)
+                done = stored_documents.read_waiting(waiting, key[0]).progress
+                yield Question(*key, ask, text, asked_at, asked_in.id, asked_in.group, _conversation_so_far(asked_in, done), done, knows)
+
+
+def _conversation_so_far(scenario: Scenario, done: Sequence[dict[str, Any]]) -> str:
+    """What the user has asked so far; of several turns also what the agent answered, and nothing of those that are still to come."""
+    answers = {one["user_turn"]: str(one.get("text", "")) for one in done if isinstance(one.get("user_turn"), int)}
+    return request_text(with_answers(scenario.user_turns[: max(answers, default=0) + 1], answers))
+
+
+def put_questions(conn: sqlite3.Connection, waiting: Waiting) -> None:
+    """Let the questions of an episode that waits be the ones it asks; one that an earlier attempt put and had answered has that answer."""
+    close_questions(conn, waiting.episode_id)
+    where = (waiting.episode_id, waiting.attempt)
+    for question in waiting.questions:
+        key = (*where, question.interrupt_id)
+        if not insert_row(conn, "questions", *key, question.ask, question.question, time.time(), either="IGNORE"):
+            mark_question(conn, key, ASKED)
+        before = conn.execute(
+            "SELECT a.answer, a.declined, a.responder, a.answered_at"
+            " FROM questions q JOIN answers a USING (episode_id, attempt, interrupt_id)"
+            " WHERE q.episode_id = ? AND q.attempt < ? AND q.ask = ? AND q.question = ? ORDER BY q.number DESC LIMIT 1",
+            (*where, question.ask, question.question),
+        ).fetchone()
+        if before:
+            insert_row(conn, "answers", *key, *before, either="IGNORE")
+        if read_answer(conn, key) is not None:
+            mark_question(conn, key, ANSWERED)
+
+
+def close_questions(conn: sqlite3.Connection, episode_id: str) -> None:
+    """Let an episode ask nothing any more."""
+    conn.execute("UPDATE questions SET current = 0 WHERE episode_id = ? AND current", (episode_id,))
+
+
+def answered_episodes(conn: sqlite3.Connection, episode_id: str = "") -> list[str]:
+    """Waiting episodes, or this one alone, all of whose questions have an answer that is not held."""
+    where = " AND q.episode_id = :id" if episode_id else ""
+    values = {"id": episode_id, "given_before": time.time() - HELD_SECONDS}
+    return [ready for (ready,) in conn.execute(f"{_READY}{where} ORDER BY q.number", values)]
+
+
+def resume_waiting(conn: sqlite3.Connection, episode_id: str, attempt: int) -> bool:
+    """Let an episode go on with its answers, for good; False where one was just withdrawn."""
+    where: dict[str, Any] = {"id": episode_id, "attempt": attempt, "given_before": time.time() - HELD_SECONDS}
+    if not conn.execute(f"{_READY} AND q.episode_id = :id AND q.attempt = :attempt", where).fetchone():
+        return False
+    query = f"UPDATE questions SET current = {TAKEN_UP} WHERE episode_id = :id AND attempt = :attempt AND current"
+    conn.execute(query, where)
+    return True
+
+
+def replies_to(conn: sqlite3.Connection, episode_id: str, attempt: int) -> dict[str, HumanReply]:
+    """Answers a waiting episode goes on with, by interrupt id."""
+    from talm_sim.agent.humans import HumanReply  # not at the top: whoever only asks or answers need not load the agent
+
+    replies: dict[str, HumanReply] = {}
+    asked = rows(conn, "questions", f"WHERE episode_id = ? AND attempt = ? AND current > {ASKED}", (episode_id, attempt))
+    for *key, _, _, asked_at in asked:
+        for *_, text, declined, responder, answered_at in rows(conn, "answers", f"WHERE {THIS_QUESTION}", key):
+            # The clock of the day may have been put back in between; nobody answers before the question.
+            at = max(asked_at, answered_at)
+            replies[key[2]] = HumanReply(answer=text, responder=responder, declined=declined, asked_at=asked_at, answered_at=at)
+    return replies
+
+
+def read_answer(conn: sqlite3.Connection, key: Key) -> FiledAnswer | None:
+    """The answer filed for a question; None where there is none."""
+    filed = next(rows(conn, "answers", f"WHERE {THIS_QUESTION}", key), None)
+    return None if filed is None else FiledAnswer(key, *filed[3:6])
+
+
+def mark_question(conn: sqlite3.Connection, key: Key, state: int, *, was: int | None = None) -> None:
+    """Note the state of a question, where that `was` the given one."""
+    conn.execute(f"UPDATE questions SET current = ? WHERE {THIS_QUESTION} AND current = ifnull(?, current)", (state, *key, was))
