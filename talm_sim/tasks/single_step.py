@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.turns import fault_in_question
-from talm_sim.tasks.base import Job, Opened, OptionsT, Task
+from talm_sim.tasks.asking import Asking, AskingTask
+from talm_sim.tasks.base import Job, OptionsT
 from talm_sim.tasks.bounds import Bound, max_tokens_of
 from talm_sim.tasks.lines import read_line
 from talm_sim.types import Scenario, ToolSpec
@@ -18,10 +18,8 @@ from talm_sim.types import Scenario, ToolSpec
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
-    from talm_sim.agent.context import EpisodeContext
     from talm_sim.models.base import GenerationSettings, Model, TextModel
     from talm_sim.tasks.recorded import Recorded
-    from talm_sim.tasks.shared import Shared
     from talm_sim.types import ModelTurn, TokenLogprob
 
 __all__ = ["Request", "SingleStepTask"]
@@ -57,7 +55,7 @@ class Request:
         return self.prompt or "\n\n".join(message.text for message in self.messages[self.before :])
 
 
-class SingleStepTask(Task[OptionsT]):
+class SingleStepTask(AskingTask[OptionsT]):
     """A task that asks the model once per scenario. A subclass needs `name`, `splits`, `request`, `rows` and `summarize`.
 
     Attributes:
@@ -70,13 +68,16 @@ class SingleStepTask(Task[OptionsT]):
     def read_line(self, line: Any, where: str, task: str) -> Scenario:
         """Read a line of a scenario file; see `Task.read_line`."""
         scenario = read_line(line, where, task)
-        self._check_messages(scenario, where)
+        try:
+            self._check_messages(scenario)
+        except PrerequisiteError as err:
+            raise PrerequisiteError(f"{where}: {err}") from None
         return scenario
 
-    def _check_messages(self, scenario: Scenario, where: str) -> None:
+    def _check_messages(self, scenario: Scenario) -> None:
         fault = "" if self.reads_dialogues else fault_in_question(scenario)
         if fault:
-            raise PrerequisiteError(f"{where}: {fault}")
+            raise PrerequisiteError(fault)
 
     @abstractmethod
     def request(self, scenario: Scenario, job: Job[OptionsT]) -> Request:
@@ -104,33 +105,23 @@ class SingleStepTask(Task[OptionsT]):
             )
             yield Bound(1, 1, size, tokens, last=size + tokens)
 
-    @asynccontextmanager
-    async def open(self, job: Job[OptionsT], shared: Shared) -> AsyncIterator[Opened]:
-        """Open the model, which is asked once for each scenario."""
-        from talm_sim.agent.episode import Agent
-        from talm_sim.agent.single_step import respond_graph
+    def asking(self, job: Job[OptionsT], model: Model) -> Asking:
+        """Put each request to the model."""
         from talm_sim.models.base import CompletionModel, ScenarioModel, TextModel
 
-        async def ask(context: EpisodeContext, turns: Sequence[ModelTurn]) -> ModelTurn | None:
-            request = self.then(context.scenario, job, turns) if turns else self.request(context.scenario, job)
-            return None if request is None else await _ask(request, context.model, context.settings)
+        async def ask(model: Model, scenario: Scenario, settings: GenerationSettings, turns: Sequence[ModelTurn]) -> ModelTurn | None:
+            request = self.then(scenario, job, turns) if turns else self.request(scenario, job)
+            return None if request is None else await _ask(request, model, settings)
 
-        def check(scenarios: Sequence[Scenario]) -> None:
-            for scenario in scenarios:
-                self._check_messages(scenario, f"scenario {scenario.id}")
-                request = self.request(scenario, job)
-                if request.prompt and not isinstance(model, CompletionModel | ScenarioModel):
-                    raise PrerequisiteError(f"model '{model.name}': cannot continue a text, it only takes messages; choose another --model.")
-                if request.scored and not isinstance(model, TextModel | ScenarioModel):
-                    raise PrerequisiteError(
-                        f"model '{model.name}': cannot score given answers; choose one that runs in this process (hf/, vllm/)."
-                    )
-                if isinstance(model, ScenarioModel) and self.control(model.name, scenario) is None:
-                    raise PrerequisiteError(f"model '{model.name}': task {self.name} has no policy for it; choose another --model.")
+        def check(scenario: Scenario) -> None:
+            self._check_messages(scenario)
+            request = self.request(scenario, job)
+            if request.prompt and not isinstance(model, CompletionModel | ScenarioModel):
+                raise PrerequisiteError(f"model '{model.name}': cannot continue a text, it only takes messages; choose another --model.")
+            if request.scored and not isinstance(model, TextModel | ScenarioModel):
+                raise PrerequisiteError(f"model '{model.name}': cannot score given answers; choose one that runs in this process (hf/, vllm/).")
 
-        model = await shared.model(job.config, job.created)
-        agent = Agent(model=model, graph=respond_graph(ask), settings=job.settings(), control=self.control)
-        yield Opened(job, lambda _: agent, wording=self.wording(job), in_flight=shared.single_steps(job.config, model), check=check)
+        return Asking(ask, check, self.wording(job))
 
 
 async def _ask(request: Request, model: Model, settings: GenerationSettings) -> ModelTurn:

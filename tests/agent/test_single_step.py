@@ -15,7 +15,7 @@ from talm_sim.agent.context import EpisodeContext
 from talm_sim.agent.episode import Agent, run_episode
 from talm_sim.agent.shown_tools import tool_specs
 from talm_sim.agent.single_step import respond_graph
-from talm_sim.agent.templates import load_template
+from talm_sim.agent.templates import Template, load_template
 from talm_sim.errors import ContextOverflowError, PrerequisiteError, ProviderError
 from talm_sim.models.base import Continuation, GenerationSettings
 from talm_sim.models.sim import SimModel
@@ -85,6 +85,16 @@ class Raw(Chat):
         raise AssertionError
 
 
+def _asking(template: Template | None) -> Any:
+    put = _ask(template)
+
+    async def ask(context: EpisodeContext, turns: Sequence[ModelTurn]) -> ModelTurn | None:
+        turn: ModelTurn | None = await put(context.model, context.scenario, context.settings, turns)
+        return turn
+
+    return ask
+
+
 async def run(model: Any, step: Literal["score", "respond"], scenario: Scenario, template: str | None = "default") -> Episode:
     """Run an episode as task `when2call` does."""
     loaded = load_template(template, None) if template else None
@@ -92,7 +102,7 @@ async def run(model: Any, step: Literal["score", "respond"], scenario: Scenario,
         assert loaded is not None
         graph = score_graph(loaded)
     else:
-        graph = respond_graph(_ask(loaded))
+        graph = respond_graph(_asking(loaded))
     episode = await run_episode(
         Agent(model=model, graph=graph, settings=GenerationSettings(0.0, 64, 7), control=find_task("when2call").control), scenario
     )
@@ -189,7 +199,7 @@ async def test_a_control_plays_by_the_policy_of_the_task() -> None:
         named.append((name, scenario.id))
         return Chat(ModelTurn(text="by the task"))
 
-    agent = Agent(model=SimModel("asker"), graph=respond_graph(_ask(None)), control=control)
+    agent = Agent(model=SimModel("asker"), graph=respond_graph(_asking(None)), control=control)
     episode = await run_episode(agent, item())
     assert isinstance(episode, Episode)
     assert (episode.answer, episode.model, named) == ("by the task", "sim/asker", [("sim/asker", "w-1")])

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from talm_sim.config import is_constrained
@@ -20,6 +19,7 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import Model, TextModel
 from talm_sim.models.messages import merge_neighbours
 from talm_sim.scenarios.dialogue import as_messages, as_text, dialogue
+from talm_sim.tasks.asking import Asking
 from talm_sim.tasks.refusal.tools import functions, tool_texts
 from talm_sim.tasks.refusal.wording import TOLD, insert_tools
 from talm_sim.types import Scenario
@@ -29,27 +29,10 @@ if TYPE_CHECKING:
     from talm_sim.models.base import GenerationSettings
     from talm_sim.types import ModelTurn
 
-__all__ = ["CHAT", "Asking", "asking"]
+__all__ = ["CHAT", "asking"]
 
 CHAT, AUTO = "chat", "auto"
 _MARK = "who says this"
-
-
-@dataclass(frozen=True, slots=True)
-class Asking:
-    """How a run asks its model.
-
-    Attributes:
-        template: Its template, `auto` settled.
-        ask: Puts a scenario to the model.
-        check: Sees that a scenario can be put to it; raises `PrerequisiteError`.
-        wording: The texts its prompts are made of.
-    """
-
-    template: str
-    ask: Callable[[Model, Scenario, GenerationSettings], Any]
-    check: Callable[[Scenario], object]
-    wording: Mapping[str, str] = field(default_factory=dict)
 
 
 def asking(model: Model, template: str, texts: Mapping[str, str]) -> Asking:
@@ -89,12 +72,14 @@ def _raw_prompts(model: TextModel, template: str, texts: Mapping[str, str]) -> A
     else:
         write, wording[f"template {name}"] = _style_prompt(name, model)
 
-    async def ask(_: Model, scenario: Scenario, settings: GenerationSettings) -> ModelTurn:
+    async def ask(_: Model, scenario: Scenario, settings: GenerationSettings, turns: Sequence[ModelTurn] = ()) -> ModelTurn | None:
+        if turns:
+            return None
         prompt = write(scenario)
         turn = await model.complete(prompt, settings)
         return turn.model_copy(update={"raw_prompt": prompt})
 
-    return Asking(name, ask, write, wording)
+    return Asking(ask, write, wording, name)
 
 
 def _native_prompt(model: TextModel) -> Callable[[Scenario], str]:
@@ -159,7 +144,9 @@ def _as_chat(name: str, texts: Mapping[str, str]) -> Asking:
     if name not in (CHAT, *TOLD):
         styled, wording[f"template {name}"] = _style_prompt(name, None)
 
-    async def ask(model: Model, scenario: Scenario, settings: GenerationSettings) -> ModelTurn:
+    async def ask(model: Model, scenario: Scenario, settings: GenerationSettings, turns: Sequence[ModelTurn] = ()) -> ModelTurn | None:
+        if turns:
+            return None
         messages, specs = parts(scenario)
         turn = await model.generate(messages, specs, settings)
         sent = {"messages": openai_messages(messages), **({"tools": openai_tools(specs)} if specs else {})}
@@ -167,7 +154,7 @@ def _as_chat(name: str, texts: Mapping[str, str]) -> Asking:
         called = tuple(call.model_copy(update={"name": names.get(call.name, call.name)}) for call in turn.tool_calls)
         return turn.model_copy(update={"raw_prompt": json.dumps(sent, ensure_ascii=False), "tool_calls": called})
 
-    return Asking(name, ask, parts, wording)
+    return Asking(ask, parts, wording, name)
 
 
 # --- conversations ------------------------------------------------------------------------------------------------------------------------

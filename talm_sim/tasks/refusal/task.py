@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
-from functools import partial
+from dataclasses import replace
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.tasks.base import Job, Opened, Task
+from talm_sim.tasks.asking import Asking, AskingTask
+from talm_sim.tasks.base import Job
 from talm_sim.tasks.refusal import measures, notes, paper, sections
 from talm_sim.tasks.refusal.bfcl.rows import is_row
 from talm_sim.tasks.refusal.data import load, read_case
@@ -17,18 +16,15 @@ from talm_sim.tasks.refusal.options import RefusalOptions
 from talm_sim.types import Calls, Scenario
 
 if TYPE_CHECKING:
-    from talm_sim.agent.context import EpisodeContext
     from talm_sim.models.base import Model
     from talm_sim.tasks.recorded import Recorded
-    from talm_sim.tasks.shared import Shared
-    from talm_sim.types import ModelTurn
 
 __all__ = ["RefusalTask"]
 
 _OWN_TOKENS = 256
 
 
-class RefusalTask(Task[RefusalOptions]):
+class RefusalTask(AskingTask[RefusalOptions]):
     """A call where a tool fits, none where none does."""
 
     name = "refusal"
@@ -89,33 +85,10 @@ class RefusalTask(Task[RefusalOptions]):
 
         return CallPolicy(name, scenario, scenario.target, pythonic=pythonic) if isinstance(scenario.target, Calls) else None
 
-    @asynccontextmanager
-    async def open(self, job: Job[RefusalOptions], shared: Shared) -> AsyncIterator[Opened]:
-        """Open the model and the template that suits it."""
-        from talm_sim.agent.episode import Agent
-        from talm_sim.agent.single_step import respond_graph
+    def asking(self, job: Job[RefusalOptions], model: Model) -> Asking:
+        """Ask by the template that suits the model."""
         from talm_sim.tasks.refusal.prompts import asking
         from talm_sim.tasks.refusal.wording import load_wording
 
-        model = await shared.model(job.config, job.created)
-        way = asking(model, job.options.template, load_wording(job.config.prompts))
-
-        async def ask(context: EpisodeContext, turns: Sequence[ModelTurn]) -> ModelTurn | None:
-            return None if turns else await way.ask(context.model, context.scenario, context.settings)
-
-        def check(scenarios: Sequence[Scenario]) -> None:
-            for scenario in scenarios:
-                try:
-                    way.check(scenario)
-                except PrerequisiteError as err:
-                    raise PrerequisiteError(f"scenario {scenario.id}: {err}") from None
-
-        control = partial(self.control, pythonic=bool(self.calls_as(job)))
-        agent = Agent(model=model, graph=respond_graph(ask), settings=job.settings(), control=control)
-        yield Opened(
-            job.having(template=way.template),
-            lambda _: agent,
-            wording=way.wording,
-            in_flight=shared.single_steps(job.config, model),
-            check=check,
-        )
+        found = asking(model, job.options.template, load_wording(job.config.prompts))
+        return replace(found, control={"pythonic": bool(self.calls_as(job))})

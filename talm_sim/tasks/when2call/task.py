@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -14,7 +14,8 @@ from talm_sim.config import GEN, option
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.registry import cannot_score
 from talm_sim.scenarios.turns import fault_in_question
-from talm_sim.tasks.base import Job, Opened, RunView, Task
+from talm_sim.tasks.asking import Asking, AskingTask
+from talm_sim.tasks.base import Job, RunView
 from talm_sim.tasks.beside import Beside
 from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.lines import read_line
@@ -24,11 +25,9 @@ from talm_sim.tasks.when2call.published import TASK, LineKind, kind_of, rough_le
 from talm_sim.types import Choice, Scenario, Summary
 
 if TYPE_CHECKING:
-    from talm_sim.agent.context import EpisodeContext
     from talm_sim.agent.templates import Template
-    from talm_sim.models.base import Model
+    from talm_sim.models.base import GenerationSettings, Model
     from talm_sim.tasks.recorded import Recorded
-    from talm_sim.tasks.shared import Shared
     from talm_sim.types import ModelTurn
 
 __all__ = ["When2CallOptions", "When2CallTask", "read_item"]
@@ -59,7 +58,7 @@ class When2CallOptions(PromptOptions):
     mode: Literal["logprob", "judge"] = option("logprob", GEN, "logprob: the likeliest given answer; judge: a free one.", metavar="MODE")
 
 
-class When2CallTask(Task[When2CallOptions]):
+class When2CallTask(AskingTask[When2CallOptions]):
     """Four answers scored by log-probability, or a free one classified."""
 
     name = TASK
@@ -137,28 +136,24 @@ class When2CallTask(Task[When2CallOptions]):
             return ()
         return ("behaviour",) if job.config.judge_model is None else ("behaviour", "behaviour-llm")
 
-    @asynccontextmanager
-    async def open(self, job: Job[When2CallOptions], shared: Shared) -> AsyncIterator[Opened]:
-        """Open the model and the template that suits it."""
-        from talm_sim.agent.episode import Agent
-        from talm_sim.agent.single_step import respond_graph
+    def settle(self, job: Job[When2CallOptions], recorded: Recorded) -> Job[When2CallOptions]:
+        """See that the model can score answers where it must; said before its provider asks for a key."""
+        if job.options.mode == "logprob" and cannot_score(job.config.model):
+            raise _no_logprobs_error(job)
+        return super().settle(job, recorded)
+
+    def asking(self, job: Job[When2CallOptions], model: Model) -> Asking:
+        """Score the given answers, or let the model answer, by the template that suits it."""
         from talm_sim.tasks.when2call.scored import score_graph
 
         scores = job.options.mode == "logprob"
-        if scores and cannot_score(job.config.model):
-            raise _no_logprobs_error(job)  # said before the provider asks for a key
-        model = await shared.model(job.config, job.created)
         template = _template(job, model)
-        if template is not None:
-            job = job.having(template=template.name)
-        graph = score_graph(template) if scores and template else respond_graph(_ask(template))
-        agent = Agent(model=model, graph=graph, settings=job.settings(), control=self.control)
-        yield Opened(
-            job,
-            lambda _: agent,
+        return Asking(
+            _ask(template),
+            lambda scenario: _check(scenario, template, model if scores else None),
             wording={} if template is None else {f"template {template.name}": template.source},
-            in_flight=shared.single_steps(job.config, model),
-            check=lambda scenarios: _check(scenarios, template, model if scores else None),
+            template="" if template is None else template.name,
+            graph=score_graph(template) if scores and template else None,
         )
 
     def beside(self, run: RunView) -> Beside:
@@ -222,10 +217,9 @@ def _ask(template: Template | None) -> Any:
     from talm_sim.agent.shown_tools import tool_specs
     from talm_sim.models.base import TextModel
 
-    async def ask(context: EpisodeContext, turns: Sequence[ModelTurn]) -> ModelTurn | None:
+    async def ask(model: Model, scenario: Scenario, settings: GenerationSettings, turns: Sequence[ModelTurn] = ()) -> ModelTurn | None:
         if turns:
             return None
-        model, scenario, settings = context.model, context.scenario, context.settings
         if template is None:
             turn = await model.generate([HumanMessage(scenario.query)], tool_specs(scenario.shown_tools), settings)
             return turn.model_copy(update={"raw_prompt": turn.raw_prompt or scenario.query})
@@ -239,8 +233,8 @@ def _ask(template: Template | None) -> Any:
     return ask
 
 
-def _check(scenarios: Sequence[Scenario], template: Template | None, scorer: Model | None) -> None:
-    """See that every item can be written for the model, and, where there is a `scorer`, scored by it.
+def _check(scenario: Scenario, template: Template | None, scorer: Model | None) -> None:
+    """See that an item can be written for the model, and, where there is a `scorer`, scored by it.
 
     Raises:
         PrerequisiteError: The template fails on it, a tool cannot be read, or the prompt ends in an open thought.
@@ -250,18 +244,14 @@ def _check(scenarios: Sequence[Scenario], template: Template | None, scorer: Mod
     from talm_sim.models.base import TextModel
 
     with _allow_interrupt():
-        for scenario in scenarios:
-            try:
-                if template is None:
-                    tool_specs(scenario.shown_tools)
-                    continue
-                prompt = template.prompt(scenario.query, scenario.shown_tools)
-                if isinstance(scorer, TextModel):
-                    check_thought_ended(prompt, scorer)
-                for one in scenario.target.options if scorer is not None and isinstance(scenario.target, Choice) else ():
-                    template.option(one)
-            except PrerequisiteError as err:
-                raise PrerequisiteError(f"scenario {scenario.id}: {err}") from None
+        if template is None:
+            tool_specs(scenario.shown_tools)
+            return
+        prompt = template.prompt(scenario.query, scenario.shown_tools)
+        if isinstance(scorer, TextModel):
+            check_thought_ended(prompt, scorer)
+        for one in scenario.target.options if scorer is not None and isinstance(scenario.target, Choice) else ():
+            template.option(one)
 
 
 @contextmanager

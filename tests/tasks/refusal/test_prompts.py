@@ -68,7 +68,9 @@ class Chat:
 async def turn_of(model: Any, template: str, scenario: Scenario) -> tuple[str, ModelTurn]:
     way = asking(model, template, load_wording())
     way.check(scenario)
-    return way.template, await way.ask(model, scenario, GenerationSettings())
+    turn = await way.ask(model, scenario, GenerationSettings())
+    assert turn is not None
+    return way.template, turn
 
 
 async def prompt_of(model: Any, template: str, scenario: Scenario) -> Any:

@@ -11,6 +11,7 @@ from talm_sim.config import Traffic
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tasks import find_task
 from talm_sim.tasks.keys import recording_key
+from talm_sim.tasks.recorded import Recorded
 from talm_sim.tasks.shared import Shared
 from tests.tasks.views import job
 from tests.tasks.when2call.choices import scenario
@@ -73,11 +74,10 @@ def test_items_that_show_the_same_tools_stand_together_and_long_ones_first(tmp_p
     assert ids == ["b", "a"] and abs([item.id for item in loaded].index("a") - [item.id for item in loaded].index("b")) == 1
 
 
-async def test_a_chat_model_is_refused_before_anything_is_opened() -> None:
-    async with Shared() as shared:
-        with pytest.raises(PrerequisiteError, match=f"model '{MODEL}': gives no log-probabilities of given answers"):
-            async with TASK.open(job("when2call", model=MODEL, models=Traffic.LIVE), shared):
-                raise AssertionError
+def test_a_chat_model_is_refused_before_anything_is_opened() -> None:
+    recorded: Any = Recorded(None, {}, known=False)  # type: ignore[arg-type]
+    with pytest.raises(PrerequisiteError, match=f"model '{MODEL}': gives no log-probabilities of given answers"):
+        TASK.settle(job("when2call", model=MODEL, models=Traffic.LIVE), recorded)
 
 
 async def test_a_control_scores_and_answers() -> None:

@@ -1,0 +1,85 @@
+"""Tasks that open nothing but a model, and how each of their runs asks it."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from talm_sim.errors import PrerequisiteError
+from talm_sim.tasks.base import Job, Opened, OptionsT, Task
+from talm_sim.types import Scenario
+
+if TYPE_CHECKING:
+    from talm_sim.agent.context import EpisodeContext
+    from talm_sim.models.base import Model
+    from talm_sim.tasks.shared import Shared
+    from talm_sim.types import ModelTurn
+
+__all__ = ["Asking", "AskingTask"]
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """How a run asks its model.
+
+    Attributes:
+        ask: Puts a scenario to a model, given settings and the turns so far; returns None where nothing more is asked.
+        check: Sees that a scenario can be put to the model; raises `PrerequisiteError`.
+        wording: The texts its prompts are made of, by what a message calls each; a resumed run must have the same.
+        template: Its template, `auto` settled; empty where the task has none.
+        graph: Plays a scenario where asking is not all; by default a graph that asks until there is nothing more to ask.
+        control: Options that `Task.control` is given, by name.
+    """
+
+    ask: Callable[..., Awaitable[ModelTurn | None]]
+    check: Callable[[Scenario], object]
+    wording: Mapping[str, str] = field(default_factory=dict)
+    template: str = ""
+    graph: Any = None
+    control: Mapping[str, Any] = field(default_factory=dict)
+
+
+class AskingTask(Task[OptionsT]):
+    """A task whose scenarios are put to the model step by step, and that calls no tool."""
+
+    @abstractmethod
+    def asking(self, job: Job[OptionsT], model: Model) -> Asking:
+        """Decide how an opened model is asked.
+
+        Raises:
+            PrerequisiteError: It cannot be asked so.
+        """
+
+    @asynccontextmanager
+    async def open(self, job: Job[OptionsT], shared: Shared) -> AsyncIterator[Opened]:
+        """Open the model, and decide how it is asked."""
+        from talm_sim.agent.episode import Agent
+        from talm_sim.agent.single_step import respond_graph
+
+        model = await shared.model(job.config, job.created)
+        asking = self.asking(job, model)
+
+        async def ask(context: EpisodeContext, turns: Sequence[ModelTurn]) -> ModelTurn | None:
+            return await asking.ask(context.model, context.scenario, context.settings, turns)
+
+        def check(scenarios: Sequence[Scenario]) -> None:
+            for scenario in scenarios:
+                try:
+                    asking.check(scenario)
+                except PrerequisiteError as err:
+                    raise PrerequisiteError(f"scenario {scenario.id}: {err}") from None
+
+        agent = Agent(
+            model=model, graph=asking.graph or respond_graph(ask), settings=job.settings(), control=partial(self.control, **asking.control)
+        )
+        yield Opened(
+            job.having(template=asking.template) if asking.template else job,
+            lambda _: agent,
+            wording=asking.wording,
+            in_flight=shared.single_steps(job.config, model),
+            check=check,
+        )
