@@ -160,12 +160,12 @@ def init(out: Path, tools_from: tuple[str, ...], trust: bool, arguments: Path | 
 @plugin_option
 @json_option
 def check(task: str, file: Path | None, tools_from: tuple[str, ...], trust: bool, as_json: bool) -> int:
-    """Check every scenario against the live tools.
+    """Check every scenario: can it be read and played, and does it hold what the measures rely on?
 
-    Every turn can be played. Gold calls work and return the required facts. What was removed cannot be read from the user's words or from
-    the tools' descriptions. Exactly the missing tools are hidden, and no query occurs twice. The exit code is 1 if something is wrong. A
-    description that gives a removed value away is only a warning for a bundled scenario, which can change only together with its
-    recording. For other tasks than talm, which execute no tools, every line is read as a run would read it.
+    Every line is read as a run would read it. A task whose agent acts also checks the tools. Task talm checks that gold calls work and return
+    the required facts, that what was removed cannot be read from the user's words or from the tools' descriptions, that exactly the missing
+    tools are hidden, and that no query occurs twice. A description that gives a removed value away is only a warning for a bundled scenario,
+    which can change only together with its recording. The exit code is 1 if something is wrong.
     """
     from talm_sim.tasks.agent_task import AgentTask
     from talm_sim.tools_env.caller import ToolCaller
