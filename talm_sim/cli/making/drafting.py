@@ -1,4 +1,4 @@
-"""`talm-sim scenarios init` at the terminal: the tools are called, scenarios drafted, and a file written that says what to mend in it."""
+"""`talm-sim scenarios init` at the terminal: the tools are called, scenarios drafted, and a file is written that says what to edit."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def drafting_session(
         raise PrerequisiteError(f"{out}: already exists; choose another --out, or add --force to replace it.")
     if out.is_dir() or not out.parent.is_dir():
         raise PrerequisiteError(
-            f"{out}: {'is a folder' if out.is_dir() else 'its folder is not there'}; name a file in one that is: --out FILE."
+            f"{out}: {'is a folder' if out.is_dir() else 'its folder does not exist'}; name a file in an existing folder: --out FILE."
         )
     outcomes = asyncio.run(_draft_tools(sources, trusted, arguments, writing=writing))
     if as_records:
@@ -184,7 +184,7 @@ def _print_outcomes(outcomes: Sequence[_Outcome]) -> None:
         for one in outcomes
         if one.groups
     ]
-    print_list(rows, {"tool": "Tool", "arguments": "Called with", "groups": "Scenarios"}, empty="no scenario", broadest=30)
+    print_list(rows, {"tool": "Tool", "arguments": "Called with", "groups": "Scenarios"}, empty="no scenarios", broadest=30)
     for one in outcomes:
         for reason in [one.why] if one.why else one.draft.left_out if one.draft else ():
             click.echo(one_line(f"{'left out' if one.groups else 'not written'}: {one.trial.tool}: {reason}", 400), err=True)

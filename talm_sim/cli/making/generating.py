@@ -1,4 +1,4 @@
-"""`talm-sim scenarios generate` at the terminal: how it goes on, and what it made."""
+"""`talm-sim scenarios generate` at the terminal: its progress, and what it made."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def making_session(task: str, maker: Maker[Any, Any, Any]) -> dict[str, Any]:
     """Make scenarios and return the report.
 
     Raises:
-        PrerequisiteError: Something is missing or wrong; the message says what to mend.
+        PrerequisiteError: Something is missing or wrong; the message says how to fix it.
     """
     console = stderr()
     model = maker.options.model

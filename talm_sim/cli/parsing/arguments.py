@@ -109,7 +109,7 @@ def short_name(path: Path) -> str:
 
 
 def warn_unclosed(path: Path, *, imported: bool = False) -> None:
-    """Say that whoever wrote a run last was killed: it is read as it is, and it is mended by going on with it."""
+    """Say that the process that wrote a run last was killed: the run can be read, and continuing it repairs it."""
     verb = "judge" if imported else "resume"
     name = short_name(path)
     click.echo(f"{strip_control(name)}: was not closed properly: {verb} it with: {line_to_copy('talm-sim', verb, name)}", err=True)

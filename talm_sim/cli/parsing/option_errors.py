@@ -82,7 +82,7 @@ def fixed_option_error(err: click.NoSuchOption, task: Any, scopes: Collection[Sc
     for model in () if task is None else (RunConfig, task.options):
         if name in model.model_fields and scope_of(model, name) not in scopes:
             judged = scope_of(model, name) is Scope.SCORING
-            mend = "to use another value: talm-sim judge RUN" if judged else "to use another value, start a new run with: talm-sim run"
-            return click.UsageError(f"{err.option_name} is fixed when a run is {'judged' if judged else 'made'}; {mend}")
+            fix = "to use another value: talm-sim judge RUN" if judged else "to use another value, start a new run with: talm-sim run"
+            return click.UsageError(f"{err.option_name} is fixed when a run is {'judged' if judged else 'made'}; {fix}")
     owner = owner_of_option(name, task) if task is not None else ""
     return click.UsageError(f"{err.option_name} is an option of task {owner}; the run is of task {task.name}.") if owner else err

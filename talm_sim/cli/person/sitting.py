@@ -200,7 +200,7 @@ class Sitting:
                     self._undo()
                     return
                 if words:
-                    self._print("there are no open questions now; what you typed answers none")
+                    self._print("there are no open questions now; what you typed was not used")
                 self._desk.release()
                 return
         finally:

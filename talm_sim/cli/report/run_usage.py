@@ -58,7 +58,7 @@ class RunUsage:
             f"{number:,}{f' of {self.finished:,} ended' if not place else ''} at {end.value}"
             for place, (end, number) in enumerate(self.ends.items())
         ]
-        return "; ".join(filter(None, (", ".join(ends), ", ".join(self._tokens()), self._time(), self._cost())))
+        return "; ".join(filter(None, (", ".join(ends), "; ".join(self._tokens()), self._time(), self._cost())))
 
     def record(self) -> dict[str, Any]:
         """The same as data."""
@@ -72,7 +72,7 @@ class RunUsage:
         if usage.input_tokens or usage.output_tokens:
             yield f"tokens{' of the recording' if self.replayed else ''}: {usage.input_tokens:,} in, {usage.output_tokens:,} out"
         if usage.uncounted:
-            yield f"those of {usage.uncounted:,} of {count(self.generations, 'generation')} were not counted by the server by the server"
+            yield f"{usage.uncounted:,} of {count(self.generations, 'generation')} were not counted by the server"
 
     def _time(self) -> str:
         return f"{_seconds(median(self.seconds))} per episode (median), {_seconds(sum(self.seconds))} together" if self.seconds else ""

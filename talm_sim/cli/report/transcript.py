@@ -214,7 +214,7 @@ def _turn(episode: Episode, index: int, turn: ModelTurn, full: bool) -> Iterator
     if turn.text.strip():
         yield prose(strip_control(turn.text).strip())
     for broken in turn.unparsable_calls:
-        yield Text(f"! no call: {one_line(broken.name)} {one_line(broken.raw)}: {one_line(broken.reason)}", style="yellow")
+        yield Text(f"! not a valid call: {one_line(broken.name)} {one_line(broken.raw)}: {one_line(broken.reason)}", style="yellow")
     events = [event for event in episode.events if event.turn == index]
     for _, alike in groupby(enumerate(events), lambda item: item[0] if full or isinstance(item[1], HumanEvent) else _display_key(item[1])):
         (_, event), *others = alike
