@@ -100,7 +100,7 @@ class AgentTaskOptions(AgentOptions):
 class PairedOptions(TaskOptions):
     """Options of a task that compares episodes with those of another stored run."""
 
-    paired_run: Path | None = option(None, SCO, "Stored run that contains the paired `perfect` episodes.", metavar="RUN")
+    paired_run: Path | None = option(None, SCO, "Stored run with the paired `perfect` episodes.", metavar="RUN")
 
 
 class PromptOptions(TaskOptions):

@@ -419,7 +419,7 @@ async def test_the_last_answer_of_all_can_be_taken_back(tmp_path: Path, at_termi
     terminal.expect("Enter goes on now)")
     terminal.expect(">")
     terminal.type("oh\r")
-    terminal.expect("there are no open questions now; what you typed answers none")
+    terminal.expect("there are no open questions now; what you typed was not used")
     terminal.expect("1 of 1")
     terminal.ends()
     (episode,) = load_run(tmp_path / "runs" / "mine").episodes()

@@ -17,7 +17,7 @@ __all__ = ["command"]
 
 
 @click.command(cls=ConfigCommand)
-@click.option("--dry-run", is_flag=True, help="Print the number of requests and the cost; run nothing.")
+@click.option("--dry-run", is_flag=True, help="Print the request count and cost; run nothing.")
 @prices_option
 @click.option("--yes", cls=ConfigOption, rare=True, is_flag=True, help="Start a very large run without asking.")
 def command(*, dry_run: bool, prices: Mapping[str, Price] | None, yes: bool, **options: Any) -> int:

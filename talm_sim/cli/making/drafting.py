@@ -1,4 +1,4 @@
-"""`talm-sim scenarios init` at the terminal: the tools are called, scenarios drafted, and a file written that says what to mend in it."""
+"""`talm-sim scenarios init` at the terminal: the tools are called, scenarios drafted, and a file is written that says what to edit."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from talm_sim.types import JsonObject
 __all__ = ["drafting_session"]
 
 CALLS = 2
-"""Of each tool: what differs between them is no fact."""
+"""Number of calls of each tool: a value that differs between them is not a fact."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class _Outcome:
     Attributes:
         trial: How it was called at first.
         tried: How it was called in the end; None where the calls gave nothing to make a scenario of.
-        draft: Its scenarios; None there, too.
+        draft: Its scenarios; also None in that case.
         why: Why it has none.
         given_away: Whether a description says the first call's value of the argument that would be missing.
     """
@@ -62,7 +62,7 @@ class _Outcome:
 
     @property
     def remarks(self) -> list[str]:
-        """What somebody who reads its scenarios should know of their values."""
+        """Remarks about the values, for readers of the scenarios."""
         replaced = self.tried.instead_of if self.tried and "underspecified" in self.groups else {}
         said = [f"{name}: {as_json(self.arguments[name])}, because the descriptions say {as_json(old)}" for name, old in replaced.items()]
         if self.draft and self.draft.choices:
@@ -74,16 +74,16 @@ class _Outcome:
 def drafting_session(
     out: Path, sources: tuple[str, ...], trusted: bool, *, arguments: Path | None, writing: bool, force: bool, as_records: bool
 ) -> None:
-    """Make the file, and say what is in it and what is not.
+    """Write the file, and print what is in it and what was left out.
 
     Raises:
-        PrerequisiteError: The file is there already, a source cannot be opened, or no tool gave a scenario; nothing is written then.
+        PrerequisiteError: The file exists already, a source cannot be opened, or no scenario could be made; then nothing is written.
     """
     if out.exists() and not force:
         raise PrerequisiteError(f"{out}: already exists; choose another --out, or add --force to replace it.")
     if out.is_dir() or not out.parent.is_dir():
         raise PrerequisiteError(
-            f"{out}: {'is a folder' if out.is_dir() else 'its folder is not there'}; name a file in one that is: --out FILE."
+            f"{out}: {'is a folder' if out.is_dir() else 'its folder does not exist'}; name a file in an existing folder: --out FILE."
         )
     outcomes = asyncio.run(_draft_tools(sources, trusted, arguments, writing=writing))
     if as_records:
@@ -129,7 +129,7 @@ async def _draft_tools(sources: tuple[str, ...], trusted: bool, arguments: Path 
 
 
 def _read(trial: Trial) -> tuple[list[Any], str]:
-    """What a tool answered; or nothing, and why."""
+    """Return what a tool answered; or nothing, and the reason."""
     if trial.not_called:
         return [], f"not called: {trial.not_called}"
     failed = next((one.said for one in trial.answers if not one.ok), "")
@@ -140,7 +140,7 @@ def _read(trial: Trial) -> tuple[list[Any], str]:
 
 
 def _values(answers: Sequence[CallResult]) -> list[Any] | None:
-    """What was answered; None where one failed or is not JSON."""
+    """Return what was answered; None if an answer failed or is not JSON."""
     try:
         return [one.value() for one in answers] if all(one.ok for one in answers) else None
     except (ValueError, RecursionError):
@@ -148,7 +148,7 @@ def _values(answers: Sequence[CallResult]) -> list[Any] | None:
 
 
 def _guessed_arguments_hint(trial: Trial) -> str:
-    """The end of a message about a call that may have failed by its arguments."""
+    """Return the end of a message about a call that may have failed because of its arguments."""
     made_up = {name: trial.example.arguments[name] for name in trial.example.made_up}
     return f" (with made-up {_format_arguments(made_up)})" if made_up else ""
 
@@ -184,7 +184,7 @@ def _print_outcomes(outcomes: Sequence[_Outcome]) -> None:
         for one in outcomes
         if one.groups
     ]
-    print_list(rows, {"tool": "Tool", "arguments": "Called with", "groups": "Scenarios"}, empty="no scenario", broadest=30)
+    print_list(rows, {"tool": "Tool", "arguments": "Called with", "groups": "Scenarios"}, empty="no scenarios", broadest=30)
     for one in outcomes:
         for reason in [one.why] if one.why else one.draft.left_out if one.draft else ():
             click.echo(one_line(f"{'left out' if one.groups else 'not written'}: {one.trial.tool}: {reason}", 400), err=True)
@@ -201,7 +201,7 @@ def _print_next_steps(outcomes: Sequence[_Outcome], out: Path, sources: tuple[st
 
 
 def _summarize_yield(outcomes: Sequence[_Outcome]) -> Iterator[str]:
-    """What the descriptions would have given away, what became of it, and what can still be guessed."""
+    """Report which values the descriptions gave away, what was done about it, and what can still be guessed."""
     before = [one for one in outcomes if one.given_away and one.groups]
     kept = [one for one in before if "underspecified" in one.groups]
     after = sum("underspecified" in one.groups for one in outcomes)
@@ -228,7 +228,7 @@ def _commands(out: Path, sources: tuple[str, ...], trusted: bool) -> list[str]:
 
 
 def _lines(outcomes: Sequence[_Outcome], out: Path, sources: tuple[str, ...], trusted: bool) -> Iterator[str]:
-    """The file's lines; whatever comes from elsewhere is flat in a comment and escaped in a scenario."""
+    """Return the file's lines; text from elsewhere is on one line in a comment, and escaped in a scenario."""
     prove, run = _commands(out, sources, trusted)
     for text in (
         f"Scenarios made by: {command_line()}",
@@ -269,6 +269,6 @@ def _format_arguments(arguments: Mapping[str, Any]) -> str:
 
 
 def _comment(text: str) -> str:
-    """A comment line; a text that looks like a credential is kept out of it."""
+    """Return a comment line; text that looks like a credential is replaced."""
     indent = " " * (len(text) - len(text.lstrip(" ")))
     return f"{COMMENT} {indent}{LOOKS_SECRET.sub('[a secret?]', one_line(text, 600))}".rstrip()

@@ -1,4 +1,4 @@
-"""`talm-sim scenarios generate` at the terminal: how it goes on, and what it made."""
+"""`talm-sim scenarios generate` at the terminal: its progress, and what it made."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def making_session(task: str, maker: Maker[Any, Any, Any]) -> dict[str, Any]:
     """Make scenarios and return the report.
 
     Raises:
-        PrerequisiteError: Something is missing or wrong; the message says what to mend.
+        PrerequisiteError: Something is missing or wrong; the message says how to fix it.
     """
     console = stderr()
     model = maker.options.model
@@ -49,7 +49,7 @@ def making_session(task: str, maker: Maker[Any, Any, Any]) -> dict[str, Any]:
 
 
 def print_bound(maker: Maker[Any, Any, Any], *, as_json: bool) -> None:
-    """Print what a making may cost, and make nothing."""
+    """Print what making the scenarios may cost, and make nothing."""
     number, bound = bound_of(maker)
     if as_json:
         tokens = {"input_tokens": bound.input_tokens, "output_tokens": bound.output_tokens}
@@ -89,7 +89,7 @@ def _progress(console: Console, noun: str) -> Iterator[Callable[[int, int, Outco
         task = bars.add_task("", total=None)
 
         def move(done: int, total: int, outcome: Outcome | None) -> None:
-            bars.start()  # not before: what is missing is told without a bar
+            bars.start()  # not earlier: errors about what is missing are printed without a bar
             bars.update(task, completed=done, total=total)
 
         try:

@@ -18,16 +18,16 @@ __all__ = ["page_of"]
 _LONGEST, _UNCHANGED = 1_200, 240
 """Characters shown of a text, and of one that is the same in the original."""
 _LABEL = 17
-"""Columns of what a text is."""
+"""Columns of a text's label."""
 
 
 def page_of(entry: Entry, texts: Mapping[str, str], told: str, width: int) -> RenderableType:
-    """The page of an entry.
+    """Return the page of an entry.
 
     Args:
         entry: The entry.
-        texts: What a person wrote in place of its texts.
-        told: What stands below it.
+        texts: What a person wrote instead of its texts.
+        told: The line below it.
         width: Columns of the screen.
     """
     shown: list[RenderableType] = []
@@ -52,7 +52,7 @@ def page_of(entry: Entry, texts: Mapping[str, str], told: str, width: int) -> Re
 
 
 def _across(part: Part, text: str, mark: str) -> RenderableType:
-    """A text that has no other beside it."""
+    """Return a row for a text that is not compared with another."""
     same = part.before is not None
     label = f"{part.label}{mark}{' (right)' if part.right else ''}"
     row = Table.grid(padding=(0, 1, 0, 0), expand=True)
@@ -67,7 +67,7 @@ def _across(part: Part, text: str, mark: str) -> RenderableType:
 
 
 def _side_by_side(part: Part, text: str, mark: str, *, heads: bool) -> RenderableType:
-    """Original and changed text in two columns."""
+    """Return the original and the changed text in two columns."""
     assert part.before is not None
     before, after = _mark_changes(clip(strip_control(part.before).strip(), _LONGEST), clip(strip_control(text).strip(), _LONGEST))
     columns = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, expand=True, show_header=heads, header_style="underline")
@@ -79,7 +79,7 @@ def _side_by_side(part: Part, text: str, mark: str, *, heads: bool) -> Renderabl
 
 
 def _mark_changes(before: str, after: str) -> tuple[Text, Text]:
-    """Both texts, with the words marked that the other one does not have in their place."""
+    """Return both texts, with the words that differ marked."""
     old, new = before.split(" "), after.split(" ")
     left, right = Text(), Text()
     for kind, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():

@@ -22,7 +22,7 @@ __all__ = ["merge_session", "review_session"]
 
 
 def review_session(place: Path, reviewer: Reviewer, *, rejected: bool, annotator: str, as_json: bool) -> None:
-    """Let a person decide, or print how far they are."""
+    """Let a person decide, or print their progress."""
     review = open_review(place, reviewer, rejected=rejected, annotator=annotator)
     if as_json:
         print_json(asdict(review.summary()))
@@ -38,7 +38,7 @@ def review_session(place: Path, reviewer: Reviewer, *, rejected: bool, annotator
 
 
 def merge_session(place: Path, reviewer: Reviewer, *, rejected: bool, as_json: bool) -> None:
-    """Print how far people agree; at a terminal, let what they differ on be settled; write what is kept."""
+    """Print how far the reviewers agree; at a terminal, settle their differences; write what is kept."""
     merge = open_merge(place, reviewer, rejected=rejected)
     if as_json:
         print_json(_merge_record(merge))
@@ -67,7 +67,7 @@ def _decide(review: Review) -> None:
 
 
 def _edit_line(text: str) -> str | None:
-    """Let a text be changed where it stands; where the terminal cannot, a new one is typed."""
+    """Let the person edit a text in place; if the terminal cannot do that, they type a new one."""
     if not sys.stdout.isatty():
         return sys.stdin.readline() or None
     try:

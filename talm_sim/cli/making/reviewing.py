@@ -24,7 +24,7 @@ Write = Callable[[str], str | None]
 
 
 def review_entries(review: Review, console: Console, read: Read, write: Write | None = None) -> None:
-    """Go through the entries nobody has decided on; those that are skipped come again at the end, once.
+    """Go through the entries nobody has decided on; skipped ones are shown once more at the end.
 
     Args:
         review: The entries and decisions.
@@ -38,7 +38,7 @@ def review_entries(review: Review, console: Console, read: Read, write: Write | 
 
 
 class _ReviewSession:
-    """One person before the entries."""
+    """One person who reviews the entries."""
 
     def __init__(self, review: Review, console: Console, read: Read, write: Write) -> None:
         self._review = review
@@ -47,7 +47,7 @@ class _ReviewSession:
         self._write = write
 
     def go_through(self, waiting: list[Entry], *, again: bool) -> None:
-        """Put entry after entry."""
+        """Ask about one entry after the other."""
         skipped: list[Entry] = []
         while waiting:
             entry = waiting.pop(0)
@@ -99,7 +99,7 @@ class _ReviewSession:
         self._console.print(page_of(entry, texts, progress(self._review.summary()) + said, self._console.width))
 
     def _reason(self, entry: Entry) -> str | None:
-        """Why an entry is dropped, one of the task's reasons or the person's own; None where it is not to be dropped after all."""
+        """Return why an entry is dropped, one of the task's reasons or the person's own; None if it is kept after all."""
         reasons = dict(zip(ascii_lowercase, entry.reasons, strict=False))
         for letter, reason in reasons.items():
             self._console.print(f"  {letter}  {reason}")
@@ -108,7 +108,7 @@ class _ReviewSession:
         return None if said == _BACK else reasons.get(said.lower(), said)
 
     def _edit(self, entry: Entry, parts: Sequence[Part], texts: dict[str, str]) -> None:
-        """Let the person write one of the texts anew; the checks look at it again."""
+        """Let the person rewrite one of the texts, and check it again."""
         part = parts[0] if len(parts) == 1 else self._ask_part(parts)
         if part is None:
             return
@@ -140,13 +140,13 @@ class _ReviewSession:
 
 
 def progress(summary: ReviewCounts) -> str:
-    """How far a review is, in one line."""
+    """Return the progress of a review, in one line."""
     edited = f" ({summary.edited} edited)" if summary.edited else ""
     return f"{summary.kept} kept{edited}, {summary.dropped} dropped, {summary.entries - summary.decided} to go"
 
 
 def summary_lines(summary: ReviewCounts) -> Iterator[str]:
-    """What a review came to, in words."""
+    """Return the result of a review, in words."""
     if not summary.decided:
         yield f"nothing decided yet; {summary.entries} to go"
         return
@@ -157,7 +157,7 @@ def summary_lines(summary: ReviewCounts) -> Iterator[str]:
 
 
 def merge_lines(merge: Merge) -> Iterator[str]:
-    """How far people agree, and what is left to settle."""
+    """Return how far the reviewers agree, and what is left to settle."""
     for one in merge.agreements():
         kappa = "undefined, since all have the same label" if one.kappa is None else f"{one.kappa:.2f}"
         share = f" ({one.agreed / one.n:.0%})" if one.n else ""

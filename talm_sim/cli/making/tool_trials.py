@@ -30,7 +30,7 @@ writing_option = click.option("--writing", is_flag=True, help="Also call tools t
 
 
 def describe_sources(sources: tuple[str, ...], trusted: bool) -> Tools:
-    """Tools that are described and not called: their sources are closed again."""
+    """Return the tools of some sources to describe them, not to call them: the sources are closed again."""
 
     async def described() -> Tools:
         from talm_sim.tools_env.toolbox import open_tools
@@ -104,7 +104,7 @@ async def trial_tools(
 
 
 def print_skipped_tools(tools: Tools) -> None:
-    """Name on standard error what the sources could not bring, and patterns that nothing is checked for, each with its reason."""
+    """List on standard error the tools that could not be used and the patterns that are not checked, each with the reason."""
     for source, left in tools.not_taken().items():
         for one in left:
             click.echo(strip_control(one_line(f"{source}: skipped: {one.tool}: {one.reason}", 400)), err=True)

@@ -48,7 +48,7 @@ INTERRUPTED = 130
 run_argument = click.argument("run", metavar="RUN", shell_complete=completer_for("run"))
 """A run's name, the beginning of it, `latest`, or its directory."""
 one_run_argument = click.argument("run", metavar="[RUN]", required=False, shell_complete=completer_for("run"))
-"""The same, where it may be left out: the only run that wants what the command does is meant."""
+"""The same, but optional: by default the only run that the command applies to."""
 run_dir_option = click.option(
     "--run-dir",
     type=click.Path(path_type=Path),
@@ -98,7 +98,7 @@ trust_option = click.option("--trust", is_flag=True, help="Run a tool folder's c
 
 
 def short_name(path: Path) -> str:
-    """What names a run on a command line: the beginning of its name where it lies in the directory looked in anyway, else its path."""
+    """Return how to name a run on a command line: a unique prefix if it is in the default directory, else its path."""
     from talm_sim.runs.files.manifest import run_names, unique_prefix
 
     looked_in = path.parent == Path(os.environ.get("TALM_SIM_RUN_DIR", "runs"))
@@ -109,7 +109,7 @@ def short_name(path: Path) -> str:
 
 
 def warn_unclosed(path: Path, *, imported: bool = False) -> None:
-    """Say that whoever wrote a run last was killed: it is read as it is, and it is mended by going on with it."""
+    """Say that the process that wrote a run last was killed: the run can be read, and continuing it repairs it."""
     verb = "judge" if imported else "resume"
     name = short_name(path)
     click.echo(f"{strip_control(name)}: was not closed properly: {verb} it with: {line_to_copy('talm-sim', verb, name)}", err=True)
@@ -131,13 +131,13 @@ def print_csv(records: Sequence[Mapping[str, Any]]) -> None:
 
 
 def print_list(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], *, empty: str, broadest: int = 0) -> None:
-    """Print rows as a plain table; nothing but a line of talk where there are none.
+    """Print rows as a plain table, or only a line on standard error if there are none.
 
     Args:
-        rows: One mapping a line.
+        rows: One mapping per line.
         columns: Key in the rows to head of the column; the last column takes the rest of the line.
-        empty: What to say where there is no row.
-        broadest: Characters after which a name in the first column is broken; 0: it never is.
+        empty: What to print if there are no rows.
+        broadest: Characters after which a name in the first column is broken; 0 for never.
     """
     if not rows:
         click.echo(empty, err=True)
@@ -155,13 +155,13 @@ def print_list(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], *,
 
 
 def command_line() -> str:
-    """The command as it was typed, to be stored with what it makes."""
+    """Return the command as it was typed, to be stored with its results."""
     hider = Hider.from_environment(credentials_in_environment())
     return " ".join(quote(hider.text(word)) for word in ("talm-sim", *sys.argv[1:]))
 
 
 def confirm(question: str, yes: bool) -> None:
-    """Ask at a terminal; elsewhere, `--yes` has to say it.
+    """Ask for confirmation at a terminal; elsewhere, `--yes` is needed.
 
     Raises:
         PrerequisiteError: Nobody is there to ask.

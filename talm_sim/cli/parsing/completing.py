@@ -38,13 +38,13 @@ def completes(kind: str, place: str = "", *, several: bool = False) -> Complete:
     """Make the function by which a parameter completes what it names.
 
     Args:
-        kind: What it names, such as `run`.
+        kind: What it names, for example `run`.
         place: Where the names are, as `module:attribute`, where a task's own option says so.
         several: Whether it takes several names with commas between them.
     """
 
     def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        # A word that cannot be completed is typed; whatever hinders it is told when the command runs.
+        # A word that cannot be completed is typed; the command itself reports the error.
         with contextlib.suppress(Exception):
             before, comma, word = incomplete.rpartition(",") if several else ("", "", incomplete)
             return [
@@ -58,7 +58,7 @@ def completes(kind: str, place: str = "", *, several: bool = False) -> Complete:
 
 
 def _is_completable(name: str, parameter: click.Parameter) -> bool:
-    """Whether a name, which a stranger may have chosen, can be handed to a shell and is not read as an option."""
+    """Return whether a name, which a stranger may have chosen, is safe in a shell and is not read as an option."""
     return is_copyable(name) and not (name.startswith("-") and isinstance(parameter, click.Argument))
 
 

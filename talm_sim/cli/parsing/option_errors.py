@@ -1,4 +1,4 @@
-"""What a command line means, read before or without its options: the task it is about, and what a word was meant for that is none of them."""
+"""What a command line means, read before its options are known: the task it is about, and errors about words that are not its options."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["explain_extra_words", "fixed_option_error", "last_value_of", "task_o
 
 
 def task_of(args: list[str], *, stored: bool) -> Any:
-    """The task a command line is about; None where that cannot be told, which the command itself will say."""
+    """Return the task a command line is about; None if that is unknown, which the command itself reports."""
     from talm_sim.runs.resolve import choose_task
 
     given = {"plugin": values_of("--plugin", args), "task": last_value_of("--task", args, "")}
@@ -32,7 +32,7 @@ def task_of(args: list[str], *, stored: bool) -> Any:
 
 
 def _stored_tasks(args: list[str]) -> Iterator[Any]:
-    """The task of the run that a command line names: the first word that names one, whole names before beginnings of one."""
+    """Return the task of the run that a command line names: the first word that names one, full names before prefixes."""
     from talm_sim.runs.files.manifest import MANIFEST, find_run, read_manifest
     from talm_sim.tasks.registry import find_task
 
@@ -44,18 +44,18 @@ def _stored_tasks(args: list[str]) -> Iterator[Any]:
 
 
 def last_value_of(flag: str, args: list[str], default: str) -> str:
-    """What a command line gives an option the last time, before it is parsed."""
+    """Return the last value a command line gives an option, before it is parsed."""
     return next(reversed(values_of(flag, args)), default)
 
 
 def values_of(flag: str, args: list[str]) -> list[str]:
-    """What a command line gives an option, before it is parsed."""
+    """Return all values a command line gives an option, before it is parsed."""
     spaced = [after for word, after in pairwise(args) if word == flag]
     return [*spaced, *(word.removeprefix(f"{flag}=") for word in args if word.startswith(f"{flag}="))]
 
 
 def explain_extra_words(words: list[str], task: Any) -> str:
-    """What words without an option were meant for."""
+    """Explain words that belong to no option, and suggest the option."""
     splits = () if task is None else task.splits
     if all(part in splits for word in words for part in word.split(",")):
         return f"'{' '.join(words)}' is an unexpected argument; write {line_to_copy('--split', ','.join(words))}"
@@ -65,7 +65,7 @@ def explain_extra_words(words: list[str], task: Any) -> str:
 
 
 def unknown_option_error(err: click.NoSuchOption, task: Any) -> click.UsageError:
-    """The error of an unknown option, or of another task's."""
+    """Return the error for an unknown option, or for another task's."""
     from talm_sim.tasks.job import option_owner_message, owner_of_option
 
     owner = owner_of_option(err.option_name.lstrip("-").replace("-", "_"), task) if task is not None else ""
@@ -75,14 +75,14 @@ def unknown_option_error(err: click.NoSuchOption, task: Any) -> click.UsageError
 
 
 def fixed_option_error(err: click.NoSuchOption, task: Any, scopes: Collection[Scope]) -> click.UsageError:
-    """The error of an unknown option of a command about a stored run, of one that the run has for good, or of another task's."""
+    """Return the error of a command about a stored run: for an unknown option, a fixed one, or another task's."""
     from talm_sim.tasks.job import owner_of_option
 
     name = err.option_name.lstrip("-").replace("-", "_")
     for model in () if task is None else (RunConfig, task.options):
         if name in model.model_fields and scope_of(model, name) not in scopes:
             judged = scope_of(model, name) is Scope.SCORING
-            mend = "to use another value: talm-sim judge RUN" if judged else "to use another value, start a new run with: talm-sim run"
-            return click.UsageError(f"{err.option_name} is fixed when a run is {'judged' if judged else 'made'}; {mend}")
+            fix = "to use another value: talm-sim judge RUN" if judged else "to use another value, start a new run with: talm-sim run"
+            return click.UsageError(f"{err.option_name} is fixed when a run is {'judged' if judged else 'made'}; {fix}")
     owner = owner_of_option(name, task) if task is not None else ""
     return click.UsageError(f"{err.option_name} is an option of task {owner}; the run is of task {task.name}.") if owner else err

@@ -51,7 +51,7 @@ class ConfigOption(click.Option):
 
     Args:
         *args: As of `click.Option`.
-        section: Title it stands under on the help page; that of the command's own options by default.
+        section: Its section on the help page; that of the command's own options by default.
         rare: Whether only `--help-all` shows it.
         shown_default: The field's default, for the help page.
         reads_environment: Whether the option reads its variable. For a new run `load_config` does, which knows the order of precedence.
@@ -77,17 +77,17 @@ class ConfigOption(click.Option):
         return text.split(",") if text and self.multiple else text
 
     def get_error_hint(self, ctx: click.Context | None) -> str:
-        """Name the option alone where the value cannot have come from the environment."""
+        """Name only the option if the value cannot come from the environment."""
         return super().get_error_hint(ctx) if self.reads_environment else f"'{self.opts[-1]}'"
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """Show of a switch the half that changes something."""
+        """Show the half of a switch that changes something."""
         record = super().get_help_record(ctx)
         on, slash, off = record[0].partition(" / ") if record else ("", "", "")
         return record if record is None or not slash else ((off if self.shown_default == "True" else on), record[1])
 
     def get_help_extra(self, ctx: click.Context) -> OptionHelpExtra:
-        """Add the field's default to what Click shows, and leave the variable out: one line says it of all."""
+        """Add the field's default to what Click shows, and leave out the variable: one line covers all of them."""
         extra = super().get_help_extra(ctx)
         extra.pop("envvars", None)
         if self.shown_default and not self.secondary_opts:
@@ -96,9 +96,9 @@ class ConfigOption(click.Option):
 
 
 class ConfigCommand(click.Command):
-    """A command with the shared options, the traffic flags and the options of the task it is about, each part under a title of its own.
+    """A command with the shared options, the traffic flags and the options of the task it is about, each in its own section.
 
-    `--help` shows the common ones, `--help-all` every one. The values arrive as keyword arguments, one a field (None or empty where not given);
+    `--help` shows the common ones, `--help-all` every one. The values arrive as keyword arguments, one per field (None or empty if not given);
     `collect` turns them into fields.
 
     Args:
@@ -106,7 +106,7 @@ class ConfigCommand(click.Command):
         scopes: Scopes whose fields become options.
         without: Fields the command does not take.
         stored: Whether it is about a stored run: its task is the run's, nothing is taken from defaults, and there is no `--config`.
-        anew: Fields of other scopes that the user gives again as they were, since nothing that a stored run names is imported by itself.
+        anew: Fields of other scopes that the user repeats unchanged, since nothing that a stored run names is imported by itself.
         **kwargs: As of `click.Command`.
     """
 
@@ -145,7 +145,7 @@ class ConfigCommand(click.Command):
         try:
             task = ctx.meta["task"] = task_of(args, stored=self._stored)
         except PrerequisiteError:
-            if not ctx.resilient_parsing:  # a shell that completes a word wants words, not why there is none
+            if not ctx.resilient_parsing:  # a shell that completes a word needs words, not an error
                 raise
         try:
             rest = super().parse_args(ctx, args)
@@ -163,7 +163,7 @@ class ConfigCommand(click.Command):
         return rest
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """The shared options, then the task's own."""
+        """Return the shared options, then the task's own."""
         shared = super().get_params(ctx)
         task = ctx.meta.get("task")
         if task is None:
@@ -177,7 +177,7 @@ class ConfigCommand(click.Command):
         return [*shared, *own]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the command's own options first, then one section a scope, then the task's; rare ones only where all are asked for."""
+        """Write the command's own options first, then one section per scope, then the task's; rare ones only if all are asked for."""
         own = "Options" if self._stored else SECTIONS[Scope.OPERATIONAL]  # a new run's page is long enough
         records: dict[str, list[tuple[str, str]]] = {title: [] for title in ("Options", *SECTIONS.values())}
         for param in self.get_params(ctx):
@@ -210,7 +210,7 @@ class OptionsCommand(click.Command):
 
     Args:
         *args: As of `click.Command`.
-        fields: Imports the model that a command line is about; called when the command is, so that its neighbours do not wait for it.
+        fields: Imports the model that a command line is about; called when the command runs, so that other commands do not wait for it.
         foreign: The error of an option that the model does not have, given the line and Click's own; that one by default.
         **kwargs: As of `click.Command`.
     """
@@ -235,7 +235,7 @@ class OptionsCommand(click.Command):
             raise self._foreign(words, err) from None
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """The fields' options, then the command's own."""
+        """Return the fields' options, then the command's own."""
         return [*options_of(self._fields(ctx.meta.get("words", []))), *super().get_params(ctx)]
 
 
@@ -284,7 +284,7 @@ def parse_config(options: Mapping[str, Any]) -> RunConfig:
 
 
 def options_of(model: type[BaseModel]) -> Iterator[ConfigOption]:
-    """Make the options of all fields; Click itself sees to bounds, and a field whose values have a flag each becomes several."""
+    """Make the options of all fields; Click itself checks bounds, and a field with a flag per value becomes several options."""
     for name, field in model.model_fields.items():
         extra = field.json_schema_extra
         assert isinstance(extra, dict)
@@ -367,7 +367,7 @@ def _inner_type(annotation: Any) -> Any:
 
 
 def _format_default(default: Any) -> str:
-    """The default as the help page shows it; empty where there is none to show."""
+    """Return the default as the help page shows it; empty if there is none."""
     if default is PydanticUndefined or default in (None, (), {}):
         return ""
     return str(default.value if isinstance(default, Enum) else default)

@@ -28,7 +28,7 @@ _ROWS_ELSEWHERE = 40
 _ROWS_AROUND = 5
 """Rows of a page that are not the text's: its frame, the hint and the line that is typed."""
 _FEWEST = 2
-"""Lines that each part of a crowded page keeps."""
+"""Minimum number of lines that each part keeps on a crowded page."""
 _YES, _NO = ("y", "yes"), ("n", "no", "")
 _SLASH = "To begin an answer with a slash, type two."
 _HELP = f"""\
@@ -69,14 +69,14 @@ _Part = tuple[str, list[list[Segment]]]
 
 
 class Page:
-    """What a person sees of a question: all of it where it fits the screen, else of each part so much that all of them fit.
+    """What a person sees of a question: all of it if it fits on the screen, else as much of each part as fits.
 
     Args:
         console: The screen.
         question: The question.
         number: Which one it is, counted from 1.
         of: How many there are by now.
-        plain: Without a frame and without signs, for whoever has the screen read out.
+        plain: Whether to leave out frames and signs, for screen readers.
     """
 
     def __init__(self, console: Console, question: Question, number: int, of: int, *, plain: bool = False) -> None:
@@ -108,7 +108,7 @@ class Page:
         self._next = (self._next + 1) % len(self._pages)
 
     def _fit_parts(self) -> list[list[Segment]]:
-        """Every part, those that matter most as long as may be."""
+        """Return every part, the most important ones as long as possible."""
         left = self._rows - len(self._parts)
         lengths = {title: len(lines) for title, lines in self._parts}
         kept = {title: min(_FEWEST, length) for title, length in lengths.items()}
@@ -117,7 +117,7 @@ class Page:
         return self._join_parts([(title, self._cut(title, lines, kept[title])) for title, lines in self._parts], blank=False)
 
     def _cut(self, title: str, lines: list[list[Segment]], keep: int) -> list[list[Segment]]:
-        """The beginning and the end, where the question mostly stands; of what the agent did, the end."""
+        """Return the beginning and the end, where the question usually is; of what the agent did, only the end."""
         if len(lines) <= keep:
             return lines
         head = 0 if title == _SO_FAR else keep // 2
@@ -231,7 +231,7 @@ async def _words(lines: LineSource, prompt: str, *, remember: bool = True) -> st
 
 
 async def _ask_confirmation(console: Console, lines: LineSource) -> str | None:
-    """After Enter alone: one of `_YES` or `_NO`, or the line the person typed in place of an answer to that; None at the end of input."""
+    """After Enter alone: one of `_YES` or `_NO`, or the line the person typed instead; None at the end of input."""
     while True:
         words = await _words(lines, 'Answer "I don\'t know"? y/n ', remember=False)
         if words is None or words.lower() in {*_YES, *_NO}:

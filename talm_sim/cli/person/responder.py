@@ -1,4 +1,4 @@
-"""`--human terminal`: the person who started the run answers in the running session, while other episodes go on."""
+"""`--human terminal`: the person who started the run answers in the running session, while other episodes continue."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class TerminalResponder:
         display: The progress display, which keeps still while a question is on the screen, and knows the run.
         console: Where the questions go.
         lines: Where the answers come from; standard input by default.
-        plain: Whether to show questions without frames and signs; so, too, where the terminal knows no others.
+        plain: Whether to show questions without frames and signs; always true on a dumb terminal.
     """
 
     def __init__(self, display: Display, console: Console, lines: LineSource | None = None, *, plain: bool = False) -> None:
@@ -42,7 +42,7 @@ class TerminalResponder:
     async def __call__(self, question: Question, desk: Desk) -> None:
         """Ask until `question` has its answer.
 
-        It stays open when nobody types any more, or when all that is left was put off twice.
+        It stays open when nobody types any more, or when all remaining questions were postponed twice.
         """
         sitting = self._sitting or self._sit_down(desk)
         if not sitting.answered:
@@ -56,7 +56,7 @@ class TerminalResponder:
                 await asyncio.sleep(_LOOK_SECONDS)
 
     def counts(self) -> str:
-        """How many questions are answered and open; empty where none was put."""
+        """Return how many questions are answered and open; empty if none was asked."""
         if self._sitting is None:
             return ""
         assert self._display.started is not None
@@ -77,7 +77,7 @@ class TerminalResponder:
         return self._sitting
 
     async def _wait_for_all_questions(self, sitting: Sitting) -> None:
-        """Wait for the episodes that ask at once: the person is told how many questions there are."""
+        """Wait for the episodes that ask at the start, so that the number of questions shown is right."""
         loop = asyncio.get_running_loop()
         before, until = -1, loop.time() + _MOST_SECONDS_TO_SETTLE
         while (now := sitting.open()) != before and loop.time() < until:
@@ -85,7 +85,7 @@ class TerminalResponder:
             await asyncio.sleep(_LOOK_SECONDS)
 
     def _is_idle(self) -> bool:
-        """Whether every episode is finished or waits for one of the questions put off."""
+        """Return whether every episode is finished or waits for a postponed question."""
         assert self._display.started is not None
         assert self._sitting is not None
         return self._display.finished + self._sitting.episodes_waiting() >= self._display.started.total

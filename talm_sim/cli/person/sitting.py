@@ -1,4 +1,4 @@
-"""One person at the desk of a run: question after question, with what was answered elsewhere told, and the last answer taken back."""
+"""One person who answers the questions of a run, one by one: reports answers given elsewhere, and can take back the last answer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Sitting:
     """Puts a run's open questions to a person, one at a time; those put off with /later are put once more by `ask_again`.
 
     Args:
-        desk: Where the answers are filed; whoever opened it closes it.
+        desk: Where the answers are filed; the caller closes it.
         console: Where the questions go.
         lines: Where the answers come from.
         responder: Who answers, as the transcript will name them.
@@ -77,18 +77,18 @@ class Sitting:
             self._lines.clear()
 
     def open(self) -> int:
-        """How many questions are open."""
+        """Return the number of open questions."""
         return number_unanswered(self._desk.reading, self._episode)
 
     def episodes_waiting(self) -> int:
-        """How many episodes wait for an answer."""
+        """Return the number of episodes that wait for an answer."""
         return number_unanswered(self._desk.reading, episodes=True)
 
     async def put_next(self) -> Literal["put", "none", "closed"]:
         """Put one question, and do what the person says.
 
         Returns:
-            `none` where every open question was put off (see `ask_again`); `closed` where nobody types any more.
+            `none` if every open question was postponed (see `ask_again`); `closed` if nobody types any more.
         """
         question = self._next_question()
         if question is None:
@@ -119,7 +119,7 @@ class Sitting:
         return "closed" if said == CLOSED else "put"
 
     def ask_again(self) -> bool:
-        """At the end: let what was put off be put once more; False where nothing is left that was not."""
+        """At the end, ask the postponed questions once more; return False if none is left."""
         again = self._put_off - self._asked_again
         self._asked_again |= again
         self._put_off -= again
@@ -134,7 +134,7 @@ class Sitting:
         return next_open_question(self._desk.reading, put_off, self._episode, last_first=self._last_first)
 
     async def _ask_person(self, question: Question) -> Said | Literal["elsewhere"]:
-        """What the person says; `elsewhere` where the question went away while they thought."""
+        """Return what the person says; `elsewhere` if the question is closed while they think."""
         done = self.answered + self._elsewhere
         number = done + len(self._put_off) + 1
         page = Page(self._console, question, number, max(number, done + self.open()), plain=self._plain)
@@ -157,9 +157,9 @@ class Sitting:
         await self._lines.drop()
 
     def _file(self, question: Question, reply: Reply) -> bool:
-        """Save an answer; whether it is held though no question follows at which it could be taken back."""
+        """Save an answer; return whether it is held although no question follows."""
         self._put_off.discard(question.key)
-        # While there is a next question to look at, the person may still notice a slip. Of a pipe nobody takes anything back.
+        # While the next question is on the screen, the person may still notice a mistake. From a pipe, nothing is taken back.
         follows = self._first_question_except(self._put_off | {question.key}) is not None
         last = not follows and not self._asks_again_later() and self._lines.interactive
         held = follows or last
@@ -181,7 +181,7 @@ class Sitting:
         return last
 
     def _asks_again_later(self) -> bool:
-        """Whether a question that was put off is put once more."""
+        """Return whether a postponed question is asked once more."""
         return any(self._desk.is_open(key) for key in self._put_off - self._asked_again)
 
     async def _offer_withdrawal(self) -> None:
@@ -200,7 +200,7 @@ class Sitting:
                     self._undo()
                     return
                 if words:
-                    self._print("there are no open questions now; what you typed answers none")
+                    self._print("there are no open questions now; what you typed was not used")
                 self._desk.release()
                 return
         finally:
@@ -209,7 +209,7 @@ class Sitting:
         await self._lines.drop()
 
     def _withdrawal_hint(self, status: AnswerStatus, *, follows: bool, last: bool) -> str:
-        """Until when the last answer can be taken back, where there is a line at which to say so."""
+        """Return until when the last answer can be taken back; empty if nobody could type it."""
         if status is AnswerStatus.SAVED:
             return " (/undo takes it back until the run is resumed)" if follows or self._asks_again_later() else ""
         if last:

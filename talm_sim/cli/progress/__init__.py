@@ -1,1 +1,1 @@
-"""What a run shows while it goes on."""
+"""What is shown while a run is in progress."""

@@ -1,4 +1,4 @@
-"""What a run looks like while it goes on. Every display listens to the run's events; all but `json` write to standard error."""
+"""Displays of a run in progress. Every display listens to the run's events; all but `json` write to standard error."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ _SILENCE_S = 30.0
 
 
 class Display:
-    """Shows nothing but what nobody may miss: that requests leave the machine, that tools died. Base of the others.
+    """Show only what nobody may miss: requests leave the machine, or tools died. This is the base of the others.
 
     Attributes:
-        started: The run, once it has begun.
+        started: The run, once it has started.
         finished: Episodes finished by now, earlier sessions included.
         tally: What became of the run's episodes and requests.
     """
@@ -166,7 +166,7 @@ class PlainDisplay(Display):
 
 
 class JsonDisplay(Display):
-    """Every event as one JSON object a line, on standard output."""
+    """Print every event as one JSON object per line, on standard output."""
 
     def show(self, event: RunEvent) -> None:
         """Write the line."""
@@ -249,7 +249,7 @@ class FullDisplay(Display):
             self._draw_anew()
 
     def _draw_anew(self) -> None:
-        """Go on with new bars: rich's would first erase as many lines as they had, the person's answer among them."""
+        """Continue with new bars: rich's would first erase as many lines as they had, the person's answer among them."""
         old, self._bars = self._bars, _make_bars(self.console, self.tally)
         for name, task in self._tasks.items():
             before = old.tasks[old.task_ids.index(task)]
@@ -281,7 +281,7 @@ def open_display(name: str, console: Console, *, logged: bool = False) -> Displa
 
 
 def describe_start(event: RunStarted) -> str:
-    """What is about to be run, in a line."""
+    """Describe in one line what is about to run."""
     before = f", {event.finished:,} finished before" if event.finished else ""
     before += f", {event.again:,} tried again" if event.again else ""
     waiting = f", {event.waiting:,} waiting" if event.waiting else ""
@@ -292,12 +292,12 @@ def describe_start(event: RunStarted) -> str:
 
 
 def describe_restart(event: ToolsRestarted) -> str:
-    """What became of the tools, in a line."""
+    """Describe in one line what happened to the tools."""
     return f"the tool service died ({event.reason}): it was restarted, which happens once per command; unanswered calls are sent again"
 
 
 def describe_end(event: RunFinished) -> str:
-    """What became of it, in a line."""
+    """Describe in one line how the run ended."""
     ends = ", ".join(f"{number:,} {name}" for name, number in sorted(event.terminations.items(), key=lambda item: -item[1]))
     waiting = f"; {count(event.waiting, 'episode')} waiting for an answer" if event.waiting else ""
     return f"{event.finished:,} of {count(event.total, 'episode')} in {event.elapsed_s:.1f} s: {ends or 'nothing new'}{waiting}"

@@ -38,7 +38,7 @@ def in_notebook() -> bool:
 
 
 class NotebookDisplay(Display):
-    """Lines below the cell: a run's beginning and end stay, where it stands in between is written over."""
+    """Lines below the cell: a run's beginning and end stay, the progress in between is overwritten."""
 
     def __init__(self) -> None:
         super().__init__(stderr())
@@ -51,7 +51,7 @@ class NotebookDisplay(Display):
         self._draw()
 
     def show(self, event: RunEvent) -> None:
-        """Write the lines anew, where something is to be seen."""
+        """Rewrite the lines if something has changed."""
         match event:
             case RunStarted():
                 self._kept += [*self.live_notice(event), describe_start(event)]

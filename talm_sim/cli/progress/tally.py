@@ -1,4 +1,4 @@
-"""What became of a run's episodes and requests so far, counted from its events; every display words it alike."""
+"""Counts of a run's episodes and requests so far, taken from its events; every display uses the same words."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Tally"]
 
 
 class Tally:
-    """Counts of one run; a run that starts after it begins anew.
+    """Counts of one run; they are reset when another run starts.
 
     Attributes:
         failed: Episodes that did not do what they should have.

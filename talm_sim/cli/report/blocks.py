@@ -34,8 +34,8 @@ def block_of(stored: StoredRun, *, against: str | None = None, on_screen: bool =
     Args:
         stored: The run.
         against: `paper` for the published rows below its own.
-        on_screen: Whether it is for a person to look at: below what everybody sees first, the replayed shipped recording, the published rows
-            stand without being asked for.
+        on_screen: Whether it is for a person to look at: the replayed bundled recording, which everybody sees first, is then
+            followed by the published rows without being asked for.
         prices: Model to its price; None where none were given.
     """
     job, summaries = stored.job, stored.summary()
@@ -70,7 +70,7 @@ def reading_together(runs: Iterable[StoredRun]) -> Iterator[None]:
 
 
 def blocks_of(runs: Sequence[StoredRun], config: RunConfig, prices: Mapping[str, Price] | None = None) -> list[Block]:
-    """Runs as a person is to see them who gave these options."""
+    """Return the blocks to show to a person who gave these options."""
     return [block_of(one, against=config.against, on_screen=not config.quiet, prices=prices) for one in runs]
 
 
@@ -85,7 +85,7 @@ def summary_records(runs: Sequence[StoredRun], against: str | None) -> list[dict
 
 
 def judge_hint(stored: StoredRun) -> list[str]:
-    """The command that has a run judged by a model as well, where its task has such a judge and none was asked."""
+    """Return the command that also judges a run by a model, if its task has such a judge and none was asked."""
     job = stored.job
     if stored.imported or job.config.judge_model is not None or job.config.judge:
         return []
@@ -102,7 +102,7 @@ def _uses_shipped_recordings(stored: StoredRun) -> bool:
 
 
 def _traffic(stored: StoredRun) -> str:
-    """Where the answers of model and tools came from."""
+    """Return where the answers of model and tools came from."""
     if stored.imported:
         return f"run {stored.id}"
     config = stored.config
@@ -129,14 +129,14 @@ def _of_agent(stored: StoredRun) -> str:
 
 
 def _sources(stored: StoredRun) -> list[str]:
-    """Where tools of the user's own came from, as written; those handed over in Python had no place."""
+    """Return where the user's own tools came from, as written; those passed in Python have no place."""
     options = stored.job.options
     texts = options.tools_from if isinstance(options, AgentOptions) else ()
     return ["handed over in Python" if "=given:" in text else text for text in texts]
 
 
 def _exclusions(stored: StoredRun, summaries: Sequence[Summary]) -> Iterator[str]:
-    """What is not in the measures: failed, unfinished."""
+    """Report what is not in the measures: failed and unfinished episodes."""
     ends: Counter[str] = Counter()
     for summary in summaries:
         if not summary.derived:
@@ -151,7 +151,7 @@ def _exclusions(stored: StoredRun, summaries: Sequence[Summary]) -> Iterator[str
 
 
 def _perturbation_notes(stored: StoredRun) -> Iterator[str]:
-    """How often each perturbation of the whole run fired: one that never did reads as a clean result."""
+    """Report how often each perturbation of the whole run fired: one that never did looks like a clean result."""
     options = stored.job.options
     wanted = {text.partition(":")[0] for text in options.perturb} if isinstance(options, AgentOptions) else set()
     hit: Counter[str] = Counter()
@@ -171,14 +171,14 @@ def _perturbation_notes(stored: StoredRun) -> Iterator[str]:
 
 
 def _judge_notes(stored: StoredRun) -> Iterator[str]:
-    """What the columns of judges with a measure of their own say."""
+    """Explain the columns of judges that have their own measure."""
     for judge, measure in stored.measures().items():
         if judge not in stored.job.task.own_judges:
             yield f"{measure.head} by judge {judge} ({measure.about})"
 
 
 def _group_notes(summaries: Sequence[Summary]) -> Iterator[str]:
-    """Notes on groups, each said once for all the groups it is about."""
+    """Return notes on groups, each once for all the groups it is about."""
     groups_of: dict[str, list[str]] = {}
     for summary in summaries:
         for note in summary.notes:

@@ -15,7 +15,7 @@ __all__ = ["CURVE_SIZE", "curve_words", "draw_curve"]
 CURVE_SIZE = (4.7, 3.7)
 """Inches."""
 _COLOURS = ("#3f87c9", "#d9822b", "#6b8e5a", "#8d6cab")
-"""Of the series; they stand out from white, from near-black, and from each other whatever colours a reader sees."""
+"""Colours of the series; visible on white and on near-black, and distinct for colour-blind readers."""
 _HATCHES = ("", "////", "....", "xxxx")
 
 
@@ -61,7 +61,7 @@ def _draw_reliability(axes: Axes, curve: Curve, ink: str) -> None:
 
 
 def curve_words(curve: Curve) -> str:
-    """What a curve shows, for who cannot see it."""
+    """Describe a curve, for readers who cannot see it."""
     bins = list(zip(curve.edges, curve.edges[1:], strict=False))
     return "; ".join(
         f"{one_line_text(one.name)}: "

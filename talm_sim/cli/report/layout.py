@@ -1,4 +1,4 @@
-"""What of a run's summaries stands where, whatever it is printed on: columns, lines below the row, figures beside a matrix."""
+"""The layout of a run's summaries, the same in all forms of output: columns, lines below the row, figures beside a matrix."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class Block:
     terms: Mapping[str, str] = field(default_factory=dict)
     """Words of the title that a reader may not know, to what they mean."""
     paper: PaperRows | None = None
-    """Published rows that stand below its own."""
+    """Published rows to show below its own."""
 
 
 def definitions(blocks: Sequence[Block]) -> dict[str, str]:
-    """What the columns of these runs count, by their heads, and what their titles say; what a note says already is left out."""
+    """Return what the columns of these runs count, by their heads, and the terms of their titles, without what a note explains already."""
     found: dict[str, list[str]] = {}
     for block in blocks:
         for one in (one for table in tables(block.summaries).values() for one in table.values()):
@@ -55,30 +55,30 @@ def definitions(blocks: Sequence[Block]) -> dict[str, str]:
 
 
 def legend(blocks: Sequence[Block]) -> str:
-    """The definitions in a sentence; empty where there is nothing to define."""
+    """Return the definitions in a sentence; empty if there is nothing to define."""
     said = "; ".join(f"{word}: {meaning}" for word, meaning in definitions(blocks).items())
     return f"n: scored episodes; below each value: its 95 % interval; {said}" if said else ""
 
 
 def papers(blocks: Iterable[Block]) -> list[PaperRows]:
-    """The published rows that stand below these runs, each table once."""
+    """Return the published rows to show below these runs, each table once."""
     return merge_paper_rows(block.paper for block in blocks if block.paper is not None)
 
 
 def paper_heads(blocks: Sequence[Block], rows: PaperRows) -> dict[str, str]:
-    """The columns of published rows by the measure's name, each under the head it has in these runs' table."""
+    """Return the columns of published rows by the measure's name, each with its head in these runs' table."""
     known = columns(summary for block in blocks for summary in block.summaries)
     names = dict.fromkeys(name for row in rows.rows for name in row.values)
     return {name: known[name].head if name in known else name.replace("_", " ") for name in names}
 
 
 def paper_cells(row: PaperRow, names: Iterable[str]) -> list[str]:
-    """A published row's figures in these columns; a star stands at what is printed otherwise."""
+    """Return a published row's figures in these columns; a star marks figures that the paper prints differently."""
     return [decimal(row.values.get(name)) + ("*" if name in row.wrong else "") for name in names]
 
 
 def merge_paper_rows(rows: Iterable[PaperRows]) -> list[PaperRows]:
-    """Rows of each table once, those for several runs put together."""
+    """Return the rows of each table once, those for several runs merged."""
     found: dict[tuple[str, str], PaperRows] = {}
     for one in rows:
         if one.rows:
@@ -88,24 +88,24 @@ def merge_paper_rows(rows: Iterable[PaperRows]) -> list[PaperRows]:
 
 
 def has_details(block: Block) -> bool:
-    """Whether there is more to print than a table's rows."""
+    """Return whether there is more to print than a table's rows."""
     return any(summary.matrices or summary.curves or summary.measures_in("line") for summary in block.summaries)
 
 
 def further_tables(blocks: Sequence[Block]) -> dict[str, dict[str, Measure]]:
-    """The tables below the first one that these runs need: title to columns."""
+    """Return the tables that these runs need below the first one: title to columns."""
     return {title: every for title, every in tables(summary for block in blocks for summary in block.summaries).items() if title}
 
 
 def sizes(summary: Summary, table: Mapping[str, Measure], title: str = "") -> tuple[int, int]:
-    """How many episodes a table's row is over, and of how many: of a table below the first one, those its columns apply to."""
+    """Return how many episodes a table's row covers, and of how many; below the first table, those its columns apply to."""
     if not title:
         return summary.n, summary.total
     return max((one.n or 0 for one in summary.measures_in("column") if one.name in table), default=0), summary.n
 
 
 def line_measures(summary: Summary) -> dict[str, list[Measure]]:
-    """The measures that stand below the row, by the title they stand under."""
+    """Return the measures to show below the row, by their title."""
     found: dict[str, list[Measure]] = {}
     for one in summary.measures_in("line"):
         found.setdefault(one.under, []).append(one)
@@ -113,7 +113,7 @@ def line_measures(summary: Summary) -> dict[str, list[Measure]]:
 
 
 def figures_beside(summary: Summary, matrix: Matrix) -> dict[str, dict[str, Measure]]:
-    """What stands beside a matrix: head to row to measure. Of two matrices with the same rows the first has it."""
+    """Return the figures beside a matrix: head to row to measure. If two matrices have the same rows, the first has the figures."""
     earlier = summary.matrices[: summary.matrices.index(matrix)]
     own = set(matrix.rows).difference(*(other.rows for other in earlier))
     found: dict[str, dict[str, Measure]] = {}

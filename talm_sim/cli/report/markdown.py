@@ -18,11 +18,11 @@ __all__ = ["markdown"]
 
 _MARKS = re.compile(r"[\\|`\[\]*]")
 _LINK = re.compile(r"(?i)(https?|ftp|www)([:.])")
-"""What becomes a link though nothing marks it as one."""
+"""Text that becomes a link although nothing marks it as one."""
 
 
 def markdown(blocks: Sequence[Block], *, explained: bool = False) -> str:
-    """Return the Markdown of runs, with a legend of their columns at the end where it is to be explained.
+    """Return the Markdown of runs, with a legend of their columns at the end if it is to be explained.
 
     Those that are a table's rows and nothing more stand in one table where they have the same columns, and come first; each of the others
     follows under a title of its own.
@@ -64,7 +64,7 @@ def _render_block(block: Block) -> list[str]:
 
 
 def _rows_below(block: Block, every: dict[str, Measure], title: str) -> Iterator[list[str]]:
-    """The rows of a table below the first one, of the groups it applies to."""
+    """Return the rows of a table below the first one, for the groups it applies to."""
     return (_row(summary, every, title) for summary in block.summaries if sizes(summary, every, title)[0])
 
 
@@ -107,11 +107,11 @@ def _row(summary: Summary, every: dict[str, Measure], title: str = "") -> list[s
 
 
 def _grid(heads: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -> list[str]:
-    """A table; its first `words` columns are text."""
+    """Return a table; its first `words` columns are text."""
     top = f"| {' | '.join(map(_cell, heads))} |"
     return [top, f"|{'---|' * words}{'---:|' * (len(heads) - words)}", *(f"| {' | '.join(row)} |" for row in rows)]
 
 
 def _cell(text: str) -> str:
-    """Text that cannot break a table or a list, nor be more than text: no HTML, no link, no picture."""
+    """Return text that cannot break a table or a list, and that has no HTML, link or picture."""
     return _LINK.sub(r"\1\\\2", _MARKS.sub(r"\\\g<0>", one_line_text(text)).replace("&", "&amp;").replace("<", "&lt;"))

@@ -117,7 +117,7 @@ def _row(summary: Summary, every: Mapping[str, Measure], title: str) -> dict[str
 
 
 def _part(summary: Summary, name: str, several: bool, drawn: bool) -> dict[str, Any]:
-    """What stands below the rows: pictures, figures, matrices, each under a title that names the group where there are several."""
+    """Return what is shown below the rows: pictures, figures, matrices, each with a title that names the group if there are several."""
     from markupsafe import Markup
 
     of = f" of {one_line_text(summary.group)}" if several else ""

@@ -30,14 +30,14 @@ __all__ = ["PICTURE_FORMATS", "bar_measures", "curve_svg", "matrices_to_draw", "
 PICTURE_FORMATS = ("png", "svg")
 """How the name of a picture's file may end."""
 _MARK = "#3f87c9"
-"""Of the rates; stands out from white and from near-black."""
+"""Colour of the rates; visible on white and on near-black."""
 _INK = "#010203"
 """Stands for the page's own text colour, which it is replaced by in a page."""
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _WIDTH = 4.7
 """Inches; small, so that the letters stay readable where a phone shows the picture at its own width."""
 _UPRIGHT = 6
-"""Labels that find room beside each other below a matrix; more stand on end."""
+"""Labels that fit side by side below a matrix; more are rotated."""
 _MOST_ROWS, _MOST_CLASSES = 24, 40
 """Groups in one picture (their layout takes half a second each, and more the more there are), and classes of a matrix that is drawn."""
 _DOTS, _TALLEST = 160, 60_000
@@ -45,13 +45,13 @@ _DOTS, _TALLEST = 160, 60_000
 
 
 def bar_measures(summary: Summary) -> list[Measure]:
-    """What is drawn beside a matrix: the rates and scores that stand below the row, or where there are none, those in the row."""
+    """Return what is drawn beside a matrix: the rates and scores below the row, or else those in the row."""
     below, row = ([one for one in found if one.kind != "number"] for found in (summary.measures_in("line"), summary.measures_in("column")))
     return below or row
 
 
 def matrices_to_draw(summary: Summary) -> list[Matrix]:
-    """The matrices that are drawn: those whose cells can be read."""
+    """Return the matrices to draw: those whose cells are readable."""
     return [one for one in summary.matrices if 0 < max(len(one.rows), len(one.columns)) <= _MOST_CLASSES]
 
 

@@ -1,4 +1,4 @@
-"""What a stored run took: tokens, seconds and money as far as they are known, and how many episodes a limit ended."""
+"""What a stored run used: tokens, seconds and money as far as known, and how many episodes a limit ended."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from talm_sim.types import Termination, Usage
 __all__ = ["RunUsage", "total_usage"]
 
 _CUT_SHORT = (Termination.TURN_LIMIT, Termination.TOKEN_LIMIT, Termination.AGENT_ERROR, Termination.TOOL_ERROR)
-"""Ends that are in the rates, and that a reader of a low rate should know of."""
+"""Ends that count in the rates, and that explain a low rate."""
 
 _LEAST = 1.0
-"""Seconds; a run that took less in all is not timed: nobody waits for it, and the figures are noise."""
+"""Seconds; a run that took less in total is not timed, because such figures are noise."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunUsage:
-    """What a run took.
+    """What a run used.
 
     Attributes:
         usage: Tokens of the agent's model, those of a judge model left out; of a replayed model, as they were recorded.
@@ -35,9 +35,9 @@ class RunUsage:
             of scripts, and of a run that took no second.
         ends: How many finished episodes ended without an answer, though our machinery did not fail.
         finished: How many finished.
-        money: At the prices given; None where there is no price.
+        money: At the given prices; None without a price.
         currency: Of the money; empty where the prices name none.
-        unpriced: The model that the prices lack; empty where there is none, or where no model is asked.
+        unpriced: The model without a price; empty if there is none, or if no model is asked.
         judged: Whether a judge model was asked as well, which is not counted.
     """
 
@@ -53,15 +53,15 @@ class RunUsage:
     judged: bool = False
 
     def line(self) -> str:
-        """All of it in one line; empty where nothing is known."""
+        """Return all of it in one line; empty if nothing is known."""
         ends = [
             f"{number:,}{f' of {self.finished:,} ended' if not place else ''} at {end.value}"
             for place, (end, number) in enumerate(self.ends.items())
         ]
-        return "; ".join(filter(None, (", ".join(ends), ", ".join(self._tokens()), self._time(), self._cost())))
+        return "; ".join(filter(None, (", ".join(ends), "; ".join(self._tokens()), self._time(), self._cost())))
 
     def record(self) -> dict[str, Any]:
-        """The same as data."""
+        """Return the same as data."""
         money = {} if self.money is None else {"cost": self.money, "currency": self.currency}
         tokens = {name: getattr(self.usage, name) for name in ("input_tokens", "output_tokens", "uncounted")}
         times = {"seconds_median": median(self.seconds), "seconds": sum(self.seconds)} if self.seconds else {}
@@ -72,7 +72,7 @@ class RunUsage:
         if usage.input_tokens or usage.output_tokens:
             yield f"tokens{' of the recording' if self.replayed else ''}: {usage.input_tokens:,} in, {usage.output_tokens:,} out"
         if usage.uncounted:
-            yield f"those of {usage.uncounted:,} of {count(self.generations, 'generation')} were not counted by the server by the server"
+            yield f"{usage.uncounted:,} of {count(self.generations, 'generation')} were not counted by the server"
 
     def _time(self) -> str:
         return f"{_seconds(median(self.seconds))} per episode (median), {_seconds(sum(self.seconds))} together" if self.seconds else ""
@@ -92,11 +92,11 @@ class RunUsage:
 
 
 def total_usage(stored: StoredRun, prices: Mapping[str, Price] | None = None) -> RunUsage:
-    """Add up what a run took.
+    """Add up what a run used.
 
     Args:
         stored: The run.
-        prices: Model to its price; None where none were given.
+        prices: Model to its price; None if none were given.
     """
     config = stored.config
     usage, generations, seconds = Usage(), 0, []

@@ -1,4 +1,4 @@
-"""Shades of a confusion matrix: one hue from light to dark, so that lightness alone tells, whatever colours a reader sees."""
+"""Shades of a confusion matrix: one hue from light to dark, so that lightness alone is enough for colour-blind readers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The result table of any task: two lines a group (values over their 95 % intervals), what stands below them, 80 columns wide."""
+"""The result table of any task, 80 columns wide: two lines per group (values over their 95 % intervals), and details below them."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ __all__ = ["figure", "print_table", "table_lines"]
 _WIDTH, _TEXT, _LEFT = 80, 77, 27
 """Columns of a terminal: in all, of notes and titles, and at most of a group's name with its n."""
 _NARROW, _BROAD, _MOST = 9, 12, 6
-"""Columns of a measure (`.96–1.00` and a space fit the narrowest), and how many measures stand in one table."""
+"""Columns of a measure (`.96–1.00` and a space fit the narrowest), and how many measures fit in one table."""
 _OTHERS = ("see notes", "notes")
 """Below a head whose groups have several judges; the first that fits."""
 
 
 def print_table(blocks: Sequence[Block], *, explained: bool = True) -> None:
-    """Print the table on standard output, with a legend where it is to be explained."""
+    """Print the table on standard output, with a legend if it is to be explained."""
     console = stdout()
     for line in table_lines(blocks, explained=explained):
         console.print(line, soft_wrap=True)
 
 
 def table_lines(blocks: Sequence[Block], *, explained: bool = False) -> Iterator[Text]:
-    """Render runs below each other, then published rows where they have any; no line is wider than 80 columns.
+    """Render runs below each other, then published rows if they have any; no line is wider than 80 columns.
 
-    Neighbours that have the same columns stand below one head, and what is noted of all of them is said once. A run that has more than a
+    Neighbours with the same columns share one head, and notes common to all of them are printed once. A run that has more than a
     table's rows (figures below them, a matrix, more columns than fit beside each other) has its head below its title.
 
     Args:
         blocks: The runs.
-        explained: Whether a legend of the columns stands at the end.
+        explained: Whether to end with a legend of the columns.
     """
     for number, ((alone, _), same) in enumerate(groupby(blocks, _kind)):
         if number:
@@ -65,13 +65,13 @@ def table_lines(blocks: Sequence[Block], *, explained: bool = False) -> Iterator
 
 
 def figure(one: Measure | None, width: int) -> str:
-    """The value of a measure in at most `width` characters; a number that is longer is rounded."""
+    """Return the value of a measure in at most `width` characters; a number that is longer is rounded."""
     text = format_figure(one)
     return f"{one.value:.2g}" if one is not None and one.value is not None and len(text) > width else text
 
 
 def _kind(block: Block) -> tuple[bool, tuple[tuple[str, str], ...]]:
-    """Whether a run needs a head of its own; what its columns are where it does not."""
+    """Whether a run needs its own head; if not, what its columns are."""
     found = columns(block.summaries)
     alone = has_details(block) or len(found) > _MOST
     return alone, () if alone else tuple((name, one.head) for name, one in found.items())
@@ -180,13 +180,13 @@ class _Table:
             yield Text(second.rstrip(), style="dim")
 
     def paper(self, row: PaperRow, name: str) -> Iterator[Text]:
-        """A published row, in grey; a star stands at what is printed otherwise."""
+        """Render a published row, in grey; a star marks figures that the paper prints differently."""
         *above, label = self._labels(name, "")
         yield from (Text(line, style="dim") for line in above)
         yield Text(label + "".join(map(self._cell, self._measures, paper_cells(row, self._measures))), style="dim")
 
     def _labels(self, name: str, n: str) -> list[str]:
-        """A row's name with its n; a name too long to stand beside its figures stands above them."""
+        """Return a row's name with its n; a name too long to fit beside its figures goes above them."""
         label = list(wrap(" ".join(name.split()), _TEXT, "  ", "    ")) or ["  "]
         above = []
         if len(label) > 1 or cell_len(label[0]) + 1 + len(n) > self._left:
@@ -200,7 +200,7 @@ class _Table:
         return (interval(one) for summary in self._summaries for one in summary.measures_in("column") if one.name == name)
 
     def _judges(self) -> str:
-        """The judge of each column that has one, where all groups have the same and it is short enough."""
+        """Return the judge of each column, if all groups have the same one and its name is short enough."""
         line = ""
         for name, width in self._widths.items():
             found = [(one.by, summary.n) for summary in self._summaries for one in summary.measures_in("column") if one.name == name]
@@ -216,7 +216,7 @@ class _Table:
 
 
 def _paper(rows: PaperRows, summaries: Sequence[Summary]) -> Iterator[Text]:
-    """The published rows a reader takes in, under the heads of the run's own."""
+    """Render the published rows, under the heads of the run's own."""
     known = {one.name: one for summary in summaries for one in summary.measures}
     shown = columns(summaries) if len(columns(summaries)) < _MOST else {}
     shown |= {name: known[name] for row in rows.rows for name in row.values if name in known}
@@ -234,7 +234,7 @@ def _title(block: Block) -> Iterator[Text]:
 
 
 def _shared_notes(blocks: Sequence[Block]) -> list[str]:
-    """Notes every block has, where there are several: said once, below them."""
+    """Return the notes that all of several blocks have: they are printed once, below them."""
     if len(blocks) < 2:
         return []
     return [note for note in blocks[0].notes if all(note in block.notes for block in blocks)]

@@ -1,4 +1,4 @@
-"""What stands below a run's rows on the screen: figures with a line of their own, matrices, and curves."""
+"""What is printed below a run's rows on the screen: figures on their own lines, matrices, and curves."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from talm_sim.types.figures import format_figure, interval
 __all__ = ["AXES", "detail_lines", "figure_counts"]
 
 AXES = "gold \\ predicted"
-"""Of every matrix: what is right down, what was found across."""
+"""Axes of every matrix: gold labels as rows, predictions as columns."""
 _LABEL, _SIDE, _CELLS = 19, 7, 54
 """Columns of a terminal: of a row's label, of the figure beside a matrix, of its cells together."""
 _NARROW, _BROAD = 6, 10
@@ -32,7 +32,7 @@ def detail_lines(summary: Summary, *, name_group: bool = False) -> Iterator[Text
 
     Args:
         summary: The group.
-        name_group: Whether each part says whose it is, as where several groups have such parts.
+        name_group: Whether each part names its group, because several groups have such parts.
     """
     of = f", {summary.group}" if name_group else ""
     for title, measures in line_measures(summary).items():
@@ -51,7 +51,7 @@ def detail_lines(summary: Summary, *, name_group: bool = False) -> Iterator[Text
 
 
 def figure_counts(one: Measure) -> str:
-    """What a rate rests on, as `k/n`; empty for other figures and where there are no rows."""
+    """Return the counts of a rate, as `k/n`; empty for other figures and without rows."""
     return f"{one.k:,}/{one.n:,}" if one.kind == "rate" and one.k is not None and one.n else ""
 
 
@@ -73,7 +73,7 @@ def _figure_lines(one: Measure) -> Iterator[Text]:
 
 
 def _choose_beside(summary: Summary, matrix: Matrix) -> tuple[str, dict[str, Measure]]:
-    """Of the figures beside a matrix the one that a screen has room for: F1, else the first."""
+    """Return the one figure beside a matrix that fits on the screen: F1, else the first."""
     found = figures_beside(summary, matrix)
     head = "F1" if "F1" in found else next(iter(found), "")
     return head, found.get(head, {})
@@ -90,7 +90,7 @@ def _matrix_lines(matrix: Matrix, head: str, side: dict[str, Measure]) -> Iterat
     for start in range(0, max(1, count), size):
         if start:
             yield Text()
-        # What stands beside the matrix is printed once, beside its last part.
+        # The figures beside the matrix are printed once, beside its last part.
         last = bool(head) and start + size >= count
         top = f"  {AXES}".ljust(_LABEL) + "".join(" " + fit_line(one, width - 1, right=True) for one in heads[start : start + size])
         yield Text(top + (fit_line(head, _SIDE, right=True) if last else ""), style="bold")
@@ -108,7 +108,7 @@ def _matrix_lines(matrix: Matrix, head: str, side: dict[str, Measure]) -> Iterat
 
 
 def _labels(matrix: Matrix, width: int) -> tuple[list[str], list[str], list[str]]:
-    """Labels down and across, and what they stand for: numbers where the columns' names do not fit."""
+    """Return the labels of rows and columns, and their legend: numbers if the columns' names do not fit."""
     rows, heads = list(map(one_line_text, matrix.rows)), list(map(one_line_text, matrix.heads or matrix.columns))
     names = list(map(one_line_text, matrix.columns))
     if all(cell_len(head) <= width for head in heads):
@@ -121,7 +121,7 @@ def _labels(matrix: Matrix, width: int) -> tuple[list[str], list[str], list[str]
 
 
 def _shade(share: float) -> str:
-    """Style of a cell by its share of its row; rich leaves it out where there is no colour."""
+    """Return the style of a cell by its share of its row; rich ignores it without colours."""
     if not share:
         return "dim"
     back, front = shade(share)

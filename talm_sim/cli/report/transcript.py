@@ -1,4 +1,4 @@
-"""One episode as a page a person can read."""
+"""One episode as a page that a person can read."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ __all__ = ["call_text", "human_event_lines", "responder_words", "stored_transcri
 
 _RESULT_WIDTH = 600
 _BEGIN, _END = 90, 160
-"""Characters of a prompt, and of a line of a task's section, that are shown unless all is asked for: what it asks may stand last."""
+"""Characters of a prompt, and of a line of a task's section, that are shown unless --full is given: its question may be at the end."""
 _LIKELIEST = 5
-"""First tokens that are shown unless all is asked for."""
+"""First tokens that are shown unless --full is given."""
 _RECORDED = re.compile(r"recorded \((.*)\)")
 _RESPONDERS = {
     "": "a person",
@@ -83,9 +83,9 @@ def transcript(
         scenario: Its scenario; None where the run does not hold it.
         verdicts: What the judges said.
         sections: What the task adds, shown below the query.
-        agent: Whose agent played, where it was not ours.
+        agent: The user's own agent, if one was run.
         notes: What a reader of its run should know.
-        led: Whether an agent was led through the scenario's turns; else the user's last words are the query.
+        led: Whether an agent was taken through the scenario's turns; else the user's last words are the query.
         full: Whether long texts (prompts, awareness questions, tool results) are shown whole.
     """
     parts: list[RenderableType] = [_head(episode, agent), *(Text(strip_control(note), style="dim") for note in notes)]
@@ -119,9 +119,9 @@ def _section(title: str, lines: Sequence[RenderableType]) -> list[RenderableType
 
 
 def _turns_of(episode: Episode, user_turns: Sequence[Turn], full: bool) -> Iterator[RenderableType]:
-    """The turns; of several in a row that are alike, as those of an agent that goes in circles, one unless all is asked for.
+    """Render the turns; of several identical ones in a row, for example of an agent in a loop, only one unless `full`.
 
-    What the user says later stands where it came, and what was never said below them.
+    Later messages of the user are shown where they came, and unanswered ones below the turns.
     """
     turns = episode.model_turns
     told = 0
@@ -138,7 +138,7 @@ def _turns_of(episode: Episode, user_turns: Sequence[Turn], full: bool) -> Itera
 
 
 def _likeness(episode: Episode, index: int) -> Any:
-    """Equal for turns that a reader cannot tell apart."""
+    """Return a key that is equal for turns that a reader cannot tell apart."""
     turn = episode.model_turns[index]
     calls = [(call.name, call.arguments) for call in turn.tool_calls]
     broken = [(call.name, call.raw, call.reason) for call in turn.unparsable_calls]
@@ -155,12 +155,12 @@ def _likeness(episode: Episode, index: int) -> Any:
 
 
 def _display_key(event: Event) -> Any:
-    """Equal for events that a reader cannot tell apart, whenever they were and however long they took."""
+    """Return a key that is equal for events that a reader cannot tell apart, ignoring their times."""
     return event.model_dump(exclude={"turn", "call_id", "elapsed_ms", "asked_at", "answered_at"})
 
 
 def _ends_in_answer(episode: Episode) -> bool:
-    """Whether the last turn says the final answer, so that it need not be printed again."""
+    """Return whether the last turn is the final answer, so that it need not be printed again."""
     return bool(episode.model_turns) and episode.answer.strip() == episode.model_turns[-1].text.strip() != ""
 
 
@@ -177,7 +177,7 @@ def _head(episode: Episode, agent: str) -> Text:
 
 
 def _turns(episode: Episode) -> str:
-    """How many turns there were, and what they cost, as far as a model was seen: a plain function may have none."""
+    """Return the number of turns and tokens, if a model was seen: a plain function may have none."""
     number, usage = len(episode.model_turns), episode.usage
     if episode.model.startswith("agent/") and not episode.saw_model:
         return f"{count(number, 'turn')}, no model seen"
@@ -185,12 +185,12 @@ def _turns(episode: Episode) -> str:
 
 
 def _describe_uncounted(usage: Usage) -> str:
-    """Where a server gave no count, the sum is of the other generations only."""
+    """Return a note if a server gave no counts: the sum then covers only the other generations."""
     return f" (not counted by the server: {count(usage.uncounted, 'generation')})" if usage.uncounted else ""
 
 
 def _prompt(text: str, full: bool) -> RenderableType:
-    """What the model was told before its first turn: system text, request, whatever its template adds."""
+    """Render what the model read before its first turn: system text, request, and what its template adds."""
     return prose(strip_control(text).strip() if full else _shorten(" ".join(text.split())), "dim")
 
 
@@ -200,7 +200,7 @@ def _shorten(text: str) -> str:
 
 
 def _line(parts: Sequence[Line], full: bool) -> RenderableType:
-    """Parts side by side; the spaces the line begins with hold where it is broken, too."""
+    """Render parts side by side; a wrapped line keeps its indentation."""
     texts = [" ".join(strip_control(part.text).splitlines()) for part in parts]
     said = [(text if full else _shorten(text), _STYLES[part.style]) for text, part in zip(texts, parts, strict=True)]
     text = Text.assemble(*said)
@@ -214,7 +214,7 @@ def _turn(episode: Episode, index: int, turn: ModelTurn, full: bool) -> Iterator
     if turn.text.strip():
         yield prose(strip_control(turn.text).strip())
     for broken in turn.unparsable_calls:
-        yield Text(f"! no call: {one_line(broken.name)} {one_line(broken.raw)}: {one_line(broken.reason)}", style="yellow")
+        yield Text(f"! not a valid call: {one_line(broken.name)} {one_line(broken.raw)}: {one_line(broken.reason)}", style="yellow")
     events = [event for event in episode.events if event.turn == index]
     for _, alike in groupby(enumerate(events), lambda item: item[0] if full or isinstance(item[1], HumanEvent) else _display_key(item[1])):
         (_, event), *others = alike
@@ -235,19 +235,19 @@ def _turn(episode: Episode, index: int, turn: ModelTurn, full: bool) -> Iterator
 
 
 def _format_first_tokens(tokens: Sequence[TokenLogprob]) -> str:
-    """What the turn might have begun with, and how likely the model found it."""
+    """Return the likeliest first tokens of the turn, with their probabilities."""
     said = (f"{one_line(repr(one.token))} {math.exp(one.logprob):.3f}" for one in tokens)
     return f"first token: {', '.join(said)}"
 
 
 def call_text(call: ToolCall | ToolEvent) -> str:
-    """A tool call as code, on one line."""
+    """Return a tool call as code, on one line."""
     arguments = (f"{one_line(name)}={one_line(repr(value) if isinstance(value, str) else value)}" for name, value in call.arguments.items())
     return f"{one_line(call.name)}({', '.join(arguments)})"
 
 
 def tool_event_lines(event: ToolEvent, width: int = _RESULT_WIDTH, *, times: int = 1) -> Iterator[RenderableType]:
-    """A tool call, how it went and the first `width` characters of its result; `times` in a row, all identical."""
+    """Render a tool call, its outcome and the first `width` characters of its result; `times` in a row, all identical."""
     yield Text.assemble("→ ", (call_text(event), "cyan"), (f"  {times:,} times, all identical" if times > 1 else "", "yellow"))
     facts = [str(event.status) if event.status is not None else "no status", event.origin.value, f"{event.elapsed_ms:.0f} ms"]
     if event.error:
@@ -262,7 +262,7 @@ def tool_event_lines(event: ToolEvent, width: int = _RESULT_WIDTH, *, times: int
 
 
 def human_event_lines(event: HumanEvent) -> Iterator[RenderableType]:
-    """A question to the human and what came back."""
+    """Render a question to the human and the answer."""
     how = "asks the human in words: " if event.by == "words" else "asks the human: "
     yield Text.assemble("? ", (how, "magenta"), strip_control(event.question).strip())
     who = responder_words(strip_control(event.responder))
@@ -274,7 +274,7 @@ def human_event_lines(event: HumanEvent) -> Iterator[RenderableType]:
 
 
 def responder_words(name: str) -> str:
-    """Who answered, for a reader.
+    """Describe who answered, for a reader.
 
     >>> responder_words("recorded (terminal)"), responder_words("answer"), responder_words("parrot")
     ('a person (at the terminal), recorded', 'a person (talm-sim answer)', 'parrot')

@@ -14,7 +14,7 @@ __all__ = ["logging_to"]
 
 
 class _Handler(logging.Handler):
-    """Prints records through a console, so that a line does not tear the progress bar that stands there."""
+    """Prints records through a console, so that a line does not break the progress bar."""
 
     def __init__(self, console: Console) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""SIGTERM and SIGHUP end a command as Ctrl-C does: in order, with all kept and the line that says how to go on."""
+"""SIGTERM and SIGHUP end a command as Ctrl-C does: in order, with everything kept and a line that says how to continue."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOMENT_S = 0.5
 
 
 class StopSignals:
-    """What has told the command to end.
+    """The signal that told the command to end.
 
     Attributes:
         number: The signal; 0 where none came.

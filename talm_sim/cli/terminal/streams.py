@@ -28,7 +28,7 @@ def settle_stdout() -> None:
 
 @contextlib.contextmanager
 def until_reader_leaves() -> Iterator[None]:
-    """Print results within it for as long as somebody reads them: who stops early, such as `head`, changes nothing of the exit code."""
+    """Print results as long as somebody reads them: a reader that stops early, for example `head`, does not change the exit code."""
     try:
         yield
         sys.stdout.flush()
@@ -38,7 +38,7 @@ def until_reader_leaves() -> Iterator[None]:
 
 @contextlib.contextmanager
 def tolerate_closed_stderr() -> Iterator[None]:
-    """Let a command go on where nobody reads standard error any more, or it takes no more: it is talk, and what is done counts."""
+    """Let a command continue if standard error is closed or full: only messages go there, and the work matters more."""
     given = sys.stderr
     if given is None:
         yield

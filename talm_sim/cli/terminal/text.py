@@ -82,9 +82,9 @@ def count(number: int, noun: str) -> str:
 
 
 def odds_words(argument: str, choices: int) -> str:
-    """How likely a guess of an argument is right.
+    """Say how likely it is that a guess of an argument is right.
 
     >>> odds_words("event", 4)
-    'event has 4 possible values: a guess is right 1 time in 4'
+    'event has 4 possible values, so one guess in 4 is right'
     """
     return f"{argument} has {choices} possible values, so one guess in {choices} is right"

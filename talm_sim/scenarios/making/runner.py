@@ -123,8 +123,10 @@ def _first_failure(failed: BaseException) -> BaseException:
 
 
 def _explain_failure(first: BaseException, done: int) -> str:
-    hint = "; add --live, or use the settings of the recording" if isinstance(first, CassetteMissError) else ""
-    return f"{_summarize_error(first)}{hint} ({done} finished and kept; run the same command to continue)"
+    said = _summarize_error(first)
+    if isinstance(first, CassetteMissError):
+        said = f"{said.removesuffix('.')}; add --live, or use the settings of the recording"
+    return f"{said} ({done} finished and kept; run the same command to continue)"
 
 
 def _summarize_error(err: BaseException) -> str:

@@ -35,7 +35,7 @@ def lines(file: str) -> list[dict[str, Any]]:
 
 def test_by_rules_both_manipulations_of_the_packaged_scenarios(talm: Talm) -> None:
     code, out, err = talm(*GENERATE, "--limit", "6")
-    assert code == 0 and "replaced" in out and "removed" in out and "To be read" in out
+    assert code == 0 and "replaced" in out and "removed" in out and "To be reviewed" in out
     assert "6 of 6 scenarios" in err and "licence: Apache-2.0" in err and "live:" not in err
     rows = lines("made/items.jsonl")
     assert {row["group"] for row in rows} == {"complete", "replaced", "removed"}
@@ -62,7 +62,7 @@ def test_it_goes_on_and_keeps_to_one_task_and_its_settings(talm: Talm) -> None:
         code, _, err = talm(*GENERATE, *more)
         assert code == 2 and named in err
     code, _, err = talm("scenarios", "generate", "--out", "made")
-    assert code == 2 and "was begun for task awareness; add --task awareness" in err
+    assert code == 2 and "was started for task awareness; add --task awareness" in err
 
 
 def test_what_is_broken_in_a_source_is_named_and_the_rest_goes_on(talm: Talm) -> None:

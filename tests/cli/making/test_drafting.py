@@ -55,7 +55,7 @@ def lines(out: str = "mine.jsonl") -> list[Any]:
 def test_what_is_written_is_proved_and_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert init("--writing") == 0
     said = capsys.readouterr()
-    assert "mine.jsonl: 6 scenarios (2 perfect, 2 underspecified, 2 non-replaceable); fix their wording, then" in said.err
+    assert "mine.jsonl: 6 scenarios (2 perfect, 2 underspecified, 2 non-replaceable); edit their wording, then run:\n" in said.err
     assert """not written: no_use: HTTP 500: KeyError: 'example' (with made-up item="example")""" in said.err
     assert "underspecified: 2 of 2 kept. The descriptions gave the missing value away in 2: 2 now use another value." in said.err
     assert said.out.splitlines()[1].split() == ["find_price", 'item="chair"', "perfect,", "underspecified,", "non-replaceable"]
@@ -105,10 +105,10 @@ def test_a_tool_that_may_change_something_is_called_with_what_the_user_gave_alon
 def test_nothing_that_may_change_something_is_called_unasked(capsys: pytest.CaptureFixture[str]) -> None:
     assert init() == 2
     said = capsys.readouterr().err
-    assert "not written: find_price: not called: may change something" in said
+    assert "not written: find_price: not called: may change data" in said
     assert (
-        "no tool gave a scenario, so mine.jsonl was not written. Nobody says of these tools that they only read; to call them: --writing."
-        in said
+        "no scenarios could be made, so mine.jsonl was not written. "
+        "These tools are not declared read-only; to call them anyway: --writing." in said
     )
     assert not Path("mine.jsonl").exists()
     Path("args.json").write_text('{"find_price": {"item": "chair"}}', encoding="utf-8")
@@ -127,7 +127,7 @@ def test_a_file_that_is_there_stays_as_it_is(capsys: pytest.CaptureFixture[str])
     assert init("--writing", "--force") == 0 and len(lines()) == 6
     goods.CALLS.clear()
     assert init("--writing", out="nowhere/mine.jsonl") == 2
-    assert "its folder is not there" in capsys.readouterr().err
+    assert "its folder does not exist" in capsys.readouterr().err
     assert init("--writing", "--force", out=".") == 2
     assert ".: is a folder" in capsys.readouterr().err
     assert sorted(path.name for path in Path().iterdir() if path.suffix in {".jsonl", ".tmp"}) == ["mine.jsonl"]

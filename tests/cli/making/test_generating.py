@@ -91,7 +91,7 @@ def test_the_environment_of_a_run_is_not_read_and_the_last_flag_counts(talm: Tal
         (("--limit", "900-901"), "no source question"),
         (("--prompts", "none.toml", "--model", "openai-api/none-such/m"), "none.toml"),
         (("--from", "none.jsonl"), "none.jsonl"),
-        (("--prompts", "none.toml"), "no wordings to replace"),
+        (("--prompts", "none.toml"), "no prompts to replace"),
         (("--temperature", "3"), "'--temperature': 3.0 is not in the range 0<=x<=2"),
         (("--top-p", "0"), "'--top-p': 0.0 is not in the range 0<x<=1"),
         (("--attempts", "11"), "'--attempts': 11 is not in the range 1<=x<=10"),
@@ -120,7 +120,7 @@ def test_a_recording_is_replayed_to_the_same_bytes(talm: Talm, monkeypatch: pyte
     for name in ("items.jsonl", "rejected.jsonl"):
         assert Path("live", name).read_bytes() == Path("played", name).read_bytes()
     code, _, err = talm("scenarios", "generate", "--out", "other", "--temperature", "0.1", *arguments)
-    assert code == 2 and "add --live" in err and "the same command goes on" in err
+    assert code == 2 and "add --live" in err and "run the same command to continue" in err
 
 
 def test_a_request_the_provider_fails_on_is_named_and_tried_again(talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,7 +130,7 @@ def test_a_request_the_provider_fails_on_is_named_and_tried_again(talm: Talm, mo
         monkeypatch.setenv("TOY_BASE_URL", f"{server.url}/v1")
         code, _, err = talm(*arguments)
         assert code == 1 and "2 of 3 source questions" in err
-        assert [line for line in err.splitlines() if "content filter" in line and "the same command tries it again" in line]
+        assert [line for line in err.splitlines() if "content filter" in line and "run the same command to try again" in line]
         code, out, err = talm(*arguments, "--json")
     assert code == 0 and "2 finished before" in err
     assert json.loads(out)["sources"]["failed"] == []

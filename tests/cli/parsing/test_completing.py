@@ -220,4 +220,4 @@ def test_each_shell_has_a_script_and_another_is_named(
     assert (tmp_path / ".config/fish/completions/talm-sim.fish").is_file()
     (tmp_path / ".zshrc").mkdir()
     assert main(["completion", "zsh", "--install"]) == 2
-    assert ".zshrc: cannot be written: Is a directory; put what" in capsys.readouterr().err
+    assert ".zshrc: cannot be written: Is a directory; save the output of `talm-sim completion zsh` elsewhere." in capsys.readouterr().err

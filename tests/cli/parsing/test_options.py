@@ -87,7 +87,7 @@ def test_every_field_has_an_option_with_its_help_and_default_and_one_line_names_
         assert " ".join(field.description.split()) in page
     assert "Each option can also be set as TALM_SIM_<NAME>, or by its name in --config." in page
     assert "--options" not in page
-    assert "default: recorded one" in page
+    assert "default: the recorded one" in page
     assert parse().model == DEFAULT_MODEL
     assert "default: 5" in page
 
@@ -215,7 +215,7 @@ def test_of_two_tasks_the_last_one_counts() -> None:
         ('[options]\nhuman = "none"', "c.toml: unknown key 'options'. "),
         ("[talm]\nturn-limit = 0", "c.toml: talm.turn-limit: 0 is too small; the least is 1."),
         ("talm = 3", "c.toml: 'talm' must be a table of the task's options."),
-        ('mode = "judge"', "c.toml: mode is an option of task when2call, not of task talm; leave it out, or choose --task when2call."),
+        ('mode = "judge"', "c.toml: mode is an option of task when2call, not of task talm; leave it out, or add --task when2call."),
         ('task = "when2call"\nhuman = "none"', "c.toml: human is an option of task talm, not of task when2call;"),
         ('task = "when2cal"', "c.toml: task: unknown task 'when2cal'. Did you mean 'when2call'?"),
         ("task = 3", "c.toml: task: write the name of a task, in quotes."),
@@ -239,7 +239,7 @@ def test_a_mistake_in_the_file_is_told_with_its_place(
     ("variables", "arguments", "message"),
     [
         ({}, ["--task", "when2call", "--human", "none"], "--human is an option of task talm, not of task when2call; leave it out, or"),
-        ({}, ["--mode", "judge"], "--mode is an option of task when2call, not of task talm; leave it out, or choose --task when2call."),
+        ({}, ["--mode", "judge"], "--mode is an option of task when2call, not of task talm; leave it out, or add --task when2call."),
         ({"TASK": "when2call"}, ["--human", "none"], "--human is an option of task talm, not of task when2call;"),
         ({"TASK": "when2call", "HUMAN": "none"}, [], "TALM_SIM_HUMAN is an option of task talm, not of task when2call;"),
         ({"MODLE": "x"}, [], "unknown option 'TALM_SIM_MODLE'. Did you mean 'TALM_SIM_MODEL'?"),
@@ -296,7 +296,7 @@ def test_a_stored_run_chooses_its_task(stored: Path, talm: Talm, tmp_path: Path)
     ("arguments", "message"),
     [
         (["resume", "a-run", "--seed", "3"], "--seed is fixed when a run is made; to use another value, start a new run with: talm-sim run"),
-        (["resume", "a-run", "--human", "none"], "--human is fixed when a run is made; for another value, make a new one"),
+        (["resume", "a-run", "--human", "none"], "--human is fixed when a run is made; to use another value, start a new run"),
         (["resume", "a-run", "--judge", "llm"], "--judge is fixed when a run is judged; to use another value: talm-sim judge RUN"),
         (["judge", "a-run", "--split", "perfect"], "--split is fixed when a run is made;"),
         (["judge", "a-run", "--mode", "judge"], "--mode is an option of task when2call; the run is of task talm."),
@@ -304,7 +304,7 @@ def test_a_stored_run_chooses_its_task(stored: Path, talm: Talm, tmp_path: Path)
         (["judge", "a-run", "--judge", "behaviour"], "--judge behaviour: judges task when2call, not task talm; choose among reference, llm,"),
         (["judge", "a-run", "--judge", "nope"], "--judge: unknown judge 'nope'. Known: reference, "),
         (["judge", "a-run", "--paired-run", "nope"], "--paired-run: nope: no such run. Known: a-run."),
-        (["judge", "a-run", "--judge-model", "nope"], "--judge-model: 'nope' is no model: write PROVIDER/NAME"),
+        (["judge", "a-run", "--judge-model", "nope"], "--judge-model: 'nope' is not a model name: use PROVIDER/NAME"),
     ],
 )
 def test_what_a_stored_run_does_not_take(arguments: list[str], message: str, stored: Path, talm: Talm) -> None:
@@ -328,7 +328,7 @@ def test_beside_a_stored_run_a_misspelt_variable_is_refused_and_another_tasks_is
     [
         (["--split", "underspecifed"], "--split: unknown split 'underspecifed' of task talm. Did you mean 'underspecified'?"),
         (["--limit", "0"], "--limit: limit '0' selects nothing"),
-        (["--model", "gpt-4o"], "--model: 'gpt-4o' is no model"),
+        (["--model", "gpt-4o"], "--model: 'gpt-4o' is not a model name: use PROVIDER/NAME"),
         (["--config", "missing.toml"], "missing.toml: cannot be read: No such file or directory; --config needs a TOML file."),
         (["--epochs", "0"], "--epochs: "),
     ],

@@ -173,7 +173,7 @@ def test_report_writes_page_and_picture_of_runs_of_any_task(choice_run: Path, st
     code, out, err = talm("report", "a-run", "c-run", "--html", "page.html", "--picture", "new/matrix.svg")
     assert (code, out, err) == (0, "", "written: page.html\nmade: new\nwritten: new/matrix.svg\n")
     text = Seen(Path("page.html").read_text(encoding="utf-8")).text
-    assert "control: sim/<i>me</i> a script, no language model" in text and "openai/some" in text and "underspecified" in text
+    assert "control: sim/<i>me</i> a script, not a language model" in text and "openai/some" in text and "underspecified" in text
     assert "sim/&lt;i&gt;me" in Path("new/matrix.svg").read_text(encoding="utf-8")
     assert sorted(path.name for path in Path().iterdir()) == ["new", "page.html", "runs"], "no half-written file is left"
     code, out, _ = talm("report", "c-run", "--json", "--html", "page.html")

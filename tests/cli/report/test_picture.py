@@ -61,7 +61,7 @@ def test_many_classes_and_many_groups_are_drawn() -> None:
 
 def test_more_groups_than_a_picture_holds_are_refused() -> None:
     many = Block("t", [agents(f"group {place}") for place in range(25)])
-    with pytest.raises(PrerequisiteError, match=r"^--picture: 25 groups are more than one picture holds \(24\); name fewer runs\.$"):
+    with pytest.raises(PrerequisiteError, match=r"^--picture: 25 groups do not fit in one picture \(at most 24\); name fewer runs\.$"):
         picture(Path("a.png"), [many])
 
 

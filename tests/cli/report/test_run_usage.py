@@ -59,7 +59,7 @@ TIME = "2.0 s per episode (median), 9.0 s together"
         (
             stored(**COUNTED, uncounted=1),
             PRICES,
-            f"{REST}; {TOKENS}, those of 3 of 6 generations were not counted; {TIME}; cost: at least 3.03 USD at the given prices",
+            f"{REST}; {TOKENS}; 3 of 6 generations were not counted by the server; {TIME}; cost: at least 3.03 USD at the given prices",
         ),
         (stored("openai/other", **COUNTED), PRICES, f"{REST}; {TOKENS}; {TIME}; cost: no price is given for openai/other"),
         (stored("agent/lg:build", None, **COUNTED), PRICES, f"{REST}; {TOKENS}; {TIME}; cost: no price is given for agent/lg:build"),
@@ -104,7 +104,7 @@ def test_run_and_report_take_prices(talm: Talm, tmp_path: Path, monkeypatch: pyt
     assert talm("report", "r", "--prices", "p.toml", "--html", "page.html")[0] == 0
     assert "EUR at the given prices" in Path("page.html").read_text(encoding="utf-8")
     code, out, err = talm("report", "r", "--prices", "p.toml", "--rows")
-    assert (code, out) == (2, "") and "--prices goes with the table" in err
+    assert (code, out) == (2, "") and "--prices works with the table" in err
     last = json.loads(talm(*three, "s", "--prices", "p.toml", "--display", "json")[1].splitlines()[-1])
     assert last["took"]["currency"] == "EUR" and last["took"]["cost"] > 0
     assert not Path("runs/t").exists() and talm(*three, "t", "--prices", "nosuch.toml")[0] == 2

@@ -96,7 +96,7 @@ def test_the_page_tells_the_whole_episode() -> None:
         "How many people live there?",
         "argument country (removed: “in France”)",
         "enough information? no",
-        "! no call: f {: malformed JSON",
+        "! not a valid call: f {: malformed JSON",
         "→ population(country='FR', year=2020)",
         "failed 500 http_500 live 0 ms perturbation http-500 fired perturbation slow injected, not seen by the model "
         "perturbation http-404:p=0 eligible, not injected",
@@ -105,7 +105,7 @@ def test_the_page_tells_the_whole_episode() -> None:
         "asks the human: Which year? a person (at the terminal): does not know",
         "thinks: hm",
         "(cut off at the token limit of one turn)",
-        "http-500: fired 1 of 3 times it was armed",
+        "http-500: injected in 1 of 3 eligible calls",
         "reference: fail fact 'population' [2020] is missing",
         "llm: pass (3 of 4 votes)",
         "preference: no verdict no judge model",
@@ -137,9 +137,9 @@ def test_turns_that_are_alike_are_printed_once_unless_all_is_asked_for() -> None
     episode = _looping(*["no"] * 60, "yes", "no", "no")
     text = page(episode)
     assert [line for line in text.splitlines() if line.startswith("Turn")] == [
-        "Turns 1 to 60, all alike",
+        "Turns 1 to 60, all identical",
         "Turn 61",
-        "Turns 62 to 63, all alike",
+        "Turns 62 to 63, all identical",
         "Turn 64, the answer",
     ]
     assert text.count("→ f(x=1)") == 3
@@ -152,7 +152,7 @@ def test_calls_of_one_turn_that_are_alike_are_printed_once_as_well() -> None:
     episode = _looping("no", "no", "no")
     events = tuple(event.model_copy(update={"turn": 0}) for event in episode.tool_events)
     text = page(episode.model_copy(update={"model_turns": (ModelTurn(text="So."), ModelTurn(text="Done.")), "events": events}))
-    assert text.count("→ f(x=1)") == 1 and "→ f(x=1)  3 times, all alike\n" in text
+    assert text.count("→ f(x=1)") == 1 and "→ f(x=1)  3 times, all identical\n" in text
 
 
 def test_neither_a_question_nor_the_answer_is_taken_for_another_that_is_alike() -> None:
@@ -228,7 +228,7 @@ def test_what_the_user_says_later_stands_where_it_came() -> None:
             "Turn 1",
             "68 million.",
             "The user\n  And in [i]Italy[/i]?",
-            "Turns 2 to 3, all alike",
+            "Turns 2 to 3, all identical",
             "The user, unanswered\n  And in Spain?",
             "Verdicts",
         )

@@ -56,7 +56,7 @@ def test_quiet_prints_the_table_and_what_went_wrong(host: Host, talm: Talm, tmp_
     assert (code, "perfect" in out, err) == (0, True, "live: openai-api (model openai-api/host/m)\n")
     host.fault = lambda number: refused(500) if number == 1 else None
     code, _, err = talm("run", *flags, "--quiet", "--run-id", "broken")
-    assert (code, "1 episode failed, such as town-01" in err, "one episode:" in err) == (1, True, False)
+    assert (code, "1 episode failed, for example town-01" in err, "one episode:" in err) == (1, True, False)
     assert "60 episodes" not in talm("resume", "broken", "-q")[2]
 
 

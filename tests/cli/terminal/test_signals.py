@@ -89,7 +89,7 @@ def test_a_run_says_how_to_go_on(tmp_path: Path, command: list[str], sign: signa
     found, said = ended(tmp_path, *command, "--display", "json", sign=sign, after="episode_finished", ignore=ignore)
     assert (found, "Traceback" in said) == (code, False), said
     stored = load_run(tmp_path / "runs" / "first")
-    told = re.search(r"\ninterrupted: ([\d,]+) of [\d,]+ episodes finished; all of it is kept.\nContinue with: talm-sim resume first\n$", said)
+    told = re.search(r"\ninterrupted: ([\d,]+) of [\d,]+ episodes finished; everything is kept.\nContinue with: talm-sim resume first\n$", said)
     assert told, said
     assert 0 < int(told[1].replace(",", "")) <= stored.finished < stored.total
     assert stored.owner is None
@@ -155,7 +155,7 @@ def test_making_items_says_that_the_same_command_goes_on(tmp_path: Path) -> None
         environ = {"HOST_API_KEY": "k", "HOST_BASE_URL": server.url}
         make = ["scenarios", "generate", "--out", "made", "--model", "openai-api/host/m", "--live"]
         code, said = ended(tmp_path, *make, sign=signal.SIGTERM, after="s left", environ=environ)
-    assert (code, said.rstrip().endswith("is kept in made, and the same command goes on")) == (143, True), said
+    assert (code, said.rstrip().endswith("finished work is kept in made; run the same command to continue")) == (143, True), said
 
 
 def test_a_person_who_is_asked_is_told_how_to_go_on(tmp_path: Path) -> None:
