@@ -82,7 +82,7 @@ def _fault_in_calls(turns: Sequence[Turn]) -> str:
 
 
 def _messages(turns: Sequence[Turn]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """All messages, each with its place."""
+    """Yield all messages, each with its place."""
     for number, turn in enumerate(turns):
         for index, message in enumerate(turn.messages):
             yield f"turns.{number}.messages.{index}", message

@@ -73,7 +73,9 @@ def read_case(line: Any, where: str, task: str) -> Scenario:
     if any(message["role"] == "assistant" for message in scenario.turns[-1].messages[-1:]):
         raise PrerequisiteError(f"{where}: turns: the conversation ends with the assistant; end it with the user, or with a tool's result.")
     if (scenario.target.expected == "calls") != bool(scenario.target.accepted):
-        raise PrerequisiteError(f'{where}: target.accepted: holds the calls that are right where `expected` is "calls", and nothing elsewhere.')
+        raise PrerequisiteError(
+            f'{where}: target.accepted: must list the accepted calls if `expected` is "calls", and must be empty otherwise.'
+        )
     return scenario
 
 

@@ -85,13 +85,13 @@ def test_an_id_used_twice_and_a_file_that_is_no_list(tmp_path: Path) -> None:
     loaded = load_toolbench(tmp_path)
     assert len(loaded.scenarios) == 1
     assert [problem.fault for problem in loaded.problems] == [
-        f"query_id: stands in {tmp_path}/solvable_queries/test_instruction/G1.json, query_id 7 already; give every query its own.",
+        f"query_id: is also used in {tmp_path}/solvable_queries/test_instruction/G1.json, query_id 7; ids must be unique.",
         "is not a list of queries.",
     ]
 
 
 def test_a_folder_without_queries(tmp_path: Path) -> None:
-    with pytest.raises(PrerequisiteError, match="holds no queries"):
+    with pytest.raises(PrerequisiteError, match="contains no queries"):
         load_toolbench(tmp_path)
 
 
