@@ -39,7 +39,7 @@ def load(job: Job[RefusalOptions]) -> list[Scenario]:
         raise PrerequisiteError("--bfcl and --scenarios both say where the rows are; leave one out.")
     if (subsets or options.bfcl) and config.split != "all":
         raise PrerequisiteError(
-            f"--split {config.split}: selects our own scenarios, --subset and --bfcl select BFCL's rows; use one or the other."
+            f"--split {config.split}: selects our own scenarios, but --subset and --bfcl select BFCL's rows; use one or the other."
         )
     file = None if config.scenarios is None else Path(str(local_file(config.scenarios)))
     if file is not None and not _is_translation(file):

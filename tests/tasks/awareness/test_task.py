@@ -287,7 +287,7 @@ async def test_a_chat_model_takes_no_text(data: Path) -> None:
         async def model(self, *_: Any) -> Any:
             return Chat()
 
-    for options, message in (({"protocol": "completion"}, "cannot continue a text"), ({"probability": "scores"}, "scores no given answers")):
+    for options, message in (({"protocol": "completion"}, "cannot continue a text"), ({"probability": "scores"}, "cannot score given answers")):
         async with Holds() as shared, TASK.open(job("awareness", model="openai/gpt-4o", **options), shared) as opened:
             with pytest.raises(PrerequisiteError, match=f"model 'test/chat': {message}"):
                 opened.check(family(1))

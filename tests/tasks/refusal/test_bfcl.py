@@ -190,7 +190,7 @@ def test_the_installed_package_is_found_without_importing_it(tmp_path: Path, mon
         ),
         ({"question": [[{"role": "user", "content": "a"}]] * 2}, TRUTH, r"json:2: question: has 2 turns"),
         ({"id": "simple_python_0"}, TRUTH, r"json:2: id: 'simple_python_0' is also used in .*json:1; ids must be unique"),
-        ({"id": ""}, TRUTH, r"json:2: id: missing or no text"),
+        ({"id": ""}, TRUTH, r"json:2: id: missing or not text"),
         ({"id": "other"}, TRUTH, r"json:2: id: 'other' has no ground truth"),
         (
             {},
@@ -293,8 +293,8 @@ def test_the_names_of_v3_are_known_and_its_faults_under_any_suffix(tmp_path: Pat
     ("changed", "said"),
     [
         ({"subset": "multi_turn_base"}, r"rows\.jsonl:1: subset: 'multi_turn_base' is not one of BFCL's single-turn subsets"),
-        ({"subset": None}, r"rows\.jsonl:1: subset: missing or no text"),
-        ({"language": ""}, r"rows\.jsonl:1: language: missing or no text"),
+        ({"subset": None}, r"rows\.jsonl:1: subset: missing or not text"),
+        ({"language": ""}, r"rows\.jsonl:1: language: missing or not text"),
         ({"function": None}, r"rows\.jsonl:1: function: missing or no list"),
         ({"ground_truth": TRUTH}, r"rows\.jsonl:1: ground_truth: lists calls, but rows of irrelevance accept none"),
         ({"test_category": "parallel"}, r"rows\.jsonl:1: test_category: is 'parallel', and subset is 'irrelevance'; correct one of them\.$"),

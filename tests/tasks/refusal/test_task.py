@@ -77,11 +77,11 @@ def test_a_translations_file_is_read_whole_or_in_part(tmp_path: Path) -> None:
     ("key", "said"),
     [
         ("function", "function: missing or no list"),
-        ("subset", "subset: missing or no text"),
+        ("subset", "subset: missing or not text"),
         ("question", "question: is not a list of turns"),
         ("ground_truth", "ground_truth: is not a list of calls"),
-        ("language", "language: missing or no text"),
-        ("id", "id: missing or no text"),
+        ("language", "language: missing or not text"),
+        ("id", "id: missing or not text"),
     ],
 )
 def test_a_row_is_known_for_one_whatever_the_first_lacks(tmp_path: Path, key: str, said: str) -> None:

@@ -65,9 +65,9 @@ def test_a_query_becomes_a_scenario(tmp_path: Path) -> None:
         ({"relevant APIs": []}, "names no API that the request needs; add one, or leave the instance out."),
         (
             {"relevant APIs": [["You Tube/Search", "Else"]]},
-            "relevant APIs.0: is no [tool_name, api_name] of api_list; name one that is listed.",
+            "relevant APIs.0: is not a [tool_name, api_name] of api_list; name one that is listed.",
         ),
-        ({"api_list": "[{"}, "api_list: is no JSON (Expecting property name enclosed in double quotes at column 3); write a list of objects."),
+        ({"api_list": "[{"}, "api_list: is not JSON (Expecting property name enclosed in double quotes at column 3); write a list of objects."),
         ({"api_list": {}}, "api_list: is not a list; write a list of objects."),
         ({"api_list": [3]}, "api_list.0: has no tool_name and api_name; write both as texts."),
         ({"query": " "}, "query: is not text; write what the user asks."),
