@@ -1,4 +1,4 @@
-"""JSON Lines as people hand them over: lines that begin with `//` are comments, and every broken line is named, with what mends it."""
+"""JSON Lines as people hand them over: lines that begin with `//` are comments, and a message names every broken line and the fix."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from talm_sim.errors import PrerequisiteError
 __all__ = ["COMMENT", "json_lines", "numbered_lines", "parse"]
 
 COMMENT = "//"
-"""Begins a line that people alone read: no JSON does."""
+"""Begins a line that only people read; JSON never begins so."""
 
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
@@ -25,7 +25,7 @@ def json_lines(source: Traversable) -> Iterator[tuple[str, Any]]:
     """Read a file's JSON values, each with `<file>:<line>`; blank lines and comments are passed over.
 
     Raises:
-        PrerequisiteError: The file cannot be read or is no UTF-8, or a line is not JSON.
+        PrerequisiteError: The file cannot be read or is not UTF-8, or a line is not JSON.
     """
     for where, line in numbered_lines(source):
         try:
@@ -35,10 +35,10 @@ def json_lines(source: Traversable) -> Iterator[tuple[str, Any]]:
 
 
 def numbered_lines(source: Traversable) -> Iterator[tuple[str, str]]:
-    """Read a file's lines as they stand, each with `<file>:<line>`; blank ones and comments are passed over.
+    """Read a file's lines unchanged, each with `<file>:<line>`; blank ones and comments are passed over.
 
     Raises:
-        PrerequisiteError: The file cannot be read or is no UTF-8.
+        PrerequisiteError: The file cannot be read or is not UTF-8.
     """
     try:
         encoding = "utf-8-sig"

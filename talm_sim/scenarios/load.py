@@ -20,7 +20,7 @@ from talm_sim.types import Scenario
 __all__ = ["ReadLine", "load_scenarios", "read_scenario", "select"]
 
 FORMAT = "see talm-sim scenarios show --format"
-"""Where the format of a line is told."""
+"""Where the format of a line is described."""
 ReadLine = Callable[[Any, str, str], Scenario]
 """Turns a parsed line into a scenario of a task, given file and line for messages, and the task."""
 
@@ -97,7 +97,7 @@ def select(scenarios: Sequence[Scenario], groups: Sequence[str], limit: str | No
         what = f"no scenario of group {' or '.join(groups)}{within}"
         if not file:
             of = f" of task {task}" if task else ""
-            raise PrerequisiteError(f"the packaged scenarios{of} hold {what}; choose another --split or --limit, or give --scenarios FILE.")
+            raise PrerequisiteError(f"the packaged scenarios{of} contain {what}; choose another --split or --limit, or give --scenarios FILE.")
         there = [*dict.fromkeys(scenario.group for scenario in scenarios)]
         raise PrerequisiteError(f"{file}: {what}; its groups: {format_names(there, 8)}.")
     return chosen

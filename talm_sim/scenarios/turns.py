@@ -19,7 +19,7 @@ _KEYS: Mapping[str, frozenset[str]] = {
 
 
 def fault_in_messages(turns: Sequence[Turn]) -> str:
-    """What no task would read of some messages; empty where all of it is read."""
+    """Return what no task would read in some messages; empty if all of it is read."""
     for place, message in _messages(turns):
         keys = _KEYS.get(message["role"])
         if keys is None:
@@ -31,7 +31,7 @@ def fault_in_messages(turns: Sequence[Turn]) -> str:
 
 
 def fault_in_user_turns(turns: Sequence[Turn]) -> str:
-    """Why an agent cannot be led through some turns; empty where it can.
+    """Say why an agent cannot be led through some turns; empty if it can.
 
     It answers each turn that ends with the user. One that ends with the assistant is answered already, so nothing can be asked of it.
     """
@@ -53,7 +53,7 @@ def fault_in_user_turns(turns: Sequence[Turn]) -> str:
 
 
 def fault_in_question(scenario: Scenario) -> str:
-    """Why a task that puts a single question would drop something of a scenario; empty where the scenario holds that question alone."""
+    """Say why a task that asks a single question would drop part of a scenario; empty if the scenario contains only that question."""
     if [message["role"] for turn in scenario.turns for message in turn.messages] == ["user"]:
         return ""
     said = "several turns" if len(scenario.turns) > 1 else "more than what the user asks"
@@ -82,7 +82,7 @@ def _fault_in_calls(turns: Sequence[Turn]) -> str:
 
 
 def _messages(turns: Sequence[Turn]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """All messages, each with its place."""
+    """Yield all messages, each with its place."""
     for number, turn in enumerate(turns):
         for index, message in enumerate(turn.messages):
             yield f"turns.{number}.messages.{index}", message

@@ -125,8 +125,8 @@ def check_tools(scenarios: Sequence[Scenario], environment: Environment, job: Jo
         raise PrerequisiteError(f"{where}: no tools are recorded there; choose another --cassettes, or add --tools live.")
     for scenario in scenarios:
         unknown = next((name for name in scenario.tools if name not in environment.specs), None)
-        if unknown is not None and (mend := _whose(job)):
-            raise PrerequisiteError(f"scenario {scenario.id}: no tool '{unknown}' among {mend}")
+        if unknown is not None and (whose := _whose(job)):
+            raise PrerequisiteError(f"scenario {scenario.id}: no tool '{unknown}' among {whose}")
         try:
             offered = [tool.name for tool in environment.open(scenario).tools]
         except PrerequisiteError as err:  # the run's own were looked at when the environment was made

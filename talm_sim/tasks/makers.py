@@ -49,7 +49,7 @@ class Maker(ABC, Generic[OptionsT, SourceT, OutcomeT]):
     outcome: ClassVar[type[Outcome]]
     """What becomes of a source."""
     rules: ClassVar[int]
-    """Version of the rules by which scenarios are made and judged: a folder that was begun keeps to one."""
+    """Version of the rules by which scenarios are made and judged: a folder that was started keeps to one version."""
     noun: ClassVar[str] = "scenario"
     """What messages call a source."""
     reviewer: ClassVar[Reviewer | None] = None

@@ -68,7 +68,7 @@ def list_tasks() -> list[str]:
 
 
 def every_task() -> Iterator[Task[Any]]:
-    """All tasks but those whose package cannot be imported; their judges are known afterwards."""
+    """Yield all tasks but those whose package cannot be imported; their judges are registered afterwards."""
     for name in list_tasks():
         with contextlib.suppress(PrerequisiteError):
             yield find_task(name)

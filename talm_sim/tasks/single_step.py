@@ -117,7 +117,7 @@ class SingleStepTask(AskingTask[OptionsT]):
             self._check_messages(scenario)
             request = self.request(scenario, job)
             if request.prompt and not isinstance(model, CompletionModel | ScenarioModel):
-                raise PrerequisiteError(f"model '{model.name}': cannot continue a text, it only takes messages; choose another --model.")
+                raise PrerequisiteError(f"model '{model.name}': cannot continue a text: it only takes messages; choose another --model.")
             if request.scored and not isinstance(model, TextModel | ScenarioModel):
                 raise PrerequisiteError(f"model '{model.name}': cannot score given answers; choose one that runs in this process (hf/, vllm/).")
 

@@ -49,6 +49,7 @@ class Polite(Short):
         ("preference", "9bbda2b85512"),
         ("behaviour", "863c09871c2b"),
         ("behaviour-llm", "ae42b9192265"),
+        ("explanation", "8d34b355d1f6"),
     ],
 )
 def test_the_digests_of_the_built_in_judges_stay(name: str, digest: str) -> None:

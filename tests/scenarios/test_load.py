@@ -72,7 +72,7 @@ def test_line_separators_inside_a_string_do_not_break_a_line(tmp_path: Path) -> 
         (_line("b", target={"value": "x"}), r"mine\.jsonl:3: target: needs a `type`"),
         (
             _line("b", target={"type": "facts"}),
-            r"mine\.jsonl:3: target\.facts\.required: is missing; fix this field: see talm-sim scenarios show --format",
+            r"mine\.jsonl:3: target\.facts\.required: is missing; correct this field: see talm-sim scenarios show --format",
         ),
         (
             _line("b", target={"type": "facts", "required": [{"name": "n", "value": 1, "complete": "yes"}]}),
@@ -86,16 +86,16 @@ def test_line_separators_inside_a_string_do_not_break_a_line(tmp_path: Path) -> 
             _line("b", target={"type": "facts", "required": [{"name": "n", "value": "Hanoi", "unit": "km"}]}),
             r"mine\.jsonl:3: target\.facts\.required\.0: `unit` is for numbers, and the value is 'Hanoi'",
         ),
-        (_line("a"), r"mine\.jsonl:3: id 'a' was used on line 1 already"),
-        (_line(""), r"mine\.jsonl:3: id: must not be empty; fix this field"),
-        (_line(" \n"), r"mine\.jsonl:3: id: must not be empty; fix this field"),
+        (_line("a"), r"mine\.jsonl:3: id 'a' is also used on line 1; ids must be unique\."),
+        (_line(""), r"mine\.jsonl:3: id: must not be empty; correct this field"),
+        (_line(" \n"), r"mine\.jsonl:3: id: must not be empty; correct this field"),
         (
             _line("b", turns=[{"messages": [{"role": "user"}]}]),
-            r"mine\.jsonl:3: turns\.0\.messages: message 0 has no `content`; fix this field",
+            r"mine\.jsonl:3: turns\.0\.messages: message 0 has no `content`; correct this field",
         ),
         (
             _line("b", turns=[{"messages": [{"role": "user", "content": "a"}, {"content": "b"}]}]),
-            r"mine\.jsonl:3: turns\.0\.messages: message 1 has no `role`; fix this field",
+            r"mine\.jsonl:3: turns\.0\.messages: message 1 has no `role`; correct this field",
         ),
     ],
 )
@@ -129,7 +129,7 @@ def test_a_target_of_another_type_is_kept_as_it_stands(tmp_path: Path) -> None:
 def test_chosen_are_groups_in_their_order_and_each_within_the_limit(tmp_path: Path) -> None:
     found = read(["perfect", "no-tools"], _file(tmp_path, _line("a"), _line("b", "no-tools"), _line("c")))
     assert [one.id for one in select(found, ("no-tools", "perfect"), "1")] == ["b", "a"]
-    with pytest.raises(PrerequisiteError, match=r"^the packaged scenarios hold no scenario of group x within limit 1; choose another --split"):
+    with pytest.raises(PrerequisiteError, match=r"^the packaged scenarios contain no scenario of group x within limit 1; choose another"):
         select(found, ("x",), "1")
 
 
@@ -159,7 +159,7 @@ def test_a_line_that_is_no_object_is_said_so(tmp_path: Path, line: str) -> None:
 
 def test_a_group_that_is_not_packaged_is_said_without_a_path() -> None:
     with pytest.raises(
-        PrerequisiteError, match=r"^the packaged scenarios of task when2call hold no scenario of group direct; choose another --split"
+        PrerequisiteError, match=r"^the packaged scenarios of task when2call contain no scenario of group direct; choose another --split"
     ):
         find_task("when2call").read(("direct",))
 

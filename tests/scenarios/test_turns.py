@@ -62,7 +62,7 @@ def test_what_can_be_played_is_read_as_it_is(tmp_path: Path, said: list[dict[str
             "turns.0.messages.0.part: is not a key of a message with role user, and would be ignored; leave it out.",
         ),
         (turns([{**USER, "tool_calls": []}]), "turns.0.messages.0.tool_calls: is not a key of a message with role user"),
-        ([{"messages": [USER], "tools_added": ["look"]}], "turns.0.tools_added: tools that arrive with a later turn are not played; name all"),
+        ([{"messages": [USER], "tools_added": ["look"]}], "turns.0.tools_added: tools that arrive with a later turn are not supported; name"),
         (turns([USER], []), "turns.1.messages: has no message; write what the user says, or leave out the turn."),
         (turns([USER], [USER, ANSWER]), "turns.1.messages.1.role: the last turn is answered already; end it with the user."),
         (turns([USER, CALL], [USER]), "turns.0.messages.1.tool_calls.0: call 'h' has no result; add a message of role tool"),
@@ -74,7 +74,7 @@ def test_what_can_be_played_is_read_as_it_is(tmp_path: Path, said: list[dict[str
             turns([RESULT, USER]),
             "turns.0.messages.0.tool_call_id: 'h' is not a call of the preceding assistant message; write the `id` of one.",
         ),
-        (turns([USER, CALL, RESULT, RESULT, USER]), "turns.0.messages.3.tool_call_id: 'h' is no call"),
+        (turns([USER, CALL, RESULT, RESULT, USER]), "turns.0.messages.3.tool_call_id: 'h' is not a call"),
         (
             turns([USER, {**CALL, "tool_calls": CALL["tool_calls"] * 2}, RESULT, USER]),  # type: ignore[operator]
             "turns.0.messages.1.tool_calls.1.id: 'h' is used twice; give each call its own.",
@@ -104,7 +104,7 @@ def test_when2call_asks_one_question_and_refuses_more(tmp_path: Path, said: list
     line = item("b", "cannot_answer").model_dump(mode="json")
     assert read(tmp_path, "when2call", line).query
     with pytest.raises(
-        PrerequisiteError, match=rf"mine\.jsonl:2: turns: holds {what}, but this task puts a single question to the model; keep one"
+        PrerequisiteError, match=rf"mine\.jsonl:2: turns: contains {what}, but this task asks the model a single question; keep one"
     ):
         read(tmp_path, "when2call", {**line, "turns": said})
 

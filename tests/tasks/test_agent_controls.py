@@ -272,7 +272,7 @@ async def test_latency_is_waited_for_each_generation() -> None:
         ("oracle", {"latancy": "1"}, "Did you mean 'latency'"),
         ("oracle", {"latency": "slow"}, "latency: 'slow' is not a number."),
         ("oracle", {"latency": "-1"}, "latency: -1 is too small; the least is 0."),
-        ("oracle", {"latency": "nan"}, "latency: nan is not a number to reckon with"),
+        ("oracle", {"latency": "nan"}, "latency: nan is not a finite number"),
     ],
 )
 def test_what_is_wrong_is_named(control: str, options: dict[str, str], said: str) -> None:

@@ -181,7 +181,7 @@ class AgentSession:
         """Do what is asked for by a thread that knows no event loop."""
         if running_loop() is not None:
             work.close()
-            raise RuntimeError("called synchronously on the event loop; use ainvoke instead")
+            raise RuntimeError("called without await on the event loop; use ainvoke there")
         try:
             self._stop_if_ended()
         except AgentStopped:

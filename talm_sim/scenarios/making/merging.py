@@ -99,8 +99,8 @@ def open_merge(place: Path, reviewer: Reviewer, *, rejected: bool = False) -> Me
     files = sorted(path.name.removesuffix(".jsonl") for path in review_file(place, "review").parent.iterdir() if path.suffix == ".jsonl")
     names = [name.removeprefix(start).removeprefix("-") for name in files if name == start or name.startswith(f"{start}-")]
     if len(names) < 2:
-        mend = f"let each of two do so: {line_to_copy('talm-sim', 'scenarios', 'review', str(place), '--annotator', 'NAME')}"
-        raise PrerequisiteError(f"{place}: {'one person' if names else 'nobody'} reviewed it; {mend}")
+        fix = f"let each of two do so: {line_to_copy('talm-sim', 'scenarios', 'review', str(place), '--annotator', 'NAME')}"
+        raise PrerequisiteError(f"{place}: {'one person' if names else 'nobody'} reviewed it; {fix}")
     return Merge(place, reviewer, {name or UNNAMED: open_review(place, reviewer, rejected=rejected, annotator=name) for name in names})
 
 

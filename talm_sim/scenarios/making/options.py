@@ -23,7 +23,7 @@ _TRAFFIC = {
 class MakingOptions(OptionsModel):
     """What decides a making.
 
-    The fields of scope `generation` decide what is made: a folder that was begun goes on only with the same ones. The others may change.
+    The fields of scope `generation` decide what is made: a folder that was started continues only with the same ones. The others may change.
     """
 
     not_asked: ClassVar[frozenset[str]] = frozenset()

@@ -251,7 +251,7 @@ def items_file(place: Path) -> Path:
     file = place / ITEMS if place.is_dir() else place
     if not file.is_file():
         if place.is_dir():
-            raise PrerequisiteError(f"{place}: holds no {ITEMS}; make items first: talm-sim scenarios generate --out FOLDER")
+            raise PrerequisiteError(f"{place}: contains no {ITEMS}; make items first: talm-sim scenarios generate --out FOLDER")
         raise PrerequisiteError(f"{place}: there is no such folder or file; give the output of `scenarios generate --out`, or a JSONL file.")
     return file
 

@@ -67,7 +67,7 @@ async def make_all(
         on_progress: Hears of finished sources: how many, of how many, and the outcome.
 
     Raises:
-        PrerequisiteError: The folder was begun otherwise, or the model failed for every source, or for `MOST_FAILURES` in a row; what was
+        PrerequisiteError: The folder was started otherwise, or the model failed for every source, or for `MOST_FAILURES` in a row; what was
             finished is kept.
     """
     with open_state(folder, begun, sources, maker.outcome) as state:

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class FixedSettings:
-    """What a folder keeps to once it is begun.
+    """What stays fixed for a folder once it is started.
 
     Attributes:
         task: What it is made for.
@@ -81,16 +81,16 @@ class State:
 
 
 def open_state(folder: Path, begun: FixedSettings, sources: Sequence[MakingSource], kind: type[Outcome]) -> State:
-    """Open the state of a folder, new or begun.
+    """Open the state of a folder, new or already started.
 
     Args:
         folder: The folder of `--out`; made where it is not there.
         begun: What this call is about.
         sources: The sources of this call.
-        kind: What its lines hold.
+        kind: What its lines contain.
 
     Raises:
-        PrerequisiteError: The folder was begun for another task, with other settings, rules or sources, or by an earlier version; it holds
+        PrerequisiteError: The folder was started for another task, with other settings, rules or sources, or by an earlier version; it contains
             something else, or cannot be read or written.
     """
     path = folder / STATE
@@ -103,7 +103,9 @@ def open_state(folder: Path, begun: FixedSettings, sources: Sequence[MakingSourc
     length = content.rfind(b"\n") + 1
     if not length:
         if others:
-            raise PrerequisiteError(f"{folder}: holds '{others[0]}' but no {STATE}, so no generation was started there; choose another --out.")
+            raise PrerequisiteError(
+                f"{folder}: contains '{others[0]}' but no {STATE}, so no generation was started there; choose another --out."
+            )
         return State(path, begun, {}, 0)
     lines = list(enumerate(content[:length].split(b"\n")[:-1], 1))
     before = _read(path, 1, lines[0][1], partial(_header, folder))
@@ -132,7 +134,7 @@ def open_state(folder: Path, begun: FixedSettings, sources: Sequence[MakingSourc
 def _header(folder: Path, document: dict[str, Any]) -> FixedSettings:
     if isinstance(document.get("settings"), dict) and not {"task", "rules"} <= document.keys():
         raise PrerequisiteError(
-            f"{folder}: was begun by an earlier talm-sim, which kept no task or no rules; make it again with another --out."
+            f"{folder}: was started by an earlier talm-sim, which stored no task or no rules; generate it again with another --out."
         )
     return FixedSettings(str(document["task"]), dict(document["settings"]), str(document["command"]), int(document["rules"]))
 
@@ -152,7 +154,7 @@ def _refuse_changes(folder: Path, before: Mapping[str, Any], now: Mapping[str, A
 
 
 def write_lines(path: Path, documents: Iterable[Mapping[str, Any]]) -> None:
-    """Write one JSON document a line, the whole file at once."""
+    """Write one JSON document per line, the whole file at once."""
     text = "".join(json.dumps(document, ensure_ascii=False) + "\n" for document in documents)
     part = path.with_name(f"{path.name}.part")
     part.write_text(text, encoding="utf-8")

@@ -11,7 +11,7 @@ from talm_sim.common.toml_files import packaged_toml
 from talm_sim.errors import ContextOverflowError
 from talm_sim.judges.base import Judge
 from talm_sim.judges.labels import opening_label
-from talm_sim.judges.prompts import default_instructions, show
+from talm_sim.judges.prompts import show
 from talm_sim.models.base import GenerationSettings
 from talm_sim.scenarios.dialogue import as_text, dialogue
 from talm_sim.tasks.awareness.decision import read_decision
@@ -23,6 +23,8 @@ _LABELS = {"correct": r"correct", "wrong": r"wrong|incorrect"}
 _CHOICES = ("Correct", "Wrong")
 _QUESTION = "Is the reason the assistant gave right? Start with Correct or Wrong."
 _MAX_NEW_TOKENS = 256
+_TEXTS = packaged_toml("talm_sim.tasks.awareness", "explanation.toml")
+"""The instructions and the solved examples."""
 
 
 class ExplanationJudge(Judge):
@@ -36,7 +38,7 @@ class ExplanationJudge(Judge):
     name = "explanation"
     measure = Measured(name="explanation", head="Expl", about="a right No has the right reason, told by a model")
     needs = frozenset({"model"})
-    instructions = default_instructions("explanation")
+    instructions = _TEXTS["instructions"].strip()
 
     async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
         """Judge one episode."""
@@ -71,7 +73,7 @@ def _format_question(conversation: str, tools: str, explanation: str) -> str:
 @cache
 def _examples() -> tuple[BaseMessage, ...]:
     messages: list[BaseMessage] = []
-    for one in packaged_toml("talm_sim.tasks.awareness", "explanation.toml")["example"]:
+    for one in _TEXTS["example"]:
         messages.append(HumanMessage(_format_question(one["conversation"].strip(), one["tools"].strip(), one["explanation"])))
         messages.append(AIMessage(f"{one['label']}. {one['why']}"))
     return tuple(messages)

@@ -39,7 +39,7 @@ def load(job: Job[RefusalOptions]) -> list[Scenario]:
         raise PrerequisiteError("--bfcl and --scenarios both say where the rows are; leave one out.")
     if (subsets or options.bfcl) and config.split != "all":
         raise PrerequisiteError(
-            f"--split {config.split}: selects our own scenarios, --subset and --bfcl select BFCL's rows; use one or the other."
+            f"--split {config.split}: selects our own scenarios, but --subset and --bfcl select BFCL's rows; use one or the other."
         )
     file = None if config.scenarios is None else Path(str(local_file(config.scenarios)))
     if file is not None and not _is_translation(file):
@@ -73,7 +73,9 @@ def read_case(line: Any, where: str, task: str) -> Scenario:
     if any(message["role"] == "assistant" for message in scenario.turns[-1].messages[-1:]):
         raise PrerequisiteError(f"{where}: turns: the conversation ends with the assistant; end it with the user, or with a tool's result.")
     if (scenario.target.expected == "calls") != bool(scenario.target.accepted):
-        raise PrerequisiteError(f'{where}: target.accepted: holds the calls that are right where `expected` is "calls", and nothing elsewhere.')
+        raise PrerequisiteError(
+            f'{where}: target.accepted: must list the accepted calls if `expected` is "calls", and must be empty otherwise.'
+        )
     return scenario
 
 

@@ -58,7 +58,7 @@ class RefusalTask(AskingTask[RefusalOptions]):
     def claim(self, line: Any, task: str) -> str:
         """Claim the rows of BFCL and of its translations."""
         fix = "use one kind of line per file." if task == self.name else f"add --task {self.name} to run it."
-        return f"holds a BFCL row; {fix}" if is_row(line) else ""
+        return f"contains a BFCL row; {fix}" if is_row(line) else ""
 
     def settle(self, job: Job[RefusalOptions], recorded: Recorded) -> Job[RefusalOptions]:
         """Calls are free text or a provider's own, of weak models too: whether they can be read is part of the result.

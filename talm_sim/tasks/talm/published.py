@@ -289,7 +289,7 @@ def _json(file: Path) -> Any:
     except json.JSONDecodeError as err:
         raise PrerequisiteError(f"{file}:{err.lineno}: not valid JSON: {err.msg}.") from None
     except UnicodeEncodeError:
-        raise PrerequisiteError(f"{file}: holds half a surrogate pair, which text cannot contain; correct it.") from None
+        raise PrerequisiteError(f"{file}: contains half a surrogate pair, which text cannot contain; correct it.") from None
     except (UnicodeDecodeError, RecursionError):
         raise PrerequisiteError(f"{file}: not a JSON text.") from None
 

@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
 from talm_sim.common.digests import derive_seed
+from talm_sim.common.toml_files import packaged_toml
 from talm_sim.errors import ContextOverflowError
 from talm_sim.judges.base import Judge
 from talm_sim.judges.behaviour import reason_unjudged
-from talm_sim.judges.prompts import default_instructions, show
+from talm_sim.judges.prompts import show
 from talm_sim.models.base import GenerationSettings
 from talm_sim.models.parsing import read_object, split_reasoning
 from talm_sim.types import UNPARSED, Behaviour, Choice, Episode, Measured, Scenario, Verdict
@@ -50,7 +51,7 @@ class BehaviourLlmJudge(Judge):
     measure = Measured(name="behaviour_llm", head="BehLLM", about="the answer shows the right behaviour, told by a model")
     needs = frozenset({"model"})
     asks = 2
-    instructions = default_instructions("behaviour-llm")
+    instructions = packaged_toml("talm_sim.tasks.when2call", "behaviour_llm.toml")["instructions"].strip()
 
     async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
         """Judge one episode."""

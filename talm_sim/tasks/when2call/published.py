@@ -115,7 +115,7 @@ def read_rows(path: Path | Traversable) -> list[Scenario]:
     for where, line in json_lines(path):
         kind = kind_of(line)
         if kind in {LineKind.SCENARIO, LineKind.SFT, LineKind.PREFERENCE}:
-            raise PrerequisiteError(f"{where}: holds {kind.value}, where a When2Call row (uuid, question, answers, tools) is read.")
+            raise PrerequisiteError(f"{where}: contains {kind.value}, but a When2Call row (uuid, question, answers, tools) is expected.")
         scenario = scenario_of(line, where)
         if scenario.id in seen:
             raise PrerequisiteError(f"{where}: uuid: '{scenario.id}' is also used in {seen[scenario.id]}; ids must be unique.")
@@ -137,7 +137,7 @@ def read_training(path: Path | Traversable) -> list[SftRow | PreferenceRow]:
         first = first or kind
         if kind not in {LineKind.SFT, LineKind.PREFERENCE} or kind is not first:
             wanted = first.value if first in {LineKind.SFT, LineKind.PREFERENCE} else "a training row (tools, messages)"
-            raise PrerequisiteError(f"{where}: holds {kind.value}, where {wanted} is read; use one kind of row per file.")
+            raise PrerequisiteError(f"{where}: contains {kind.value}, but {wanted} is expected; use one kind of row per file.")
         rows.append(_training_row(line, kind, where))
     return rows
 

@@ -30,7 +30,7 @@ class OptionScore(FrozenModel):
 
     @property
     def per_byte(self) -> float:
-        """Log-probability a byte: what the length-normalised accuracy goes by."""
+        """Log-probability per byte: the length-normalised accuracy compares it."""
         return self.logprob / self.size
 
 
@@ -63,7 +63,7 @@ class Scored(FrozenModel):
 
     @property
     def chosen_per_byte(self) -> Behaviour | None:
-        """The same by log-probability a byte."""
+        """The option with the highest log-probability per byte; None if none was scored."""
         return max(self.option_scores, key=lambda one: one.per_byte).behaviour if self.option_scores else None
 
 

@@ -27,7 +27,7 @@ def sections(episode: Episode, scenario: Scenario) -> Iterator[Section]:
 
 
 def _options(episode: Episode, target: Choice) -> Iterator[tuple[Line, ...]]:
-    """Each option: whether it is the right one and the one chosen, its log-probability in all and a byte; below it, its text."""
+    """Write each option: whether it is right, whether it was chosen, its log-probability, also per byte; below it, its text."""
     scored = Scored.of(episode)
     scores = {score.behaviour: score for score in scored.option_scores}
     for option in target.options:

@@ -43,7 +43,7 @@ def read_item(line: Any, where: str, task: str) -> Scenario:
         return scenario_of(line, where)
     scenario = read_line(line, where, task)
     if not isinstance(scenario.target, Choice):
-        raise PrerequisiteError(f"{where}: target: is no choice; a scenario of task {TASK} needs one, with options and the gold behaviour.")
+        raise PrerequisiteError(f"{where}: target: is not a choice; a scenario of task {TASK} needs one, with options and the gold behaviour.")
     if scenario.group != scenario.target.gold:
         raise PrerequisiteError(f"{where}: group: is '{scenario.group}'; write the gold behaviour '{scenario.target.gold}'.")
     fault = fault_in_question(scenario)
@@ -96,7 +96,7 @@ class When2CallTask(AskingTask[When2CallOptions]):
         kind = kind_of(line)
         if kind in {LineKind.SFT, LineKind.PREFERENCE}:
             return f"contains {kind.value}, which cannot be used for measuring; give scenarios or When2Call's test rows."
-        return f"holds {kind.value}; add --task {self.name} to run it." if kind is LineKind.ROW else ""
+        return f"contains {kind.value}; add --task {self.name} to run it." if kind is LineKind.ROW else ""
 
     def load(self, job: Job[When2CallOptions]) -> list[Scenario]:
         """The items, long prompts first: where memory does not suffice, that is known at once.

@@ -206,7 +206,7 @@ def test_a_folder_without_items_says_how_to_make_some(talm: Talm, tmp_path: Path
     (tmp_path / "empty").mkdir()
     code, out, err = talm("scenarios", "review", "empty")
     assert (code, out) == (2, "")
-    assert err == "talm-sim: error: empty: holds no items.jsonl; make items first: talm-sim scenarios generate --out FOLDER\n"
+    assert err == "talm-sim: error: empty: contains no items.jsonl; make items first: talm-sim scenarios generate --out FOLDER\n"
 
 
 def test_why_is_offered_only_where_the_checks_rejected(talm: Talm) -> None:

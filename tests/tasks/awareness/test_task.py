@@ -179,7 +179,7 @@ def test_four_examples_of_other_originals_two_of_each_kind(data: Path) -> None:
 
 def test_too_few_examples_are_said(tmp_path: Path) -> None:
     file = write(tmp_path / "two.jsonl", [*family(1), *family(2)])
-    with pytest.raises(PrerequisiteError, match="protocol few-shot needs 2 originals and 2 manipulated instances of others as examples"):
+    with pytest.raises(PrerequisiteError, match="protocol few-shot needs 2 originals and 2 manipulated instances of other sources as examples"):
         load(file, protocol="few-shot")
 
 
@@ -287,7 +287,7 @@ async def test_a_chat_model_takes_no_text(data: Path) -> None:
         async def model(self, *_: Any) -> Any:
             return Chat()
 
-    for options, message in (({"protocol": "completion"}, "goes on with no text"), ({"probability": "scores"}, "scores no given answers")):
+    for options, message in (({"protocol": "completion"}, "cannot continue a text"), ({"probability": "scores"}, "cannot score given answers")):
         async with Holds() as shared, TASK.open(job("awareness", model="openai/gpt-4o", **options), shared) as opened:
             with pytest.raises(PrerequisiteError, match=f"model 'test/chat': {message}"):
                 opened.check(family(1))

@@ -113,7 +113,7 @@ def test_the_version_is_read_from_the_files_names(tmp_path: Path) -> None:
     loaded = load_bfcl(tmp_path, ["irrelevance"])
     assert loaded.version == "v3" and loaded.notes == ("irrelevance (en): 1 rows, where BFCL v3 has 240",)
     write(tmp_path / "BFCL_v4_irrelevance.json", row("irrelevance_0"))
-    with pytest.raises(PrerequisiteError, match="files of v3 and v4; keep one version in a folder"):
+    with pytest.raises(PrerequisiteError, match="files of v3 and v4; keep one version per folder"):
         data_version(tmp_path)
 
 
@@ -144,7 +144,7 @@ def test_a_file_of_bfcls_that_is_missing_or_empty_is_named(tmp_path: Path) -> No
         load_bfcl(tmp_path / "BFCL_v4_simple_python.json", ["simple_python"])
     with pytest.raises(PrerequisiteError, match=r"/nowhere: does not exist; give the folder of BFCL's files"):
         load_bfcl(tmp_path / "nowhere", ["simple_python"])
-    with pytest.raises(PrerequisiteError, match=r"/rows\.jsonl: holds no row; write one row of BFCL a line"):
+    with pytest.raises(PrerequisiteError, match=r"/rows\.jsonl: contains no row; write one BFCL row per line"):
         load_bfcl(write(tmp_path / "rows.jsonl"), ["simple_python"])
 
 
@@ -180,7 +180,7 @@ def test_the_installed_package_is_found_without_importing_it(tmp_path: Path, mon
         ({"function": []}, TRUTH, r"BFCL_v4_simple_python\.json:2: function: is empty, and a row of simple_python needs a function"),
         ({"function": "f"}, TRUTH, r"json:2: function: missing or no list"),
         ({"function": [{"description": "?"}]}, TRUTH, r"json:2: function\.0: is not an object with a `name`"),
-        ({"function": [FUNCTION, FUNCTION]}, TRUTH, r"json:2: function\.1: 'get_weather' stands in the list already"),
+        ({"function": [FUNCTION, FUNCTION]}, TRUTH, r"json:2: function\.1: 'get_weather' is listed twice"),
         ({"question": []}, TRUTH, r"json:2: question: is not a list of turns"),
         ({"question": [[{"role": "user"}]]}, TRUTH, r"json:2: question: message 0 has no `content`"),
         (
@@ -189,19 +189,23 @@ def test_the_installed_package_is_found_without_importing_it(tmp_path: Path, mon
             r"json:2: question: ends with the assistant; end it with the user",
         ),
         ({"question": [[{"role": "user", "content": "a"}]] * 2}, TRUTH, r"json:2: question: has 2 turns"),
-        ({"id": "simple_python_0"}, TRUTH, r"json:2: id: 'simple_python_0' stands in .*json:1 already"),
-        ({"id": ""}, TRUTH, r"json:2: id: missing or no text"),
+        ({"id": "simple_python_0"}, TRUTH, r"json:2: id: 'simple_python_0' is also used in .*json:1; ids must be unique"),
+        ({"id": ""}, TRUTH, r"json:2: id: missing or not text"),
         ({"id": "other"}, TRUTH, r"json:2: id: 'other' has no ground truth"),
         (
             {},
             [{"get_wether": {}}],
             r"answer/BFCL_v4_simple_python\.json:2: ground_truth\.0\.get_wether: is not one of .* 'get_weather'\?",
         ),
-        ({}, [{"get_weather": {"town": ["Huế"]}}], r"json:2: ground_truth\.0\.get_weather\.town: is no parameter .* Mend the ground truth"),
-        ({}, [{"get_weather": {"city": []}}], r"json:2: ground_truth\.0\.get_weather\.city: has no value that is right"),
+        (
+            {},
+            [{"get_weather": {"town": ["Huế"]}}],
+            r"json:2: ground_truth\.0\.get_weather\.town: is not a parameter .* Correct the ground truth",
+        ),
+        ({}, [{"get_weather": {"city": []}}], r"json:2: ground_truth\.0\.get_weather\.city: has no accepted value"),
         ({}, [{"get_weather": {"city": "Huế"}}], r"json:2: ground_truth\.0\.get_weather: is not an object of lists"),
         ({}, [{"get_weather": {"day": ["today"]}}], r"json:2: ground_truth\.0\.get_weather: leaves out city, which that function requires"),
-        ({}, [*TRUTH, *TRUTH], r"json:2: ground_truth: has 2 calls, and a row of simple_python has one; fix it, or the row's subset\.$"),
+        ({}, [*TRUTH, *TRUTH], r"json:2: ground_truth: has 2 calls, and a row of simple_python has one; correct it, or the row's subset\.$"),
         ({}, [], r"json:2: ground_truth: is not a list of calls"),
         ({}, "f()", r"json:2: ground_truth: is not a list of calls"),
     ],
@@ -217,7 +221,9 @@ def test_a_bad_row_is_one_line_with_file_and_line(tmp_path: Path, question: dict
 def test_two_ground_truths_of_one_id_and_a_broken_line_are_told(tmp_path: Path) -> None:
     answer = {"id": "simple_python_0", "ground_truth": TRUTH}
     own(tmp_path, [row("simple_python_0")], [answer, answer])
-    with pytest.raises(PrerequisiteError, match=r"possible_answer/.*json:2: id: 'simple_python_0' stands in .*json:1 already"):
+    with pytest.raises(
+        PrerequisiteError, match=r"possible_answer/.*json:2: id: 'simple_python_0' is also used in .*json:1; ids must be unique"
+    ):
         load_bfcl(tmp_path, ["simple_python"])
     own(tmp_path, [], [answer])
     (tmp_path / "BFCL_v4_simple_python.json").write_text('{"id": ', encoding="utf-8")
@@ -287,11 +293,11 @@ def test_the_names_of_v3_are_known_and_its_faults_under_any_suffix(tmp_path: Pat
     ("changed", "said"),
     [
         ({"subset": "multi_turn_base"}, r"rows\.jsonl:1: subset: 'multi_turn_base' is not one of BFCL's single-turn subsets"),
-        ({"subset": None}, r"rows\.jsonl:1: subset: missing or no text"),
-        ({"language": ""}, r"rows\.jsonl:1: language: missing or no text"),
+        ({"subset": None}, r"rows\.jsonl:1: subset: missing or not text"),
+        ({"language": ""}, r"rows\.jsonl:1: language: missing or not text"),
         ({"function": None}, r"rows\.jsonl:1: function: missing or no list"),
-        ({"ground_truth": TRUTH}, r"rows\.jsonl:1: ground_truth: names calls, and in irrelevance none is right"),
-        ({"test_category": "parallel"}, r"rows\.jsonl:1: test_category: is 'parallel', and subset is 'irrelevance'; fix one of them\.$"),
+        ({"ground_truth": TRUTH}, r"rows\.jsonl:1: ground_truth: lists calls, but rows of irrelevance accept none"),
+        ({"test_category": "parallel"}, r"rows\.jsonl:1: test_category: is 'parallel', and subset is 'irrelevance'; correct one of them\.$"),
         ({"subset": "parallel", "test_category": "parallel", "ground_truth": TRUTH}, r"rows\.jsonl:1: ground_truth: has 1 call, and .* two"),
     ],
 )

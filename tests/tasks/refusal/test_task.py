@@ -77,11 +77,11 @@ def test_a_translations_file_is_read_whole_or_in_part(tmp_path: Path) -> None:
     ("key", "said"),
     [
         ("function", "function: missing or no list"),
-        ("subset", "subset: missing or no text"),
+        ("subset", "subset: missing or not text"),
         ("question", "question: is not a list of turns"),
         ("ground_truth", "ground_truth: is not a list of calls"),
-        ("language", "language: missing or no text"),
-        ("id", "id: missing or no text"),
+        ("language", "language: missing or not text"),
+        ("id", "id: missing or not text"),
     ],
 )
 def test_a_row_is_known_for_one_whatever_the_first_lacks(tmp_path: Path, key: str, said: str) -> None:
@@ -95,10 +95,10 @@ def test_a_row_is_known_for_one_whatever_the_first_lacks(tmp_path: Path, key: st
 def test_rows_are_sent_to_the_task_that_runs_them(tmp_path: Path) -> None:
     file = lines(tmp_path / "rows.jsonl", row("a_th", "th"))
     for task in ("awareness", "when2call", "talm"):
-        with pytest.raises(PrerequisiteError, match=r"rows\.jsonl:1: holds a BFCL row; add --task refusal to run it\.$"):
+        with pytest.raises(PrerequisiteError, match=r"rows\.jsonl:1: contains a BFCL row; add --task refusal to run it\.$"):
             find_task(task).load(job(task, scenarios=file))
     file.write_text(f"{case('b').model_dump_json()}\n{file.read_text()}", encoding="utf-8")
-    with pytest.raises(PrerequisiteError, match=r"rows\.jsonl:2: holds a BFCL row; keep one kind of line in a file\.$"):
+    with pytest.raises(PrerequisiteError, match=r"rows\.jsonl:2: contains a BFCL row; use one kind of line per file\.$"):
         load(scenarios=file)
 
 
@@ -136,7 +136,7 @@ def test_only_our_own_rows_take_fewer_tokens(options: dict[str, Any], tokens: in
     ("options", "message"),
     [
         ({"subset": "irelevance"}, "irelevance.*Did you mean 'irrelevance'"),
-        ({"subset": "irrelevance", "split": "fitting"}, "--split fitting: is of our own scenarios"),
+        ({"subset": "irrelevance", "split": "fitting"}, "--split fitting: selects our own scenarios"),
         ({"language": "de"}, r"--language de: the packaged data has no rows in this language \(it has .*en.*\)"),
         ({"bfcl": Path("x"), "scenarios": Path("y")}, "--bfcl and --scenarios both say where the rows are"),
         ({"subset": "irrelevance", "bfcl": Path("nowhere")}, "nowhere"),
@@ -151,7 +151,7 @@ def test_wrong_options_are_told_in_a_line(options: dict[str, Any], message: str)
     ("change", "message"),
     [
         ({"target": {"type": "facts", "required": []}}, "mine.jsonl:1: target: names no calls"),
-        ({"target": {"type": "calls", "expected": "calls"}}, "mine.jsonl:1: target.accepted: holds the calls that are right"),
+        ({"target": {"type": "calls", "expected": "calls"}}, "mine.jsonl:1: target.accepted: must list the accepted calls if"),
     ],
 )
 def test_a_scenario_without_calls_is_refused_with_its_line(tmp_path: Path, change: dict[str, Any], message: str) -> None:
@@ -162,7 +162,7 @@ def test_a_scenario_without_calls_is_refused_with_its_line(tmp_path: Path, chang
 
 def test_a_split_is_not_of_bfcls_rows(tmp_path: Path) -> None:
     file = lines(tmp_path / "rows.jsonl", row("a_th", "th"))
-    with pytest.raises(PrerequisiteError, match=r"^--split fitting: is of our own scenarios, and .*rows\.jsonl holds BFCL's rows; choose"):
+    with pytest.raises(PrerequisiteError, match=r"^--split fitting: selects our own scenarios, but .*rows\.jsonl contains BFCL's rows; choose"):
         load(scenarios=file, split="fitting")
 
 
@@ -184,7 +184,9 @@ def test_wordings_are_replaced_by_the_users(tmp_path: Path) -> None:
     file.write_text('[refusal]\ninjected = "Use these: {tools}"\n', encoding="utf-8")
     assert load_wording(file) == {**load_wording(), "injected": "Use these: {tools}"}
     file.write_text('[refusal]\ninjected = "Use these."\n', encoding="utf-8")
-    with pytest.raises(PrerequisiteError, match=r"words.toml: 'refusal.injected' has no place for the tools: write {tools} where they stand\."):
+    with pytest.raises(
+        PrerequisiteError, match=r"words.toml: 'refusal.injected' has no place for the tools: write {tools} where they belong\."
+    ):
         load_wording(file)
 
 

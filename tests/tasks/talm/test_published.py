@@ -103,7 +103,7 @@ def test_coinciding_grades_are_counted_by_query(tmp_path: Path) -> None:
         ([{"query_id": "1", "query": "x"}], r"answers\.json, entry 1: no 'query_id'"),
         ([{"query_id": 1, "query": "x", "pass_rate": "1"}], r"answers\.json, entry 1: 'pass_rate' must be a number, not '1'"),
         ("[" * 100_000, r"answers\.json: not a JSON text"),
-        ([{"query_id": 1, "query": "\ud800?"}], r"answers\.json: holds half a surrogate pair"),
+        ([{"query_id": 1, "query": "\ud800?"}], r"answers\.json: contains half a surrogate pair"),
         (
             [{"query_id": 1, "query": "x", "interaction_scores": ["y"]}],
             r"answers\.json, entry 1, 'interaction_scores': expected a list of objects",

@@ -179,11 +179,11 @@ def test_whatever_stands_in_a_row_is_read_or_refused_in_one_line(found: Any) -> 
         (row("b", tools=[3]), r"rows\.jsonl:2: tools\.0: is not JSON text; write"),
         (row("b", orig_tools=["x"]), r"rows\.jsonl:2: orig_tools\.0: is not JSON text"),
         (row("b", held_out_parm="x"), r"rows\.jsonl:2: held_out_parm: unknown key\. Did you mean 'held_out_param'\?"),
-        (row("a"), r"rows\.jsonl:2: uuid:? 'a' (stands|was used) .*already"),
+        (row("a"), r"rows\.jsonl:2: uuid:? 'a' is also used (on line 1; uuids|in .*:1; ids) must be unique"),
         (row(""), r"rows\.jsonl:2: uuid: is empty"),
         (row("b") | {"uuid": 5}, r"rows\.jsonl:2: uuid: is not text"),
-        (_sft(), r"rows\.jsonl:2: holds a training row \(SFT\), "),
-        (_preference(), r"rows\.jsonl:2: holds a training row \(preference\), "),
+        (_sft(), r"rows\.jsonl:2: contains a training row \(SFT\), "),
+        (_preference(), r"rows\.jsonl:2: contains a training row \(preference\), "),
     ],
 )
 def test_a_broken_line_is_named_with_its_mend(tmp_path: Path, line: Any, message: str) -> None:
@@ -217,8 +217,8 @@ def test_training_rows_are_read_with_the_behaviour_that_can_be_told(tmp_path: Pa
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (row(), r":2: holds a When2Call row, where a training row \(SFT\) is read"),
-        (_preference(), r":2: holds a training row \(preference\), where a training row \(SFT\) is read; keep one kind"),
+        (row(), r":2: contains a When2Call row, but a training row \(SFT\) is expected"),
+        (_preference(), r":2: contains a training row \(preference\), but a training row \(SFT\) is expected; use one kind"),
         (_sft(messages=[]), r":2: messages: is not a list of messages"),
         (_sft(messages=[{"role": "user"}]), r":2: messages\.0: is not a message"),
         (_sft(messages=[{"role": "user", "content": "Book."}]), r":2: messages: ends without a response"),
@@ -229,7 +229,7 @@ def test_training_rows_are_read_with_the_behaviour_that_can_be_told(tmp_path: Pa
 def test_a_broken_training_row_is_named(tmp_path: Path, line: Any, message: str) -> None:
     with pytest.raises(PrerequisiteError, match=message):
         read_training(_file(tmp_path, _sft(), line))
-    with pytest.raises(PrerequisiteError, match=r":1: holds a When2Call row, where a training row \(tools, messages\) is read"):
+    with pytest.raises(PrerequisiteError, match=r":1: contains a When2Call row, but a training row \(tools, messages\) is expected"):
         read_training(_file(tmp_path, row()))
 
 
@@ -246,8 +246,8 @@ def test_our_own_scenarios_are_read_too_and_both_may_stand_in_one_file(tmp_path:
         ({"task": "talm"}, "when2call", r":1: task: is 'talm', not 'when2call'; run it with --task talm"),
         ({}, "talm", r":1: task: is 'when2call', not 'talm'; run it with --task when2call"),
         ({"group": "direct"}, "when2call", r":1: group: is 'direct'; write the gold behaviour 'tool_call'"),
-        ({"target": None}, "when2call", r":1: target: is no choice"),
-        ({"target": Facts(required=(Fact(name="a", value=1),))}, "when2call", r":1: target: is no choice"),
+        ({"target": None}, "when2call", r":1: target: is not a choice"),
+        ({"target": Facts(required=(Fact(name="a", value=1),))}, "when2call", r":1: target: is not a choice"),
     ],
 )
 def test_a_scenario_that_cannot_be_of_this_task_is_named(tmp_path: Path, changes: dict[str, Any], task: str, message: str) -> None:
@@ -257,15 +257,15 @@ def test_a_scenario_that_cannot_be_of_this_task_is_named(tmp_path: Path, changes
 
 
 def test_rows_in_the_other_task_are_explained(tmp_path: Path) -> None:
-    with pytest.raises(PrerequisiteError, match=r":1: holds a When2Call row; add --task when2call"):
+    with pytest.raises(PrerequisiteError, match=r":1: contains a When2Call row; add --task when2call"):
         find_task("talm").read(["perfect"], _file(tmp_path, row()))
 
 
 def test_two_rows_of_one_uuid_are_refused_with_both_lines(tmp_path: Path) -> None:
     file = _file(tmp_path, row("a"), row("b"), row("a", question="Else?"))
-    with pytest.raises(PrerequisiteError, match=r":3: uuid 'a' was used on line 1 already"):
+    with pytest.raises(PrerequisiteError, match=r":3: uuid 'a' is also used on line 1"):
         load(ALL, file)
-    with pytest.raises(PrerequisiteError, match=r":3: uuid: 'a' stands in .*:1 already"):
+    with pytest.raises(PrerequisiteError, match=r":3: uuid: 'a' is also used in .*:1; ids must be unique"):
         read_rows(file)
 
 

@@ -59,7 +59,7 @@ def load_apibank(folder: Path) -> LoadedSource:
     """
     files = sorted((folder / _DIALOGUES).glob("*/*.jsonl"))
     if not files:
-        raise PrerequisiteError(f"{folder / _DIALOGUES}: holds no dialogues (*/*.jsonl); give the folder `api-bank` of API-Bank.")
+        raise PrerequisiteError(f"{folder / _DIALOGUES}: contains no dialogues (*/*.jsonl); give the folder `api-bank` of API-Bank.")
     dialogues: dict[Path, _Rows] = {}
     problems: list[SourceProblem] = []
     for path in files:

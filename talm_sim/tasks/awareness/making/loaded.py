@@ -21,7 +21,7 @@ class SourceProblem:
 
     Attributes:
         where: File and line, or file and key.
-        fault: What is wrong, and what mends it.
+        fault: What is wrong, and how to fix it.
     """
 
     where: str
@@ -58,13 +58,13 @@ def complete_scenario(
         gold_calls: The calls that serve it, where the source has them.
 
     Raises:
-        ValueError: It is no such scenario; says why, and what mends it.
+        ValueError: It is not such a scenario; the message says why, and how to fix it.
     """
     if not relevant:
         raise ValueError("names no API that the request needs; add one, or leave the instance out.")
     turns = turns_of(messages)
     if not turns:
-        raise ValueError("holds nothing a user said; begin the conversation with the user.")
+        raise ValueError("contains no user message; begin the conversation with the user.")
     turns = (*turns[:-1], turns[-1].model_copy(update={"gold_calls": tuple(gold_calls)}))
     scenario = Scenario(
         id=name,
@@ -93,15 +93,15 @@ def turns_of(messages: Sequence[Mapping[str, Any]]) -> tuple[Turn, ...]:
 
 
 def fault_in(scenario: Scenario) -> str:
-    """Why nobody can be asked whether the tools shown serve this scenario, and what mends it; empty where one can."""
+    """Say why nobody can be asked whether the shown tools serve this scenario, and how to fix it; empty if somebody can."""
     last = scenario.turns[-1].messages[-1:]
     if not scenario.query.strip():
-        return "turns: holds nothing a user said; begin the conversation with the user."
+        return "turns: contains no user message; begin the conversation with the user."
     if last and last[0]["role"] == "assistant":
         return "turns: the conversation ends with the assistant; end it with the user, or with a tool's result."
     target = scenario.target
     if not isinstance(target, YesNo):
-        return "target: is no servable; write the gold answer and the tools the request needs."
+        return "target: is not a Yes or No; write the gold answer and the tools the request needs."
     names: list[str] = []
     fault = _fault_in_tools(scenario, names)
     lacking = [name for name in target.relevant if name not in names]
@@ -120,7 +120,7 @@ def _fault_in_tools(scenario: Scenario, names: list[str]) -> str:
         if not isinstance(name, str) or not name:
             return f"shown_tools.{number}: names no tool; write a tool as the text of a JSON object with a `name`."
         if name in names:
-            return f"shown_tools.{number}: '{name}' stands in the list already; show every tool once."
+            return f"shown_tools.{number}: '{name}' is listed twice; show every tool once."
         names.append(name)
     return ""
 

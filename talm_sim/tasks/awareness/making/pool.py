@@ -122,7 +122,7 @@ class Pool:
 
 
 def pool_of(scenarios: Iterable[Scenario], embedder: Embedder) -> Pool:
-    """All APIs that some scenarios show, in the order in which they come."""
+    """Return all APIs that some scenarios show, in order of appearance."""
     return Pool((api_of(text, scenario) for scenario in scenarios for text in scenario.shown_tools), embedder)
 
 

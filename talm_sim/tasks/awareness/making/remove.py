@@ -127,7 +127,7 @@ def _removal(scenario: Scenario, call: GoldCall, name: str, spec: JsonObject) ->
 
 
 def readable_texts(turns: Iterable[Turn]) -> Iterator[str]:
-    """All that can be read in a conversation, calls included."""
+    """Yield every text of a conversation, calls included."""
     for turn in turns:
         for message in turn.messages:
             yield message["content"]

@@ -42,7 +42,7 @@ _REASONS = {
 
 
 class ManipulationReviewer:
-    """Each manipulated scenario is an entry, beside the original it was made from."""
+    """Shows each manipulated scenario beside the original that it was made from."""
 
     question = "Keep it if the tools listed cannot serve what the user now says."
 

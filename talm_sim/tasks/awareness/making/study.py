@@ -46,7 +46,7 @@ def load_study(path: Path) -> LoadedSource:
         try:
             one = _scenario(parse(line))
             if one.id in scenarios:
-                raise ValueError(f"'{one.id}' was read already; an instance stands in a file once.")
+                raise ValueError(f"'{one.id}' is used twice; ids must be unique.")
             scenarios[one.id] = one
         except ValueError as err:
             problems.append(SourceProblem(f"{path}:{number}", str(err)))

@@ -38,14 +38,14 @@ def load_toolbench(folder: Path) -> LoadedSource:
     """
     files = sorted((folder / _QUERIES).glob("*.json")) or sorted(folder.glob("*.json"))
     if not files:
-        raise PrerequisiteError(f"{folder / _QUERIES}: holds no queries (*.json); give StableToolBench's folder.")
+        raise PrerequisiteError(f"{folder / _QUERIES}: contains no queries (*.json); give StableToolBench's folder.")
     scenarios: list[Scenario] = []
     problems: list[SourceProblem] = []
     seen: dict[str, str] = {}
     for path in files:
         for where, one in _read(path):
             if isinstance(one, Scenario) and one.id in seen:
-                problems.append(SourceProblem(where, f"query_id: stands in {seen[one.id]} already; give every query its own."))
+                problems.append(SourceProblem(where, f"query_id: is also used in {seen[one.id]}; ids must be unique."))
             elif isinstance(one, Scenario):
                 seen[one.id] = where
                 scenarios.append(one)
@@ -74,7 +74,7 @@ def _read(path: Path) -> Iterator[tuple[str, Scenario | SourceProblem]]:
 
 def _scenario(query: Any, path: Path) -> Scenario:
     if not isinstance(query, dict):
-        raise ValueError("is not a JSON object; write one object a query.")
+        raise ValueError("is not a JSON object; write one object per query.")
     for key in ("query_id", "query", "api_list"):
         if key not in query:
             raise ValueError(f"{key}: missing; a query needs it.")
@@ -97,7 +97,7 @@ def _api_list(value: Any) -> dict[tuple[str, str], JsonObject]:
         try:
             value = parse(value)
         except ValueError as err:
-            raise ValueError(f"api_list: is no JSON ({err}); write a list of objects.") from None
+            raise ValueError(f"api_list: is not JSON ({err}); write a list of objects.") from None
     if not isinstance(value, list):
         raise ValueError("api_list: is not a list; write a list of objects.")
     found: dict[tuple[str, str], JsonObject] = {}
@@ -112,7 +112,7 @@ def _read_needed(value: Any, apis: dict[tuple[str, str], JsonObject]) -> list[tu
     needed: list[tuple[str, str]] = []
     for number, pair in enumerate(value if isinstance(value, list) else []):
         if not isinstance(pair, list) or len(pair) != 2 or (str(pair[0]), str(pair[1])) not in apis:
-            raise ValueError(f"relevant APIs.{number}: is no [tool_name, api_name] of api_list; name one that is listed.")
+            raise ValueError(f"relevant APIs.{number}: is not a [tool_name, api_name] of api_list; name one that is listed.")
         needed.append((str(pair[0]), str(pair[1])))
     return needed
 

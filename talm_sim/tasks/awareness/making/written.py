@@ -78,7 +78,7 @@ def read_removal(text: str, scenario: Scenario, made_by: str) -> Scenario | str:
         return "the answer is no JSON with `answer`"
     answer = found["answer"]
     if not isinstance(answer, str):
-        return "`answer` is not text"
+        return "`answer` is no text"
     before, after = list(_lines(scenario.turns)), _read_lines(answer)
     if [speaker for speaker, _ in before] != [speaker for speaker, _ in after]:
         return "the conversation has other speakers, or not as many lines"
@@ -158,7 +158,7 @@ def _removed_words(before: str, after: str) -> list[str]:
 
 
 def _differing_words(old: list[str], new: list[str]) -> tuple[list[str], list[str]]:
-    """Both without the words with which both begin and end."""
+    """Return both lists without the words that they share at the beginning and at the end."""
     first = next((place for place, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), min(len(old), len(new)))
     old, new = old[first:], new[first:]
     last = next((place for place, (one, other) in enumerate(zip(old[::-1], new[::-1], strict=False)) if one != other), min(len(old), len(new)))

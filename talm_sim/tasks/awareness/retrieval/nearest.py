@@ -46,7 +46,7 @@ class TextIndex:
         self._seen: dict[str, NDArray[np.float64]] = {}
 
     def nearest(self, text: str) -> Iterator[Neighbour]:
-        """All texts of the index, the nearest to `text` first; of equally near ones the first in the index."""
+        """Return all texts of the index, the nearest to `text` first; equally near ones keep the order of the index."""
         import numpy as np
 
         cosines = self._cosines(text)

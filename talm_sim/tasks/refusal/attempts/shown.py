@@ -56,7 +56,7 @@ class ShownTools:
 
     @cached_property
     def by_lower_name(self) -> Mapping[str, Parameters]:
-        """The same by names in lower case, as keys of objects are read."""
+        """Return the same by names in lower case, as keys of objects are read."""
         return {name.lower(): tool for name, tool in self.by_name.items()}
 
     def __contains__(self, name: str) -> bool:

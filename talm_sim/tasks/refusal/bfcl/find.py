@@ -58,12 +58,12 @@ def data_version(folder: Path) -> Version:
     if not versions:
         raise PrerequisiteError(f"{folder}: contains no file BFCL_v3_*.json or BFCL_v4_*.json; {_HOW}.")
     if len(versions) > 1:
-        raise PrerequisiteError(f"{folder}: holds BFCL's files of {' and '.join(sorted(versions))}; keep one version per folder.")
+        raise PrerequisiteError(f"{folder}: contains BFCL's files of {' and '.join(sorted(versions))}; keep one version per folder.")
     if versions == {"v3"}:
         return "v3"
     if versions == {"v4"}:
         return "v4"
-    raise PrerequisiteError(f"{folder}: holds BFCL's files of {versions.pop()}, and only v3 and v4 are read; {_HOW}.")
+    raise PrerequisiteError(f"{folder}: contains BFCL's files of {versions.pop()}, and only v3 and v4 are read; {_HOW}.")
 
 
 def subset_file(folder: Path, subset: Subset, version: Version) -> Path:

@@ -91,12 +91,12 @@ def _read_translation(path: Path, files: Sequence[Path], subsets: Sequence[Subse
         for line in _lines(file):
             subset, language = _subset_of(line), line.row.get("language")
             if not isinstance(language, str) or not language:
-                raise line.fault("language: missing or no text; write the question's language, such as vi.")
+                raise line.fault("language: missing or not text; write the question's language, for example vi.")
             scenario, known = scenario_of(line, line, subset, ids.scenario_id(line, language), language, source)
             found.append(scenario)
             notes += [f"{scenario.id}: the published ground truth {known}"] if known and subset in subsets and language in languages else []
     if not found:
-        raise PrerequisiteError(f"{path}: holds no row; write one BFCL row per line.")
+        raise PrerequisiteError(f"{path}: contains no row; write one BFCL row per line.")
     version = _version_by_rows(found)
     there = Counter((scenario.group, scenario.language) for scenario in found)
     for language in languages:
@@ -143,7 +143,7 @@ class _Ids:
 def _subset_of(line: FileRow) -> Subset:
     name = line.row.get("subset")
     if not isinstance(name, str):
-        raise line.fault("subset: missing or no text; write the name of BFCL's subset, such as live_irrelevance.")
+        raise line.fault("subset: missing or not text; write the name of BFCL's subset, for example live_irrelevance.")
     subset = SUBSETS.get(_NEW_NAMES.get(name, name))
     if subset is None:
         raise line.fault(f"subset: '{name}' is not one of BFCL's single-turn subsets.{did_you_mean(name, SUBSETS)}")

@@ -65,7 +65,7 @@ def read_line(where: str, text: str) -> FileRow:
     if not isinstance(row, dict):
         raise PrerequisiteError(f"{where}: is not a JSON object; write one row per line.")
     if not isinstance(row.get("id"), str) or not row["id"].strip():
-        raise PrerequisiteError(f"{where}: id: missing or no text; every row needs its own.")
+        raise PrerequisiteError(f"{where}: id: missing or not text; every row needs its own.")
     return FileRow(where, text, row)
 
 

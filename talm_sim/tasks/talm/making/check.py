@@ -250,7 +250,7 @@ class _Proof:
 
 
 def _agent_input_text(scenario: Scenario) -> str:
-    """All that the agent is told, earlier calls and results included."""
+    """Return everything the agent is told, earlier calls and results included."""
     messages = [message for turn in scenario.turns for message in turn.messages]
     called = [canonical_json(call.get("arguments", {})) for message in messages for call in message.get("tool_calls", ())]
     return "\n".join([*(message["content"] for message in messages), *called])

@@ -1,6 +1,6 @@
 """First scenarios for tools of anybody's: a call that was made becomes a request, and something its answer says the fact to find.
 
-Everything is mechanical: the facts are true because the tool answered them twice, the wording is for a person to mend.
+Everything is mechanical: the facts are true because the tool answered them twice, a person improves the wording.
 """
 
 from __future__ import annotations
@@ -236,7 +236,7 @@ def _underspecified(perfect: Scenario, name: str, tried: CalledTool, request: _R
 
 
 def _unavailable(perfect: Scenario, spec: ToolSpec, fact: Fact, leaf: _Leaf) -> Scenario:
-    """The same request with the tool masked; a person knows the fact where one can stand in for the tool."""
+    """Mask the tool in the same request; a person knows the fact if one can replace the tool."""
     answer = f"The {leaf.words} is {_text(fact.value)}." if spec.human_replaceable else None
     return _variant(
         perfect,

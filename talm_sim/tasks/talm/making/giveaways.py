@@ -108,7 +108,7 @@ def _choices(schema: Any, root: Mapping[str, Any], references: int) -> int | Non
 
 
 def _tool_texts(spec: ToolSpec, *, anywhere: bool) -> Iterator[tuple[str, Any]]:
-    """All that is said of a tool, each with its place."""
+    """Yield every text about a tool, each with its place."""
     yield "the name", _name(spec.name)
     yield "the description", spec.description
     yield from _in_schema(spec.parameters, "", anywhere=anywhere)

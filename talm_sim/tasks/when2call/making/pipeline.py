@@ -163,7 +163,7 @@ class _Maker:
         else:
             found = failures(written.text, item, checks)
             same = find_duplicate(written.text, others) if written.text.strip() else ""
-            found += [(find_duplicate.__name__, same)] if same else []
+            found += [("differs", same)] if same else []
         for check, reason in found:
             asked = "" if text_of == "question" else item.question
             one = Rejection(self._source.id, item.gold.value, text_of, check, reason, written.text, asked, attempt + 1)

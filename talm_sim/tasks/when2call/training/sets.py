@@ -125,7 +125,7 @@ def _flaw(scenario: Scenario, kind: Kind) -> str:
     if text is not None and calls_in(text) is None and (kind == "preference" or choice.gold is Behaviour.TOOL_CALL):
         return "its tool call is not JSON with a name and arguments"
     if kind == "preference" and not _wrong_answers(choice):
-        return "it has it has no answer that differs from the right one"
+        return "no answer that differs from the right one"
     return _call_flaw(scenario) if choice.gold is Behaviour.TOOL_CALL else ""
 
 
@@ -151,7 +151,7 @@ def _sft(usable: Sequence[Scenario], seed: int, balance: Balance) -> list[Exampl
 
 
 def _preference(usable: Sequence[Scenario], made: TrainingSet, seed: int, balance: Balance) -> list[Example]:
-    """Both halves; the half that has more to offer is cut to the other's size."""
+    """Return both halves; the larger half is cut to the size of the smaller."""
     damaged = _draw_damaged(usable, seed)
     drawn = _draw_balanced(usable, "preference", seed, balance, at_most=len(damaged))
     if not drawn:

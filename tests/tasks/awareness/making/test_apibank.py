@@ -102,7 +102,7 @@ def test_a_dialogue_that_asks_for_what_its_apis_do_not_do_has_no_instance(tmp_pa
         ([said("User", "Hi"), {"role": "API", "param_dict": {}}], 2, "api_name: names no API; its dialogue is left out."),
         ([said("User", "Hi"), called("X"), {"role": "Nobody"}], 3, "role: is neither User, AI nor API; its dialogue is left out."),
         ([said("User", "Hi"), called("NoSuch")], 2, "nothing describes API 'NoSuch', which the dialogue calls; add it to data/all_apis.csv."),
-        ([said("AI", "Hi"), called("QueryBalance")], 2, "holds nothing a user said; begin the conversation with the user."),
+        ([said("AI", "Hi"), called("QueryBalance")], 2, "contains no user message; begin the conversation with the user."),
     ],
 )
 def test_what_is_broken_is_named_and_the_rest_goes_on(tmp_path: Path, dialogue: list[dict[str, object]], line: int, fault: str) -> None:
@@ -125,7 +125,7 @@ def test_a_line_that_is_not_json_and_a_catalogue_that_is_missing(tmp_path: Path)
 
 
 def test_a_folder_without_dialogues(tmp_path: Path) -> None:
-    with pytest.raises(PrerequisiteError, match=r"holds no dialogues .*; give the folder `api-bank` of API-Bank"):
+    with pytest.raises(PrerequisiteError, match=r"contains no dialogues .*; give the folder `api-bank` of API-Bank"):
         load_apibank(tmp_path)
 
 

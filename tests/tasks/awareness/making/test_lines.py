@@ -39,12 +39,12 @@ def test_scenarios_come_back_as_they_were_written(tmp_path: Path) -> None:
         ),
         (line(shown_tools=["{"]), "shown_tools.0: is not JSON text (Expecting property name enclosed in double quotes at column 2); "),
         (line(shown_tools=["[]"]), "shown_tools.0: names no tool; "),
-        (line(shown_tools=[GOOD.shown_tools[0]] * 2), "shown_tools.1: 'QueryStock' stands in the list already; "),
+        (line(shown_tools=[GOOD.shown_tools[0]] * 2), "shown_tools.1: 'QueryStock' is listed twice; "),
         (
             line(turns=[{"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hi."}]}]),
             "turns: the conversation ends with the assistant; ",
         ),
-        (line(turns=[{"messages": [{"role": "assistant", "content": "Hi."}]}]), "turns: holds nothing a user said; "),
+        (line(turns=[{"messages": [{"role": "assistant", "content": "Hi."}]}]), "turns: contains no user message; "),
         (line(task="talm"), "task: is 'talm', not 'awareness'; "),
         (line(), "id 'mine.1' is used twice; ids must be unique."),
     ],
@@ -74,7 +74,7 @@ def test_the_packages_own_scenarios_are_complete_ones() -> None:
     first = loaded.scenarios[0]
     assert (first.id, first.gold_calls, first.source.licence) == (f"{perfect[0].id}.complete", perfect[0].gold_calls, "Apache-2.0")
     assert [problem.fault for problem in from_talm(perfect[:1], {}).problems] == [
-        f"tools: there is no specification of '{perfect[0].tools[0]}'; fix the name."
+        f"tools: there is no specification of '{perfect[0].tools[0]}'; correct the name."
     ]
 
 

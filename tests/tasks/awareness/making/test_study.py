@@ -84,7 +84,7 @@ def test_apis_of_toolbench(tmp_path: Path) -> None:
         (ROW | {"answer": "Else()"}, "target.relevant: 'Else' is needed, but not among the tools shown; "),
         (ROW | {"answer": None}, "answer: missing; an instance needs it."),
         (ROW | {"conversation": "User: Hi\nAI: Hello"}, "turns: the conversation ends with the assistant; "),
-        (ROW, "'study.4' was read already; "),
+        (ROW, "'study.4' is used twice; "),
     ],
 )
 def test_what_is_broken_is_named_and_the_rest_goes_on(tmp_path: Path, broken: Any, fault: str) -> None:

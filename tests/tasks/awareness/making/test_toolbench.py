@@ -65,9 +65,9 @@ def test_a_query_becomes_a_scenario(tmp_path: Path) -> None:
         ({"relevant APIs": []}, "names no API that the request needs; add one, or leave the instance out."),
         (
             {"relevant APIs": [["You Tube/Search", "Else"]]},
-            "relevant APIs.0: is no [tool_name, api_name] of api_list; name one that is listed.",
+            "relevant APIs.0: is not a [tool_name, api_name] of api_list; name one that is listed.",
         ),
-        ({"api_list": "[{"}, "api_list: is no JSON (Expecting property name enclosed in double quotes at column 3); write a list of objects."),
+        ({"api_list": "[{"}, "api_list: is not JSON (Expecting property name enclosed in double quotes at column 3); write a list of objects."),
         ({"api_list": {}}, "api_list: is not a list; write a list of objects."),
         ({"api_list": [3]}, "api_list.0: has no tool_name and api_name; write both as texts."),
         ({"query": " "}, "query: is not text; write what the user asks."),
@@ -85,13 +85,13 @@ def test_an_id_used_twice_and_a_file_that_is_no_list(tmp_path: Path) -> None:
     loaded = load_toolbench(tmp_path)
     assert len(loaded.scenarios) == 1
     assert [problem.fault for problem in loaded.problems] == [
-        f"query_id: stands in {tmp_path}/solvable_queries/test_instruction/G1.json, query_id 7 already; give every query its own.",
+        f"query_id: is also used in {tmp_path}/solvable_queries/test_instruction/G1.json, query_id 7; ids must be unique.",
         "is not a list of queries.",
     ]
 
 
 def test_a_folder_without_queries(tmp_path: Path) -> None:
-    with pytest.raises(PrerequisiteError, match="holds no queries"):
+    with pytest.raises(PrerequisiteError, match="contains no queries"):
         load_toolbench(tmp_path)
 
 

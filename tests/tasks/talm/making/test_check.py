@@ -119,11 +119,11 @@ def test_a_subset_without_its_bases_is_judged_by_itself(sound: dict[str, Scenari
         (PERFECT, _fact(0, value="13355"), "fact 'height' is '13355', the tool says 13355"),
         (PERFECT, _fact(0, pointer="/metres"), "fact 'height': there is nothing at '/metres'"),
         (PERFECT, _fact(0, pointer="feet"), "fact 'height': there is nothing at 'feet'"),
-        (PERFECT, _fact(0, call=7), "fact 'height' belongs to call 7, which is not there"),
+        (PERFECT, _fact(0, call=7), "fact 'height' belongs to call 7, which does not exist"),
         (PERFECT, _fact(0, name="sum"), "two facts are called 'sum'"),
         (PERFECT, _fact(1, value=17, pointer="/terms/0"), "its query already holds the fact 'sum' (17)"),
         (PERFECT, _fact(1, accepted=("LA PAZ",)), "its query already holds the fact 'sum' (43)"),
-        (PERFECT, _fact(1, value=True, accepted=()), "fact 'sum' is a bare True"),
+        (PERFECT, _fact(1, value=True, accepted=()), "fact 'sum' is only True"),
         (PERFECT, _fact(1, value="?!"), "fact 'sum' has no words"),
         # underspecified
         (UNDER, _set(missing=None), "it does not say which argument is missing"),
@@ -164,7 +164,7 @@ def test_a_subset_without_its_bases_is_judged_by_itself(sound: dict[str, Scenari
         (NON, _missing(human_answer="45"), "a person is given an answer that no person could know"),
         (NON, _set(group="replaceable"), "'add_up' is non-replaceable, the group says replaceable"),
         # variants against their base
-        (NONE, _source(base="toys-99"), "its base 'toys-99' is not there"),
+        (NONE, _source(base="toys-99"), "its base 'toys-99' does not exist"),
         (NONE, _fact(0, value=4), "its facts are not its base's"),
         (NONE, _query("17", "19"), "its query is not its base's"),
         (NONE, lambda one: one.model_copy(update={"missing": MISSING}), "nothing is missing in this group, yet `missing` is set"),

