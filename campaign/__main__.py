@@ -43,19 +43,19 @@ def _parts() -> dict[str, Part]:
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("names", nargs=-1, metavar="[PART]...")
-@click.option("--seed", default=1, show_default=True, help="All chance comes from it.")
-@click.option("--short", is_flag=True, help="A few cases a part: the whole in under 3 minutes.")
-@click.option("--count", type=click.IntRange(min=1), help="So many cases a part.")
-@click.option("--jobs", default=2, show_default=True, type=click.IntRange(min=1), help="Parts at once.")
-@click.option("--keep", type=click.Path(path_type=Path), help="Keep the files below this folder.")
+@click.option("--seed", default=1, show_default=True, help="Seed of all random choices.")
+@click.option("--short", is_flag=True, help="Try a few cases per part: the whole campaign takes under 3 minutes.")
+@click.option("--count", type=click.IntRange(min=1), help="Number of cases per part.")
+@click.option("--jobs", default=2, show_default=True, type=click.IntRange(min=1), help="Parts to run at the same time.")
+@click.option("--keep", type=click.Path(path_type=Path), help="Keep the files in this folder.")
 @click.option("--list", "listed", is_flag=True, help="List the parts.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a part.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per part.")
 def main(names: tuple[str, ...], seed: int, short: bool, count: int | None, jobs: int, keep: Path | None, listed: bool, as_json: bool) -> None:
-    """Attack the program and print what was tried and what failed; the exit status is 1 where anything failed."""
+    """Attack the program and print what was tried and what failed; the exit status is 1 if anything failed."""
     parts = _parts()
     unknown = [name for name in names if name not in parts]
     if unknown:
-        raise click.UsageError(f"no part '{unknown[0]}'; there are: {', '.join(parts)}.")
+        raise click.UsageError(f"there is no part '{unknown[0]}'; the parts are: {', '.join(parts)}.")
     chosen = [parts[name] for name in names or parts]
     if listed:
         for part in chosen:

@@ -346,5 +346,5 @@ PARTS = (
     Part("damage-cassettes", "recordings that are replayed, in archives and loose", "damages", 160, 8, _play_cassettes),
     Part("damage-scenarios", "files of scenarios: bytes, and values of another kind", "damages", 160, 8, _play_scenarios),
     Part("hostile", "crafted run directories against each command", "commands", 240, 16, _play_hostile),
-    Part("damage-log", "the log of a killed run: told, and mended by resume and judge", "damages", 120, 4, _play_log),
+    Part("damage-log", "the log of a killed run: reported, and repaired by resume and judge", "damages", 120, 4, _play_log),
 )

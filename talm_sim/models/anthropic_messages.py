@@ -64,7 +64,7 @@ class AnthropicMessages:
     def _turn(self, answer: dict[str, Any], messages: Sequence[BaseMessage]) -> ModelTurn:
         content = answer.get("content")
         if not isinstance(content, list):
-            raise ProviderError(f"{self.name}: the server's answer holds no content.")
+            raise ProviderError(f"{self.name}: the server's answer has no content.")
         blocks = [block for block in content if isinstance(block, dict)]
         if answer.get("stop_reason") == "model_context_window_exceeded":
             raise ContextOverflowError(f"{self.name}: the conversation and its answer are longer than the model's context.")

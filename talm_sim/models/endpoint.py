@@ -236,7 +236,7 @@ def _failure_of(error: Exception) -> _Failure:
 
 def _unreadable_failure(cause: Exception) -> _Failure | None:
     if isinstance(cause, json.JSONDecodeError | UnicodeDecodeError):
-        return _not_json_failure(getattr(cause, "doc", ""), "no JSON")
+        return _not_json_failure(getattr(cause, "doc", ""), "JSON")
     if isinstance(cause, ValueError) and "integer string conversion" in str(cause):
         return _Failure("answered with JSON that contains a number with too many digits")
     return _Failure("answered with JSON that is nested too deeply") if isinstance(cause, RecursionError) else None
@@ -273,10 +273,10 @@ def _is_plain_completion(request: httpx2.Request) -> bool:
     return path.endswith("/completions") and not path.endswith("/chat/completions")
 
 
-def _not_json_failure(answer: object, what: str = "no JSON object") -> _Failure:
+def _not_json_failure(answer: object, what: str = "a JSON object") -> _Failure:
     if isinstance(answer, str) and _HTML.match(answer):
         return _Failure("answered with an HTML page", hint="page")
-    return _Failure(f"answered with {what}")
+    return _Failure(f"answered with something other than {what}")
 
 
 def _failure_in(answer: object) -> _Failure | None:

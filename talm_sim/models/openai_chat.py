@@ -130,7 +130,7 @@ def _completion(name: str, answer: dict[str, Any], alternatives: int) -> Complet
     choice = _choice(answer)
     message = choice.get("message")
     if not isinstance(message, dict):
-        raise ProviderError(f"{name}: the server's answer holds no message.")
+        raise ProviderError(f"{name}: the server's answer has no message.")
     refusal = message.get("refusal")
     written = message.get("tool_calls") or ()
     functions = [(call.get("id"), call.get("function")) for call in written if isinstance(call, dict)]
@@ -151,7 +151,7 @@ def _completion(name: str, answer: dict[str, Any], alternatives: int) -> Complet
 def _continuation(name: str, answer: dict[str, Any], alternatives: int) -> ModelTurn:
     choice = _choice(answer)
     if not isinstance(choice.get("text"), str):
-        raise ProviderError(f"{name}: the server's answer holds no text.")
+        raise ProviderError(f"{name}: the server's answer has no text.")
     raw_text = text_in(choice["text"])
     check_bounds(name, (raw_text,), ())
     text, thought = split_reasoning(raw_text)

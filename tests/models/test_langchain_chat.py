@@ -154,7 +154,7 @@ async def test_a_factory_that_takes_a_client_gets_the_recording_one_and_can_be_r
         ("my_own_models:", {}, "write langchain/MODULE:FACTORY"),
         ("no_such_module_here:make", {}, "no module 'no_such_module_here'"),
         ("my_own_models:made", {}, "has no 'made'"),
-        ("my_own_models:number", {}, "is no function"),
+        ("my_own_models:number", {}, "is not a function"),
         ("my_own_models:wrong", {}, "returned a str"),
         ("my_own_models:make", {"options": {"colour": "red"}}, "check the -M options"),
         ("my_own_models:make", {"replay": True}, "cannot be replayed"),

@@ -88,9 +88,9 @@ async def test_thoughts_are_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (Answer({"choices": []}), "holds no text"),
-        (Answer({"choices": [{"text": None}]}), "holds no text"),
-        (Answer({"choices": [{"message": {"content": "x"}}]}), "holds no text"),
+        (Answer({"choices": []}), "has no text"),
+        (Answer({"choices": [{"text": None}]}), "has no text"),
+        (Answer({"choices": [{"message": {"content": "x"}}]}), "has no text"),
         (text_answer("x" * (2**20 + 1)), "1,048,577 characters of text"),
         (Answer(b"<html>", 200), "HTML page"),
         (Answer({"error": "no"}, 400), "HTTP 400: no"),

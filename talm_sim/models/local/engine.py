@@ -28,7 +28,7 @@ _SAMPLING = {"top_p", "top_k", "min_p", "repetition_penalty"}
 
 def _check_device(device: str) -> str:
     if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", device):
-        raise ValueError(f"'{device}' is no device; write auto, cpu, cuda or cuda:N.")
+        raise ValueError(f"'{device}' is not a device; write auto, cpu, cuda or cuda:N.")
     return device
 
 
@@ -47,7 +47,7 @@ NameOrObject = Annotated[str | dict[str, Any], BeforeValidator(_name_or_object)]
 
 def _check_map(device_map: str | dict[str, Any]) -> str | dict[str, Any]:
     if isinstance(device_map, dict) and "disk" in device_map.values():
-        raise ValueError("a model is not run from disk here; name processors.")
+        raise ValueError("a model cannot be run from disk here; name devices in memory.")
     return device_map
 
 
@@ -83,7 +83,7 @@ class HFOptions(RenderingOptions):
     @model_validator(mode="after")
     def _one_place(self) -> Self:
         if {"device", "device_map"} <= self.model_fields_set:
-            raise ValueError("device_map says where the model lies, as device does; leave one of them out.")
+            raise ValueError("device_map and device both say where the model runs; leave one of them out.")
         return self
 
     @property

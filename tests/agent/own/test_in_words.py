@@ -213,7 +213,7 @@ async def test_what_it_returns_without_a_new_message_is_no_answer() -> None:
     scenario = SCENARIO.model_copy(update={"turns": (Turn(messages=history),)})
     episode = await run_episode(agent_of(lambda messages, tools: messages), scenario)
     assert isinstance(episode, Episode)
-    assert episode.termination is Termination.AGENT_ERROR and "no message of its own" in episode.error
+    assert episode.termination is Termination.AGENT_ERROR and "returned no new message; the last AI message must be its answer" in episode.error
 
 
 # --- several turns ------------------------------------------------------------------------------------------------------------------------

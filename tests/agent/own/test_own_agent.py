@@ -252,7 +252,7 @@ def again(messages: Any, tools: Any) -> Any:
         (lambda messages, tools: 7, "TypeError: returned an object of type int, but an agent returns messages"),
         (lambda messages, tools: None, "TypeError: returned an object of type NoneType"),
         (lambda messages, tools: [1, 2], "TypeError: returned an object of type list"),
-        (lambda messages, tools: messages, "TypeError: returned no message of its own"),
+        (lambda messages, tools: messages, "TypeError: returned no new message; the last AI message must be its answer"),
     ],
 )
 @pytest.mark.parametrize("asynchronous", [True, False])
@@ -350,7 +350,7 @@ def test_a_graph_of_another_state_or_without_tools_is_refused() -> None:
     bare: Any = StateGraph(MessagesState)
     bare.add_node("a", lambda state: state)
     bare.add_edge(START, "a")
-    with pytest.raises(PrerequisiteError, match="without a ToolNode"):
+    with pytest.raises(PrerequisiteError, match="the graph has no ToolNode, so it cannot be given these tools"):
         hand_over(bare.compile())
 
 
@@ -366,7 +366,7 @@ def test_agents_are_imported_only_where_the_user_names_them(tmp_path: Any, monke
     (tmp_path / "my_own_agents.py").write_text("def act(messages, tools): ...\n")
     (tmp_path / "my_broken_agents.py").write_text("1 / 0\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    with pytest.raises(PrerequisiteError, match=r"nothing that a run names is imported by itself; add --agent my_own_agents:act\."):
+    with pytest.raises(PrerequisiteError, match=r"talm-sim does not import what a stored run names; add --agent my_own_agents:act\."):
         find_agent("my_own_agents:act")
     assert load_agent("my_own_agents:act").takes == ("messages", "tools")
     assert find_agent("my_own_agents:act").name == "my_own_agents:act"

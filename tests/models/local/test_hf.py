@@ -316,7 +316,7 @@ def test_what_the_library_loads_by_is_passed_on(tiny: Path) -> None:
         ({"min_p": "nan"}, "min_p: nan is not a number"),
         ({"frequency_penalty": "1"}, "frequency_penalty: hf/m has no such option"),
         ({"threads": "1000000"}, "threads: this machine has"),
-        ({"device_map": '{"": "disk"}'}, "a model is not run from disk"),
+        ({"device_map": '{"": "disk"}'}, "a model cannot be run from disk"),
     ],
 )
 def test_an_option_that_cannot_be_used_is_one_line(options: dict[str, str], said: str) -> None:

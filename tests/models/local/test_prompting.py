@@ -93,7 +93,7 @@ def test_a_rendering_is_made_of_two_options(tmp_path: Path) -> None:
     ("option", "value", "named"),
     [
         ("chat_template", "none.jinja", "cannot be read"),
-        ("chat_template", "latin.jinja", "no UTF-8"),
+        ("chat_template", "latin.jinja", "is not UTF-8 text"),
         ("chat_template", "empty.jinja", "is empty"),
         ("chat_template", ".", "cannot be read"),
         ("chat_template_kwargs", "enable_thinking=false", "is not a JSON object"),

@@ -54,11 +54,11 @@ def test_our_own_options_need_no_vllm() -> None:
         ({"device": "tpu"}, "-M device: 'tpu' is not one of 'auto', 'cpu' or 'cuda'"),
         ({"top_p": "much"}, "-M top_p: 'much' is not a number"),
         ({"top_k": "true"}, "-M top_k: 'true' is not a whole number"),
-        ({"tool_parser": "hermes"}, r"-M tool_parser: only a server has it, and vllm/m runs in this process; .*openai-api/vllm/NAME"),
-        ({"tool_choice": "required"}, "-M tool_choice: only a server has it"),
-        ({"reasoning_parser": "qwen3"}, "-M reasoning_parser: only a server has it"),
-        ({"served_name": "m"}, "-M served_name: only a server has it"),
-        ({"start_timeout": "9"}, "-M start_timeout: only a server has it"),
+        ({"tool_parser": "hermes"}, r"-M tool_parser: is a server's option, and vllm/m runs in this process; .*openai-api/vllm/NAME"),
+        ({"tool_choice": "required"}, "-M tool_choice: is a server's option"),
+        ({"reasoning_parser": "qwen3"}, "-M reasoning_parser: is a server's option"),
+        ({"served_name": "m"}, "-M served_name: is a server's option"),
+        ({"start_timeout": "9"}, "-M start_timeout: is a server's option"),
     ],
 )
 def test_a_wrong_option_is_named_in_one_line(option: dict[str, str], said: str) -> None:
@@ -166,7 +166,7 @@ def test_opening_names_what_is_missing(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(vllm_model, "is_cpu_build", lambda: True)
     monkeypatch.setattr(vllm_model, "engine_environment", lambda **_: {})
     monkeypatch.setattr(vllm_model, "log_to_file", lambda: tmp_path / "log")
-    for file, said in (("config.json", "holds no config.json"), ("tokenizer.json", "holds no tokenizer")):
+    for file, said in (("config.json", "contains no config.json"), ("tokenizer.json", "contains no tokenizer")):
         with pytest.raises(PrerequisiteError, match=said):
             open_vllm(request(str(tmp_path)))
         (tmp_path / file).write_text("{}")

@@ -28,7 +28,7 @@ from talm_sim.tasks.when2call.making.wording import (
 )
 from talm_sim.types import Behaviour, Missing, MissingKind
 
-__all__ = ["LIMITS", "OPTION_CHECKS", "RULES_VERSION", "Check", "failures", "find_duplicate"]
+__all__ = ["LIMITS", "OPTION_CHECKS", "RULES_VERSION", "Check", "differs", "failures"]
 
 RULES_VERSION = 1
 """One more whenever a check, a fixed phrasing or the taking apart of a question changes: a generation that was begun keeps to one set."""
@@ -177,8 +177,8 @@ def call_is_complete(text: str, item: Item) -> str:
     return f"its arguments do not fit the tool: {faults[0].message[:120]}" if faults else ""
 
 
-def find_duplicate(text: str, others: Sequence[str]) -> str:
-    """Say whether an option is the same as another one."""
+def differs(text: str, others: Sequence[str]) -> str:
+    """Check that an option is not the same as another one; the name is written into `rejected.jsonl`."""
     return "it equals another option" if any(tokens(text) == tokens(other) for other in others) else ""
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from talm_sim.common.digests import derive_seed
 from talm_sim.scenarios.making.asking import WrittenText
 from talm_sim.scenarios.making.outcome import Outcome
-from talm_sim.tasks.when2call.making.checks import OPTION_CHECKS, Check, failures, find_duplicate
+from talm_sim.tasks.when2call.making.checks import OPTION_CHECKS, Check, differs, failures
 from talm_sim.tasks.when2call.making.items import Item, rows_of, tool_call_text
 from talm_sim.tasks.when2call.making.question_checks import QUESTION_CHECKS
 from talm_sim.tasks.when2call.making.sources import SourceQuestion
@@ -162,7 +162,7 @@ class _Maker:
             found = [("written", written.problem)]
         else:
             found = failures(written.text, item, checks)
-            same = find_duplicate(written.text, others) if written.text.strip() else ""
+            same = differs(written.text, others) if written.text.strip() else ""
             found += [("differs", same)] if same else []
         for check, reason in found:
             asked = "" if text_of == "question" else item.question

@@ -13,7 +13,7 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.jsonl import json_lines
 from talm_sim.scenarios.making.review import Entry, Part
 from talm_sim.scenarios.tool_texts import spec_of
-from talm_sim.tasks.when2call.making.checks import OPTION_CHECKS, failures, find_duplicate
+from talm_sim.tasks.when2call.making.checks import OPTION_CHECKS, differs, failures
 from talm_sim.tasks.when2call.making.items import Item
 from talm_sim.tasks.when2call.making.question_checks import QUESTION_CHECKS
 from talm_sim.tasks.when2call.making.sources import SourceQuestion, tool_spec
@@ -71,7 +71,7 @@ class ItemReviewer:
         for name, text in texts.items():
             checks = QUESTION_CHECKS[item.gold] if name == _QUESTION else OPTION_CHECKS[Behaviour(name)]
             others = [] if name == _QUESTION else [other for kind, other in row["answers"].items() if kind != name]
-            found += [reason for _, reason in failures(text, item, checks)] + [same for same in [find_duplicate(text, others)] if same]
+            found += [reason for _, reason in failures(text, item, checks)] + [same for same in [differs(text, others)] if same]
         return found
 
     def edited(self, entry: Entry, texts: Mapping[str, str], by: str) -> Iterable[Mapping[str, Any]]:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from talm_sim.tasks.when2call.making import checks, question_checks
-from talm_sim.tasks.when2call.making.checks import OPTION_CHECKS, Check, failures, find_duplicate
+from talm_sim.tasks.when2call.making.checks import OPTION_CHECKS, Check, differs, failures
 from talm_sim.tasks.when2call.making.items import Item, tool_call_text
 from talm_sim.tasks.when2call.making.question_checks import QUESTION_CHECKS, refers_to_nothing_unsaid
 from talm_sim.tasks.when2call.making.wording import find_placeholder
@@ -97,7 +97,7 @@ def test_every_check_in_use_is_shown_both_sides_above() -> None:
 
 
 def test_equal_options_are_found_whatever_their_case() -> None:
-    assert find_duplicate("I can't.", ["Yes.", "i CAN'T"]) and not find_duplicate("I can't.", ["Yes."])
+    assert differs("I can't.", ["Yes.", "i CAN'T"]) and not differs("I can't.", ["Yes."])
 
 
 def test_an_empty_text_fails_for_being_empty_alone() -> None:
